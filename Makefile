@@ -1,0 +1,58 @@
+# Everything a developer does here. `make test` needs only Go; `make test-deps` (root) installs the Debian packages whose
+# tests are skipped by name otherwise.
+GO        ?= go
+TOOLS     := $(GO) tool -modfile=tools/go.mod
+FUZZTIME  ?= 10m
+BENCHTIME ?= 1s
+
+.PHONY: all build test test-long test-deps race lint fmt generate check-generated bench demo fuzz cross
+
+all: build test lint
+
+build:
+	CGO_ENABLED=0 $(GO) build -o bin/waitcastd ./cmd/daemon
+	CGO_ENABLED=0 $(GO) build -o bin/waitcast ./cmd/waitcast
+
+# The one command that must pass on a fresh machine.
+test:
+	$(GO) test ./...
+
+race:
+	$(GO) test -race -short ./...
+
+# Longer than CI has time for: kill and rotation tests at full size, fuzzing.
+test-long:
+	WAITCAST_LONG=1 $(GO) test -timeout 60m ./...
+	$(MAKE) fuzz
+
+# Debian packages for the tests that need them; as root.
+test-deps:
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$(cat deploy/packages/test-deps.txt)
+
+lint:
+	$(TOOLS) golangci-lint run ./...
+
+fmt:
+	$(TOOLS) golangci-lint fmt ./...
+
+# Files made by a program: the reference table of the configuration in docs/configure.md.
+generate:
+	$(GO) generate ./...
+
+check-generated: generate
+	git diff --exit-code -- . ':!go.sum'
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
+	./scripts/bench-import
+
+demo:
+	$(GO) run ./cmd/daemon demo
+
+fuzz:
+	./scripts/fuzz $(FUZZTIME)
+
+cross:
+	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -o /dev/null ./cmd/daemon
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...

@@ -1,0 +1,116 @@
+// Package api serves waitcast's answers over HTTP: forecasts, queues and models as JSON with an OpenAPI description,
+// and the metrics. It reads published views only and never waits for the writer.
+package api
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// Views is where the published pictures come from.
+type Views interface {
+	// View returns the newest view of a cluster, nil if there is no such cluster.
+	View(cluster string) *pipeline.View
+	// Views returns the newest view of every cluster.
+	Views() []*pipeline.View
+}
+
+// Options are what a server needs beside the views.
+type Options struct {
+	// Version goes into the OpenAPI description and waitcast_build_info.
+	Version string
+	// StaleAfter is the age beyond which an answer is marked stale.
+	StaleAfter time.Duration
+	// Now is the wall clock.
+	Now func() time.Time
+	// Registry is what /metrics serves; the api's own metrics are registered with it.
+	Registry *prometheus.Registry
+	Log      *zap.Logger
+}
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	views       Views
+	opts        Options
+	handler     http.Handler
+	forecasters sync.Pool
+}
+
+// New returns a server.
+func New(views Views, opts Options) *Server {
+	s := &Server{views: views, opts: opts}
+	s.forecasters.New = func() any { return predictor.NewForecaster() }
+	m := newMetrics(opts.Registry, s)
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("waitcast", opts.Version)
+	cfg.DocsPath, cfg.SchemasPath = "", "" // its docs page loads from outside
+	cfg.CreateHooks = nil                  // no $schema links in answers
+	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
+	cfg.RejectUnknownQueryParameters = true
+	s.register(humago.New(mux, cfg))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	s.handler = m.instrument(mux)
+	return s
+}
+
+// Handler returns the server's HTTP handler.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) register(a huma.API) {
+	huma.Register(a, huma.Operation{
+		OperationID: "get-wait", Method: http.MethodGet, Path: "/v1/wait",
+		Summary:     "How long would this job wait?",
+		Description: "The distribution of the wait of a job that would be submitted now.",
+		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}, s.getWait)
+	huma.Register(a, huma.Operation{
+		OperationID: "get-queues", Method: http.MethodGet, Path: "/v1/queues",
+		Summary: "The queues, what they hold, and how well their lifetimes are known",
+		Errors:  []int{http.StatusNotFound},
+	}, s.getQueues)
+	huma.Register(a, huma.Operation{
+		OperationID: "get-model", Method: http.MethodGet, Path: "/v1/models/{queue}",
+		Summary: "The models of one queue: Downey's lifetimes and Song's Markov chains",
+		Errors:  []int{http.StatusNotFound},
+	}, s.getModel)
+}
+
+// healthz says that the process serves.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+// readyz says whether the logs have been read to their end at least once.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	for _, v := range s.views.Views() {
+		for _, src := range v.Sources {
+			if !src.CaughtUp {
+				why := "still reading what was there before"
+				if src.Problem != "" {
+					why = src.Problem
+				}
+				writeText(w, http.StatusServiceUnavailable, "not ready: source "+src.Name+" of cluster "+v.Cluster+": "+why+"\n")
+				return
+			}
+		}
+	}
+	writeText(w, http.StatusOK, "ready\n")
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client may be gone
+}

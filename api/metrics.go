@@ -1,0 +1,164 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// metrics are the api's own counters, and a collector that reads the published views when it is scraped.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_http_requests_total", Help: "HTTP requests by status code and method.",
+		}, []string{"code", "method"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "waitcast_http_request_duration_seconds", Help: "Time to answer an HTTP request.",
+			Buckets: prometheus.ExponentialBuckets(.0002, 3, 9),
+		}, []string{"method"}),
+	}
+	reg.MustRegister(m.requests, m.duration, newViewCollector(s))
+	return m
+}
+
+func (m *metrics) instrument(next http.Handler) http.Handler {
+	return promhttp.InstrumentHandlerCounter(m.requests, promhttp.InstrumentHandlerDuration(m.duration, next))
+}
+
+// viewCollector turns views into metrics.
+type viewCollector struct {
+	server *Server
+	descs  map[string]*prometheus.Desc
+}
+
+func newViewCollector(s *Server) *viewCollector {
+	c := &viewCollector{server: s, descs: map[string]*prometheus.Desc{}}
+	for _, d := range []struct {
+		name, help string
+		labels     []string
+	}{
+		{"build_info", "Always 1; the label tells the version.", []string{"version"}},
+		{"as_of_timestamp_seconds", "Event time of the newest record.", []string{"cluster"}},
+		{"stale", "1 if answers are marked stale.", []string{"cluster"}},
+		{"capacity_procs", "Processors of the cluster, configured or the highest use seen.", []string{"cluster"}},
+		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
+		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
+		{"forecasts_open", "Forecasts whose jobs have not started yet.", []string{"cluster"}},
+		{"forecasts_scored_total", "Forecasts whose jobs have started.", []string{"cluster", "queue"}},
+		{"forecasts_scored_live_total", "Those of them that were made as it happened, not from history.", []string{"cluster", "queue"}},
+		{"forecasts_censored_total", "Forecasts whose jobs left the queue without a start.", []string{"cluster", "queue"}},
+		{"forecasts_impossible_total", "Jobs that started without a forecast because none was possible.", []string{"cluster", "queue"}},
+		{"forecasts_hits_total", "Scored forecasts whose wait was not longer than the quantile.", []string{"cluster", "queue", "quantile"}},
+		{"forecasts_log_pinball_total", "Sum of the pinball loss of ln(wait + 60 s) over scored forecasts.", []string{"cluster", "queue", "quantile"}},
+		{"forecasts_median_error_seconds", "Median absolute error of the median over the newest 1000 scored forecasts.", []string{"cluster", "queue"}},
+		{"model_samples", "Lifetimes in the window of a model.", []string{"cluster", "queue", "class"}},
+		{"model_b0", "Intercept of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
+		{"model_b1", "Slope of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
+		{"model_r2", "Coefficient of determination of the uniform-log fit.", []string{"cluster", "queue", "class"}},
+		{"model_fit_timestamp_seconds", "Event time of the newest refit.", []string{"cluster", "queue", "class"}},
+	} {
+		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *viewCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *viewCollector) Collect(ch chan<- prometheus.Metric) {
+	e := emitter{c, ch}
+	e.gauge("build_info", 1, c.server.opts.Version)
+	for _, v := range c.server.views.Views() {
+		e.cluster(v)
+		for queue, s := range v.Scores {
+			e.scores(v.Cluster, queue, s)
+		}
+		for _, queue := range v.Models.Queues() {
+			e.models(v.Cluster, queue, v.Models.Queue(queue))
+		}
+	}
+}
+
+type emitter struct {
+	*viewCollector
+	ch chan<- prometheus.Metric
+}
+
+func (e emitter) gauge(name string, value float64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(e.descs[name], prometheus.GaugeValue, value, labels...)
+}
+
+func (e emitter) counter(name string, value float64, labels ...string) {
+	e.ch <- prometheus.MustNewConstMetric(e.descs[name], prometheus.CounterValue, value, labels...)
+}
+
+func (e emitter) cluster(v *pipeline.View) {
+	_, _, stale := e.server.asOf(v)
+	e.gauge("as_of_timestamp_seconds", unix(v.At), v.Cluster)
+	e.gauge("stale", flag(stale), v.Cluster)
+	e.gauge("capacity_procs", float64(v.Capacity), v.Cluster)
+	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
+	for _, src := range v.Sources {
+		e.gauge("source_caught_up", flag(src.CaughtUp), v.Cluster, src.Name)
+		e.gauge("source_problem", flag(src.Problem != ""), v.Cluster, src.Name)
+	}
+}
+
+func (e emitter) scores(cluster, queue string, s *pipeline.Score) {
+	e.counter("forecasts_scored_total", float64(s.Scored), cluster, queue)
+	e.counter("forecasts_scored_live_total", float64(s.Live), cluster, queue)
+	e.counter("forecasts_censored_total", float64(s.Censored), cluster, queue)
+	e.counter("forecasts_impossible_total", float64(s.Unforecast), cluster, queue)
+	for i, level := range predictor.Levels() {
+		q := strconv.FormatFloat(level, 'g', -1, 64)
+		e.counter("forecasts_hits_total", float64(s.Hits[i]), cluster, queue, q)
+		e.counter("forecasts_log_pinball_total", s.LogPinball[i], cluster, queue, q)
+	}
+	if len(s.Errors) > 0 {
+		e.gauge("forecasts_median_error_seconds", s.MedianError(), cluster, queue)
+	}
+}
+
+func (e emitter) models(cluster, queue string, m *pipeline.QueueView) {
+	for i := range m.Lifetimes {
+		l, class := &m.Lifetimes[i], pipeline.Classes()[i]
+		e.gauge("model_samples", float64(l.Sample.N()), cluster, queue, class)
+		if l.Err != nil {
+			continue
+		}
+		e.gauge("model_b0", l.Law.B0, cluster, queue, class)
+		e.gauge("model_b1", l.Law.B1, cluster, queue, class)
+		e.gauge("model_r2", l.Law.R2, cluster, queue, class)
+		e.gauge("model_fit_timestamp_seconds", unix(l.Law.At), cluster, queue, class)
+	}
+}
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/workload/markov"
+)
+
+type queuesInput struct {
+	Cluster string `query:"cluster" doc:"only this cluster"`
+}
+
+type queuesOutput struct{ Body wire.Queues }
+
+func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, error) {
+	views := s.views.Views()
+	if in.Cluster != "" {
+		v, err := s.view(in.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		views = []*pipeline.View{v}
+	}
+	out := &queuesOutput{Body: wire.Queues{Queues: []wire.Queue{}}}
+	for _, v := range views {
+		loads := v.Loads()
+		for _, name := range v.Queues() {
+			l := loads[name]
+			q := wire.Queue{
+				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
+				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs, Models: []wire.Model{},
+			}
+			if models := v.Models.Queue(name); models != nil {
+				for i := range models.Lifetimes {
+					q.Models = append(q.Models, lifetimes(&models.Lifetimes[i], name, i, false))
+				}
+			}
+			out.Body.Queues = append(out.Body.Queues, q)
+		}
+		// With several clusters the oldest picture speaks for the answer.
+		if _, age, stale := s.asOf(v); out.Body.AsOf.IsZero() || v.At.Before(out.Body.AsOf) {
+			out.Body.AsOf, out.Body.AgeSeconds, out.Body.Stale = v.At, age, stale
+		}
+	}
+	return out, nil
+}
+
+// lifetimes describes one class of a queue. The KS distance is a pass over the window: only where it is asked for.
+func lifetimes(l *pipeline.LifetimeView, queue string, class int, ks bool) wire.Model {
+	m := model(&l.Law)
+	m.Queue, m.Class = queue, pipeline.Classes()[class]
+	m.N = l.Sample.N()
+	if ks && l.Err == nil {
+		d := l.Sample.KS(l.Law.Model)
+		m.KS = &d
+	}
+	return m
+}
+
+type modelInput struct {
+	Queue   string `path:"queue" doc:"queue"`
+	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+}
+
+// Models is the answer of GET /v1/models/{queue}.
+type Models struct {
+	Cluster    string         `json:"cluster"`
+	Queue      string         `json:"queue"`
+	Lifetimes  []wire.Model   `json:"lifetimes"`
+	Markov     *markov.Chains `json:"markov"`
+	AsOf       time.Time      `json:"as_of"`
+	AgeSeconds float64        `json:"age_seconds"`
+	Stale      bool           `json:"stale"`
+}
+
+type modelOutput struct{ Body Models }
+
+func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !v.HasQueue(in.Queue) {
+		return nil, unknownQueue(v, in.Queue)
+	}
+	_, age, stale := s.asOf(v)
+	out := &modelOutput{Body: Models{
+		Cluster: v.Cluster, Queue: in.Queue, Lifetimes: []wire.Model{}, AsOf: v.At, AgeSeconds: age, Stale: stale,
+	}}
+	models := v.Models.Queue(in.Queue)
+	if models == nil {
+		return nil, notFound(fmt.Sprintf("queue %s is configured, but no job of it has been seen yet", in.Queue))
+	}
+	for i := range models.Lifetimes {
+		out.Body.Lifetimes = append(out.Body.Lifetimes, lifetimes(&models.Lifetimes[i], in.Queue, i, true))
+	}
+	out.Body.Markov = models.Chains
+	return out, nil
+}

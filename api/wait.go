@@ -1,0 +1,234 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+type waitInput struct {
+	Cluster   string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue     string `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
+	Procs     int    `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
+	Nodes     int    `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
+	TimeLimit string `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
+	User      string `query:"user" doc:"who would submit it"`
+	Account   string `query:"account" doc:"account it would be charged to"`
+	QOS       string `query:"qos" doc:"quality of service"`
+}
+
+type waitOutput struct{ Body wire.Wait }
+
+func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	req, err := request(v, in)
+	if err != nil {
+		return nil, err
+	}
+	now, age, stale := s.asOf(v)
+	f := s.forecasters.Get().(*predictor.Forecaster)
+	defer s.forecasters.Put(f)
+	forecast, err := f.Forecast(v.Scene(now), req.Procs)
+	if err != nil {
+		return nil, forecastProblem(err)
+	}
+	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
+	return &waitOutput{Body: answer(v, req, &forecast, now, age, stale)}, nil
+}
+
+// view finds the cluster that is asked about.
+func (s *Server) view(cluster string) (*pipeline.View, error) {
+	if cluster != "" {
+		if v := s.views.View(cluster); v != nil {
+			return v, nil
+		}
+		return nil, notFound(fmt.Sprintf("no cluster %q; known clusters: %s", cluster, strings.Join(s.clusters(), ", ")))
+	}
+	all := s.views.Views()
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return nil, unprocessable("cluster", "say which one: "+strings.Join(s.clusters(), ", "))
+}
+
+func (s *Server) clusters() []string {
+	var names []string
+	for _, v := range s.views.Views() {
+		names = append(names, v.Cluster)
+	}
+	return names
+}
+
+// request reads the query.
+func request(v *pipeline.View, in *waitInput) (job.Request, error) {
+	req := job.Request{
+		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
+	}
+	if req.Procs == 0 {
+		req.Procs = in.Nodes
+	}
+	if req.Procs == 0 {
+		return req, unprocessable("procs", "say how many processors (or nodes) the job asks for, at least 1")
+	}
+	if in.TimeLimit != "" {
+		limit, err := duration.Parse(in.TimeLimit)
+		if err != nil {
+			return req, unprocessable("time_limit", err.Error())
+		}
+		if limit < 0 {
+			return req, unprocessable("time_limit", "must not be negative")
+		}
+		req.TimeLimit = limit
+	}
+	if req.Queue == "" {
+		names := v.Queues()
+		if len(names) != 1 {
+			return req, unprocessable("queue", "say which one: "+strings.Join(names, ", "))
+		}
+		req.Queue = names[0]
+	}
+	if !v.HasQueue(req.Queue) {
+		return req, unknownQueue(v, req.Queue)
+	}
+	return req, nil
+}
+
+// asOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
+// is stale. A picture that is stale is answered for as it was then: nobody knows what has ended since.
+func (s *Server) asOf(v *pipeline.View) (now time.Time, age float64, stale bool) {
+	now = s.opts.Now()
+	if v.At.IsZero() {
+		return now, 0, false // nothing was ever read; readyz and the reasons say so
+	}
+	age = math.Max(0, now.Sub(v.At).Seconds())
+	stale = age > s.opts.StaleAfter.Seconds()
+	for _, src := range v.Sources {
+		if src.Problem != "" && now.Sub(src.Since) > s.opts.StaleAfter {
+			stale = true
+		}
+	}
+	if stale || now.Before(v.At) {
+		now = v.At
+	}
+	return now, age, stale
+}
+
+func answer(v *pipeline.View, req job.Request, f *predictor.Forecast, now time.Time, age float64, stale bool) wire.Wait {
+	w := wire.Wait{
+		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes,
+		TimeLimitSeconds: req.TimeLimit.Seconds(),
+		WaitSeconds:      quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
+		StartWithin: wire.StartWithin{
+			Minute: f.Within[0], TenMinutes: f.Within[1], Hour: f.Within[2], FourHours: f.Within[3], Day: f.Within[4],
+		},
+		Method: f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
+		State: wire.ClusterState{
+			CapacityProcs: v.Capacity, CapacitySource: capacitySource(v), FreeProcs: v.Free(),
+			RunningJobs: len(v.Running), QueuedAheadJobs: f.AheadJobs, QueuedAheadProcs: f.AheadProcs,
+			NeededProcs: max(0, f.Need),
+		},
+		AsOf: v.At, AgeSeconds: age, Stale: stale,
+	}
+	w.Reason = reason(&w)
+	return w
+}
+
+func capacitySource(v *pipeline.View) string {
+	if v.Configured {
+		return "configured"
+	}
+	return "highest_use"
+}
+
+// seconds returns a quantile as JSON has it: null where it is never reached.
+func seconds(q float64) *float64 {
+	if math.IsInf(q, 0) || math.IsNaN(q) {
+		return nil
+	}
+	q = math.Round(q*10) / 10
+	return &q
+}
+
+func quantiles(q []float64) wire.Quantiles {
+	return wire.Quantiles{
+		P10: seconds(q[0]), P25: seconds(q[1]), P50: seconds(q[2]), P75: seconds(q[3]), P90: seconds(q[4]), P95: seconds(q[5]),
+	}
+}
+
+func instants(q []float64, now time.Time) wire.Instants {
+	at := func(q float64) *time.Time {
+		if math.IsInf(q, 0) || math.IsNaN(q) || q > math.MaxInt64/float64(time.Second) {
+			return nil
+		}
+		t := now.Add(time.Duration(q * float64(time.Second))).UTC().Truncate(time.Millisecond)
+		return &t
+	}
+	return wire.Instants{P10: at(q[0]), P25: at(q[1]), P50: at(q[2]), P75: at(q[3]), P90: at(q[4]), P95: at(q[5])}
+}
+
+func methods(medians []headqueue.MethodMedian) []wire.Method {
+	out := make([]wire.Method, 0, len(medians))
+	for _, m := range medians {
+		w := wire.Method{Name: m.Name, MedianSeconds: seconds(m.Seconds)}
+		if m.Cannot != nil {
+			w.MedianSeconds = nil
+			w.CannotSay = &wire.CannotSay{Reason: string(m.Cannot.Reason), Detail: m.Cannot.Detail, Hint: m.Cannot.Hint}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// model describes a law; the zero Law (nothing fitted) gives a model of 0 samples.
+func model(l *predictor.Law) wire.Model {
+	m := wire.Model{Queue: l.Queue, Class: l.Class, N: l.N}
+	if l.N == 0 {
+		return m
+	}
+	m.B0, m.B1, m.R2 = l.B0, l.B1, l.R2
+	m.TMinSeconds, m.TMaxSeconds = l.TMin(), l.TMax()
+	at := l.At.UTC()
+	m.FittedAt = &at
+	return m
+}
+
+// reason says the forecast in one sentence.
+func reason(w *wire.Wait) string {
+	text := fmt.Sprintf("%d of %d processors are free", w.State.FreeProcs, w.State.CapacityProcs)
+	switch {
+	case w.Method == headqueue.MethodNow && w.State.QueuedAheadJobs == 0:
+		text = fmt.Sprintf("starts at once: %s and nobody is ahead", text)
+	case w.Method == headqueue.MethodNow:
+		text = fmt.Sprintf("starts at once: %s, enough for the %s ahead too", text, count(w.State.QueuedAheadJobs, "job"))
+	case w.State.QueuedAheadJobs == 0:
+		text = fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
+			text, w.State.NeededProcs, count(w.State.RunningJobs, "job"))
+	default:
+		text = fmt.Sprintf("%s with %d processors ahead, %s: %d must be freed first; first come, first served is assumed, the jobs ahead are placed by predictor B",
+			count(w.State.QueuedAheadJobs, "job"), w.State.QueuedAheadProcs, text, w.State.NeededProcs)
+	}
+	if w.Stale {
+		text += fmt.Sprintf("; STALE: the newest record is %s old, this is how it looked then",
+			duration.Format(time.Duration(w.AgeSeconds)*time.Second))
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,128 @@
+// Package wire holds the JSON that waitcast's HTTP interface speaks, as Go types shared by the server and its
+// clients. Seconds are numbers in fields named ..._seconds, instants are RFC 3339.
+package wire
+
+import "time"
+
+// Quantiles are the levels of a forecast: with probability .1 the value is at most P10, and so on. A null is a level that is never
+// reached: the jobs that can end do not free enough processors.
+type Quantiles struct {
+	P10 *float64 `json:"p10" doc:"10 % quantile, seconds"`
+	P25 *float64 `json:"p25" doc:"25 % quantile, seconds"`
+	P50 *float64 `json:"p50" doc:"median, seconds"`
+	P75 *float64 `json:"p75" doc:"75 % quantile, seconds"`
+	P90 *float64 `json:"p90" doc:"90 % quantile, seconds"`
+	P95 *float64 `json:"p95" doc:"95 % quantile, seconds"`
+}
+
+// Instants are the same levels as points in time.
+type Instants struct {
+	P10 *time.Time `json:"p10"`
+	P25 *time.Time `json:"p25"`
+	P50 *time.Time `json:"p50"`
+	P75 *time.Time `json:"p75"`
+	P90 *time.Time `json:"p90"`
+	P95 *time.Time `json:"p95"`
+}
+
+// StartWithin is the probability, 0 to 1, that the job starts within a time of its submission.
+type StartWithin struct {
+	Minute     float64 `json:"1m" doc:"probability of a start within 1 minute"`
+	TenMinutes float64 `json:"10m" doc:"probability of a start within 10 minutes"`
+	Hour       float64 `json:"1h" doc:"probability of a start within 1 hour"`
+	FourHours  float64 `json:"4h" doc:"probability of a start within 4 hours"`
+	Day        float64 `json:"1d" doc:"probability of a start within 1 day"`
+}
+
+// CannotSay tells why a method gives no answer, and what would help.
+type CannotSay struct {
+	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size"`
+	Detail string `json:"detail" doc:"the cause in words"`
+	Hint   string `json:"hint,omitempty" doc:"what would help"`
+}
+
+// Method is the answer of one predictor.
+type Method struct {
+	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, exact"`
+	MedianSeconds *float64   `json:"median_seconds" doc:"its median wait, seconds; null if it cannot say"`
+	CannotSay     *CannotSay `json:"cannot_say,omitempty"`
+}
+
+// Model describes the lifetime model that stood behind a forecast, and how well it fits.
+type Model struct {
+	Queue       string     `json:"queue" doc:"queue the model was fitted on; empty: all queues together"`
+	Class       string     `json:"class" enum:"sequential,parallel"`
+	N           int        `json:"n" doc:"lifetimes in the window"`
+	B0          float64    `json:"b0" doc:"intercept of cdf(t) = b0 + b1 ln t"`
+	B1          float64    `json:"b1" doc:"slope of cdf(t) = b0 + b1 ln t"`
+	R2          float64    `json:"r2" doc:"coefficient of determination of the fit"`
+	KS          *float64   `json:"ks,omitempty" doc:"Kolmogorov-Smirnov distance between window and model; only where asked for"`
+	TMinSeconds float64    `json:"tmin_seconds"`
+	TMaxSeconds float64    `json:"tmax_seconds"`
+	FittedAt    *time.Time `json:"fitted_at,omitempty" doc:"event time of the refit"`
+}
+
+// ClusterState is what the forecast saw of the cluster.
+type ClusterState struct {
+	CapacityProcs    int    `json:"capacity_procs"`
+	CapacitySource   string `json:"capacity_source" enum:"configured,highest_use"`
+	FreeProcs        int    `json:"free_procs"`
+	RunningJobs      int    `json:"running_jobs"`
+	QueuedAheadJobs  int    `json:"queued_ahead_jobs"`
+	QueuedAheadProcs int    `json:"queued_ahead_procs"`
+	NeededProcs      int    `json:"needed_procs" doc:"processors that must become free before this job can start, jobs ahead included"`
+}
+
+// Wait is the answer of GET /v1/wait.
+type Wait struct {
+	Cluster          string       `json:"cluster"`
+	Queue            string       `json:"queue"`
+	Procs            int          `json:"procs"`
+	Nodes            int          `json:"nodes,omitempty"`
+	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
+	WaitSeconds      Quantiles    `json:"wait_seconds"`
+	Start            Instants     `json:"start"`
+	StartWithin      StartWithin  `json:"start_within"`
+	Method           string       `json:"method" doc:"how the distribution was made: now, exact, exact_queue, saddlepoint, saddlepoint_queue"`
+	Methods          []Method     `json:"methods"`
+	Model            Model        `json:"model"`
+	State            ClusterState `json:"state"`
+	Reason           string       `json:"reason" doc:"the forecast in one sentence"`
+	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer"`
+	AgeSeconds       float64      `json:"age_seconds" doc:"how old that is"`
+	Stale            bool         `json:"stale" doc:"older than the configured limit, or the log cannot be read"`
+}
+
+// Queue is one row of GET /v1/queues.
+type Queue struct {
+	Cluster      string  `json:"cluster"`
+	Name         string  `json:"name"`
+	RunningJobs  int     `json:"running_jobs"`
+	RunningProcs int     `json:"running_procs"`
+	QueuedJobs   int     `json:"queued_jobs"`
+	QueuedProcs  int     `json:"queued_procs"`
+	HeldJobs     int     `json:"held_jobs"`
+	Models       []Model `json:"models"`
+}
+
+// Queues is the answer of GET /v1/queues.
+type Queues struct {
+	Queues     []Queue   `json:"queues"`
+	AsOf       time.Time `json:"as_of"`
+	AgeSeconds float64   `json:"age_seconds"`
+	Stale      bool      `json:"stale"`
+}
+
+// Problem is an error as RFC 9457 has it, with waitcast's own members.
+type Problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+	// Reason and Hint are set where no forecast is possible: the same values as CannotSay.
+	Reason string `json:"reason,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// ProblemNoForecast is the type of the problem that says that a forecast cannot be made: the command exits with 3.
+const ProblemNoForecast = "urn:waitcast:problem:no-forecast"

@@ -1,0 +1,200 @@
+// Package cluster keeps the live picture of one cluster: which jobs run, which wait and in what order, and how many
+// processors there are. It is a deterministic fold over events: the same events give the same state, and an event that was told
+// before changes nothing.
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// DefaultQueue is the name of the queue of jobs whose log names none.
+const DefaultQueue = "default"
+
+// memory is the number of jobs that the fold remembers after they left. Older ones are looked up through Known.
+const memory = 20_000
+
+// Job is one job in the picture. A published Job is never changed: the fold replaces it.
+type Job struct {
+	ID string `json:"id"`
+	// Attempt counts the job's lives from 0.
+	Attempt int `json:"attempt,omitempty"`
+	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
+	Seq uint64 `json:"seq"`
+	job.Attributes
+	// FirstQueue is the queue the job was submitted to, whatever happened to it since.
+	FirstQueue string `json:"first_queue"`
+	// Order is the instant by which the queue is ordered: the job's first submission.
+	Order time.Time `json:"order"`
+	// Submit is the instant from which the wait of this attempt counts: the submission, or the requeue.
+	Submit time.Time `json:"submit"`
+	// Eligible is when the job began to compete, where the log has it.
+	Eligible time.Time `json:"eligible,omitzero"`
+	// Start is when the job got its processors; zero while it waits.
+	Start time.Time `json:"start,omitzero"`
+	// Held is true while the job waits for something else than processors.
+	Held bool `json:"held,omitempty"`
+}
+
+// Running reports whether the job holds processors.
+func (j *Job) Running() bool { return !j.Start.IsZero() }
+
+// Left is what the fold remembers of a job that is gone.
+type Left struct {
+	ID      string    `json:"id"`
+	Attempt int       `json:"attempt,omitempty"`
+	Submit  time.Time `json:"submit"`
+	// At is when it left: its end, or its cancellation.
+	At time.Time `json:"at"`
+}
+
+// State is the picture of one cluster. It is not safe for concurrent use: one writer folds, readers get a View.
+type State struct {
+	name       string
+	configured int
+	highest    int
+	used       int
+	seq        uint64
+	now        time.Time
+	jobs       map[string]*Job
+	running    []*Job // by Start, then Seq
+	queued     []*Job // by Order, then Seq
+	left       map[string]Left
+	leftRing   []string // ids in the order in which they left; next is the oldest
+	leftNext   int
+	count      Counts
+}
+
+// Counts says what became of the events folded so far.
+type Counts struct {
+	Submitted int64 `json:"submitted"`
+	Started   int64 `json:"started"`
+	Ended     int64 `json:"ended"`
+	Cancelled int64 `json:"cancelled"`
+	Requeued  int64 `json:"requeued"`
+	// Duplicates were told before.
+	Duplicates int64 `json:"duplicates"`
+	// Derived events were learnt from a later record.
+	Derived int64 `json:"derived"`
+	// Orphans speak of a job of which too little is known to place it.
+	Orphans int64 `json:"orphans"`
+	// LostEnds are jobs that were seen to start and then to be submitted again, with no end between.
+	LostEnds int64 `json:"lost_ends"`
+	// OutOfOrder events happened before the newest event of the cluster.
+	OutOfOrder int64 `json:"out_of_order"`
+}
+
+// New returns an empty picture of the named cluster. procs is the configured capacity; 0 means that the highest use
+// seen so far counts as the capacity.
+func New(name string, procs int) *State {
+	return &State{
+		name: name, configured: procs,
+		jobs: map[string]*Job{}, left: map[string]Left{},
+	}
+}
+
+// Name returns the cluster's name.
+func (s *State) Name() string { return s.name }
+
+// Now returns the newest event time seen.
+func (s *State) Now() time.Time { return s.now }
+
+// Counts returns what became of the events so far.
+func (s *State) Counts() Counts { return s.count }
+
+// Capacity returns the number of processors of the cluster: the configured one, else the highest use seen.
+func (s *State) Capacity() int {
+	if s.configured > 0 {
+		return s.configured
+	}
+	return s.highest
+}
+
+// Configured reports whether the capacity comes from the configuration.
+func (s *State) Configured() bool { return s.configured > 0 }
+
+// Used returns the processors that running jobs hold.
+func (s *State) Used() int { return s.used }
+
+// Running returns the running jobs by start. The slice belongs to the State and is valid until the next event.
+func (s *State) Running() []*Job { return s.running }
+
+// Queued returns the waiting jobs, held ones included, in the order of their submission. The slice belongs to the
+// State and is valid until the next event.
+func (s *State) Queued() []*Job { return s.queued }
+
+// Job returns the live job with this id, or nil.
+func (s *State) Job(id string) *Job { return s.jobs[id] }
+
+// Forgotten reports whether the fold knows nothing about a job of this id: neither live nor recently left. The caller may then
+// look further back.
+func (s *State) Forgotten(id string) bool {
+	if _, live := s.jobs[id]; live {
+		return false
+	}
+	_, known := s.left[id]
+	return !known
+}
+
+func byStart(a, b *Job) int {
+	return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Seq, b.Seq))
+}
+
+func byOrder(a, b *Job) int {
+	return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.Seq, b.Seq))
+}
+
+func insert(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
+	i, _ := slices.BinarySearchFunc(list, j, by)
+	return slices.Insert(list, i, j)
+}
+
+func remove(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
+	i, found := slices.BinarySearchFunc(list, j, by)
+	if !found {
+		return list
+	}
+	return slices.Delete(list, i, i+1)
+}
+
+// put adds a job, or a new version of one, to the picture.
+func (s *State) put(j *Job) {
+	s.jobs[j.ID] = j
+	if j.Running() {
+		s.running = insert(s.running, j, byStart)
+		s.used += j.Procs
+		s.highest = max(s.highest, s.used)
+		return
+	}
+	s.queued = insert(s.queued, j, byOrder)
+}
+
+// take removes the present version of a job from the picture.
+func (s *State) take(j *Job) {
+	delete(s.jobs, j.ID)
+	if j.Running() {
+		s.running = remove(s.running, j, byStart)
+		s.used -= j.Procs
+		return
+	}
+	s.queued = remove(s.queued, j, byOrder)
+}
+
+// remember keeps what must be known of a job that left, and forgets the oldest beyond the limit.
+func (s *State) remember(l Left) {
+	if _, again := s.left[l.ID]; again {
+		s.left[l.ID] = l
+		return
+	}
+	s.left[l.ID] = l
+	if len(s.leftRing) < memory {
+		s.leftRing = append(s.leftRing, l.ID)
+		return
+	}
+	delete(s.left, s.leftRing[s.leftNext])
+	s.leftRing[s.leftNext] = l.ID
+	s.leftNext = (s.leftNext + 1) % memory
+}

@@ -1,0 +1,33 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+)
+
+// View is an immutable copy of the picture, for any number of readers.
+type View struct {
+	Cluster string
+	// At is the newest event time.
+	At time.Time
+	// Capacity is the number of processors, Configured says where it comes from.
+	Capacity   int
+	Configured bool
+	// Used is the number of processors that running jobs hold.
+	Used int
+	// Running is ordered by start, Queued by first submission; held jobs are among the queued.
+	Running []*Job
+	Queued  []*Job
+	Counts  Counts
+}
+
+// View returns the picture as it is now.
+func (s *State) View() *View {
+	return &View{
+		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Configured: s.Configured(), Used: s.used,
+		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
+	}
+}
+
+// Free returns the processors that no running job holds, never less than 0.
+func (v *View) Free() int { return max(0, v.Capacity-v.Used) }

@@ -1,0 +1,164 @@
+// Command waitcastd is the waitcast daemon: it follows the accounting logs of a batch scheduler and answers how long a
+// job would wait. This package only maps flags and signals; package daemon does the work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/demo"
+)
+
+// Exit codes, the same as the waitcast command's.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// usageError marks an error of the command line.
+type usageError struct{ error }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "waitcastd: %v\nwaitcastd --help tells how to call it\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(os.Stderr, "waitcastd: %v\n", err)
+		return exitFailed
+	}
+}
+
+func rootCommand() *cobra.Command {
+	var oneShot, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "waitcastd [--config FILE] | waitcastd --one-shot [FILE...]",
+		Short: "Follow a batch scheduler's logs and forecast queue times",
+		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, and answers\n" +
+			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.",
+		Version: version(), SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if !oneShot && len(args) > 0 {
+				return usageError{fmt.Errorf("unexpected argument %q: files go with --one-shot", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if oneShot {
+				return runOneShot(cmd, args, asJSON)
+			}
+			if asJSON {
+				return usageError{errors.New("--json goes with --one-shot")}
+			}
+			return runDaemon(cmd)
+		},
+	}
+	config.AddFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&oneShot, "one-shot", false, "read the logs to their end, print state and models, and exit")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "with --one-shot: print JSON")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.AddCommand(demoCommand())
+	return cmd
+}
+
+func runDaemon(cmd *cobra.Command) error {
+	cfg, err := config.Load("", cmd.Flags())
+	if err != nil {
+		return usageError{err}
+	}
+	if len(cfg.Clusters) == 0 {
+		return usageError{errors.New("no log to follow: give --config FILE, or --format and --path; waitcastd demo needs neither")}
+	}
+	log, err := daemon.NewLogger(cfg.Log)
+	if err != nil {
+		return err
+	}
+	return daemon.Run(cmd.Context(), cfg, daemon.Options{Log: log, Version: version()})
+}
+
+func runOneShot(cmd *cobra.Command, files []string, asJSON bool) error {
+	cfg, err := daemon.OneShotConfig(cmd.Flags(), files)
+	if err != nil {
+		return usageError{err}
+	}
+	log, err := daemon.NewLogger(cfg.Log)
+	if err != nil {
+		return err
+	}
+	reports, err := daemon.OneShot(cmd.Context(), cfg, log)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return daemon.PrintJSON(cmd.OutOrStdout(), reports)
+	}
+	return daemon.PrintText(cmd.OutOrStdout(), reports)
+}
+
+func demoCommand() *cobra.Command {
+	o := demo.Options{}
+	var logLevel string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run on a simulated cluster: needs nothing",
+		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a temporary\n" +
+			"folder, and runs the daemon on it: a week of history first, then simulated time goes on.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Speed <= 0 {
+				return usageError{errors.New("--speed must be more than 0")}
+			}
+			log, err := daemon.NewLogger(config.Log{Level: logLevel, Format: "console"})
+			if err != nil {
+				return usageError{err}
+			}
+			o.Log, o.Version, o.Out, o.Terminal = log, version(), cmd.OutOrStdout(), isTerminal(os.Stdout)
+			return demo.Run(cmd.Context(), o)
+		},
+	}
+	demoFlags(cmd.Flags(), &o, &logLevel)
+	return cmd
+}
+
+func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:9817", "address to serve on")
+	f.Float64Var(&o.Speed, "speed", 600, "how much faster than real time the simulated cluster goes on")
+	f.DurationVar(&o.For, "for", 0, "stop after so much real time; 0 runs until Ctrl-C")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the simulated workload")
+	f.StringVar(logLevel, "log-level", "warn", "debug, info, warn or error")
+}
+
+// isTerminal reports whether the file is a terminal, on which a line may be written over.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// version returns the module's version as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const docs = "../../docs/command.md"
+
+// sections splits the docs at their second headings: the name of a command leads to its text.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, part := range strings.Split(string(content), "\n## ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		found[name] = text
+	}
+	return found
+}
+
+var flagName = regexp.MustCompile(`(?:^|[ |\x60])(-[a-zA-Z]|--[a-z][a-z-]*)\b`)
+
+// flagsIn returns the flags in the first cells of a text's tables.
+func flagsIn(text string) []string {
+	var found []string
+	for row := range strings.Lines(text) {
+		if cells := strings.Split(row, "|"); len(cells) > 2 {
+			for _, m := range flagName.FindAllStringSubmatch(cells[1], -1) {
+				found = append(found, m[1])
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Each command has a section, whose table has exactly its flags.
+func TestDocsHaveEveryFlag(t *testing.T) {
+	in := sections(t)
+	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC})
+	for _, c := range append(root.Commands(), root) {
+		text, ok := in[c.CommandPath()]
+		if !ok {
+			t.Errorf("%s has no section in %s", c.CommandPath(), docs)
+		}
+		delete(in, c.CommandPath())
+		c.InitDefaultHelpFlag()
+		var want []string
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if c.HasParent() && f.Name == "help" {
+				return // told once, for the root
+			}
+			want = append(want, "--"+f.Name)
+			if f.Shorthand != "" {
+				want = append(want, "-"+f.Shorthand)
+			}
+		})
+		slices.Sort(want)
+		if got := flagsIn(text); !slices.Equal(got, want) {
+			t.Errorf("%s: the docs have %v, the command has %v", c.CommandPath(), got, want)
+		}
+	}
+	for name := range in {
+		t.Errorf("the docs have a section for %q, which does not exist", name)
+	}
+}
+
+// The answer shown in the docs is what the command prints.
+func TestDocsShowTheAnswer(t *testing.T) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText, "    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
+		t.Errorf("the docs lack\n%s", want)
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// The tests here ask a fake: an HTTP server that sends canned answers in the daemon's words and forecasts nothing.
+
+func ptr[T any](v T) *T { return &v }
+
+// canned is the answer that the fake gives: invented numbers.
+func canned() wire.Wait {
+	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
+	return wire.Wait{
+		Cluster: "main", Queue: "short", Procs: 16, Nodes: 2, TimeLimitSeconds: 9000,
+		WaitSeconds: wire.Quantiles{P10: ptr(300.), P25: ptr(1200.), P50: ptr(2100.), P75: ptr(4200.), P90: ptr(10800.), P95: ptr(19200.)},
+		Start:       wire.Instants{P50: ptr(at.Add(35 * time.Minute))},
+		StartWithin: wire.StartWithin{Minute: 0.004, TenMinutes: 0.2, Hour: 0.6, FourHours: 0.92, Day: 0.999},
+		Method:      "exact_queue",
+		Reason:      "12 jobs with 96 processors wait ahead in the queue; 40 processors must become free before this job can start.",
+		AsOf:        at, AgeSeconds: 3,
+	}
+}
+
+// serve starts a fake that answers every question with status and body.
+func serve(t *testing.T, status int, body any) string {
+	t.Helper()
+	content, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := "application/json"
+	if status >= 400 {
+		kind = "application/problem+json"
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// result is what a run of the command left.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// runWith runs the command with an environment that has nothing but WAITCAST_URL, in UTC.
+func runWith(url string, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	a := &app{stdout: &stdout, stderr: &stderr, zone: time.UTC, env: func(name string) string {
+		return map[string]string{"WAITCAST_URL": url}[name]
+	}}
+	code := a.run(args)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// asMain tells the test binary to be the command: see TestProcess.
+const asMain = "WAITCAST_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}

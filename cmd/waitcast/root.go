@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// app is what the subcommands share.
+type app struct {
+	stdout, stderr io.Writer
+	env            func(string) string
+	// zone is the zone that instants are shown in.
+	zone *time.Location
+
+	// The persistent flags.
+	url     string
+	json    bool
+	timeout duration.Value
+
+	// urlFrom says where the daemon's address comes from.
+	urlFrom string
+	// started is true once a subcommand's own code runs: errors before are errors of usage.
+	started bool
+}
+
+// newRoot returns the command with all its subcommands.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "waitcast",
+		Short: "How long would this job wait?",
+		Long: "waitcast asks the waitcast daemon of a cluster about its queues.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no forecast possible, 4 data stale\n" +
+			"(the answer is printed all the same).",
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	a.timeout = duration.Value(10 * time.Second)
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
+	root.AddCommand(newWait(a), newVersion(a))
+	for _, sub := range root.Commands() {
+		inner := sub.RunE
+		sub.RunE = func(c *cobra.Command, args []string) error {
+			a.started = true
+			return inner(c, args)
+		}
+	}
+	return root
+}
+
+// client returns a client for the daemon that the user means.
+func (a *app) client() (*client.Client, error) {
+	address := client.DefaultURL
+	a.urlFrom = "the default address"
+	if fromEnv := a.env("WAITCAST_URL"); fromEnv != "" {
+		address, a.urlFrom = fromEnv, "as WAITCAST_URL says"
+	}
+	if a.url != "" {
+		address, a.urlFrom = a.url, "as --url says"
+	}
+	c, err := client.New(address, &http.Client{})
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("%v (%s)", err, a.urlFrom)}
+	}
+	return c, nil
+}

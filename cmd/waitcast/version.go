@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is what `waitcast version` tells.
+type version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this command",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion()
+			if a.json {
+				return json.NewEncoder(a.stdout).Encode(v)
+			}
+			if v.Commit != "" {
+				v.Version += " (" + v.Commit + ")"
+			}
+			_, err := fmt.Fprintf(a.stdout, "waitcast %s, %s, %s\n", v.Version, v.Go, v.System)
+			return err
+		},
+	}
+}
+
+// buildVersion reads what the Go toolchain wrote into the binary.
+func buildVersion() version {
+	v := version{Version: "(devel)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Commit = s.Value
+		}
+	}
+	return v
+}

@@ -1,0 +1,98 @@
+// Package collector defines how a scheduler's log becomes events: a Format makes a Parser for one source, and a
+// Parser turns complete lines into job events. The formats live in packages below it, the reading of files in
+// collector/tail.
+package collector
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// Parser turns the lines of one source into events, in the order of the lines. It may keep what earlier lines told (a
+// header); it is used by one goroutine.
+type Parser interface {
+	// Parse reads one complete line, without its line end, and emits its events: none for a comment or a record that
+	// says nothing about a job. The line is valid only during the call. An error is a *LineError; the events emitted
+	// before it count.
+	Parse(line []byte, emit func(job.Event)) error
+}
+
+// HeaderParser is a Parser whose files begin with a header that later lines depend on. After a restart the daemon reads
+// on in the middle of a file; it hands the header's lines to Header first.
+type HeaderParser interface {
+	Parser
+	// Header reads one line of the file's beginning and says whether it belonged to the header; the first line that
+	// does not ends the reading.
+	Header(line []byte) bool
+}
+
+// Order says how the events of a source are ordered in time.
+type Order uint8
+
+const (
+	// Live sources write a record when it happens: the order of lines is the order of events.
+	Live Order = iota
+	// BySubmit sources tell a whole job in one record, and records come in order of submission (the Standard Workload
+	// Format). Starts and ends are held back until the submissions have passed them.
+	BySubmit
+)
+
+// Format is one log format.
+type Format struct {
+	// Name is how the configuration names it: "pbs", "swf".
+	Name string
+	// Order says how to merge its events in time.
+	Order Order
+	// New returns a parser for one source.
+	New func(Options) Parser
+}
+
+// Options are what a parser must know from the configuration.
+type Options struct {
+	// Cluster goes into every event.
+	Cluster string
+	// Location is the zone of local times without an offset; nil means time.Local.
+	Location *time.Location
+	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
+	MaxProcs int
+}
+
+// Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine. Formats add
+// none of their own, so that the label stays bounded.
+const (
+	ReasonFormat   = "format"    // not a record of this format at all
+	ReasonField    = "field"     // a field is missing or does not parse
+	ReasonTime     = "time"      // an instant that cannot be
+	ReasonProcs    = "procs"     // 0 processors, or more than the machine has
+	ReasonFuture   = "future"    // happened later than now
+	ReasonLongLine = "long_line" // longer than the limit
+	ReasonUnknown  = "unknown"   // a record type that nobody has documented
+)
+
+// LineError says what is wrong with one line. File and line number are added by the one who knows them.
+type LineError struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	// Field names the part of the line that is wrong, if one part is.
+	Field string
+	// Err says what is wrong with it.
+	Err error
+}
+
+// Error implements error.
+func (e *LineError) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("bad line (%s): %v", e.Reason, e.Err)
+	}
+	return fmt.Sprintf("bad line (%s): field %s: %v", e.Reason, e.Field, e.Err)
+}
+
+// Unwrap returns what is wrong with the field.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Bad returns a LineError with a formatted cause.
+func Bad(reason, field, format string, args ...any) *LineError {
+	return &LineError{Reason: reason, Field: field, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,222 @@
+// Package pbs reads and writes the accounting log of the PBS family of batch servers: Torque, OpenPBS and PBS
+// Professional.
+//
+// A log is one file per day, server_priv/accounting/YYYYMMDD. Every line is a record
+//
+//	MM/DD/YYYY HH:MM:SS;TYPE;ID;MESSAGE
+//
+// in the server's local time, where the message of most types is a list of key=value pairs. What is read, and why, is told
+// in docs/formats/pbs.md.
+//
+// Sources: the record types are those of src/include/acct.h, and the keys and their order those of src/server/accounting.c, of
+// OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque (github.com/adaptivecomputing/torque); the page "Accounting
+// Records" of the Torque administrator guide (docs.adaptivecomputing.com) has Torque's subset.
+package pbs
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// Name is how the configuration names the format.
+const Name = "pbs"
+
+// Format returns the accounting log format of PBS.
+func Format() collector.Format {
+	return collector.Format{Name: Name, Order: collector.Live, New: newParser}
+}
+
+func newParser(o collector.Options) collector.Parser {
+	loc := o.Location
+	if loc == nil {
+		loc = time.Local
+	}
+	return &parser{options: o, clock: clock{loc: loc}, names: make(map[string]string)}
+}
+
+// parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.
+type parser struct {
+	options collector.Options
+	clock   clock
+	names   map[string]string
+	fields  fields
+}
+
+// record is one line, taken apart.
+type record struct {
+	at   int64 // the record's own time, Unix seconds
+	kind byte
+	id   []byte
+	body []byte
+}
+
+// Parse implements collector.Parser. It emits at most one event a line.
+func (p *parser) Parse(line []byte, emit func(job.Event)) error {
+	line = trimEnd(line)
+	if len(line) == 0 {
+		return nil
+	}
+	rec, err := p.split(line)
+	if err != nil {
+		return err
+	}
+	kind, known := kindOf(rec)
+	if !known {
+		return collector.Bad(collector.ReasonUnknown, "type",
+			"record type %q is in no PBS documentation: report it, with the version of the server", rec.kind)
+	}
+	if kind == 0 || isArrayParent(rec.id) {
+		return nil
+	}
+	f := &p.fields
+	f.reset(rec.kind)
+	if err := f.scan(rec.body); err != nil {
+		return err
+	}
+	ev, err := p.event(kind, rec, f)
+	if err != nil {
+		return err
+	}
+	if ev.Kind == job.Update && ev.Attributes == (job.Attributes{}) {
+		return nil
+	}
+	emit(ev)
+	return nil
+}
+
+// split takes a line apart at its first three semicolons; a message may hold more of them.
+func (p *parser) split(line []byte) (record, error) {
+	at, rest, err := p.clock.read(line)
+	if err != nil {
+		return record{}, err
+	}
+	if len(rest) < 3 || rest[0] != ';' || rest[2] != ';' {
+		return record{}, collector.Bad(collector.ReasonFormat, "type", "want \";TYPE;\" with a type of one letter after the time")
+	}
+	rec := record{at: at, kind: rest[1]}
+	end := bytes.IndexByte(rest[3:], ';')
+	if end < 0 {
+		return record{}, collector.Bad(collector.ReasonFormat, "id", "want a job id that ends with \";\"")
+	}
+	if end == 0 {
+		return record{}, collector.Bad(collector.ReasonField, "id", "the job id is empty")
+	}
+	rec.id, rec.body = rest[3:3+end], rest[3+end+1:]
+	return rec, nil
+}
+
+// kindOf returns what a record type means for a job, 0 for nothing. The letters and their meanings are those of acct.h (see
+// the package comment); those below the first blank line tell of something else than a job's life.
+func kindOf(rec record) (kind job.Kind, known bool) {
+	switch rec.kind {
+	case 'Q': // queued
+		return job.Submit, true
+	case 'S', 'T': // started; restarted from a checkpoint
+		return job.Start, true
+	case 'E': // ended
+		return job.End, true
+	case 'R': // rerun
+		return job.Requeue, true
+	case 'D', 'A', 'M': // deleted by request, aborted by the server, moved to another server
+		return job.Cancel, true
+	case 'a', 's', 'c': // altered; started with fewer nodes than it was given; next phase, with some of its nodes released
+		return job.Update, true
+	case 'C': // checkpointed
+		if keepsRunning(rec.body) {
+			return 0, true
+		}
+		return job.Requeue, true
+
+	case 'u', 'e': // usage of a phase that is over: c or E tells what comes next
+		return 0, true
+	case 'z', 'r': // suspended, resumed: the job keeps its start, and mostly its processors
+		return 0, true
+	case 'U', 'Y', 'B', 'F', 'K', 'k': // reservations: asked for, confirmed, begun, finished, removed by server or client
+		return 0, true
+	case 'L', 'P', 'p': // licenses, provisioning started and ended
+		return 0, true
+	}
+	return 0, false
+}
+
+// keepsRunning tells a checkpoint that a job survives from one after which it is held. Torque says so in the message
+// (src/server/req_holdjob.c); without that message acct.h's meaning of the type holds, "checkpointed and held".
+func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
+
+// isArrayParent recognizes the id of an array as a whole, "123[].server". It is no job: its S and E enclose those of its
+// members, and no processor is ever its own.
+func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
+
+// event makes the event of a record whose fields have been read.
+func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) {
+	ev := job.Event{
+		Kind: kind, Cluster: p.options.Cluster, ID: string(rec.id),
+		Attributes: job.Attributes{
+			Queue: p.intern(f.queue), User: p.intern(f.user), Account: p.intern(f.accountOrProject()),
+			Name: string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
+		},
+	}
+	procs := f.size()
+	if err := p.checkSize(kind, rec.kind, procs, f); err != nil {
+		return ev, err
+	}
+	ev.Procs = int(procs)
+	at, err := f.times(&ev, rec)
+	if err != nil {
+		return ev, err
+	}
+	ev.Time = instant(at)
+	return ev, nil
+}
+
+// checkSize refuses sizes that cannot be. Records that say nothing of the size are fine, except S and E, which always do.
+func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
+	limit := int64(p.options.MaxProcs)
+	switch {
+	case limit > 0 && procs > limit:
+		return collector.Bad(collector.ReasonProcs, "size",
+			"%d processors, but the cluster has %d: raise its max_procs if it has grown", procs, limit)
+	case procs > maxProcs:
+		return collector.Bad(collector.ReasonProcs, "size", "more than %d processors", int64(maxProcs))
+	case procs > 0:
+		return nil
+	case f.sized:
+		return collector.Bad(collector.ReasonProcs, "size", "0 processors")
+	case letter == 'S', kind == job.End && f.start > 0:
+		return collector.Bad(collector.ReasonProcs, "size", "neither Resource_List nor exec_host tells the size")
+	}
+	return nil
+}
+
+// maxNames bounds the table of names: at the most it is thrown away and begun again.
+const maxNames = 1 << 14
+
+// intern returns b as a string, shared between records: queues and users are few.
+func (p *parser) intern(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if s, ok := p.names[string(b)]; ok {
+		return s
+	}
+	if len(p.names) >= maxNames {
+		clear(p.names)
+	}
+	s := string(b)
+	p.names[s] = s
+	return s
+}
+
+// trimEnd cuts blanks and a line end off the end.
+func trimEnd(line []byte) []byte {
+	n := len(line)
+	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
+		n--
+	}
+	return line[:n]
+}
+
+func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

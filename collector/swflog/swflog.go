@@ -1,0 +1,230 @@
+// Package swflog reads Standard Workload Format files as accounting logs: it makes the events of a job from its one record.
+//
+// The format itself is read by package swf. A workload file tells every job in one line, in the order of submission, so that a
+// line's later events lie ahead of the next line's first; the format is declared collector.BySubmit. What is read, and
+// why, is told in docs/formats/swf.md.
+package swflog
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// Name is how the configuration names the format.
+const Name = "swf"
+
+// Format returns the Standard Workload Format as a log format.
+func Format() collector.Format {
+	return collector.Format{Name: Name, Order: collector.BySubmit, New: newParser}
+}
+
+func newParser(o collector.Options) collector.Parser {
+	return &parser{options: o, users: make(map[int64]string), queues: make(map[queueKey]string)}
+}
+
+type queueKey struct{ queue, partition int64 }
+
+// parser reads one file. Of earlier lines it keeps the header, which gives the instant of submit time 0 and the queues'
+// names.
+type parser struct {
+	options collector.Options
+	header  swf.Header
+	record  swf.Record
+	users   map[int64]string
+	queues  map[queueKey]string
+}
+
+var _ collector.HeaderParser = (*parser)(nil)
+
+// Header implements collector.HeaderParser. Comments and blank lines are the header. A comment that cannot be understood belongs
+// to it all the same: Parse reported it when the file was first read.
+func (p *parser) Header(line []byte) bool {
+	line = trim(line)
+	if len(line) == 0 {
+		return true
+	}
+	if line[0] != ';' {
+		return false
+	}
+	_ = p.comment(line)
+	return true
+}
+
+// Parse implements collector.Parser. A job that ran emits Submit, Start and End; one that did not emits Submit and Cancel.
+func (p *parser) Parse(line []byte, emit func(job.Event)) error {
+	line = trim(line)
+	switch {
+	case len(line) == 0:
+		return nil
+	case line[0] == ';':
+		return p.comment(line)
+	}
+	r := &p.record
+	if err := swf.ParseRecord(line, r); err != nil {
+		return badRecord(err)
+	}
+	if isPart(r.Status) {
+		return nil
+	}
+	times, err := p.times(r)
+	if err != nil {
+		return err
+	}
+	ev, err := p.event(r)
+	if err != nil {
+		return err
+	}
+	for _, kind := range [...]job.Kind{job.Submit, job.Start, job.End, job.Cancel} {
+		if isOf(kind, r.Ran()) {
+			tell(&ev, kind, times)
+			emit(ev)
+		}
+	}
+	return nil
+}
+
+// isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a record
+// of the whole job, so that they would count it twice.
+func isPart(status int64) bool {
+	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
+}
+
+// isOf says whether a job has an event of this kind.
+func isOf(kind job.Kind, ran bool) bool {
+	switch kind {
+	case job.Submit:
+		return true
+	case job.Cancel:
+		return !ran
+	}
+	return ran
+}
+
+// tell makes ev the event of this kind, which knows no instant that lies after it.
+func tell(ev *job.Event, kind job.Kind, t job.Times) {
+	ev.Kind = kind
+	switch kind {
+	case job.Submit:
+		ev.Time, ev.Times = t.Submit, job.Times{Submit: t.Submit}
+	case job.Start:
+		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit, Start: t.Start}
+	case job.End:
+		ev.Time, ev.Times = t.End, t
+	case job.Cancel: // never started: Start holds when it left the queue
+		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit}
+	}
+}
+
+// event returns what the events of a record have in common.
+func (p *parser) event(r *swf.Record) (job.Event, error) {
+	if r.ID < 0 {
+		return job.Event{}, collector.Bad(collector.ReasonField, "job number", "%d is no job number", r.ID)
+	}
+	procs := r.Procs()
+	limit := int64(p.options.MaxProcs)
+	switch {
+	case procs <= 0:
+		return job.Event{}, collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 tells the processors")
+	case limit > 0 && procs > limit:
+		return job.Event{}, collector.Bad(collector.ReasonProcs, "size",
+			"%d processors, but the cluster has %d: raise its max_procs if the file is right", procs, limit)
+	case procs > math.MaxInt32:
+		return job.Event{}, collector.Bad(collector.ReasonProcs, "size", "more than %d processors", math.MaxInt32)
+	}
+	return job.Event{
+		Cluster: p.options.Cluster,
+		ID:      strconv.FormatInt(r.ID, 10),
+		Attributes: job.Attributes{
+			Queue: p.queueName(r), User: p.userName(r.User), Procs: int(procs), TimeLimit: limitOf(r.TimeLimit),
+		},
+	}, nil
+}
+
+// limitOf returns the time limit, 0 where it is not told or beyond any use (2^31 - 1 s are 68 years).
+func limitOf(seconds int64) time.Duration {
+	if seconds <= 0 || seconds > math.MaxInt32 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// The last second of the year 9999, which RFC 3339 can still write.
+const maxUnix = 253402300799
+
+// times returns the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start is when
+// it left the queue. A header without a (positive) start has the log begin with 1970.
+func (p *parser) times(r *swf.Record) (job.Times, error) {
+	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
+	switch {
+	case r.Submit < 0:
+		return job.Times{}, collector.Bad(collector.ReasonTime, "submit time", "%d: unknown, or before the log began", r.Submit)
+	case base > maxUnix, r.Submit > maxUnix, wait > maxUnix, runtime > maxUnix, base+r.Submit+wait+runtime > maxUnix:
+		return job.Times{}, collector.Bad(collector.ReasonTime, "submit time", "the job would end after the year 9999")
+	}
+	submit := base + r.Submit
+	return job.Times{Submit: instant(submit), Start: instant(submit + wait), End: instant(submit + wait + runtime)}, nil
+}
+
+func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
+
+// maxNames bounds the tables of names: at the most they are thrown away and begun again.
+const maxNames = 1 << 14
+
+// userName returns "u12" for user 12, "" where the user is not told.
+func (p *parser) userName(user int64) string {
+	if user < 0 {
+		return ""
+	}
+	name, ok := p.users[user]
+	if !ok {
+		if len(p.users) >= maxNames {
+			clear(p.users)
+		}
+		name = "u" + strconv.FormatInt(user, 10)
+		p.users[user] = name
+	}
+	return name
+}
+
+func (p *parser) queueName(r *swf.Record) string {
+	key := queueKey{queue: r.Queue, partition: r.Partition}
+	name, ok := p.queues[key]
+	if !ok {
+		if len(p.queues) >= maxNames {
+			clear(p.queues)
+		}
+		name = p.header.QueueName(r)
+		p.queues[key] = name
+	}
+	return name
+}
+
+// comment takes in a line that starts with ";".
+func (p *parser) comment(line []byte) error {
+	err := p.header.ParseLine(line)
+	p.header.Lines = nil // nobody reads them, and a file may be all comments
+	clear(p.queues)      // they may have got other names
+	var bad *swf.HeaderError
+	if errors.As(err, &bad) {
+		return &collector.LineError{Reason: collector.ReasonField, Field: "header " + bad.Key, Err: err}
+	}
+	return nil
+}
+
+// badRecord turns an error of package swf into one of a format: a line without a number in front is no record at all.
+func badRecord(err error) error {
+	var bad *swf.FieldError
+	if errors.As(err, &bad) && bad.Field > 1 {
+		return &collector.LineError{Reason: collector.ReasonField, Field: "field " + strconv.Itoa(bad.Field), Err: err}
+	}
+	return &collector.LineError{Reason: collector.ReasonFormat, Err: err}
+}
+
+func trim(line []byte) []byte { return bytes.Trim(line, " \t\r\n") }

@@ -1,0 +1,205 @@
+package tail
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	checkpointVersion = 1
+	// headMax and tailMax bound the bytes hashed to know a file again: enough
+	// to reach past a common header (SGE's has four short lines) to the first
+	// records, small enough to be read at every start.
+	headMax = 1024
+	tailMax = 256
+	// keepDone bounds the finished predecessors remembered one by one.
+	keepDone = 256
+)
+
+// ErrCheckpoint is wrapped by New's error for a checkpoint it cannot use.
+var ErrCheckpoint = errors.New("unusable checkpoint")
+
+// checkpoint is the whole position of a tailer.
+type checkpoint struct {
+	Version int  `json:"version"`
+	Dir     bool `json:"dir,omitempty"`
+	// Low: in a directory every name up to this one is finished.
+	Low string `json:"low,omitempty"`
+	// Since: predecessors not in Files and not modified after this instant
+	// (Unix nanoseconds) are finished.
+	Since int64  `json:"since,omitempty"`
+	Files []mark `json:"files"`
+}
+
+// mark is the position in one file and all that is needed to know it again.
+type mark struct {
+	Path    string `json:"path"`
+	Dev     uint64 `json:"dev"`
+	Ino     uint64 `json:"ino"`
+	Offset  int64  `json:"offset"`
+	Line    int64  `json:"line"` // lines before Offset
+	HeadLen int    `json:"head_len"`
+	Head    string `json:"head,omitempty"` // hash of [0, HeadLen)
+	TailLen int    `json:"tail_len"`
+	Tail    string `json:"tail,omitempty"`  // hash of [Offset-TailLen, Offset)
+	Size    int64  `json:"size,omitempty"`  // on disk, when last read or finished
+	Mtime   int64  `json:"mtime,omitempty"` // Unix nanoseconds, likewise
+	Done    bool   `json:"done,omitempty"`
+	Copy    bool   `json:"copy,omitempty"` // a copy of another one: not read
+}
+
+func (m *mark) id() id { return id{m.Dev, m.Ino} }
+
+func hash(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:8])
+}
+
+func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
+	var c checkpoint
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("tail: source %q: %w: %w", source, ErrCheckpoint, err)
+	}
+	if c.Version != checkpointVersion {
+		return nil, fmt.Errorf("tail: source %q: %w: version %d, this program knows %d",
+			source, ErrCheckpoint, c.Version, checkpointVersion)
+	}
+	for i, m := range c.Files {
+		if m.Offset < 0 || m.HeadLen < 0 || m.TailLen < 0 || m.HeadLen > headMax || m.TailLen > tailMax ||
+			int64(m.HeadLen) > m.Offset || int64(m.TailLen) > m.Offset || m.Line < 0 {
+			return nil, fmt.Errorf("tail: source %q: %w: files[%d] %s: impossible position", source, ErrCheckpoint, i, m.Path)
+		}
+	}
+	return &c, nil
+}
+
+// encode gives the position as of now. Files not begun are left out: what is
+// in no checkpoint is read from its beginning.
+func (t *Tailer) encode() ([]byte, error) {
+	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since, Files: []mark{}}
+	for _, f := range t.files {
+		if f.Done || f.Offset > 0 {
+			m := f.mark
+			m.Head, m.Tail = f.headHash(), f.tailHash()
+			if !f.Done && f.seen.ino != 0 {
+				m.Size, m.Mtime = f.seen.size, f.seen.mtime
+			}
+			c.Files = append(c.Files, m)
+		}
+	}
+	data, err := json.Marshal(&c)
+	if err != nil {
+		return nil, fmt.Errorf("tail: source %q: checkpoint: %w", t.cfg.Source, err)
+	}
+	return data, nil
+}
+
+// headHash and tailHash hash lazily, once per batch and not once per read.
+func (f *file) headHash() string {
+	if f.head != nil {
+		f.Head = hash(f.head)
+	}
+	return f.Head
+}
+
+func (f *file) tailHash() string {
+	if f.tail != nil {
+		f.Tail = hash(f.tail)
+	}
+	return f.Tail
+}
+
+// verify reports whether src holds what f's mark describes, and loads the bytes
+// that were hashed. An error means that it could not be read.
+func (f *file) verify(src source) (bool, error) {
+	if f.Offset == 0 {
+		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
+		return true, nil
+	}
+	head, err := readFull(src, 0, f.HeadLen)
+	if err != nil || len(head) < f.HeadLen || hash(head) != f.headHash() {
+		return false, err
+	}
+	tail, err := f.tailIn(src)
+	if err != nil || tail == nil {
+		return false, err
+	}
+	f.head, f.tail = head, tail
+	return true, nil
+}
+
+// tailIn gives the bytes before f's offset in src, nil when src is shorter or
+// holds others.
+func (f *file) tailIn(src source) ([]byte, error) {
+	n := max(f.TailLen, 1) // at least that the offset is within the file
+	b, err := readFull(src, f.Offset-int64(n), n)
+	if err != nil || len(b) < n {
+		return nil, err
+	}
+	if b = append(make([]byte, 0, tailMax), b[n-f.TailLen:]...); hash(b) != f.tailHash() {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// readFull reads n bytes at off, fewer only at the end of src.
+func readFull(src io.ReaderAt, off int64, n int) ([]byte, error) {
+	b := make([]byte, n)
+	m, err := src.ReadAt(b, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:m], err
+}
+
+// advance moves the position over b, the bytes right after it.
+func (f *file) advance(b []byte, lines int) {
+	if len(b) == 0 {
+		return
+	}
+	if !f.frozen() {
+		f.head = append(f.head, b[:min(len(b), headMax-len(f.head))]...)
+		f.HeadLen = len(f.head)
+	}
+	if len(b) >= tailMax {
+		f.tail = append(f.tail[:0], b[len(b)-tailMax:]...)
+	} else {
+		drop := max(0, len(f.tail)+len(b)-tailMax)
+		f.tail = append(f.tail[:copy(f.tail, f.tail[drop:])], b...)
+	}
+	f.TailLen = len(f.tail)
+	f.Offset += int64(len(b))
+	f.Line += int64(lines)
+}
+
+// frozen: the head is complete, or bytes that could not be hashed follow it.
+func (f *file) frozen() bool { return f.HeadLen >= headMax || int64(f.HeadLen) < f.Offset }
+
+// jump moves the position over one skipped line to off. The bytes of a line
+// with NULs may still change, so they are never hashed.
+func (f *file) jump(off int64, holed bool) error {
+	f.tail = f.tail[:0]
+	f.long = 0
+	if !holed {
+		n := min(tailMax, off-f.Offset)
+		b, err := readFull(f.src, off-n, int(n))
+		if err != nil {
+			return err
+		}
+		f.tail = append(f.tail, b...)
+	}
+	f.Offset, f.TailLen = off, len(f.tail)
+	f.Line++
+	return nil
+}
+
+// hasPrefix reports whether the head of f is known and begins with b.
+func (f *file) hasPrefix(b []byte) bool { return bytes.HasPrefix(f.head, b) }

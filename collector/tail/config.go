@@ -1,0 +1,143 @@
+package tail
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Defaults of Config. They are our choice; none is critical.
+const (
+	DefaultPoll       = time.Second
+	DefaultGrace      = 10 * time.Second
+	DefaultMaxLine    = 1 << 20
+	DefaultBatchBytes = 256 << 10
+	DefaultBatchLines = 8192
+)
+
+// Config says what one tailer follows. The zero value of a field is its default.
+type Config struct {
+	// Source is the name of the source in logs, metrics and errors.
+	Source string
+	// Path is a file, or a directory of date-named files.
+	Path string
+	// Pattern makes Path a directory: a glob of the names in it, which are read
+	// in lexical order (PBS: 20261120). A path that is a directory when nothing
+	// is known of it yet has the pattern "*".
+	Pattern string
+	// Rotated are globs (in the last path element) of the rotated predecessors
+	// of a file; relative ones are taken from the directory of Path. Default:
+	// Path.* and Path-*. They are read oldest first by modification time, then
+	// by name. Names ending in .gz are decompressed. For a symbolic link that is
+	// switched from file to file, name the targets here.
+	Rotated []string
+	// FromEnd starts, when there is no checkpoint, at the end of the newest
+	// file instead of at the beginning of the oldest.
+	FromEnd bool
+	// OneShot makes Next return io.EOF at the end of everything. A last line
+	// without newline then counts as a line; otherwise it is waited for.
+	OneShot bool
+	// NoInotify relies on the poll alone.
+	NoInotify bool
+	// Poll is the interval at which everything is looked at. Default 1 s.
+	Poll time.Duration
+	// Grace is how long a predecessor must be silent before it is taken for
+	// finished, and how long a run of NUL bytes may wait for its data. Default 10 s.
+	Grace time.Duration
+	// MaxLine is the longest line handed out, in bytes without its line end.
+	// Longer ones are skipped and reported. Default 1 MiB.
+	MaxLine int
+	// BatchBytes and BatchLines bound a batch. Defaults 256 KiB and 8192.
+	BatchBytes int
+	BatchLines int
+}
+
+// Clock is the wall clock of a tailer, replaced in tests.
+type Clock interface {
+	Now() time.Time
+	// Ticker returns a channel that is sent to every d, and how to stop it.
+	Ticker(d time.Duration) (c <-chan time.Time, stop func())
+}
+
+// Options are a tailer's collaborators; every one may be left out.
+type Options struct {
+	Clock   Clock
+	Log     *zap.Logger
+	Metrics *Metrics
+	// Header is called with the beginning of a file that is opened to be read
+	// on from its middle, for formats whose header must be known. Its error
+	// becomes a Problem, and reading goes on.
+	Header func(path string, r io.Reader) error
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time { return time.Now() }
+
+func (wallClock) Ticker(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTicker(d)
+	return t.C, t.Stop
+}
+
+// complete checks c and fills in the defaults.
+func (c Config) complete() (Config, error) {
+	if c.Source == "" {
+		return c, errors.New("tail: source: empty; give the source a name")
+	}
+	if c.Path == "" {
+		return c, fmt.Errorf("tail: source %q: path: empty; name a file or a directory", c.Source)
+	}
+	if c.Poll < 0 || c.Grace < 0 || c.MaxLine < 0 || c.BatchBytes < 0 || c.BatchLines < 0 {
+		return c, fmt.Errorf("tail: source %q: poll, grace, max line and batch bounds must not be negative", c.Source)
+	}
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return c, fmt.Errorf("tail: source %q: path %q: %w", c.Source, c.Path, err)
+	}
+	c.Path = path
+	orDefault(&c.Poll, DefaultPoll)
+	orDefault(&c.Grace, DefaultGrace)
+	orDefault(&c.MaxLine, DefaultMaxLine)
+	orDefault(&c.BatchBytes, DefaultBatchBytes)
+	orDefault(&c.BatchLines, DefaultBatchLines)
+	if c.Rotated == nil {
+		name := escape(filepath.Base(path))
+		c.Rotated = []string{name + ".*", name + "-*"}
+	}
+	return c, c.checkPatterns()
+}
+
+func orDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (c *Config) checkPatterns() error {
+	if _, err := filepath.Match(c.Pattern, "x"); err != nil {
+		return fmt.Errorf("tail: source %q: pattern %q: %w", c.Source, c.Pattern, err)
+	}
+	rotated := make([]string, len(c.Rotated))
+	for i, p := range c.Rotated {
+		if _, err := filepath.Match(filepath.Base(p), "x"); err != nil {
+			return fmt.Errorf("tail: source %q: rotated[%d] %q: %w", c.Source, i, p, err)
+		}
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(filepath.Dir(c.Path), p)
+		}
+		rotated[i] = p
+	}
+	c.Rotated = rotated
+	return nil
+}
+
+// escape makes a glob that matches exactly name.
+func escape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}

@@ -1,0 +1,95 @@
+package tail
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// Copied and truncated while followed: what was not yet read of the copy is
+// read there, then the file from its beginning.
+func TestCopyTruncate(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.write("log", "3\n")
+		r.copy("log", "log.1")
+		r.ok(os.Truncate(r.path("log"), 0))
+		r.want("log.1:3:3", Truncated)
+		r.write("log", "4\n")
+		r.want("log:1:4")
+		r.start()
+		r.want("")
+		if n := testutil.ToFloat64(r.metrics.truncations.WithLabelValues("test")); n != 1 {
+			t.Errorf("%v truncations counted, want 1", n)
+		}
+	})
+}
+
+// The copy is seen before the truncation: it is no new file.
+func TestCopySeenBeforeTruncation(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.write("log.1", "1\n") // copying has begun
+		r.want("", Copied)
+		r.write("log", "3\n")
+		r.copy("log", "log.1")
+		r.ok(os.Truncate(r.path("log"), 0))
+		r.write("log", "4\n")
+		r.want("log.1:3:3 log:1:4", Truncated)
+		r.start()
+		r.want("")
+	})
+}
+
+// Twice copied and truncated while nobody read.
+func TestCopyTruncateWhileDown(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.close()
+		r.write("log", "3\n")
+		r.copy("log", "log.1")
+		r.ok(os.Truncate(r.path("log"), 0))
+		r.write("log", "4\n")
+		r.rename("log.1", "log.2")
+		r.copy("log", "log.1")
+		r.ok(os.Truncate(r.path("log"), 0))
+		r.write("log", "5\n")
+		r.want("log.2:3:3 log.1:1:4 log:1:5")
+		r.start()
+		r.want("")
+	})
+}
+
+// Truncated and already longer than before at the next look: the bytes before
+// the offset tell.
+func TestTruncatedAndRegrown(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.ok(os.WriteFile(r.path("log"), []byte("3\n4\n5\n"), 0o644))
+		r.want("log:1:3 log:2:4 log:3:5", Truncated)
+		r.close()
+		r.ok(os.WriteFile(r.path("log"), []byte("6\n7\n8\n9\n"), 0o644))
+		r.want("log:1:6 log:2:7 log:3:8 log:4:9", Truncated)
+	})
+}
+
+// A copy an administrator keeps beside the log is not read as a predecessor.
+func TestBackupCopyIsLeftAlone(t *testing.T) {
+	hazard(t, func(r *rig) {
+		text := strings.Repeat("a line of some length\n", 100)
+		r.write("log", text)
+		r.poll(0)
+		r.copy("log", "log.bak")
+		r.write("log", "2\n")
+		r.want("log:101:2", Copied)
+		r.start()
+		r.write("log", "3\n")
+		r.want("log:102:3")
+	})
+}

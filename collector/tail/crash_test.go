@@ -1,0 +1,395 @@
+package tail
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var seedFlag = flag.Uint64("tail.seed", 0, "seed of the crash tests; 0 draws one")
+
+// world is a scheduler writing numbered lines, a rotation of its log, and a
+// consumer that commits now and then and is killed at any instant.
+type world struct {
+	*rig
+	rng     *rand.Rand
+	log     *os.File // where the scheduler writes to
+	stale   bool     // it has yet to reopen its log
+	pending string   // the second half of a line begun
+	seq     int
+	inFile  int64   // lines in log
+	numbers []int64 // of each line, its number in its file
+	rotated int
+
+	dropped   []*Tailer
+	seen      []string // handed out since the last commit
+	committed []string
+	ckpt2     []byte // position of seen
+}
+
+func (w *world) reopen(name string) {
+	w.t.Helper()
+	if w.log != nil {
+		w.ok(w.log.Close())
+	}
+	var err error
+	w.log, err = os.OpenFile(w.path(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	w.ok(err)
+	w.inFile, w.stale = 0, false
+}
+
+func (w *world) put(text string) {
+	w.t.Helper()
+	_, err := w.log.WriteString(text)
+	w.ok(err)
+}
+
+// scheduler writes some lines, sometimes only the beginning of the last.
+func (w *world) scheduler() {
+	w.flush()
+	for range w.rng.IntN(8) {
+		w.seq++
+		w.inFile++
+		w.numbers = append(w.numbers, w.inFile)
+		w.put(fmt.Sprintf("%d %s\n", w.seq, strings.Repeat("x", w.rng.IntN(200))))
+	}
+	if w.rng.IntN(3) == 0 {
+		w.seq++
+		w.inFile++
+		w.numbers = append(w.numbers, w.inFile)
+		line := fmt.Sprintf("%d half\n", w.seq)
+		n := w.rng.IntN(len(line))
+		w.put(line[:n])
+		w.pending = line[n:]
+	}
+}
+
+func (w *world) flush() {
+	w.put(w.pending)
+	w.pending = ""
+}
+
+// take lets the consumer call Next a few times.
+func (w *world) take() {
+	if w.tailer == nil {
+		var err error
+		w.opts.Clock = w.clock
+		w.tailer, err = New(w.cfg, w.rig.ckpt, w.opts)
+		w.ok(err)
+	}
+	w.clock.now = w.clock.now.Add(time.Duration(w.rng.IntN(4000)) * time.Millisecond)
+	select {
+	case w.clock.tick <- w.clock.now:
+	default:
+	}
+	for range 1 + w.rng.IntN(6) {
+		b, err := w.next()
+		if err != nil {
+			return
+		}
+		for _, l := range b.Lines {
+			w.seen = append(w.seen, fmt.Sprintf("%d %s", l.Number, l.Text))
+		}
+		w.problems = append(w.problems, b.Problems...)
+		w.ckpt2 = append([]byte(nil), b.Checkpoint...)
+	}
+}
+
+func (w *world) commit() {
+	if w.ckpt2 != nil {
+		w.committed = append(w.committed, w.seen...)
+		w.rig.ckpt = w.ckpt2
+	}
+	w.seen = w.seen[:0]
+}
+
+func (w *world) kill() {
+	if w.tailer != nil {
+		w.dropped = append(w.dropped, w.tailer)
+	}
+	w.tailer, w.seen, w.ckpt2 = nil, nil, nil
+}
+
+// check compares what was committed with what was written.
+func (w *world) check(allowed ...Reason) {
+	w.t.Helper()
+	for i, got := range w.committed {
+		f := strings.Fields(got)
+		n, _ := strconv.Atoi(f[1])
+		if n != i+1 {
+			w.t.Fatalf("committed line %d is %q\n%v", i+1, got, w.problems)
+		}
+		if f[0] != strconv.FormatInt(w.numbers[i], 10) {
+			w.t.Fatalf("line %d has number %s in its file, want %d", n, f[0], w.numbers[i])
+		}
+	}
+	if len(w.committed) != w.seq {
+		w.t.Fatalf("%d lines committed of %d written\n%s\n%v", len(w.committed), w.seq, w.rig.ckpt, w.problems)
+	}
+	for _, p := range w.problems {
+		ok := false
+		for _, r := range allowed {
+			ok = ok || p.Reason == r
+		}
+		if !ok {
+			w.t.Errorf("problem: %v", p)
+		}
+	}
+}
+
+// shift renames log.N to log.N+1, compressed or not.
+func (w *world) shift() {
+	for i := w.rotated; i > 0; i-- {
+		for _, ext := range []string{"", ".gz"} {
+			from := fmt.Sprintf("log.%d%s", i, ext)
+			if _, err := os.Stat(w.path(from)); err == nil {
+				w.rename(from, fmt.Sprintf("log.%d%s", i+1, ext))
+			}
+		}
+	}
+	w.rotated++
+}
+
+func (w *world) renameNumbered() {
+	w.shift()
+	w.rename("log", "log.1")
+	w.stale = true
+	w.write("log", "") // logrotate's create
+}
+
+func (w *world) renameGzip() {
+	w.reopenIfStale()
+	w.shift()
+	w.rename("log", "log.1")
+	w.between()
+	w.reopen("log")
+	w.between()
+	w.gzip("log.1")
+}
+
+func (w *world) renameDelayedGzip() {
+	w.reopenIfStale()
+	w.renameNumbered()
+	if _, err := os.Stat(w.path("log.2")); err == nil {
+		w.between()
+		w.gzip("log.2")
+	}
+}
+
+func (w *world) renameDated() {
+	w.rotated++
+	w.rename("log", fmt.Sprintf("log-%08d", 20261120+w.rotated))
+	w.stale = true
+	if w.rng.IntN(2) == 0 {
+		w.reopen("log")
+	} else {
+		w.write("log", "")
+	}
+}
+
+func (w *world) symlink() {
+	w.rotated++
+	w.reopen(fmt.Sprintf("acct-%05d", w.rotated))
+	w.between()
+	w.link(fmt.Sprintf("acct-%05d", w.rotated))
+}
+
+func (w *world) dated() {
+	w.rotated++
+	w.reopen(fmt.Sprintf("%08d", 20261120+w.rotated))
+}
+
+func (w *world) datedGzip() {
+	w.dated()
+	w.between()
+	old := fmt.Sprintf("%08d", 20261120+w.rotated-1-w.rng.IntN(2))
+	if _, err := os.Stat(w.path(old)); err == nil {
+		w.gzip(old)
+	}
+}
+
+func (w *world) copyTruncate() {
+	w.flush() // what is written between copying and truncation is the one loss
+	w.shift()
+	w.copy("log", "log.1")
+	w.between()
+	w.ok(os.Truncate(w.path("log"), 0))
+	w.inFile = 0
+}
+
+func (w *world) reopenIfStale() {
+	if w.stale {
+		w.flush()
+		w.reopen("log")
+	}
+}
+
+// between lets the consumer look in the middle of a rotation.
+func (w *world) between() {
+	if w.rng.IntN(3) == 0 {
+		w.take()
+	}
+}
+
+func (w *world) step(rotate func()) {
+	switch n := w.rng.IntN(20); {
+	case n < 7:
+		w.scheduler()
+	case n < 9:
+		w.flush()
+		rotate()
+	case n < 11:
+		if w.stale {
+			w.reopenIfStale()
+		}
+	case n < 16:
+		w.take()
+	case n < 18:
+		w.commit()
+	default:
+		w.kill()
+	}
+}
+
+// Killed at random instants and restarted from its last commit, the consumer
+// has committed every line exactly once and in order, under every rotation that
+// loses nothing by itself.
+func TestCrashes(t *testing.T) {
+	styles := []struct {
+		name    string
+		cfg     func(w *world)
+		rotate  func(w *world)
+		allowed []Reason
+	}{
+		{"rename", func(w *world) { w.reopen("log") }, (*world).renameNumbered, nil},
+		{"rename+gzip", func(w *world) { w.reopen("log") }, (*world).renameGzip, nil},
+		{"rename+delayed gzip", func(w *world) { w.reopen("log") }, (*world).renameDelayedGzip, nil},
+		{"rename dated", func(w *world) { w.reopen("log") }, (*world).renameDated, nil},
+		{"symlink", func(w *world) { w.cfg.Rotated = []string{"acct-*"}; w.symlink() }, (*world).symlink, []Reason{Missing}},
+		{"directory", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).dated, nil},
+		{"directory+gzip", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).datedGzip, nil},
+		{"copytruncate", func(w *world) { w.reopen("log") }, (*world).copyTruncate, []Reason{Truncated, Copied}},
+	}
+	rounds := 15
+	if testing.Short() {
+		rounds = 3
+	}
+	for _, s := range styles {
+		t.Run(s.name, func(t *testing.T) {
+			for range rounds {
+				seed := *seedFlag
+				if seed == 0 {
+					seed = rand.Uint64()
+				}
+				round(t, seed, s.cfg, s.rotate, s.allowed)
+				if t.Failed() || *seedFlag != 0 {
+					return
+				}
+			}
+		})
+	}
+}
+
+func round(t *testing.T, seed uint64, cfg, rotate func(w *world), allowed []Reason) {
+	ok := t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+		hazard(t, func(r *rig) {
+			w := &world{rig: r, rng: rand.New(rand.NewPCG(seed, 0))}
+			w.cfg.BatchLines, w.cfg.BatchBytes, w.cfg.MaxLine = 1+w.rng.IntN(10), 1+w.rng.IntN(500), 1000
+			defer func() {
+				for _, d := range w.dropped {
+					w.ok(d.Close())
+				}
+				w.ok(w.log.Close())
+			}()
+			cfg(w)
+			for range 400 {
+				w.step(func() { rotate(w) })
+			}
+			w.flush()
+			for idle := 0; idle < 20; idle++ {
+				before := len(w.committed)
+				w.take()
+				w.commit()
+				w.clock.now = w.clock.now.Add(DefaultGrace)
+				if len(w.committed) > before {
+					idle = 0
+				}
+			}
+			w.dump()
+			w.check(allowed...)
+		})
+	})
+	if !ok {
+		t.Logf("replay with -run '%s' -tail.seed %d", t.Name(), seed)
+	}
+}
+
+// A real writer, real events, the race detector: the tailer is closed and
+// reopened at its last committed checkpoint while the log is written and rotated.
+func TestConcurrentWriter(t *testing.T) {
+	const lines = 5000
+	path := filepath.Join(t.TempDir(), "log")
+	wrote := make(chan error, 1)
+	go func() { wrote <- writeRotating(path, lines) }()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var ckpt []byte
+	next := 1
+	for next <= lines {
+		tl, err := New(Config{Source: "test", Path: path, Poll: 20 * time.Millisecond, BatchLines: 100}, ckpt, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + rng.IntN(20) {
+			if next > lines {
+				break
+			}
+			b := pull(t, tl)
+			if rng.IntN(10) == 0 {
+				break // killed before the commit
+			}
+			for _, l := range b.Lines {
+				if string(l.Text) != strconv.Itoa(next) {
+					t.Fatalf("got %q, want %d", l.Text, next)
+				}
+				next++
+			}
+			ckpt = b.Checkpoint
+		}
+		if err := tl.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeRotating(path string, lines int) error {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var f *os.File
+	var err error
+	for i, files := 1, 0; i <= lines && err == nil; i++ {
+		if f == nil {
+			if f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+				return err
+			}
+		}
+		_, err = fmt.Fprintln(f, i)
+		if rng.IntN(500) == 0 {
+			files++
+			err = errors.Join(err, os.Rename(path, fmt.Sprintf("%s-%04d", path, files)), f.Close())
+			f = nil
+		}
+	}
+	if f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}

@@ -1,0 +1,53 @@
+package tail
+
+import (
+	"testing"
+	"time"
+)
+
+// From the end: nothing of what is there, everything after, also when the file
+// was rotated before its next line; a line that was being written is whole.
+func TestFromEnd(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.cfg.FromEnd = true
+		r.write("log.1", "0\n")
+		r.gzip("log.1")
+		r.age("log.1.gz", time.Hour)
+		r.write("log", "1\n2\nthr")
+		r.want("")
+		if r.ckpt == nil || !r.caughtUp {
+			t.Fatal("the first batch must tell the place, or a restart would begin later")
+		}
+		r.close()
+		r.write("log", "ee\n")
+		r.rename("log.1.gz", "log.2.gz")
+		r.rename("log", "log.1")
+		r.write("log", "4\n")
+		r.want("log.1:3:three log:1:4")
+	})
+}
+
+// From the end of nothing: what comes later is all new.
+func TestFromEndOfNothing(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.cfg.FromEnd = true
+		r.want("", Missing)
+		r.close()
+		r.write("log", "1\n")
+		r.want("log:1:1")
+	})
+}
+
+// From the end of a directory.
+func TestFromEndOfDirectory(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.cfg.FromEnd, r.cfg.Path = true, r.dir
+		r.write("20261118", "a\n")
+		r.write("20261119", "b\n")
+		r.want("")
+		r.start()
+		r.write("20261119", "c\n")
+		r.write("20261120", "d\n")
+		r.want("20261119:2:c 20261120:1:d")
+	})
+}

@@ -1,0 +1,59 @@
+package tail
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A new file got the inode of the deleted one that the checkpoint names: it is
+// another file, and the loss is said. File systems give inodes again as they
+// like, so the checkpoint is made to name the new file's.
+func TestInodeReused(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.start()
+		r.rename("log", "log.1")
+		r.age("log.1", time.Minute)
+		r.write("log.1", "3\n")
+		r.write("log", "4\n5\n6\n")
+		st, err := statPath(r.path("log"))
+		r.ok(err)
+		old := r.tailer.files[0]
+		old.Dev, old.Ino = st.dev, st.ino
+		r.want("log.1:3:3 log:1:4 log:2:5 log:3:6")
+	})
+}
+
+// The same with the old file gone.
+func TestInodeReusedAndOldGone(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.close()
+		r.remove("log")
+		r.write("log", "4\n5\n6\n")
+		r.poll(time.Second)
+		if got := strings.Join(r.lines, " "); got != "log:1:4 log:2:5 log:3:6" {
+			t.Errorf("got %s", got)
+		}
+		if len(r.problems) != 1 || r.problems[0].Reason != Truncated && r.problems[0].Reason != CheckpointLost {
+			t.Errorf("want the loss reported once, got %v", r.problems)
+		}
+	})
+}
+
+// A log restored from a backup, or moved to another disk, has another inode
+// and the same content: read on.
+func TestSameContentOtherInode(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.close()
+		r.copy("log", "restored")
+		r.rename("restored", "log")
+		r.write("log", "3\n")
+		r.want("log:3:3")
+	})
+}

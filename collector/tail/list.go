@@ -1,0 +1,223 @@
+package tail
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// candidate is a file the configuration names, as found by a listing.
+type candidate struct {
+	path    string
+	st      status
+	primary bool // it is what Path leads to
+}
+
+// key is the name by which files of a directory are ordered.
+func key(path string) string { return strings.TrimSuffix(filepath.Base(path), gzipSuffix) }
+
+// listing is one look at the names; bad are those that cannot be used.
+type listing struct {
+	files []candidate
+	bad   []Problem
+}
+
+func (l *listing) same(o *listing) bool {
+	return slices.EqualFunc(l.files, o.files, func(a, b candidate) bool {
+		return a.path == b.path && a.st.id() == b.st.id()
+	})
+}
+
+// list looks until two looks agree: a look in the middle of a chain of renames
+// can miss a file, or see it twice.
+func (t *Tailer) list() listing {
+	now := t.look()
+	if now.same(&t.listed) {
+		return now
+	}
+	for range 8 {
+		again := t.look()
+		if again.same(&now) {
+			now = again
+			break
+		}
+		now = again
+	}
+	return now
+}
+
+func (t *Tailer) look() listing {
+	if t.dir {
+		return t.lookDir()
+	}
+	return t.lookFile()
+}
+
+func (t *Tailer) lookDir() listing {
+	var l listing
+	names, err := readNames(t.cfg.Path)
+	if err != nil {
+		l.bad = append(l.bad, pathProblem(t.cfg.Path, err))
+		return l
+	}
+	for _, name := range names {
+		if t.matches(t.cfg.Pattern, name) && key(name) > t.low {
+			l.add(filepath.Join(t.cfg.Path, name), false)
+		}
+	}
+	l.settle(func(a, b candidate) int { return cmp.Compare(key(a.path), key(b.path)) })
+	return l
+}
+
+func (t *Tailer) lookFile() listing {
+	var l listing
+	st, err := statPath(t.cfg.Path)
+	switch {
+	case err != nil:
+		l.bad = append(l.bad, pathProblem(t.cfg.Path, err))
+	case st.mode.IsDir():
+		l.bad = append(l.bad, Problem{Path: t.cfg.Path, Reason: IsDirectory,
+			Err: errors.New("a file is expected; for a directory of date-named files set a pattern")})
+	case !st.mode.IsRegular():
+		l.bad = append(l.bad, Problem{Path: t.cfg.Path, Reason: NotRegular, Err: fmt.Errorf("it is %s", st.mode.Type())})
+	default:
+		l.files = append(l.files, candidate{path: t.primaryPath(), st: st, primary: true})
+	}
+	for dir, patterns := range t.places() {
+		names, err := readNames(dir)
+		if err != nil {
+			continue // the directory of rotated files may come later
+		}
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if path != t.cfg.Path && slices.ContainsFunc(patterns, func(p string) bool { return t.matches(p, name) }) {
+				l.add(path, false)
+			}
+		}
+	}
+	for _, f := range t.files { // a symlink's former target is under no pattern
+		if !f.Done && f.src == nil {
+			if st, err := statPath(f.Path); err == nil && st.id() == f.id() {
+				l.add(f.Path, false)
+			}
+		}
+	}
+	l.settle(byAge)
+	return l
+}
+
+// primaryPath is Path, or what it leads to when it is a symbolic link.
+func (t *Tailer) primaryPath() string {
+	if real, err := filepath.EvalSymlinks(t.cfg.Path); err == nil {
+		return real
+	}
+	return t.cfg.Path
+}
+
+// places are the directories of the rotated files and the patterns in them.
+func (t *Tailer) places() map[string][]string {
+	m := make(map[string][]string)
+	for _, p := range t.cfg.Rotated {
+		m[filepath.Dir(p)] = append(m[filepath.Dir(p)], filepath.Base(p))
+	}
+	return m
+}
+
+// matches lets a pattern for plain names match the compressed ones too.
+func (t *Tailer) matches(pattern, name string) bool {
+	ok, err := filepath.Match(pattern, name)
+	if err == nil && !ok {
+		ok, err = filepath.Match(pattern, strings.TrimSuffix(name, gzipSuffix))
+	}
+	return ok && err == nil
+}
+
+func (l *listing) add(path string, primary bool) {
+	st, err := statPath(path)
+	if err == nil && st.mode.IsRegular() {
+		l.files = append(l.files, candidate{path, st, primary})
+	} // else it was renamed meanwhile, or is no log
+}
+
+// settle orders the files, drops second names of one file, and compressed ones
+// whose original is still there (gzip is writing them).
+func (l *listing) settle(order func(a, b candidate) int) {
+	slices.SortStableFunc(l.files, order)
+	plain := make(map[string]bool, len(l.files))
+	for _, c := range l.files {
+		plain[c.path] = true
+	}
+	seen := make(map[id]bool, len(l.files))
+	for _, c := range l.files {
+		seen[c.st.id()] = seen[c.st.id()] || c.primary
+	}
+	l.files = slices.DeleteFunc(l.files, func(c candidate) bool {
+		if isGzip(c.path) && plain[strings.TrimSuffix(c.path, gzipSuffix)] {
+			return true
+		}
+		if seen[c.st.id()] && !c.primary {
+			return true
+		}
+		seen[c.st.id()] = true
+		return false
+	})
+}
+
+// byAge puts older files first and what Path leads to last.
+func byAge(a, b candidate) int {
+	if a.primary != b.primary {
+		if a.primary {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
+}
+
+// byName orders rotated files of one instant: log.2 is older than log.1, and
+// log-20261119 older than log-20261120.
+func byName(a, b string) int {
+	a, b = strings.TrimSuffix(a, gzipSuffix), strings.TrimSuffix(b, gzipSuffix)
+	na, nb := number(a), number(b)
+	if na > 0 && nb > 0 {
+		return cmp.Compare(nb, na)
+	}
+	return cmp.Compare(a, b)
+}
+
+// number is the rotation number a name ends in, 0 for none; longer ones are dates.
+func number(path string) int {
+	ext := strings.TrimPrefix(filepath.Ext(path), ".")
+	n, err := strconv.Atoi(ext)
+	if err != nil || len(ext) > 5 || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func readNames(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := d.Readdirnames(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// pathProblem names what keeps a path from being used.
+func pathProblem(path string, err error) Problem {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Problem{Path: path, Reason: Missing, Err: err}
+	}
+	return Problem{Path: path, Reason: Unreadable, Err: err}
+}

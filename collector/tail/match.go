@@ -1,0 +1,346 @@
+package tail
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// lostAfter is how many listings in a row must miss a file: a rename seen in
+// its middle must not count as a loss.
+const lostAfter = 2
+
+// scan looks at the names and finds out which files they are.
+func (t *Tailer) scan() {
+	t.watch()
+	l := t.list()
+	t.listed = l
+	t.blind = slices.ContainsFunc(l.bad, func(p Problem) bool { return p.Reason == Unreadable })
+	t.paths(&l)
+	unknown := t.bind(l.files)
+	unknown = t.rehome(unknown)
+	t.unsettled = false
+	t.miss(unknown)
+	if !t.unsettled {
+		t.adopt(unknown)
+		t.fresh = false
+	}
+	t.order()
+}
+
+// paths reports what keeps the configured paths from being used.
+func (t *Tailer) paths(l *listing) {
+	bad := make(map[string]bool)
+	now := t.opts.Clock.Now()
+	for _, p := range l.bad {
+		bad[p.Path] = true
+		if p.Reason == Missing && (t.hadPrimary || len(l.files) > 0) && !t.cfg.OneShot { // a moment without file is part of a rotation
+			if t.missingSince.IsZero() {
+				t.missingSince = now
+			}
+			if now.Sub(t.missingSince) < t.cfg.Grace {
+				continue
+			}
+		}
+		t.stand(p)
+	}
+	if !bad[t.cfg.Path] {
+		t.hadPrimary, t.missingSince = true, time.Time{}
+		if r := t.standing[t.cfg.Path]; r == Missing || r == IsDirectory || r == NotRegular || t.dir {
+			delete(t.standing, t.cfg.Path)
+		}
+	}
+}
+
+// bind pairs the known files with the listed ones by device and inode, checked
+// by content where the tailer did not hold the file open all the time. It
+// returns the listed files that are none of the known.
+func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
+	byID := make(map[id]candidate, len(listed))
+	for _, c := range listed {
+		byID[c.st.id()] = c
+	}
+	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
+		c, ok := byID[f.id()]
+		f.bound = ok && t.isSame(f, c)
+		if f.bound {
+			t.noteMove(f, c)
+			f.cand, f.Path, f.misses = c, c.path, 0
+			delete(byID, f.id())
+		}
+		gone := f.Offset == 0 && !f.Done && f.src == nil // nothing was taken from it
+		return !f.bound && (gone || f.Copy || ok && f.Done)
+	})
+	for _, c := range listed {
+		if _, ok := byID[c.st.id()]; ok {
+			unknown = append(unknown, c)
+		}
+	}
+	return unknown
+}
+
+// isSame decides whether c, which has f's device and inode, is f. Inodes are
+// used again as soon as a file is deleted.
+func (t *Tailer) isSame(f *file, c candidate) bool {
+	same := c.st.size == f.Size && c.st.mtime == f.Mtime
+	switch {
+	case f.src != nil, f.Offset == 0 && !f.Done:
+		return true // held open; or nothing was read
+	case f.Copy:
+		return same
+	case f.Done && same:
+		return true
+	case !f.broken.unchanged(status{}) && f.broken.unchanged(c.st):
+		return true // could not be read, and has not changed
+	}
+	src, err := openSource(c.path, c.st.id())
+	if errors.Is(err, errMoved) {
+		t.rescan = true
+		return true
+	}
+	var ok bool
+	if err == nil {
+		if ok, err = f.verify(src); err != nil {
+			err = errors.Join(err, src.Close())
+			f.broken = c.st
+		}
+	}
+	if err != nil {
+		t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
+		return true
+	}
+	if !ok {
+		t.discard(src)
+		return false
+	}
+	t.use(f, c, src)
+	return true
+}
+
+// use makes src, which was found to continue f, the open file of f, unless f
+// is finished and nothing came after.
+func (t *Tailer) use(f *file, c candidate, src source) {
+	delete(t.standing, c.path)
+	f.broken = status{}
+	if f.Done {
+		f.Size, f.Mtime = c.st.size, c.st.mtime
+		if more, err := readFull(src, f.Offset, 1); err != nil || len(more) == 0 {
+			t.discard(src)
+			return
+		}
+		f.Done, f.hasNext, f.atEnd = false, false, false
+	}
+	f.cand, f.src, f.armed = c, src, true
+	t.header(f)
+}
+
+// header shows the beginning of a file that is not read from there.
+func (t *Tailer) header(f *file) {
+	if t.opts.Header == nil || f.Offset == 0 {
+		return
+	}
+	if err := t.opts.Header(f.cand.path, sectionOf(f.src)); err != nil {
+		t.problem(f.cand.path, 0, BadHeader, err)
+	}
+}
+
+func (t *Tailer) discard(src source) {
+	if err := src.Close(); err != nil {
+		t.log.Warn("closing", zap.Error(err))
+	}
+}
+
+// noteMove counts a rotation: what Path led to has now another name.
+func (t *Tailer) noteMove(f *file, c candidate) {
+	if f.cand.primary && !c.primary {
+		kind := kindRename
+		if f.cand.path == c.path {
+			kind = kindSymlink
+		}
+		t.opts.Metrics.rotated(t.cfg.Source, kind)
+	}
+}
+
+// rehome looks for known files that lost their name among the unknown ones, by
+// content: compressing or copying a log gives it another inode.
+func (t *Tailer) rehome(unknown []candidate) []candidate {
+	for _, f := range t.files {
+		if f.bound || f.Offset == 0 {
+			continue
+		}
+		i := slices.IndexFunc(unknown, func(c candidate) bool { return t.settle(f, c) })
+		if i >= 0 {
+			unknown = slices.Delete(unknown, i, i+1)
+			continue
+		}
+		for _, k := range t.files { // a copy made before the original was truncated
+			if k.Copy && k.bound && t.settle(f, k.cand) {
+				k.bound, k.Offset, k.Copy = false, -1, false
+				break
+			}
+		}
+	}
+	t.files = slices.DeleteFunc(t.files, func(f *file) bool { return f.Offset < 0 })
+	return unknown
+}
+
+// settle makes c the home of f if it continues f.
+func (t *Tailer) settle(f *file, c candidate) bool {
+	if c.primary && f.src != nil {
+		return false // f is only unlinked or renamed away, and Path is another file
+	}
+	src, err := openSource(c.path, c.st.id())
+	var ok bool
+	if err == nil {
+		probe := &file{mark: f.mark}
+		probe.Head, probe.Tail = f.headHash(), f.tailHash()
+		if ok, err = probe.verify(src); ok && f.src == nil {
+			f.head, f.tail = probe.head, probe.tail
+		}
+		if !ok || err != nil || f.src != nil {
+			t.discard(src)
+		}
+	}
+	if err != nil {
+		t.blind = true
+		if !errors.Is(err, errMoved) {
+			t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
+		}
+	}
+	if !ok || err != nil {
+		return false
+	}
+	if isGzip(c.path) {
+		t.opts.Metrics.rotated(t.cfg.Source, kindCompress)
+	}
+	f.Dev, f.Ino, f.Path, f.bound, f.misses = c.st.dev, c.st.ino, c.path, true, 0
+	if f.src == nil {
+		t.use(f, c, src)
+	}
+	f.cand = c
+	return true
+}
+
+// miss deals with known files that are nowhere. As long as there is nothing at
+// all (a file system not mounted yet), or something that cannot be looked into,
+// they may still come, and are waited for.
+func (t *Tailer) miss(unknown []candidate) {
+	var lost []*file
+	hopeful := !t.cfg.OneShot && (t.blind || len(t.listed.files) == 0)
+	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
+		if f.bound || f.src != nil {
+			if f.cand.primary && !f.bound && t.hasPrimary() {
+				f.cand.primary = false
+				kind := kindRename
+				if st, err := statPath(f.cand.path); err == nil && st.id() == f.id() {
+					kind = kindSymlink // still there under its own name
+				}
+				t.opts.Metrics.rotated(t.cfg.Source, kind)
+			}
+			return false
+		}
+		if !hopeful {
+			f.misses++
+		}
+		if f.misses < lostAfter {
+			t.unsettled = t.unsettled || !f.Done && len(t.listed.files) > 0
+			return false
+		}
+		if !f.Done {
+			lost = append(lost, f)
+		}
+		return true
+	})
+	for _, f := range lost {
+		t.lose(f, unknown)
+	}
+}
+
+func (t *Tailer) hasPrimary() bool {
+	return slices.ContainsFunc(t.listed.files, func(c candidate) bool { return c.primary })
+}
+
+// lose reports a file that cannot be found, and assumes that predecessors not
+// newer than it were read before it.
+func (t *Tailer) lose(f *file, unknown []candidate) {
+	for _, c := range unknown {
+		if c.st.id() == f.id() {
+			t.problem(c.path, 0, Truncated, fmt.Errorf(
+				"same inode, other content than up to offset %d (line %d): read again from its beginning; "+
+					"what was in it after that offset is lost", f.Offset, f.Line))
+			return
+		}
+	}
+	t.problem(f.Path, 0, CheckpointLost, fmt.Errorf(
+		"neither this file nor a copy of it is there: its lines after offset %d (line %d) are lost; "+
+			"files not newer than it are taken for finished, newer ones are read from their beginning", f.Offset, f.Line))
+	if !t.dir { // in a directory the names before it are below the low-water mark
+		t.since = max(t.since, f.Mtime-1)
+	}
+}
+
+// adopt takes the unknown files into the table, to be read from the beginning.
+func (t *Tailer) adopt(unknown []candidate) {
+	for i, c := range unknown {
+		if !c.primary && !t.dir && (c.st.mtime <= t.since || c.st.size == 0) {
+			continue // finished long ago; or an empty file, which tells nothing yet
+		}
+		f := &file{mark: mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, cand: c, bound: true}
+		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
+		if t.fresh && t.cfg.FromEnd && !t.cfg.OneShot {
+			t.toEnd(f, i == len(unknown)-1)
+		} else if t.dir && !t.fresh && !isGzip(c.path) {
+			t.opts.Metrics.rotated(t.cfg.Source, kindNextFile)
+		}
+		t.files = append(t.files, f)
+	}
+}
+
+// toEnd puts the position of a new file behind its last complete line.
+func (t *Tailer) toEnd(f *file, newest bool) {
+	src, err := openSource(f.cand.path, f.cand.st.id())
+	if err != nil {
+		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+		return
+	}
+	defer t.discard(src)
+	var at, last int64
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := src.ReadAt(buf, at)
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			last = at + int64(i) + 1
+			f.Line += int64(bytes.Count(buf[:n], []byte{'\n'}))
+		}
+		if at += int64(n); err != nil || n == 0 {
+			break
+		}
+	}
+	f.Offset = last
+	head, herr := readFull(src, 0, int(min(last, headMax)))
+	tail, terr := readFull(src, last-min(last, tailMax), int(min(last, tailMax)))
+	if err := errors.Join(herr, terr); err != nil {
+		t.log.Warn("start at the end", zap.String("path", f.cand.path), zap.Error(err))
+	}
+	f.head, f.tail = head, append(f.tail, tail...)
+	f.HeadLen, f.TailLen = len(head), len(tail)
+	if !newest {
+		f.Done, f.Size, f.Mtime = true, f.cand.st.size, f.cand.st.mtime
+	}
+}
+
+// order puts the files in reading order.
+func (t *Tailer) order() {
+	slices.SortStableFunc(t.files, func(a, b *file) int {
+		if t.dir {
+			return cmp.Compare(key(a.cand.path), key(b.cand.path))
+		}
+		return byAge(a.cand, b.cand)
+	})
+	t.sweep()
+}

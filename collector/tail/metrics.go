@@ -1,0 +1,75 @@
+package tail
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the counters all tailers of a process share. A nil *Metrics counts
+// nothing.
+type Metrics struct {
+	lines       *prometheus.CounterVec
+	bytes       *prometheus.CounterVec
+	rotations   *prometheus.CounterVec
+	truncations *prometheus.CounterVec
+	problems    *prometheus.CounterVec
+	lag         *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics on reg. It panics, as client_golang's
+// MustRegister does, when they are there already: make one and share it.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "waitcast", Subsystem: "tail", Name: name, Help: help,
+		}, append([]string{"source"}, labels...))
+	}
+	m := &Metrics{
+		lines:       counter("lines_total", "Lines read from the logs."),
+		bytes:       counter("read_bytes_total", "Bytes of lines read from the logs, decompressed."),
+		rotations:   counter("rotations_total", "Rotations noticed.", "kind"),
+		truncations: counter("truncations_total", "Files that became shorter or were rewritten."),
+		problems:    counter("problems_total", "Problems met while following the logs.", "reason"),
+		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "waitcast", Subsystem: "tail", Name: "lag_bytes",
+			Help: "Bytes written to the open logs but not read yet.",
+		}, []string{"source"}),
+	}
+	reg.MustRegister(m.lines, m.bytes, m.rotations, m.truncations, m.problems, m.lag)
+	return m
+}
+
+// The kinds of rotation counted.
+const (
+	kindRename       = "rename"
+	kindSymlink      = "symlink"
+	kindNextFile     = "next_file"
+	kindCompress     = "compress"
+	kindCopyTruncate = "copytruncate"
+)
+
+func (m *Metrics) read(source string, lines int, bytes int64) {
+	if m != nil && lines > 0 {
+		m.lines.WithLabelValues(source).Add(float64(lines))
+		m.bytes.WithLabelValues(source).Add(float64(bytes))
+	}
+}
+
+func (m *Metrics) rotated(source, kind string) {
+	if m != nil {
+		m.rotations.WithLabelValues(source, kind).Inc()
+	}
+}
+
+func (m *Metrics) problem(source string, r Reason) {
+	if m == nil {
+		return
+	}
+	m.problems.WithLabelValues(source, string(r)).Inc()
+	if r == Truncated {
+		m.truncations.WithLabelValues(source).Inc()
+	}
+}
+
+func (m *Metrics) lagging(source string, bytes int64) {
+	if m != nil {
+		m.lag.WithLabelValues(source).Set(float64(bytes))
+	}
+}

@@ -1,0 +1,73 @@
+package tail
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+func (r *rig) patch(name string, off int64, text string) {
+	r.t.Helper()
+	f, err := os.OpenFile(r.path(name), os.O_WRONLY, 0)
+	r.ok(err)
+	_, err = f.WriteAt([]byte(text), off)
+	r.ok(err)
+	r.ok(f.Close())
+}
+
+// NUL bytes at the end are data not yet there.
+func TestNulRunIsNotYet(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "one\nt\x00\x00\x00\x00\x00\x00\x00")
+		r.want("log:1:one")
+		r.wantAfter(time.Hour, "")
+		r.start()
+		r.wantAfter(time.Hour, "")
+		r.patch("log", 4, "two\nsix\n")
+		r.want("log:2:two log:3:six")
+	})
+}
+
+// A hole followed by more lines is waited on too, and filled in time it is
+// read in order.
+func TestNulHoleFilled(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "one\n\x00\x00\x00\x00six\n")
+		r.want("log:1:one")
+		r.wantAfter(DefaultGrace/2, "")
+		r.patch("log", 4, "two\n")
+		r.want("log:2:two log:3:six")
+	})
+}
+
+// A hole that stays is skipped up to the next line, aloud, and a restart does
+// not go back over it even if it is filled later.
+func TestNulHoleStays(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "one\n\x00\x00\x00\x00rest\nthree\n")
+		r.want("log:1:one")
+		r.wantAfter(DefaultGrace, "log:3:three", NulBytes)
+		if r.problems[0].Number != 2 {
+			t.Errorf("line %d, want 2", r.problems[0].Number)
+		}
+		r.close()
+		r.patch("log", 4, "late")
+		r.write("log", "four\n")
+		r.want("log:4:four")
+	})
+}
+
+// A hole larger than any buffer (a truncated log whose writer did not append)
+// is skipped without being held in memory.
+func TestNulHoleHuge(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "one\n")
+		r.ok(os.Truncate(r.path("log"), 64<<20))
+		r.write("log", "rest\nthree\n")
+		r.want("log:1:one")
+		r.wantAfter(DefaultGrace, "log:3:three", NulBytes)
+		if n := len(r.tailer.buf); n > 2*DefaultMaxLine {
+			t.Errorf("buffer grew to %d bytes", n)
+		}
+	})
+}

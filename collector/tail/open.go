@@ -1,0 +1,192 @@
+package tail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// likeness says how an unknown file resembles a known one.
+type likeness int
+
+const (
+	different likeness = iota
+	part               // it holds the beginning of what was read of the known one
+	whole              // it holds all that was read of the known one
+)
+
+// open opens f for the window.
+func (t *Tailer) open(f *file) bool {
+	if f.Offset > 0 && !t.fromEnd(f) || !f.bound || f.broken.size > 0 && f.broken.unchanged(f.cand.st) {
+		return false // the next scan will find it, or it has not become better
+	}
+	src, err := openSource(f.cand.path, f.id())
+	if errors.Is(err, errMoved) {
+		t.rescan = true
+		return false
+	}
+	if err != nil {
+		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+		return false
+	}
+	delete(t.standing, f.cand.path)
+	f.src = src
+	t.header(f)
+	return true
+}
+
+// fromEnd: f was put at its end just now and has not been opened yet.
+func (t *Tailer) fromEnd(f *file) bool { return f.head != nil && f.bound }
+
+// judge compares a file, before the first read from it, with those that were
+// read before it: it may be a copy somebody made, perhaps the one before a
+// truncation, and its lines are known. What Path leads to is then read on from
+// where its copy ends; any other copy is left alone.
+func (t *Tailer) judge(f *file) {
+	if f.judged || f.Offset > 0 {
+		return
+	}
+	f.judged = true
+	k, how := t.original(f)
+	switch {
+	case k == nil:
+	case !f.cand.primary:
+		t.leaveAlone(f, k)
+	case how == whole:
+		g := &file{mark: k.mark}
+		g.Head, g.Tail = k.headHash(), k.tailHash()
+		if ok, err := g.verify(f.src); ok && err == nil {
+			m := g.mark
+			m.Path, m.Dev, m.Ino, m.Done, m.Size, m.Mtime = f.Path, f.Dev, f.Ino, false, 0, 0
+			f.mark, f.head, f.tail = m, g.head, g.tail
+			t.leaveAlone(k, f)
+			t.header(f)
+		}
+	}
+}
+
+// leaveAlone marks f as a copy. Should it change, it is judged again.
+func (t *Tailer) leaveAlone(f, of *file) {
+	f.Done, f.Copy = true, true
+	f.Size, f.Mtime = f.cand.st.size, f.cand.st.mtime
+	if f.src != nil {
+		t.discard(f.src)
+		f.src = nil
+	}
+	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s: its lines are known, left alone", of.cand.path))
+}
+
+// original finds the known file of which f is a copy.
+func (t *Tailer) original(f *file) (*file, likeness) {
+	for _, k := range t.files {
+		if k == f || k.Copy || k.HeadLen == 0 {
+			continue
+		}
+		if how := t.compare(f.src, f, k); how != different {
+			return k, how
+		}
+	}
+	return nil, different
+}
+
+// compare says whether q, open as src, is a copy of the known file k.
+func (t *Tailer) compare(src source, q, k *file) likeness {
+	head, err := readFull(src, 0, k.HeadLen)
+	if err != nil || len(head) == 0 {
+		return different
+	}
+	if len(head) < k.HeadLen { // shorter than what k is known by
+		if k.head != nil && k.hasPrefix(head) {
+			return part
+		}
+		return different
+	}
+	if hash(head) != k.headHash() {
+		return different
+	}
+	if tail, err := k.tailIn(src); err == nil && tail != nil {
+		return whole
+	}
+	size := q.cand.st.size
+	if isCompressed(src) || size >= k.Offset {
+		return different // the same header, other records
+	}
+	if k.src == nil || isCompressed(k.src) {
+		if k.HeadLen == headMax {
+			return part
+		}
+		return different
+	}
+	off := max(0, size-tailMax)
+	a, aerr := readFull(src, off, int(size-off))
+	b, berr := readFull(k.src, off, int(size-off))
+	if errors.Join(aerr, berr) == nil && (bytes.Equal(a, b) || len(b) < len(a) && k.HeadLen == headMax) {
+		return part
+	}
+	return different
+}
+
+// truncated deals with a file that is no longer what was read. If the copy made
+// before (copytruncate) can be seen, reading goes on in it, so that nothing is
+// lost but what was written between the copying and the truncation.
+func (t *Tailer) truncated(f *file) {
+	t.rescan = true
+	t.opts.Metrics.rotated(t.cfg.Source, kindCopyTruncate)
+	detail := "read again from its beginning; what was in it after that offset is lost"
+	if g := t.continuation(f); g != nil {
+		t.files = append(t.files, g)
+		detail = "its copy " + g.cand.path + " is read on, then this file from its beginning; " +
+			"what was written between copying and truncation is lost"
+	}
+	t.problem(f.cand.path, 0, Truncated, fmt.Errorf("rewritten after offset %d (line %d): %s", f.Offset, f.Line, detail))
+	*f = file{mark: mark{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src, bound: f.bound, armed: f.armed}
+	f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
+	t.order()
+}
+
+// continuation finds a copy of what f was.
+func (t *Tailer) continuation(f *file) *file {
+	for _, c := range t.list().files {
+		k := t.known(c.st.id())
+		if c.primary || k == f || k != nil && !k.Copy && (k.Offset > 0 || k.Done) {
+			continue
+		}
+		g := &file{mark: f.mark, bound: true}
+		g.Head, g.Tail = f.headHash(), f.tailHash()
+		g.Path, g.Dev, g.Ino = c.path, c.st.dev, c.st.ino
+		src, err := openSource(c.path, c.st.id())
+		if err != nil {
+			continue
+		}
+		if ok, err := g.verify(src); err != nil || !ok {
+			t.discard(src)
+			continue
+		}
+		t.forget(k)
+		t.use(g, c, src)
+		return g
+	}
+	return nil
+}
+
+func (t *Tailer) known(i id) *file {
+	for _, f := range t.files {
+		if f.id() == i {
+			return f
+		}
+	}
+	return nil
+}
+
+// forget takes a file out of the table.
+func (t *Tailer) forget(f *file) {
+	for i, k := range t.files {
+		if k == f && f != nil {
+			if k.src != nil {
+				t.discard(k.src)
+			}
+			t.files = append(t.files[:i], t.files[i+1:]...)
+			return
+		}
+	}
+}

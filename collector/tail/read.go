@@ -1,0 +1,212 @@
+package tail
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// errRewritten: the file is not the continuation of what was read from it.
+var errRewritten = errors.New("the file was rewritten")
+
+// read adds what f has at its offset to the batch: complete lines, at most the
+// batch's bounds.
+func (t *Tailer) read(f *file) {
+	st, err := f.src.Stat()
+	if err != nil {
+		t.fail(f, st, err)
+		return
+	}
+	if f.atEnd && st.unchanged(f.seen) && !t.holeDue(f) {
+		return
+	}
+	data, eof, err := t.load(f, t.cfg.BatchBytes)
+	if err == nil && !eof && len(data) <= t.cfg.MaxLine+1 && bytes.IndexByte(data, '\n') < 0 {
+		data, eof, err = t.load(f, t.cfg.MaxLine+2) // one more than the longest line and its \r\n
+	}
+	switch {
+	case errors.Is(err, errRewritten):
+		t.truncated(f)
+		return
+	case err != nil:
+		t.fail(f, st, err)
+		return
+	}
+	f.seen, f.rest = st, false
+	n := t.take(f, data)
+	rest := data[n:]
+	switch {
+	case n == 0 && len(data) > 0:
+		t.unfinished(f, rest, eof)
+		return
+	case len(t.batch.Lines) == t.cfg.BatchLines, t.cfg.OneShot && len(rest) > 0,
+		len(rest) > t.cfg.MaxLine, bytes.IndexByte(rest, 0) >= 0:
+		f.atEnd = false // the next call deals with the rest
+	default:
+		f.atEnd, f.rest = eof, len(rest) > 0
+	}
+	if n > 0 {
+		f.quiet, f.hole = t.opts.Clock.Now(), hole{}
+	}
+}
+
+// load reads up to n bytes from f's offset on. The bytes just before the offset
+// are read again in the same call: if they are others, so is the file.
+func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
+	k := len(f.tail)
+	if len(t.buf) < k+n {
+		t.buf = make([]byte, tailMax+n)
+	}
+	b := t.buf[:k+n]
+	m, err := f.src.ReadAt(b, f.Offset-int64(k))
+	eof = errors.Is(err, io.EOF)
+	if err != nil && !eof && m <= k {
+		return nil, false, err
+	}
+	if m < k || !bytes.Equal(b[:k], f.tail) {
+		return nil, eof, errRewritten
+	}
+	if st, err := f.src.Stat(); m == k && eof && err == nil && !isCompressed(f.src) && st.size < f.Offset {
+		return nil, true, errRewritten
+	}
+	return b[k:m], eof, nil
+}
+
+func isCompressed(s source) bool {
+	_, ok := s.(*gzipSource)
+	return ok
+}
+
+// take hands out the complete lines at the beginning of data, up to a NUL, and
+// returns how many bytes they are.
+func (t *Tailer) take(f *file, data []byte) int {
+	sound := data
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		sound = data[:i]
+	}
+	start, number, first := 0, f.Line, len(t.batch.Lines)
+	for len(t.batch.Lines) < t.cfg.BatchLines {
+		i := bytes.IndexByte(sound[start:], '\n')
+		if i < 0 {
+			break
+		}
+		number++
+		text := sound[start : start+i : start+i]
+		start += i + 1
+		if i > 0 && text[i-1] == '\r' {
+			text = text[:i-1]
+		}
+		if len(text) > t.cfg.MaxLine {
+			t.tooLong(f, number)
+			continue
+		}
+		t.batch.Lines = append(t.batch.Lines, Line{Path: f.cand.path, Number: number, Text: text})
+	}
+	f.advance(data[:start], int(number-f.Line))
+	t.opts.Metrics.read(t.cfg.Source, len(t.batch.Lines)-first, int64(start))
+	return start
+}
+
+func (t *Tailer) tooLong(f *file, number int64) {
+	t.problem(f.cand.path, number, LineTooLong, fmt.Errorf("longer than %d bytes; skipped", t.cfg.MaxLine))
+}
+
+// unfinished deals with data that begins with no line to hand out.
+func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
+	f.rest, f.atEnd = true, eof
+	switch nul := bytes.IndexByte(data, 0); {
+	case nul >= 0:
+		t.hole(f, f.Offset+int64(nul))
+	case len(data) > t.cfg.MaxLine+1:
+		t.long(f, f.Offset+int64(len(data)))
+	case eof && t.cfg.OneShot:
+		t.batch.Lines = append(t.batch.Lines,
+			Line{Path: f.cand.path, Number: f.Line + 1, Text: bytes.TrimSuffix(data, []byte{'\r'})})
+		t.opts.Metrics.read(t.cfg.Source, 1, int64(len(data)))
+		f.advance(data, 1)
+		f.rest = false
+	}
+}
+
+// long skips a line longer than MaxLine, whose end is searched for from on.
+func (t *Tailer) long(f *file, from int64) {
+	end, found, err := newline(f.src, max(from, f.long))
+	if err != nil {
+		t.fail(f, f.seen, err)
+		return
+	}
+	if f.long = end; !found && !t.cfg.OneShot {
+		f.atEnd = true
+		return
+	}
+	t.tooLong(f, f.Line+1)
+	t.jump(f, end, false)
+}
+
+func (t *Tailer) jump(f *file, off int64, holed bool) {
+	if err := f.jump(off, holed); err != nil {
+		t.fail(f, f.seen, err)
+		return
+	}
+	f.rest, f.atEnd = false, false
+	f.quiet = t.opts.Clock.Now()
+}
+
+// hole deals with NUL bytes at pos, in the line at f's offset. A file system
+// that lost its mind, or NFS, shows them where data will be.
+func (t *Tailer) hole(f *file, pos int64) {
+	now := t.opts.Clock.Now()
+	if f.hole.pos != pos || f.hole.since.IsZero() {
+		f.hole = hole{pos: pos, since: now}
+	}
+	if !t.cfg.OneShot && now.Sub(f.hole.since) < t.cfg.Grace {
+		f.atEnd = true
+		return
+	}
+	end, found, err := newline(f.src, pos)
+	if err != nil {
+		t.fail(f, f.seen, err)
+		return
+	}
+	if f.hole.open = !found; !found && !t.cfg.OneShot {
+		f.atEnd = true
+		return
+	}
+	t.problem(f.cand.path, f.Line+1, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end))
+	f.hole = hole{}
+	t.jump(f, end, true)
+}
+
+// holeDue: the wait for the data of a hole is over.
+func (t *Tailer) holeDue(f *file) bool {
+	h := f.hole
+	return !h.since.IsZero() && !h.open && t.opts.Clock.Now().Sub(h.since) >= t.cfg.Grace
+}
+
+// newline finds the end of the line at or after from, or the end of the file.
+func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := src.ReadAt(buf, from)
+		if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
+			return from + int64(i) + 1, true, nil
+		}
+		from += int64(n)
+		if errors.Is(err, io.EOF) {
+			return from, false, nil
+		}
+		if err != nil {
+			return from, false, err
+		}
+	}
+}
+
+// fail lets go of a file that cannot be read; it is tried again when it changes.
+func (t *Tailer) fail(f *file, st status, err error) {
+	f.broken, f.rest, f.atEnd = st, false, false
+	if cerr := f.close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+}

@@ -1,0 +1,138 @@
+package tail
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// Rename-and-create: the old file is read to its end before the new one, though
+// the writer went on in it after the renaming.
+func TestRenameRotation(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.rename("log", "log.1")
+		r.write("log.1", "3\n")
+		r.want("log:3:3") // the name is looked at after what is open
+		r.write("log.1", "4\n")
+		r.write("log", "5\n")
+		r.want("log.1:4:4 log:1:5")
+		if n := testutil.ToFloat64(r.metrics.rotations.WithLabelValues("test", kindRename)); n != 1 {
+			t.Errorf("%v renames counted, want 1", n)
+		}
+	})
+}
+
+// A second process that still writes to the old file is heard within the grace,
+// and even after it while the file exists.
+func TestLateLinesInOldFile(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n")
+		r.want("log:1:1")
+		r.rename("log", "log.1")
+		r.write("log", "3\n")
+		r.want("log:1:3")
+		r.write("log.1", "2\n")
+		r.want("log.1:2:2")
+		r.wantAfter(DefaultGrace, "")
+		r.wantAfter(DefaultGrace, "")
+		if f := r.tailer.files[0]; !f.Done || f.src != nil {
+			t.Fatal("the predecessor should be closed after the grace")
+		}
+		r.write("log.1", "4\n")
+		r.want("log.1:3:4")
+		r.start()
+		r.want("")
+	})
+}
+
+// The old file was deleted, but what was written to it before is still read,
+// since it is held open.
+func TestDeletedWhileOpen(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n")
+		r.want("log:1:1")
+		r.write("log", "2\n")
+		r.remove("log")
+		r.write("log", "3\n")
+		r.want("log:2:2 log:1:3")
+	})
+}
+
+// Several rotations while nobody reads: everything once, in order.
+func TestSeveralRotationsWhileDown(t *testing.T) {
+	for _, from := range []string{"checkpoint", "nothing"} {
+		t.Run(from, func(t *testing.T) {
+			hazard(t, func(r *rig) {
+				r.write("log.1", "0\n")
+				r.age("log.1", 5*time.Hour)
+				r.write("log", "1\n")
+				if from == "checkpoint" {
+					r.want("log.1:1:0 log:1:1")
+					r.close()
+				}
+				r.write("log", "2\n")
+				r.age("log", 4*time.Hour)
+				r.rename("log.1", "log.2")
+				r.rename("log", "log.1")
+				r.write("log", "3\n")
+				r.age("log", 3*time.Hour)
+				r.rename("log.2", "log.3")
+				r.rename("log.1", "log.2")
+				r.rename("log", "log.1")
+				r.write("log", "4\n")
+				if from == "checkpoint" {
+					r.want("log.2:2:2 log.1:1:3 log:1:4")
+				} else {
+					r.want("log.3:1:0 log.2:1:1 log.2:2:2 log.1:1:3 log:1:4")
+				}
+				r.start()
+				r.want("")
+			})
+		})
+	}
+}
+
+// Many old files are read without holding all of them open.
+func TestManyPredecessors(t *testing.T) {
+	hazard(t, func(r *rig) {
+		want := ""
+		for _, n := range []string{"09", "08", "07", "06", "05", "04", "03", "02", "01"} {
+			r.write("log."+n, n+"\n")
+			r.age("log."+n, 0)
+			want += " log." + n + ":1:" + n
+		}
+		r.write("log", "00\n")
+		r.want(want + " log:1:00")
+		open := 0
+		for _, f := range r.tailer.files {
+			if f.src != nil {
+				open++
+			}
+		}
+		if open > windowSize {
+			t.Errorf("%d files open, want at most %d", open, windowSize)
+		}
+	})
+}
+
+// The file of the checkpoint is nowhere: said aloud, with what is assumed, and
+// newer files are read.
+func TestCheckpointLost(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\n")
+		r.want("log:1:1 log:2:2")
+		r.close()
+		// still there, so that the new file cannot have the same inode
+		r.ok(os.Rename(r.path("log"), r.path("elsewhere")))
+		r.write("log.7", "0\n")
+		r.age("log.7", time.Hour)
+		r.write("log", "3\n")
+		r.want("log:1:3", CheckpointLost)
+		r.start()
+		r.want("")
+	})
+}

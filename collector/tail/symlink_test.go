@@ -1,0 +1,52 @@
+package tail
+
+import (
+	"os"
+	"testing"
+)
+
+func mkdir(path string) error { return os.Mkdir(path, 0o755) }
+
+func (r *rig) link(to string) {
+	r.t.Helper()
+	r.ok(os.Symlink(to, r.path("new")))
+	r.rename("new", "log")
+}
+
+// A symbolic link is switched from file to file: the former target is finished
+// first, also when the switch came while nobody read.
+func TestSymlinkSwitch(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("a", "1\n")
+		r.link("a")
+		r.want("a:1:1")
+		r.write("a", "2\n")
+		r.write("b", "3\n")
+		r.link("b")
+		r.want("a:2:2 b:1:3")
+		r.close()
+		r.write("b", "4\n")
+		r.write("c", "5\n")
+		r.link("c")
+		r.want("b:2:4 c:1:5")
+		r.start()
+		r.want("")
+	})
+}
+
+// Two switches while nobody read: the file between is found by its pattern.
+func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.cfg.Rotated = []string{"acct-*"}
+		r.write("acct-1", "1\n")
+		r.link("acct-1")
+		r.want("acct-1:1:1")
+		r.close()
+		r.write("acct-2", "2\n")
+		r.write("acct-3", "3\n")
+		r.link("acct-3")
+		r.want("acct-2:1:2 acct-3:1:3")
+		r.start()
+		r.want("")
+	})
+}

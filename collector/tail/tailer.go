@@ -1,0 +1,378 @@
+package tail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// windowSize is how many files are open at once: the one that is written to and
+// predecessors which may still get late lines. An import of many old files
+// finishes the oldest without waiting for its grace.
+const windowSize = 4
+
+// Line is one complete line of a log.
+type Line struct {
+	Path   string
+	Number int64  // 1-based in its file
+	Text   []byte // without \n or \r\n; valid until the next call of Next
+}
+
+// Batch is what one call of Next found. Its slices are valid until the next call.
+type Batch struct {
+	Lines    []Line // all of one file
+	Problems []Problem
+	// Checkpoint is the position after these lines and problems, as opaque
+	// versioned JSON. Commit it together with what the lines led to.
+	Checkpoint []byte
+	// CaughtUp: nothing more was there to read when this batch was made.
+	CaughtUp bool
+}
+
+// file is one log the tailer knows.
+type file struct {
+	mark
+	cand   candidate // where and what it was when last seen
+	src    source    // nil when not open
+	head   []byte    // the bytes hashed in mark; nil when only the hashes are known
+	tail   []byte
+	bound  bool // the last listing had it
+	misses int  // listings in a row without it
+
+	judged  bool      // compared with the other files before its first read
+	armed   bool      // seen non-empty, before its predecessors were last read
+	atEnd   bool      // the last read came to the end of the file
+	seen    status    // as of that read
+	broken  status    // as of the read that failed
+	rest    bool      // after Offset there is something, but no complete line
+	hasNext bool      // a later file has begun
+	quiet   time.Time // since when it gave nothing, counted from hasNext on
+	long    int64     // how far a line longer than MaxLine was searched for its end
+	hole    hole
+}
+
+// hole is a run of NUL bytes waited on.
+type hole struct {
+	pos   int64
+	since time.Time
+	open  bool // no newline after it yet
+}
+
+// Tailer follows one source. It is for one goroutine.
+type Tailer struct {
+	cfg     Config
+	opts    Options
+	log     *zap.Logger
+	dir     bool
+	tick    <-chan time.Time
+	stop    func()
+	watcher *watcher
+
+	files []*file // in reading order
+	low   string
+	since int64
+
+	listed       listing
+	standing     map[string]Reason
+	fresh        bool // neither checkpoint nor listing yet
+	rescan       bool
+	unsettled    bool // a known file is missing from one listing: look again first
+	blind        bool // the last scan met something it could not look into
+	hadPrimary   bool
+	missingSince time.Time
+
+	buf   []byte
+	batch Batch
+	said  bool // the last batch said CaughtUp
+}
+
+// New opens a source at checkpoint; nil means that there is none. Nothing of
+// the source need exist yet. The error wraps ErrCheckpoint when that is at
+// fault.
+func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if opts.Clock == nil {
+		opts.Clock = wallClock{}
+	}
+	if opts.Log == nil {
+		opts.Log = zap.NewNop()
+	}
+	t := &Tailer{
+		cfg: cfg, opts: opts, log: opts.Log.With(zap.String("source", cfg.Source)),
+		dir: cfg.Pattern != "", rescan: true, fresh: checkpoint == nil,
+		standing: make(map[string]Reason),
+	}
+	if checkpoint != nil {
+		if err := t.restore(checkpoint); err != nil {
+			return nil, err
+		}
+	} else if st, err := statPath(cfg.Path); err == nil && st.mode.IsDir() {
+		t.dir = true
+	}
+	if t.dir {
+		orDefault(&t.cfg.Pattern, "*")
+	}
+	t.tick, t.stop = opts.Clock.Ticker(cfg.Poll)
+	if !cfg.NoInotify && !cfg.OneShot {
+		t.watcher = newWatcher(t.relevant, t.log)
+	}
+	return t, nil
+}
+
+func (t *Tailer) restore(data []byte) error {
+	c, err := decodeCheckpoint(t.cfg.Source, data)
+	if err != nil {
+		return err
+	}
+	t.dir = t.dir || c.Dir
+	t.low, t.since = c.Low, c.Since
+	for _, m := range c.Files {
+		f := &file{mark: m}
+		f.cand = candidate{path: m.Path, st: status{dev: m.Dev, ino: m.Ino, size: m.Size, mtime: m.Mtime}}
+		t.files = append(t.files, f)
+	}
+	return nil
+}
+
+// Close lets go of files and events. Next must not be running.
+func (t *Tailer) Close() error {
+	t.stop()
+	err := t.watcher.close()
+	for _, f := range t.files {
+		err = errors.Join(err, f.close())
+	}
+	return err
+}
+
+func (f *file) close() error {
+	if f.src == nil {
+		return nil
+	}
+	err := f.src.Close()
+	f.src = nil
+	return err
+}
+
+// Next blocks until there are lines or problems, or until it has caught up for
+// the first time since it last had not. It returns the context's error when
+// that ends, and io.EOF at the end of a one-shot.
+func (t *Tailer) Next(ctx context.Context) (Batch, error) {
+	t.batch = Batch{Lines: t.batch.Lines[:0]}
+	for {
+		if err := ctx.Err(); err != nil {
+			return Batch{}, err
+		}
+		again := t.step()
+		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 {
+			return t.deliver()
+		}
+		if again {
+			continue
+		}
+		if !t.said && t.caughtUp() {
+			return t.deliver()
+		}
+		if t.cfg.OneShot {
+			return Batch{}, io.EOF
+		}
+		if err := t.wait(ctx); err != nil {
+			return Batch{}, err
+		}
+	}
+}
+
+// step looks and reads once, and tells whether it is worth doing so again.
+func (t *Tailer) step() (again bool) {
+	if t.rescan {
+		t.rescan = false
+		t.scan()
+	}
+	if t.unsettled {
+		t.rescan = t.cfg.OneShot
+		return t.rescan
+	}
+	w := t.window()
+	t.arm(w)
+	blocked := false
+	for i, f := range w {
+		if !f.armed {
+			continue
+		}
+		if t.judge(f); f.src != nil {
+			t.read(f)
+		}
+		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 {
+			return true
+		}
+		if blocked = f.rest && i+1 < len(w) && w[i+1].Offset == 0; blocked {
+			break // the end of a line may still come
+		}
+	}
+	finished := t.finish(w)
+	return finished || t.rescan || !blocked && t.arm(w)
+}
+
+func (t *Tailer) deliver() (Batch, error) {
+	t.batch.CaughtUp = t.caughtUp()
+	t.said = t.batch.CaughtUp
+	var err error
+	t.batch.Checkpoint, err = t.encode()
+	return t.batch, err
+}
+
+func (t *Tailer) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.tick:
+		t.rescan = true
+	case <-t.watcher.events():
+		t.rescan = t.rescan || t.watcher.renamed.Swap(false)
+	}
+	return nil
+}
+
+// window opens the oldest unfinished files.
+func (t *Tailer) window() []*file {
+	var w []*file
+	for _, f := range t.files {
+		if len(w) == windowSize {
+			break
+		}
+		if !f.Done && (f.src != nil || t.open(f)) {
+			w = append(w, f)
+		}
+	}
+	return w
+}
+
+// arm notes which files have begun, newest first. A file is read only if it was
+// seen to have begun before its predecessors were read to their ends: by then a
+// writer had left them, so its lines stay in order.
+func (t *Tailer) arm(w []*file) (changed bool) {
+	for _, f := range slices.Backward(w) {
+		if f.armed || f.src == nil {
+			continue
+		}
+		if st, err := f.src.Stat(); err == nil && st.size > 0 {
+			f.armed, changed = true, true
+		}
+	}
+	return changed
+}
+
+// finish closes predecessors that were silent for the grace. Those that still
+// exist are remembered, and opened again should they grow.
+func (t *Tailer) finish(w []*file) (finished bool) {
+	begun := false
+	now := t.opts.Clock.Now()
+	for i, f := range slices.Backward(w) {
+		_, gz := f.src.(*gzipSource)
+		if begun && !f.hasNext {
+			f.hasNext, f.quiet = true, now
+		}
+		silent := begun && now.Sub(f.quiet) >= t.cfg.Grace
+		crowded := begun && i == 0 && len(w) == windowSize && !f.rest
+		begun = begun || f.armed
+		if (f.atEnd || !f.armed) && (gz || t.cfg.OneShot && begun || silent || crowded) {
+			t.done(f)
+			finished = true
+		}
+	}
+	if finished {
+		t.sweep()
+	}
+	return finished
+}
+
+func (t *Tailer) done(f *file) {
+	if f.rest {
+		t.problem(f.cand.path, f.Line+1, PartialLine, errors.New("the file is finished, but its last line has no end"))
+	}
+	f.Done = true
+	f.Size, f.Mtime = f.cand.st.size, f.cand.st.mtime
+	if f.seen.id() == f.id() {
+		f.Size, f.Mtime = f.seen.size, f.seen.mtime
+	}
+	if err := f.close(); err != nil {
+		t.log.Warn("closing", zap.String("path", f.cand.path), zap.Error(err))
+	}
+}
+
+// sweep bounds what is remembered of finished files.
+func (t *Tailer) sweep() {
+	if t.dir {
+		for len(t.files) > 0 && t.files[0].Done {
+			t.low = max(t.low, key(t.files[0].cand.path))
+			t.files = t.files[1:]
+		}
+		return
+	}
+	n := 0
+	for _, f := range t.files {
+		if f.Done {
+			n++
+		}
+	}
+	for n > keepDone && t.files[0].Done { // oldest first
+		t.since = max(t.since, t.files[0].Mtime)
+		t.files = t.files[1:]
+		n--
+	}
+}
+
+// caughtUp reports whether everything there is was read, and sets the lag.
+func (t *Tailer) caughtUp() bool {
+	var lag int64
+	all := !t.unsettled
+	for _, f := range t.files {
+		if f.Done || f.src == nil && (t.standing[f.cand.path] != "" || !f.bound) {
+			continue
+		}
+		if f.src == nil {
+			all = false
+			lag += f.cand.st.size
+			continue
+		}
+		st, err := f.src.Stat()
+		if err != nil {
+			all = false
+			continue
+		}
+		if _, gz := f.src.(*gzipSource); !gz {
+			lag += max(0, st.size-f.Offset)
+		}
+		if st.size > 0 && !(f.atEnd && st.unchanged(f.seen)) {
+			all = false
+		}
+	}
+	t.opts.Metrics.lagging(t.cfg.Source, lag)
+	return all
+}
+
+func (t *Tailer) problem(path string, line int64, r Reason, err error) {
+	t.batch.Problems = append(t.batch.Problems, Problem{Path: path, Number: line, Reason: r, Err: err})
+	t.opts.Metrics.problem(t.cfg.Source, r)
+	if line == 0 { // those with a line number are the consumer's to log, at his rate
+		t.log.Warn("log file", zap.String("path", path), zap.String("reason", string(r)), zap.Error(err))
+	}
+}
+
+// stand reports a standing problem unless it was reported already.
+func (t *Tailer) stand(p Problem) {
+	if t.standing[p.Path] != p.Reason {
+		t.standing[p.Path] = p.Reason
+		t.problem(p.Path, 0, p.Reason, p.Err)
+	}
+}
+
+// String names the tailer in logs.
+func (t *Tailer) String() string { return fmt.Sprintf("%s (%s)", t.cfg.Source, t.cfg.Path) }

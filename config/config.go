@@ -1,0 +1,91 @@
+// Package config reads the daemon's configuration into one struct: defaults, a YAML file, WAITCAST_* environment variables
+// and flags, the later over the earlier. It is strict: every unknown key, wrong type and impossible value is reported, with the
+// place where it was written and what is allowed there.
+//
+// Each key is described once, by the tags of the struct's fields, and everything else follows from them (the defaults, the
+// names of environment variables and flags, the checks of types, Reference, Fingerprint):
+//
+//	key      its name in the file; "-" for a field that is not a key
+//	default  the default, written as in the file; a key without one starts empty
+//	enum     the allowed values of a string
+//	allowed  what is allowed, in words, where the type does not say it
+//	flag     the flag that sets it
+//	shape    "state" if it shapes the folded state or the models, so that a change of it must rebuild them; else "no"
+//	doc      what it is
+package config
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is the whole configuration. Load fills in every default; the doc tags say what each key means.
+type Config struct {
+	// File is the file it was read from; empty if there was none.
+	File string `key:"-"`
+
+	Listen     string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" shape:"no" doc:"address of the HTTP interface; an empty host means every interface"`
+	DataDir    string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
+	StaleAfter time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
+	Log        Log           `key:"log"`
+	Clusters   []Cluster     `key:"clusters"`
+	Models     Models        `key:"models"`
+	Store      Store         `key:"store"`
+}
+
+// Log says what the daemon writes about itself, to standard error.
+type Log struct {
+	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" flag:"log-level" shape:"no" doc:"least severity that is logged"`
+	Format string `key:"format" default:"console" enum:"console,json" flag:"log-format" shape:"no" doc:"lines for people or JSON for machines"`
+}
+
+// Cluster is one machine under one scheduler.
+type Cluster struct {
+	Name     string   `key:"name" allowed:"letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64" shape:"state" doc:"name in answers and metrics; default main if there is only one cluster"`
+	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the machine; 0 means the highest use seen so far"`
+	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" shape:"state" doc:"zone of the times in the logs that have no offset"`
+	Queues   []Queue  `key:"queues"`
+	Sources  []Source `key:"sources"`
+}
+
+// Queue is a queue that is known before its first job.
+type Queue struct {
+	Name string `key:"name" allowed:"not empty, each once" shape:"state" doc:"a queue that is known before its first job"`
+}
+
+// Source is one place that logs come from: a file, or the files of a folder.
+type Source struct {
+	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
+	Format  string        `key:"format" enum:"pbs,swf" shape:"state" doc:"format of the log: PBS accounting, or Standard Workload Format"`
+	Path    string        `key:"path" allowed:"a file or a folder" shape:"no" doc:"the log file, or the folder of date-named log files"`
+	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
+	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
+	Start   string        `key:"start" default:"beginning" enum:"beginning,end" shape:"no" doc:"where to begin in files met for the very first time"`
+	Poll    time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" shape:"no" doc:"how often the files are looked at, whatever inotify says"`
+	Inotify bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
+}
+
+// Models says what the lifetime models are fitted on.
+type Models struct {
+	WindowJobs   int           `key:"window_jobs" default:"20000" allowed:"10 to 10000000" shape:"state" doc:"newest jobs by start that a model is fitted on, per queue and class"`
+	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" shape:"state" doc:"oldest start that a model is fitted on"`
+	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" shape:"state" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
+	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" shape:"state" doc:"share of its weight that a transition of the Markov chains loses with each new job"`
+}
+
+// Store says how state outlives the process.
+type Store struct {
+	Path             string        `key:"path" allowed:"a file" shape:"no" doc:"database file; default waitcast.db in data_dir"`
+	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" shape:"no" doc:"state and models are saved after so many events"`
+	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" shape:"no" doc:"and after so much time, if there was an event"`
+	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" shape:"no" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
+}
+
+// Location returns the zone of the cluster's log times.
+func (c Cluster) Location() (*time.Location, error) {
+	loc, err := time.LoadLocation(c.TimeZone)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: time_zone: %w", c.Name, err)
+	}
+	return loc, nil
+}

@@ -1,0 +1,112 @@
+package config_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/configure.md anew")
+
+const docs = "../docs/configure.md"
+
+// table writes the reference as docs/configure.md has it.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| key | type | default | allowed | meaning | variable, flag | |\n|---|---|---|---|---|---|---|\n")
+	for _, k := range config.Reference() {
+		set, rebuilds := k.Env, ""
+		if set != "" {
+			set = "`" + set + "`"
+		}
+		if k.Flag != "" {
+			set += ", `--" + k.Flag + "`"
+		}
+		if k.ShapesState {
+			rebuilds = "rebuilds"
+		}
+		def := k.Default
+		if def != "" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Key, k.Type, def, k.Allowed, k.Doc, set, rebuilds)
+	}
+	return b.String()
+}
+
+// The table of keys in the docs is the reference's.
+func TestDocsTable(t *testing.T) {
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := regexp.MustCompile(`(?s)(<!-- keys: .*? -->\n)(.*)(<!-- end of keys -->)`)
+	m := between.FindSubmatch(content)
+	if m == nil {
+		t.Fatalf("%s has no place for the table", docs)
+	}
+	if string(m[2]) == table() {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table of %s is stale; go test ./config -run Docs -update", docs)
+	}
+	fresh := between.ReplaceAllLiteralString(string(content), string(m[1])+table()+string(m[3]))
+	if err := os.WriteFile(docs, []byte(fresh), 0o644); err != nil { //nolint:gosec // documentation is for everyone
+		t.Fatal(err)
+	}
+}
+
+// Every YAML example of the docs loads, and the full one sets every key there is.
+func TestDocsExamples(t *testing.T) {
+	clean(t)
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(content, -1)
+	if len(examples) < 2 {
+		t.Fatalf("%d examples", len(examples))
+	}
+	for _, e := range examples {
+		load(t, string(e[1]))
+		if !strings.HasPrefix(string(e[1]), "# full example") {
+			continue
+		}
+		for _, k := range config.Reference() {
+			name := k.Key[strings.LastIndex(k.Key, ".")+1:]
+			if !regexp.MustCompile(`(?m)(^|[\s-])` + name + `:`).Match(e[1]) {
+				t.Errorf("the full example lacks %s", k.Key)
+			}
+		}
+	}
+}
+
+// The docs name every flag of AddFlags, and no other.
+func TestDocsFlags(t *testing.T) {
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	inDocs := map[string]bool{}
+	for _, m := range regexp.MustCompile("--([a-z][a-z-]*)").FindAllSubmatch(content, -1) {
+		inDocs[string(m[1])] = true
+		if fs.Lookup(string(m[1])) == nil {
+			t.Errorf("the docs name --%s, which does not exist", m[1])
+		}
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !inDocs[f.Name] {
+			t.Errorf("the docs do not name --%s", f.Name)
+		}
+	})
+}

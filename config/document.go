@@ -1,0 +1,308 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// document checks one YAML file against the structs, node by node: only nodes know their lines. What is wrong is
+// reported and taken out of the tree, so that the rest can be decoded and checked as well.
+type document struct {
+	file string
+	*problems
+	// merging holds the nodes that are being merged: an anchor can hold itself.
+	merging map[*yaml.Node]bool
+}
+
+// readFile returns the file's settings without those that are wrong.
+func readFile(file string, p *problems) map[string]any {
+	d := &document{file, p, map[*yaml.Node]bool{}}
+	p.places[""] = place{file: file}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		p.add(&Error{Key: "", Problem: fmt.Sprintf("the configuration cannot be read: %v", err), Err: err})
+		return nil
+	}
+	root := d.parse(content)
+	if root == nil {
+		return nil
+	}
+	d.group(root, "", reflect.TypeFor[Config]())
+	settings := map[string]any{}
+	if err := root.Decode(&settings); err != nil {
+		d.syntax(err, content)
+		return nil
+	}
+	return settings
+}
+
+// parse returns the mapping that the file holds; nil if it holds none.
+func (d *document) parse(content []byte) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var doc, second yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		if !errors.Is(err, io.EOF) { // an empty file is a file without settings
+			d.syntax(err, content)
+		}
+		return nil
+	}
+	if err := decoder.Decode(&second); err == nil {
+		d.wrong("", &second, "a second document begins here", "one document")
+	} else if !errors.Is(err, io.EOF) {
+		d.syntax(err, content)
+	}
+	root := resolve(doc.Content[0])
+	switch {
+	case root.Tag == "!!null":
+		return nil
+	case root.Kind != yaml.MappingNode:
+		d.wrong("", root, "the file is "+describe(root), "keys and values")
+		return nil
+	}
+	return root
+}
+
+// YAML's errors have no fields, only texts. The parser's (as opposed to the scanner's) count lines from 0, and leave out line 0.
+var (
+	yamlLine   = regexp.MustCompile(`^line (\d+): `)
+	yamlParser = regexp.MustCompile(`^(did not find expected (',' or|'-' indicator|key|node content|<)|found undefined tag)`)
+	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
+
+// syntax reports an error of the YAML library.
+func (d *document) syntax(err error, content []byte) {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1]) // digits; a number too large for a line leaves 0
+		text = text[len(m[0]):]
+	}
+	if yamlParser.MatchString(text) {
+		line++
+	}
+	e := &Error{File: d.file, Line: line, Problem: "not valid YAML: " + text, Err: err}
+	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := bytes.Cut(content, []byte("*"+m[1]))
+		e.Line = 1 + bytes.Count(before, []byte("\n"))
+		e.Allowed = "a text that begins with * only in quotes"
+	}
+	d.add(e)
+}
+
+func (d *document) wrong(key string, at *yaml.Node, problem, allowed string) {
+	d.add(&Error{File: d.file, Line: at.Line, Key: key, Problem: problem, Allowed: allowed})
+}
+
+// resolve follows an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// group checks a mapping against a struct and removes what is wrong from it.
+func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
+	fields := fieldsOf(t)
+	first := map[string]int{}
+	kept := n.Content[:0:0]
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := resolve(n.Content[i]), resolve(n.Content[i+1])
+		key := prefix + name.Value
+		if name.Tag == "!!merge" {
+			d.merge(value, prefix, t)
+			kept = append(kept, n.Content[i], n.Content[i+1])
+			continue
+		}
+		f, known := lookup(fields, name.Value)
+		line, twice := first[name.Value]
+		switch {
+		case !known:
+			d.unknown(name, key, fields)
+		case twice:
+			d.wrong(key, name, fmt.Sprintf("set twice, first in line %d", line), "once")
+		default:
+			first[name.Value] = name.Line
+			d.places[key] = place{d.file, name.Line}
+			if d.value(value, key, f) {
+				kept = append(kept, n.Content[i], n.Content[i+1])
+			}
+		}
+	}
+	n.Content = kept
+}
+
+// merge checks the mappings behind a merge key: they must fit where they are merged into. One that merges itself is left to
+// the decoder, which refuses it.
+func (d *document) merge(n *yaml.Node, prefix string, t reflect.Type) {
+	if d.merging[n] {
+		return
+	}
+	d.merging[n] = true
+	defer delete(d.merging, n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		d.group(n, prefix, t)
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			d.merge(resolve(item), prefix, t)
+		}
+	}
+}
+
+func lookup(fields []field, name string) (field, bool) {
+	for _, f := range fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// unknown reports a key that does not exist, with the one that may have been meant.
+func (d *document) unknown(at *yaml.Node, key string, fields []field) {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	problem := "unknown key"
+	if n := nearest(at.Value, names); n != "" {
+		problem += fmt.Sprintf(", did you mean %q?", n)
+	} else {
+		for _, k := range Reference() {
+			if strings.HasSuffix(k.Key, "."+at.Value) {
+				problem += fmt.Sprintf(", did you mean %s?", k.Key)
+				break
+			}
+		}
+	}
+	d.wrong(key, at, problem, strings.Join(names, ", "))
+}
+
+// value checks what a key is set to and says whether it can be decoded.
+func (d *document) value(n *yaml.Node, key string, f field) bool {
+	switch {
+	case n.Tag == "!!null":
+		d.wrong(key, n, "has no value", f.allowed()+", or leave the key out")
+	case f.isGroup() && n.Kind == yaml.MappingNode:
+		d.group(n, key+".", f.Type)
+		return true
+	case f.isGroup():
+		d.wrong(key, n, "is "+describe(n), "keys and values")
+	case f.Type.Kind() == reflect.Slice && n.Kind != yaml.SequenceNode:
+		d.wrong(key, n, "is "+describe(n), "a list")
+	case f.isList():
+		return d.list(n, key, f.Type.Elem())
+	case f.Type.Kind() == reflect.Slice:
+		good := true
+		for i, item := range n.Content {
+			good = d.scalar(resolve(item), fmt.Sprintf("%s[%d]", key, i), f.Type.Elem(), f.allowed()) && good
+		}
+		return good
+	default:
+		return d.scalar(n, key, f.Type, f.allowed())
+	}
+	return false
+}
+
+// list checks a list of mappings. A wrong element stays as an empty one, so that the others keep their positions.
+func (d *document) list(n *yaml.Node, key string, t reflect.Type) bool {
+	for i, item := range n.Content {
+		item = resolve(item)
+		at := fmt.Sprintf("%s[%d]", key, i)
+		d.places[at] = place{d.file, item.Line}
+		if item.Kind != yaml.MappingNode {
+			d.wrong(at, item, "is "+describe(item), "keys and values")
+			n.Content[i] = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+			continue
+		}
+		d.group(item, at+".", t)
+	}
+	return true
+}
+
+// scalar checks a single value. Where the text says more than YAML's type (0700 seconds), it is passed on as text.
+func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed string) bool {
+	problem := ""
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		problem = "is " + describe(n)
+	case t == reflect.TypeFor[time.Duration]():
+		if _, err := parseText(t, n.Value); err != nil {
+			problem, allowed = textProblem(n.Value, t), allowed+", written as "+duration.Allowed
+		}
+		n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+	case t.Kind() == reflect.String && n.Tag != "!!str":
+		problem = fmt.Sprintf("%s is not text; put it in quotes", n.Value)
+	case t.Kind() == reflect.Bool && n.Tag != "!!bool" && (n.Tag != "!!str" || !isSwitch(n.Value)),
+		t.Kind() == reflect.Int && n.Tag != "!!int",
+		t.Kind() == reflect.Float64 && n.Tag != "!!int" && n.Tag != "!!float":
+		problem = textProblem(n.Value, t)
+	case t.Kind() == reflect.Int && n.Decode(new(int)) != nil:
+		problem = n.Value + " is out of range"
+	}
+	if problem != "" {
+		d.wrong(key, n, problem, allowed)
+	}
+	return problem == ""
+}
+
+// describe names a node's kind in words.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "keys and values"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	return strconv.Quote(n.Value)
+}
+
+// isSwitch knows the words for yes and no that YAML itself reads as text.
+func isSwitch(text string) bool { return text == "on" || text == "off" }
+
+// errNotText is returned for a type that has no text form.
+var errNotText = errors.New("has no text form")
+
+// parseText reads a value of type t from text: an environment variable, a default.
+func parseText(t reflect.Type, text string) (any, error) {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return duration.Parse(text)
+	case t.Kind() == reflect.String:
+		return text, nil
+	case t.Kind() == reflect.Int:
+		return strconv.Atoi(text)
+	case t.Kind() == reflect.Float64:
+		x, err := strconv.ParseFloat(text, 64)
+		if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			err = strconv.ErrRange
+		}
+		return x, err
+	case t.Kind() == reflect.Bool && isSwitch(text):
+		return text == "on", nil
+	case t.Kind() == reflect.Bool:
+		return strconv.ParseBool(text)
+	}
+	return nil, errNotText
+}
+
+// textProblem says that text is not of type t.
+func textProblem(text string, t reflect.Type) string {
+	what := map[reflect.Kind]string{
+		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off", reflect.Int64: "a duration",
+	}[t.Kind()]
+	return fmt.Sprintf("%q is not %s", text, what)
+}

@@ -1,0 +1,144 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Error is one thing that is wrong with the configuration. Load and Validate join all they find (errors.Join).
+type Error struct {
+	// File is where the value was written: a file, "flag --listen" or "environment variable WAITCAST_LISTEN". It is
+	// empty where the value was written nowhere.
+	File string
+	// Line counts from 1; 0 where there is no line.
+	Line int
+	// Key names the key as the reference does, with list positions from 0: clusters[0].sources[1].path. It is empty if
+	// the file as a whole is wrong.
+	Key string
+	// Problem says what is wrong.
+	Problem string
+	// Allowed says what would be right; it may be empty.
+	Allowed string
+	// Err is the cause, if there is one.
+	Err error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			b.WriteString(":" + strconv.Itoa(e.Line))
+		}
+		b.WriteString(": ")
+	}
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Problem)
+	if e.Allowed != "" {
+		b.WriteString("; allowed: " + e.Allowed)
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// place is where a key was written.
+type place struct {
+	file string
+	line int
+}
+
+// problems collects errors, and knows where keys were written.
+type problems struct {
+	list   []*Error
+	places map[string]place
+	// bad holds the keys that have an error already: what follows from it is not reported again.
+	bad map[string]bool
+}
+
+func newProblems() *problems {
+	return &problems{places: map[string]place{}, bad: map[string]bool{}}
+}
+
+// add records an error and takes its key out of further checks.
+func (p *problems) add(e *Error) {
+	p.list = append(p.list, e)
+	p.bad[e.Key] = true
+}
+
+// found says that a key of a value that was checked is wrong, unless the key or one above it is known to be bad.
+func (p *problems) found(key, problem, allowed string, cause error) {
+	for k := key; k != ""; k = parent(k) {
+		if false {
+			return
+		}
+	}
+	at := p.locate(key)
+	p.add(&Error{File: at.file, Line: at.line, Key: key, Problem: problem, Allowed: allowed, Err: cause})
+}
+
+// locate returns where key was written, or else the nearest key above it.
+func (p *problems) locate(key string) place {
+	for k := key; ; k = parent(k) {
+		if at, ok := p.places[k]; ok || k == "" {
+			return at
+		}
+	}
+}
+
+// parent returns the key above key: of a[0].b it is a[0], of a[0] it is a, of a it is "".
+func parent(key string) string {
+	return key[:max(strings.LastIndexAny(key, ".["), 0)]
+}
+
+// err joins what was found, in the order of files and lines.
+func (p *problems) err() error {
+	slices.SortStableFunc(p.list, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
+	})
+	all := make([]error, len(p.list))
+	for i, e := range p.list {
+		all[i] = e
+	}
+	return errors.Join(all...)
+}
+
+// nearest returns the candidate that name was most likely meant to be, or "": the least edit distance, at most a third
+// of the name's length and at least 2.
+func nearest(name string, candidates []string) string {
+	best, limit := "", max(2, len(name)/3)+1
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(name), c); d < limit && d < len(c) {
+			best, limit = c, d
+		}
+	}
+	return best
+}
+
+// distance is the edit distance of Levenshtein 1966: the least number of bytes inserted, deleted or replaced.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fingerprintVersion changes when the text below is put together in another way.
+const fingerprintVersion = "waitcast-config-1"
+
+// Fingerprint returns a hash of every key that shapes the folded state or the models (Key.ShapesState). The store keeps it; if it
+// changes, state and models are rebuilt.
+//
+// The order of clusters and of queues does not matter, and a duration counts by its length. A source shapes state by its
+// format only: its records are known by cluster and job, not by the file they came from. The order of sources does
+// matter, because it may decide which of two is believed. The zone Local counts by its offsets, so that moving the
+// machine to another zone is noticed.
+func (c *Config) Fingerprint() string {
+	var lines []string
+	lines = appendShape(lines, "", reflect.ValueOf(*c))
+	sum := sha256.Sum256([]byte(fingerprintVersion + "\n" + strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// appendShape appends a line for each key below prefix that shapes state.
+func appendShape(lines []string, prefix string, v reflect.Value) []string {
+	for _, f := range fieldsOf(v.Type()) {
+		key, value := prefix+f.name, v.FieldByIndex(f.Index)
+		switch {
+		case f.isGroup():
+			lines = appendShape(lines, key+".", value)
+		case f.isList():
+			lines = append(lines, elements(key, value)...)
+		case f.shapesState():
+			lines = append(lines, fmt.Sprintf("%s=%q", key, shapeText(f.name, value)))
+		}
+	}
+	return lines
+}
+
+// elements returns one line for each element of a list; sorted, unless it is a list of sources.
+func elements(key string, list reflect.Value) []string {
+	var lines []string
+	for i := range list.Len() {
+		lines = append(lines, fmt.Sprintf("%s[]=%q", key, appendShape(nil, "", list.Index(i))))
+	}
+	if list.Type() != reflect.TypeFor[[]Source]() {
+		slices.Sort(lines)
+	}
+	return lines
+}
+
+// shapeText returns a value as it counts for the fingerprint.
+func shapeText(name string, v reflect.Value) string {
+	switch value := v.Interface().(type) {
+	case time.Duration:
+		return fmt.Sprint(int64(value))
+	case string:
+		if name == "time_zone" && value == time.Local.String() {
+			return offsets(time.Local)
+		}
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: what a log's times
+// mean, whatever the zone is called. All of it is past, so that a new zone database does not change it.
+func offsets(loc *time.Location) string {
+	var b strings.Builder
+	for quarter := range 25 * 4 {
+		at := time.Date(2000, time.Month(1+3*quarter), 1, 0, 0, 0, 0, time.UTC)
+		_, seconds := at.In(loc).Zone()
+		fmt.Fprintf(&b, "%d ", seconds)
+	}
+	return b.String()
+}

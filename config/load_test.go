@@ -1,0 +1,268 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+const minimal = "clusters:\n  - sources:\n      - {format: pbs, path: /log}\n"
+
+// clean takes away the environment that Load looks at and returns the home folder.
+func clean(t *testing.T) string {
+	t.Helper()
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "WAITCAST_") {
+			t.Setenv(name, "")
+		}
+	}
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("STATE_DIRECTORY", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	return home
+}
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "waitcastd.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func flags(t *testing.T, args ...string) *pflag.FlagSet {
+	t.Helper()
+	fs := pflag.NewFlagSet("waitcastd", pflag.ContinueOnError)
+	config.AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+func load(t *testing.T, content string, args ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(write(t, content), flags(t, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// found returns the errors that Load joined.
+func found(t *testing.T, err error) []*config.Error {
+	t.Helper()
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		t.Fatalf("want joined errors, not %v", err)
+	}
+	var all []*config.Error
+	for _, e := range joined.Unwrap() {
+		var one *config.Error
+		if !errors.As(e, &one) {
+			t.Fatalf("%v is not a *config.Error", e)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// The defaults are the ones the design names, at the top and inside lists.
+func TestDefaults(t *testing.T) {
+	home := clean(t)
+	got := load(t, minimal)
+	dir := filepath.Join(home, ".local", "state", "waitcast")
+	want := &config.Config{
+		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, StaleAfter: 5 * time.Minute,
+		Log: config.Log{Level: "info", Format: "console"},
+		Clusters: []config.Cluster{{Name: "main", TimeZone: "Local", Sources: []config.Source{{
+			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+		}}}},
+		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005},
+		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), SnapshotEvents: 20000, SnapshotInterval: time.Minute,
+			JournalRetention: 400 * 24 * time.Hour},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// Every way to write a value that the strict decoder must still understand.
+func TestValuesAsPeopleWriteThem(t *testing.T) {
+	clean(t)
+	c := load(t, `
+stale_after: 0700            # seconds, not octal
+models: {window_age: 1-12:00, markov_forget: 0, window_jobs: 1_000}
+store: {snapshot_interval: 2.5}
+clusters:
+  - name: a
+    procs: 0x10
+    queues: &queues [{name: Mixed.Case}, {name: "7"}]
+    sources:
+      - &pbs {format: pbs, path: /a, inotify: off, rotated: [a.*, b], poll: 500ms}
+  - name: B.b
+    queues: *queues
+    sources:
+      - {<<: *pbs, path: /b, inotify: on}
+`)
+	if c.StaleAfter != 700*time.Second || c.Models.WindowAge != 36*time.Hour || c.Store.SnapshotInterval != 2500*time.Millisecond {
+		t.Errorf("durations: %v, %v, %v", c.StaleAfter, c.Models.WindowAge, c.Store.SnapshotInterval)
+	}
+	if c.Models.MarkovForget != 0 || c.Models.WindowJobs != 1000 || c.Clusters[0].Procs != 16 {
+		t.Errorf("numbers: %+v, %d", c.Models, c.Clusters[0].Procs)
+	}
+	a, b := c.Clusters[0].Sources[0], c.Clusters[1].Sources[0]
+	if a.Inotify || !b.Inotify || b.Path != "/b" || b.Poll != 500*time.Millisecond || !cmp.Equal(b.Rotated, []string{"a.*", "b"}) {
+		t.Errorf("sources: %+v, %+v", a, b)
+	}
+	if q := c.Clusters[1].Queues; len(q) != 2 || q[0].Name != "Mixed.Case" || c.Clusters[1].Name != "B.b" {
+		t.Errorf("names must keep case and dots: %q, %+v", c.Clusters[1].Name, q)
+	}
+}
+
+// The folder for data is the first of: key, systemd's, XDG's, the home's.
+func TestDataDirectory(t *testing.T) {
+	home := clean(t)
+	expect := func(want, content string) {
+		t.Helper()
+		if c := load(t, content+minimal); c.DataDir != want || c.Store.Path != filepath.Join(want, "waitcast.db") {
+			t.Errorf("data_dir %q, store.path %q; want %q", c.DataDir, c.Store.Path, want)
+		}
+	}
+	expect(filepath.Join(home, ".local/state/waitcast"), "")
+	t.Setenv("XDG_STATE_HOME", "relative/is/ignored")
+	expect(filepath.Join(home, ".local/state/waitcast"), "")
+	t.Setenv("XDG_STATE_HOME", "/xdg")
+	expect("/xdg/waitcast", "")
+	t.Setenv("STATE_DIRECTORY", "/var/lib/waitcast:/var/lib/other")
+	expect("/var/lib/waitcast", "")
+	expect("/data", "data_dir: /data\n")
+	for _, name := range []string{"STATE_DIRECTORY", "XDG_STATE_HOME", "HOME"} {
+		t.Setenv(name, "")
+	}
+	_, err := config.Load(write(t, minimal), nil)
+	if all := found(t, err); len(all) != 1 || all[0].Key != "data_dir" {
+		t.Errorf("nowhere to keep data: want one error for data_dir, not %v", err)
+	}
+}
+
+// A flag wins over the environment, that over the file, that over the default.
+func TestPrecedence(t *testing.T) {
+	clean(t)
+	content := "listen: 127.0.0.1:1\nstore: {path: /file.db}\nlog: {level: warn}\n" + minimal
+	if c := load(t, content); c.Listen != "127.0.0.1:1" || c.Store.Path != "/file.db" || c.Log.Level != "warn" {
+		t.Errorf("file: %+v", c)
+	}
+	t.Setenv("WAITCAST_LISTEN", "127.0.0.1:2")
+	t.Setenv("WAITCAST_STORE_PATH", "/env.db")
+	t.Setenv("WAITCAST_MODELS_WINDOW_JOBS", "123")
+	t.Setenv("WAITCAST_MODELS_MARKOV_FORGET", "0.25")
+	t.Setenv("WAITCAST_STALE_AFTER", "1d")
+	t.Setenv("WAITCAST_LOG_LEVEL", "")
+	c := load(t, content)
+	if c.Listen != "127.0.0.1:2" || c.Store.Path != "/env.db" || c.Models.WindowJobs != 123 ||
+		c.Models.MarkovForget != 0.25 || c.StaleAfter != 24*time.Hour || c.Log.Level != "warn" {
+		t.Errorf("environment: %+v", c)
+	}
+	c = load(t, content, "--listen", ":3", "--log-format=json", "--data-dir", "/flag")
+	if c.Listen != ":3" || c.Log.Format != "json" || c.DataDir != "/flag" || c.Store.Path != "/env.db" {
+		t.Errorf("flags: %+v", c)
+	}
+}
+
+func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
+	clean(t)
+	a, b := write(t, "listen: :1\n"+minimal), write(t, "listen: :2\n"+minimal)
+	t.Setenv("WAITCAST_CONFIG", a)
+	if c, err := config.Load("", nil); err != nil || c.Listen != ":1" || c.File != a {
+		t.Errorf("WAITCAST_CONFIG: %+v, %v", c, err)
+	}
+	if c, err := config.Load("", flags(t, "--config", b)); err != nil || c.Listen != ":2" || c.File != b {
+		t.Errorf("--config: %+v, %v", c, err)
+	}
+}
+
+// One log needs no file: flags or environment variables describe it.
+func TestOneSourceWithoutFile(t *testing.T) {
+	clean(t)
+	want := []config.Cluster{{Name: "kth", Procs: 100, TimeZone: "Local", Sources: []config.Source{{
+		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+	}}}}
+	c, err := config.Load("", flags(t, "--format", "swf", "--path", "/kth.swf", "--cluster", "kth", "--procs", "100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, c.Clusters); d != "" {
+		t.Errorf("flags (-want +got):\n%s", d)
+	}
+	for name, value := range map[string]string{"FORMAT": "swf", "PATH": "/kth.swf", "CLUSTER": "kth", "PROCS": "7"} {
+		t.Setenv("WAITCAST_"+name, value)
+	}
+	if c, err = config.Load("", flags(t, "--procs", "100")); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, c.Clusters); d != "" {
+		t.Errorf("environment (-want +got):\n%s", d)
+	}
+}
+
+func TestOneSourceErrorsNameFlagAndVariable(t *testing.T) {
+	clean(t)
+	_, err := config.Load("", flags(t, "--path", "/log", "--format", "pbss"))
+	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" || !strings.Contains(err.Error(), `did you mean "pbs"`) {
+		t.Errorf("--format: %v", err)
+	}
+	_, err = config.Load("", flags(t, "--format", "pbs"))
+	if all := found(t, err); len(all) != 1 || all[0].Key != "clusters[0].sources[0].path" {
+		t.Errorf("no path: %v", err)
+	}
+	_, err = config.Load(write(t, minimal), flags(t, "--format", "pbs"))
+	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" || !strings.Contains(err.Error(), "clusters already") {
+		t.Errorf("flag and file: %v", err)
+	}
+	t.Setenv("WAITCAST_PROCS", "many")
+	_, err = config.Load("", flags(t, "--path", "/log", "--format", "pbs"))
+	if all := found(t, err); len(all) != 1 || all[0].File != "environment variable WAITCAST_PROCS" {
+		t.Errorf("WAITCAST_PROCS: %v", err)
+	}
+	t.Setenv("WAITCAST_PROCS", "")
+	_, err = config.Load("", flags(t))
+	if all := found(t, err); len(all) != 1 || all[0].Key != "clusters" || !strings.Contains(err.Error(), "--path") {
+		t.Errorf("nothing at all: %v", err)
+	}
+}
+
+// An error in a value says where the value came from, not where a weaker one stands.
+func TestErrorNamesTheWinningPlace(t *testing.T) {
+	clean(t)
+	t.Setenv("WAITCAST_LISTEN", "nowhere")
+	t.Setenv("WAITCAST_STALE_AFTER", "soon")
+	_, err := config.Load(write(t, "listen: :1\n"+minimal), nil)
+	all := found(t, err)
+	if len(all) != 2 || all[0].File != "environment variable WAITCAST_LISTEN" || all[0].Line != 0 ||
+		all[1].File != "environment variable WAITCAST_STALE_AFTER" || !strings.Contains(all[1].Allowed, "more than 0") {
+		t.Errorf("%v", err)
+	}
+	_, err = config.Load(write(t, "listen: :1\n"+minimal), flags(t, "--listen", "here"))
+	if all := found(t, err); all[len(all)-1].File != "flag --listen" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnreadableFile(t *testing.T) {
+	clean(t)
+	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.yaml") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// envPrefix begins the name of every environment variable that is read.
+const envPrefix = "WAITCAST_"
+
+// delimiter separates the parts of a key inside viper; its usual "." could stand in a name.
+const delimiter = "::"
+
+// Key describes one key of the configuration, as the table of docs/configure.md does.
+type Key struct {
+	// Key is its name, [] standing for a list: clusters[].sources[].path.
+	Key string
+	// Type is its type in words.
+	Type string
+	// Default is written as in the file; empty means that there is none, or that Doc says it.
+	Default string
+	// Allowed says which values are possible.
+	Allowed string
+	// Env and Flag are the environment variable and the flag that set it; empty inside lists and where there is none.
+	Env, Flag string
+	// Doc says what it is.
+	Doc string
+	// ShapesState is true if a change of it rebuilds state and models: it is part of Fingerprint.
+	ShapesState bool
+}
+
+// Reference returns every key, in the order of the file.
+func Reference() []Key {
+	return appendKeys(nil, "", reflect.TypeFor[Config]())
+}
+
+func appendKeys(keys []Key, prefix string, t reflect.Type) []Key {
+	for _, f := range fieldsOf(t) {
+		key := prefix + f.name
+		switch {
+		case f.isGroup():
+			keys = appendKeys(keys, key+".", f.Type)
+		case f.isList():
+			keys = appendKeys(keys, key+"[].", f.Type.Elem())
+		default:
+			k := Key{
+				Key: key, Type: f.typeName(), Default: f.Tag.Get("default"), Allowed: f.allowed(),
+				Flag: f.Tag.Get("flag"), Doc: f.Tag.Get("doc"), ShapesState: f.shapesState(),
+			}
+			if !strings.Contains(key, "[]") {
+				k.Env = envName(key)
+			}
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// envName returns the environment variable of a key outside lists: of store.path it is WAITCAST_STORE_PATH.
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// viperKey returns the key as viper knows it.
+func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
+
+// field is a field of the configuration's structs that is a key.
+type field struct {
+	reflect.StructField
+	name string
+}
+
+// fieldsOf returns the keys of a struct, in order.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name := f.Tag.Get("key"); name != "" && name != "-" {
+			fields = append(fields, field{f, name})
+		}
+	}
+	return fields
+}
+
+// isGroup tells a struct of keys, isList a list of them; everything else is a value.
+func (f field) isGroup() bool { return f.Type.Kind() == reflect.Struct }
+
+func (f field) isList() bool {
+	return f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct
+}
+
+func (f field) shapesState() bool { return f.Tag.Get("shape") == "state" }
+
+// allowed says what the key may be: its own words, or else what its type allows.
+func (f field) allowed() string {
+	if enum := f.Tag.Get("enum"); enum != "" {
+		return strings.ReplaceAll(enum, ",", ", ")
+	}
+	if words := f.Tag.Get("allowed"); words != "" {
+		return words
+	}
+	return typeAllows(f.Type)
+}
+
+// typeAllows says how a value of the type is written.
+func typeAllows(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return duration.Allowed
+	case t.Kind() == reflect.Int:
+		return "a whole number"
+	case t.Kind() == reflect.Float64:
+		return "a number"
+	case t.Kind() == reflect.Bool:
+		return "true or on, false or off"
+	}
+	return "text"
+}
+
+func (f field) typeName() string {
+	switch {
+	case f.Type == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case f.Type.Kind() == reflect.Int:
+		return "whole number"
+	case f.Type.Kind() == reflect.Float64:
+		return "number"
+	case f.Type.Kind() == reflect.Bool:
+		return "on or off"
+	case f.Type.Kind() == reflect.Slice:
+		return "list of text"
+	}
+	return "text"
+}

@@ -1,0 +1,251 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// Each file has mistakes; want has, in order of lines: line | key | part of the problem | part of what is allowed.
+var mistakes = []struct{ name, file, want string }{
+	{"unknown keys", `
+lisen: x
+clusters:
+  - sources:
+      - {format: pbs, path: /log}
+    queue: []
+    path: /log
+Listen: y
+whatever: 1`, `
+2 | lisen | did you mean "listen"? | listen, data_dir
+6 | clusters[0].queue | did you mean "queues"? | name, procs
+7 | clusters[0].path | did you mean clusters[].sources[].path? |
+8 | Listen | did you mean "listen"? |
+9 | whatever | unknown key |`},
+	{"wrong types", `
+listen: 9817
+data_dir: [a]
+stale_after: soon
+log: info
+models:
+  window_jobs: "100"
+  window_age: {days: 3}
+  markov_forget: little
+  min_samples: 1.5
+store:
+clusters:
+  - nonsense
+  - name: a
+    procs: 99999999999999999999
+    queues: short
+    sources:
+      - {format: pbs, path: /log, inotify: maybe, rotated: a.*}
+      - {name: b, format: pbs, path: /other, rotated: [a, 1]}`, `
+2 | listen | 9817 is not text; put it in quotes | host:port
+3 | data_dir | is a list | a folder
+4 | stale_after | "soon" is not a duration | more than 0
+5 | log | is "info" | keys and values
+7 | models.window_jobs | "100" is not a whole number | 10 to
+8 | models.window_age | is keys and values | 1h or more
+9 | models.markov_forget | "little" is not a number | 0 up to
+10 | models.min_samples | "1.5" is not a whole number | 2 to
+11 | store | has no value | leave the key out
+13 | clusters[0] | is "nonsense" | keys and values
+15 | clusters[1].procs | "99999999999999999999" is not a whole number | 0 to
+16 | clusters[1].queues | is "short" | a list
+18 | clusters[1].sources[0].inotify | "maybe" is not on or off | true or on
+18 | clusters[1].sources[0].rotated | is "a.*" | a list
+19 | clusters[1].sources[1].rotated[1] | 1 is not text | a list of file names`},
+	{"impossible values", `
+listen: localhost
+stale_after: 0
+log:
+  level: inf
+  format: xml
+clusters:
+  - name: a b
+    procs: -1
+    time_zone: Mars/Olympus
+    queues: [{name: q}, {name: ""}, {name: q}]
+    sources:
+      - format: pbs
+        path: ""
+        pattern: a/*
+        rotated: ["["]
+        start: middle
+        poll: 1ms
+  - name: c
+    sources: []
+  - name: c
+    sources:
+      - {format: swf, path: /log}
+      - {format: swf, path: /log/}
+  - sources: [{path: /log}]
+models:
+  window_jobs: 5
+  window_age: 1m
+  min_samples: 30
+  markov_forget: .nan
+store:
+  snapshot_events: 0
+  snapshot_interval: 10ms
+  journal_retention: 1s`, `
+2 | listen | "localhost" is not an address | host:port
+3 | stale_after | 0s is out of range | more than 0
+5 | log.level | "inf" is not known, did you mean "info"? | debug, info
+6 | log.format | "xml" is not known | console, json
+8 | clusters[0].name | "a b" is not a name | letters
+9 | clusters[0].procs | -1 is out of range | 0 to
+10 | clusters[0].time_zone | "Mars/Olympus" is not a time zone | IANA
+11 | clusters[0].queues[1].name | is not set | not empty
+11 | clusters[0].queues[2].name | "q" is there twice | each once
+14 | clusters[0].sources[0].path | is not set | a file or a folder
+15 | clusters[0].sources[0].pattern | "a/*" is not a pattern | a file name
+16 | clusters[0].sources[0].rotated[0] | "[" is not a pattern |
+17 | clusters[0].sources[0].start | "middle" is not known | beginning, end
+18 | clusters[0].sources[0].poll | 1ms is out of range | 10ms to 1h
+20 | clusters[1].sources | no source | at least one
+21 | clusters[2].name | "c" is the name of number 1 too | letters
+24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
+24 | clusters[2].sources[1].path | "/log/" is read by another source |
+25 | clusters[3].name | is not set | letters
+25 | clusters[3].sources[0].format | is not set | pbs, swf
+27 | models.window_jobs | 5 is out of range | 10 to
+28 | models.window_age | 1m is out of range | 1h or more
+29 | models.min_samples | 30 is out of range | 2 to
+30 | models.markov_forget | NaN is out of range | 0 up to
+32 | store.snapshot_events | 0 is out of range | 1 or more
+33 | store.snapshot_interval | 10ms is out of range | 1s or more
+34 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
+	{"set twice", minimal + "listen: :1\nlisten: :2", "5 | listen | set twice, first in line 4 | once"},
+	{"syntax", minimal + "listen: [a", "4 |  | not valid YAML |"},
+	{"syntax in line 1", "listen: ]", "1 |  | not valid YAML |"},
+	{"indentation", "listen: :1\n store: {}\n", "2 |  | not valid YAML |"},
+	{"unknown anchor", "listen: :1\ndata_dir: *acct\n", "2 |  | unknown anchor | in quotes"},
+	{"anchor in itself", "clusters: &a [*a]", "1 | clusters[0] | is a list | keys and values"},
+	{"anchor merged into itself", "clusters: [&a {<<: *a}]", "0 |  | not valid YAML |"},
+	{"anchors merged in a circle", "listen: :1\nlog: &a {<<: [*a, {<<: [*a]}]}", "0 |  | not valid YAML |"},
+	{"not a mapping", "- a\n- b", "1 |  | the file is a list | keys and values"},
+	{"two documents", minimal + "---\n" + minimal, "4 |  | a second document begins here | one document"},
+	{"merged mistakes", `
+clusters:
+  - sources:
+      - &a {format: pbs, path: /log, polll: 1s}
+      - {<<: *a, name: b, path: /other}`, `
+4 | clusters[0].sources[0].polll | did you mean "poll"? |`},
+}
+
+func TestEveryMistakeIsReportedWithItsLine(t *testing.T) {
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			clean(t)
+			file := write(t, m.file)
+			_, err := config.Load(file, nil)
+			all := found(t, err)
+			want := strings.Split(strings.TrimSpace(m.want), "\n")
+			if len(all) != len(want) {
+				t.Errorf("%d errors, want %d:\n%v", len(all), len(want), err)
+			}
+			for i := range min(len(all), len(want)) {
+				check(t, all[i], file, want[i])
+			}
+		})
+	}
+}
+
+func check(t *testing.T, got *config.Error, file, want string) {
+	t.Helper()
+	part := strings.Split(want+"|||", "|")
+	for i := range part {
+		part[i] = strings.TrimSpace(part[i])
+	}
+	if got.File != file || strconv.Itoa(got.Line) != part[0] || got.Key != part[1] {
+		t.Errorf("%s:%d %q, want %q\n%v", got.File, got.Line, got.Key, want, got)
+	}
+	if !strings.Contains(got.Problem, part[2]) || !strings.Contains(got.Allowed, part[3]) {
+		t.Errorf("%v\nwant %s", got, want)
+	}
+	for _, part := range []string{got.File, got.Key, got.Problem, got.Allowed} {
+		if !strings.Contains(got.Error(), part) {
+			t.Errorf("message %q lacks %q", got.Error(), part)
+		}
+	}
+}
+
+func TestErrorReadsAsOneLine(t *testing.T) {
+	clean(t)
+	file := write(t, "listen: nowhere\n"+minimal)
+	_, err := config.Load(file, nil)
+	want := file + `:1: listen: "nowhere" is not an address; allowed: host:port, port 0 to 65535`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// A file without settings is no mistake in itself: environment and flags can do.
+func TestEmptyFile(t *testing.T) {
+	clean(t)
+	for _, content := range []string{"", "# nothing\n", "---\n", "{}"} {
+		c, err := config.Load(write(t, content), flags(t, "--path", "/log", "--format", "pbs"))
+		if err != nil || c.Clusters[0].Sources[0].Path != "/log" {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+// Validate finds in a struct what Load finds in a file, without a place.
+func TestValidate(t *testing.T) {
+	clean(t)
+	c := load(t, minimal)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c.Clusters[0].Procs = -1
+	c.StaleAfter = -time.Second
+	all := found(t, c.Validate())
+	if len(all) != 2 || all[1].Key != "stale_after" || all[0].Key != "clusters[0].procs" || all[0].File != "" || all[0].Line != 0 {
+		t.Errorf("%v", c.Validate())
+	}
+}
+
+func TestLocation(t *testing.T) {
+	loc, err := config.Cluster{TimeZone: "UTC"}.Location()
+	if err != nil || loc != time.UTC {
+		t.Errorf("%v, %v", loc, err)
+	}
+	if _, err := (config.Cluster{Name: "a", TimeZone: "Mars/Olympus"}).Location(); err == nil || !strings.Contains(err.Error(), "cluster a") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Whatever the file: no panic, and either a valid configuration or errors of our type.
+func FuzzLoad(f *testing.F) {
+	for _, m := range mistakes {
+		f.Add(m.file)
+	}
+	f.Add(minimal)
+	f.Add("? [a]\n: b\n*x : y\n")
+	f.Add("log: &a {<<: [*a, {<<: [*a]}]}")
+	f.Add("clusters: [{<<: [{procs: 1}, 3], <<: 4}]")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, content string) {
+		file := filepath.Join(dir, "f.yaml")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(file, nil)
+		var e *config.Error
+		switch {
+		case err == nil && c.Validate() != nil:
+			t.Fatalf("Load accepts what Validate does not: %v", c.Validate())
+		case err != nil && !errors.As(err, &e):
+			t.Fatalf("untyped: %v", err)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// Validate says whether the values can be: every one that cannot is an *Error, and they are joined. Load has done it already, and
+// knows files and lines; this is for a Config that was made otherwise.
+func (c *Config) Validate() error {
+	p := newProblems()
+	c.check(p)
+	return p.err()
+}
+
+// check reports every impossible value to p.
+func (c *Config) check(p *problems) {
+	k := checker{p}
+	k.enums("", reflect.ValueOf(c).Elem())
+	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
+	k.that("data_dir", c.DataDir != "", "is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
+	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
+	k.clusters(c.Clusters)
+	k.models(c.Models)
+	k.store(c.Store, c.Models, c.DataDir != "")
+}
+
+// checker reports impossible values, with what the key's tags allow.
+type checker struct{ *problems }
+
+// that reports a problem with key unless ok.
+func (k checker) that(key string, ok bool, format string, args ...any) {
+	if !ok {
+		k.found(key, fmt.Sprintf(format, args...), allowedFor(key), nil)
+	}
+}
+
+// between reports a value that is not in [low, high].
+func (k checker) between(key string, value, low, high int) {
+	k.that(key, low <= value && value <= high, "%d is out of range", value)
+}
+
+// listPosition is what distinguishes a key from its name in the reference.
+var listPosition = regexp.MustCompile(`\[\d+\]`)
+
+// allowedFor returns what the reference allows for a key; "" for a key that it does not have.
+func allowedFor(key string) string {
+	name := listPosition.ReplaceAllString(key, "[]")
+	for _, r := range Reference() {
+		if r.Key == name || r.Key+"[]" == name {
+			return r.Allowed
+		}
+	}
+	return ""
+}
+
+// enums checks every string with a fixed set of values.
+func (k checker) enums(prefix string, v reflect.Value) {
+	for _, f := range fieldsOf(v.Type()) {
+		key, value := prefix+f.name, v.FieldByIndex(f.Index)
+		switch {
+		case f.isGroup():
+			k.enums(key+".", value)
+		case f.isList():
+			for i := range value.Len() {
+				k.enums(fmt.Sprintf("%s[%d].", key, i), value.Index(i))
+			}
+		case f.Tag.Get("enum") != "":
+			known := strings.Split(f.Tag.Get("enum"), ",")
+			problem := "is not set"
+			if text := value.String(); text != "" {
+				problem = fmt.Sprintf("%q is not known", text)
+				if n := nearest(text, known); n != "" {
+					problem += fmt.Sprintf(", did you mean %q?", n)
+				}
+			}
+			k.that(key, slices.Contains(known, value.String()), "%s", problem)
+		}
+	}
+}
+
+func isAddress(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// nameShape is what the name of a cluster or a source may be: it stands in addresses, metrics and file names.
+var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// maxProcs is far above the largest machine, and far below where sums of sizes could overflow.
+const maxProcs = 100_000_000
+
+func (k checker) clusters(clusters []Cluster) {
+	if len(clusters) == 0 {
+		k.found("clusters", "no cluster is configured", "a list with at least one cluster, or --path FILE --format FORMAT", nil)
+	}
+	names := map[string]int{}
+	for i, c := range clusters {
+		key := fmt.Sprintf("clusters[%d]", i)
+		k.name(key+".name", c.Name, names, i)
+		k.between(key+".procs", c.Procs, 0, maxProcs)
+		_, err := time.LoadLocation(c.TimeZone)
+		k.that(key+".time_zone", c.TimeZone != "" && err == nil, "%q is not a time zone known here", c.TimeZone)
+		queues := map[string]bool{}
+		for j, q := range c.Queues {
+			at := fmt.Sprintf("%s.queues[%d].name", key, j)
+			k.that(at, q.Name != "", "is not set")
+			k.that(at, !queues[q.Name], "%q is there twice", q.Name)
+			queues[q.Name] = true
+		}
+		k.sources(key+".sources", c.Sources)
+	}
+}
+
+// name checks a name that must be unique; taken maps the names so far to their positions.
+func (k checker) name(key, name string, taken map[string]int, position int) {
+	if name == "" {
+		k.that(key, false, "is not set")
+		return
+	}
+	k.that(key, nameShape.MatchString(name), "%q is not a name", name)
+	other, twice := taken[name]
+	k.that(key, !twice, "%q is the name of number %d too (counting from 0); give each its own", name, other)
+	taken[name] = position
+}
+
+func (k checker) sources(key string, sources []Source) {
+	if len(sources) == 0 {
+		k.found(key, "no source is configured", "a list with at least one source", nil)
+	}
+	names, files := map[string]int{}, map[[2]string]bool{}
+	for i, s := range sources {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		if s.Name != "" || s.Format != "" { // a missing format is reported once, not as a missing name too
+			k.name(at+".name", s.Name, names, i)
+		}
+		k.that(at+".path", s.Path != "", "is not set")
+		id := [2]string{filepath.Clean(s.Path), s.Pattern}
+		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
+		files[id] = true
+		k.that(at+".pattern", isPattern(s.Pattern) && !strings.ContainsRune(s.Pattern, '/'), "%q is not a pattern of file names", s.Pattern)
+		for j, r := range s.Rotated {
+			k.that(fmt.Sprintf("%s.rotated[%d]", at, j), isPattern(r), "%q is not a pattern of file names", r)
+		}
+		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range", duration.String(s.Poll))
+	}
+}
+
+func isPattern(pattern string) bool {
+	_, err := filepath.Match(pattern, "")
+	return err == nil && pattern != ""
+}
+
+func (k checker) models(m Models) {
+	k.between("models.window_jobs", m.WindowJobs, 10, 10_000_000)
+	k.that("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
+	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
+	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
+}
+
+// store checks the store; its path cannot be known where the data folder is not, which is reported there.
+func (k checker) store(s Store, m Models, haveDir bool) {
+	k.that("store.path", s.Path != "" || !haveDir, "is not set")
+	k.that("store.snapshot_events", s.SnapshotEvents >= 1, "%d is out of range", s.SnapshotEvents)
+	k.that("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range", duration.String(s.SnapshotInterval))
+	k.that("store.journal_retention", s.JournalRetention >= m.WindowAge,
+		"%s is less than models.window_age (%s): a rebuilt model would miss jobs",
+		duration.String(s.JournalRetention), duration.String(m.WindowAge))
+}

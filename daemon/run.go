@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// Run starts a daemon and lets it work until ctx ends or it cannot go on.
+func Run(ctx context.Context, cfg *config.Config, opts Options) error {
+	d := New(cfg, opts)
+	if err := d.Start(ctx); err != nil {
+		return err
+	}
+	d.opts.Log.Info("serving", zap.String("url", "http://"+d.Addr().String()), zap.String("database", cfg.Store.Path))
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-d.Failed():
+	}
+	return errors.Join(err, d.Stop())
+}
+
+// NewLogger returns the daemon's log on standard error.
+func NewLogger(cfg config.Log) (*zap.Logger, error) {
+	level, err := zapcore.ParseLevel(cfg.Level)
+	if err != nil {
+		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", cfg.Level)
+	}
+	zc := zap.NewProductionConfig()
+	zc.Level = zap.NewAtomicLevelAt(level)
+	zc.Sampling = nil
+	zc.DisableStacktrace, zc.DisableCaller = true, true
+	zc.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
+	if cfg.Format == "console" {
+		zc.Encoding = "console"
+		zc.EncoderConfig.ConsoleSeparator = " "
+	}
+	return zc.Build()
+}
+
+// OneShotConfig returns the configuration of --one-shot: the usual one, or the given files as the logs of one cluster,
+// in order. Unless a configuration file says otherwise the models take in the whole log and forget nothing.
+func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error) {
+	if len(files) > 0 {
+		if flags.Changed("path") {
+			return nil, errors.New("give the files either as arguments or by --path")
+		}
+		if err := flags.Set("path", files[0]); err != nil {
+			return nil, err
+		}
+		if !flags.Changed("format") && guessFormat(files[0]) != "" {
+			if err := flags.Set("format", guessFormat(files[0])); err != nil {
+				return nil, err
+			}
+		}
+	}
+	cfg, err := config.Load("", flags)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Clusters) == 0 {
+		return nil, errors.New("no log to read: give FILE..., or --config FILE")
+	}
+	if cfg.File == "" {
+		cfg.Models.WindowJobs, cfg.Models.WindowAge, cfg.Models.MarkovForget = 0, 0, 0
+	}
+	for i := range files {
+		s := cfg.Clusters[0].Sources[0]
+		s.Name, s.Path = fmt.Sprintf("%s-%d", s.Format, i+1), files[i]
+		s.Rotated = []string{} // the files that were named, no others
+		if i == 0 {
+			cfg.Clusters[0].Sources[0] = s
+		} else {
+			cfg.Clusters[0].Sources = append(cfg.Clusters[0].Sources, s)
+		}
+	}
+	return cfg, nil
+}
+
+// guessFormat knows a format by the name of a file, "" if it does not.
+func guessFormat(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if strings.HasSuffix(name, ".swf") {
+		return "swf"
+	}
+	if _, err := time.Parse("20060102", name); err == nil {
+		return "pbs"
+	}
+	return ""
+}

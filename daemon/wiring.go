@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// formats are the log formats by the name that the configuration gives them.
+func formats() map[string]collector.Format {
+	all := map[string]collector.Format{}
+	for _, f := range []collector.Format{pbs.Format(), swflog.Format()} {
+		all[f.Name] = f
+	}
+	return all
+}
+
+// Sources returns the sources that the configuration describes.
+func Sources(cfg *config.Config) ([]source.Config, error) {
+	known := formats()
+	var out []source.Config
+	for _, c := range cfg.Clusters {
+		location, err := c.Location()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range c.Sources {
+			format, ok := known[s.Format]
+			if !ok {
+				return nil, fmt.Errorf("cluster %s: source %s: unknown format %q", c.Name, s.Name, s.Format)
+			}
+			name := c.Name + "/" + s.Name
+			files := tail.Config{
+				Source: name, Path: s.Path, Rotated: s.Rotated, FromEnd: s.Start == "end",
+				Poll: s.Poll, NoInotify: !s.Inotify,
+			}
+			if s.Pattern != "*" {
+				files.Pattern = s.Pattern
+			}
+			out = append(out, source.Config{
+				Name: name, Format: format, Files: files,
+				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs},
+			})
+		}
+	}
+	return out, nil
+}
+
+func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
+	out := pipeline.Config{
+		Models: pipeline.ModelConfig{
+			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
+			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget,
+		},
+		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
+		Retention: cfg.Store.JournalRetention, Forecasts: forecasts,
+	}
+	for _, c := range cfg.Clusters {
+		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs}
+		for _, q := range c.Queues {
+			pc.Queues = append(pc.Queues, q.Name)
+		}
+		out.Clusters = append(out.Clusters, pc)
+	}
+	return out
+}
+
+// lineLogger logs what is wrong with lines and files, bad lines rate-limited: the quarantine keeps them all.
+type lineLogger struct {
+	log     *zap.Logger
+	limited *zap.Logger
+	dropped *atomic.Int64
+}
+
+func newLineLogger(log *zap.Logger) *lineLogger {
+	dropped := new(atomic.Int64)
+	hook := zapcore.SamplerHook(func(_ zapcore.Entry, dec zapcore.SamplingDecision) {
+		if dec&zapcore.LogDropped != 0 {
+			dropped.Add(1)
+		}
+	})
+	limited := log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, badLineInterval, badLineBurst, 0, hook)
+	}))
+	return &lineLogger{log: log, limited: limited, dropped: dropped}
+}
+
+// report logs one delivery's bad lines and problems.
+func (l *lineLogger) report(d *source.Delivery) {
+	for _, p := range d.Problems {
+		l.log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", p.Error()))
+	}
+	for _, b := range d.Bad {
+		l.limited.Warn("bad line", zap.String("source", d.Source.Name),
+			zap.String("at", fmt.Sprintf("%s:%d", b.Path, b.Number)), zap.String("reason", b.Reason), zap.Error(b.Err),
+			zap.Int64("not_logged_before", l.dropped.Swap(0)))
+	}
+}
+
+// Of one source at most badLineBurst bad lines are logged per badLineInterval.
+const (
+	badLineInterval = 10 * time.Second
+	badLineBurst    = 5
+)

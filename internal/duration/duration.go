@@ -1,0 +1,227 @@
+// Package duration reads durations the way people write them to batch schedulers, and writes them for people.
+//
+// Parse accepts four forms. Each text has one meaning:
+//
+//	2h30m, 90m, 1d, 1d12h, 1.5h, 2 h 05 min   units: w d h m (or min) s ms, largest first, each at most once;
+//	                                          the last number may have a fraction
+//	2:00:00, 90:00                            hours:minutes:seconds; with one colon minutes:seconds, as in Slurm
+//	1-12, 1-12:00, 1-12:00:00                 days-hours[:minutes[:seconds]], as in Slurm
+//	3600, 0.5                                 a number alone is seconds
+//
+// In the forms with colons and the dash only the first field may be large: hours after days go up to 23, minutes and seconds after
+// another field up to 59. Two readings of other programs are deliberately not followed: a number alone is minutes to
+// Slurm (sbatch(1), --time) and to LSF, and 2:00 is two hours to LSF (bsub(1), -W). A day is always 24 hours.
+package duration
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	day  = 24 * time.Hour
+	week = 7 * day
+	// maxText bounds the text that Parse looks at: longer than any duration that fits a time.Duration.
+	maxText = 64
+)
+
+// Allowed says in one line what Parse accepts, for error messages and tables.
+const Allowed = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m) or seconds"
+
+// ParseError says that a text is not a duration.
+type ParseError struct {
+	// Text is what was to be parsed, shortened if it is very long.
+	Text string
+	// Problem says what is wrong with it.
+	Problem string
+}
+
+// Error implements error.
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("duration %q: %s; write %s", e.Text, e.Problem, Allowed)
+}
+
+// Parse returns the duration that text means; the package comment has the forms. It is never negative. Every error is a
+// *ParseError.
+func Parse(text string) (time.Duration, error) {
+	s := strings.TrimSpace(text)
+	if len(s) > maxText {
+		return 0, &ParseError{Text: s[:maxText] + "...", Problem: "too long"}
+	}
+	d, err := parse(s)
+	if err != nil {
+		return 0, &ParseError{Text: text, Problem: err.Error()}
+	}
+	return d, nil
+}
+
+func parse(s string) (time.Duration, error) {
+	switch {
+	case s == "":
+		return 0, errors.New("it is empty")
+	case s[0] == '-':
+		return 0, errors.New("a duration cannot be negative")
+	case strings.Contains(s, "-"):
+		return parseDays(s)
+	case strings.Contains(s, ":"):
+		return parseClock(s)
+	}
+	return parseUnits(s)
+}
+
+// parseDays reads D-HH, D-HH:MM and D-HH:MM:SS.
+func parseDays(s string) (time.Duration, error) {
+	days, rest, _ := strings.Cut(s, "-")
+	fields := strings.Split(rest, ":")
+	if len(fields) > 3 {
+		return 0, errors.New("too many fields after the days")
+	}
+	var sum total
+	sum.field("days", days, 0, day)
+	for i, f := range fields {
+		clock := clockFields[i]
+		sum.field(clock.name, f, clock.below, clock.unit)
+	}
+	return sum.duration()
+}
+
+// parseClock reads H:MM:SS and MM:SS.
+func parseClock(s string) (time.Duration, error) {
+	fields := strings.Split(s, ":")
+	if len(fields) > 3 {
+		return 0, errors.New("too many colons")
+	}
+	var sum total
+	for i, f := range fields {
+		clock := clockFields[3-len(fields)+i]
+		if i == 0 {
+			clock.below = 0
+		}
+		sum.field(clock.name, f, clock.below, clock.unit)
+	}
+	return sum.duration()
+}
+
+// clockFields are the fields of a clock, and the bound of each when another field stands before it.
+var clockFields = [...]struct {
+	name  string
+	below uint64
+	unit  time.Duration
+}{{"hours", 24, time.Hour}, {"minutes", 60, time.Minute}, {"seconds", 60, time.Second}}
+
+// parseUnits reads 2h30m and its like, and a number alone.
+func parseUnits(s string) (time.Duration, error) {
+	var sum total
+	previous := week + 1
+	for rest := s; rest != ""; {
+		number, unit, after, err := token(rest)
+		if err != nil {
+			return 0, err
+		}
+		size, ok := unitSize(unit)
+		switch {
+		case unit == "" && (rest != s || after != ""):
+			return 0, fmt.Errorf("%q has no unit", number)
+		case !ok:
+			return 0, fmt.Errorf("unknown unit %q (known: w, d, h, m or min, s, ms)", unit)
+		case size >= previous:
+			return 0, fmt.Errorf("unit %q must come earlier, and once: largest first", unit)
+		case after != "" && strings.Contains(number, "."):
+			return 0, fmt.Errorf("only the last number may have a fraction, not %q", number)
+		}
+		sum.decimal(number, size)
+		previous, rest = size, after
+	}
+	return sum.duration()
+}
+
+// token splits the first number and its unit off s.
+func token(s string) (number, unit, rest string, err error) {
+	end := strings.IndexFunc(s, func(r rune) bool { return !isDigit(r) && r != '.' })
+	if end < 0 {
+		end = len(s)
+	}
+	number = s[:end]
+	whole, fraction, dot := strings.Cut(number, ".")
+	if whole == "" || dot && (fraction == "" || strings.Contains(fraction, ".")) {
+		return "", "", "", fmt.Errorf("no number at %q", s)
+	}
+	s = strings.TrimLeft(s[end:], " ")
+	end = strings.IndexFunc(s, func(r rune) bool { return isDigit(r) || r == '.' || r == ' ' })
+	if end < 0 {
+		end = len(s)
+	}
+	return number, s[:end], strings.TrimLeft(s[end:], " "), nil
+}
+
+func isDigit(r rune) bool { return '0' <= r && r <= '9' }
+
+func unitSize(unit string) (time.Duration, bool) {
+	switch unit {
+	case "w":
+		return week, true
+	case "d":
+		return day, true
+	case "h":
+		return time.Hour, true
+	case "m", "min":
+		return time.Minute, true
+	case "s", "":
+		return time.Second, true
+	case "ms":
+		return time.Millisecond, true
+	}
+	return 0, false
+}
+
+// total adds up the parts of a duration exactly and remembers the first error.
+type total struct {
+	sum big.Rat
+	err error
+}
+
+// field adds a whole number of units; below is the bound that it must stay under, 0 for none.
+func (t *total) field(name, text string, below uint64, unit time.Duration) {
+	if t.err != nil {
+		return
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		t.err = errTooLarge
+	case err != nil:
+		t.err = fmt.Errorf("%s: %q is not a whole number", name, text)
+	case below > 0 && (n >= below || len(text) > 2):
+		t.err = fmt.Errorf("%s: %q is not between 0 and %d", name, text, below-1)
+	default:
+		t.decimal(text, unit)
+	}
+}
+
+// decimal adds a decimal number, digits and at most one point, of units.
+func (t *total) decimal(text string, unit time.Duration) {
+	n, ok := new(big.Rat).SetString(text)
+	if !ok {
+		t.err = fmt.Errorf("%q is not a number", text)
+		return
+	}
+	t.sum.Add(&t.sum, n.Mul(n, new(big.Rat).SetInt64(int64(unit))))
+}
+
+var errTooLarge = errors.New("larger than 292 years")
+
+// duration returns the sum, cut off to whole nanoseconds.
+func (t *total) duration() (time.Duration, error) {
+	if t.err != nil {
+		return 0, t.err
+	}
+	whole := new(big.Int).Quo(t.sum.Num(), t.sum.Denom())
+	if !whole.IsInt64() {
+		return 0, errTooLarge
+	}
+	return time.Duration(whole.Int64()), nil
+}

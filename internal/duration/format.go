@@ -1,0 +1,102 @@
+package duration
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tiers are the two units that Format shows, for durations from the larger one on.
+var tiers = [...]struct {
+	large, small         time.Duration
+	largeName, smallName string
+}{
+	{day, time.Hour, "d", "h"},
+	{time.Hour, time.Minute, "h", "min"},
+	{time.Minute, time.Second, "min", "s"},
+}
+
+// Format writes d for people, with its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03 h". A smaller
+// unit of zero is left out: "2 h". Parse reads it back, to the rounding.
+func Format(d time.Duration) string {
+	if d < 0 {
+		if d == -d { // the smallest Duration has no positive counterpart
+			d++
+		}
+		return "-" + Format(-d)
+	}
+	for _, t := range tiers {
+		r := d.Round(t.small)
+		if r < t.large {
+			continue
+		}
+		large, small := r/t.large, r%t.large/t.small
+		if small == 0 {
+			return fmt.Sprintf("%d %s", large, t.largeName)
+		}
+		return fmt.Sprintf("%d %s %02d %s", large, t.largeName, small, t.smallName)
+	}
+	return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
+}
+
+// String writes d exactly and as short as Parse reads it: "90d", "2h5m", "1m0.5s", "250ms"; nothing is "0s".
+func String(d time.Duration) string {
+	if d < 0 {
+		return d.String() // not a duration that Parse reads
+	}
+	if 0 < d && d < time.Second && d%time.Millisecond == 0 {
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	}
+	var b strings.Builder
+	for _, u := range [...]struct {
+		size time.Duration
+		name string
+	}{{day, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if n := d / u.size; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, u.name)
+			d %= u.size
+		}
+	}
+	if d > 0 || b.Len() == 0 {
+		b.WriteString(seconds(d))
+		b.WriteByte('s')
+	}
+	return b.String()
+}
+
+// seconds writes d, below a minute, as decimal seconds without trailing zeros.
+func seconds(d time.Duration) string {
+	whole := strconv.FormatInt(int64(d/time.Second), 10)
+	fraction := strings.TrimRight(fmt.Sprintf("%09d", d%time.Second), "0")
+	if fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+// Value is a time.Duration that flags (pflag.Value) and text encodings (encoding.TextMarshaler, encoding.TextUnmarshaler) read with
+// Parse and write with String.
+type Value time.Duration
+
+// String implements pflag.Value.
+func (v *Value) String() string { return String(time.Duration(*v)) }
+
+// Set implements pflag.Value.
+func (v *Value) Set(text string) error { return v.UnmarshalText([]byte(text)) }
+
+// Type implements pflag.Value: the name of the type in help texts.
+func (v *Value) Type() string { return "duration" }
+
+// MarshalText implements encoding.TextMarshaler.
+func (v Value) MarshalText() ([]byte, error) { return []byte(String(time.Duration(v))), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (v *Value) UnmarshalText(text []byte) error {
+	d, err := Parse(string(text))
+	if err != nil {
+		return err
+	}
+	*v = Value(d)
+	return nil
+}

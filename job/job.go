@@ -1,0 +1,147 @@
+// Package job is the vocabulary of waitcast: what a scheduler's log says of a job (Event), and what someone asks about
+// one (Request). It knows nothing of log formats, models or predictions.
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind says what happened to a job.
+type Kind uint8
+
+// The kinds of events, in the order of a job's life.
+const (
+	// Submit: the job entered a queue.
+	Submit Kind = iota + 1
+	// Update: an attribute of a waiting or running job changed, or became known late.
+	Update
+	// Hold: the job waits for something else than processors (held, dependency, begin time).
+	Hold
+	// Release: the job competes for processors again.
+	Release
+	// Start: the job got its processors.
+	Start
+	// End: a job that had started gave its processors back for good.
+	End
+	// Cancel: the job left the queue without a start. Its wait is a lower bound, never an observation.
+	Cancel
+	// Requeue: a job that had started gave its processors back and waits again, as its next attempt.
+	Requeue
+)
+
+var kindNames = [...]string{
+	Submit: "submit", Update: "update", Hold: "hold", Release: "release",
+	Start: "start", End: "end", Cancel: "cancel", Requeue: "requeue",
+}
+
+// String returns the kind's name as metrics, logs and the journal write it.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Attributes are what a record tells of a job. The zero value of a field means that the record does not say.
+type Attributes struct {
+	Queue   string
+	User    string
+	Account string
+	QOS     string
+	Name    string
+	// Procs is the size: the number of processors asked for, or given once the job has started.
+	Procs int
+	// Nodes is the number of nodes, where the log has it.
+	Nodes int
+	// TimeLimit is the requested wall-clock time.
+	TimeLimit time.Duration
+}
+
+// Merge returns a with every field that b knows taken from b: the later record wins.
+func (a Attributes) Merge(b Attributes) Attributes {
+	pick(&a.Queue, b.Queue)
+	pick(&a.User, b.User)
+	pick(&a.Account, b.Account)
+	pick(&a.QOS, b.QOS)
+	pick(&a.Name, b.Name)
+	pick(&a.Procs, b.Procs)
+	pick(&a.Nodes, b.Nodes)
+	pick(&a.TimeLimit, b.TimeLimit)
+	return a
+}
+
+func pick[T comparable](to *T, from T) {
+	var zero T
+	if from != zero {
+		*to = from
+	}
+}
+
+// Times are the four instants of a job as one record tells them; the zero time means that the record does not say. A log often
+// repeats earlier instants in a later record, which is how a job is understood whose first records were missed.
+type Times struct {
+	Submit   time.Time
+	Eligible time.Time
+	Start    time.Time
+	End      time.Time
+}
+
+// Merge returns t with every instant that u knows taken from u.
+func (t Times) Merge(u Times) Times {
+	pick(&t.Submit, u.Submit)
+	pick(&t.Eligible, u.Eligible)
+	pick(&t.Start, u.Start)
+	pick(&t.End, u.End)
+	return t
+}
+
+// Event is one thing that happened to one job.
+//
+// The key of an event is (Cluster, ID, Attempt, Kind): the same event read twice, or told by two sources, counts once. Its
+// time is not part of the key, because two sources differ by a second now and then.
+type Event struct {
+	Kind    Kind
+	Cluster string
+	// ID is the job's id as the scheduler writes it, array index included.
+	ID string
+	// Attempt counts the job's lives from 0: a requeue or a reused id begins the next one. A collector leaves it 0; the
+	// cluster's fold derives it.
+	Attempt int
+	// Time is when it happened, in event time.
+	Time time.Time
+	Attributes
+	Times Times
+	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start). A
+	// submission that is learnt only afterwards gets no forecast.
+	Derived bool
+	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
+	// history is marked replayed.
+	Live bool
+}
+
+// Request is a job that somebody thinks of submitting.
+type Request struct {
+	Queue     string
+	User      string
+	Account   string
+	QOS       string
+	Procs     int
+	Nodes     int
+	TimeLimit time.Duration
+}
+
+// Classes of jobs whose lifetimes are modelled apart: Downey 1996, section 4.1, found that sequential jobs live by
+// another law than parallel ones.
+const (
+	Sequential = "sequential"
+	Parallel   = "parallel"
+)
+
+// Class returns the lifetime class of a job of procs processors.
+func Class(procs int) string {
+	if procs <= 1 {
+		return Sequential
+	}
+	return Parallel
+}

@@ -1,0 +1,143 @@
+package modelstore
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// eventVersion is the version of the payload below. A change that an older program would misread gets the next number.
+const eventVersion = 1
+
+// payload is what the journal keeps of an event beside its key and time, as JSON: short keys, nothing that is unknown, always in
+// this order. Instants are nanoseconds since 1970 UTC.
+type payload struct {
+	Version   int    `json:"v"`
+	Queue     string `json:"q,omitempty"`
+	User      string `json:"u,omitempty"`
+	Account   string `json:"a,omitempty"`
+	QOS       string `json:"o,omitempty"`
+	Name      string `json:"n,omitempty"`
+	Procs     int    `json:"p,omitempty"`
+	Nodes     int    `json:"d,omitempty"`
+	TimeLimit int64  `json:"l,omitempty"`
+	Submit    *int64 `json:"ts,omitempty"`
+	Eligible  *int64 `json:"te,omitempty"`
+	Start     *int64 `json:"tb,omitempty"`
+	End       *int64 `json:"tf,omitempty"`
+	Live      bool   `json:"x,omitempty"`
+	// Raw holds queue, user, account, QOS and name, and these alone, where one of them is not UTF-8 (some logs write Latin-1):
+	// JSON's text would change it, and a replay would not end where the live fold did.
+	Raw [][]byte `json:"r,omitempty"`
+}
+
+// EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same event gives the
+// same bytes.
+func EncodeEvent(ev *job.Event) ([]byte, error) {
+	p := payload{
+		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
+		Procs: ev.Procs, Nodes: ev.Nodes, TimeLimit: int64(ev.TimeLimit), Live: ev.Live,
+		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start), End: nanos(ev.Times.End),
+	}
+	texts := [...]*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name}
+	if !allUTF8(texts[:]) {
+		for _, s := range texts {
+			p.Raw = append(p.Raw, []byte(*s))
+			*s = ""
+		}
+	}
+	return json.Marshal(&p)
+}
+
+// DecodeEvent fills ev, whose columns are set already, from its payload. An error means that the payload is damaged
+// (ErrCorrupt) or of a newer version.
+func DecodeEvent(data []byte, ev *job.Event) error {
+	var p payload
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("event payload: %w: %w", ErrCorrupt, err)
+	}
+	if p.Version != eventVersion {
+		return fmt.Errorf("event payload has version %d, but this program knows only %d: run the newer program", p.Version, eventVersion)
+	}
+	if p.Raw != nil {
+		if len(p.Raw) != 5 {
+			return fmt.Errorf("event payload: %w: %d raw texts instead of 5", ErrCorrupt, len(p.Raw))
+		}
+		for i, s := range [...]*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name} {
+			*s = string(p.Raw[i])
+		}
+	}
+	ev.Attributes = job.Attributes{
+		Queue: p.Queue, User: p.User, Account: p.Account, QOS: p.QOS, Name: p.Name,
+		Procs: p.Procs, Nodes: p.Nodes, TimeLimit: time.Duration(p.TimeLimit),
+	}
+	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start), End: instant(p.End)}
+	ev.Live = p.Live
+	return nil
+}
+
+// ParseKind returns the kind of that name, as job.Kind.String writes it.
+func ParseKind(name string) (job.Kind, error) {
+	for k := job.Submit; k <= job.Requeue; k++ {
+		if k.String() == name {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("event kind %q is unknown: %w", name, ErrCorrupt)
+}
+
+// Sum returns the checksum of a snapshot: SHA-256 over its number, its time and its parts in the order of their names, each text
+// preceded by its length.
+func (s *Snapshot) Sum() [sha256.Size]byte {
+	h := sha256.New()
+	var b []byte
+	b = binary.BigEndian.AppendUint64(b, uint64(s.Seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.At.UnixNano()))
+	names := make([]string, 0, len(s.Parts))
+	for name := range s.Parts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(name)))
+		b = append(b, name...)
+		b = binary.BigEndian.AppendUint64(b, uint64(len(s.Parts[name])))
+		h.Write(b)
+		h.Write(s.Parts[name])
+		b = b[:0]
+	}
+	h.Write(b)
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+func nanos(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := t.UnixNano()
+	return &n
+}
+
+func instant(n *int64) time.Time {
+	if n == nil {
+		return time.Time{}
+	}
+	return time.Unix(0, *n).UTC()
+}
+
+func allUTF8(texts []*string) bool {
+	for _, s := range texts {
+		if !utf8.ValidString(*s) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// pruneWindow is the span of numbers that one transaction of Prune covers: some 20 ms, so that commits get in between.
+const pruneWindow = 10_000
+
+// Meta implements modelstore.Store.
+func (s *Store) Meta(ctx context.Context, key string) (string, error) {
+	if err := s.begin(); err != nil {
+		return "", err
+	}
+	defer s.end()
+	var value string
+	var crc int64
+	err := s.read.QueryRowContext(ctx, "SELECT value, crc FROM meta WHERE key = ?", key).Scan(&value, &crc)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err == nil && newSummer().text(key).text(value).sum() != crc {
+		err = damaged("the value of %q fails its checksum", key)
+	}
+	if err != nil {
+		return "", s.fail("read "+key, err)
+	}
+	return value, nil
+}
+
+// checkMeta looks at the checksum of every value.
+func checkMeta(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "SELECT key, value, crc FROM meta")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	sum := newSummer()
+	for rows.Next() {
+		var key, value string
+		var crc int64
+		if err := rows.Scan(&key, &value, &crc); err != nil {
+			return damaged("meta: %v", err)
+		}
+		if sum.text(key).text(value).sum() != crc {
+			return damaged("the value of %q fails its checksum", key)
+		}
+	}
+	return rows.Err()
+}
+
+// SetMeta implements modelstore.Store.
+func (s *Store) SetMeta(ctx context.Context, key, value string) error {
+	return s.change(ctx, "set "+key, func(w *batch) error {
+		if value == "" {
+			return w.exec("DELETE FROM meta WHERE key = ?", key)
+		}
+		return w.exec("INSERT INTO meta (key, value, crc) VALUES (?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value, crc = excluded.crc",
+			key, value, w.sum.text(key).text(value).sum())
+	})
+}
+
+// DropSnapshots implements modelstore.Store.
+func (s *Store) DropSnapshots(ctx context.Context) error {
+	return s.change(ctx, "drop snapshots", func(w *batch) error {
+		return w.exec("DELETE FROM snapshot") // its parts go with it: ON DELETE CASCADE
+	})
+}
+
+// Prune implements modelstore.Store.
+func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64, error) {
+	var total, from int64
+	for first := true; ; first = false {
+		var n int64
+		var done bool
+		err := s.change(ctx, "prune", func(w *batch) (err error) {
+			if first {
+				from, err = w.firstSeq()
+			}
+			if err == nil {
+				n, done, err = w.pruneWindow(clampTime(before), from, upTo)
+			}
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		total += n
+		from += pruneWindow
+		if done {
+			return total, nil
+		}
+	}
+}
+
+func (w *batch) firstSeq() (int64, error) {
+	var first sql.NullInt64
+	err := w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM journal").Scan(&first)
+	return first.Int64, err
+}
+
+// pruneWindow deletes from the numbers from, from+1, ...; done says that there are none beyond it.
+func (w *batch) pruneWindow(before, from, upTo int64) (n int64, done bool, err error) {
+	var oldest sql.NullInt64
+	if err := w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM snapshot").Scan(&oldest); err != nil {
+		return 0, false, err
+	}
+	last := min(upTo, oldest.Int64)
+	if !oldest.Valid || from > last {
+		return 0, true, nil
+	}
+	result, err := w.tx.ExecContext(w.uncanceled(), "DELETE FROM journal WHERE seq BETWEEN ? AND ? AND time < ?",
+		from, min(last, from+pruneWindow-1), before)
+	if err != nil {
+		return 0, false, err
+	}
+	n, err = result.RowsAffected()
+	return n, from+pruneWindow > last, err
+}

@@ -1,0 +1,302 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// looks is the number of statements after which a Commit looks whether it was canceled.
+const looks = 256
+
+// inserts are the writer's prepared statements.
+type inserts struct {
+	entry, row, has, head *sql.Stmt
+}
+
+func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
+	for _, s := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
+			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind) DO NOTHING`},
+		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
+			wait_seconds, method, levels_id, quantiles, reason, replayed, served, crc)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
+		{&p.has, `SELECT 1 FROM journal WHERE cluster = ? AND job_id = ? AND attempt = ? AND kind = ?`},
+		{&p.head, `UPDATE head SET last_seq = ?, crc = ?`},
+	} {
+		stmt, err := db.PrepareContext(ctx, s.sql)
+		if err != nil {
+			return err
+		}
+		*s.to = stmt
+	}
+	return nil
+}
+
+// batch is one Commit under way.
+type batch struct {
+	ctx context.Context // the caller's: looked at, never given to a statement
+	tx  *sql.Tx
+	p   *inserts
+	sum *summer
+}
+
+// Commit implements modelstore.Store.
+func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
+	if len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines) == 0 && b.Snapshot == nil {
+		return ctx.Err()
+	}
+	return s.change(ctx, "commit", func(w *batch) error {
+		last, err := w.entries(b.Entries)
+		if err != nil {
+			return err
+		}
+		if err := w.rows(b.Rows); err != nil {
+			return err
+		}
+		if err := w.checkpoints(b.Checkpoints); err != nil {
+			return err
+		}
+		if err := w.badLines(b.BadLines, s.opts.BadLines); err != nil {
+			return err
+		}
+		return w.snapshot(b.Snapshot, last)
+	})
+}
+
+// change runs fn in the one transaction that may write. The statements do not see ctx, because the driver starts a goroutine
+// for each of those that could be canceled, and because an interrupted COMMIT would leave open what became of it.
+func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := ctx.Err(); err != nil {
+		return s.fail(doing, err)
+	}
+	tx, err := s.write.BeginTx(context.WithoutCancel(ctx), nil)
+	if err != nil {
+		return s.fail(doing, err)
+	}
+	err = fn(&batch{ctx: ctx, tx: tx, p: &s.insert, sum: newSummer()})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		if rollbackErr := tx.Rollback(); rollbackErr != nil {
+			err = fmt.Errorf("%w (and rolling back: %w)", err, rollbackErr)
+		}
+		return s.fail(doing, err)
+	}
+	return s.fail(doing, tx.Commit())
+}
+
+// uncanceled is the context of the statements.
+func (w *batch) uncanceled() context.Context { return context.WithoutCancel(w.ctx) }
+
+func (w *batch) exec(query string, args ...any) error {
+	_, err := w.tx.ExecContext(w.uncanceled(), query, args...)
+	return err
+}
+
+// entries appends to the journal and returns the new last number.
+func (w *batch) entries(entries []modelstore.Entry) (int64, error) {
+	ctx := w.uncanceled()
+	last, err := lastSeq(ctx, w.tx.QueryRowContext)
+	if err != nil || len(entries) == 0 {
+		return last, err
+	}
+	insert, has := w.tx.StmtContext(ctx, w.p.entry), w.tx.StmtContext(ctx, w.p.has)
+	for i := range entries {
+		e := &entries[i]
+		if i%looks == 0 && w.ctx.Err() != nil {
+			return 0, w.ctx.Err()
+		}
+		if err := e.Check(); err != nil {
+			return 0, err
+		}
+		switch {
+		case i > 0 && e.Seq != entries[i-1].Seq+1:
+			return 0, &modelstore.SeqError{Got: e.Seq, Want: entries[i-1].Seq + 1}
+		case e.Seq > last+1:
+			return 0, &modelstore.SeqError{Got: e.Seq, Want: last + 1}
+		case e.Seq <= last:
+			if err := mustHave(ctx, has, e, last); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err := w.entry(ctx, insert, e); err != nil {
+			return 0, err
+		}
+		last = e.Seq
+	}
+	_, err = w.tx.StmtContext(ctx, w.p.head).ExecContext(ctx, last, w.sum.int(last).sum())
+	return last, err
+}
+
+func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry) error {
+	payload, err := modelstore.EncodeEvent(&e.Event)
+	if err != nil {
+		return fmt.Errorf("encode entry %d: %w", e.Seq, err)
+	}
+	submit := e.Event.Times.Submit
+	if submit.IsZero() && e.Event.Kind == job.Submit {
+		submit = e.Event.Time
+	}
+	c := entryColumns{
+		seq: e.Seq, cluster: e.Event.Cluster, jobID: e.Event.ID, attempt: int64(e.Event.Attempt), kind: e.Event.Kind.String(),
+		time: e.Event.Time.UnixNano(), source: e.Source, event: payload,
+	}
+	if !submit.IsZero() {
+		c.submit = sql.NullInt64{Int64: submit.UnixNano(), Valid: true}
+	}
+	_, err = insert.ExecContext(ctx, c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source, string(c.event), c.sum(w.sum))
+	return err
+}
+
+// mustHave makes sure that an entry given again is one that is there.
+func mustHave(ctx context.Context, has *sql.Stmt, e *modelstore.Entry, last int64) error {
+	var one int
+	err := has.QueryRowContext(ctx, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String()).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &modelstore.SeqError{Got: e.Seq, Want: last + 1}
+	}
+	return err
+}
+
+func (w *batch) rows(rows []modelstore.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	ctx := w.uncanceled()
+	insert := w.tx.StmtContext(ctx, w.p.row)
+	levelIDs := make(map[string]int64)
+	for i := range rows {
+		if i%looks == 0 && w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		r := &rows[i]
+		if err := r.Check(); err != nil {
+			return err
+		}
+		levels, quantiles := packFloats(r.Levels), packFloats(r.Quantiles)
+		levelsID, err := w.levelsID(levelIDs, levels)
+		if err != nil {
+			return err
+		}
+		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(),
+			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason, r.Replayed, r.Served,
+			sumRow(w.sum, r, levels, quantiles))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// levelsID returns the id of a list of levels, nil for none. Nearly all rows share one list.
+func (w *batch) levelsID(ids map[string]int64, levels []byte) (any, error) {
+	if len(levels) == 0 {
+		return nil, nil
+	}
+	if id, ok := ids[string(levels)]; ok {
+		return id, nil
+	}
+	if err := w.exec("INSERT INTO levels (levels) VALUES (?) ON CONFLICT DO NOTHING", levels); err != nil {
+		return nil, err
+	}
+	var id int64
+	err := w.tx.QueryRowContext(w.uncanceled(), "SELECT id FROM levels WHERE levels = ?", levels).Scan(&id)
+	ids[string(levels)] = id
+	return id, err
+}
+
+func (w *batch) checkpoints(checkpoints []modelstore.Checkpoint) error {
+	for _, c := range checkpoints {
+		var err error
+		if len(c.Data) == 0 {
+			err = w.exec("DELETE FROM checkpoint WHERE source = ?", c.Source)
+		} else {
+			err = w.exec("INSERT INTO checkpoint (source, data, crc) VALUES (?,?,?) ON CONFLICT DO UPDATE SET data = excluded.data, crc = excluded.crc",
+				c.Source, c.Data, w.sum.text(c.Source).bytes(c.Data).sum())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *batch) badLines(lines []modelstore.BadLine, keep int) error {
+	for _, b := range lines[max(0, len(lines)-keep):] {
+		text := b.Text[:min(len(b.Text), modelstore.MaxBadLineText)]
+		if text == nil {
+			text = []byte{}
+		}
+		message := b.Message
+		if len(message) > modelstore.MaxBadLineText {
+			message = strings.ToValidUTF8(message[:modelstore.MaxBadLineText], "")
+		}
+		err := w.exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?,?,?,?,?,?,?)",
+			timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason, message, text)
+		if err != nil {
+			return err
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return w.exec("DELETE FROM bad_line WHERE id <= (SELECT max(id) FROM bad_line) - ?", keep)
+}
+
+// timeOrEpoch keeps a diagnostic's time storable: no bad line is refused for it.
+func timeOrEpoch(t time.Time) int64 {
+	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func (w *batch) snapshot(s *modelstore.Snapshot, last int64) error {
+	if s == nil {
+		return nil
+	}
+	if err := s.Check(last); err != nil {
+		return err
+	}
+	sum := s.Sum()
+	if err := w.exec("DELETE FROM snapshot WHERE seq = ?", s.Seq); err != nil {
+		return err
+	}
+	if err := w.exec("INSERT INTO snapshot (seq, at, sum) VALUES (?,?,?)", s.Seq, s.At.UnixNano(), sum[:]); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(s.Parts))
+	for name := range s.Parts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		data := s.Parts[name]
+		if data == nil {
+			data = []byte{}
+		}
+		if err := w.exec("INSERT INTO snapshot_part (seq, name, data) VALUES (?,?,?)", s.Seq, name, data); err != nil {
+			return fmt.Errorf("part %s of %d bytes: %w", name, len(data), err)
+		}
+	}
+	return w.exec("DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)")
+}

@@ -1,0 +1,327 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/storetest"
+)
+
+// content is all that a store holds but bad lines.
+type content struct {
+	last        int64
+	entries     []modelstore.Entry
+	rows        []modelstore.Row
+	checkpoints map[string][]byte
+	snapshot    *modelstore.Snapshot
+	known       []string
+}
+
+// bytes returns the content in a form in which NaN is equal to itself.
+func (c *content) bytes(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	fmt.Fprintln(&b, c.last, c.entries, c.rows, c.checkpoints, c.known)
+	if c.snapshot != nil {
+		fmt.Fprintf(&b, "%d %v %x", c.snapshot.Seq, c.snapshot.At, c.snapshot.Sum())
+	}
+	return b.Bytes()
+}
+
+// contents reads all of it. The first error ends it.
+func contents(s *Store) (c content, err error) {
+	ctx := context.Background()
+	if c.last, err = s.LastSeq(ctx); err != nil {
+		return c, err
+	}
+	if err = s.Replay(ctx, 0, func(e modelstore.Entry) error { c.entries = append(c.entries, e); return nil }); err != nil {
+		return c, err
+	}
+	if err = s.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error { c.rows = append(c.rows, r); return nil }); err != nil {
+		return c, err
+	}
+	if c.checkpoints, err = s.Checkpoints(ctx); err != nil {
+		return c, err
+	}
+	if c.snapshot, err = s.Latest(ctx); err != nil {
+		return c, err
+	}
+	for job := 1000; job <= 1000+int(c.last)/3; job++ {
+		keys, err := s.Known(ctx, "c", fmt.Sprint(job))
+		if err != nil {
+			return c, err
+		}
+		c.known = append(c.known, fmt.Sprint(keys))
+	}
+	_, err = s.Meta(ctx, "a")
+	return c, err
+}
+
+// wantContents is what a store holds after the commits of counted up to last.
+func wantContents(last int64) *content {
+	b := counted(1, last)
+	c := &content{last: last, entries: b.Entries, rows: b.Rows, checkpoints: map[string][]byte{"log": b.Checkpoints[0].Data}, snapshot: b.Snapshot}
+	for job := int64(1000); job <= 1000+last/3; job++ {
+		var keys []modelstore.Key
+		for seq := (job-1000)*3 + 1; seq <= min(last, (job-1000)*3+3); seq++ {
+			ev := storetest.MakeEntry(seq).Event
+			keys = append(keys, modelstore.Key{Kind: ev.Kind, Time: ev.Time, Submit: ev.Times.Submit})
+		}
+		if row := job - 1000; row >= 1 && row <= last {
+			r := storetest.MakeRow(row)
+			keys = joinKeys(keys, closedKeys(modelstore.Key{Time: r.Closed(), Submit: r.Submit}, r.Outcome))
+		}
+		c.known = append(c.known, fmt.Sprint(keys))
+	}
+	return c
+}
+
+const soundEntries = 400
+
+// soundFile returns the bytes of a database closed in order, and what it holds.
+func soundFile(t *testing.T) ([]byte, []byte) {
+	t.Helper()
+	path := tempPath(t)
+	s := mustOpen(t, path, Options{})
+	for n := int64(1); n <= soundEntries; n += 40 {
+		must(t, s.Commit(t.Context(), counted(n, n+39)))
+	}
+	c, err := contents(s)
+	must(t, err)
+	must(t, s.Close())
+	data, err := os.ReadFile(path)
+	must(t, err)
+	if want := wantContents(soundEntries); !bytes.Equal(c.bytes(t), want.bytes(t)) {
+		t.Fatal("the store does not hold what was committed")
+	}
+	return data, c.bytes(t)
+}
+
+// outcomes counts what became of damaged files.
+type outcomes struct{ intact, setAside, later, snapshot, refused int }
+
+// tryDamaged opens a damaged file as a daemon would and fails unless the damage did no harm, was passed over by the older snapshot, or was
+// detected and the file set aside whole, at once or at the Open after it was met.
+func (o *outcomes) tryDamaged(t *testing.T, what string, data, want []byte, opts Options) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "w.db")
+	must(t, os.WriteFile(path, data, 0o640))
+	s, err := Open(t.Context(), path, opts)
+	if err != nil {
+		_, foreign := errors.AsType[*ForeignError](err)
+		_, newer := errors.AsType[*modelstore.NewerError](err)
+		if !foreign && !newer {
+			t.Fatalf("%s: open gave %v", what, err)
+		}
+		o.refused++
+		return
+	}
+	if s.Recovered() != nil {
+		o.setAside++
+		checkAside(t, what, s, data)
+		must(t, s.Close())
+		return
+	}
+	got, err := contents(s)
+	must(t, s.Close())
+	switch {
+	case err == nil && bytes.Equal(got.bytes(t), want):
+		o.intact++
+	case err == nil && got.snapshot != nil && len(got.snapshot.Damaged) > 0:
+		o.snapshot++
+		whole := wantContents(soundEntries)
+		got.snapshot = whole.snapshot
+		if !bytes.Equal(got.bytes(t), want) {
+			t.Fatalf("%s: not detected, and the data differ", what)
+		}
+	case err == nil:
+		t.Fatalf("%s: not detected, and the data differ", what)
+	case !errors.Is(err, modelstore.ErrCorrupt):
+		t.Fatalf("%s: reading gave %v", what, err)
+	case isDamagedSnapshot(err):
+		o.snapshot++
+	default:
+		o.later++
+		s := mustOpen(t, path, opts)
+		if s.Recovered() == nil {
+			t.Fatalf("%s: reading gave %v, but the next Open did not set it aside", what, err)
+		}
+		must(t, s.Close())
+	}
+}
+
+func isDamagedSnapshot(err error) bool {
+	_, ok := errors.AsType[*modelstore.DamagedError](err)
+	return ok
+}
+
+// checkAside looks whether what was set aside is there byte by byte, and whether the new store is empty and works.
+func checkAside(t *testing.T, what string, s *Store, data []byte) {
+	t.Helper()
+	aside, err := os.ReadFile(s.Recovered().Path)
+	must(t, err)
+	if len(aside) != len(data) {
+		t.Fatalf("%s: set aside %d bytes of %d", what, len(aside), len(data))
+	}
+	if last, err := s.LastSeq(t.Context()); err != nil || last != 0 {
+		t.Fatalf("%s: the new store has %d entries, %v", what, last, err)
+	}
+	must(t, s.Commit(t.Context(), counted(1, 3)))
+}
+
+// TestGarbage proves that a file that is no database is set aside unchanged with what lies beside it, and logged; and that a second
+// one in the same second does not replace the first.
+func TestGarbage(t *testing.T) {
+	path := tempPath(t)
+	core, logs := observer.New(zap.ErrorLevel)
+	seen := map[string]bool{}
+	for i, garbage := range []string{"x", "garbage", string(bytes.Repeat([]byte("no database "), 5000)), "SQLite format 3\x00", "SQLite format 3\x00" + string(make([]byte, 9000))} {
+		must(t, os.WriteFile(path, []byte(garbage), 0o640))
+		must(t, os.WriteFile(path+"-wal", []byte("wal"), 0o640))
+		s := mustOpen(t, path, Options{Log: zap.New(core), Now: storetest.Epoch})
+		r := s.Recovered()
+		if r == nil || seen[r.Path] || !errors.Is(r.Reason, modelstore.ErrCorrupt) {
+			t.Fatalf("garbage %d: recovered %+v", i, r)
+		}
+		seen[r.Path] = true
+		for suffix, want := range map[string]string{"": garbage, "-wal": "wal"} {
+			if got, err := os.ReadFile(r.Path + suffix); err != nil || string(got) != want {
+				t.Errorf("garbage %d%s: set aside %d bytes of %d, %v", i, suffix, len(got), len(want), err)
+			}
+		}
+		if logs.FilterField(zap.String("aside", r.Path)).Len() != 1 {
+			t.Errorf("garbage %d: not logged: %v", i, logs.All())
+		}
+		must(t, s.Commit(t.Context(), counted(1, 10)))
+		must(t, s.Close())
+	}
+}
+
+// TestOrphanWAL proves that a WAL whose database is gone is set aside, not deleted.
+func TestOrphanWAL(t *testing.T) {
+	path := tempPath(t)
+	must(t, os.WriteFile(path+"-wal", []byte("commits"), 0o640))
+	s := closing(t, mustOpen(t, path, Options{}))
+	if s.Recovered() == nil {
+		t.Fatal("not recovered")
+	}
+	if got, err := os.ReadFile(s.Recovered().Path + "-wal"); err != nil || string(got) != "commits" {
+		t.Errorf("set aside %q, %v", got, err)
+	}
+}
+
+// TestTruncated proves that a file cut anywhere is set aside.
+func TestTruncated(t *testing.T) {
+	data, want := soundFile(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d, %d bytes", seed, len(data))
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	sizes := []int{1, 15, 16, 99, 100, 511, 512, 4095, 4096, 4097, 8192, len(data) - 4096, len(data) - 1}
+	for range 40 {
+		sizes = append(sizes, 1+rnd.IntN(len(data)-1))
+	}
+	var o outcomes
+	for _, opts := range []Options{{}, {CheckBytes: -1}} {
+		for _, size := range sizes {
+			o.tryDamaged(t, fmt.Sprintf("cut to %d bytes", size), data[:size], want, opts)
+		}
+	}
+	if o.setAside != 2*len(sizes) {
+		t.Errorf("not every cut file was set aside: %+v of %d", o, 2*len(sizes))
+	}
+}
+
+// TestFlippedHeader proves for every byte of the header that changing it does no harm, or is noticed.
+func TestFlippedHeader(t *testing.T) {
+	data, want := soundFile(t)
+	var o outcomes
+	for i := range 100 {
+		for _, flip := range []byte{1, 0x80, 0xff} {
+			damaged := bytes.Clone(data)
+			damaged[i] ^= flip
+			o.tryDamaged(t, fmt.Sprintf("byte %d ^ %#x", i, flip), damaged, want, Options{})
+		}
+	}
+	t.Logf("%+v", o)
+}
+
+// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed: at once where all is looked at.
+func TestFlippedBytes(t *testing.T) {
+	data, want := soundFile(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d, %d bytes", seed, len(data))
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var o outcomes
+	for i := range 300 {
+		damaged := bytes.Clone(data)
+		what := fmt.Sprintf("seed %d case %d", seed, i)
+		page := 4096 * rnd.IntN(len(data)/4096)
+		switch i % 4 {
+		case 0: // one bit
+			damaged[100+rnd.IntN(len(data)-100)] ^= 1 << rnd.IntN(8)
+		case 1: // the b-tree header of a page
+			damaged[max(100, page)+rnd.IntN(12)] ^= byte(1 + rnd.IntN(255))
+		case 2: // a page of zeros
+			clear(damaged[max(100, page) : page+4096])
+		case 3: // a page that belongs elsewhere
+			from := 4096 * rnd.IntN(len(data)/4096)
+			copy(damaged[max(4096, page):page+4096], data[from:])
+		}
+		o.tryDamaged(t, what, damaged, want, Options{})
+	}
+	t.Logf("%+v", o)
+	if o.later != 0 {
+		t.Errorf("%d files were found damaged only when they were read, though Open looked at all of them", o.later)
+	}
+	if o.setAside < 100 || o.intact == 0 {
+		t.Errorf("the damage tried was too weak or too strong to prove anything: %+v", o)
+	}
+}
+
+// TestFlippedWAL proves that a WAL damaged while no process ran gives a shorter history of whole commits, or none.
+func TestFlippedWAL(t *testing.T) {
+	path := tempPath(t)
+	cmd, output, _ := startHelper(t, "commit", path)
+	for range 12 {
+		output.Scan()
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	db, err := os.ReadFile(path)
+	must(t, err)
+	wal, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	seed := rand.Uint64()
+	t.Logf("seed %d, %d bytes of WAL", seed, len(wal))
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for i := range 60 {
+		damaged := bytes.Clone(wal)
+		if at := rnd.IntN(len(wal)); i%2 == 0 {
+			damaged[at] ^= byte(1 + rnd.IntN(255))
+		} else {
+			damaged = damaged[:at]
+		}
+		path := filepath.Join(t.TempDir(), "w.db")
+		must(t, os.WriteFile(path, db, 0o640))
+		must(t, os.WriteFile(path+"-wal", damaged, 0o640))
+		s := mustOpen(t, path, Options{})
+		if s.Recovered() == nil {
+			got, err := contents(s)
+			must(t, err)
+			if got.last > 0 && !bytes.Equal(got.bytes(t), wantContents(got.last).bytes(t)) {
+				t.Fatalf("case %d: the parts of the store do not agree at %d entries", i, got.last)
+			}
+		}
+		must(t, s.Close())
+	}
+}

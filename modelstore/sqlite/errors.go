@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// ForeignError says that the file is a database, but not one of waitcast's.
+type ForeignError struct {
+	Path string
+	// ApplicationID is the file's own (PRAGMA application_id).
+	ApplicationID int64
+}
+
+// Error implements error.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is a database of another program (application id %#x): give the store a path of its own", e.Path, e.ApplicationID)
+}
+
+// explain wraps an error of the driver with its cause, for errors.Is, and what to do.
+func explain(path, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	cause, hint := diagnose(err)
+	if cause == nil || errors.Is(err, cause) {
+		return fmt.Errorf("store %s: %s: %w", path, doing, err)
+	}
+	return fmt.Errorf("store %s: %s: %w: %w (%s)", path, doing, cause, err, hint)
+}
+
+// diagnose finds out what kind of failure err is; nil if it is none that a caller decides on.
+// Codes: https://www.sqlite.org/rescode.html
+func diagnose(err error) (cause error, hint string) {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return nil, ""
+	}
+	switch code := e.Code(); {
+	case code == lib.SQLITE_IOERR_SHMSIZE, code&0xff == lib.SQLITE_FULL:
+		return modelstore.ErrFull, "free space on its file system; nothing of this was stored, it can be tried again"
+	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB, code == lib.SQLITE_IOERR_SHORT_READ:
+		return modelstore.ErrCorrupt, "restart: the damaged file is then set aside and rebuilt from the logs"
+	case code&0xff == lib.SQLITE_READONLY, code&0xff == lib.SQLITE_PERM, code&0xff == lib.SQLITE_CANTOPEN:
+		return modelstore.ErrReadOnly, "check the owner and mode of the file and its folder, and that the file system is mounted for writing"
+	}
+	return nil, ""
+}
+
+// readOnlyHint marks an error of the file system that means "not writable".
+func readOnlyHint(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w (check the owner and mode of the folder, and that the file system is mounted for writing)", modelstore.ErrReadOnly, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w (free space on the file system)", modelstore.ErrFull, err)
+	}
+	return err
+}
+
+// damaged returns an ErrCorrupt that names what failed its checksum.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,165 @@
+package sqlite
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/storetest"
+)
+
+// runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of its
+// input; "commit" commits for ever and says each number that is committed.
+func runHelper(task, path string) int {
+	s, err := Open(context.Background(), path, Options{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if task == "hold" {
+		fmt.Println("open")
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		if err := s.Close(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
+	}
+	last, err := s.LastSeq(context.Background())
+	for n := int64(1); err == nil; n++ {
+		if err = s.Commit(context.Background(), counted(last+1, last+n%40+1)); err == nil {
+			last += n%40 + 1
+			fmt.Println(last)
+		}
+	}
+	fmt.Println(err)
+	return 1
+}
+
+// counted returns a batch of which every part tells the same number, to.
+func counted(from, to int64) modelstore.Batch {
+	b := modelstore.Batch{Entries: storetest.MakeEntries(from, to), Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: fmt.Append(nil, to)}}}
+	for seq := from; seq <= to; seq++ {
+		b.Rows = append(b.Rows, storetest.MakeRow(seq))
+	}
+	b.Snapshot = storetest.MakeSnapshot(to)
+	return b
+}
+
+// startHelper starts the test binary as a helper process.
+func startHelper(t *testing.T, task, path string) (cmd *exec.Cmd, output *bufio.Scanner, stop func()) {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	cmd = exec.Command(exe, path)
+	cmd.Env = append(os.Environ(), helperVar+"="+task)
+	input, err := cmd.StdinPipe()
+	must(t, err)
+	pipe, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	return cmd, bufio.NewScanner(pipe), func() { must(t, errors.Join(input.Close(), cmd.Wait())) }
+}
+
+// TestLocked proves that a second process is told who has the store, and gets it once that one is gone.
+func TestLocked(t *testing.T) {
+	path := tempPath(t)
+	cmd, output, stop := startHelper(t, "hold", path)
+	if !output.Scan() || output.Text() != "open" {
+		t.Fatalf("the helper said %q", output.Text())
+	}
+	_, err := Open(t.Context(), path, Options{})
+	locked, ok := errors.AsType[*LockedError](err)
+	if !ok || locked.PID != cmd.Process.Pid || locked.Path != path || !strings.Contains(locked.Command, os.Args[0]) {
+		t.Errorf("opening a held store gave %v", err)
+	}
+	if message := fmt.Sprint(err); !strings.Contains(message, strconv.Itoa(cmd.Process.Pid)) {
+		t.Errorf("the message does not name the process: %s", message)
+	}
+	stop()
+	s := closing(t, mustOpen(t, path, Options{}))
+	if _, err := Open(t.Context(), path, Options{}); !errors.As(err, &locked) || locked.PID != os.Getpid() {
+		t.Errorf("opening twice in one process gave %v", err)
+	}
+	must(t, s.SetMeta(t.Context(), "still", "works"))
+}
+
+// TestStaleLock proves that a lock file left by a dead process is no obstacle, and is not named as a holder.
+func TestStaleLock(t *testing.T) {
+	path := tempPath(t)
+	cmd, output, _ := startHelper(t, "hold", path)
+	if !output.Scan() {
+		t.Fatal("the helper did not start")
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	left, err := os.ReadFile(path + ".lock")
+	must(t, err)
+	var h holder
+	must(t, json.Unmarshal(left, &h))
+	if h.PID != cmd.Process.Pid {
+		t.Fatalf("the dead process left %s", left)
+	}
+	s := closing(t, mustOpen(t, path, Options{}))
+	if s.Recovered() != nil || s.lock.last.PID != cmd.Process.Pid {
+		t.Errorf("recovered %v after a holder %+v", s.Recovered(), s.lock.last)
+	}
+}
+
+// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits: journal, ledger, checkpoint and snapshot tell the
+// same number, and it is at least the last that was reported as committed.
+func TestKill(t *testing.T) {
+	path := tempPath(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for round := range 20 {
+		cmd, output, _ := startHelper(t, "commit", path)
+		reported := int64(0)
+		for range 1 + rnd.IntN(30) {
+			if !output.Scan() {
+				t.Fatal("the helper ended")
+			}
+			n, err := strconv.ParseInt(output.Text(), 10, 64)
+			if err != nil {
+				t.Fatalf("the helper said %q", output.Text())
+			}
+			reported = n
+		}
+		for range rnd.IntN(1 << 20) { // some way into the next commit
+		}
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+		checkCounted(t, path, round, reported)
+	}
+}
+
+// checkCounted opens the store and looks whether all of it tells the same number, which must be at least `atLeast`.
+func checkCounted(t *testing.T, path string, round int, atLeast int64) {
+	t.Helper()
+	s := mustOpen(t, path, Options{})
+	defer func() { must(t, s.Close()) }()
+	if s.Recovered() != nil {
+		t.Fatalf("round %d: recovered: %v", round, s.Recovered())
+	}
+	got, err := contents(s)
+	must(t, err)
+	last := int64(len(got.entries))
+	if last < atLeast {
+		t.Fatalf("round %d: %d was committed, only %d are there", round, atLeast, last)
+	}
+	if want := wantContents(last); !bytes.Equal(got.bytes(t), want.bytes(t)) {
+		t.Fatalf("round %d: the parts of the store do not agree at %d entries: last %d, %d rows, checkpoints %q, snapshot %d",
+			round, last, got.last, len(got.rows), got.checkpoints, got.snapshot.Seq)
+	}
+}

@@ -1,0 +1,164 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// sumRow returns the checksum of a row of the ledger.
+func sumRow(s *summer, r *modelstore.Row, levels, quantiles []byte) int64 {
+	s.int(r.Seq).text(r.Cluster).text(r.JobID).int(int64(r.Attempt)).text(r.Queue).int(int64(r.Procs)).int(int64(r.TimeLimit))
+	s.int(r.Submit.UnixNano()).maybe(r.Start.UnixNano(), !r.Start.IsZero()).int(r.Closed().UnixNano()).text(r.Outcome)
+	s.float(r.WaitSeconds).text(r.Method).bytes(levels).bytes(quantiles).text(r.Reason)
+	return s.maybe(0, r.Replayed).int(r.Served).sum()
+}
+
+// where returns the condition of a query and its arguments.
+func where(q modelstore.RowQuery) (string, []any) {
+	conditions := []string{"l.seq > ?"}
+	args := []any{q.After}
+	and := func(on bool, condition string, arg any) {
+		if on {
+			conditions = append(conditions, condition)
+			args = append(args, arg)
+		}
+	}
+	and(q.Cluster != "", "l.cluster = ?", q.Cluster)
+	and(q.Queue != "", "l.queue = ?", q.Queue)
+	and(q.Outcome != "", "l.outcome = ?", q.Outcome)
+	and(!q.Since.IsZero(), "l.closed >= ?", clampTime(q.Since))
+	and(!q.Until.IsZero(), "l.closed < ?", clampTime(q.Until))
+	and(q.LiveOnly, "l.replayed = ?", 0)
+	return " WHERE " + strings.Join(conditions, " AND "), args
+}
+
+// clampTime returns the nanoseconds of a bound, however far away it is.
+func clampTime(t time.Time) int64 {
+	switch {
+	case t.Before(modelstore.MinTime()):
+		return modelstore.MinTime().UnixNano()
+	case t.After(modelstore.MaxTime()):
+		return modelstore.MaxTime().UnixNano()
+	}
+	return t.UnixNano()
+}
+
+// Rows implements modelstore.Store.
+func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	var theirs error
+	err := scanRows(ctx, s.read, q, func(r modelstore.Row) error {
+		if err := s.interrupted(ctx); err != nil {
+			return err
+		}
+		theirs = fn(r)
+		return theirs
+	})
+	if theirs != nil {
+		return theirs
+	}
+	return s.fail("ledger", err)
+}
+
+// scanRows reads rows of the ledger and checks each.
+func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
+	condition, args := where(q)
+	order := " ORDER BY l.seq, l.id LIMIT ?"
+	if q.Newest {
+		order = " ORDER BY l.seq DESC, l.id DESC LIMIT ?"
+	}
+	limit := -1
+	if q.Limit > 0 {
+		limit = q.Limit
+	}
+	rows, err := db.QueryContext(ctx, `SELECT l.seq, l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
+		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.crc
+		FROM ledger l LEFT JOIN levels v ON v.id = l.levels_id`+condition+order, append(args, limit)...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	sum := newSummer()
+	for rows.Next() {
+		r, err := scanRow(rows, sum)
+		if err != nil {
+			return err
+		}
+		if err := fn(r); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func scanRow(rows *sql.Rows, sum *summer) (modelstore.Row, error) {
+	var r modelstore.Row
+	var timeLimit, submit, crc int64
+	var start sql.NullInt64
+	var levels, quantiles []byte
+	err := rows.Scan(&r.Seq, &r.Cluster, &r.JobID, &r.Attempt, &r.Queue, &r.Procs, &timeLimit, &submit, &start,
+		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &crc)
+	if err != nil {
+		return r, damaged("ledger: %v", err)
+	}
+	r.TimeLimit, r.Submit, r.Start = time.Duration(timeLimit), time.Unix(0, submit).UTC(), instant(start)
+	r.Levels, r.Quantiles = unpackFloats(levels), unpackFloats(quantiles)
+	if sumRow(sum, &r, levels, quantiles) != crc {
+		return r, damaged("the ledger's row of event %d fails its checksum", r.Seq)
+	}
+	return r, nil
+}
+
+// CountRows implements modelstore.Store.
+func (s *Store) CountRows(ctx context.Context, q modelstore.RowQuery) (int64, error) {
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	defer s.end()
+	condition, args := where(q)
+	var n int64
+	err := s.read.QueryRowContext(ctx, "SELECT count(*) FROM ledger l"+condition, args...).Scan(&n)
+	if q.Limit > 0 {
+		n = min(n, int64(q.Limit))
+	}
+	return n, s.fail("count the ledger", err)
+}
+
+// BadLines implements modelstore.Store.
+func (s *Store) BadLines(ctx context.Context, limit int) ([]modelstore.BadLine, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if limit <= 0 {
+		limit = -1
+	}
+	lines, err := readBadLines(ctx, s.read, limit)
+	return lines, s.fail("bad lines", err)
+}
+
+func readBadLines(ctx context.Context, db *sql.DB, limit int) ([]modelstore.BadLine, error) {
+	rows, err := db.QueryContext(ctx, "SELECT at, source, path, line, reason, message, text FROM bad_line ORDER BY id DESC LIMIT ?", limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	var lines []modelstore.BadLine
+	for rows.Next() {
+		var b modelstore.BadLine
+		var at int64
+		if err := rows.Scan(&at, &b.Source, &b.Path, &b.Line, &b.Reason, &b.Message, &b.Text); err != nil {
+			return nil, err
+		}
+		b.At = time.Unix(0, at).UTC()
+		lines = append(lines, b)
+	}
+	return lines, rows.Err()
+}

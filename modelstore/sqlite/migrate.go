@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// applicationID marks the file as waitcast's ("wcst" in ASCII), so that no other program's database is written to.
+// https://www.sqlite.org/pragma.html#pragma_application_id
+const applicationID = 0x77637374
+
+// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1 without a
+// gap. Each runs in a transaction of its own together with its number (PRAGMA user_version).
+func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error {
+	names, err := fs.Glob(folder, "*.sql") // sorted
+	if err != nil {
+		return err
+	}
+	have, err := identify(ctx, db, dbPath)
+	if err != nil {
+		return err
+	}
+	if have > len(names) {
+		return &modelstore.NewerError{Path: dbPath, Have: have, Known: len(names)}
+	}
+	for i, name := range names {
+		version := i + 1
+		if number, _, _ := strings.Cut(path.Base(name), "_"); strings.TrimLeft(number, "0") != strconv.Itoa(version) {
+			return fmt.Errorf("migration %s should have the number %d", name, version)
+		}
+		if version <= have {
+			continue
+		}
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return err
+		}
+		if err := runMigration(ctx, db, string(text), version); err != nil {
+			return fmt.Errorf("migration %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// identify returns the schema's version, 0 for a new file, and refuses another program's.
+func identify(ctx context.Context, db *sql.DB, dbPath string) (int, error) {
+	var version, tables int
+	var app int64
+	err := db.QueryRowContext(ctx,
+		`SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),
+			(SELECT count(*) FROM sqlite_schema)`).Scan(&version, &app, &tables)
+	if err != nil {
+		return 0, err
+	}
+	if app != applicationID && (tables > 0 || app != 0) {
+		return 0, &ForeignError{Path: dbPath, ApplicationID: app}
+	}
+	if version < 0 || version == 0 && tables > 0 {
+		return 0, damaged("schema version %d in a file with %d tables and indexes", version, tables)
+	}
+	return version, nil
+}
+
+func runMigration(ctx context.Context, db *sql.DB, text string, version int) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	text += fmt.Sprintf("\n;PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
+	if _, err := tx.ExecContext(ctx, text); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

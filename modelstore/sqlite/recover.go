@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// Recovered says that Open found a damaged file, set it aside and began a new one: everything must be rebuilt from the
+// logs.
+type Recovered struct {
+	// Path is where the damaged file is now; -wal and -shm are appended to it where there were such files.
+	Path string
+	// At is the wall-clock time.
+	At time.Time
+	// Reason says what is wrong with it; it wraps modelstore.ErrCorrupt.
+	Reason error
+}
+
+// Recovered returns what Open set aside, nil if the file was sound or new.
+func (s *Store) Recovered() *Recovered { return s.recovered }
+
+// setAside renames the database and what belongs to it. The database goes first: were the process to die in between, a WAL without a
+// database is recognized, a database without its WAL is not.
+func (s *Store) setAside(reason error) error {
+	now := s.opts.Now().UTC()
+	aside, err := freeName(s.path + ".corrupt-" + now.Format("20060102T150405Z"))
+	if err != nil {
+		return errors.Join(reason, err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		err := os.Rename(s.path+suffix, aside+suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(reason, fmt.Errorf("set the damaged store aside: %w", readOnlyHint(err)))
+		}
+	}
+	s.recovered = &Recovered{Path: aside, At: now, Reason: reason}
+	s.lock.last = holder{} // what is opened next is new
+	s.opts.Log.Error("the store is damaged: set aside, a new one is begun and must be rebuilt from the logs",
+		zap.String("path", s.path), zap.String("aside", aside), zap.Error(reason))
+	return nil
+}
+
+// freeName returns name, or name-2, name-3, ... if there is such a file already.
+func freeName(name string) (string, error) {
+	for try, n := name, 2; ; n++ {
+		found := false
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			_, err := os.Lstat(try + suffix)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+			found = found || err == nil
+		}
+		if !found {
+			return try, nil
+		}
+		try = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
+// checkHeader looks at the parts of the file's header that are the same in every database of ours, because damage to some
+// of them makes SQLite take the file for read-only or for one of a newer SQLite. An empty file is a new one.
+// Layout: https://www.sqlite.org/fileformat2.html#the_database_header
+func checkHeader(path string, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("store: %w", readOnlyHint(err))
+	}
+	defer func() { _ = file.Close() }() // only read
+	var h [100]byte
+	if _, err := io.ReadFull(file, h[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return damaged("%s has only %d bytes", path, size)
+		}
+		return fmt.Errorf("store %s: %w", path, err)
+	}
+	if string(h[:16]) != "SQLite format 3\x00" {
+		return damaged("%s is not an SQLite database", path)
+	}
+	page := binary.BigEndian.Uint16(h[16:])
+	if page != 1 && (page < 512 || page&(page-1) != 0) { // 1 stands for 65536
+		return damaged("%s has a damaged header", path)
+	}
+	if binary.BigEndian.Uint32(h[68:]) != applicationID {
+		return nil // another program's, or damaged: identify decides
+	}
+	const pageSize, utf8 = 4096, 1
+	switch {
+	case page != pageSize,
+		h[18] < 1, h[18] > 2, h[19] < 1, h[19] > 2, // file format: rollback journal or WAL
+		h[20] != 0, h[21] != 64, h[22] != 32, h[23] != 32, // reserved bytes, fixed fractions
+		binary.BigEndian.Uint32(h[44:]) != 4, // schema format
+		binary.BigEndian.Uint32(h[56:]) != utf8:
+		return damaged("%s has a damaged header", path)
+	}
+	return nil
+}
+
+// checkAndMigrate brings the WAL of a dead process into the file, looks whether the file is sound, and brings the schema up
+// to date.
+func (s *Store) checkAndMigrate(ctx context.Context) error {
+	if _, err := s.write.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		return err
+	}
+	size, err := s.checkSize(ctx)
+	if err != nil {
+		return err
+	}
+	folder, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.write, s.path, folder); err != nil {
+		return err
+	}
+	if s.mustCheck(size) {
+		return checkAll(ctx, s.write)
+	}
+	_, err = lastSeq(ctx, s.write.QueryRowContext)
+	return err
+}
+
+// checkSize compares the file with the number of pages it should have, and returns its size in bytes.
+func (s *Store) checkSize(ctx context.Context) (int64, error) {
+	var want int64
+	err := s.write.QueryRowContext(ctx,
+		"SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&want)
+	if err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() < want {
+		return 0, damaged("%s has %d bytes instead of %d", s.path, info.Size(), want)
+	}
+	return want, nil
+}
+
+// mustCheck decides whether all of the file is looked at; the package comment says why.
+func (s *Store) mustCheck(size int64) bool {
+	last := s.lock.last
+	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)
+	small := s.opts.CheckBytes >= 0 && size <= s.opts.CheckBytes
+	if (torn || last.Suspect) && !small {
+		s.opts.Log.Info("the store was not closed in order: looking at all of it", zap.String("path", s.path), zap.Int64("bytes", size))
+	}
+	return torn || last.Suspect || small
+}
+
+// checkAll looks at every page and at the checksum of every row. It does not look at snapshots' checksums, as Latest does, nor at
+// bad lines.
+func checkAll(ctx context.Context, db *sql.DB) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return damaged("%s", verdict)
+	}
+	if _, err := lastSeq(ctx, db.QueryRowContext); err != nil {
+		return err
+	}
+	if err := scanEntries(ctx, db, 0, -1, -1, func(modelstore.Entry) error { return nil }); err != nil {
+		return err
+	}
+	if err := scanRows(ctx, db, modelstore.RowQuery{}, func(modelstore.Row) error { return nil }); err != nil {
+		return err
+	}
+	if _, err := readCheckpoints(ctx, db); err != nil {
+		return err
+	}
+	return checkMeta(ctx, db)
+}

@@ -1,0 +1,279 @@
+// Package sqlite keeps waitcast's store in one SQLite database file, without cgo and without a server.
+//
+// # Durability
+//
+// The database runs in WAL mode with synchronous=NORMAL. What was committed survives the death of the process (kill -9) at any
+// instant. After a power cut the last commits may be gone, but always whole ones and the newest first: events, rows
+// and checkpoints go together, so that the logs are read again from where the surviving checkpoint stands. Only what cannot be read again,
+// the scheduler snapshots of those last moments, is lost.
+//
+// # Damage
+//
+// SQLite has no checksums on the pages of the database file, so every row carries one, and so does every snapshot. Open
+// looks at everything (PRAGMA integrity_check and the checksum of every row) where the file is small enough for that to
+// take a moment (Options.CheckBytes), where the last process died under another boot of the machine (only a power cut
+// or a crash of the kernel can tear a file that SQLite wrote; kill -9 cannot), or where damage was met before. Of a large file closed in order it looks only at the header, the size and the schema; damage
+// deeper down is met when a row is read: that fails with modelstore.ErrCorrupt, and the next Open looks at
+// everything. A damaged file is renamed, never deleted, and a new one begun; Store.Recovered says so.
+//
+// # Files
+//
+// Beside PATH there are PATH-wal and PATH-shm while it is open, PATH.lock (an advisory lock that names the holder; it stays when
+// the store is closed and must not be removed while it is open), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file
+// system must be local: neither the lock nor WAL works between machines.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	driver "modernc.org/sqlite"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// DefaultCheckBytes is the size up to which Open looks at all of a file every time: a second or two, at the rate that BenchmarkCheck
+// measures.
+const DefaultCheckBytes = 64 << 20
+
+// Options are what Open needs to know; the zero value is ready.
+type Options struct {
+	// Log gets warnings about damage; nil means none.
+	Log *zap.Logger
+	// Now is the wall clock, for the name of a file that is set aside; nil means time.Now.
+	Now func() time.Time
+	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
+	BadLines int
+	// CheckBytes is the size in bytes up to which every Open looks at the whole file; 0 means DefaultCheckBytes, below 0
+	// never.
+	CheckBytes int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.BadLines <= 0 {
+		o.BadLines = modelstore.DefaultBadLines
+	}
+	if o.CheckBytes == 0 {
+		o.CheckBytes = DefaultCheckBytes
+	}
+	return o
+}
+
+// Store is a modelstore.Store in one SQLite file.
+type Store struct {
+	path      string
+	opts      Options
+	lock      *lock
+	recovered *Recovered
+
+	// writing is held by the one writer; write has one connection, read any number.
+	writing     sync.Mutex
+	write, read *sql.DB
+	insert      inserts
+	known       *sql.Stmt
+
+	// closing guards closed and the begin of a use, so that Close can wait for those under way.
+	closing sync.Mutex
+	closed  bool
+	uses    sync.WaitGroup
+}
+
+var _ modelstore.Store = (*Store)(nil)
+
+// Open opens the store in the file path, and makes it and its folder where they are missing. A damaged file is set aside
+// (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and those that wrap
+// modelstore.ErrReadOnly or ErrFull.
+func Open(ctx context.Context, path string, opts Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("path of the store: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("folder of the store: %w", readOnlyHint(err))
+	}
+	l, err := takeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, opts: opts.withDefaults(), lock: l}
+	if err := s.openOrRecover(ctx); err != nil {
+		return nil, errors.Join(err, l.release(false))
+	}
+	return s, nil
+}
+
+// openOrRecover opens the file; if it is damaged, it sets it aside and opens a new one.
+func (s *Store) openOrRecover(ctx context.Context) error {
+	err := s.openFile(ctx)
+	if errors.Is(err, modelstore.ErrCorrupt) {
+		if err = s.setAside(err); err == nil {
+			err = s.openFile(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.lock.claim(); err != nil {
+		return errors.Join(err, s.closeDB())
+	}
+	return nil
+}
+
+// openFile opens and checks the file. If it fails, nothing of it stays open.
+func (s *Store) openFile(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.closeDB())
+		}
+	}()
+	if err := s.prepareFile(); err != nil {
+		return err
+	}
+	if s.write, err = openDB(s.path, url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-16000)"},
+	}); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	if s.read, err = openDB(s.path, url.Values{"_query_only": {"1"}, "_pragma": {"cache_size(-4000)"}}); err != nil {
+		return err
+	}
+	s.read.SetMaxIdleConns(4)
+	if err := s.checkAndMigrate(ctx); err != nil {
+		return explain(s.path, "open", err)
+	}
+	return explain(s.path, "prepare statements", s.prepare(ctx))
+}
+
+// openDB returns a pool of connections. No mmap_size is set, ever: a file cut short under a mapping kills the process.
+func openDB(path string, query url.Values) (*sql.DB, error) {
+	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)", "temp_store(MEMORY)"}, query["_pragma"]...)
+	query.Set("_dqs", "0")
+	query.Set("_error_rc", "1")
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	connector, err := driver.NewConnector(dsn.String())
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetConnMaxIdleTime(0)
+	return db, nil
+}
+
+// prepareFile looks at the file before SQLite does, and makes a new one with the right mode. SQLite must not have it
+// open: closing a file drops the process's POSIX locks on it.
+func (s *Store) prepareFile() error {
+	info, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(s.path + "-wal"); err == nil {
+			return damaged("%s-wal is there without its database", s.path)
+		}
+		file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
+		if err != nil {
+			return fmt.Errorf("make the store: %w", readOnlyHint(err))
+		}
+		return file.Close()
+	case err != nil:
+		return fmt.Errorf("store: %w", readOnlyHint(err))
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("store %s is not a file but %v: give the path of a file", s.path, info.Mode().Type())
+	}
+	return checkHeader(s.path, info.Size())
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	if s.known, err = s.read.PrepareContext(ctx, knownSQL); err != nil {
+		return err
+	}
+	return s.insert.prepare(ctx, s.write)
+}
+
+// begin notes a use of the store that Close must wait for; end ends it.
+func (s *Store) begin() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return fmt.Errorf("store %s: %w", s.path, modelstore.ErrClosed)
+	}
+	s.uses.Add(1)
+	return nil
+}
+
+func (s *Store) end() { s.uses.Done() }
+
+// isClosed tells a long reading that Close waits for it.
+func (s *Store) isClosed() bool {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	return s.closed
+}
+
+// fail explains an error, and notes where it means damage, so that the next Open looks at everything.
+func (s *Store) fail(doing string, err error) error {
+	err = explain(s.path, doing, err)
+	if errors.Is(err, modelstore.ErrCorrupt) {
+		s.noteDamage(err)
+	}
+	return err
+}
+
+func (s *Store) noteDamage(err error) {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.lock.mine.Suspect {
+		return
+	}
+	s.opts.Log.Error("the store is damaged; it will be looked at in full when it is opened next, and set aside if need be",
+		zap.String("path", s.path), zap.Error(err))
+	if err := s.lock.suspect(); err != nil {
+		s.opts.Log.Error("cannot note that the store is damaged", zap.String("path", s.path), zap.Error(err))
+	}
+}
+
+// Close implements modelstore.Store: it waits for what is under way (a Replay or Rows ends with ErrClosed), moves the WAL
+// into the database and releases the lock.
+func (s *Store) Close() error {
+	s.closing.Lock()
+	if s.closed {
+		s.closing.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.closing.Unlock()
+	s.uses.Wait()
+
+	err := s.read.Close() // readers first: the WAL can be truncated only without them
+	_, checkpointErr := s.write.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
+	err = errors.Join(err, checkpointErr, s.closeDB())
+	err = explain(s.path, "close", err)
+	return errors.Join(err, s.lock.release(err == nil))
+}
+
+// closeDB closes what is open of the database.
+func (s *Store) closeDB() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	s.read, s.write = nil, nil
+	return errors.Join(errs...)
+}

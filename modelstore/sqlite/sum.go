@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"time"
+)
+
+// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, each as its length or 8 bytes, little-endian. The zero
+// value is ready; it is used by one goroutine.
+type summer struct {
+	table *crc32.Table
+	buf   []byte
+}
+
+func newSummer() *summer { return &summer{table: crc32.MakeTable(crc32.Castagnoli)} }
+
+func (s *summer) int(v int64) *summer {
+	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(v))
+	return s
+}
+
+// maybe adds an integer that may be unknown.
+func (s *summer) maybe(v int64, known bool) *summer {
+	if !known {
+		s.buf = append(s.buf, 0)
+		return s
+	}
+	s.buf = append(s.buf, 1)
+	return s.int(v)
+}
+
+func (s *summer) float(v float64) *summer { return s.int(int64(math.Float64bits(v))) }
+
+func (s *summer) text(v string) *summer {
+	s.int(int64(len(v)))
+	s.buf = append(s.buf, v...)
+	return s
+}
+
+func (s *summer) bytes(v []byte) *summer {
+	s.int(int64(len(v)))
+	s.buf = append(s.buf, v...)
+	return s
+}
+
+// sum returns the checksum of what was added and begins anew.
+func (s *summer) sum() int64 {
+	c := crc32.Checksum(s.buf, s.table)
+	s.buf = s.buf[:0]
+	return int64(c)
+}
+
+// nanos returns an instant as the database keeps it: nil for the zero time.
+func nanos(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixNano()
+}
+
+// packFloats returns the bits of v, little-endian; nil for none.
+func packFloats(v []float64) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	b := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	}
+	return b
+}
+
+// unpackFloats undoes packFloats. Bytes that do not fill a number were caught by the checksum.
+func unpackFloats(b []byte) []float64 {
+	if len(b) < 8 {
+		return nil
+	}
+	v := make([]float64, len(b)/8)
+	for i := range v {
+		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return v
+}

@@ -1,0 +1,294 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// checkpoints proves that a source's last checkpoint is kept, and that one without data removes it.
+func checkpoints(t *testing.T, p Place) {
+	s := open(t, p)
+	set := func(list ...modelstore.Checkpoint) { commit(t, s, modelstore.Batch{Checkpoints: list}) }
+	set(modelstore.Checkpoint{Source: "a", Data: []byte{0, 255}}, modelstore.Checkpoint{Source: "b", Data: []byte("old")})
+	set(modelstore.Checkpoint{Source: "b", Data: []byte("mid")}, modelstore.Checkpoint{Source: "b", Data: []byte("new")})
+	set(modelstore.Checkpoint{Source: "c", Data: []byte("x")}, modelstore.Checkpoint{Source: "never"})
+	set(modelstore.Checkpoint{Source: "c"})
+	got, err := s.Checkpoints(background())
+	must(t, err)
+	equal(t, "checkpoints", got, map[string][]byte{"a": {0, 255}, "b": []byte("new")})
+}
+
+// meta proves that values are set, replaced and removed.
+func meta(t *testing.T, p Place) {
+	s := open(t, p)
+	for _, value := range []string{"", "one", "two", "", "three"} {
+		must(t, s.SetMeta(background(), "fingerprint", value))
+		must(t, s.SetMeta(background(), "other", "x"+value))
+		got, err := s.Meta(background(), "fingerprint")
+		must(t, err)
+		equal(t, "value", got, value)
+	}
+}
+
+// snapshotsNewestTwo proves that the newest snapshot is returned whole, that an equal number replaces, and that what falls out
+// of the newest two is gone.
+func snapshotsNewestTwo(t *testing.T, p Place) {
+	s := p.Open(t)
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50)})
+	for seq := int64(10); seq <= 40; seq += 10 {
+		commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(seq)})
+		snap, err := s.Latest(background())
+		must(t, err)
+		equal(t, "snapshot", snap, MakeSnapshot(seq))
+	}
+	replaced := MakeSnapshot(40)
+	replaced.Parts = map[string][]byte{"state": []byte("other")}
+	commit(t, s, modelstore.Batch{Snapshot: replaced})
+	snap, err := s.Latest(background())
+	must(t, err)
+	equal(t, "replaced snapshot", snap, replaced)
+	must(t, s.Close())
+	p.DamageSnapshot(t, 40)
+	p.DamageSnapshot(t, 30)
+	s = open(t, p)
+	_, err = s.Latest(background())
+	equal(t, "kept snapshots", wantError[*modelstore.DamagedError](t, err).Seqs, []int64{40, 30})
+}
+
+// snapshotFallback proves that a damaged newest snapshot is passed over and named, and that pruning before left what
+// the older one needs.
+func snapshotFallback(t *testing.T, p Place) {
+	s := p.Open(t)
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50), Snapshot: MakeSnapshot(20)})
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)})
+	_, err := s.Prune(background(), modelstore.MaxTime(), 50)
+	must(t, err)
+	must(t, s.Close())
+	p.DamageSnapshot(t, 40)
+	s = open(t, p)
+	snap, err := s.Latest(background())
+	must(t, err)
+	want := MakeSnapshot(20)
+	want.Damaged = []int64{40}
+	equal(t, "snapshot", snap, want)
+	equal(t, "what is to replay", replay(t, s, 20), MakeEntries(21, 50))
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)}) // heals
+	snap, err = s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", snap, MakeSnapshot(40))
+}
+
+// snapshotsAllDamaged proves that a state is never returned from damaged snapshots, and that dropping them is the way out.
+func snapshotsAllDamaged(t *testing.T, p Place) {
+	s := p.Open(t)
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 5), Snapshot: MakeSnapshot(5)})
+	must(t, s.Close())
+	p.DamageSnapshot(t, 5)
+	s = open(t, p)
+	snap, err := s.Latest(background())
+	if snap != nil || !errors.Is(err, modelstore.ErrCorrupt) {
+		t.Fatalf("got %v, %v", snap, err)
+	}
+	must(t, s.DropSnapshots(background()))
+	snap, err = s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", snap, (*modelstore.Snapshot)(nil))
+}
+
+// dropSnapshots proves that only the snapshots go.
+func dropSnapshots(t *testing.T, p Place) {
+	s := open(t, p)
+	commit(t, s, everything())
+	must(t, s.DropSnapshots(background()))
+	snap, err := s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", snap, (*modelstore.Snapshot)(nil))
+	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
+	equal(t, "rows", len(Rows(t, s, modelstore.RowQuery{})), 2)
+	cps, err := s.Checkpoints(background())
+	must(t, err)
+	equal(t, "checkpoints", len(cps), 1)
+}
+
+// pruneBounds proves each of the three bounds: the time, the number, the oldest snapshot.
+func pruneBounds(t *testing.T, p Place) {
+	s := open(t, p)
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 100), Rows: []modelstore.Row{MakeRow(1)}})
+	prune := func(before time.Time, upTo, wantDeleted, wantFirst int64) {
+		t.Helper()
+		n, err := s.Prune(background(), before, upTo)
+		must(t, err)
+		equal(t, "deleted", n, wantDeleted)
+		equal(t, "journal", Entries(t, s), MakeEntries(wantFirst, 100))
+	}
+	at := func(seq int64) time.Time { return MakeEntry(seq).Event.Time }
+	prune(modelstore.MaxTime(), 100, 0, 1) // no snapshot
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(60)})
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(90)})
+	prune(at(11), 60, 10, 11)                // the time: before, not at
+	prune(time.Unix(-1e15, 0), 60, 0, 11)    // before all times
+	prune(at(60), 20, 10, 21)                // the number, included
+	prune(at(60), 20, 0, 21)                 // again
+	prune(modelstore.MaxTime(), 999, 40, 61) // the oldest snapshot kept
+	equal(t, "rows", len(Rows(t, s, modelstore.RowQuery{})), 1)
+}
+
+// pruneKeepsNumbers proves that an empty journal still knows where it was, and that pruning spans many transactions.
+func pruneKeepsNumbers(t *testing.T, p Place) {
+	s := open(t, p)
+	const n = 25_000
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, n), Snapshot: MakeSnapshot(n)})
+	deleted, err := s.Prune(background(), modelstore.MaxTime(), n)
+	must(t, err)
+	equal(t, "deleted", deleted, int64(n))
+	last, err := s.LastSeq(background())
+	must(t, err)
+	equal(t, "last number", last, int64(n))
+	wantError[*modelstore.SeqError](t, s.Commit(background(), modelstore.Batch{Entries: MakeEntries(1, 1)}))
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(n+1, n+2)})
+	equal(t, "journal", Entries(t, s), MakeEntries(n+1, n+2))
+}
+
+// reopen proves that all of it is there after an orderly close.
+func reopen(t *testing.T, p Place) {
+	s := p.Open(t)
+	commit(t, s, everything())
+	must(t, s.SetMeta(background(), "fingerprint", "f"))
+	must(t, s.Close())
+	s = open(t, p)
+	b := everything()
+	equal(t, "journal", Entries(t, s), b.Entries)
+	equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), b.Rows)
+	snap, err := s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", snap, b.Snapshot)
+	cps, err := s.Checkpoints(background())
+	must(t, err)
+	equal(t, "checkpoints", cps, map[string][]byte{"a": []byte("1")})
+	lines, err := s.BadLines(background(), 0)
+	must(t, err)
+	equal(t, "bad lines", len(lines), 1)
+	value, err := s.Meta(background(), "fingerprint")
+	must(t, err)
+	equal(t, "value", value, "f")
+	last, err := s.LastSeq(background())
+	must(t, err)
+	equal(t, "last number", last, int64(700))
+}
+
+// closed proves that a closed store says so, whatever is asked, and closes twice.
+func closed(t *testing.T, p Place) {
+	s := p.Open(t)
+	must(t, s.Close())
+	must(t, s.Close())
+	for name, call := range map[string]func() error{
+		"Commit":      func() error { return s.Commit(background(), everything()) },
+		"Replay":      func() error { return s.Replay(background(), 0, nil) },
+		"LastSeq":     func() error { _, err := s.LastSeq(background()); return err },
+		"Known":       func() error { _, err := s.Known(background(), "c", "1"); return err },
+		"Checkpoints": func() error { _, err := s.Checkpoints(background()); return err },
+		"Latest":      func() error { _, err := s.Latest(background()); return err },
+		"Rows":        func() error { return s.Rows(background(), modelstore.RowQuery{}, nil) },
+		"CountRows":   func() error { _, err := s.CountRows(background(), modelstore.RowQuery{}); return err },
+		"BadLines":    func() error { _, err := s.BadLines(background(), 0); return err },
+		"Meta":        func() error { _, err := s.Meta(background(), "x"); return err },
+		"SetMeta":     func() error { return s.SetMeta(background(), "x", "y") },
+		"Prune":       func() error { _, err := s.Prune(background(), Epoch(), 1); return err },
+		"Drop":        func() error { return s.DropSnapshots(background()) },
+	} {
+		if err := call(); !errors.Is(err, modelstore.ErrClosed) {
+			t.Errorf("%s on a closed store gave %v", name, err)
+		}
+	}
+}
+
+// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only: each commit moves
+// journal and checkpoint together.
+func concurrent(t *testing.T, p Place) {
+	s := open(t, p)
+	const commits, each = 150, 4
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				if err := readAll(s, each); err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range int64(commits) {
+		commit(t, s, modelstore.Batch{Entries: MakeEntries(i*each+1, (i+1)*each), Rows: []modelstore.Row{MakeRow((i + 1) * each)},
+			Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, i)}}, Snapshot: MakeSnapshot((i + 1) * each)})
+		if i%10 == 9 {
+			if _, err := s.Prune(background(), modelstore.MaxTime(), i); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
+// readAll reads everything once and looks whether commits are whole.
+func readAll(s modelstore.Store, each int64) error {
+	last, err := s.LastSeq(background())
+	if err != nil {
+		return err
+	}
+	if last%each != 0 {
+		return fmt.Errorf("saw a part of a commit: last number %d", last)
+	}
+	n, err := s.CountRows(background(), modelstore.RowQuery{})
+	if err != nil {
+		return err
+	}
+	if n < last/each {
+		return fmt.Errorf("%d rows beside %d entries", n, last)
+	}
+	snap, err := s.Latest(background())
+	if err != nil {
+		return err
+	}
+	if snap != nil && (snap.Seq < last || snap.Seq%each != 0 || len(snap.Damaged) > 0) {
+		return fmt.Errorf("snapshot %d (damaged %v) beside %d entries", snap.Seq, snap.Damaged, last)
+	}
+	if _, err := s.Known(background(), "c", fmt.Sprint(1000+last/3)); err != nil {
+		return err
+	}
+	if _, err := s.Checkpoints(background()); err != nil {
+		return err
+	}
+	return s.Replay(background(), last, func(modelstore.Entry) error { return nil })
+}
+
+// closeDuringReplay proves that Close waits for a reading under way, which ends with ErrClosed.
+func closeDuringReplay(t *testing.T, p Place) {
+	s := p.Open(t)
+	commit(t, s, everything())
+	result := make(chan error, 1)
+	err := s.Replay(background(), 0, func(modelstore.Entry) error {
+		go func() { result <- s.Close() }()
+		for { // until the store is closing
+			if _, err := s.LastSeq(background()); errors.Is(err, modelstore.ErrClosed) {
+				return nil
+			}
+		}
+	})
+	if !errors.Is(err, modelstore.ErrClosed) {
+		t.Errorf("replay beside Close gave %v", err)
+	}
+	must(t, <-result)
+}

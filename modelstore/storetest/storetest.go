@@ -1,0 +1,178 @@
+// Package storetest proves that a modelstore.Store keeps its promises: one conformance suite, run against every
+// implementation.
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// Place is where one test's stores live.
+type Place interface {
+	// Open opens the store at this place; the test closes it before it opens it again.
+	Open(t testing.TB) modelstore.Store
+	// DamageSnapshot changes bytes of the stored parts of the snapshot, behind the back of the store, which is closed.
+	DamageSnapshot(t testing.TB, seq int64)
+}
+
+// BadLineLimit is the number of bad lines that the places under test must be set to keep.
+const BadLineLimit = 50
+
+// Run runs the suite; newPlace returns a new empty place.
+func Run(t *testing.T, newPlace func(t testing.TB) Place) {
+	for name, test := range map[string]func(*testing.T, Place){
+		"EmptyStore": emptyStore, "JournalRoundTrip": journalRoundTrip, "ReplayInOrder": replayInOrder,
+		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce, "SeqMustGoOn": seqMustGoOn,
+		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries, "FailureLeavesNothing": failureLeavesNothing,
+		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "Meta": meta,
+		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback, "SnapshotsAllDamaged": snapshotsAllDamaged,
+		"DropSnapshots": dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers,
+		"BadLines": badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
+		"CloseDuringReplay": closeDuringReplay, "ModelAgainstStore": modelAgainstStore,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
+	}
+}
+
+// Epoch is the instant at which the suite's jobs begin: a Tuesday, with nanoseconds.
+func Epoch() time.Time { return time.Date(2024, 3, 5, 13, 14, 15, 123456789, time.UTC) }
+
+// MakeEntry returns the entry seq: job seq/3 of the cluster "c", submitted, started or ended at Epoch + seq seconds.
+func MakeEntry(seq int64) modelstore.Entry {
+	n := seq - 1
+	at := Epoch().Add(time.Duration(seq) * time.Second)
+	ev := job.Event{
+		Kind: [...]job.Kind{job.Submit, job.Start, job.End}[n%3], Cluster: "c", ID: fmt.Sprint(1000 + n/3), Time: at,
+		Attributes: job.Attributes{Queue: "batch", User: fmt.Sprintf("user%d", n%17), Account: "physics", QOS: "normal", Name: "run.sh",
+			Procs: int(1 + n%64), Nodes: int(1 + n%4), TimeLimit: time.Duration(1+n%24) * time.Hour},
+		Times: job.Times{Submit: at.Add(-time.Duration(n%3) * time.Second)},
+	}
+	return modelstore.Entry{Seq: seq, Source: "pbs:/var/spool/pbs/server_priv/accounting", Event: ev}
+}
+
+// MakeEntries returns the entries from, ..., to.
+func MakeEntries(from, to int64) []modelstore.Entry {
+	var entries []modelstore.Entry
+	for seq := from; seq <= to; seq++ {
+		entries = append(entries, MakeEntry(seq))
+	}
+	return entries
+}
+
+// MakeRow returns a row that the entry seq closed, one of four started after seq seconds in the queue "batch".
+func MakeRow(seq int64) modelstore.Row {
+	r := modelstore.Row{
+		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: Epoch(),
+		Start: Epoch().Add(time.Duration(seq) * time.Second), Outcome: modelstore.Started, WaitSeconds: float64(seq), Method: "combined",
+		Levels: []float64{.25, .5, .75, .95}, Quantiles: []float64{1, 2.5, math.Inf(1), math.NaN()}, Served: seq,
+	}
+	if seq%4 == 0 {
+		r.Start, r.Outcome = time.Time{}, modelstore.Cancelled
+	}
+	return r
+}
+
+// MakeSnapshot returns a snapshot after the entry seq that can be told from any other.
+func MakeSnapshot(seq int64) *modelstore.Snapshot {
+	state := binary.BigEndian.AppendUint64(nil, uint64(seq))
+	model := make([]byte, 20_000)
+	for i := range model {
+		model[i] = byte(int64(i) * seq)
+	}
+	return &modelstore.Snapshot{Seq: seq, At: Epoch().Add(time.Duration(seq) * time.Minute),
+		Parts: map[string][]byte{"state": state, "models/batch": model, "models/empty": {}}}
+}
+
+func background() context.Context { return context.Background() }
+
+func open(t testing.TB, p Place) modelstore.Store {
+	t.Helper()
+	s := p.Open(t)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func commit(t testing.TB, s modelstore.Store, b modelstore.Batch) {
+	t.Helper()
+	must(t, s.Commit(background(), b))
+}
+
+// Entries returns the whole journal.
+func Entries(t testing.TB, s modelstore.Store) []modelstore.Entry {
+	t.Helper()
+	return replay(t, s, 0)
+}
+
+func replay(t testing.TB, s modelstore.Store, after int64) []modelstore.Entry {
+	t.Helper()
+	var entries []modelstore.Entry
+	must(t, s.Replay(background(), after, func(e modelstore.Entry) error {
+		entries = append(entries, e)
+		return nil
+	}))
+	return entries
+}
+
+// Rows returns the rows of a query.
+func Rows(t testing.TB, s modelstore.Store, q modelstore.RowQuery) []modelstore.Row {
+	t.Helper()
+	var rows []modelstore.Row
+	must(t, s.Rows(background(), q, func(r modelstore.Row) error {
+		rows = append(rows, r)
+		return nil
+	}))
+	return rows
+}
+
+func equal(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+func wantError[E error](t testing.TB, err error) E {
+	t.Helper()
+	e, ok := errors.AsType[E](err)
+	if !ok {
+		t.Fatalf("error is %v (%T), want a %T", err, err, e)
+	}
+	return e
+}
+
+// checkNothing fails unless the store holds nothing at all.
+func checkNothing(t testing.TB, s modelstore.Store) {
+	t.Helper()
+	last, err := s.LastSeq(background())
+	must(t, err)
+	equal(t, "last number", last, int64(0))
+	equal(t, "entries", Entries(t, s), []modelstore.Entry(nil))
+	equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), []modelstore.Row(nil))
+	cps, err := s.Checkpoints(background())
+	must(t, err)
+	equal(t, "checkpoints", cps, map[string][]byte(nil))
+	snap, err := s.Latest(background())
+	must(t, err)
+	equal(t, "snapshot", snap, (*modelstore.Snapshot)(nil))
+	lines, err := s.BadLines(background(), 0)
+	must(t, err)
+	equal(t, "bad lines", lines, []modelstore.BadLine(nil))
+}

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector/source"
+)
+
+// Metrics are the counters of the writer. The gauges of the views are collected by api.
+type Metrics struct {
+	Lines         *prometheus.CounterVec
+	BadLines      *prometheus.CounterVec
+	Events        *prometheus.CounterVec
+	StoreErrors   prometheus.Counter
+	CommitSeconds prometheus.Histogram
+	Published     prometheus.Counter
+}
+
+// NewMetrics registers the metrics of one pipeline.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		Lines: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_lines_total", Help: "Lines of a source that were parsed, bad ones included.",
+		}, []string{"cluster", "source"}),
+		BadLines: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_bad_lines_total", Help: "Lines of a source that could not be used, by reason.",
+		}, []string{"cluster", "source", "reason"}),
+		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
+		}, []string{"cluster", "source", "verdict"}),
+		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",
+		}),
+		CommitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "waitcast_store_commit_seconds", Help: "Time one transaction took.",
+			Buckets: prometheus.ExponentialBuckets(.0005, 2, 14),
+		}),
+		Published: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waitcast_views_published_total", Help: "Views of the clusters that were published to readers.",
+		}),
+	}
+	reg.MustRegister(m.Lines, m.BadLines, m.Events, m.StoreErrors, m.CommitSeconds, m.Published)
+	return m
+}
+
+// Touch makes a source's counters appear at zero.
+func (m *Metrics) Touch(s source.Config) {
+	m.Lines.WithLabelValues(s.Options.Cluster, s.Name)
+	for v := cluster.Applied; v <= cluster.Orphan; v++ {
+		m.Events.WithLabelValues(s.Options.Cluster, s.Name, v.String())
+	}
+}
+
+func (m *Metrics) observe(d *source.Delivery) {
+	name, clusterName := d.Source.Name, d.Source.Options.Cluster
+	m.Lines.WithLabelValues(clusterName, name).Add(float64(d.Lines))
+	for _, b := range d.Bad {
+		m.BadLines.WithLabelValues(clusterName, name, b.Reason).Inc()
+	}
+}
+
+func (m *Metrics) publish(map[string]*View) { m.Published.Inc() }
+
+// Scored returns, over all queues, the number of forecasts scored so far, those still open, and the median absolute error of the
+// medians in seconds (NaN if there is none).
+func (v *View) Scored() (scored int64, median float64) {
+	var errs []float64
+	for _, s := range v.Scores {
+		scored += s.Scored
+		errs = append(errs, s.Errors...)
+	}
+	if len(errs) == 0 {
+		return scored, math.NaN()
+	}
+	return scored, medianOf(errs)
+}
+
+// ScoredLive returns, over all queues, the number of scored forecasts that were made as it happened.
+func (v *View) ScoredLive() int64 {
+	var n int64
+	for _, s := range v.Scores {
+		n += s.Live
+	}
+	return n
+}

@@ -1,0 +1,329 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/workload/markov"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// ModelConfig says how the models of a queue are kept up to date.
+type ModelConfig struct {
+	// WindowJobs and WindowAge bound the sliding window of a lifetime model, by start; 0 means no bound.
+	WindowJobs int
+	WindowAge  time.Duration
+	// MinSamples is the number of lifetimes below which a queue's model is not used.
+	MinSamples int
+	// Forget is the share of their weight that the Markov chains lose with every job.
+	Forget float64
+}
+
+// allQueues names the models over all queues together, which stand in for a queue that has too few lifetimes yet.
+const allQueues = ""
+
+var classes = [...]string{job.Sequential, job.Parallel}
+
+// models are the workload models of one cluster. One writer learns, readers get a published copy.
+type models struct {
+	cfg    ModelConfig
+	queues map[string]*queueModels
+	now    time.Time
+}
+
+type queueModels struct {
+	windows [len(classes)]*lifetimes
+	chains  *markov.Model
+	// published is the newest immutable copy of the chains, nil if they learnt something since.
+	published *markov.Chains
+}
+
+// lifetimes is one class's window with its newest fit.
+type lifetimes struct {
+	window *uniformlog.Window
+	fitted bool // fit or err is of the window's present content
+	law    predictor.Law
+	err    error
+	sample *uniformlog.Sample
+	queue  string
+	class  string
+}
+
+func newModels(cfg ModelConfig) *models {
+	m := &models{cfg: cfg, queues: map[string]*queueModels{}}
+	m.queue(allQueues)
+	return m
+}
+
+func (m *models) queue(name string) *queueModels {
+	q := m.queues[name]
+	if q == nil {
+		chains, err := markov.New(m.cfg.Forget)
+		if err != nil { // the configuration was validated; without forgetting it cannot fail
+			chains, _ = markov.New(0)
+		}
+		q = &queueModels{chains: chains}
+		for i := range q.windows {
+			q.windows[i] = &lifetimes{
+				window: uniformlog.NewWindow(m.cfg.WindowJobs, m.cfg.WindowAge), queue: name, class: classes[i],
+			}
+		}
+		m.queues[name] = q
+	}
+	return q
+}
+
+func classIndex(procs int) int {
+	if job.Class(procs) == job.Sequential {
+		return 0
+	}
+	return 1
+}
+
+// learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job that never
+// ran leaves the sequence of the chains.
+func (m *models) learn(c cluster.Change) error {
+	if c.Event.Time.After(m.now) {
+		m.now = c.Event.Time
+	}
+	switch c.Event.Kind {
+	case job.Submit:
+		q := m.queue(c.After.FirstQueue)
+		q.published = nil
+		return q.chains.Submitted(key(c.After))
+	case job.Cancel:
+		q := m.queue(c.Before.FirstQueue)
+		q.published = nil
+		return q.chains.NeverRan(key(c.Before))
+	case job.End:
+		return m.ended(c)
+	}
+	return nil
+}
+
+func (m *models) ended(c cluster.Change) error {
+	j, start := c.Before, c.Event.Times.Start
+	seconds := c.Event.Times.End.Sub(start).Seconds()
+	class := classIndex(j.Procs)
+	var errs error
+	for _, name := range [...]string{j.Queue, allQueues} {
+		l := m.queue(name).windows[class]
+		errs = errors.Join(errs, l.window.Add(start, seconds))
+		l.fitted = false
+	}
+	q := m.queue(j.FirstQueue)
+	q.published = nil
+	return errors.Join(errs, q.chains.Ended(key(j), max(1, j.Procs), seconds))
+}
+
+// key names a submission in the sequence of the chains: a requeued job is still the same submission.
+func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
+
+// refit brings one class's fit up to date.
+func (l *lifetimes) refit(now time.Time) {
+	before := l.window.N()
+	l.window.Expire(now)
+	if l.fitted && l.window.N() == before {
+		return
+	}
+	fit, err := l.window.Fit(now)
+	l.law, l.err = predictor.NewLaw(fit, l.queue, l.class), err
+	l.fitted, l.sample = true, nil
+}
+
+// Law implements predictor.Models for the writer's own forecasts.
+func (m *models) Law(queue string, procs int) (predictor.Law, bool) {
+	class := classIndex(procs)
+	for _, name := range [...]string{queue, allQueues} {
+		q := m.queues[name]
+		if q == nil {
+			continue
+		}
+		l := q.windows[class]
+		l.refit(m.now)
+		if l.err == nil && l.law.N >= m.cfg.MinSamples {
+			return l.law, true
+		}
+	}
+	return predictor.Law{}, false
+}
+
+// QueueView is the published state of one queue's models.
+type QueueView struct {
+	// Lifetimes holds the classes in the order sequential, parallel.
+	Lifetimes [len(classes)]LifetimeView
+	// Chains are Song's two Markov chains.
+	Chains *markov.Chains
+}
+
+// LifetimeView is one class's fit and the sample it was made from.
+type LifetimeView struct {
+	Law predictor.Law
+	// Err says why there is no fit.
+	Err error
+	// Sample is what KS distances are computed from.
+	Sample *uniformlog.Sample
+}
+
+// ModelView is an immutable copy of all models of a cluster.
+type ModelView struct {
+	minSamples int
+	queues     map[string]*QueueView
+}
+
+// view publishes the models as they are now.
+func (m *models) view() *ModelView {
+	v := &ModelView{minSamples: m.cfg.MinSamples, queues: make(map[string]*QueueView, len(m.queues))}
+	for name, q := range m.queues {
+		if q.published == nil {
+			q.published = q.chains.Chains()
+		}
+		qv := &QueueView{Chains: q.published}
+		for i, l := range q.windows {
+			l.refit(m.now)
+			if l.sample == nil {
+				l.sample = l.window.Snapshot()
+			}
+			qv.Lifetimes[i] = LifetimeView{Law: l.law, Err: l.err, Sample: l.sample}
+		}
+		v.queues[name] = qv
+	}
+	return v
+}
+
+// Queues returns the names of the queues that have models, sorted.
+func (v *ModelView) Queues() []string {
+	names := slices.Sorted(maps.Keys(v.queues))
+	return slices.DeleteFunc(names, func(s string) bool { return s == allQueues })
+}
+
+// Queue returns one queue's models, or nil.
+func (v *ModelView) Queue(name string) *QueueView {
+	if name == allQueues {
+		return nil
+	}
+	return v.queues[name]
+}
+
+// Law implements predictor.Models: the queue's own law of the job's class, else that of all queues together.
+func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
+	class := classIndex(procs)
+	for _, name := range [...]string{queue, allQueues} {
+		q := v.queues[name]
+		if q == nil {
+			continue
+		}
+		if l := q.Lifetimes[class]; l.Err == nil && l.Law.N >= v.minSamples {
+			return l.Law, true
+		}
+	}
+	return predictor.Law{}, false
+}
+
+// modelsVersion is written into every saved set of models.
+const modelsVersion = 1
+
+// MarshalBinary saves the models, queues in order of their names.
+func (m *models) MarshalBinary() ([]byte, error) {
+	out := binary.AppendUvarint(nil, modelsVersion)
+	now, err := m.now.UTC().MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	out = appendBytes(out, now)
+	out = binary.AppendUvarint(out, uint64(len(m.queues)))
+	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
+		q := m.queues[name]
+		out = appendBytes(out, []byte(name))
+		for _, part := range q.parts() {
+			data, err := part.MarshalBinary()
+			if err != nil {
+				return nil, fmt.Errorf("models of queue %q: %w", name, err)
+			}
+			out = appendBytes(out, data)
+		}
+	}
+	return out, nil
+}
+
+type binaryPart interface {
+	MarshalBinary() ([]byte, error)
+	UnmarshalBinary([]byte) error
+}
+
+func (q *queueModels) parts() []binaryPart {
+	return []binaryPart{q.windows[0].window, q.windows[1].window, q.chains}
+}
+
+// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
+func (m *models) UnmarshalBinary(data []byte) error {
+	d := decoder{rest: data}
+	if v := d.uvarint(); d.err == nil && v != modelsVersion {
+		return fmt.Errorf("saved models are version %d, want %d", v, modelsVersion)
+	}
+	var now time.Time
+	if raw := d.bytes(); d.err == nil {
+		if err := now.UnmarshalBinary(raw); err != nil {
+			return fmt.Errorf("saved models: %w", err)
+		}
+	}
+	fresh := newModels(m.cfg)
+	fresh.now = now
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		name := string(d.bytes())
+		for _, part := range fresh.queue(name).parts() {
+			raw := d.bytes()
+			if d.err != nil {
+				break
+			}
+			if err := part.UnmarshalBinary(raw); err != nil {
+				return fmt.Errorf("saved models of queue %q: %w", name, err)
+			}
+		}
+	}
+	if d.err != nil {
+		return fmt.Errorf("saved models: %w", d.err)
+	}
+	*m = *fresh
+	return nil
+}
+
+func appendBytes(out, b []byte) []byte {
+	return append(binary.AppendUvarint(out, uint64(len(b))), b...)
+}
+
+var errShort = errors.New("ends too early")
+
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 {
+		d.err = errShort
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if d.err != nil || n > uint64(len(d.rest)) {
+		d.err = errShort
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}

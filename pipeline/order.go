@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"cmp"
+	"container/heap"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// holdback puts the events of a source that tells whole jobs in order of submission (collector.BySubmit) into the order
+// in which they happened: starts and ends wait until the submissions have passed them. At one instant ends come first,
+// then submissions in the order of the file, then starts; a job that ends at the instant of its own start ends after it.
+type holdback struct {
+	held  heldHeap
+	count uint64
+	mark  time.Time // newest submission
+}
+
+type heldEvent struct {
+	ev    job.Event
+	phase uint8
+	seq   uint64
+}
+
+func phase(ev job.Event) uint8 {
+	switch {
+	case ev.Kind == job.Submit:
+		return 1
+	case ev.Kind == job.Start:
+		return 2
+	case ev.Kind == job.End && !ev.Times.Start.Before(ev.Time), ev.Kind == job.Cancel && !ev.Times.Submit.Before(ev.Time):
+		return 3
+	}
+	return 0
+}
+
+// add takes one event and calls emit for every event whose turn has come.
+func (h *holdback) add(ev job.Event, emit func(job.Event)) {
+	h.count++
+	heap.Push(&h.held, heldEvent{ev: ev, phase: phase(ev), seq: h.count})
+	if ev.Kind != job.Submit || !ev.Time.After(h.mark) {
+		return
+	}
+	h.mark = ev.Time
+	h.release(emit, func(e heldEvent) bool { return e.ev.Time.Before(h.mark) })
+}
+
+// flush releases everything: the log has ended.
+func (h *holdback) flush(emit func(job.Event)) {
+	h.release(emit, func(heldEvent) bool { return true })
+}
+
+func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
+	for len(h.held) > 0 && due(h.held[0]) {
+		emit(heap.Pop(&h.held).(heldEvent).ev)
+	}
+}
+
+// oldest returns the number of the oldest event still held, or one more than the newest number if none is.
+func (h *holdback) oldest() uint64 {
+	low := h.count + 1
+	for _, e := range h.held {
+		low = min(low, e.seq)
+	}
+	return low
+}
+
+type heldHeap []heldEvent
+
+func (h heldHeap) Len() int { return len(h) }
+func (h heldHeap) Less(i, j int) bool {
+	a, b := &h[i], &h[j]
+	return cmp.Or(a.ev.Time.Compare(b.ev.Time), cmp.Compare(a.phase, b.phase), cmp.Compare(a.seq, b.seq)) < 0
+}
+func (h heldHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *heldHeap) Push(x any)   { *h = append(*h, x.(heldEvent)) }
+func (h *heldHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

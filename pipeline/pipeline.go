@@ -1,0 +1,444 @@
+// Package pipeline is the only writer of waitcast: it merges the events of all sources in event time, folds them into the picture of
+// each cluster, teaches the models, forecasts and scores every job, commits all of it in one transaction with the
+// checkpoints, and publishes immutable views for any number of readers.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// ClusterConfig describes one cluster.
+type ClusterConfig struct {
+	Name string
+	// Procs is the capacity; 0 means the highest use seen.
+	Procs int
+	// Queues are known before their first job.
+	Queues []string
+}
+
+// Config is what a pipeline is made from.
+type Config struct {
+	Clusters []ClusterConfig
+	Models   ModelConfig
+	// SnapshotEvents and SnapshotInterval say when state and models are saved: after so many events or so much time,
+	// whatever comes first. 0 means never by that measure.
+	SnapshotEvents   int64
+	SnapshotInterval time.Duration
+	// Retention is how long, in event time, journal entries are kept; 0 means for ever.
+	Retention time.Duration
+	// Forecasts says whether every job is predicted at its submission and scored at its start.
+	Forecasts bool
+}
+
+// publishEvery bounds how often a view is published while deliveries keep coming.
+const publishEvery = 20 * time.Millisecond
+
+// groupEvents bounds how many events of waiting deliveries share one transaction.
+const groupEvents = 20_000
+
+// Pipeline folds events. New, Restore, then Run in one goroutine; View from any.
+type Pipeline struct {
+	cfg     Config
+	store   modelstore.Store // nil: nothing outlives the process
+	now     func() time.Time
+	log     *zap.Logger
+	metrics *Metrics
+
+	lanes   map[string]*lane
+	sources map[string]*inlet
+	views   atomic.Pointer[map[string]*View]
+
+	seq           int64 // of the newest entry
+	snapshotSeq   int64
+	snapshotAt    time.Time // of the machine's clock, not the injected one: these two only space out work
+	publishedAt   time.Time
+	publishNeeded bool
+}
+
+// inlet is what the writer keeps of one source.
+type inlet struct {
+	cluster string
+	hold    *holdback // nil for a source whose lines are in the order of events
+	waiting []mark    // checkpoints that may not be committed yet
+	status  SourceStatus
+}
+
+// mark is a checkpoint that may be committed once all events up to a number have left the holdback.
+type mark struct {
+	event      uint64
+	checkpoint []byte
+}
+
+// New returns a pipeline with empty pictures. store may be nil: then nothing outlives the process.
+func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics) *Pipeline {
+	p := &Pipeline{
+		cfg: cfg, store: store, now: now, log: log, metrics: m,
+		lanes: map[string]*lane{}, sources: map[string]*inlet{},
+	}
+	for _, c := range cfg.Clusters {
+		p.lanes[c.Name] = p.newLane(c)
+	}
+	p.snapshotAt = time.Now()
+	p.publish()
+	return p
+}
+
+func (p *Pipeline) newLane(c ClusterConfig) *lane {
+	var known cluster.Known
+	if p.store != nil {
+		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
+	}
+	return newLane(c, p.cfg.Models, known, p.cfg.Forecasts)
+}
+
+// AddSource makes a source known before its first delivery.
+func (p *Pipeline) AddSource(s source.Config) {
+	in := &inlet{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	if s.Format.Order == collector.BySubmit {
+		in.hold = &holdback{}
+	}
+	p.sources[s.Name] = in
+	p.publish()
+}
+
+// View returns the newest view of a cluster, or nil if there is no such cluster.
+func (p *Pipeline) View(name string) *View { return (*p.views.Load())[name] }
+
+// Views returns the newest view of every cluster, in order of their names.
+func (p *Pipeline) Views() []*View {
+	views := *p.views.Load()
+	out := make([]*View, 0, len(views))
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		out = append(out, views[name])
+	}
+	return out
+}
+
+// lookup asks the journal about a job that the fold has forgotten.
+func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
+	keys, err := p.store.Known(context.Background(), clusterName, id)
+	if err != nil {
+		p.metrics.StoreErrors.Inc()
+		p.log.Error("cannot look a job up in the journal: a record that is read twice may count twice",
+			zap.String("job", id), zap.Error(err))
+		return cluster.Left{}, false
+	}
+	return lastLife(id, keys)
+}
+
+// lastLife finds the last life of a job that is over.
+func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
+	if len(keys) == 0 {
+		return cluster.Left{}, false
+	}
+	left := cluster.Left{ID: id, Attempt: keys[len(keys)-1].Attempt}
+	for _, k := range keys {
+		if k.Attempt != left.Attempt {
+			continue
+		}
+		if k.Kind == job.Submit {
+			left.Submit = k.Time
+			if !k.Submit.IsZero() {
+				left.Submit = k.Submit
+			}
+		}
+		if k.Time.After(left.At) {
+			left.At = k.Time
+		}
+	}
+	return left, true
+}
+
+// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an error only where
+// the daemon cannot go on: a damaged or closed store.
+func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
+	tick := time.NewTicker(publishEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return p.finish()
+		case d, ok := <-deliveries:
+			if !ok {
+				return p.finish()
+			}
+			if err := p.step(ctx, d, deliveries); err != nil {
+				if ctx.Err() != nil {
+					return nil // stopped while the store could not be written; the logs will be read again
+				}
+				return err
+			}
+		case <-tick.C:
+			if p.publishNeeded {
+				p.publish()
+			}
+		}
+	}
+}
+
+// finish saves everything at an orderly end.
+func (p *Pipeline) finish() error {
+	if p.store == nil || p.seq == p.snapshotSeq {
+		return nil
+	}
+	batch, err := p.snapshot()
+	if err != nil {
+		return err
+	}
+	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
+}
+
+// step takes in one delivery and those that wait behind it, in one transaction.
+func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
+	var batch modelstore.Batch
+	var out output
+	for {
+		p.takeDelivery(d, &out, &batch)
+		if len(out.entries) >= groupEvents {
+			break
+		}
+		next, ok := poll(more)
+		if !ok {
+			break
+		}
+		d = next
+	}
+	batch.Entries, batch.Rows = out.entries, out.rows
+	if err := p.commit(ctx, &batch); err != nil {
+		return err
+	}
+	if time.Since(p.publishedAt) >= publishEvery || len(more) == 0 {
+		p.publish()
+	} else {
+		p.publishNeeded = true
+	}
+	return nil
+}
+
+func poll(more <-chan *source.Delivery) (*source.Delivery, bool) {
+	select {
+	case d, ok := <-more:
+		return d, ok
+	default:
+		return nil, false
+	}
+}
+
+// takeDelivery folds one delivery.
+func (p *Pipeline) takeDelivery(d *source.Delivery, out *output, batch *modelstore.Batch) {
+	in := p.sources[d.Source.Name]
+	lane := p.lanes[in.cluster]
+	p.metrics.observe(d)
+	emit := func(ev job.Event) {
+		verdict := lane.take(utc(ev), d.Source.Name, p.nextSeq, out)
+		p.metrics.Events.WithLabelValues(in.cluster, d.Source.Name, verdict.String()).Inc()
+	}
+	for _, ev := range d.Events {
+		if in.hold != nil {
+			in.hold.add(ev, emit)
+		} else {
+			emit(ev)
+		}
+	}
+	for _, b := range d.Bad {
+		batch.BadLines = append(batch.BadLines, modelstore.BadLine{
+			At: p.now(), Source: d.Source.Name, Path: b.Path, Line: b.Number,
+			Reason: b.Reason, Message: b.Err.Error(), Text: b.Text,
+		})
+	}
+	in.note(d, p.now())
+	if cp := in.checkpoint(d.Checkpoint); cp != nil {
+		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
+	}
+}
+
+func (p *Pipeline) nextSeq() int64 {
+	p.seq++
+	return p.seq
+}
+
+// Flush releases what the sources in order of submission still hold back: the log has ended. For one-shot use, after Run.
+func (p *Pipeline) Flush() {
+	var out output
+	for name, in := range p.sources {
+		if in.hold != nil {
+			in.hold.flush(func(ev job.Event) { p.lanes[in.cluster].take(utc(ev), name, p.nextSeq, &out) })
+		}
+	}
+	p.publish()
+}
+
+// Standing reports whether a problem keeps the log from being read until someone mends it.
+func Standing(r tail.Reason) bool {
+	switch r {
+	case tail.Missing, tail.Unreadable, tail.IsDirectory, tail.NotRegular:
+		return true
+	}
+	return false
+}
+
+// note keeps the source's status up to date.
+func (in *inlet) note(d *source.Delivery, now time.Time) {
+	if d.CaughtUp {
+		in.status.CaughtUp = true
+	}
+	problem := in.status.Problem
+	if d.Lines > 0 || d.CaughtUp {
+		problem = ""
+	}
+	for _, pr := range d.Problems {
+		if Standing(pr.Reason) {
+			problem = pr.Error()
+		}
+	}
+	if problem != in.status.Problem {
+		in.status.Problem, in.status.Since = problem, now
+	}
+}
+
+// checkpoint returns the newest checkpoint that may be committed now, nil if none: one whose events have all left the
+// holdback. What is read again after a restart is known already and changes nothing.
+func (in *inlet) checkpoint(cp []byte) []byte {
+	if in.hold == nil {
+		return cp
+	}
+	in.waiting = append(in.waiting, mark{event: in.hold.count, checkpoint: cp})
+	oldest := in.hold.oldest()
+	i := 0
+	for i < len(in.waiting) && in.waiting[i].event < oldest {
+		i++
+	}
+	if i == 0 {
+		return nil
+	}
+	cp = in.waiting[i-1].checkpoint
+	in.waiting = slices.Delete(in.waiting, 0, i)
+	return cp
+}
+
+// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes in
+// nothing new; readers go on with what is published.
+func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
+	if p.store == nil {
+		return nil
+	}
+	if p.snapshotDue() {
+		snap, err := p.snapshot()
+		if err != nil {
+			return err
+		}
+		batch.Snapshot = snap
+	}
+	if len(batch.Entries)+len(batch.Checkpoints)+len(batch.Rows)+len(batch.BadLines) == 0 && batch.Snapshot == nil {
+		return nil
+	}
+	started := time.Now()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := p.store.Commit(ctx, *batch)
+		if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+		p.metrics.StoreErrors.Inc()
+		p.log.Error("cannot write the database: forecasts go on from what is known, new records wait",
+			zap.Error(err), zap.Duration("next_try_in", next))
+	}))
+	if err != nil {
+		return fmt.Errorf("committing %d events: %w", len(batch.Entries), err)
+	}
+	p.metrics.CommitSeconds.Observe(time.Since(started).Seconds())
+	p.prune(ctx, batch.Snapshot)
+	return nil
+}
+
+func (p *Pipeline) snapshotDue() bool {
+	if p.seq == p.snapshotSeq {
+		return false
+	}
+	return p.cfg.SnapshotEvents > 0 && p.seq-p.snapshotSeq >= p.cfg.SnapshotEvents ||
+		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
+}
+
+// snapshot saves all lanes as of the newest entry.
+func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
+	parts := map[string][]byte{}
+	for _, l := range p.lanes {
+		if err := l.save(parts); err != nil {
+			return nil, err
+		}
+	}
+	p.snapshotSeq, p.snapshotAt = p.seq, time.Now()
+	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
+}
+
+// prune forgets journal entries that are older than the retention, after a snapshot.
+func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
+	if snap == nil || p.cfg.Retention <= 0 {
+		return
+	}
+	newest := time.Time{}
+	for _, l := range p.lanes {
+		if l.state.Now().After(newest) {
+			newest = l.state.Now()
+		}
+	}
+	if _, err := p.store.Prune(ctx, newest.Add(-p.cfg.Retention), snap.Seq); err != nil && ctx.Err() == nil {
+		p.metrics.StoreErrors.Inc()
+		p.log.Warn("cannot prune the journal: it grows beyond its retention", zap.Error(err))
+	}
+}
+
+// publish makes the present state visible to readers.
+func (p *Pipeline) publish() {
+	now := p.now()
+	old := p.views.Load()
+	views := make(map[string]*View, len(p.lanes))
+	for _, c := range p.cfg.Clusters {
+		l := p.lanes[c.Name]
+		var v View
+		if old != nil && !l.dirty && (*old)[c.Name] != nil {
+			v = *(*old)[c.Name]
+		} else {
+			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[string]*Score{}, Declared: c.Queues}
+			if l.ledger != nil {
+				v.Open = len(l.ledger.open)
+				for queue, s := range l.ledger.scores {
+					v.Scores[queue] = s.clone()
+				}
+			}
+			l.dirty = false
+		}
+		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)
+		views[c.Name] = &v
+	}
+	p.views.Store(&views)
+	p.publishedAt, p.publishNeeded = time.Now(), false
+	p.metrics.publish(views)
+}
+
+func (p *Pipeline) statuses(clusterName string) []SourceStatus {
+	var out []SourceStatus
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		if in := p.sources[name]; in.cluster == clusterName {
+			out = append(out, in.status)
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// fingerprintKey is where the store keeps the fingerprint of the configuration that shaped its snapshots.
+const fingerprintKey = "fingerprint"
+
+// Restore brings the pictures to where the store's journal ends: the newest snapshot, then a replay of what came after
+// it. If the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole journal is replayed; rows
+// that are in the ledger already stay as they are.
+func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
+	if p.store == nil {
+		return nil
+	}
+	if err := p.checkFingerprint(ctx, fingerprint); err != nil {
+		return err
+	}
+	from, err := p.restoreSnapshot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range p.lanes { // the journal knows every event of its own
+		l.known, l.recall = nil, l.known
+		defer func() { l.known = l.recall }()
+	}
+	var replayed int64
+	var out output
+	err = p.store.Replay(ctx, from, func(e modelstore.Entry) error {
+		l := p.lanes[e.Event.Cluster]
+		if l == nil {
+			return nil // of a cluster that is not configured any more
+		}
+		replayed++
+		out.entries, out.rows = out.entries[:0], out.rows[:0]
+		l.take(e.Event, e.Source, func() int64 { return e.Seq }, &out)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("replaying the journal after event %d: %w", from, err)
+	}
+	last, err := p.store.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	p.seq = last
+	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", last))
+	p.publish()
+	return nil
+}
+
+func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) error {
+	old, err := p.store.Meta(ctx, fingerprintKey)
+	if err != nil {
+		return err
+	}
+	if old == fingerprint {
+		return nil
+	}
+	if old != "" {
+		p.log.Info("the configuration that shapes the state has changed: rebuilding it from the journal")
+	}
+	if err := p.store.DropSnapshots(ctx); err != nil {
+		return err
+	}
+	return p.store.SetMeta(ctx, fingerprintKey, fingerprint)
+}
+
+// restoreSnapshot loads the newest usable snapshot and returns the number of its last event, 0 if there is none.
+func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
+	snap, err := p.store.Latest(ctx)
+	var damaged *modelstore.DamagedError
+	switch {
+	case errors.As(err, &damaged):
+		p.log.Error("every saved state is damaged: rebuilding from the journal", zap.Error(err))
+		return 0, p.store.DropSnapshots(ctx)
+	case err != nil:
+		return 0, err
+	case snap == nil:
+		return 0, nil
+	}
+	if len(snap.Damaged) > 0 {
+		p.log.Warn("a saved state is damaged: using an older one", zap.Int64s("damaged", snap.Damaged))
+	}
+	for name, l := range p.lanes {
+		if err := l.restore(snap.Parts); err != nil {
+			p.log.Warn("the saved state cannot be used: rebuilding from the journal", zap.String("cluster", name), zap.Error(err))
+			for _, c := range p.cfg.Clusters {
+				p.lanes[c.Name] = p.newLane(c)
+			}
+			return 0, p.store.DropSnapshots(ctx)
+		}
+		l.dirty = true
+	}
+	p.snapshotSeq = snap.Seq
+	return snap.Seq, nil
+}

@@ -1,0 +1,94 @@
+package pipeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
+type View struct {
+	*cluster.View
+	// Seq is the number of the newest journal entry behind the view.
+	Seq int64
+	// Published is the wall-clock time of publication.
+	Published time.Time
+	Models    *ModelView
+	// Scores tell, per queue, how the forecasts turned out so far.
+	Scores map[string]*Score
+	// Open is the number of forecasts whose jobs still wait.
+	Open int
+	// Sources tell how the reading of the cluster's logs goes.
+	Sources []SourceStatus
+	// Declared are the configured queues, whether a job has been seen there or not.
+	Declared []string
+}
+
+// SourceStatus tells how the reading of one log goes.
+type SourceStatus struct {
+	Name string
+	// CaughtUp is true when the end of the log has been reached.
+	CaughtUp bool
+	// Problem is what keeps the log from being read, empty if nothing does; Since is when that began.
+	Problem string
+	Since   time.Time
+}
+
+// Scene returns what a request that is submitted at the given instant sees: everyone who waits is ahead of it.
+func (v *View) Scene(now time.Time) *predictor.Scene {
+	scene := &predictor.Scene{
+		Cluster: v.Cluster, Now: now, Capacity: v.Capacity, Running: v.Running, Models: v.Models,
+		Ahead: v.Queued,
+	}
+	if slices.ContainsFunc(v.Queued, held) {
+		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), held)
+	}
+	return scene
+}
+
+func held(j *cluster.Job) bool { return j.Held }
+
+// HasQueue reports whether the queue is configured or has been seen.
+func (v *View) HasQueue(name string) bool {
+	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
+}
+
+// Queues returns the names of all queues, configured or seen, sorted.
+func (v *View) Queues() []string {
+	names := append(v.Models.Queues(), v.Declared...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Load is what one queue holds.
+type Load struct {
+	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs int
+}
+
+// Loads returns what every queue holds.
+func (v *View) Loads() map[string]Load {
+	loads := map[string]Load{}
+	for _, j := range v.Running {
+		l := loads[j.Queue]
+		l.RunningJobs++
+		l.RunningProcs += j.Procs
+		loads[j.Queue] = l
+	}
+	for _, j := range v.Queued {
+		l := loads[j.Queue]
+		if j.Held {
+			l.HeldJobs++
+		} else {
+			l.QueuedJobs++
+			l.QueuedProcs += j.Procs
+		}
+		loads[j.Queue] = l
+	}
+	return loads
+}
+
+// Classes are the lifetime classes in the order of QueueView.Lifetimes.
+func Classes() []string { return []string{job.Sequential, job.Parallel} }

@@ -1,0 +1,97 @@
+package headqueue
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkTail1000x10000 is the budget of Pr{F >= n'} at one t for every n' up to
+// 10,000 with 1,000 running: 10 ms.
+func BenchmarkTail1000x10000(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, bc := range []struct {
+		name string
+		size func() int
+		t    float64
+	}{
+		{"total20000", func() int { return 1 + rng.IntN(39) }, 3600},
+		{"total100000", func() int { return 1 + rng.IntN(199) }, 3600},
+		// Nearly everything stays within the 10,000 states: no early end.
+		{"total1000000", func() int { return 1 + rng.IntN(1999) }, 30},
+	} {
+		holders := machine(rng, 1000, bc.size)
+		b.Run(bc.name, func(b *testing.B) {
+			var c Calc
+			var dst []float64
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = c.Tail(dst, holders, bc.t, 10_000)
+			}
+		})
+	}
+}
+
+func benchForecast(b *testing.B, s *State, procs, limit int) {
+	c := Calc{WorkLimit: limit}
+	var r Result
+	levels := Levels()
+	within := []float64{3600}
+	evals := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.ForecastInto(&r, s, procs, levels, within); err != nil {
+			b.Fatal(err)
+		}
+		evals = len(c.pts)
+	}
+	b.ReportMetric(float64(evals), "instants")
+	b.Logf("%s need %d: %.5g", r.Method, r.Need, r.Quantiles)
+}
+
+// BenchmarkSixQuantiles1000 is the budget of six exact quantiles of one request,
+// 1,000 running, n' = 1,000: 20 ms; and of the saddlepoint at any size: 1 ms.
+func BenchmarkSixQuantiles1000(b *testing.B) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, bc := range []struct {
+		name        string
+		size        func() int
+		need, limit int
+	}{
+		{"exact/small_jobs", func() int { return 1 + rng.IntN(8) }, 1000, 0},
+		{"exact/wide_jobs", func() int { return 1 + rng.IntN(199) }, 1000, 0},
+		{"exact/limits_only", func() int { return 1 + rng.IntN(8) }, 1000, 0},
+		{"saddlepoint/small_jobs", func() int { return 1 + rng.IntN(8) }, 1000, -1},
+		{"saddlepoint/wide_jobs", func() int { return 1 + rng.IntN(199) }, 50_000, -1},
+		{"saddlepoint/16s", mixes(rng)["9/10 multiples of 16"], 20_000, -1},
+		{"saddlepoint/48s", mixes(rng)["97% multiples of 48"], 50_000, -1},
+		{"saddlepoint/few256", mixes(rng)["a few 256 in small"], 3_000, -1},
+	} {
+		s := State{Capacity: 1 << 30, Running: machine(rng, 1000, bc.size)}
+		// A benefactor, so that Predictor A has no error to allocate.
+		s.Running[0].Procs = bc.need
+		if bc.name == "exact/limits_only" {
+			for i := range s.Running { // a cdf of jumps only
+				h := &s.Running[i]
+				h.Law, h.Limit = nil, h.Age+60*float64(1+rng.IntN(60))
+			}
+		}
+		b.Run(bc.name, func(b *testing.B) { benchForecast(b, &s, bc.need, bc.limit) })
+	}
+}
+
+// BenchmarkQueue is the whole forecast behind a queue.
+func BenchmarkQueue(b *testing.B) {
+	for _, bc := range []struct {
+		name           string
+		running, ahead int
+	}{{"1000_running_300_ahead", 1000, 300}, {"10000_running_20000_ahead", 10_000, 20_000}} {
+		rng := rand.New(rand.NewPCG(3, 3))
+		size := func() int { return 1 + rng.IntN(64) }
+		s := State{Running: machine(rng, bc.running, size)}
+		s.Capacity = totalProcs(s.Running)
+		for _, h := range machine(rng, bc.ahead, size) {
+			s.Ahead = append(s.Ahead, Ahead{h.Procs, h.Limit, h.Law})
+		}
+		b.Run(bc.name, func(b *testing.B) { benchForecast(b, &s, 64, 0) })
+	}
+}

@@ -1,0 +1,146 @@
+package headqueue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The bounds of one forecast.
+const (
+	// DefaultWorkLimit is the WorkLimit of a zero [Calc], some 20 ms. Within it a
+	// forecast of 1,000 running jobs and 1,000 missing processors is exact.
+	DefaultWorkLimit = 60_000_000
+	// MaxJobs is how many running and queued jobs a forecast looks at.
+	MaxJobs = 1 << 20
+)
+
+// Calc works out forecasts and keeps the scratch memory for them. The zero value
+// is ready. It is not safe for concurrent use (see the package comment).
+type Calc struct {
+	// WorkLimit bounds the exact method: jobs * states * 32 evaluations, states being
+	// those that can carry probability. Beyond it the saddlepoint approximation
+	// answers. 0: DefaultWorkLimit; negative: never exact.
+	WorkLimit int
+
+	held []held    // the holders, by ascending size
+	p    []float64 // Pr{ended} of each at the last instant
+
+	act          []chance // the jobs with 0 < p < 1, by ascending size
+	actTotal     int
+	mass         []float64 // dynamic program
+	lost         float64
+	oddLo, oddHi int // the window of mass that splitOdd leaves
+
+	need   int
+	method string
+	pts    []point // evaluated instants, ascending
+	saddle saddle
+	queue  queue
+}
+
+// chance is n processors given back with probability p.
+type chance struct {
+	n int
+	p float64
+}
+
+// load prepares the holders.
+func (c *Calc) load(running []Holder) {
+	c.held = c.held[:0]
+	for _, h := range running {
+		if h.Procs > 0 {
+			c.held = append(c.held, prepare(h))
+		}
+	}
+	c.sort()
+}
+
+func (c *Calc) sort() {
+	slices.SortFunc(c.held, func(a, b held) int { return cmp.Compare(a.procs, b.procs) })
+	c.p = grow(c.p, len(c.held))
+	c.pts = c.pts[:0]
+}
+
+func (c *Calc) ends(t float64) {
+	for i := range c.held {
+		c.p[i] = c.held[i].ends(t)
+	}
+}
+
+// A curve is a non-decreasing function of t that is searched for a quantile.
+// Probabilities are stored as logits: against ln t they are nearly straight.
+type curve int
+
+const (
+	curveA      curve = iota // logit of 1 - Pr of eq. 8
+	curveB                   // processors freed on average, eq. 13
+	curveNormal              // logit of a normal approximation of Pr{F >= need}
+	curveMain                // logit of Pr{F >= need}; NaN where not evaluated
+	curves
+)
+
+// point is an instant with the curves' values there.
+type point struct {
+	t, x float64 // x = ln(1+t), the coordinate of the searches
+	y    [curves]float64
+}
+
+// certain bounds the logits: beyond it a probability is 0 or 1 for the searches.
+const certain = 27
+
+// logit is ln(p/(1-p)), cut to +-certain, i.e. 2e-12 from 0 and 1.
+func logit(p float64) float64 {
+	return max(-certain, min(certain, math.Log(p/(1-p))))
+}
+
+// eval evaluates the curves at t, the main one too where asked, and returns the
+// index of the point in c.pts.
+func (c *Calc) eval(t float64, main bool) int {
+	pt := point{t: t, x: math.Log1p(t)}
+	var mean, variance float64
+	none := 1.0 // no benefactor has ended
+	for i := range c.held {
+		h := &c.held[i]
+		p, n := h.ends(t), float64(h.procs)
+		c.p[i] = p
+		mean += n * p
+		variance += n * n * p * (1 - p)
+		if h.procs >= c.need {
+			none *= 1 - p
+		}
+	}
+	pt.y[curveA] = logit(1 - none)
+	pt.y[curveB] = mean
+	pt.y[curveNormal] = logit(normalTail(mean, variance, float64(c.need)-.5))
+	pt.y[curveMain] = math.NaN()
+	if main {
+		pt.y[curveMain] = logit(c.atLeast())
+	}
+	i, known := slices.BinarySearchFunc(c.pts, t, func(p point, t float64) int { return cmp.Compare(p.t, t) })
+	if known {
+		c.pts[i] = pt
+	} else {
+		c.pts = slices.Insert(c.pts, i, pt)
+	}
+	return i
+}
+
+// atLeast is Pr{F >= need} at the last instant, by the forecast's method.
+func (c *Calc) atLeast() float64 {
+	if c.method == MethodExact || c.method == MethodExactQueue {
+		return c.exact(c.need)
+	}
+	return c.approximate(c.need)
+}
+
+// normalTail is Pr{X >= x} of a normal X.
+func normalTail(mean, variance, x float64) float64 {
+	if !(variance > 0) {
+		if mean >= x {
+			return 1
+		}
+		return 0
+	}
+	return math.Erfc((x-mean)/math.Sqrt(2*variance)) / 2
+}

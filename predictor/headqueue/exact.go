@@ -1,0 +1,208 @@
+package headqueue
+
+// trim is the probability that the dynamic program may drop in all, so that
+// it works only where the mass is.
+const trim = 1e-13
+
+// Tail fills dst with Pr{F(t) >= n'} for n' = 0 .. top (eq. 7 of Downey 1996),
+// where F(t) are the processors that running gives back within t seconds, and
+// returns it: top+1 values, non-increasing, absolute error below 1e-11. dst is
+// grown where it is too short.
+//
+// The cost is at most len(running) * top/g multiplications, g being the greatest
+// common divisor of the sizes.
+func (c *Calc) Tail(dst []float64, running []Holder, t float64, top int) []float64 {
+	top = max(top, 0)
+	c.load(running)
+	c.ends(t)
+	sure := c.fold()
+	g := c.commonDivisor()
+	states := top/g + 1
+	lo, hi := c.convolve(states, g, false, false)
+	dst = grow(dst, top+1)
+	// Below: the mass of F < n', in states 0 .. ceil((n'-sure)/g)-1.
+	total, below, s := sure+c.actTotal, 0.0, lo
+	for n := range dst {
+		for ; s < hi && sure+s*g < n; s++ {
+			below += c.mass[s]
+		}
+		switch {
+		case n <= sure:
+			dst[n] = 1
+		case n > total:
+			dst[n] = 0
+		default:
+			dst[n] = max(1-below, 0)
+		}
+	}
+	return dst
+}
+
+// AtLeast is Pr{F(t) >= need}, the exact probability that running has given back
+// need processors within t seconds (absolute error below 1e-11).
+func (c *Calc) AtLeast(running []Holder, need int, t float64) float64 {
+	c.load(running)
+	c.ends(t)
+	return c.exact(need)
+}
+
+// exact is Pr{F >= need} from c.p. It folds certain jobs, divides by the common
+// divisor and works on the processors freed or still held, whichever are fewer.
+func (c *Calc) exact(need int) float64 {
+	need -= c.fold()
+	if need <= 0 {
+		return 1
+	}
+	if c.actTotal < need {
+		return 0
+	}
+	g := c.commonDivisor()
+	return c.exactAct((need+g-1)/g, g)
+}
+
+// exactAct is Pr{units of g freed by act >= need}, 0 < need <= all of them.
+func (c *Calc) exactAct(need, g int) float64 {
+	if holdable := c.actTotal/g - need; holdable+1 < need {
+		// need is free as long as at most holdable units are still held.
+		return min(c.massBelow(holdable+1, g, true), 1)
+	}
+	return max(1-c.massBelow(need, g, false), 0)
+}
+
+// fold moves the jobs with 0 < p < 1 to act and returns the processors that are
+// free for sure.
+func (c *Calc) fold() int {
+	c.act, c.actTotal = c.act[:0], 0
+	sure := 0
+	for i := range c.held {
+		n, p := c.held[i].procs, c.p[i]
+		switch {
+		case p >= 1:
+			sure += n
+		case p > 0:
+			c.act = append(c.act, chance{n, p})
+			c.actTotal += n
+		}
+	}
+	return sure
+}
+
+func (c *Calc) commonDivisor() int {
+	g := 0
+	for i := range c.act {
+		if g = gcd(g, c.act[i].n); g == 1 {
+			return 1
+		}
+	}
+	return max(g, 1)
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// massBelow is Pr{sum < bound} of the units freed, or still held where held is
+// true.
+func (c *Calc) massBelow(bound, g int, held bool) float64 {
+	lo, hi := c.convolve(bound, g, held, true)
+	below := c.lost
+	for _, m := range c.mass[lo:hi] {
+		below += m
+	}
+	return below
+}
+
+// convolve leaves in c.mass[lo:hi] the distribution of the sum of c.act, in
+// units of g, for sums below bound. Sums that reach bound are dropped. Where
+// sumOnly is true, c.lost is the mass that could not reach bound any more and was
+// taken out early.
+//
+// act is in ascending size, so that the support grows slowly.
+func (c *Calc) convolve(bound, g int, held, sumOnly bool) (lo, hi int) {
+	c.mass = grow(c.mass, bound)
+	f := c.mass
+	f[0], c.lost = 1, 0
+	lo, hi = 0, 1
+	left := c.actTotal / g
+	drop := trim / 2 / float64(len(c.act)+1)
+	for i := range c.act {
+		n, p := c.act[i].n/g, c.act[i].p
+		if held {
+			p = 1 - p
+		}
+		left -= n
+		top := min(bound, hi+n)
+		step(f, lo, hi, top, n, p)
+		hi = top
+		for budget := drop; hi > lo && f[hi-1] < budget; hi-- {
+			budget -= f[hi-1]
+		}
+		from := lo
+		for budget := drop; lo < hi && f[lo] < budget; lo++ {
+			budget -= f[lo]
+		}
+		if sumOnly {
+			lo = max(lo, min(hi, bound-left))
+			for _, m := range f[from:lo] {
+				c.lost += m
+			}
+		}
+		if lo >= hi {
+			return lo, lo
+		}
+	}
+	return lo, hi
+}
+
+// step adds one job of n units, done with probability p, to the distribution
+// f[lo:hi], in place; the result is f[lo:top], top <= hi+n.
+func step(f []float64, lo, hi, top, n int, p float64) {
+	q := 1 - p
+	mid := lo + n
+	if mid < hi {
+		scaleInto(f[hi:top], f[hi-n:], p)
+		mix(f[mid:hi], f[lo:], q, p)
+		scale(f[lo:mid], q)
+		return
+	}
+	if mid < top {
+		clear(f[hi:mid])
+		scaleInto(f[mid:top], f[lo:], p)
+	} else {
+		clear(f[hi:top])
+	}
+	scale(f[lo:hi], q)
+}
+
+// mix sets a[i] = q a[i] + p b[i], from the last to the first: b is a shifted
+// down in the same array.
+func mix(a, b []float64, q, p float64) {
+	b = b[:len(a)]
+	for i := len(a) - 1; i >= 0; i-- {
+		a[i] = q*a[i] + p*b[i]
+	}
+}
+
+func scaleInto(a, b []float64, p float64) {
+	b = b[:len(a)]
+	for i := range a {
+		a[i] = p * b[i]
+	}
+}
+
+func scale(a []float64, q float64) {
+	for i := range a {
+		a[i] *= q
+	}
+}
+
+// grow returns s with length n, its old contents unspecified.
+func grow(s []float64, n int) []float64 {
+	if cap(s) < n {
+		return make([]float64, n, n+n/4)
+	}
+	return s[:n]
+}

@@ -1,0 +1,257 @@
+package headqueue
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// The methods of a [Result].
+const (
+	MethodNow              = "now"               // enough processors are free and nobody is ahead
+	MethodExact            = "exact"             // eq. 7 by dynamic programming
+	MethodSaddlepoint      = "saddlepoint"       // approximation of it, beyond the work limit
+	MethodExactQueue       = "exact_queue"       // exact over running jobs and those placed ahead
+	MethodSaddlepointQueue = "saddlepoint_queue" // the same, approximated
+)
+
+// The names of a [MethodMedian].
+const (
+	NameA        = "downey_a"
+	NameB        = "downey_b"
+	NameCombined = "downey_combined"
+	NameExact    = "exact" // the median of the Result's own method
+)
+
+// CombinedBelow is the n' below which the combined predictor takes A (Downey
+// 1996, section 6.4, which leaves 32 itself open: it takes B). Where no running job is a
+// benefactor, B answers below it too.
+const CombinedBelow = 32
+
+// Levels are the quantile levels of a forecast that gives none. It returns a new
+// slice.
+func Levels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
+
+// Result is a forecast.
+type Result struct {
+	Method string // which method gave Quantiles and Within
+	// Need is n': the processors that must be given back before the request can
+	// start, those the jobs ahead will take included. 0 or less: it fits now.
+	Need int
+	// Levels are the asked levels; Quantiles the waits in seconds, for each level q
+	// the smallest t with Pr{F(t) >= Need} >= q, up to RelTolerance and
+	// AbsTolerance from above. +Inf where that probability stays below q for ever:
+	// too many of the jobs needed are over their limit or older than their law.
+	Levels, Quantiles []float64
+	// Within is Pr{the wait is at most x} for each x asked for.
+	Within []float64
+	// Medians are downey_a, downey_b, downey_combined and exact, in this order.
+	Medians []MethodMedian
+}
+
+// MethodMedian is the median wait by one method.
+type MethodMedian struct {
+	Name    string
+	Seconds float64    // +Inf: never, as far as the laws know; NaN where Cannot is set
+	Cannot  *CannotSay // why the method has no answer; nil where it has one
+}
+
+// Forecast is ForecastInto a new Result.
+func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, error) {
+	var r Result
+	err := c.ForecastInto(&r, s, procs, levels, within)
+	return r, err
+}
+
+// ForecastInto says when procs processors will be free for a request that s.Ahead
+// goes before. levels are probabilities in [0, 1], empty for [Levels]; within are
+// seconds. It overwrites r, reusing its slices.
+//
+// Jobs ahead are placed at deterministic instants, those of the fluid
+// approximation: T_k is the first t >= T_{k-1} at which the processors freed on
+// average, by running jobs and those placed before, reach what jobs 1 .. k need. Only the ends of jobs are
+// random, so that the band of a long queue is too narrow. With jobs ahead, downey_b is the instant of that
+// fluid, and downey_a waits for one running job that frees all of Need.
+//
+// Errors: a *CannotSay (larger_than_machine, nothing_running, never_enough,
+// too_much_work), or a plain one for an argument out of range.
+func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []float64) error {
+	if err := check(s, procs, levels, within); err != nil {
+		return err
+	}
+	if len(levels) == 0 {
+		r.Levels = append(r.Levels[:0], .1, .25, .5, .75, .9, .95)
+	} else {
+		r.Levels = append(r.Levels[:0], levels...)
+	}
+	ahead, blocked := 0, false
+	for i := range s.Ahead {
+		if n := s.Ahead[i].Procs; n > 0 && n <= s.Capacity {
+			ahead += n
+			blocked = true
+		}
+	}
+	r.Need = ahead + procs - s.Free
+	if r.Need <= 0 {
+		r.now(within, blocked)
+		return nil
+	}
+	c.need = r.Need
+	c.load(s.Running)
+	if blocked {
+		if err := c.place(s); err != nil {
+			return err
+		}
+	}
+	c.method = c.choose(blocked)
+	r.Method = c.method
+	return c.answer(r, within)
+}
+
+func check(s *State, procs int, levels, within []float64) error {
+	if procs < 1 {
+		return fmt.Errorf("headqueue: %d processors asked for; ask for at least 1", procs)
+	}
+	if procs > s.Capacity {
+		return cannotFit(procs, s.Capacity)
+	}
+	if n := len(s.Running) + len(s.Ahead); n > MaxJobs {
+		return cannotAfford(n)
+	}
+	for _, q := range levels {
+		if !(q >= 0 && q <= 1) {
+			return fmt.Errorf("headqueue: quantile level %g; give levels from 0 to 1", q)
+		}
+	}
+	for _, x := range within {
+		if math.IsNaN(x) {
+			return errors.New("headqueue: Pr{start within NaN s} asked for; give seconds")
+		}
+	}
+	return nil
+}
+
+// now is the result of a request that fits at once.
+func (r *Result) now(within []float64, blocked bool) {
+	r.Method = MethodNow
+	if blocked {
+		r.Method = MethodExactQueue
+	}
+	r.Quantiles = grow(r.Quantiles, len(r.Levels))
+	clear(r.Quantiles)
+	r.Within = r.Within[:0]
+	for _, x := range within {
+		p := 0.0
+		if x >= 0 {
+			p = 1
+		}
+		r.Within = append(r.Within, p)
+	}
+	r.Medians = append(r.Medians[:0], MethodMedian{Name: NameA}, MethodMedian{Name: NameB},
+		MethodMedian{Name: NameCombined}, MethodMedian{Name: NameExact})
+}
+
+// choose says whether the exact method is within the work limit.
+func (c *Calc) choose(queued bool) string {
+	limit := c.WorkLimit
+	if limit == 0 {
+		limit = DefaultWorkLimit
+	}
+	total, g, squares := 0, 0, 0.0
+	for i := range c.held {
+		n := c.held[i].procs
+		total += n
+		g = gcd(g, n)
+		squares += float64(n) * float64(n)
+	}
+	// The mass lies within some 15 standard deviations in the end, 10 on average,
+	// each at most sqrt(squares)/2.
+	const evaluations, width = 32, 10
+	states := 1 + min(float64(c.need), float64(total-c.need), width*math.Sqrt(squares)/2)/float64(max(g, 1))
+	exact := float64(len(c.held))*states*evaluations <= float64(limit)
+	switch {
+	case exact && queued:
+		return MethodExactQueue
+	case exact:
+		return MethodExact
+	case queued:
+		return MethodSaddlepointQueue
+	}
+	return MethodSaddlepoint
+}
+
+// answer fills r by searching the curves.
+func (c *Calc) answer(r *Result, within []float64) error {
+	if len(c.held) == 0 {
+		return cannotRun(c.need)
+	}
+	c.eval(0, true)
+	last := &c.pts[c.eval(horizon, true)]
+	freed := last.y[curveB]
+	if last.y[curveMain] <= -certain {
+		return cannotReach(c.method, c.need, freed)
+	}
+	r.Within = r.Within[:0]
+	for _, x := range within {
+		r.Within = append(r.Within, c.startWithin(x))
+	}
+	r.Quantiles = r.Quantiles[:0]
+	c.approach(r.Levels)
+	for _, q := range r.Levels {
+		t := 0.0
+		if q > 0 {
+			t = c.quantile(curveMain, logit(q), fine)
+		}
+		r.Quantiles = append(r.Quantiles, t)
+	}
+	c.medians(r, freed)
+	return nil
+}
+
+// approach evaluates the main curve near each level's quantile: where its normal
+// approximation, which is searched first and coarsely, has it. Predictor B leads
+// to the middle.
+func (c *Calc) approach(levels []float64) {
+	c.quantile(curveB, float64(c.need), coarse)
+	for _, q := range levels {
+		target := logit(q)
+		if math.IsInf(c.quantile(curveNormal, target, coarse), 1) {
+			continue
+		}
+		lo, hi := c.bracket(curveNormal, target)
+		x := c.estimate(curveNormal, target, lo, hi)
+		if t := math.Expm1(x); t > c.pts[lo].t && t < c.pts[hi].t {
+			c.eval(t, true)
+		}
+	}
+}
+
+// startWithin is Pr{F(x) >= need}.
+func (c *Calc) startWithin(x float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	c.ends(x)
+	return c.atLeast()
+}
+
+// medians fills r.Medians; freed are the processors freed on average in the end.
+func (c *Calc) medians(r *Result, freed float64) {
+	a := MethodMedian{Name: NameA, Seconds: math.NaN()}
+	if n := len(c.held); c.held[n-1].procs >= c.need {
+		a.Seconds = c.quantile(curveA, 0, fine)
+	} else {
+		a.Cannot = cannotBenefit(c.need)
+	}
+	b := MethodMedian{Name: NameB, Seconds: c.quantile(curveB, float64(c.need), fine)}
+	if math.IsInf(b.Seconds, 1) {
+		b.Seconds, b.Cannot = math.NaN(), cannotReach(NameB, c.need, freed)
+	}
+	both := b
+	if c.need < CombinedBelow && a.Cannot == nil {
+		both = a
+	}
+	both.Name = NameCombined
+	exact := MethodMedian{Name: NameExact, Seconds: c.quantile(curveMain, 0, fine)}
+	r.Medians = append(r.Medians[:0], a, b, both, exact)
+}

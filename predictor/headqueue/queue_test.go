@@ -1,0 +1,291 @@
+package headqueue
+
+import (
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// wantAll checks that every quantile and downey_b lie at want, or above it by the
+// tolerances of as many jobs as are waited for.
+func wantAll(t interface {
+	Helper()
+	Errorf(string, ...any)
+}, r Result, want float64, jobs int) {
+	t.Helper()
+	most := want + slack(want)*1.01 + float64(jobs)*placing.at(want)
+	for i, got := range append([]float64{r.Medians[1].Seconds}, r.Quantiles...) {
+		if got < want-1e-6*want || got > most {
+			t.Errorf("%s, value %d: %g, want %g to %g", r.Method, i, got, want, most)
+		}
+	}
+}
+
+// TestQueueByHand proves strict first come, first served on machines whose jobs
+// all have known runtimes, worked out by hand.
+func TestQueueByHand(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		s     State
+		procs int
+		need  int
+		want  float64
+	}{
+		{
+			// 60: the running job ends. 110: the one ahead does.
+			"one ahead takes all",
+			State{
+				Capacity: 10, Running: []Holder{{Procs: 10, Age: 40, Law: fixed(100)}},
+				Ahead: []Ahead{{Procs: 10, Law: fixed(50)}},
+			}, 5, 15, 110,
+		},
+		{
+			// 30: A (2) starts, ends at 130. B (4) waits for A until 130, ends at 140.
+			"the head blocks",
+			State{
+				Capacity: 4, Running: []Holder{{Procs: 2, Age: 70, Law: fixed(100)}, {Procs: 2, Age: 10, Law: fixed(60)}},
+				Ahead: []Ahead{{Procs: 2, Law: fixed(100)}, {Procs: 4, Law: fixed(10)}},
+			}, 1, 7, 140,
+		},
+		{
+			// Both fit beside each other once the machine is empty at 500.
+			"two start together",
+			State{
+				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Law: fixed(500)}},
+				Ahead: []Ahead{{Procs: 4, Law: fixed(1000)}},
+			}, 4, 8, 500,
+		},
+		{
+			// The limit ends the job ahead, 200 s after its start at 100.
+			"a limit ahead",
+			State{
+				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Limit: 100}},
+				Ahead: []Ahead{{Procs: 8, Limit: 200}},
+			}, 8, 16, 300,
+		},
+		{
+			// The empty machine: the head starts now, the next when it ends.
+			"idle machine",
+			State{Capacity: 8, Free: 8, Ahead: []Ahead{{Procs: 6, Law: fixed(70)}}},
+			3, 1, 70,
+		},
+		{
+			// What cannot start on this machine, or asks for nothing, is left out.
+			"too wide a job ahead",
+			State{
+				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Law: fixed(500)}},
+				Ahead: []Ahead{{Procs: 9, Law: fixed(1000)}, {Procs: 0}, {Procs: -4}},
+			}, 4, 4, 500,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var c Calc
+			r, err := c.Forecast(&tc.s, tc.procs, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Need != tc.need {
+				t.Errorf("need %d, want %d", r.Need, tc.need)
+			}
+			wantAll(t, r, tc.want, len(tc.s.Ahead))
+		})
+	}
+}
+
+// TestQueueMethods proves how a forecast behind a queue is named, also where all
+// fits at once.
+func TestQueueMethods(t *testing.T) {
+	s := State{
+		Capacity: 8, Free: 4, Running: []Holder{{Procs: 4, Law: exponential(100)}},
+		Ahead: []Ahead{{Procs: 2, Law: exponential(100)}},
+	}
+	for _, tc := range []struct {
+		procs, limit int
+		want         string
+	}{{2, 0, MethodExactQueue}, {3, 0, MethodExactQueue}, {3, -1, MethodSaddlepointQueue}} {
+		c := Calc{WorkLimit: tc.limit}
+		r, err := c.Forecast(&s, tc.procs, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Method != tc.want {
+			t.Errorf("%d processors: method %s, want %s", tc.procs, r.Method, tc.want)
+		}
+		if zero := r.Quantiles[5] == 0; zero != (tc.procs == 2) {
+			t.Errorf("%d processors: quantiles %v", tc.procs, r.Quantiles)
+		}
+	}
+}
+
+// schedule is an independent strict first-come-first-served scheduler: the start
+// of the last of jobs on a machine whose running jobs end at known instants.
+func schedule(free int, ends []finish, jobs []work) float64 {
+	now := 0.0
+	for _, j := range jobs {
+		for free < j.procs {
+			sort.Slice(ends, func(a, b int) bool { return ends[a].at < ends[b].at })
+			now = max(now, ends[0].at)
+			free += ends[0].procs
+			ends = ends[1:]
+		}
+		free -= j.procs
+		ends = append(ends, finish{now + j.runtime, j.procs})
+	}
+	return now
+}
+
+type finish struct {
+	at    float64
+	procs int
+}
+
+type work struct {
+	procs   int
+	runtime float64
+}
+
+// TestQueueIsSchedule proves that with known runtimes the forecast is the start
+// that an event-driven scheduler finds, for random small queues.
+func TestQueueIsSchedule(t *testing.T) {
+	var c Calc
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.IntRange(4, 32).Draw(t, "capacity")
+		s := State{Capacity: capacity, Free: capacity}
+		var ends []finish
+		for range rapid.IntRange(0, 8).Draw(t, "running") {
+			n := rapid.IntRange(1, capacity).Draw(t, "procs")
+			if n > s.Free {
+				continue
+			}
+			s.Free -= n
+			age := rapid.Float64Range(0, 5000).Draw(t, "age")
+			left := float64(rapid.IntRange(10, 5000).Draw(t, "left"))
+			s.Running = append(s.Running, Holder{Procs: n, Age: age, Law: fixed(age + left)})
+			ends = append(ends, finish{left, n})
+		}
+		var jobs []work
+		for range rapid.IntRange(0, 10).Draw(t, "ahead") {
+			w := work{rapid.IntRange(1, capacity).Draw(t, "procs"), float64(rapid.IntRange(10, 5000).Draw(t, "runtime"))}
+			jobs = append(jobs, w)
+			s.Ahead = append(s.Ahead, Ahead{Procs: w.procs, Law: fixed(w.runtime)})
+		}
+		procs := rapid.IntRange(1, capacity).Draw(t, "request")
+		want := schedule(s.Free, ends, append(jobs, work{procs, 1}))
+		r, err := c.Forecast(&s, procs, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantAll(t, r, want, len(jobs))
+	})
+}
+
+// TestFluidInstants proves the definition of T_k on random laws: at each placed
+// instant the processors freed on average have just reached need_k, and the
+// instants never decrease.
+func TestFluidInstants(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	running := machine(rng, 100, func() int { return 1 + rng.IntN(32) })
+	s := State{Capacity: totalProcs(running), Running: running}
+	for _, h := range machine(rng, 60, func() int { return 1 + rng.IntN(32) }) {
+		s.Ahead = append(s.Ahead, Ahead{h.Procs, h.Limit, h.Law})
+	}
+	var c Calc
+	c.load(s.Running)
+	if err := c.place(&s); err != nil {
+		t.Fatal(err)
+	}
+	// The placed holders, by start; their sizes are those of the queue in order.
+	var placed []float64
+	for _, h := range c.held {
+		if h.start > 0 {
+			placed = append(placed, h.start)
+		}
+	}
+	sort.Float64s(placed)
+	if len(placed) != len(s.Ahead) {
+		t.Fatalf("%d of %d jobs placed", len(placed), len(s.Ahead))
+	}
+	all := append([]Holder(nil), running...)
+	need := 0.0
+	for k, a := range s.Ahead {
+		need += float64(a.Procs)
+		freed := func(t float64) float64 {
+			var sum float64
+			for _, h := range all {
+				sum += float64(h.Procs) * h.Ends(t)
+			}
+			return sum
+		}
+		at := placed[k]
+		before := at - placing.at(at)
+		if k > 0 {
+			before = max(before, placed[k-1])
+		}
+		if now := freed(at); now < need-1e-6 {
+			t.Errorf("job %d is placed at %g, where %g of %g processors are free", k, at, now, need)
+		}
+		if early := freed(before); before < at && early > need+1e-6 {
+			t.Errorf("job %d is placed at %g, but %g of %g processors are free at %g", k, at, early, need, before)
+		}
+		all = append(all, Holder{Procs: a.Procs, Age: -at, Limit: a.Limit, Law: a.Law})
+	}
+}
+
+// TestBatches bounds what placing a long queue in batches costs: 2 % of the fluid
+// instant at a hundred jobs a batch.
+func TestBatches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	size := func() int { return 1 + rng.IntN(64) }
+	for _, tc := range []struct{ running, ahead, batch int }{{300, 600, 60}, {100, 1000, 50}, {1000, 800, 100}} {
+		s := State{Running: machine(rng, tc.running, size)}
+		need := 64
+		var queued []Ahead
+		for _, h := range machine(rng, tc.ahead, size) {
+			queued = append(queued, Ahead{h.Procs, h.Limit, h.Law})
+			need += h.Procs
+		}
+		var instants [2]float64
+		for i, size := range []int{1, tc.batch} {
+			c := Calc{need: need, method: MethodSaddlepointQueue}
+			c.load(s.Running)
+			c.queue.jobs = queued
+			if err := c.placeBatches(size, 0); err != nil {
+				t.Fatal(err)
+			}
+			c.eval(0, false)
+			c.eval(horizon, false)
+			instants[i] = c.quantile(curveB, float64(need), fine)
+		}
+		if d := math.Abs(math.Log(instants[1] / instants[0])); d > .02 {
+			t.Errorf("%+v: %.0f s one by one, %.0f s in batches", tc, instants[0], instants[1])
+		}
+	}
+}
+
+// TestLongQueue proves that a queue beyond all limits is answered, later than a
+// shorter one.
+func TestLongQueue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	size := func() int { return 1 + rng.IntN(64) }
+	s := State{Running: machine(rng, 2000, size)}
+	s.Capacity = totalProcs(s.Running)
+	for _, h := range machine(rng, 4000, size) {
+		s.Ahead = append(s.Ahead, Ahead{h.Procs, h.Limit, h.Law})
+	}
+	var c Calc
+	long, err := c.Forecast(&s, 64, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ahead = s.Ahead[:2000]
+	short, err := c.Forecast(&s, 64, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if long.Method != MethodSaddlepointQueue || short.Quantiles[2] >= long.Quantiles[2] || math.IsInf(long.Quantiles[5], 1) {
+		t.Errorf("4000 ahead: %s %v; 2000 ahead: %v", long.Method, long.Quantiles, short.Quantiles)
+	}
+}

@@ -1,0 +1,384 @@
+package headqueue
+
+import (
+	"math"
+	"math/bits"
+)
+
+// The bounds of the saddlepoint approximation.
+const (
+	exactWork   = 4096    // an active set of as few jobs * states is worked out exactly
+	poorWork    = 4 << 20 // the same where the approximation would be poor:
+	fewJobs     = 8       // so few active jobs, or
+	poorRest    = 12      // so small a sum of p(1-p) in the rest
+	wideShare   = .03     // a job of a larger part of the rest's variance is taken exactly
+	maxOutcomes = 512     // of the widest jobs
+	maxOdd      = 128     // jobs off the lattice that are taken exactly
+	maxOddUnits = 4096    // their processors
+	scores      = 10      // tilts
+	seriesWidth = .2      // standard deviations: rests of no wider job are tilted by a series
+)
+
+// saddle is the scratch of the saddlepoint approximation.
+type saddle struct {
+	wide, next []outcome
+	rest       []chance // the jobs that are approximated, by ascending size
+	total      int      // units of rest
+	nodes      [scores]node
+	fitted     int // nodes in use
+	mean, sd   float64
+	cosines    []float64 // of one turn in len(cosines) steps
+}
+
+// outcome is a sum of processors with its probability.
+type outcome struct {
+	n int
+	p float64
+}
+
+// node is one evaluated saddlepoint: Pr{X >= x} = Phi(-r).
+type node struct{ x, r float64 }
+
+// approximate is Pr{F >= need} from c.p, approximately: the widest jobs exactly,
+// and those off the lattice of the others' sizes where that lattice shows; the rest
+// by saddle.tail. Sets small enough are worked out exactly.
+func (c *Calc) approximate(need int) float64 {
+	need -= c.fold()
+	if need <= 0 {
+		return 1
+	}
+	if c.actTotal < need {
+		return 0
+	}
+	g := c.commonDivisor()
+	need = (need + g - 1) / g
+	holdable := c.actTotal/g - need
+	work := float64(len(c.act)) * float64(min(need, holdable+1))
+	if work <= exactWork || len(c.act) < fewJobs && work <= poorWork {
+		return c.exactAct(need, g)
+	}
+	c.saddle.peel(c.act, g)
+	if c.saddle.undecided() < poorRest && work <= poorWork {
+		return c.exactAct(need, g)
+	}
+	unit := c.splitOdd()
+	c.saddle.fit()
+	var sum float64
+	for _, w := range c.saddle.wide {
+		sum += w.p * c.restTail(need-w.n, unit)
+	}
+	return max(0, min(1, sum))
+}
+
+// peel splits act, in units of g, into rest and the distribution of the widest:
+// those jobs of more than wideShare of the variance of all that is left.
+func (s *saddle) peel(act []chance, g int) {
+	s.rest = s.rest[:0]
+	var variance float64
+	for _, a := range act {
+		a.n /= g
+		s.rest = append(s.rest, a)
+		variance += a.variance()
+	}
+	s.wide = append(s.wide[:0], outcome{0, 1})
+	for len(s.wide) <= maxOutcomes/2 && len(s.rest) > 1 {
+		widest, most := 0, 0.0
+		for i, a := range s.rest {
+			if v := a.variance(); v > most {
+				widest, most = i, v
+			}
+		}
+		if most <= wideShare*variance {
+			return
+		}
+		variance -= most
+		s.branch(s.rest[widest])
+		s.rest = append(s.rest[:widest], s.rest[widest+1:]...)
+	}
+}
+
+// undecided is the sum of p(1-p) of rest: where it is small, few outcomes carry the
+// probability, and no smooth formula has their steps.
+func (s *saddle) undecided() float64 {
+	var sum float64
+	for _, a := range s.rest {
+		sum += a.p * (1 - a.p)
+	}
+	return sum
+}
+
+func (a chance) variance() float64 { return float64(a.n) * float64(a.n) * a.p * (1 - a.p) }
+
+// branch adds one job to the outcomes: a merge of the ascending sums without it
+// and with it.
+func (s *saddle) branch(a chance) {
+	s.next = s.next[:0]
+	add := func(n int, p float64) {
+		if last := len(s.next) - 1; last >= 0 && s.next[last].n == n {
+			s.next[last].p += p
+			return
+		}
+		s.next = append(s.next, outcome{n, p})
+	}
+	i := 0
+	for _, with := range s.wide {
+		for ; i < len(s.wide) && s.wide[i].n < with.n+a.n; i++ {
+			add(s.wide[i].n, s.wide[i].p*(1-a.p))
+		}
+		add(with.n+a.n, with.p*a.p)
+	}
+	s.wide, s.next = s.next, s.wide
+}
+
+// splitOdd looks for a unit on which all but a few jobs of rest lie and whose
+// lattice the few do not blur. It brings rest to that unit, leaves the
+// distribution of the few in c.mass[c.oddLo:c.oddHi], and returns the unit; 1
+// where there is none.
+func (c *Calc) splitOdd() int {
+	s := &c.saddle
+	unit := s.lattice()
+	c.act, c.actTotal = c.act[:0], 0
+	even := s.rest[:0]
+	for _, a := range s.rest {
+		if a.n%unit == 0 {
+			a.n /= unit
+			even = append(even, a)
+		} else {
+			c.act = append(c.act, a)
+			c.actTotal += a.n
+		}
+	}
+	s.rest = even
+	c.oddLo, c.oddHi = c.convolve(c.actTotal+1, 1, false, false)
+	return unit
+}
+
+// restTail is Pr{odd + unit*rest >= need}.
+func (c *Calc) restTail(need, unit int) float64 {
+	var sum, tail float64
+	known := -1 << 62
+	for s := c.oddLo; s < c.oddHi; s++ {
+		k := 0
+		if missing := need - s; missing > 0 {
+			k = (missing + unit - 1) / unit
+		}
+		if k != known {
+			known, tail = k, c.saddle.tail(k)
+		}
+		sum += c.mass[s] * tail
+	}
+	return sum
+}
+
+// lattice is the largest unit, a power of two up to 256 or the common divisor of
+// the larger half of the jobs, for which splitOdd is affordable and matters; 1 for
+// none.
+func (s *saddle) lattice() int {
+	const powers = 9
+	var jobs, units [powers]int // by the power of two in the size
+	var variance float64
+	for _, a := range s.rest {
+		z := min(bits.TrailingZeros(uint(a.n)), powers-1)
+		jobs[z]++
+		units[z] += a.n
+		variance += a.variance()
+	}
+	half := 0
+	for i := len(s.rest) - 1; i >= len(s.rest)/2 && half != 1; i-- {
+		half = gcd(half, s.rest[i].n)
+	}
+	if half > 1 && half&(half-1) != 0 && half <= maxOddUnits {
+		var n, u int
+		for _, a := range s.rest {
+			if a.n%half != 0 {
+				n++
+				u += a.n
+			}
+		}
+		if n <= maxOdd && u <= maxOddUnits && s.shows(half, variance) {
+			return half
+		}
+	}
+	n, u, best := 0, 0, 0
+	for z := range powers - 1 {
+		n += jobs[z]
+		u += units[z]
+		if n > maxOdd || u > maxOddUnits || n > len(s.rest)/2 {
+			break
+		}
+		best = z + 1
+	}
+	for ; best > 0; best-- {
+		if s.shows(1<<best, variance) {
+			return 1 << best
+		}
+	}
+	return 1
+}
+
+// shows says whether the distribution of rest still has steps of unit: whether
+// the characteristic function of the jobs off the lattice at some multiple of its
+// frequency is too large for the steps, of unit/(sd sqrt(2 pi)), to be ignored.
+func (s *saddle) shows(unit int, variance float64) bool {
+	const ignored = 5e-4 // of probability, half a step
+	limit := ignored * 2 * math.Sqrt(2*math.Pi*variance) / float64(unit)
+	if limit >= 1 {
+		return false
+	}
+	if len(s.cosines) != unit {
+		s.cosines = grow(s.cosines, unit)
+		for i := range s.cosines {
+			s.cosines[i] = math.Cos(2 * math.Pi * float64(i) / float64(unit))
+		}
+	}
+	for k := 1; k <= unit/2; k++ {
+		squared := 1.0
+		for _, a := range s.rest {
+			squared *= 1 - 2*a.p*(1-a.p)*(1-s.cosines[a.n*k%unit])
+			if squared < limit*limit {
+				break
+			}
+		}
+		if squared >= limit*limit {
+			return true
+		}
+	}
+	return false
+}
+
+// fit evaluates the saddlepoints of rest. At a tilt theta, with K the cumulant
+// generating function on the unit lattice, x = K'(theta) and
+//
+//	w = sgn(theta) sqrt(2 (theta x - K)), u = 2 sinh(theta/2) sqrt(K''),
+//	Pr{X >= x+1/2} = Phi(-r),  r = w + ln(u/w)/w:
+//
+// Lugannani and Rice 1980 with the second continuity correction of Daniels 1987,
+// in the form of Barndorff-Nielsen's r* (1986). r is smooth in x, so a few tilts
+// serve every x, and none needs an equation solved; none is at 0, where the formula
+// is singular.
+func (s *saddle) fit() {
+	var k [5]float64 // cumulants
+	s.total = 0
+	widest := 0
+	for _, a := range s.rest {
+		n, v := float64(a.n), a.p*(1-a.p)
+		k[1] += n * a.p
+		k[2] += n * n * v
+		k[3] += n * n * n * v * (1 - 2*a.p)
+		k[4] += n * n * n * n * v * (1 - 6*v)
+		s.total += a.n
+		widest = max(widest, a.n)
+	}
+	s.mean, s.sd, s.fitted = k[1], math.Sqrt(k[2]), 0
+	if s.sd == 0 {
+		return
+	}
+	const steepest = 30 // of the exponent of one job: no overflow
+	// In standard deviations of the tilt; none at 0.
+	for _, z := range [scores]float64{-6, -4.2, -2.8, -1.7, -.7, .7, 1.7, 2.8, 4.2, 6} {
+		theta := z / s.sd
+		theta = max(-steepest/float64(widest), min(steepest/float64(widest), theta))
+		var g [3]float64
+		if float64(widest) <= seriesWidth*s.sd {
+			g = series(&k, theta)
+		} else {
+			g = s.generate(theta)
+		}
+		s.keep(theta, g)
+	}
+}
+
+// keep adds a node where it is beyond the last one and regular.
+func (s *saddle) keep(theta float64, g [3]float64) {
+	x := g[1]
+	w := math.Copysign(math.Sqrt(2*(theta*x-g[0])), theta)
+	u := 2 * math.Sinh(theta/2) * math.Sqrt(g[2])
+	r := w + math.Log(u/w)/w
+	if math.IsNaN(r) || math.IsInf(r, 0) {
+		return
+	}
+	if i := s.fitted; i > 0 && !(x > s.nodes[i-1].x+1e-6*s.sd && r > s.nodes[i-1].r) {
+		return
+	}
+	s.nodes[s.fitted] = node{x, r}
+	s.fitted++
+}
+
+// series is K, K' and K” by four cumulants.
+func series(k *[5]float64, t float64) [3]float64 {
+	return [3]float64{
+		t * (k[1] + t*(k[2]/2+t*(k[3]/6+t*k[4]/24))),
+		k[1] + t*(k[2]+t*(k[3]/2+t*k[4]/6)),
+		k[2] + t*(k[3]+t*k[4]/2),
+	}
+}
+
+// generate is K, K' and K” at theta.
+func (s *saddle) generate(theta float64) [3]float64 {
+	var g [3]float64
+	product, size, e := 1.0, 0, 1.0
+	for _, a := range s.rest {
+		if a.n != size {
+			size = a.n
+			e = math.Exp(theta * float64(size))
+		}
+		done := a.p * e
+		all := 1 - a.p + done
+		tilted, n := done/all, float64(size)
+		g[1] += n * tilted
+		g[2] += n * n * tilted * (1 - tilted)
+		if product *= all; product > 1e100 || product < 1e-100 {
+			g[0] += math.Log(product)
+			product = 1
+		}
+	}
+	g[0] += math.Log(product)
+	return g
+}
+
+// tail is Pr{X >= k} of the units freed by rest.
+func (s *saddle) tail(k int) float64 {
+	if k <= 0 {
+		return 1
+	}
+	if k > s.total {
+		return 0
+	}
+	x := float64(k) - .5
+	if s.fitted < 2 {
+		return normalTail(s.mean, s.sd*s.sd, x)
+	}
+	return math.Erfc(s.score(x)/math.Sqrt2) / 2
+}
+
+// score interpolates r at x: a cubic through the four nearest nodes, a straight
+// line beyond them.
+func (s *saddle) score(x float64) float64 {
+	nodes := s.nodes[:s.fitted]
+	last := len(nodes) - 1
+	if x < nodes[0].x || x > nodes[last].x || last < 3 {
+		i := 1
+		for i < last && x > nodes[i].x {
+			i++
+		}
+		a, b := nodes[i-1], nodes[i]
+		return a.r + (b.r-a.r)*(x-a.x)/(b.x-a.x)
+	}
+	i := 1
+	for x > nodes[i].x {
+		i++
+	}
+	i = max(0, min(i-2, last-3))
+	var r float64
+	four := nodes[i : i+4]
+	for j, a := range four {
+		l := a.r
+		for m, b := range four {
+			if m != j {
+				l *= (x - b.x) / (a.x - b.x)
+			}
+		}
+		r += l
+	}
+	return r
+}

@@ -1,0 +1,54 @@
+package headqueue
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// approximationError is the largest |saddlepoint - exact| over the whole range of
+// needs of random states of the mix, at random instants.
+func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, states int) float64 {
+	t.Helper()
+	var c Calc
+	var tail []float64
+	worst := 0.0
+	for range states {
+		holders := machine(rng, jobs, size)
+		at := math.Exp(math.Log(30) + rng.Float64()*math.Log(3000))
+		top := totalProcs(holders) + 1
+		tail = c.Tail(tail, holders, at, top)
+		for range 200 {
+			// Needs spread evenly over the probability, and over the range.
+			need := 1 + rng.IntN(top)
+			if level := rng.Float64(); rng.IntN(4) > 0 {
+				need = 1
+				for need < top && tail[need] > level {
+					need++
+				}
+			}
+			if d := math.Abs(c.approximate(need) - tail[need]); d > worst {
+				worst = d
+			}
+		}
+	}
+	return worst
+}
+
+// TestSaddlepointError bounds the approximation on random states of 300 and more
+// jobs: .005 of probability.
+func TestSaddlepointError(t *testing.T) {
+	for name := range mixes(nil) {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(11, 12))
+			size := mixes(rng)[name]
+			for _, jobs := range []int{300, 1000} {
+				worst := approximationError(t, rng, size, jobs, 12)
+				t.Logf("%d jobs: %.5f", jobs, worst)
+				if worst > .005 {
+					t.Errorf("%d jobs: error %.4f, want at most .005", jobs, worst)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package headqueue
+
+import "math"
+
+// The tolerances of quantiles: an instant t with cdf(t) >= q is returned for which
+// the cdf at t - max(RelTolerance*t, AbsTolerance) is below q. So a jump of the
+// cdf (a time limit) is met from above within the tolerance.
+const (
+	RelTolerance = 1e-3 // part of the instant
+	AbsTolerance = .5   // seconds
+)
+
+// horizon is the instant, some 3,000 years off, that stands for "ever".
+const horizon = 1e11
+
+// tolerance is how wide the bracket of a quantile may stay.
+type tolerance int
+
+const (
+	fine    tolerance = iota // of what is returned
+	coarse                   // of starting points
+	placing                  // of jobs ahead: one's delay is handed on to those behind
+)
+
+func (w tolerance) at(t float64) float64 {
+	switch w {
+	case coarse:
+		return max(2, .03*t)
+	case placing:
+		return max(.05, 1e-4*t)
+	}
+	return max(AbsTolerance, RelTolerance*t)
+}
+
+// quantile is the smallest t, up to w, at which the curve k reaches target; +Inf
+// where it never does. Evaluations are shared by all searches of a forecast.
+//
+// The points of 0 and the horizon are there before.
+//
+// It is regula falsi in (ln(1+t), curve), pushed over the estimated root so that
+// both ends of the bracket move, and bisection of ln(1+t) after two
+// steps that have not halved the bracket.
+func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
+	lo, hi := c.bracket(k, target)
+	slow := 0 // steps that have not halved the bracket
+	for range 200 {
+		if hi < 0 {
+			return math.Inf(1)
+		}
+		a, b := c.pts[lo].x, c.pts[hi].x
+		width := w.at(c.pts[hi].t)
+		if lo == hi || c.pts[hi].t-c.pts[lo].t <= width {
+			break
+		}
+		x := (a + b) / 2
+		if slow < 2 {
+			x = c.propose(k, target, lo, hi, width)
+		}
+		t := math.Expm1(x)
+		if t <= c.pts[lo].t || t >= c.pts[hi].t {
+			break // the bracket is as narrow as float64 allows
+		}
+		c.eval(t, k == curveMain)
+		lo, hi = c.bracket(k, target)
+		switch {
+		case hi >= 0 && c.pts[hi].x-c.pts[lo].x <= (b-a)*.5001:
+			slow /= 2
+		default:
+			slow++
+		}
+	}
+	return c.pts[hi].t
+}
+
+// bracket is the first evaluated point at or above target and the one before it;
+// hi < 0 where none is, lo = hi where the first one is.
+func (c *Calc) bracket(k curve, target float64) (lo, hi int) {
+	lo = -1
+	for i := range c.pts {
+		y := c.pts[i].y[k]
+		if y >= target {
+			return max(lo, 0), i
+		}
+		if y == y { // not NaN
+			lo = i
+		}
+	}
+	return lo, -1
+}
+
+// propose estimates where the curve reaches target within the bracket, in x, and
+// steps over it, toward the middle of the bracket.
+func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float64 {
+	p, q := c.pts[lo], c.pts[hi]
+	x := c.estimate(k, target, lo, hi)
+	mid := (p.x + q.x) / 2
+	delta := .45 * width / (1 + q.t)
+	if math.Abs(x-mid) <= delta || !(x >= p.x && x <= q.x) {
+		return mid
+	}
+	x += math.Copysign(delta, mid-x)
+	return max(p.x+delta, min(q.x-delta, x))
+}
+
+// estimate is where the straight line through the bracket reaches target. For the
+// main curve the points in between, where only the normal approximation is known,
+// count with that plus its distance from the main curve at the bracket's
+// ends. NaN where an end is certain and says nothing.
+func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
+	p, q := c.pts[lo], c.pts[hi]
+	low, high := p.y[k], q.y[k]
+	if k == curveMain {
+		d, e := low-p.y[curveNormal], high-q.y[curveNormal]
+		if low <= -certain {
+			d = e
+		}
+		if high >= certain {
+			e = d
+		}
+		ends := q.x - p.x
+		from := p.x
+		for i := lo + 1; i < hi; i++ {
+			r := &c.pts[i]
+			part := (r.x - from) / ends
+			y := r.y[curveNormal] + d + (e-d)*part
+			if y >= target {
+				q, high = *r, y
+				break
+			}
+			p, low = *r, y
+		}
+	}
+	if k != curveB && (low <= -certain || high >= certain) {
+		return math.NaN()
+	}
+	return p.x + (q.x-p.x)*max(0, min(1, (target-low)/(high-low)))
+}

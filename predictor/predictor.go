@@ -1,0 +1,151 @@
+// Package predictor forecasts how long a job would wait, from the live picture of a cluster and the lifetime models of
+// its queues. It sees only what it is given: the jobs that run and wait at one instant, and models fitted by then.
+package predictor
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// Levels are the quantile levels of every forecast, in order.
+func Levels() []float64 { return []float64{.10, .25, .50, .75, .90, .95} }
+
+// Median is the index of the median in Levels.
+const Median = 2
+
+// Horizons are the times within which a forecast gives the probability of a start, in seconds, in order.
+func Horizons() []float64 { return []float64{60, 600, 3600, 4 * 3600, 24 * 3600} }
+
+// Law is a fitted law of lifetimes, and where it was fitted.
+type Law struct {
+	uniformlog.Fit
+	// Queue is the queue it was fitted on; empty means all queues together.
+	Queue string
+	// Class is job.Sequential or job.Parallel.
+	Class string
+	// Lifetime is the fitted model as the forecasts take it.
+	Lifetime headqueue.Lifetime
+}
+
+// NewLaw returns the law of a fit.
+func NewLaw(fit uniformlog.Fit, queue, class string) Law {
+	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: fit.Model}
+}
+
+// Models gives the law of lifetimes for a job of a queue and size; false means that too few lifetimes are known.
+type Models interface {
+	Law(queue string, procs int) (Law, bool)
+}
+
+// Scene is what a forecast may know: the picture of a cluster at one instant.
+type Scene struct {
+	Cluster  string
+	Now      time.Time
+	Capacity int
+	// Running hold processors since an instant not later than Now.
+	Running []*cluster.Job
+	// Ahead wait for processors and come before the request, in the order in which they will start.
+	Ahead  []*cluster.Job
+	Models Models
+}
+
+// Forecast is the distribution of one request's wait, in seconds from the scene's instant.
+type Forecast struct {
+	headqueue.Result
+	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
+	Law Law
+	// Used, AheadJobs and AheadProcs describe the scene: processors in use, the jobs ahead, and what these ask for.
+	Used, AheadJobs, AheadProcs int
+}
+
+// Forecaster makes forecasts. It keeps scratch memory between calls and is not safe for concurrent use.
+type Forecaster struct {
+	calc     headqueue.Calc
+	state    headqueue.State
+	levels   []float64
+	horizons []float64
+}
+
+// NewForecaster returns a Forecaster.
+func NewForecaster() *Forecaster {
+	return &Forecaster{levels: Levels(), horizons: Horizons()}
+}
+
+// Forecast forecasts the wait of a job of procs processors submitted at the scene's instant. An error is a
+// *headqueue.CannotSay: it names the cause and what would help.
+func (f *Forecaster) Forecast(scene *Scene, procs int) (Forecast, error) {
+	out := Forecast{}
+	if procs < 1 {
+		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownSize,
+			Detail: "the job's number of processors is not known",
+			Hint:   "give the number of processors"}
+	}
+	if scene.Capacity < 1 {
+		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownCapacity,
+			Detail: fmt.Sprintf("no job of cluster %s has been seen to run, and its capacity is not configured", scene.Cluster),
+			Hint:   "set procs of the cluster in the configuration, or wait until jobs have run"}
+	}
+	if err := f.set(scene, &out); err != nil {
+		free := scene.Capacity - out.Used
+		if len(scene.Ahead) > 0 || procs > free { // a job that fits now needs no model
+			return out, err
+		}
+		f.state.Running = f.state.Running[:0]
+	}
+	result, err := f.calc.Forecast(&f.state, procs, f.levels, f.horizons)
+	out.Result = result
+	return out, err
+}
+
+// Reasons of this package, beside those of headqueue.
+const (
+	ReasonUnknownSize     headqueue.Reason = "unknown_size"
+	ReasonUnknownCapacity headqueue.Reason = "unknown_capacity"
+	ReasonUnknownQueue    headqueue.Reason = "unknown_queue"
+)
+
+// set fills the numeric state from the scene.
+func (f *Forecaster) set(scene *Scene, out *Forecast) error {
+	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]
+	f.state.Capacity = scene.Capacity
+	var missing error
+	for _, j := range scene.Running {
+		out.Used += j.Procs
+		law, err := lawOf(scene, j)
+		if err != nil {
+			missing = err
+			continue
+		}
+		f.state.Running = append(f.state.Running, headqueue.Holder{
+			Procs: j.Procs, Age: math.Max(0, scene.Now.Sub(j.Start).Seconds()), Limit: j.TimeLimit.Seconds(), Law: law,
+		})
+	}
+	f.state.Free = max(0, scene.Capacity-out.Used)
+	out.AheadJobs = len(scene.Ahead)
+	for _, j := range scene.Ahead {
+		procs := max(1, j.Procs)
+		out.AheadProcs += procs
+		law, err := lawOf(scene, j)
+		if err != nil {
+			missing = err
+			continue
+		}
+		f.state.Ahead = append(f.state.Ahead, headqueue.Ahead{Procs: procs, Limit: j.TimeLimit.Seconds(), Law: law})
+	}
+	return missing
+}
+
+func lawOf(scene *Scene, j *cluster.Job) (headqueue.Lifetime, error) {
+	law, ok := scene.Models.Law(j.Queue, j.Procs)
+	if !ok {
+		return nil, &headqueue.CannotSay{Method: "all", Reason: headqueue.NotFitted,
+			Detail: fmt.Sprintf("no lifetime model yet for jobs like %s (queue %s, %d processors)", j.ID, j.Queue, j.Procs),
+			Hint:   "let more jobs end, or read an older log; models.min_samples says how many are needed"}
+	}
+	return law.Lifetime, nil
+}

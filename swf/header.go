@@ -1,0 +1,153 @@
+package swf
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Header is what the lines that start with ';' tell. Fields are zero where the header does not tell them.
+type Header struct {
+	UnixStartTime  int64            // the instant of submit time 0, seconds since 1970 UTC
+	MaxProcs       int64            // processors of the machine
+	MaxNodes       int64            // nodes: the leading number of values as "338 (batch partition; 512 total)"
+	TimeZone       int64            // seconds to add to UTC to get local time, without daylight saving
+	TimeZoneString string           // name of the zone in the IANA data base, as "Europe/Stockholm"
+	Queues         map[int64]string // names by number, of lines "; Queue: 3 normal"
+	Partitions     map[int64]string // names by number, of lines "; Partition: 1 batch"
+	Lines          []string         // every other line in order, from its ';' on, without its line end
+}
+
+// ParseLine adds one header line, with or without its leading ';' and line end. A line with a key that Header has a field for
+// sets the field, and the last one wins; every other line is kept in Lines. The error is a *HeaderError for a value that
+// its key cannot have; that line is kept in Lines too.
+func (h *Header) ParseLine(line []byte) error {
+	text := strings.TrimRight(string(line), " \t\r\n")
+	text = strings.TrimLeft(text, " \t")
+	body := strings.TrimPrefix(text, ";")
+	key, value, found := strings.Cut(body, ":")
+	if found {
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		known, err := h.set(key, value)
+		if known && err == nil {
+			return nil
+		}
+		h.keep(text)
+		return err
+	}
+	h.keep(text)
+	return nil
+}
+
+func (h *Header) keep(text string) {
+	if !strings.HasPrefix(text, ";") {
+		text = ";" + text
+	}
+	h.Lines = append(h.Lines, text)
+}
+
+// set stores a value whose key it knows.
+func (h *Header) set(key, value string) (known bool, err error) {
+	switch key {
+	case "UnixStartTime":
+		err = setNumber(&h.UnixStartTime, key, value, math.MinInt64)
+	case "MaxProcs":
+		err = setNumber(&h.MaxProcs, key, value, Unknown)
+	case "MaxNodes":
+		err = setNumber(&h.MaxNodes, key, value, Unknown)
+	case "TimeZone":
+		err = setNumber(&h.TimeZone, key, value, math.MinInt64)
+	case "TimeZoneString":
+		h.TimeZoneString = value
+	case "Queue":
+		err = setName(&h.Queues, key, value)
+	case "Partition":
+		err = setName(&h.Partitions, key, value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// setNumber reads the leading number of value, which a blank or a parenthesis ends. Unknown is stored as 0.
+func setNumber(to *int64, key, value string, least int64) error {
+	word := value
+	if i := strings.IndexAny(value, " \t("); i >= 0 {
+		word = value[:i]
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < least {
+		return &HeaderError{Key: key, Value: shorten([]byte(value)), Want: "a whole number first"}
+	}
+	if n == Unknown && least == Unknown {
+		n = 0
+	}
+	*to = n
+	return nil
+}
+
+// setName reads "number name".
+func setName(to *map[int64]string, key, value string) error {
+	word, name := value, ""
+	if i := strings.IndexAny(value, " \t"); i >= 0 {
+		word, name = value[:i], strings.TrimSpace(value[i:])
+	}
+	n, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || n < 0 || name == "" {
+		return &HeaderError{Key: key, Value: shorten([]byte(value)), Want: "a number and a name"}
+	}
+	if *to == nil {
+		*to = make(map[int64]string)
+	}
+	(*to)[n] = name
+	return nil
+}
+
+// DefaultQueue is the queue of a job whose record tells neither queue nor partition.
+const DefaultQueue = "default"
+
+// QueueName returns the queue a job waited in: the name of its queue (field 15), or the number as text where the header
+// does not name it. If the queue is unknown (negative) the partition (field 16) takes its place by the same rule; if both
+// are unknown it is DefaultQueue.
+func (h *Header) QueueName(r *Record) string {
+	if r.Queue >= 0 {
+		return nameOf(h.Queues, r.Queue)
+	}
+	if r.Partition >= 0 {
+		return nameOf(h.Partitions, r.Partition)
+	}
+	return DefaultQueue
+}
+
+func nameOf(names map[int64]string, n int64) string {
+	if name, ok := names[n]; ok {
+		return name
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Location returns the machine's time zone: TimeZoneString where this system knows it, else the fixed offset TimeZone, else
+// UTC.
+func (h *Header) Location() *time.Location {
+	if h.TimeZoneString != "" && h.TimeZoneString != "Local" {
+		if loc, err := time.LoadLocation(h.TimeZoneString); err == nil {
+			return loc
+		}
+	}
+	const day = 24 * 60 * 60
+	if h.TimeZone == 0 || h.TimeZone <= -day || h.TimeZone >= day {
+		return time.UTC
+	}
+	return time.FixedZone(h.TimeZoneString, int(h.TimeZone))
+}
+
+// Start returns the instant of submit time 0 in the machine's time zone.
+func (h *Header) Start() time.Time { return time.Unix(h.UnixStartTime, 0).In(h.Location()) }
+
+// isHeader reports whether a line belongs to the header.
+func isHeader(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && line[0] == ';'
+}

@@ -1,0 +1,91 @@
+package hypergamma
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Job is one generated job.
+type Job struct {
+	Submit  float64 // seconds since the start, which is at midnight; never falls from one job to the next
+	Procs   int     // processors, at least 1
+	Runtime float64 // seconds, above 1: the logarithm is positive
+	Class   int     // which parameter set it comes from, by its place in the call of New
+}
+
+// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up, but never above
+// 2^High, so that no job is larger than the machine; the paper and the program let it be.
+func (s SizeParams) Rand(rng *rand.Rand) int {
+	if rng.Float64() < s.Serial {
+		return 1
+	}
+	from, to := s.Low, s.Medium
+	if rng.Float64() >= s.Prob {
+		from, to = s.Medium, s.High
+	}
+	x := from + (to-from)*rng.Float64()
+	if rng.Float64() < s.PowerOfTwo {
+		x = min(math.Floor(x+.5), math.Floor(s.High))
+	}
+	return max(1, int(math.Round(math.Exp2(x))))
+}
+
+// Law returns the law of ln runtime of a job of the given number of processors, without the cap. The paper's section 6.3 says that p
+// = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
+func (r RuntimeParams) Law(procs int) Law {
+	p := min(max(r.PA*float64(procs)+r.PB, 0), 1)
+	return Law{First: r.First, Second: r.Second, P: p}
+}
+
+// Rand draws a runtime in seconds for a job of the given number of processors.
+func (r RuntimeParams) Rand(rng *rand.Rand, procs int) float64 {
+	law := r.Law(procs)
+	for {
+		if x := law.Rand(rng); x <= r.MaxLog {
+			return math.Exp(x)
+		}
+	}
+}
+
+// Generator draws jobs from one or more sets of parameters, each of which is a stream of its own, merged in order of submission.
+// It is not safe for use by several goroutines.
+type Generator struct {
+	rng     *rand.Rand
+	sets    []Params
+	streams []*Arrivals
+	next    []float64 // next submit of each stream
+}
+
+// New returns a Generator that starts at midnight. The same seed of rng gives the same jobs.
+func New(rng *rand.Rand, sets ...Params) (*Generator, error) {
+	if len(sets) == 0 {
+		return nil, errors.New("workload generator: no parameter set given")
+	}
+	g := &Generator{rng: rng, sets: sets}
+	for i, p := range sets {
+		if err := p.Validate(); err != nil {
+			return nil, fmt.Errorf("workload generator: parameter set %d: %w", i, err)
+		}
+		a := NewArrivals(p.Arrival)
+		g.streams = append(g.streams, a)
+		g.next = append(g.next, a.Next(rng))
+	}
+	return g, nil
+}
+
+// Next returns the next job. Equal submit times go to the set that stands first.
+func (g *Generator) Next() Job {
+	class := 0
+	for i, t := range g.next {
+		if t < g.next[class] {
+			class = i
+		}
+	}
+	p := &g.sets[class]
+	j := Job{Submit: g.next[class], Procs: p.Size.Rand(g.rng), Class: class}
+	j.Runtime = p.Runtime.Rand(g.rng, j.Procs)
+	g.next[class] = g.streams[class].Next(g.rng)
+	return j
+}

@@ -1,0 +1,199 @@
+package hypergamma
+
+import (
+	"fmt"
+	"math"
+)
+
+// SizeParams describes the number of processors of a job (paper, section 4, Table 1).
+type SizeParams struct {
+	Serial     float64 // p1: probability of one processor
+	PowerOfTwo float64 // p2: probability that a *parallel* job's log2 size is rounded to a whole number
+	Low        float64 // l: least log2 size of a parallel job
+	Medium     float64 // m: where the two uniform parts meet
+	High       float64 // h: greatest log2 size
+	Prob       float64 // p: weight of the lower part [Low, Medium]
+}
+
+// RuntimeParams describes runtimes (paper, sections 5 and 6, Tables 2 and 5): the logarithm of the runtime is
+// hyper-Gamma, and the weight of First depends on the size.
+type RuntimeParams struct {
+	First, Second Gamma   // of ln seconds (A1, B1 and A2, B2)
+	PA, PB        float64 // weight of First for a job of s processors: PA s + PB, kept in [0, 1]
+	MaxLog        float64 // runtimes above e^MaxLog seconds are drawn again; +Inf for no cap
+}
+
+// ArrivalParams describes arrivals (paper, section 7, Tables 6 and 7).
+type ArrivalParams struct {
+	Peak      Gamma   // of ln interarrival seconds at peak hours (AARR, BARR)
+	ARAR      float64 // mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
+	Daily     Gamma   // of the slot numbers at which jobs arrive (ANUM, BNUM)
+	Shift     int     // half hours after midnight that count to the end of the day before, 0 to 47
+	FirstSlot int     // number of the slot at midnight before the shift: 0 or 1
+	MaxLog    float64 // virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
+}
+
+// Params is one set of the model's parameters, for one class of jobs.
+type Params struct {
+	Size    SizeParams
+	Runtime RuntimeParams
+	Arrival ArrivalParams
+}
+
+// The program's caps: "TOO_MUCH" constants of lublin99, in ln seconds (about 45 h and 5 days).
+const (
+	programMaxRuntime      = 12
+	programMaxInterarrival = 13
+)
+
+// ProgramAll returns the numbers built into the authors' program for its model of all jobs together, on a machine of procs
+// processors; the program itself has 128. Low is 0.8 and Medium 2.5 below High = log2 procs, as in the paper's Table 1. Where the machine
+// is so small that Medium would lie below Low, the lower part is dropped; with one processor every job is serial.
+//
+// The program's "power of two" .576 is a fraction of *all* jobs (it compares one random number with p1 and with p1 +
+// .576); here it is the paper's p2, the fraction of parallel jobs: .576 / (1 - .244) = .762.
+func ProgramAll(procs int) Params {
+	return Params{
+		Size: programSize(procs, .244, .576, SizeParams{Low: .8, Prob: .86}, 0, 2.5),
+		Runtime: RuntimeParams{
+			First: Gamma{4.2, .94}, Second: Gamma{312, .03}, PA: -.0054, PB: .78, MaxLog: programMaxRuntime,
+		},
+		Arrival: programArrival(Gamma{10.2303, .4871}, 1.0225, Gamma{8.1737, 3.9631}),
+	}
+}
+
+// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has Medium =
+// 5 and High = 7; here both keep their distance from log2 procs.
+func ProgramBatch(procs int) Params {
+	return Params{
+		Size: programSize(procs, .2927, .6686, SizeParams{Low: 1.2, Prob: .875}, 0, 2),
+		Runtime: RuntimeParams{
+			First: Gamma{6.57, .823}, Second: Gamma{639.1, .0156}, PA: -.003, PB: .6986, MaxLog: programMaxRuntime,
+		},
+		Arrival: programArrival(Gamma{6.0415, .8531}, 1.0519, Gamma{6.1271, 5.2740}),
+	}
+}
+
+// ProgramInteractive returns the program's numbers for interactive jobs; see [ProgramAll]. On 128 processors the program has
+// Medium = 3 and High = 5.5; here both keep their distance from log2 procs.
+func ProgramInteractive(procs int) Params {
+	return Params{
+		Size: programSize(procs, .1541, .625, SizeParams{Low: 1, Prob: .705}, 1.5, 2.5),
+		Runtime: RuntimeParams{
+			First: Gamma{3.8351, .6605}, Second: Gamma{7.073, .6856}, PA: -.0118, PB: .9156, MaxLog: programMaxRuntime,
+		},
+		Arrival: programArrival(Gamma{6.5510, .6621}, .9797, Gamma{8.9186, 3.6680}),
+	}
+}
+
+// PaperAll returns the rows "Model" of the paper's Tables 1, 2, 5, 6 and 7, on procs processors. The paper caps nothing, numbers its
+// slots by the hour times 2 (the slot at 05:00 is 10; the program and, by refitting the KTH log, Table 7 have 11), and
+// gives no number for ARAR but "rather close to 1": it is 1 here. Without a cap the mean interarrival is finite only because
+// the scale of Peak is below 1.
+func PaperAll(procs int) Params {
+	p := ProgramAll(procs)
+	if procs > 1 {
+		p.Size.Serial, p.Size.PowerOfTwo = .24, .75
+	}
+	p.Runtime.MaxLog = math.Inf(1)
+	p.Arrival = ArrivalParams{
+		Peak: Gamma{10.23, .49}, ARAR: 1, Daily: Gamma{8.17, 3.96}, Shift: 10, FirstSlot: 0, MaxLog: math.Inf(1),
+	}
+	return p
+}
+
+// programSize completes s for a machine: High lies below by less than log2 procs, Medium drop less than High, and
+// power is the fraction of all jobs.
+func programSize(procs int, serial, power float64, s SizeParams, below, drop float64) SizeParams {
+	s.Serial, s.PowerOfTwo = serial, power/(1-serial)
+	top := math.Log2(float64(max(procs, 1)))
+	s.High = max(top-below, min(s.Low, top))
+	s.Low = min(s.Low, s.High)
+	s.Medium = s.High - drop
+	if s.Medium < s.Low {
+		s.Medium, s.Prob = s.Low, 0
+	}
+	if top == 0 {
+		s.Serial, s.PowerOfTwo = 1, 0
+	}
+	return s
+}
+
+// programArrival adds what is the same in the program's three sets. Its day begins with slot 11 of slots numbered from 1: 05:00.
+func programArrival(peak Gamma, arar float64, daily Gamma) ArrivalParams {
+	return ArrivalParams{
+		Peak: peak, ARAR: arar, Daily: daily, Shift: 10, FirstSlot: 1, MaxLog: programMaxInterarrival,
+	}
+}
+
+// Validate returns an error that names the first number that cannot be, if there is one.
+func (p Params) Validate() error {
+	if err := p.Size.validate(); err != nil {
+		return fmt.Errorf("size model: %w", err)
+	}
+	if err := p.Runtime.validate(); err != nil {
+		return fmt.Errorf("runtime model: %w", err)
+	}
+	if err := p.Arrival.validate(); err != nil {
+		return fmt.Errorf("arrival model: %w", err)
+	}
+	return nil
+}
+
+func isProb(p float64) bool { return p >= 0 && p <= 1 }
+
+func (s SizeParams) validate() error {
+	const most = 30 // 2^30 processors
+	switch {
+	case !isProb(s.Serial) || !isProb(s.PowerOfTwo) || !isProb(s.Prob):
+		return fmt.Errorf("serial %v, power of two %v and prob %v must lie in [0, 1]", s.Serial, s.PowerOfTwo, s.Prob)
+	case !(0 <= s.Low && s.Low <= s.Medium && s.Medium <= s.High && s.High <= most):
+		return fmt.Errorf("need 0 <= low %v <= medium %v <= high %v <= %d", s.Low, s.Medium, s.High, most)
+	}
+	return nil
+}
+
+func (r RuntimeParams) validate() error {
+	if err := r.First.check("first"); err != nil {
+		return err
+	}
+	if err := r.Second.check("second"); err != nil {
+		return err
+	}
+	if math.IsNaN(r.PA) || math.IsInf(r.PA, 0) || math.IsNaN(r.PB) || math.IsInf(r.PB, 0) {
+		return fmt.Errorf("pa %v and pb %v must be finite", r.PA, r.PB)
+	}
+	return checkCap(r.MaxLog, r.First, r.Second)
+}
+
+func (a ArrivalParams) validate() error {
+	if err := a.Peak.check("peak"); err != nil {
+		return err
+	}
+	if err := a.Daily.check("daily"); err != nil {
+		return err
+	}
+	switch {
+	case !(a.ARAR > 0) || math.IsInf(a.ARAR, 0):
+		return fmt.Errorf("ARAR %v must be positive", a.ARAR)
+	case a.Shift < 0 || a.Shift >= Slots:
+		return fmt.Errorf("shift %d must be 0 to %d half hours", a.Shift, Slots-1)
+	case a.FirstSlot != 0 && a.FirstSlot != 1:
+		return fmt.Errorf("first slot %d must be 0 or 1", a.FirstSlot)
+	}
+	if _, total := a.rawWeights(); !(total > 1e-6) {
+		return fmt.Errorf("daily law (shape %v, scale %v) lies outside the day", a.Daily.Shape, a.Daily.Scale)
+	}
+	return checkCap(a.MaxLog, a.interarrival())
+}
+
+// checkCap makes sure that drawing again comes to an end soon.
+func checkCap(maxLog float64, laws ...Gamma) error {
+	const least = 1e-3
+	for _, l := range laws {
+		if !(l.CDF(maxLog) >= least) {
+			return fmt.Errorf("cap e^%v leaves less than %v of the law with shape %v and scale %v", maxLog, least, l.Shape, l.Scale)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package markov
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Chains is what a model had learned at one moment. It is never changed and may be used by any number of goroutines.
+type Chains struct {
+	Procs   Chain `json:"procs"`
+	Runtime Chain `json:"runtime"`
+	// Cor0 is the correlation over the jobs of the processor state's index with the runtime state's (Song et al.
+	// 2004, eq. 7), Cor1 that of the indices' changes over the pairs in which both change (eq. 8-11). Both are within
+	// [-1, 1], and 0 where one side does not vary.
+	Cor0 float64 `json:"cor0"`
+	Cor1 float64 `json:"cor1"`
+	// Jobs and Pairs count what has been learned from, regardless of forgetting.
+	Jobs  uint64 `json:"jobs"`
+	Pairs uint64 `json:"pairs"`
+}
+
+// Chain is one Markov chain. Its states are the distinct powers of two that were met (Song et al. 2004, eq. 1-3),
+// ascending; everything is indexed by their rank, from 0 (the paper's tables count from 1).
+type Chain struct {
+	// States are the l_j: processors, or seconds. With forgetting, a state stays as long as its weight is above 0 in
+	// floating point.
+	States []int64 `json:"states"`
+	// Counts are the n_i (eq. 4), the jobs in each state; with forgetting, weights, that of the latest job 1.
+	Counts []float64 `json:"counts"`
+	// Transitions are the p_ij (eq. 5), row by row, each row with the sum 1. A row is divided by its own sum, so that
+	// the last job, which has no successor yet, does not make its row fall short as n_i in the paper does. A state
+	// without any successor gets the shares of all states (Counts over their sum), so that it is never a trap.
+	Transitions [][]float64 `json:"transitions"`
+	// Quality are the c_j (eq. 6): the share of the state's jobs whose value is the power of two itself. Runtimes are
+	// compared in whole seconds, rounded down; those below 1 s count as 1 s.
+	Quality []float64 `json:"quality"`
+	// Max is the largest value counted, in whole seconds for runtimes; it is never forgotten.
+	Max int64 `json:"max"`
+}
+
+// Chains returns what has been learned so far. It is empty, without states, before a job has ended.
+func (m *Model) Chains() *Chains {
+	c := &m.counts
+	var n, r [states]float64
+	for i := range c.joint {
+		for j, w := range c.joint[i] {
+			n[i] += w
+			r[j] += w
+		}
+	}
+	nRank, rRank := ranks(&n), ranks(&r)
+	return &Chains{
+		Procs:   c.procs.chain(&n, c.weight),
+		Runtime: c.runtime.chain(&r, c.weight),
+		Cor0:    c.cor0(nRank, rRank),
+		Cor1:    c.cor1(nRank, rRank),
+		Jobs:    c.jobs,
+		Pairs:   c.pairs,
+	}
+}
+
+// ranks numbers the exponents that occur.
+func ranks(occupancy *[states]float64) (rank [states]float64) {
+	next := 0.0
+	for i, w := range occupancy {
+		rank[i] = next
+		if w > 0 {
+			next++
+		}
+	}
+	return rank
+}
+
+func (c *chainCount) chain(occupancy *[states]float64, weight float64) Chain {
+	out := Chain{States: []int64{}, Counts: []float64{}, Transitions: [][]float64{}, Quality: []float64{}, Max: int64(c.max)}
+	var exponents []int
+	var total float64
+	for i, w := range occupancy {
+		if w > 0 {
+			exponents = append(exponents, i)
+			out.States = append(out.States, 1<<i)
+			out.Counts = append(out.Counts, w/weight)
+			out.Quality = append(out.Quality, min(c.exact[i]/w, 1))
+			total += w
+		}
+	}
+	for _, i := range exponents {
+		row := make([]float64, len(exponents))
+		var sum float64
+		for k, j := range exponents {
+			row[k] = c.next[i][j]
+			sum += row[k]
+		}
+		for k, j := range exponents {
+			if sum > 0 {
+				row[k] /= sum
+			} else {
+				row[k] = occupancy[j] / total
+			}
+		}
+		out.Transitions = append(out.Transitions, row)
+	}
+	return out
+}
+
+// moments are the weighted sums of a correlation.
+type moments struct{ w, x, y, xx, yy, xy float64 }
+
+func (m moments) correlation() float64 {
+	if m.w <= 0 {
+		return 0
+	}
+	vx := m.xx/m.w - (m.x/m.w)*(m.x/m.w)
+	vy := m.yy/m.w - (m.y/m.w)*(m.y/m.w)
+	// Indices are whole numbers below 40: what is left below 1e-12 is rounding, not variance.
+	if vx <= 1e-12 || vy <= 1e-12 {
+		return 0
+	}
+	return max(-1, min(1, (m.xy/m.w-(m.x/m.w)*(m.y/m.w))/math.Sqrt(vx*vy)))
+}
+
+// cor0 is eq. 7 over the state indices of all jobs.
+func (c *counts) cor0(n, r [states]float64) float64 {
+	var m moments
+	for i := range c.joint {
+		for j, w := range c.joint[i] {
+			m.w += w
+			m.x += w * n[i]
+			m.y += w * r[j]
+			m.xx += w * n[i] * n[i]
+			m.yy += w * r[j] * r[j]
+			m.xy += w * n[i] * r[j]
+		}
+	}
+	return m.correlation()
+}
+
+// cor1 is the correlation of the changes of eq. 10 and 11.
+func (c *counts) cor1(n, r [states]float64) float64 {
+	var m moments
+	for i := range c.cross {
+		for j := range c.cross[i] {
+			w, dn := c.procs.moves[i][j], n[j]-n[i]
+			m.w += w
+			m.x += w * dn
+			m.xx += w * dn * dn
+			w, dr := c.runtime.moves[i][j], r[j]-r[i]
+			m.y += w * dr
+			m.yy += w * dr * dr
+			m.xy += c.cross[i][j] * n[i] * r[j]
+		}
+	}
+	return m.correlation()
+}
+
+// Stationary returns the shares of the states in the long run, started from the shares so far (which matters only
+// where not every state leads to every other). It is nil for an empty chain.
+func (c *Chain) Stationary() []float64 {
+	n := len(c.States)
+	if n == 0 {
+		return nil
+	}
+	// Half a step of staying put keeps the shares and makes a periodic chain converge; 2^20 steps by repeated
+	// squaring.
+	lazy := mat.NewDense(n, n, nil)
+	for i, row := range c.Transitions {
+		for j, p := range row {
+			lazy.Set(i, j, p/2)
+		}
+		lazy.Set(i, i, lazy.At(i, i)+0.5)
+	}
+	lazy.Pow(lazy, 1<<20)
+	var shares mat.VecDense
+	shares.MulVec(lazy.T(), mat.NewVecDense(n, c.Counts))
+	shares.ScaleVec(1/mat.Sum(&shares), &shares)
+	return shares.RawVector().Data
+}

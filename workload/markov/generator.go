@@ -1,0 +1,117 @@
+package markov
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// ErrEmpty is returned where jobs are to be drawn from chains that have learned from none.
+var ErrEmpty = errors.New("markov: no jobs to learn from yet")
+
+// Generator draws jobs from a pair of chains. It is for one goroutine.
+//
+// Each job is a transition in both chains, after which the three rules of Song et al. 2004, sec. 4.2, adjust the new
+// processor state, and the adjusted state is the one the chain goes on from. Where the paper is silent: the adjusted
+// state is rounded to the nearest (halves away from zero) and clamped to the states there are; a negative cor0 never
+// adjusts, because its rule asks for a probability; the first job's states are drawn by their counts.
+type Generator struct {
+	chains *Chains
+	rng    *rand.Rand
+
+	procs, runtime walk
+	ratio          float64 // a/b, processor states per runtime state
+}
+
+// A walk is a chain's transitions and counts as running sums, and where it is.
+type walk struct {
+	rows [][]float64
+	at   int // -1 before the first job
+}
+
+// NewGenerator returns a generator that draws by rng. The chains must not be changed while it is in use. It returns
+// [ErrEmpty] if they have no states.
+func NewGenerator(c *Chains, rng *rand.Rand) (*Generator, error) {
+	if len(c.Procs.States) == 0 || len(c.Runtime.States) == 0 {
+		return nil, ErrEmpty
+	}
+	return &Generator{
+		chains:  c,
+		rng:     rng,
+		procs:   newWalk(&c.Procs),
+		runtime: newWalk(&c.Runtime),
+		ratio:   float64(len(c.Procs.States)) / float64(len(c.Runtime.States)),
+	}, nil
+}
+
+func newWalk(c *Chain) walk {
+	w := walk{at: -1}
+	for _, row := range append(slices.Clone(c.Transitions), c.Counts) {
+		sums := make([]float64, len(row))
+		var sum float64
+		for i, p := range row {
+			sum += p
+			sums[i] = sum
+		}
+		w.rows = append(w.rows, sums)
+	}
+	return w
+}
+
+// draw returns a next state; from nowhere, one by the counts.
+func (w *walk) draw(rng *rand.Rand) int {
+	from := w.at
+	if from < 0 {
+		from = len(w.rows) - 1
+	}
+	sums := w.rows[from]
+	u := rng.Float64() * sums[len(sums)-1]
+	// The first whose running sum is above u: states of probability 0 are never drawn.
+	for i, sum := range sums {
+		if sum > u {
+			return i
+		}
+	}
+	return len(sums) - 1
+}
+
+// Next draws the next job: its processors and its runtime in seconds, a whole number.
+func (g *Generator) Next() (procs int, runtimeSeconds float64) {
+	j, m := g.procs.at, g.runtime.at
+	k, n := g.procs.draw(g.rng), g.runtime.draw(g.rng)
+	if j >= 0 && k != j {
+		k = g.adjust(j, k, m, n)
+	}
+	g.procs.at, g.runtime.at = k, n
+	return int(g.chains.Procs.draw(k, g.rng)), float64(g.chains.Runtime.draw(n, g.rng))
+}
+
+// adjust applies rules 2 and 3 to a processor state that goes from j to k while the runtime goes from m to n. The
+// rules count states from 1.
+func (g *Generator) adjust(j, k, m, n int) int {
+	probability, to := g.chains.Cor0, float64(n+1)*g.ratio
+	if m != n {
+		change := float64(n-m) * g.ratio
+		if g.chains.Cor1 < 0 {
+			change = -change
+		}
+		probability, to = math.Abs(g.chains.Cor1), float64(j+1)+change
+	}
+	if g.rng.Float64() >= probability {
+		return k
+	}
+	return min(max(int(math.Round(to))-1, 0), len(g.chains.Procs.States)-1)
+}
+
+// draw returns a value in state j: the power of two itself with probability c_j, else any number up to the next power
+// of two, which is l_(j+1) of Song et al. 2004 (eq. 3) also where that state was never met, and at most the largest
+// value met.
+func (c *Chain) draw(j int, rng *rand.Rand) int64 {
+	low := c.States[j]
+	if rng.Float64() < c.Quality[j] {
+		return low
+	}
+	width := min(low, c.Max-low+1)
+	return low + rng.Int64N(max(width, 1))
+}

@@ -1,0 +1,174 @@
+package markov_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/workload/markov"
+)
+
+// steps makes a chain of the states 1, 2, 4, ... that starts in the first and goes from state i to to[i] always.
+func steps(to ...int) markov.Chain {
+	c := markov.Chain{Max: 1 << 30}
+	for i, j := range to {
+		row := make([]float64, len(to))
+		row[j] = 1
+		c.States = append(c.States, 1<<i)
+		c.Counts = append(c.Counts, 0)
+		c.Quality = append(c.Quality, 1)
+		c.Transitions = append(c.Transitions, row)
+	}
+	c.Counts[0] = 1
+	return c
+}
+
+func generator(t testing.TB, c *markov.Chains, seed uint64) *markov.Generator {
+	t.Helper()
+	g, err := markov.NewGenerator(c, rand.New(rand.NewPCG(seed, 1)))
+	must(t, err)
+	return g
+}
+
+// The three rules of sec. 4.2, each made certain by a correlation of 0 or 1 and chains that leave no choice. The
+// adjusted state is fed back, rounded and clamped; each sequence follows from the rules by hand.
+func TestRules(t *testing.T) {
+	cycle := func() markov.Chain { return steps(1, 2, 3, 0) }
+	opposite := func() markov.Chain { return steps(2, 3, 0, 1) } // changes in every step
+	for _, c := range []struct {
+		name   string
+		chains markov.Chains
+		want   []int // processors
+	}{
+		{"rule 1: processors stay", markov.Chains{Procs: steps(0, 1), Runtime: cycle(), Cor0: 1, Cor1: 1}, []int{1, 1, 1, 1, 1}},
+		{"rule 2 without correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor1: 1}, []int{1, 2, 1, 2, 1}},
+		// n (a/b) = 1 * 2/1 = state 2, whatever the chain wants.
+		{"rule 2", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: 1}, []int{1, 2, 2, 2, 2}},
+		{"rule 2, negative correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: -1}, []int{1, 2, 1, 2, 1}},
+		// n (a/b) = 1 * 3/2, rounded to state 2; from there the chain goes to state 3, adjusted to 2 again.
+		{"rule 2, rounded", markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}, []int{1, 2, 2, 2}},
+		{"rule 3 without correlation", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor0: 1}, []int{1, 4, 1, 4, 1}},
+		// The processors follow the runtime's changes +1 +1 +1 -3.
+		{"rule 3", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: 1}, []int{1, 2, 4, 8, 1, 2, 4, 8, 1}},
+		// Changes -1 (clamped at state 1) three times, then +3.
+		{"rule 3, negative", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: -1}, []int{1, 1, 1, 1, 8, 4, 2, 1, 8}},
+		// a/b = 3/2: 1 + 1.5 is rounded to state 3, 3 - 1.5 to state 2, 2 + 1.5 to 4 and clamped to 3.
+		{"rule 3, rounded", markov.Chains{Procs: steps(1, 0, 0), Runtime: steps(1, 0), Cor1: 1}, []int{1, 4, 2, 4, 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := generator(t, &c.chains, 1)
+			var got []int
+			for range c.want {
+				p, _ := g.Next()
+				got = append(got, p)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("processors %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// A state's value is the power of two with probability c_j, else uniform from it to the next one, cut at the largest
+// value.
+func TestQualityRatio(t *testing.T) {
+	runtime := steps(0)
+	runtime.States[0], runtime.Quality[0] = 1024, 0.4
+	procs := steps(0)
+	procs.States[0], procs.Quality[0], procs.Max = 64, 0, 99
+	g := generator(t, &markov.Chains{Procs: procs, Runtime: runtime}, 5)
+	const n = 20000
+	exact := 0
+	var rest, sizes []float64
+	for range n {
+		p, r := g.Next()
+		if r == 1024 {
+			exact++
+		} else {
+			rest = append(rest, r)
+		}
+		sizes = append(sizes, float64(p))
+	}
+	near(t, "share of exact powers", float64(exact)/n, 0.4, 0.012) // 3.5 standard errors; of the others, 1 in 1024
+	near(t, "mean of the others", stat.Mean(rest, nil), 1536, 10)
+	if lo, hi := slices.Min(rest), slices.Max(rest); lo < 1025 || lo > 1030 || hi > 2047 || hi < 2042 {
+		t.Errorf("runtimes %v to %v, want 1025 to 2047", lo, hi)
+	}
+	if lo, hi := slices.Min(sizes), slices.Max(sizes); lo != 64 || hi != 99 {
+		t.Errorf("processors %v to %v, want 64 to 99", lo, hi)
+	}
+}
+
+func TestGeneratorNeedsJobs(t *testing.T) {
+	if _, err := markov.NewGenerator(newModel(t, 0).Chains(), rand.New(rand.NewPCG(1, 1))); !errors.Is(err, markov.ErrEmpty) {
+		t.Errorf("generator of an empty model: %v", err)
+	}
+}
+
+// Whatever was learned, drawn jobs lie in the states learned and within the largest values, and the same seed draws
+// the same.
+func TestDrawnJobsLieInStates(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		m, back := newModel(t, 0), newModel(t, 0)
+		var h history
+		for range rapid.IntRange(1, 60).Draw(rt, "jobs") {
+			j := h.jobs[h.add(rng, 'e')]
+			must(t, m.Append(j.procs, j.runtime))
+		}
+		c := m.Chains()
+		a, b := generator(t, c, 3), generator(t, c, 3)
+		for range 200 {
+			p, r := a.Next()
+			if p2, r2 := b.Next(); p != p2 || r != r2 {
+				rt.Fatalf("same seed, %d %v and %d %v", p, r, p2, r2)
+			}
+			must(t, back.Append(p, r))
+		}
+		for _, x := range [][2]markov.Chain{{back.Chains().Procs, c.Procs}, {back.Chains().Runtime, c.Runtime}} {
+			for _, s := range x[0].States {
+				if !slices.Contains(x[1].States, s) || x[0].Max > x[1].Max {
+					rt.Fatalf("drawn %+v from %+v", x[0], x[1])
+				}
+			}
+		}
+	})
+}
+
+// Without correlation the two chains run by their matrices: in the long run the states' shares are the stationary
+// ones.
+func TestDrawnSharesAreStationary(t *testing.T) {
+	m := newModel(t, 0)
+	for _, j := range randomJobs(3000) {
+		must(t, m.Append(j.procs, j.runtime))
+	}
+	c := m.Chains()
+	c.Cor0, c.Cor1 = 0, 0
+	g := generator(t, c, 11)
+	drawn := newModel(t, 0)
+	const n = 200000
+	for range n {
+		p, r := g.Next()
+		must(t, drawn.Append(p, r))
+	}
+	got := drawn.Chains().Procs
+	for i, share := range c.Procs.Stationary() {
+		near(t, "share of a state", got.Counts[i]/n, share, 0.006)
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	m := newModel(b, 0)
+	for _, j := range randomJobs(1 << 14) {
+		must(b, m.Append(j.procs, j.runtime))
+	}
+	g := generator(b, m.Chains(), 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Next()
+	}
+}

@@ -1,0 +1,154 @@
+package uniformlog_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+func roundTrip(t rapid.TB, w *uniformlog.Window) *uniformlog.Window {
+	data, err := w.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := uniformlog.NewWindow(1, 1)
+	if err := back.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	again, err := back.MarshalBinary()
+	if err != nil || !bytes.Equal(data, again) {
+		t.Fatalf("bytes change in a round trip (%v)", err)
+	}
+	return back
+}
+
+// Jobs added at once, one by one with a fit in between, or in another order: same bytes, same fit. Large enough that
+// all the ways (bulk, splits and merges of leaves, partial selection) are taken.
+func TestBytesDoNotDependOnHistory(t *testing.T) {
+	const n, keep = 30000, 20000
+	rng := rand.New(rand.NewPCG(5, 5))
+	jobs := make([]shadowJob, n)
+	for i := range jobs {
+		jobs[i] = shadowJob{epoch.Add(time.Duration(rng.IntN(86400)) * time.Second), math.Floor(paragon.Rand(rng))}
+	}
+	bulk := uniformlog.NewWindow(keep, 20*time.Hour)
+	single := uniformlog.NewWindow(keep, 20*time.Hour)
+	for i, j := range jobs {
+		add(t, bulk, j.start, j.lifetime)
+		back := jobs[n-1-i]
+		add(t, single, back.start, back.lifetime)
+		if single.N() > keep {
+			t.Fatalf("%d jobs in a window of %d", single.N(), keep)
+		}
+	}
+	now := epoch.Add(24 * time.Hour)
+	bulk.Expire(now)
+	single.Expire(now)
+	a, errA := bulk.MarshalBinary()
+	b, errB := single.MarshalBinary()
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("bytes differ (%v, %v)", errA, errB)
+	}
+	fa, errA := bulk.Fit(now)
+	fb, errB := single.Fit(now)
+	if errA != nil || errB != nil || fa != fb {
+		t.Errorf("fits differ: %+v (%v), %+v (%v)", fa, errA, fb, errB)
+	}
+	if fc, err := roundTrip(t, single).Fit(now); err != nil || fc != fa {
+		t.Errorf("fit after a round trip: %+v (%v), want %+v", fc, err, fa)
+	}
+}
+
+// A window that was restored goes on as the one that never stopped.
+func TestRestoredWindowGoesOn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	w := uniformlog.NewWindow(3000, 40*time.Minute)
+	restored := roundTrip(t, w)
+	for i := range 20000 {
+		start := epoch.Add(time.Duration(i) * time.Second / 2)
+		lifetime := paragon.Rand(rng)
+		for _, w := range []*uniformlog.Window{w, restored} {
+			add(t, w, start, lifetime)
+			w.Expire(start)
+		}
+		if i%1000 == 0 {
+			restored = roundTrip(t, restored)
+		}
+		if i%50 == 49 {
+			a, errA := w.Fit(start)
+			b, errB := restored.Fit(start)
+			if errA != nil || errB != nil || a != b {
+				t.Fatalf("job %d: %+v (%v), restored %+v (%v)", i, a, errA, b, errB)
+			}
+		}
+	}
+}
+
+func TestUnmarshalRefusesDamage(t *testing.T) {
+	w := uniformlog.NewWindow(5, time.Hour)
+	for i := range 5 {
+		add(t, w, epoch.Add(time.Duration(i)*time.Minute), float64(i*i))
+	}
+	good, err := w.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range good {
+		if err := w.UnmarshalBinary(good[:cut]); !errors.Is(err, uniformlog.ErrCorrupt) {
+			t.Errorf("first %d bytes: %v", cut, err)
+		}
+	}
+	if err := w.UnmarshalBinary(append(slices.Clone(good), 0)); !errors.Is(err, uniformlog.ErrCorrupt) {
+		t.Errorf("a byte too many: %v", err)
+	}
+	if err := w.UnmarshalBinary(append([]byte{9}, good[1:]...)); !errors.Is(err, uniformlog.ErrCorrupt) {
+		t.Errorf("another version: %v", err)
+	}
+	for what, bad := range map[string][]byte{
+		"no bytes":             {},
+		"start before limit":   {1, 0, 0, 20, 1, 18, 5},
+		"shorter job second":   {1, 0, 0, 0, 2, 20, 5, 0, 4},
+		"more jobs than limit": {1, 1, 0, 0, 2, 20, 5, 0, 6},
+		"lifetime too long":    {1, 0, 0, 0, 1, 20, 0xff, 0xff, 0xff, 0x7f},
+	} {
+		if err := w.UnmarshalBinary(bad); !errors.Is(err, uniformlog.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if got, err := w.MarshalBinary(); err != nil || !bytes.Equal(got, good) {
+		t.Errorf("a refused decoding changed the window (%v)", err)
+	}
+}
+
+// No bytes make decoding panic, and what is accepted survives a round trip.
+func FuzzUnmarshal(f *testing.F) {
+	w := uniformlog.NewWindow(20, time.Hour)
+	for i := range 20 {
+		add(f, w, epoch.Add(time.Duration(i)*time.Second), float64(i))
+	}
+	seed, err := w.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add([]byte{1, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := uniformlog.NewWindow(0, 0)
+		if w.UnmarshalBinary(data) != nil {
+			return
+		}
+		_, errA := w.Fit(epoch)
+		back := roundTrip(t, w)
+		if _, errB := back.Fit(epoch); (errA == nil) != (errB == nil) {
+			t.Fatalf("fit %v, after a round trip %v", errA, errB)
+		}
+	})
+}

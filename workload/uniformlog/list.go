@@ -1,0 +1,143 @@
+package uniformlog
+
+import (
+	"slices"
+	"sort"
+)
+
+// leafCap keeps a leaf within the allocator's 1 KiB class; leafFill leaves room for insertions after a rebuild.
+const (
+	leafCap  = 240
+	leafFill = 180
+)
+
+// A leaf holds neighboring values of the sorted list and their sums, always recomputed from the values.
+type leaf struct {
+	vals  [leafCap]int32
+	n     int
+	epoch uint64 // the list's epoch at creation; see list
+	sum   uint64 // Σ x
+	sumSq uint64 // Σ x²
+	ranks uint64 // Σ r x, r = 0 for the leaf's first value
+}
+
+func (l *leaf) values() []int32 { return l.vals[:l.n] }
+
+func (l *leaf) last() int32 { return l.vals[l.n-1] }
+
+func (l *leaf) resum() {
+	l.sum, l.sumSq, l.ranks = 0, 0, 0
+	for r, v := range l.values() {
+		x := uint64(v)
+		l.sum += x
+		l.sumSq += x * x
+		l.ranks += uint64(r) * x
+	}
+}
+
+// A list is a sorted multiset of quantized values in leaves, none of them empty. Taking a view starts a new epoch:
+// leaves of earlier epochs may be seen by other goroutines and are copied before they are changed.
+type list struct {
+	leaves []*leaf
+	n      int
+	epoch  uint64
+}
+
+// fill replaces the content by the sorted values.
+func (l *list) fill(sorted []int32) {
+	l.n = len(sorted)
+	l.leaves = make([]*leaf, 0, len(sorted)/leafFill+1)
+	for chunk := range slices.Chunk(sorted, leafFill) {
+		l.leaves = append(l.leaves, l.newLeaf(chunk))
+	}
+}
+
+func (l *list) newLeaf(vals []int32) *leaf {
+	nl := &leaf{n: len(vals), epoch: l.epoch}
+	copy(nl.vals[:], vals)
+	nl.resum()
+	return nl
+}
+
+// view returns the leaves as they are now, never changed again.
+func (l *list) view() []*leaf {
+	l.epoch++
+	return slices.Clone(l.leaves)
+}
+
+// find returns the first leaf whose last value is at least v.
+func (l *list) find(v int32) int {
+	return sort.Search(len(l.leaves), func(i int) bool { return l.leaves[i].last() >= v })
+}
+
+// own returns leaf i for changing, copied if a view may hold it.
+func (l *list) own(i int) *leaf {
+	lf := l.leaves[i]
+	if lf.epoch != l.epoch {
+		c := *lf
+		c.epoch = l.epoch
+		lf = &c
+		l.leaves[i] = lf
+	}
+	return lf
+}
+
+func (l *list) insert(v int32) {
+	if len(l.leaves) == 0 {
+		l.fill([]int32{v})
+		return
+	}
+	i := min(l.find(v), len(l.leaves)-1)
+	lf := l.own(i)
+	if lf.n == leafCap {
+		right := l.newLeaf(lf.vals[leafCap/2:])
+		lf.n = leafCap / 2
+		lf.resum()
+		l.leaves = slices.Insert(l.leaves, i+1, right)
+		if v > lf.last() {
+			lf = right
+		}
+	}
+	at, _ := slices.BinarySearch(lf.values(), v)
+	lf.n++
+	copy(lf.vals[at+1:lf.n], lf.vals[at:])
+	lf.vals[at] = v
+	lf.resum()
+	l.n++
+}
+
+// remove takes out one value equal to v; without one it does nothing.
+func (l *list) remove(v int32) {
+	i := l.find(v)
+	if i == len(l.leaves) {
+		return
+	}
+	at, ok := slices.BinarySearch(l.leaves[i].values(), v)
+	if !ok {
+		return
+	}
+	lf := l.own(i)
+	copy(lf.vals[at:], lf.vals[at+1:lf.n])
+	lf.n--
+	l.n--
+	if lf.n == 0 {
+		l.leaves = slices.Delete(l.leaves, i, i+1)
+		return
+	}
+	lf.resum()
+	if lf.n < leafCap/4 && len(l.leaves) > 1 {
+		l.merge(min(i, len(l.leaves)-2))
+	}
+}
+
+// merge joins leaves i and i+1 where that leaves room for insertions.
+func (l *list) merge(i int) {
+	right := l.leaves[i+1]
+	if l.leaves[i].n+right.n > leafFill {
+		return
+	}
+	left := l.own(i)
+	left.n += copy(left.vals[left.n:], right.values())
+	left.resum()
+	l.leaves = slices.Delete(l.leaves, i+1, i+2)
+}
