@@ -141,6 +141,7 @@ func TestNewReadsAddresses(t *testing.T) {
 		"http://":                  "",
 		"":                         "",
 		"http://u:secret@h:port/x": "",
+		"ftp://u:secret@login1":    "",
 	} {
 		c, err := client.New(address, nil)
 		switch {

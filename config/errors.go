@@ -76,7 +76,7 @@ func (p *problems) add(e *Error) {
 // found says that a key of a value that was checked is wrong, unless the key or one above it is known to be bad.
 func (p *problems) found(key, problem, allowed string, cause error) {
 	for k := key; k != ""; k = parent(k) {
-		if false {
+		if p.bad[k] {
 			return
 		}
 	}

@@ -34,7 +34,22 @@ type Law struct {
 
 // NewLaw returns the law of a fit.
 func NewLaw(fit uniformlog.Fit, queue, class string) Law {
-	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: fit.Model}
+	m := fit.Model
+	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: &survival{m.B0, m.B1, m.TMin(), m.TMax()}}
+}
+
+// survival is the uniform-log law with its bounds worked out once: a forecast asks for it thousands of times.
+type survival struct{ b0, b1, tmin, tmax float64 }
+
+// Survival implements headqueue.Lifetime: 1 - b0 - b1 ln t between tmin and tmax, 1 before, 0 after (Downey 1996, eq. 3).
+func (s *survival) Survival(seconds float64) float64 {
+	switch {
+	case seconds <= s.tmin:
+		return 1
+	case seconds >= s.tmax:
+		return 0
+	}
+	return 1 - s.b0 - s.b1*math.Log(seconds)
 }
 
 // Models gives the law of lifetimes for a job of a queue and size; false means that too few lifetimes are known.

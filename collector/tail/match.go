@@ -287,8 +287,8 @@ func (t *Tailer) lose(f *file, unknown []candidate) {
 // adopt takes the unknown files into the table, to be read from the beginning.
 func (t *Tailer) adopt(unknown []candidate) {
 	for i, c := range unknown {
-		if !c.primary && !t.dir && (c.st.mtime <= t.since || c.st.size == 0) {
-			continue // finished long ago; or an empty file, which tells nothing yet
+		if !c.primary && !t.dir && c.st.mtime <= t.since {
+			continue // finished long ago
 		}
 		f := &file{mark: mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, cand: c, bound: true}
 		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)

@@ -46,6 +46,10 @@ func (t *Tailer) judge(f *file) {
 	if f.judged || f.Offset > 0 {
 		return
 	}
+	head, err := readFull(f.src, 0, headMax)
+	if err == nil && len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot {
+		return // too little to judge by, and nothing to read
+	}
 	f.judged = true
 	k, how := t.original(f)
 	switch {

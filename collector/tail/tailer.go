@@ -199,8 +199,9 @@ func (t *Tailer) step() (again bool) {
 		t.rescan = t.cfg.OneShot
 		return t.rescan
 	}
-	w := t.window()
-	t.arm(w)
+	t.arm(t.window(), false)
+	w := t.window() // with files that were empty when the first look passed them
+	t.arm(w, true)
 	blocked := false
 	for i, f := range w {
 		if !f.armed {
@@ -217,7 +218,7 @@ func (t *Tailer) step() (again bool) {
 		}
 	}
 	finished := t.finish(w)
-	return finished || t.rescan || !blocked && t.arm(w)
+	return finished || t.rescan || !blocked && t.arm(t.window(), false)
 }
 
 func (t *Tailer) deliver() (Batch, error) {
@@ -240,26 +241,38 @@ func (t *Tailer) wait(ctx context.Context) error {
 	return nil
 }
 
-// window opens the oldest unfinished files.
+// window opens the oldest unfinished files that have begun.
 func (t *Tailer) window() []*file {
 	var w []*file
 	for _, f := range t.files {
 		if len(w) == windowSize {
 			break
 		}
-		if !f.Done && (f.src != nil || t.open(f)) {
+		if !f.Done && (f.src != nil || !f.empty() && t.open(f)) {
 			w = append(w, f)
+		} else if t.rescan {
+			break // f was renamed: nothing newer before it is found again
 		}
 	}
 	return w
 }
 
+// empty: f is not open since nothing was written to it yet.
+func (f *file) empty() bool {
+	if f.src != nil || f.Offset > 0 || f.cand.st.size > 0 {
+		return false
+	}
+	st, err := statPath(f.cand.path)
+	return err == nil && st.id() == f.id() && st.size == 0
+}
+
 // arm notes which files have begun, newest first. A file is read only if it was
 // seen to have begun before its predecessors were read to their ends: by then a
-// writer had left them, so its lines stay in order.
-func (t *Tailer) arm(w []*file) (changed bool) {
+// writer had left them, so its lines stay in order. With before, only files
+// before one already noted are.
+func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	for _, f := range slices.Backward(w) {
-		if f.armed || f.src == nil {
+		if before = before && !f.armed; before || f.armed || f.src == nil {
 			continue
 		}
 		if st, err := f.src.Stat(); err == nil && st.size > 0 {
@@ -310,10 +323,16 @@ func (t *Tailer) done(f *file) {
 // sweep bounds what is remembered of finished files.
 func (t *Tailer) sweep() {
 	if t.dir {
-		for len(t.files) > 0 && t.files[0].Done {
-			t.low = max(t.low, key(t.files[0].cand.path))
-			t.files = t.files[1:]
+		n := 0
+		for i, f := range t.files {
+			if f.Done {
+				n = i + 1
+				t.low = max(t.low, key(f.cand.path))
+			} else if !f.empty() {
+				break
+			}
 		}
+		t.files = t.files[n:]
 		return
 	}
 	n := 0

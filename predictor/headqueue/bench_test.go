@@ -59,6 +59,7 @@ func BenchmarkSixQuantiles1000(b *testing.B) {
 	}{
 		{"exact/small_jobs", func() int { return 1 + rng.IntN(8) }, 1000, 0},
 		{"exact/wide_jobs", func() int { return 1 + rng.IntN(199) }, 1000, 0},
+		{"exact/benefactor", func() int { return 1 + rng.IntN(8) }, 1000, 0},
 		{"exact/limits_only", func() int { return 1 + rng.IntN(8) }, 1000, 0},
 		{"saddlepoint/small_jobs", func() int { return 1 + rng.IntN(8) }, 1000, -1},
 		{"saddlepoint/wide_jobs", func() int { return 1 + rng.IntN(199) }, 50_000, -1},
@@ -67,10 +68,11 @@ func BenchmarkSixQuantiles1000(b *testing.B) {
 		{"saddlepoint/few256", mixes(rng)["a few 256 in small"], 3_000, -1},
 	} {
 		s := State{Capacity: 1 << 30, Running: machine(rng, 1000, bc.size)}
-		// A benefactor, so that Predictor A has no error to allocate.
-		s.Running[0].Procs = bc.need
-		if bc.name == "exact/limits_only" {
-			for i := range s.Running { // a cdf of jumps only
+		switch bc.name {
+		case "exact/benefactor": // the others allocate Predictor A's refusal
+			s.Running[0].Procs = bc.need
+		case "exact/limits_only": // a cdf of jumps only
+			for i := range s.Running {
 				h := &s.Running[i]
 				h.Law, h.Limit = nil, h.Age+60*float64(1+rng.IntN(60))
 			}

@@ -69,14 +69,15 @@ func (c *Calc) ends(t float64) {
 }
 
 // A curve is a non-decreasing function of t that is searched for a quantile.
-// Probabilities are stored as logits: against ln t they are nearly straight.
+// Probabilities are stored as logits: against ln t they are nearly straight. A curve
+// that was not evaluated at a point is NaN there.
 type curve int
 
 const (
 	curveA      curve = iota // logit of 1 - Pr of eq. 8
-	curveB                   // processors freed on average, eq. 13
+	curveB                   // log of the processors freed on average, eq. 13
 	curveNormal              // logit of a normal approximation of Pr{F >= need}
-	curveMain                // logit of Pr{F >= need}; NaN where not evaluated
+	curveMain                // logit of Pr{F >= need}
 	curves
 )
 
@@ -94,34 +95,52 @@ func logit(p float64) float64 {
 	return max(-certain, min(certain, math.Log(p/(1-p))))
 }
 
-// eval evaluates the curves at t, the main one too where asked, and returns the
-// index of the point in c.pts.
-func (c *Calc) eval(t float64, main bool) int {
-	pt := point{t: t, x: math.Log1p(t)}
+// eval evaluates the curves up to k at t, A alone from its benefactors, and returns
+// the index of the point in c.pts.
+func (c *Calc) eval(t float64, k curve) int {
+	nan := math.NaN()
+	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
+	if k == curveA {
+		none := 1.0 // no benefactor has ended
+		for i := c.benefactors(); i < len(c.held); i++ {
+			none *= 1 - c.held[i].ends(t)
+		}
+		pt.y[curveA] = logit(1 - none)
+		return c.keep(pt)
+	}
 	var mean, variance float64
-	none := 1.0 // no benefactor has ended
 	for i := range c.held {
 		h := &c.held[i]
 		p, n := h.ends(t), float64(h.procs)
 		c.p[i] = p
 		mean += n * p
 		variance += n * n * p * (1 - p)
-		if h.procs >= c.need {
-			none *= 1 - p
-		}
 	}
-	pt.y[curveA] = logit(1 - none)
-	pt.y[curveB] = mean
+	pt.y[curveB] = max(-certain, math.Log(mean))
 	pt.y[curveNormal] = logit(normalTail(mean, variance, float64(c.need)-.5))
-	pt.y[curveMain] = math.NaN()
-	if main {
+	if k == curveMain {
 		pt.y[curveMain] = logit(c.atLeast())
 	}
-	i, known := slices.BinarySearchFunc(c.pts, t, func(p point, t float64) int { return cmp.Compare(p.t, t) })
-	if known {
-		c.pts[i] = pt
-	} else {
+	return c.keep(pt)
+}
+
+// benefactors is the index of the first job that frees all of need by itself.
+func (c *Calc) benefactors() int {
+	i, _ := slices.BinarySearchFunc(c.held, c.need, func(h held, need int) int { return cmp.Compare(h.procs, need) })
+	return i
+}
+
+// keep inserts pt in c.pts, or adds its curves to those known there.
+func (c *Calc) keep(pt point) int {
+	i, known := slices.BinarySearchFunc(c.pts, pt.t, func(p point, t float64) int { return cmp.Compare(p.t, t) })
+	if !known {
 		c.pts = slices.Insert(c.pts, i, pt)
+		return i
+	}
+	for k, y := range pt.y {
+		if y == y { // not NaN
+			c.pts[i].y[k] = y
+		}
 	}
 	return i
 }

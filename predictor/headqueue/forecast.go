@@ -185,9 +185,9 @@ func (c *Calc) answer(r *Result, within []float64) error {
 	if len(c.held) == 0 {
 		return cannotRun(c.need)
 	}
-	c.eval(0, true)
-	last := &c.pts[c.eval(horizon, true)]
-	freed := last.y[curveB]
+	c.begin()
+	last := &c.pts[len(c.pts)-1]
+	freed := math.Exp(last.y[curveB])
 	if last.y[curveMain] <= -certain {
 		return cannotReach(c.method, c.need, freed)
 	}
@@ -208,11 +208,19 @@ func (c *Calc) answer(r *Result, within []float64) error {
 	return nil
 }
 
+// begin evaluates all curves at 0 and at the horizon.
+func (c *Calc) begin() {
+	for _, t := range [...]float64{0, horizon} {
+		c.eval(t, curveA)
+		c.eval(t, curveMain)
+	}
+}
+
 // approach evaluates the main curve near each level's quantile: where its normal
 // approximation, which is searched first and coarsely, has it. Predictor B leads
 // to the middle.
 func (c *Calc) approach(levels []float64) {
-	c.quantile(curveB, float64(c.need), coarse)
+	c.quantile(curveB, math.Log(float64(c.need)), coarse)
 	for _, q := range levels {
 		target := logit(q)
 		if math.IsInf(c.quantile(curveNormal, target, coarse), 1) {
@@ -221,7 +229,7 @@ func (c *Calc) approach(levels []float64) {
 		lo, hi := c.bracket(curveNormal, target)
 		x := c.estimate(curveNormal, target, lo, hi)
 		if t := math.Expm1(x); t > c.pts[lo].t && t < c.pts[hi].t {
-			c.eval(t, true)
+			c.eval(t, curveMain)
 		}
 	}
 }
@@ -243,7 +251,7 @@ func (c *Calc) medians(r *Result, freed float64) {
 	} else {
 		a.Cannot = cannotBenefit(c.need)
 	}
-	b := MethodMedian{Name: NameB, Seconds: c.quantile(curveB, float64(c.need), fine)}
+	b := MethodMedian{Name: NameB, Seconds: c.quantile(curveB, math.Log(float64(c.need)), fine)}
 	if math.IsInf(b.Seconds, 1) {
 		b.Seconds, b.Cannot = math.NaN(), cannotReach(NameB, c.need, freed)
 	}

@@ -316,3 +316,51 @@ func TestReuse(t *testing.T) {
 		t.Errorf("%g allocations per forecast, want none", allocs)
 	}
 }
+
+// erratic breaks every promise of a Lifetime.
+type erratic struct{ values []float64 }
+
+func (e erratic) Survival(t float64) float64 {
+	return e.values[int(math.Abs(math.Mod(t, 1e6)))%len(e.values)]
+}
+
+// TestHostileStates proves that no state, however senseless, makes a forecast
+// panic, run for ever, or give a quantile that is negative or not a number.
+func TestHostileStates(t *testing.T) {
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1e-300, .5, 1, 2, 1e9, 1e300}
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SampledFrom(odd)
+		s := State{Capacity: 100, Free: rapid.IntRange(-10, 50).Draw(t, "free")}
+		law := erratic{rapid.SliceOfN(value, 1, 5).Draw(t, "survivals")}
+		for range rapid.IntRange(0, 20).Draw(t, "running") {
+			s.Running = append(s.Running, Holder{
+				rapid.IntRange(-2, 40).Draw(t, "procs"), value.Draw(t, "age"), value.Draw(t, "limit"), law,
+			})
+		}
+		for range rapid.IntRange(0, 5).Draw(t, "ahead") {
+			s.Ahead = append(s.Ahead, Ahead{rapid.IntRange(-2, 40).Draw(t, "procs"), value.Draw(t, "limit"), law})
+		}
+		c := Calc{WorkLimit: rapid.SampledFrom([]int{0, -1}).Draw(t, "limit")}
+		r, err := c.Forecast(&s, rapid.IntRange(1, 100).Draw(t, "request"), nil, []float64{0, math.Inf(1)})
+		if err != nil {
+			return
+		}
+		for _, x := range append(r.Quantiles, r.Within...) {
+			if !(x >= 0) {
+				t.Fatalf("quantiles %v, within %v", r.Quantiles, r.Within)
+			}
+		}
+	})
+}
+
+// TestWithinForever proves that Pr{start within +Inf} leaves out what never ends.
+func TestWithinForever(t *testing.T) {
+	s := State{Capacity: 8, Running: []Holder{{Procs: 8, Law: mortal{.6, 1000}}}}
+	r, err := new(Calc).Forecast(&s, 8, nil, []float64{math.Inf(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Within[0]; math.Abs(got-.6) > 1e-12 {
+		t.Errorf("Within(+Inf) = %g, want .6", got)
+	}
+}

@@ -52,3 +52,42 @@ func TestSaddlepointError(t *testing.T) {
 		})
 	}
 }
+
+// TestSaddlepointQuantiles proves that the quantiles by the approximation are
+// quantiles of the exact distribution, within .005 of probability.
+func TestSaddlepointQuantiles(t *testing.T) {
+	for name := range mixes(nil) {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(21, 22))
+			size := mixes(rng)[name]
+			approximate := Calc{WorkLimit: -1}
+			var exact Calc
+			for range 4 {
+				holders := machine(rng, 400, size)
+				need := 1 + rng.IntN(totalProcs(holders))
+				s := State{Capacity: 1 << 30, Running: holders}
+				r, err := approximate.Forecast(&s, need, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Method != MethodSaddlepoint {
+					t.Fatalf("method %s", r.Method)
+				}
+				for i, q := range r.Levels {
+					at := r.Quantiles[i]
+					if math.IsInf(at, 1) {
+						at = horizon
+						if p := exact.AtLeast(holders, need, at); p > q+.005 {
+							t.Errorf("need %d level %g: never, but exactly %.4f is reached", need, q, p)
+						}
+						continue
+					}
+					p, before := exact.AtLeast(holders, need, at), exact.AtLeast(holders, need, at-slack(at))
+					if p < q-.005 || before > q+.005 {
+						t.Errorf("need %d level %g: %g s, exactly %.4f there and %.4f before", need, q, at, p, before)
+					}
+				}
+			}
+		})
+	}
+}

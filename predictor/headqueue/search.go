@@ -25,7 +25,7 @@ const (
 func (w tolerance) at(t float64) float64 {
 	switch w {
 	case coarse:
-		return max(2, .03*t)
+		return max(2, .08*t)
 	case placing:
 		return max(.05, 1e-4*t)
 	}
@@ -33,16 +33,16 @@ func (w tolerance) at(t float64) float64 {
 }
 
 // quantile is the smallest t, up to w, at which the curve k reaches target; +Inf
-// where it never does. Evaluations are shared by all searches of a forecast.
-//
-// The points of 0 and the horizon are there before.
+// where it never does. Evaluations are shared by all searches of a forecast, those
+// of 0 and the horizon come first.
 //
 // It is regula falsi in (ln(1+t), curve), pushed over the estimated root so that
-// both ends of the bracket move, and bisection of ln(1+t) after two
-// steps that have not halved the bracket.
+// both ends of the bracket move. After two steps that have not halved the bracket it
+// tries, once, the widest job's time limit in it, where a jump is likely; after more
+// it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
-	slow := 0 // steps that have not halved the bracket
+	slow, jumped := 0, false
 	for range 200 {
 		if hi < 0 {
 			return math.Inf(1)
@@ -53,23 +53,46 @@ func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 			break
 		}
 		x := (a + b) / 2
-		if slow < 2 {
+		switch {
+		case slow < 2:
 			x = c.propose(k, target, lo, hi, width)
+		case !jumped:
+			jumped = true
+			lo, hi = c.jump(k, target, lo, hi, width)
+			slow = 1
+			continue
 		}
 		t := math.Expm1(x)
 		if t <= c.pts[lo].t || t >= c.pts[hi].t {
 			break // the bracket is as narrow as float64 allows
 		}
-		c.eval(t, k == curveMain)
+		c.eval(t, k)
 		lo, hi = c.bracket(k, target)
-		switch {
-		case hi >= 0 && c.pts[hi].x-c.pts[lo].x <= (b-a)*.5001:
+		if hi >= 0 && c.pts[hi].x-c.pts[lo].x <= (b-a)*.5001 {
 			slow /= 2
-		default:
+		} else {
 			slow++
 		}
 	}
 	return c.pts[hi].t
+}
+
+// jump evaluates the curve at the time limit of the widest job whose limit lies
+// in the bracket, and just before, and returns the new bracket.
+func (c *Calc) jump(k curve, target float64, lo, hi int, width float64) (int, int) {
+	from, to := c.pts[lo].t, c.pts[hi].t
+	for i := len(c.held) - 1; i >= 0; i-- {
+		at := c.held[i].cut
+		if !(at > from && at < to) {
+			continue
+		}
+		c.eval(at, k)
+		if at -= .9 * width; at > from {
+			c.eval(at, k)
+		}
+		return c.bracket(k, target)
+	}
+	return lo, hi
 }
 
 // bracket is the first evaluated point at or above target and the one before it;
@@ -121,6 +144,9 @@ func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 		from := p.x
 		for i := lo + 1; i < hi; i++ {
 			r := &c.pts[i]
+			if math.IsNaN(r.y[curveNormal]) {
+				continue
+			}
 			part := (r.x - from) / ends
 			y := r.y[curveNormal] + d + (e-d)*part
 			if y >= target {
@@ -130,7 +156,7 @@ func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 			p, low = *r, y
 		}
 	}
-	if k != curveB && (low <= -certain || high >= certain) {
+	if low <= -certain || k != curveB && high >= certain {
 		return math.NaN()
 	}
 	return p.x + (q.x-p.x)*max(0, min(1, (target-low)/(high-low)))

@@ -52,13 +52,13 @@ type held struct {
 	law   Lifetime
 	start float64 // it cannot end before
 	shift float64 // age of the job at instant t is t + shift
-	cut   float64 // it is gone for sure from here on; +Inf: never
+	cut   float64 // it is gone for sure from here on; NaN, above which nothing is: never
 	s0    float64 // survival to its age; 0: it does not end before cut
 	procs int
 }
 
 func prepare(h Holder) held {
-	p := held{law: h.Law, procs: h.Procs, cut: math.Inf(1), s0: 1}
+	p := held{law: h.Law, procs: h.Procs, cut: math.NaN(), s0: 1}
 	if h.Age < 0 {
 		p.start, p.shift = -h.Age, h.Age
 		if h.Limit > 0 {

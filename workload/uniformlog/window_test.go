@@ -229,7 +229,7 @@ func TestWindowAgainstBruteForce(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"one":   func(*rapid.T) { addSome(1); _ = w.N() },
 			"few":   func(*rapid.T) { addSome(20) },
-			"many":  func(*rapid.T) { addSome(1000) },
+			"many":  func(*rapid.T) { addSome(400) },
 			"later": func(*rapid.T) { now = now.Add(time.Duration(rng.IntN(60)) * time.Minute) },
 			"expire": func(*rapid.T) {
 				s.expire(now)
