@@ -213,7 +213,10 @@ func (l *ledger) close(o *open, at time.Time, started bool, emit func(modelstore
 		Cluster: l.cluster, JobID: o.Job.ID, Attempt: o.Job.Attempt, Queue: o.Job.Queue,
 		Procs: o.Job.Procs, TimeLimit: o.Job.TimeLimit, Submit: o.Job.Submit,
 		Outcome: modelstore.Cancelled, WaitSeconds: math.Max(0, at.Sub(o.Job.Submit).Seconds()),
-		Method: a.Method, Levels: l.levels, Quantiles: a.Quantiles, Reason: a.Reason, Replayed: !o.Live,
+		Method: a.Method, Quantiles: a.Quantiles, Reason: a.Reason, Replayed: !o.Live,
+	}
+	if a.Quantiles != nil {
+		row.Levels = l.levels
 	}
 	if started {
 		row.Outcome, row.Start = modelstore.Started, at

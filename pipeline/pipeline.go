@@ -351,7 +351,7 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	started := time.Now()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := p.store.Commit(ctx, *batch)
-		if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) {
+		if hopeless(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -366,6 +366,14 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	p.metrics.CommitSeconds.Observe(time.Since(started).Seconds())
 	p.prune(ctx, batch.Snapshot)
 	return nil
+}
+
+// hopeless reports whether trying again cannot help.
+func hopeless(err error) bool {
+	var seq *modelstore.SeqError
+	var invalid *modelstore.InvalidError
+	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
+		errors.As(err, &seq) || errors.As(err, &invalid)
 }
 
 func (p *Pipeline) snapshotDue() bool {

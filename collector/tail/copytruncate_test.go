@@ -75,6 +75,7 @@ func TestTruncatedAndRegrown(t *testing.T) {
 		r.want("log:1:3 log:2:4 log:3:5", Truncated)
 		r.close()
 		r.ok(os.WriteFile(r.path("log"), []byte("6\n7\n8\n9\n"), 0o644))
+		r.want("") // a second look must miss the old content too
 		r.want("log:1:6 log:2:7 log:3:8 log:4:9", Truncated)
 	})
 }

@@ -94,7 +94,6 @@ func (w *world) take() {
 		if err != nil {
 			return
 		}
-		if *seedFlag != 0 && len(b.Lines) > 0 { l := b.Lines[0]; e := b.Lines[len(b.Lines)-1]; fmt.Printf("BATCH %s %.6s - %.6s\n", l.Path[len(l.Path)-12:], l.Text, e.Text); w.dump() }
 		for _, l := range b.Lines {
 			w.seen = append(w.seen, fmt.Sprintf("%d %s", l.Number, l.Text))
 		}
@@ -243,11 +242,9 @@ func (w *world) step(rotate func()) {
 	switch n := w.rng.IntN(20); {
 	case n < 7:
 		w.scheduler()
-		if *seedFlag != 0 { fmt.Println("WROTE upto", w.seq, w.log.Name(), w.stale) }
 	case n < 9:
 		w.flush()
 		rotate()
-		if *seedFlag != 0 { fmt.Println("ROTATED") }
 	case n < 11:
 		if w.stale {
 			w.reopenIfStale()
@@ -258,7 +255,6 @@ func (w *world) step(rotate func()) {
 		w.commit()
 	default:
 		w.kill()
-		if *seedFlag != 0 { fmt.Println("KILLED") }
 	}
 }
 
@@ -326,7 +322,6 @@ func round(t *testing.T, seed uint64, cfg, rotate func(w *world), allowed []Reas
 					idle = 0
 				}
 			}
-			w.dump()
 			w.check(allowed...)
 		})
 	})

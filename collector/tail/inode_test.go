@@ -34,6 +34,7 @@ func TestInodeReusedAndOldGone(t *testing.T) {
 		r.close()
 		r.remove("log")
 		r.write("log", "4\n5\n6\n")
+		r.want("")
 		r.poll(time.Second)
 		if got := strings.Join(r.lines, " "); got != "log:1:4 log:2:5 log:3:6" {
 			t.Errorf("got %s", got)

@@ -170,7 +170,7 @@ func (t *Tailer) noteMove(f *file, c candidate) {
 // content: compressing or copying a log gives it another inode.
 func (t *Tailer) rehome(unknown []candidate) []candidate {
 	for _, f := range t.files {
-		if f.bound || f.Offset == 0 {
+		if f.bound || f.Offset <= 0 {
 			continue
 		}
 		i := slices.IndexFunc(unknown, func(c candidate) bool { return t.settle(f, c) })

@@ -54,6 +54,15 @@ func (t *Tailer) judge(f *file) {
 	k, how := t.original(f)
 	switch {
 	case k == nil:
+	case !f.cand.primary && f.bound && k.src != nil && t.rewritten(k):
+		t.truncated(k) // reads on in f, its copy
+	case !f.cand.primary && !f.bound: // compressed before anything was read of it, and read there
+		t.forget(f)
+		f.Done = true
+	case !f.cand.primary && !k.bound && how == whole: // what k was compressed to
+		k.Dev, k.Ino, k.Path, k.cand, k.bound = f.Dev, f.Ino, f.Path, f.cand, true
+		t.forget(f)
+		f.Done = true
 	case !f.cand.primary:
 		t.leaveAlone(f, k)
 	case how == whole:
@@ -67,6 +76,12 @@ func (t *Tailer) judge(f *file) {
 			t.header(f)
 		}
 	}
+}
+
+// rewritten reports whether a file held open is another one than was read.
+func (t *Tailer) rewritten(f *file) bool {
+	_, _, err := t.load(f, 1)
+	return errors.Is(err, errRewritten)
 }
 
 // leaveAlone marks f as a copy. Should it change, it is judged again.
@@ -188,6 +203,7 @@ func (t *Tailer) forget(f *file) {
 		if k == f && f != nil {
 			if k.src != nil {
 				t.discard(k.src)
+				k.src = nil
 			}
 			t.files = append(t.files[:i], t.files[i+1:]...)
 			return

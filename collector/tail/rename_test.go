@@ -16,7 +16,7 @@ func TestRenameRotation(t *testing.T) {
 		r.want("log:1:1 log:2:2")
 		r.rename("log", "log.1")
 		r.write("log.1", "3\n")
-		r.want("log:3:3") // the name is looked at after what is open
+		r.want("log.1:3:3")
 		r.write("log.1", "4\n")
 		r.write("log", "5\n")
 		r.want("log.1:4:4 log:1:5")
@@ -131,6 +131,7 @@ func TestCheckpointLost(t *testing.T) {
 		r.write("log.7", "0\n")
 		r.age("log.7", time.Hour)
 		r.write("log", "3\n")
+		r.want("") // a second look must miss it too
 		r.want("log:1:3", CheckpointLost)
 		r.start()
 		r.want("")

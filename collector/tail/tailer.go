@@ -166,6 +166,11 @@ func (f *file) close() error {
 // that ends, and io.EOF at the end of a one-shot.
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
+	select {
+	case <-t.tick: // also while there is so much to read that it never waits
+		t.rescan = true
+	default:
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return Batch{}, err
@@ -191,6 +196,7 @@ func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 
 // step looks and reads once, and tells whether it is worth doing so again.
 func (t *Tailer) step() (again bool) {
+	scanned := t.rescan
 	if t.rescan {
 		t.rescan = false
 		t.scan()
@@ -206,6 +212,10 @@ func (t *Tailer) step() (again bool) {
 	for i, f := range w {
 		if !f.armed {
 			continue
+		}
+		if f.Offset == 0 && !f.judged && !scanned {
+			t.rescan = true // before a file is begun: is there really none to be read before it?
+			return true
 		}
 		if t.judge(f); f.src != nil {
 			t.read(f)
@@ -248,7 +258,10 @@ func (t *Tailer) window() []*file {
 		if len(w) == windowSize {
 			break
 		}
-		if !f.Done && (f.src != nil || !f.empty() && t.open(f)) {
+		if f.Done || f.empty() {
+			continue
+		}
+		if f.src != nil || t.open(f) {
 			w = append(w, f)
 		} else if t.rescan {
 			break // f was renamed: nothing newer before it is found again

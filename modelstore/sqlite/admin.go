@@ -43,7 +43,7 @@ func checkMeta(ctx context.Context, db *sql.DB) error {
 		var key, value string
 		var crc int64
 		if err := rows.Scan(&key, &value, &crc); err != nil {
-			return damaged("meta: %v", err)
+			return scanError(ctx, "meta", err)
 		}
 		if sum.text(key).text(value).sum() != crc {
 			return damaged("the value of %q fails its checksum", key)
@@ -78,11 +78,11 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 		var done bool
 		err := s.change(ctx, "prune", func(w *batch) (err error) {
 			if first {
-				from, err = w.firstSeq()
+				if from, done, err = w.firstSeq(); err != nil || done {
+					return err
+				}
 			}
-			if err == nil {
-				n, done, err = w.pruneWindow(clampTime(before), from, upTo)
-			}
+			n, done, err = w.pruneWindow(clampTime(before), from, upTo)
 			return err
 		})
 		if err != nil {
@@ -96,10 +96,11 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-func (w *batch) firstSeq() (int64, error) {
-	var first sql.NullInt64
-	err := w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM journal").Scan(&first)
-	return first.Int64, err
+// firstSeq returns the least number in the journal; empty says that there is none.
+func (w *batch) firstSeq() (first int64, empty bool, err error) {
+	var least sql.NullInt64
+	err = w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM journal").Scan(&least)
+	return least.Int64, !least.Valid, err
 }
 
 // pruneWindow deletes from the numbers from, from+1, ...; done says that there are none beyond it.

@@ -227,7 +227,7 @@ func TestTruncated(t *testing.T) {
 	t.Logf("seed %d, %d bytes", seed, len(data))
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	sizes := []int{1, 15, 16, 99, 100, 511, 512, 4095, 4096, 4097, 8192, len(data) - 4096, len(data) - 1}
-	for range 40 {
+	for range 20 {
 		sizes = append(sizes, 1+rnd.IntN(len(data)-1))
 	}
 	var o outcomes
@@ -246,7 +246,7 @@ func TestFlippedHeader(t *testing.T) {
 	data, want := soundFile(t)
 	var o outcomes
 	for i := range 100 {
-		for _, flip := range []byte{1, 0x80, 0xff} {
+		for _, flip := range []byte{1, 0x80} {
 			damaged := bytes.Clone(data)
 			damaged[i] ^= flip
 			o.tryDamaged(t, fmt.Sprintf("byte %d ^ %#x", i, flip), damaged, want, Options{})
@@ -262,7 +262,7 @@ func TestFlippedBytes(t *testing.T) {
 	t.Logf("seed %d, %d bytes", seed, len(data))
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var o outcomes
-	for i := range 300 {
+	for i := range 160 {
 		damaged := bytes.Clone(data)
 		what := fmt.Sprintf("seed %d case %d", seed, i)
 		page := 4096 * rnd.IntN(len(data)/4096)
@@ -283,7 +283,7 @@ func TestFlippedBytes(t *testing.T) {
 	if o.later != 0 {
 		t.Errorf("%d files were found damaged only when they were read, though Open looked at all of them", o.later)
 	}
-	if o.setAside < 100 || o.intact == 0 {
+	if o.setAside < 50 || o.intact == 0 {
 		t.Errorf("the damage tried was too weak or too strong to prove anything: %+v", o)
 	}
 }
@@ -304,7 +304,7 @@ func TestFlippedWAL(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d, %d bytes of WAL", seed, len(wal))
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	for i := range 60 {
+	for i := range 40 {
 		damaged := bytes.Clone(wal)
 		if at := rnd.IntN(len(wal)); i%2 == 0 {
 			damaged[at] ^= byte(1 + rnd.IntN(255))

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,6 +64,15 @@ func readOnlyHint(err error) error {
 		return fmt.Errorf("%w: %w (free space on the file system)", modelstore.ErrFull, err)
 	}
 	return err
+}
+
+// scanError returns what a row that cannot be read means: damage, unless the reading was canceled, which closes the rows under the
+// reader's hands.
+func scanError(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return damaged("%s: %v", what, err)
 }
 
 // damaged returns an ErrCorrupt that names what failed its checksum.

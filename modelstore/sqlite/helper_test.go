@@ -144,6 +144,36 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// TestReaderBeside proves that another program that reads the database after a crash, and so keeps the WAL from being moved
+// into the file, is no sign of damage.
+func TestReaderBeside(t *testing.T) {
+	live, path := tempPath(t), tempPath(t)
+	s := mustOpen(t, live, Options{})
+	must(t, s.Commit(t.Context(), counted(1, 40)))
+	for _, suffix := range []string{"", "-wal"} { // as a crash would leave them: nearly all is in the WAL still
+		data, err := os.ReadFile(live + suffix)
+		must(t, err)
+		must(t, os.WriteFile(path+suffix, data, 0o640))
+	}
+	must(t, s.Close())
+	db, err := openDB(path, map[string][]string{})
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	tx, err := db.Begin()
+	must(t, err)
+	var n int64
+	must(t, tx.QueryRow("SELECT count(*) FROM journal").Scan(&n))
+	rawExec(t, path, `INSERT INTO bad_line (at, source, path, line, reason, message, text)
+		VALUES (0, '', '', 0, 'later than the reader', '', zeroblob(100000))`)
+	s = mustOpen(t, path, Options{})
+	if s.Recovered() != nil {
+		t.Errorf("set aside: %v", s.Recovered().Reason)
+	}
+	must(t, tx.Rollback())
+	must(t, s.Close())
+	checkCounted(t, path, 0, n)
+}
+
 // checkCounted opens the store and looks whether all of it tells the same number, which must be at least `atLeast`.
 func checkCounted(t *testing.T, path string, round int, atLeast int64) {
 	t.Helper()

@@ -87,7 +87,7 @@ func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(mo
 	defer func() { _ = rows.Close() }() // its error is that of Err
 	sum := newSummer()
 	for rows.Next() {
-		r, err := scanRow(rows, sum)
+		r, err := scanRow(ctx, rows, sum)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(mo
 	return rows.Err()
 }
 
-func scanRow(rows *sql.Rows, sum *summer) (modelstore.Row, error) {
+func scanRow(ctx context.Context, rows *sql.Rows, sum *summer) (modelstore.Row, error) {
 	var r modelstore.Row
 	var timeLimit, submit, crc int64
 	var start sql.NullInt64
@@ -106,7 +106,7 @@ func scanRow(rows *sql.Rows, sum *summer) (modelstore.Row, error) {
 	err := rows.Scan(&r.Seq, &r.Cluster, &r.JobID, &r.Attempt, &r.Queue, &r.Procs, &timeLimit, &submit, &start,
 		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &crc)
 	if err != nil {
-		return r, damaged("ledger: %v", err)
+		return r, scanError(ctx, "ledger", err)
 	}
 	r.TimeLimit, r.Submit, r.Start = time.Duration(timeLimit), time.Unix(0, submit).UTC(), instant(start)
 	r.Levels, r.Quantiles = unpackFloats(levels), unpackFloats(quantiles)

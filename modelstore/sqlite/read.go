@@ -137,7 +137,7 @@ func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn f
 		var c entryColumns
 		var crc int64
 		if err := rows.Scan(&c.seq, &c.cluster, &c.jobID, &c.attempt, &c.kind, &c.time, &c.submit, &c.source, &c.event, &crc); err != nil {
-			return damaged("journal: %v", err)
+			return scanError(ctx, "journal", err)
 		}
 		if c.sum(sum) != crc {
 			return damaged("journal entry %d fails its checksum", c.seq)
@@ -250,7 +250,7 @@ func readCheckpoints(ctx context.Context, db *sql.DB) (map[string][]byte, error)
 		var data []byte
 		var crc int64
 		if err := rows.Scan(&source, &data, &crc); err != nil {
-			return nil, damaged("checkpoint: %v", err)
+			return nil, scanError(ctx, "checkpoint", err)
 		}
 		if sum.text(source).bytes(data).sum() != crc {
 			return nil, damaged("the checkpoint of %q fails its checksum", source)

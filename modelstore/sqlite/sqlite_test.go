@@ -249,6 +249,38 @@ func TestNotWritable(t *testing.T) {
 	}
 }
 
+// TestOpenCanceled proves that an Open canceled at any instant is no sign of damage.
+func TestOpenCanceled(t *testing.T) {
+	path := tempPath(t)
+	s := mustOpen(t, path, Options{})
+	must(t, s.Commit(t.Context(), counted(1, 300)))
+	must(t, s.Close())
+	canceled := 0
+	for after := time.Duration(0); after < 40*time.Millisecond; after += 500 * time.Microsecond {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		s, err := Open(ctx, path, Options{})
+		cancel()
+		switch {
+		case err == nil:
+			if s.Recovered() != nil {
+				t.Fatalf("canceled after %v: set aside: %v", after, s.Recovered().Reason)
+			}
+			must(t, s.Close())
+		case errors.Is(err, context.DeadlineExceeded):
+			canceled++
+		default:
+			t.Fatalf("canceled after %v: %v", after, err)
+		}
+	}
+	if canceled == 0 {
+		t.Error("nothing was canceled")
+	}
+	s = closing(t, mustOpen(t, path, Options{}))
+	if got := storetest.Entries(t, s); len(got) != 300 || s.Recovered() != nil {
+		t.Errorf("%d entries, recovered %v", len(got), s.Recovered())
+	}
+}
+
 // TestCheckPolicy proves when Open looks at all of the file: by damage that only a full look can see.
 func TestCheckPolicy(t *testing.T) {
 	now := func() time.Time { return time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC) }

@@ -281,11 +281,15 @@ func closeDuringReplay(t *testing.T, p Place) {
 	result := make(chan error, 1)
 	err := s.Replay(background(), 0, func(modelstore.Entry) error {
 		go func() { result <- s.Close() }()
-		for { // until the store is closing
+		for refused := 0; refused < 10_000; { // the store is closing, and had its chance to finish
 			if _, err := s.LastSeq(background()); errors.Is(err, modelstore.ErrClosed) {
-				return nil
+				refused++
 			}
 		}
+		if len(result) > 0 {
+			t.Error("Close did not wait for the replay")
+		}
+		return nil
 	})
 	if !errors.Is(err, modelstore.ErrClosed) {
 		t.Errorf("replay beside Close gave %v", err)

@@ -126,7 +126,9 @@ func (c *Calc) eval(t float64, k curve) int {
 
 // benefactors is the index of the first job that frees all of need by itself.
 func (c *Calc) benefactors() int {
-	i, _ := slices.BinarySearchFunc(c.held, c.need, func(h held, need int) int { return cmp.Compare(h.procs, need) })
+	i, _ := slices.BinarySearchFunc(c.held, c.need, func(h held, need int) int {
+		return cmp.Compare(h.procs, need)
+	})
 	return i
 }
 
@@ -138,7 +140,7 @@ func (c *Calc) keep(pt point) int {
 		return i
 	}
 	for k, y := range pt.y {
-		if y == y { // not NaN
+		if !math.IsNaN(y) {
 			c.pts[i].y[k] = y
 		}
 	}

@@ -44,7 +44,7 @@ func TestExactTwentyJobs(t *testing.T) {
 		holders := machine(rng, 20, size)
 		var c Calc
 		tail := c.Tail(nil, holders, 3000, totalProcs(holders))
-		for need := 0; need < len(tail); need += 1 + len(tail)/12 {
+		for need := 0; need < len(tail); need += 1 + len(tail)/5 {
 			if want := enumerate(holders, need, 3000); math.Abs(tail[need]-want) > 1e-9 {
 				t.Errorf("Pr{F >= %d} = %.12g, enumeration %.12g", need, tail[need], want)
 			}

@@ -24,7 +24,7 @@ const (
 )
 
 // CombinedBelow is the n' below which the combined predictor takes A (Downey
-// 1996, section 6.4, which leaves 32 itself open: it takes B). Where no running job is a
+// 1996, section 6.4, which leaves 32 itself open: it takes B). Where no job is a
 // benefactor, B answers below it too.
 const CombinedBelow = 32
 
@@ -69,9 +69,11 @@ func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, 
 //
 // Jobs ahead are placed at deterministic instants, those of the fluid
 // approximation: T_k is the first t >= T_{k-1} at which the processors freed on
-// average, by running jobs and those placed before, reach what jobs 1 .. k need. Only the ends of jobs are
-// random, so that the band of a long queue is too narrow. With jobs ahead, downey_b is the instant of that
-// fluid, and downey_a waits for one running job that frees all of Need.
+// average, by running jobs and those placed before, reach what jobs 1 .. k need.
+// Only the ends of jobs are random, so that the band of a long queue is too
+// narrow; and where the fluid never gets there, the answer is never_enough. With
+// jobs ahead, downey_b is the instant of that fluid, and downey_a waits for one
+// job, running or placed, that frees all of Need.
 //
 // Errors: a *CannotSay (larger_than_machine, nothing_running, never_enough,
 // too_much_work), or a plain one for an argument out of range.

@@ -321,7 +321,11 @@ func TestReuse(t *testing.T) {
 type erratic struct{ values []float64 }
 
 func (e erratic) Survival(t float64) float64 {
-	return e.values[int(math.Abs(math.Mod(t, 1e6)))%len(e.values)]
+	i := math.Abs(math.Mod(t, float64(len(e.values))))
+	if !(i >= 0) { // of an infinite t
+		i = 0
+	}
+	return e.values[int(i)]
 }
 
 // TestHostileStates proves that no state, however senseless, makes a forecast

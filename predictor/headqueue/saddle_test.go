@@ -3,6 +3,7 @@ package headqueue
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 	"testing"
 )
 
@@ -18,14 +19,11 @@ func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, sta
 		at := math.Exp(math.Log(30) + rng.Float64()*math.Log(3000))
 		top := totalProcs(holders) + 1
 		tail = c.Tail(tail, holders, at, top)
-		for range 200 {
+		for range 100 {
 			// Needs spread evenly over the probability, and over the range.
 			need := 1 + rng.IntN(top)
 			if level := rng.Float64(); rng.IntN(4) > 0 {
-				need = 1
-				for need < top && tail[need] > level {
-					need++
-				}
+				need = max(1, sort.Search(top, func(n int) bool { return tail[n] <= level }))
 			}
 			if d := math.Abs(c.approximate(need) - tail[need]); d > worst {
 				worst = d
@@ -43,7 +41,7 @@ func TestSaddlepointError(t *testing.T) {
 			rng := rand.New(rand.NewPCG(11, 12))
 			size := mixes(rng)[name]
 			for _, jobs := range []int{300, 1000} {
-				worst := approximationError(t, rng, size, jobs, 12)
+				worst := approximationError(t, rng, size, jobs, 6)
 				t.Logf("%d jobs: %.5f", jobs, worst)
 				if worst > .005 {
 					t.Errorf("%d jobs: error %.4f, want at most .005", jobs, worst)

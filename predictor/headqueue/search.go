@@ -37,9 +37,9 @@ func (w tolerance) at(t float64) float64 {
 // of 0 and the horizon come first.
 //
 // It is regula falsi in (ln(1+t), curve), pushed over the estimated root so that
-// both ends of the bracket move. After two steps that have not halved the bracket it
-// tries, once, the widest job's time limit in it, where a jump is likely; after more
-// it bisects ln(1+t).
+// both ends of the bracket move. After two steps that have not halved the bracket
+// it tries, once, the widest job's time limit in it, where a jump is likely; after
+// more it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
 	slow, jumped := 0, false
@@ -104,7 +104,7 @@ func (c *Calc) bracket(k curve, target float64) (lo, hi int) {
 		if y >= target {
 			return max(lo, 0), i
 		}
-		if y == y { // not NaN
+		if !math.IsNaN(y) {
 			lo = i
 		}
 	}

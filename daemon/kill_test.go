@@ -1,0 +1,364 @@
+package daemon_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// seedEnv overrides the seed of the kill tests, to repeat a run that failed.
+const seedEnv = "WAITCAST_KILL_SEED"
+
+// TestKill proves that a daemon which is killed (SIGKILL) at random instants, while another process writes and rotates its log,
+// ends with the same journal, ledger, quarantine and state as one that was never disturbed.
+func TestKill(t *testing.T) {
+	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 60}
+	killTest(t, p)
+}
+
+// TestKillDated proves the same for a folder of date-named files.
+func TestKillDated(t *testing.T) {
+	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), Dated: true}
+	if err := os.Mkdir(p.Path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	killTest(t, p)
+}
+
+func kills() int {
+	switch {
+	case testing.Short():
+		return 5
+	case os.Getenv("WAITCAST_LONG") != "":
+		return 200
+	}
+	return 30
+}
+
+func killTest(t *testing.T, p *plan) {
+	seed := rand.Uint64()
+	if text := os.Getenv(seedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedEnv, err)
+		}
+	}
+	t.Logf("repeat with %s=%d", seedEnv, seed)
+	p.Seed, p.Jobs = seed, 150+65*kills()
+	extra := "store: {snapshot_events: 150, snapshot_interval: 1s}\n"
+
+	disturbed := siteOn(t, p.Path, extra)
+	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: startWriter(t, p)}
+	for range kills() {
+		k.life()
+	}
+	k.writer.grant(1 << 30)
+	k.last()
+	if got, want := finalLog(t, p), text(workload(t, p.Seed, p.Jobs)); got != want {
+		t.Fatalf("the writer wrote %d bytes, want %d", len(got), len(want))
+	}
+
+	calm := siteOn(t, p.Path, extra)
+	d := calm.start(t)
+	d.caughtUp()
+	d.stop()
+	got, want := disturbed.kept(t), calm.kept(t)
+	compare(t, &got, &want)
+	k.account(&want)
+}
+
+// writerProcess is another process that writes the log.
+type writerProcess struct {
+	t     *testing.T
+	in    io.WriteCloser
+	out   *bufio.Scanner
+	lines int
+}
+
+func startWriter(t *testing.T, p *plan) *writerProcess {
+	t.Helper()
+	arg, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := play("writer", string(arg))
+	cmd.Stderr = os.Stderr
+	w := &writerProcess{t: t}
+	if w.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.out = bufio.NewScanner(out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = w.in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("writer: %v", err)
+		}
+	})
+	return w
+}
+
+// grant lets the writer make n steps and waits until they are done. It makes fewer if the workload ends.
+func (w *writerProcess) grant(n int) {
+	w.t.Helper()
+	for ; n > 0; n -= 1000 {
+		if _, err := fmt.Fprintln(w.in, min(n, 1000)); err != nil {
+			w.t.Fatal(err)
+		}
+		if !w.out.Scan() {
+			w.t.Fatal("the writer process is gone")
+		}
+		var err error
+		if w.lines, err = strconv.Atoi(w.out.Text()); err != nil {
+			w.t.Fatal(err)
+		}
+		if w.lines == 0 {
+			return
+		}
+	}
+}
+
+func play(role, arg string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"="+role, roleArg+"="+arg)
+	return cmd
+}
+
+// killer starts daemons and kills them.
+type killer struct {
+	t      *testing.T
+	site   *site
+	rng    *rand.Rand
+	writer *writerProcess
+
+	served, replayed int
+	restored         []int64 // events in the journal at each start
+}
+
+// daemonProcess is a daemon in another process.
+type daemonProcess struct {
+	cmd    *exec.Cmd
+	url    chan string // one value once it serves; closed when it is gone
+	stderr bytes.Buffer
+}
+
+// spawn starts a daemon; what it says at its start goes to the killer's account.
+func (k *killer) spawn() *daemonProcess {
+	k.t.Helper()
+	p := &daemonProcess{cmd: play("daemon", k.site.config), url: make(chan string, 1)}
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	go func() {
+		defer close(p.url)
+		lines := bufio.NewScanner(io.TeeReader(out, &p.stderr))
+		for lines.Scan() {
+			var said struct {
+				Msg              string
+				URL              string
+				Replayed, Events int64
+			}
+			if json.Unmarshal(lines.Bytes(), &said) != nil {
+				continue
+			}
+			switch said.Msg {
+			case "restored":
+				k.restored = append(k.restored, said.Events)
+				if said.Replayed > 0 {
+					k.replayed++
+				}
+			case "serving":
+				k.served++
+				p.url <- said.URL
+			}
+		}
+	}()
+	return p
+}
+
+// life is one daemon's: started while the writer writes, killed at a random instant.
+func (k *killer) life() {
+	k.t.Helper()
+	p := k.spawn()
+	var instant <-chan time.Time
+	if k.rng.IntN(4) == 0 { // while it starts
+		instant = time.After(time.Duration(k.rng.Int64N(int64(150 * time.Millisecond))))
+	}
+	steps := 25 + k.rng.IntN(15) // what is left of them is written while no daemon runs
+	url := p.url
+	pace := time.NewTicker(3 * time.Millisecond)
+	defer pace.Stop()
+	for alive := true; alive; {
+		select {
+		case <-instant:
+			alive = false
+		case _, ok := <-url:
+			if !ok {
+				k.t.Fatalf("a daemon ended by itself: %s", p.stderr.String())
+			}
+			url = nil
+			if instant == nil {
+				instant = time.After(time.Duration(k.rng.Int64N(int64(200 * time.Millisecond))))
+			}
+		case <-pace.C:
+			if steps > 0 {
+				k.writer.grant(1)
+				steps--
+			}
+		}
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		k.t.Fatal(err)
+	}
+	drain(p.url)
+	_ = p.cmd.Wait() // "signal: killed"
+	if steps > 0 {
+		k.writer.grant(steps)
+	}
+}
+
+func drain(c <-chan string) {
+	for range c {
+	}
+}
+
+// last is the life of a daemon that catches up and is stopped in order.
+func (k *killer) last() {
+	k.t.Helper()
+	p := k.spawn()
+	url, ok := <-p.url
+	if !ok {
+		k.t.Fatalf("the last daemon ended by itself: %s", p.stderr.String())
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	eventually(k.t, "ready", func() bool {
+		resp, err := client.Get(url + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		k.t.Fatal(err)
+	}
+	drain(p.url)
+	if err := p.cmd.Wait(); err != nil {
+		k.t.Fatalf("an orderly stop failed: %v\n%s", err, p.stderr.String())
+	}
+}
+
+// account makes sure that the kills met the daemon at work.
+func (k *killer) account(want *kept) {
+	k.t.Helper()
+	distinct := slices.Compact(slices.Clone(k.restored))
+	k.t.Logf("%d kills: %d after serving, %d starts replayed a part of the journal, %d different ends of the journal; %d entries, %d rows, %d bad lines",
+		kills(), k.served-1, k.replayed, len(distinct), len(want.Entries), len(want.Rows), len(want.Bad))
+	if !slices.IsSorted(k.restored) {
+		k.t.Errorf("the journal lost entries between two lives: %v", k.restored)
+	}
+	if len(distinct) < kills()/3 || k.replayed < kills()/5 {
+		k.t.Errorf("the kills did not meet the daemon at work: journal ends %v, %d replays", k.restored, k.replayed)
+	}
+}
+
+// compare compares all that outlives the process, but for what depends on when a record was read.
+func compare(t *testing.T, got, want *kept) {
+	t.Helper()
+	if len(want.Entries) == 0 || len(want.Rows) == 0 || len(want.Bad) == 0 || want.Snapshot == nil {
+		t.Fatalf("the undisturbed daemon kept %d entries, %d rows and %d bad lines", len(want.Entries), len(want.Rows), len(want.Bad))
+	}
+	check(t, "journal", got.Entries, want.Entries, cmpopts.IgnoreFields(job.Event{}, "Live"))
+	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmpopts.EquateNaNs())
+	check(t, "quarantine", got.Bad, want.Bad, cmpopts.IgnoreFields(modelstore.BadLine{}, "At", "Path"))
+	if got.Snapshot == nil {
+		t.Fatal("no snapshot after an orderly stop")
+	}
+	if got.Snapshot.Seq != want.Snapshot.Seq {
+		t.Errorf("last snapshot after event %d, want %d", got.Snapshot.Seq, want.Snapshot.Seq)
+	}
+	for name, data := range want.Snapshot.Parts {
+		if name == "main/models" {
+			if !bytes.Equal(got.Snapshot.Parts[name], data) {
+				t.Errorf("%s differs", name)
+				dumpModels(t, got.Snapshot.Parts[name], data)
+			}
+			continue
+		}
+		check(t, name, decode(t, got.Snapshot.Parts[name]), decode(t, data))
+	}
+}
+
+// check reports at most the first differences.
+func check(t *testing.T, what string, got, want any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		if len(diff) > 3000 {
+			diff = diff[:3000] + "\n..."
+		}
+		t.Errorf("%s differs (-undisturbed +killed):\n%s", what, diff)
+	}
+}
+
+// decode reads a part of a snapshot without its live flags and counters.
+func decode(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	return withoutLive(v)
+}
+
+func withoutLive(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "live")
+		for _, child := range v {
+			withoutLive(child)
+		}
+	case []any:
+		for _, child := range v {
+			withoutLive(child)
+		}
+	}
+	return v
+}
+
+func dumpModels(t *testing.T, a, b []byte) {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Logf("len %d %d first diff at %d\n%q\n%q", len(a), len(b), i, a[max(0, i-40):min(len(a), i+60)], b[max(0, i-40):min(len(b), i+60)])
+			return
+		}
+	}
+	t.Logf("len %d %d", len(a), len(b))
+}
