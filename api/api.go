@@ -92,11 +92,12 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok\n")
 }
 
-// readyz says whether the logs have been read to their end at least once.
+// readyz says whether the logs have been read to their end at least once. A log that has never told anything because it cannot be
+// read is not ready; one that is lost later makes answers stale.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	for _, v := range s.views.Views() {
 		for _, src := range v.Sources {
-			if !src.CaughtUp {
+			if !src.CaughtUp || src.Problem != "" && v.At.IsZero() {
 				why := "still reading what was there before"
 				if src.Problem != "" {
 					why = src.Problem

@@ -51,6 +51,9 @@ func newViewCollector(s *Server) *viewCollector {
 		{"build_info", "Always 1; the label tells the version.", []string{"version"}},
 		{"as_of_timestamp_seconds", "Event time of the newest record.", []string{"cluster"}},
 		{"stale", "1 if answers are marked stale.", []string{"cluster"}},
+		{"out_of_order_events_total", "Events that were older than the newest one of the cluster; they are used all the same.", []string{"cluster"}},
+		{"derived_events_total", "Events without a record of their own, learnt from a later record of the job.", []string{"cluster"}},
+		{"lost_ends_total", "Jobs that started and were submitted again with no end told between.", []string{"cluster"}},
 		{"capacity_procs", "Processors of the cluster, configured or the highest use seen.", []string{"cluster"}},
 		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
 		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
@@ -114,6 +117,9 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.gauge("stale", flag(stale), v.Cluster)
 	e.gauge("capacity_procs", float64(v.Capacity), v.Cluster)
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
+	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
+	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
+	e.counter("lost_ends_total", float64(v.Counts.LostEnds), v.Cluster)
 	for _, src := range v.Sources {
 		e.gauge("source_caught_up", flag(src.CaughtUp), v.Cluster, src.Name)
 		e.gauge("source_problem", flag(src.Problem != ""), v.Cluster, src.Name)

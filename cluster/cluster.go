@@ -37,6 +37,12 @@ type Job struct {
 	Start time.Time `json:"start,omitzero"`
 	// Held is true while the job waits for something else than processors.
 	Held bool `json:"held,omitempty"`
+	// Asked is when the deletion of the running job was asked for; zero if it was not.
+	Asked time.Time `json:"asked,omitzero"`
+	// Updated is the event time of the newest record that told attributes; LastStart is the start of the attempt before
+	// this one, if that was requeued. By these a record that is read again is known.
+	Updated   time.Time `json:"updated"`
+	LastStart time.Time `json:"last_start,omitzero"`
 }
 
 // Running reports whether the job holds processors.
@@ -44,10 +50,11 @@ func (j *Job) Running() bool { return !j.Start.IsZero() }
 
 // Left is what the fold remembers of a job that is gone.
 type Left struct {
-	ID      string    `json:"id"`
-	Attempt int       `json:"attempt,omitempty"`
-	Submit  time.Time `json:"submit"`
-	// At is when it left: its end, or its cancellation.
+	ID      string `json:"id"`
+	Attempt int    `json:"attempt,omitempty"`
+	// Submit is its first submission.
+	Submit time.Time `json:"submit"`
+	// At is when it left: its end, or its cancellation, or whatever else of it was told to be later still.
 	At time.Time `json:"at"`
 }
 
@@ -62,13 +69,15 @@ type State struct {
 	jobs       map[string]*Job
 	running    []*Job // by Start, then Seq
 	queued     []*Job // by Order, then Seq
+	doomed     []*Job // running jobs whose deletion was asked for, by Asked, then Seq
 	left       map[string]Left
 	leftRing   []string // ids in the order in which they left; next is the oldest
 	leftNext   int
 	count      Counts
 }
 
-// Counts says what became of the events folded so far.
+// Counts says what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so a replay of
+// the changes does not see them; all others come out of it as they were.
 type Counts struct {
 	Submitted int64 `json:"submitted"`
 	Started   int64 `json:"started"`
@@ -81,9 +90,9 @@ type Counts struct {
 	Derived int64 `json:"derived"`
 	// Orphans speak of a job of which too little is known to place it.
 	Orphans int64 `json:"orphans"`
-	// LostEnds are jobs that were seen to start and then to be submitted again, with no end between.
+	// LostEnds are jobs that ran and are gone, but whose end was never told: see Apply.
 	LostEnds int64 `json:"lost_ends"`
-	// OutOfOrder events happened before the newest event of the cluster.
+	// OutOfOrder changes happened before the newest change of the cluster.
 	OutOfOrder int64 `json:"out_of_order"`
 }
 
@@ -99,7 +108,7 @@ func New(name string, procs int) *State {
 // Name returns the cluster's name.
 func (s *State) Name() string { return s.name }
 
-// Now returns the newest event time seen.
+// Now returns the event time of the newest change.
 func (s *State) Now() time.Time { return s.now }
 
 // Counts returns what became of the events so far.
@@ -147,6 +156,10 @@ func byOrder(a, b *Job) int {
 	return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.Seq, b.Seq))
 }
 
+func byAsked(a, b *Job) int {
+	return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.Seq, b.Seq))
+}
+
 func insert(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
 	i, _ := slices.BinarySearchFunc(list, j, by)
 	return slices.Insert(list, i, j)
@@ -167,6 +180,9 @@ func (s *State) put(j *Job) {
 		s.running = insert(s.running, j, byStart)
 		s.used += j.Procs
 		s.highest = max(s.highest, s.used)
+		if !j.Asked.IsZero() {
+			s.doomed = insert(s.doomed, j, byAsked)
+		}
 		return
 	}
 	s.queued = insert(s.queued, j, byOrder)
@@ -178,6 +194,9 @@ func (s *State) take(j *Job) {
 	if j.Running() {
 		s.running = remove(s.running, j, byStart)
 		s.used -= j.Procs
+		if !j.Asked.IsZero() {
+			s.doomed = remove(s.doomed, j, byAsked)
+		}
 		return
 	}
 	s.queued = remove(s.queued, j, byOrder)

@@ -7,7 +7,7 @@ import (
 )
 
 // codecVersion is written into every saved state; another version is refused and the state rebuilt from the journal.
-const codecVersion = 1
+const codecVersion = 2
 
 type saved struct {
 	Version int       `json:"version"`
@@ -25,7 +25,7 @@ type saved struct {
 func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
 		Version: codecVersion, Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
-		Running: s.running, Queued: s.queued, Counts: s.count,
+		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count, // [] also where nil
 		Left: make([]Left, 0, len(s.leftRing)),
 	}
 	for i := range s.leftRing { // oldest first

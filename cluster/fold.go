@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
@@ -10,11 +11,11 @@ import (
 type Verdict uint8
 
 const (
-	// Applied says that the event changed the picture.
+	// Applied: the event changed the picture.
 	Applied Verdict = iota
-	// Duplicate says that it was told before, or tells nothing new.
+	// Duplicate: it was told before, or says nothing new.
 	Duplicate
-	// Orphan says that it speaks of a job of which too little is known.
+	// Orphan: it speaks of a job of which too little is known.
 	Orphan
 )
 
@@ -52,15 +53,22 @@ type Hooks struct {
 
 // Apply folds one event into the picture. It may make several changes: those that had to be derived, because their own
 // records were missed, come before the event itself. A change's event carries its attempt; applying the changes' events
-// to the same state again in the same order makes the same changes.
+// in their order to the state from before them, without Known, makes the same changes.
+//
+// A record of the same kind, time and attributes as one applied before changes nothing, at whatever point it is told again. What cannot be
+// told apart: records of one job at one instant that contradict each other, other than its way through the queues at the instant of its
+// submission.
+//
+// A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is submitted anew, and
+// when its deletion was asked for and an event comes that is more than the grace later: a forced deletion frees the
+// processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
-	if ev.Time.Before(s.now) && !ev.Derived {
-		s.count.OutOfOrder++
-	}
-	if ev.Time.After(s.now) {
-		s.now = ev.Time
-	}
+	// Less than nothing says nothing.
+	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
+	if !ev.Derived { // the journal tells of what a derived event made clear
+		f.expire(&ev)
+	}
 	verdict := f.apply(ev)
 	switch verdict {
 	case Duplicate:
@@ -76,21 +84,32 @@ type fold struct {
 	*Hooks
 }
 
-func (f fold) before(at time.Time) {
-	if f.Before != nil {
-		f.Before(at)
+// before must be called ahead of every change with its event. Only changes move the clock, so that a replay of them has
+// the same.
+func (f fold) before(ev *job.Event) {
+	if f.Hooks != nil && f.Before != nil {
+		f.Before(ev.Time)
+	}
+	switch {
+	case ev.Derived:
+		f.count.Derived++
+		fallthrough
+	case !ev.Time.Before(f.now):
+		f.now = later(f.now, ev.Time)
+	default:
+		f.count.OutOfOrder++
 	}
 }
 
 func (f fold) emit(c Change) {
-	if f.Changed != nil {
+	if f.Hooks != nil && f.Changed != nil {
 		f.Changed(c)
 	}
 }
 
 func (f fold) apply(ev job.Event) Verdict {
-	if j := f.jobs[ev.ID]; j != nil && j.Attempt > 0 && ev.Kind != job.Submit && instant(ev).Before(j.Submit) {
-		return Duplicate // of an earlier life of the same id
+	if j := f.jobs[ev.ID]; j != nil && !ev.Derived && f.earlier(j, &ev) {
+		return Duplicate
 	}
 	switch ev.Kind {
 	case job.Submit:
@@ -109,12 +128,33 @@ func (f fold) apply(ev job.Event) Verdict {
 	return Orphan
 }
 
-// gone returns what is known of the last life of an id that is not live.
+// earlier reports whether the event is of an earlier life of a job that lives again.
+func (f fold) earlier(j *Job, ev *job.Event) bool {
+	at := instant(ev)
+	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) {
+		return false
+	}
+	if at.Before(j.Submit) {
+		return true
+	}
+	switch ev.Kind { // at the instant at which this life began
+	case job.Requeue:
+		return true // the one that began it
+	case job.Start:
+		return at.Equal(j.LastStart)
+	case job.End, job.Cancel:
+		l, ok := f.gone(ev.ID)
+		return ok && l.Attempt < j.Attempt && !l.At.Before(at)
+	}
+	return false
+}
+
+// gone returns what is known of the last life of an id that left.
 func (f fold) gone(id string) (Left, bool) {
 	if l, ok := f.left[id]; ok {
 		return l, true
 	}
-	if f.Known != nil {
+	if f.Hooks != nil && f.Known != nil {
 		return f.Known(id)
 	}
 	return Left{}, false
@@ -128,8 +168,15 @@ func or(t, u time.Time) time.Time {
 	return t
 }
 
+func later(t, u time.Time) time.Time {
+	if u.After(t) {
+		return u
+	}
+	return t
+}
+
 // instant returns when the event happened, by the record's own word where it has one.
-func instant(ev job.Event) time.Time {
+func instant(ev *job.Event) time.Time {
 	switch ev.Kind {
 	case job.Start:
 		return or(ev.Times.Start, ev.Time)
@@ -142,16 +189,19 @@ func instant(ev job.Event) time.Time {
 func (f fold) submit(ev job.Event) Verdict {
 	at := or(ev.Times.Submit, ev.Time)
 	if j := f.jobs[ev.ID]; j != nil {
-		if !j.Running() {
+		switch {
+		case j.Attempt > 0 && ev.Time.Before(j.Submit):
+			return Duplicate // of an earlier life
+		case !j.Running():
 			return f.update(ev) // told again, or moved to another queue
 		}
-		if !at.After(j.Start) {
+		if !at.After(later(j.Start, later(j.Submit, j.Order))) {
 			return Duplicate
 		}
-		f.lose(j, at)
+		f.lose(j, at, at)
 	}
 	if l, ok := f.gone(ev.ID); ok {
-		if at.Before(l.At) || at.Equal(l.Submit) {
+		if !ev.Derived && (at.Before(l.At) || at.Equal(l.Submit)) {
 			return Duplicate
 		}
 		ev.Attempt = l.Attempt + 1
@@ -162,11 +212,11 @@ func (f fold) submit(ev job.Event) Verdict {
 
 // enqueue adds a new job to the queue.
 func (f fold) enqueue(ev job.Event, at time.Time) {
-	f.before(ev.Time)
+	f.before(&ev)
 	f.seq++
 	j := &Job{
 		ID: ev.ID, Attempt: ev.Attempt, Seq: f.seq, Attributes: ev.Attributes,
-		Order: at, Submit: at, Eligible: ev.Times.Eligible,
+		Order: at, Submit: at, Eligible: ev.Times.Eligible, Updated: ev.Time,
 	}
 	if j.Queue == "" {
 		j.Queue = DefaultQueue
@@ -174,21 +224,7 @@ func (f fold) enqueue(ev job.Event, at time.Time) {
 	j.FirstQueue = j.Queue
 	f.put(j)
 	f.count.Submitted++
-	if ev.Derived {
-		f.count.Derived++
-	}
 	f.emit(Change{Event: ev, After: j})
-}
-
-// lose drops a running job whose end was never told.
-func (f fold) lose(j *Job, at time.Time) {
-	f.before(at)
-	f.take(j)
-	f.remember(Left{ID: j.ID, Attempt: j.Attempt, Submit: j.Submit, At: or(j.Start, at)})
-	f.count.LostEnds++
-	f.emit(Change{Event: job.Event{
-		Kind: job.Cancel, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,
-	}, Before: j})
 }
 
 func (f fold) start(ev job.Event) Verdict {
@@ -215,9 +251,7 @@ func (f fold) derive(ev job.Event, at time.Time) bool {
 		if !at.After(l.At) {
 			return false
 		}
-		if submit.Before(l.At) { // requeued meanwhile, unseen
-			submit = l.At
-		}
+		submit = later(submit, l.At) // requeued meanwhile, unseen
 		ev.Attempt = l.Attempt + 1
 	}
 	if submit.After(at) {
@@ -233,26 +267,28 @@ func (f fold) derive(ev job.Event, at time.Time) bool {
 func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	ev.Attempt = j.Attempt
 	next := *j
-	next.Attributes = j.Attributes.Merge(ev.Attributes)
-	next.Eligible = or(ev.Times.Eligible, j.Eligible)
+	next.learn(&ev)
 	next.Start = at
 	next.Held = false
 	if next.Procs < 1 {
 		next.Procs = 1
 	}
-	f.before(ev.Time)
+	f.before(&ev)
 	f.take(j)
 	f.put(&next)
 	f.count.Started++
-	if ev.Derived {
-		f.count.Derived++
-	}
 	f.emit(Change{Event: ev, Before: j, After: &next})
 }
 
 func (f fold) end(ev job.Event) Verdict {
-	at := or(ev.Times.End, ev.Time)
 	j := f.jobs[ev.ID]
+	if ev.Derived {
+		if j == nil || !j.Running() {
+			return Duplicate
+		}
+		f.lose(j, ev.Time, ev.Times.End) // the journal of a lost end
+		return Applied
+	}
 	if j == nil || !j.Running() {
 		if ev.Times.Start.IsZero() {
 			return f.cancel(ev) // it ended without ever having started
@@ -268,66 +304,69 @@ func (f fold) end(ev job.Event) Verdict {
 		f.begin(j, begun, ev.Times.Start)
 		j = f.jobs[ev.ID]
 	}
-	f.finish(j, ev, at)
+	f.finish(j, ev)
 	return Applied
 }
 
 // finish ends a running job. Accounting knows the start better than the log of the moment.
-func (f fold) finish(j *Job, ev job.Event, at time.Time) {
+func (f fold) finish(j *Job, ev job.Event) {
 	ev.Attempt = j.Attempt
 	ev.Times.Start = or(ev.Times.Start, j.Start)
-	ev.Times.End = at
-	if ev.Times.Start.After(at) {
-		ev.Times.Start = at
-	}
-	f.before(ev.Time)
-	f.take(j)
-	f.remember(Left{ID: j.ID, Attempt: j.Attempt, Submit: j.Submit, At: at})
+	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
+	f.before(&ev)
+	f.leave(j, later(ev.Time, ev.Times.End))
 	f.count.Ended++
 	f.emit(Change{Event: ev, Before: j})
 }
 
+// leave takes a job out of the picture.
+func (f fold) leave(j *Job, at time.Time) {
+	f.take(j)
+	f.remember(Left{
+		ID: j.ID, Attempt: j.Attempt, Submit: j.Order,
+		At: later(later(at, j.Start), later(j.Submit, j.Order)),
+	})
+}
+
+// cancel takes a waiting job out; for a running one it is the wish to delete it, whose end follows.
 func (f fold) cancel(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
-		if _, ok := f.gone(ev.ID); ok {
-			return Duplicate
-		}
-		return Orphan
-	}
-	if j.Running() {
-		if !ev.Derived {
-			return Duplicate // a request to delete it; its end follows
-		}
-		f.lose(j, ev.Time) // the journal of a lost end
-		return Applied
+		return f.stranger(ev.ID)
 	}
 	ev.Kind, ev.Attempt = job.Cancel, j.Attempt
-	f.before(ev.Time)
-	f.take(j)
-	f.remember(Left{ID: j.ID, Attempt: j.Attempt, Submit: j.Submit, At: ev.Time})
+	if j.Running() {
+		return f.doom(j, ev)
+	}
+	f.before(&ev)
+	f.leave(j, ev.Time)
 	f.count.Cancelled++
 	f.emit(Change{Event: ev, Before: j})
 	return Applied
 }
 
+// stranger returns the verdict over an event of a job that is not live and cannot be told from it.
+func (f fold) stranger(id string) Verdict {
+	if _, ok := f.gone(id); ok {
+		return Duplicate
+	}
+	return Orphan
+}
+
 func (f fold) requeue(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
-		if _, ok := f.gone(ev.ID); ok {
-			return Duplicate
-		}
-		return Orphan
+		return f.stranger(ev.ID)
 	}
 	if !j.Running() {
 		return Duplicate
 	}
 	ev.Attempt = j.Attempt
 	next := *j
-	next.Attributes = j.Attributes.Merge(ev.Attributes)
+	next.learn(&ev)
 	next.Attempt++
-	next.Submit, next.Start = ev.Time, time.Time{}
-	f.before(ev.Time)
+	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
+	f.before(&ev)
 	f.take(j)
 	f.put(&next)
 	f.count.Requeued++
@@ -338,30 +377,45 @@ func (f fold) requeue(ev job.Event) Verdict {
 func (f fold) update(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
-		if _, ok := f.gone(ev.ID); ok {
-			return Duplicate
-		}
-		return Orphan
+		return f.stranger(ev.ID)
 	}
 	next := *j
-	next.Attributes = j.Attributes.Merge(ev.Attributes)
-	next.Eligible = or(ev.Times.Eligible, j.Eligible)
-	switch ev.Kind {
-	case job.Hold:
-		next.Held = true
-	case job.Release:
-		next.Held = false
+	if next.learn(&ev) {
+		switch ev.Kind {
+		case job.Hold:
+			next.Held = !j.Running()
+		case job.Release:
+			next.Held = false
+		}
 	}
-	if next == *j {
+	said := next
+	said.Updated = j.Updated
+	if said == *j {
 		return Duplicate
 	}
 	if ev.Kind == job.Submit {
 		ev.Kind = job.Update
 	}
 	ev.Attempt = j.Attempt
-	f.before(ev.Time)
+	f.before(&ev)
 	f.take(j)
 	f.put(&next)
 	f.emit(Change{Event: ev, Before: j, After: &next})
 	return Applied
+}
+
+// learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known yet, so that it
+// can be read again without harm; learn then returns false.
+func (j *Job) learn(ev *job.Event) bool {
+	old := ev.Time.Before(j.Updated) ||
+		ev.Kind == job.Submit && !ev.Time.After(j.Order) && cmp.Or(ev.Queue, DefaultQueue) == j.FirstQueue // the submission itself, moved on since
+	if old {
+		j.Attributes = ev.Attributes.Merge(j.Attributes)
+		j.Eligible = or(j.Eligible, ev.Times.Eligible)
+		return false
+	}
+	j.Attributes = j.Merge(ev.Attributes)
+	j.Eligible = or(ev.Times.Eligible, j.Eligible)
+	j.Updated = ev.Time
+	return true
 }

@@ -31,3 +31,19 @@ func (s *State) View() *View {
 
 // Free returns the processors that no running job holds, never less than 0.
 func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
+
+// overdue is by how much a job must have outrun its time limit to count as overdue. Schedulers kill within minutes.
+const overdue = 24 * time.Hour
+
+// Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event time:
+// most likely their ends were never told. They are only counted, not ended, because a limit can be extended without a
+// record of it.
+func (v *View) Overdue() int {
+	n := 0
+	for _, j := range v.Running {
+		if j.TimeLimit > 0 && v.At.Sub(j.Start)-j.TimeLimit > overdue {
+			n++
+		}
+	}
+	return n
+}

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a condition may take to come true before a test gives up.
-const patience = 30 * time.Second
+const patience = 10 * time.Second
 
 // site is a folder with a log, a configuration and a database.
 type site struct {
@@ -86,10 +86,14 @@ type running struct {
 }
 
 // start runs a daemon on the site until the test ends or stop is called.
-func (s *site) start(t testing.TB) *running {
+func (s *site) start(t testing.TB) *running { return s.startAt(t, nil) }
+
+// startAt is start with a clock; nil is the wall clock.
+func (s *site) startAt(t testing.TB, now func() time.Time) *running {
 	t.Helper()
-	core, logs := observer.New(zapcore.DebugLevel)
-	r := &running{Daemon: daemon.New(s.load(t), daemon.Options{Log: zap.New(core), Version: "test"}), t: t, logs: logs}
+	core, logs := observer.New(zapcore.InfoLevel)
+	d := daemon.New(s.load(t), daemon.Options{Log: zap.New(core), Now: now, Version: "test"})
+	r := &running{Daemon: d, t: t, logs: logs}
 	r.http.Transport = &http.Transport{}
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -2,69 +2,24 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"text/tabwriter"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Report is what --one-shot prints: the state at the end of the logs and the models fitted on them. With several clusters there
-// is one report per cluster.
-type Report struct {
-	Cluster string `json:"cluster"`
-	// Jobs is the number of submissions.
-	Jobs          int64          `json:"jobs"`
-	AsOf          time.Time      `json:"as_of"`
-	CapacityProcs int            `json:"capacity_procs"`
-	RunningJobs   int            `json:"running_jobs"`
-	QueuedJobs    int            `json:"queued_jobs"`
-	Lines         int64          `json:"lines"`
-	BadLines      int64          `json:"bad_lines"`
-	Counts        cluster.Counts `json:"events"`
-	Queues        []QueueReport  `json:"queues"`
-}
-
-// QueueReport describes one queue's models.
-type QueueReport struct {
-	Name    string        `json:"name"`
-	Classes []ClassReport `json:"classes"`
-	Markov  MarkovReport  `json:"markov"`
-}
-
-// ClassReport is a uniform-log fit; the figures are null where there are too few lifetimes.
-type ClassReport struct {
-	Class       string   `json:"class"`
-	N           int      `json:"n"`
-	B0          *float64 `json:"b0"`
-	B1          *float64 `json:"b1"`
-	R2          *float64 `json:"r2"`
-	KS          *float64 `json:"ks"`
-	TMinSeconds *float64 `json:"tmin_seconds"`
-	TMaxSeconds *float64 `json:"tmax_seconds"`
-}
-
-// MarkovReport gives the dimensions of Song's two chains and their correlations.
-type MarkovReport struct {
-	RuntimeStates int     `json:"runtime_states"`
-	ProcsStates   int     `json:"procs_states"`
-	Cor0          float64 `json:"cor0"`
-	Cor1          float64 `json:"cor1"`
-}
-
-// OneShot reads the configured logs to their end without a database and without forecasts, and returns what they tell.
+// OneShot reads the configured logs to their end without a database and without forecasts, and returns what they tell,
+// cluster by cluster.
 func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -73,146 +28,155 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	if err != nil {
 		return nil, err
 	}
-	metrics := pipeline.NewMetrics(prometheus.NewRegistry())
-	p := pipeline.New(pipelineConfig(cfg, false), nil, time.Now, log, metrics)
-	var lines, bad = map[string]int64{}, map[string]int64{}
-	deliveries := make(chan *source.Delivery, queued)
-	for _, s := range sources {
+	pcfg := pipelineConfig(cfg, false)
+	var out []Report
+	for _, c := range pcfg.Clusters {
+		one := oneShot{cluster: c, log: log, lines: newLineLogger(log)}
+		for _, s := range sources {
+			if s.Options.Cluster == c.Name {
+				s.Files.OneShot = true
+				one.sources = append(one.sources, s)
+			}
+		}
+		view, err := one.read(ctx, pcfg)
+		if err != nil {
+			return nil, err
+		}
+		r := report(view)
+		r.Lines, r.BadLines = one.count, one.bad
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// oneShot reads the logs of one cluster, one after the other in the order in which they were named.
+type oneShot struct {
+	cluster    pipeline.ClusterConfig
+	sources    []source.Config
+	log        *zap.Logger
+	lines      *lineLogger
+	count, bad int64
+}
+
+// read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs end does
+// not matter; otherwise it folds events.
+func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
+	bulk := cfg.Models.Forget == 0
+	for _, s := range o.sources {
+		_, whole := s.Format.New(s.Options).(collector.WholeParser)
+		bulk = bulk && whole
+	}
+	if bulk {
+		return o.readBulk(ctx, cfg.Models)
+	}
+	cfg.Clusters = []pipeline.ClusterConfig{o.cluster}
+	return o.fold(ctx, cfg)
+}
+
+// fold sends every event through the pipeline.
+func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
+	p := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
+	for _, s := range o.sources {
 		p.AddSource(s)
 	}
+	deliveries := make(chan *source.Delivery, queued)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(deliveries)
-		for _, s := range sources { // one after the other: the order in which they were named
-			if err := readAll(ctx, s, log, deliveries, lines, bad); err != nil {
-				failed <- err
-				return
+		failed <- o.each(func(r *source.Reader) error {
+			d, err := r.Next(ctx)
+			if err == nil {
+				err = o.note(d)
 			}
-		}
+			if err != nil {
+				return err
+			}
+			return send(ctx, deliveries, d)
+		})
 	}()
 	if err := p.Run(ctx, deliveries); err != nil {
 		return nil, err
 	}
-	select {
-	case err := <-failed:
+	if err := <-failed; err != nil {
 		return nil, err
-	default:
 	}
 	p.Flush()
-	var out []Report
-	for _, v := range p.Views() {
-		r := report(v)
-		r.Lines, r.BadLines = lines[v.Cluster], bad[v.Cluster]
-		out = append(out, r)
-	}
-	return out, ctx.Err()
+	return p.View(o.cluster.Name), nil
 }
 
-// readAll reads one source to its end.
-func readAll(ctx context.Context, s source.Config, log *zap.Logger, to chan<- *source.Delivery, lines, bad map[string]int64) error {
-	s.Files.OneShot = true
-	r, err := source.Open(s, nil, time.Now, tail.Options{Log: log})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	logger := newLineLogger(log)
-	name := s.Options.Cluster
-	for {
-		d, err := r.Next(ctx)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		logger.report(d)
-		for _, p := range d.Problems {
-			if pipeline.Standing(p.Reason) {
-				return fmt.Errorf("source %s: %w", s.Name, p)
+// readBulk parses in one goroutine and learns in the other.
+func (o *oneShot) readBulk(ctx context.Context, cfg pipeline.ModelConfig) (*pipeline.View, error) {
+	blocks := make(chan []collector.Whole, queued)
+	spare := make(chan []collector.Whole, queued)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(blocks)
+		failed <- o.each(func(r *source.Reader) error {
+			var block []collector.Whole
+			select {
+			case block = <-spare:
+			default:
 			}
+			block, d, err := r.NextWhole(ctx, block[:0])
+			if err == nil {
+				err = o.note(d)
+			}
+			if err != nil {
+				return err
+			}
+			return send(ctx, blocks, block)
+		})
+	}()
+	bulk := pipeline.NewBulk(o.cluster, cfg)
+	for block := range blocks {
+		if err := bulk.Add(block); err != nil {
+			o.log.Warn("a model refused a job", zap.Error(err))
 		}
-		lines[name] += int64(d.Lines)
-		bad[name] += int64(len(d.Bad))
 		select {
-		case to <- d:
-		case <-ctx.Done():
-			return ctx.Err()
+		case spare <- block:
+		default:
 		}
+	}
+	return bulk.View(), <-failed
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-func report(v *pipeline.View) Report {
-	r := Report{
-		Cluster: v.Cluster, Jobs: v.Counts.Submitted, AsOf: v.At, CapacityProcs: v.Capacity,
-		RunningJobs: len(v.Running), QueuedJobs: len(v.Queued), Counts: v.Counts, Queues: []QueueReport{},
-	}
-	for _, name := range v.Models.Queues() {
-		q := QueueReport{Name: name}
-		models := v.Models.Queue(name)
-		for i := range models.Lifetimes {
-			q.Classes = append(q.Classes, classReport(pipeline.Classes()[i], &models.Lifetimes[i]))
-		}
-		q.Markov = MarkovReport{
-			RuntimeStates: len(models.Chains.Runtime.States), ProcsStates: len(models.Chains.Procs.States),
-			Cor0: finite(models.Chains.Cor0), Cor1: finite(models.Chains.Cor1),
-		}
-		r.Queues = append(r.Queues, q)
-	}
-	return r
-}
-
-func classReport(class string, l *pipeline.LifetimeView) ClassReport {
-	c := ClassReport{Class: class, N: l.Sample.N()}
-	if l.Err != nil {
-		return c
-	}
-	ks, tmin, tmax := l.Sample.KS(l.Law.Model), l.Law.TMin(), l.Law.TMax()
-	c.B0, c.B1, c.R2, c.KS, c.TMinSeconds, c.TMaxSeconds = &l.Law.B0, &l.Law.B1, &l.Law.R2, &ks, &tmin, &tmax
-	return c
-}
-
-func finite(x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0
-	}
-	return x
-}
-
-// PrintJSON writes the reports: one object for one cluster, a list for several.
-func PrintJSON(w io.Writer, reports []Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if len(reports) == 1 {
-		return enc.Encode(reports[0])
-	}
-	return enc.Encode(reports)
-}
-
-// PrintText writes the reports for people.
-func PrintText(w io.Writer, reports []Report) error {
-	for _, r := range reports {
-		fmt.Fprintf(w, "cluster %s: %d jobs, %d running and %d queued at %s, %d processors; %d lines, %d bad\n\n",
-			r.Cluster, r.Jobs, r.RunningJobs, r.QueuedJobs, r.AsOf.Format(time.RFC3339), r.CapacityProcs, r.Lines, r.BadLines)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "queue\tclass\tlifetimes\tb0\tb1\tR2\tKS\ttmin s\ttmax h\t")
-		for _, q := range r.Queues {
-			for _, c := range q.Classes {
-				if c.B0 == nil {
-					fmt.Fprintf(t, "%s\t%s\t%d\ttoo few\t\t\t\t\t\t\n", q.Name, c.Class, c.N)
-					continue
-				}
-				fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%.4f\t%.3f\t%.3f\t%.1f\t%.1f\t\n",
-					q.Name, c.Class, c.N, *c.B0, *c.B1, *c.R2, *c.KS, *c.TMinSeconds, *c.TMaxSeconds/3600)
-			}
-		}
-		fmt.Fprintln(t)
-		fmt.Fprintln(t, "queue\truntime states\tsize states\tcor0\tcor1\t")
-		for _, q := range r.Queues {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t\n", q.Name, q.Markov.RuntimeStates, q.Markov.ProcsStates, q.Markov.Cor0, q.Markov.Cor1)
-		}
-		if err := t.Flush(); err != nil {
+// each opens the sources in turn and calls step until it returns io.EOF.
+func (o *oneShot) each(step func(*source.Reader) error) error {
+	for _, s := range o.sources {
+		r, err := source.Open(s, nil, time.Now, tail.Options{Log: o.log})
+		if err != nil {
 			return err
+		}
+		for err == nil {
+			err = step(r)
+		}
+		if cerr := r.Close(); errors.Is(err, io.EOF) {
+			err = cerr
+		}
+		if err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// note counts and logs; a log that cannot be read is an error here, where nobody waits for it to appear.
+func (o *oneShot) note(d *source.Delivery) error {
+	o.lines.report(d)
+	o.count += int64(d.Lines)
+	o.bad += int64(len(d.Bad))
+	for _, p := range d.Problems {
+		if pipeline.Standing(p.Reason) {
+			return p
 		}
 	}
 	return nil

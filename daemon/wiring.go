@@ -81,6 +81,7 @@ type lineLogger struct {
 	log     *zap.Logger
 	limited *zap.Logger
 	dropped *atomic.Int64
+	newest  time.Time // event time
 }
 
 func newLineLogger(log *zap.Logger) *lineLogger {
@@ -96,8 +97,11 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 	return &lineLogger{log: log, limited: limited, dropped: dropped}
 }
 
-// report logs one delivery's bad lines and problems.
+// report logs one delivery's bad lines and problems, and clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
+	if d.Source.Format.Order == collector.Live {
+		l.backwards(d)
+	}
 	for _, p := range d.Problems {
 		l.log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", p.Error()))
 	}
@@ -108,7 +112,24 @@ func (l *lineLogger) report(d *source.Delivery) {
 	}
 }
 
-// Of one source at most badLineBurst bad lines are logged per badLineInterval.
+// backwards logs events that are older than an earlier one of the same source by more than clocks may differ.
+func (l *lineLogger) backwards(d *source.Delivery) {
+	for i := range d.Events {
+		ev := &d.Events[i]
+		if ev.Time.After(l.newest) {
+			l.newest = ev.Time
+		} else if l.newest.Sub(ev.Time) > clockTolerance {
+			l.limited.Warn("time runs backwards in the log: the record is used all the same", zap.String("source", d.Source.Name),
+				zap.String("job", ev.ID), zap.Time("record", ev.Time), zap.Time("newest_before", l.newest))
+		}
+	}
+}
+
+// clockTolerance is how far back a record may be dated without a word: hosts' clocks differ, and a scheduler dates a record by
+// when it noticed.
+const clockTolerance = time.Minute
+
+// Of one source at most badLineBurst messages of a kind are logged per badLineInterval.
 const (
 	badLineInterval = 10 * time.Second
 	badLineBurst    = 5

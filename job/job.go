@@ -43,6 +43,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
+// Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id, attempt,
+// kind) does not identify them. One that is told twice is known by changing nothing.
+func (k Kind) Repeats() bool { return k == Update || k == Hold || k == Release }
+
 // Attributes are what a record tells of a job. The zero value of a field means that the record does not say.
 type Attributes struct {
 	Queue   string
@@ -98,7 +102,7 @@ func (t Times) Merge(u Times) Times {
 
 // Event is one thing that happened to one job.
 //
-// The key of an event is (Cluster, ID, Attempt, Kind): the same event read twice, or told by two sources, counts once. Its
+// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or told by two sources, counts once. Its
 // time is not part of the key, because two sources differ by a second now and then.
 type Event struct {
 	Kind    Kind

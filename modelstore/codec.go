@@ -32,6 +32,7 @@ type payload struct {
 	Start     *int64 `json:"tb,omitempty"`
 	End       *int64 `json:"tf,omitempty"`
 	Live      bool   `json:"x,omitempty"`
+	Derived   bool   `json:"y,omitempty"`
 	// Raw holds queue, user, account, QOS and name, and these alone, where one of them is not UTF-8 (some logs write Latin-1):
 	// JSON's text would change it, and a replay would not end where the live fold did.
 	Raw [][]byte `json:"r,omitempty"`
@@ -42,7 +43,7 @@ type payload struct {
 func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
-		Procs: ev.Procs, Nodes: ev.Nodes, TimeLimit: int64(ev.TimeLimit), Live: ev.Live,
+		Procs: ev.Procs, Nodes: ev.Nodes, TimeLimit: int64(ev.TimeLimit), Live: ev.Live, Derived: ev.Derived,
 		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start), End: nanos(ev.Times.End),
 	}
 	texts := [...]*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name}
@@ -78,7 +79,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 		Procs: p.Procs, Nodes: p.Nodes, TimeLimit: time.Duration(p.TimeLimit),
 	}
 	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start), End: instant(p.End)}
-	ev.Live = p.Live
+	ev.Live, ev.Derived = p.Live, p.Derived
 	return nil
 }
 

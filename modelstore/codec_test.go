@@ -37,6 +37,7 @@ func TestEventRoundTrip(t *testing.T) {
 		}
 		ev.Times = job.Times{Submit: drawTime(t, "submit"), Eligible: drawTime(t, "eligible"), Start: drawTime(t, "start"), End: drawTime(t, "end")}
 		ev.Live = rapid.Bool().Draw(t, "live")
+		ev.Derived = rapid.Bool().Draw(t, "derived")
 		data, err := modelstore.EncodeEvent(&ev)
 		if err != nil {
 			t.Fatal(err)

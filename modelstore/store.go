@@ -163,7 +163,7 @@ type Store interface {
 	//
 	// The Seqs of b.Entries must be dense and go on where the last Commit ended (else *SeqError), so that a batch that got
 	// lost cannot go unnoticed; entries that are there already may be repeated at the head. An entry with a new Seq whose key (Cluster,
-	// ID, Attempt, Kind) is there already is ignored, and its Seq stays unused. So is a row whose key is there already.
+	// ID, Attempt, Kind; kinds that repeat within a life have none, see job.Kind.Repeats) is there already is ignored, and its Seq stays unused. So is a row whose key is there already.
 	// Values that no store can keep are refused (*InvalidError).
 	//
 	// Of snapshots the two with the greatest Seq are kept; one with the Seq of another replaces it. Its Seq must not

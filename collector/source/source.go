@@ -102,14 +102,11 @@ func (r *Reader) header(path string, content io.Reader) error {
 
 // Next waits for new lines and returns what they told. In one-shot mode it returns io.EOF after the last.
 func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
-	batch, err := r.tailer.Next(ctx)
+	batch, d, err := r.next(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &Delivery{
-		Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines),
-		Problems: batch.Problems, Events: make([]job.Event, 0, len(batch.Lines)),
-	}
+	d.Events = make([]job.Event, 0, len(batch.Lines))
 	limit := r.now().Add(futureTolerance)
 	for i := range batch.Lines {
 		r.parse(&batch.Lines[i], d, limit)
@@ -118,6 +115,46 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 		r.live = true
 	}
 	return d, nil
+}
+
+func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {
+	batch, err := r.tailer.Next(ctx)
+	return batch, &Delivery{
+		Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines), Problems: batch.Problems,
+	}, err
+}
+
+// TellsWhole reports whether NextWhole may be used.
+func (r *Reader) TellsWhole() bool {
+	_, ok := r.parser.(collector.WholeParser)
+	return ok
+}
+
+// NextWhole is Next for a log that is read once: it appends the jobs to into and returns it with a delivery that has no events.
+func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
+	batch, d, err := r.next(ctx)
+	if err != nil {
+		return into, nil, err
+	}
+	parser := r.parser.(collector.WholeParser)
+	limit := r.now().Add(futureTolerance).Unix()
+	for i := range batch.Lines {
+		w, ok, err := parser.ParseWhole(batch.Lines[i].Text)
+		if err == nil && ok && w.End > limit {
+			err = future(time.Unix(w.End, 0))
+		}
+		if err != nil {
+			d.refuse(&batch.Lines[i], err)
+		} else if ok {
+			into = append(into, w)
+		}
+	}
+	return into, d, nil
+}
+
+func future(at time.Time) error {
+	return collector.Bad(collector.ReasonFuture, "time",
+		"%s is later than now; is the time zone or the clock of the log wrong?", at.Format(time.RFC3339))
 }
 
 func (r *Reader) parse(line *tail.Line, d *Delivery, limit time.Time) {
@@ -129,16 +166,19 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, limit time.Time) {
 	if err == nil {
 		for _, ev := range d.Events[first:] {
 			if ev.Time.After(limit) {
-				err = collector.Bad(collector.ReasonFuture, "time",
-					"%s is later than now; is the time zone or the clock of the log wrong?", ev.Time.Format(time.RFC3339))
+				err = future(ev.Time)
 				d.Events = d.Events[:first]
 				break
 			}
 		}
 	}
-	if err == nil {
-		return
+	if err != nil {
+		d.refuse(line, err)
 	}
+}
+
+// refuse notes a line that cannot be used.
+func (d *Delivery) refuse(line *tail.Line, err error) {
 	bad := BadLine{
 		Path: line.Path, Number: line.Number, Reason: collector.ReasonFormat, Err: err,
 		Text: append([]byte(nil), line.Text...),

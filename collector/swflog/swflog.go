@@ -41,7 +41,10 @@ type parser struct {
 	queues  map[queueKey]string
 }
 
-var _ collector.HeaderParser = (*parser)(nil)
+var (
+	_ collector.HeaderParser = (*parser)(nil)
+	_ collector.WholeParser  = (*parser)(nil)
+)
 
 // Header implements collector.HeaderParser. Comments and blank lines are the header. A comment that cannot be understood belongs
 // to it all the same: Parse reported it when the file was first read.
@@ -59,35 +62,52 @@ func (p *parser) Header(line []byte) bool {
 
 // Parse implements collector.Parser. A job that ran emits Submit, Start and End; one that did not emits Submit and Cancel.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
-	line = trim(line)
-	switch {
-	case len(line) == 0:
-		return nil
-	case line[0] == ';':
-		return p.comment(line)
+	w, ok, err := p.ParseWhole(line)
+	if err != nil || !ok {
+		return err
 	}
 	r := &p.record
-	if err := swf.ParseRecord(line, r); err != nil {
-		return badRecord(err)
-	}
-	if isPart(r.Status) {
-		return nil
-	}
-	times, err := p.times(r)
-	if err != nil {
-		return err
-	}
-	ev, err := p.event(r)
-	if err != nil {
-		return err
+	times := job.Times{Submit: instant(w.Submit), Start: instant(w.Start), End: instant(w.End)}
+	ev := job.Event{
+		Cluster: p.options.Cluster,
+		ID:      strconv.FormatInt(r.ID, 10),
+		Attributes: job.Attributes{
+			Queue: w.Queue, User: p.userName(r.User), Procs: w.Procs, TimeLimit: limitOf(r.TimeLimit),
+		},
 	}
 	for _, kind := range [...]job.Kind{job.Submit, job.Start, job.End, job.Cancel} {
-		if isOf(kind, r.Ran()) {
+		if isOf(kind, w.Ran) {
 			tell(&ev, kind, times)
 			emit(ev)
 		}
 	}
 	return nil
+}
+
+// ParseWhole implements collector.WholeParser.
+func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error) {
+	line = trim(line)
+	switch {
+	case len(line) == 0:
+		return w, false, nil
+	case line[0] == ';':
+		return w, false, p.comment(line)
+	}
+	r := &p.record
+	if err := swf.ParseRecord(line, r); err != nil {
+		return w, false, badRecord(err)
+	}
+	if isPart(r.Status) {
+		return w, false, nil
+	}
+	if err := p.times(r, &w); err != nil {
+		return w, false, err
+	}
+	if err := p.check(r); err != nil {
+		return w, false, err
+	}
+	w.Queue, w.Procs, w.Ran = p.queueName(r), int(r.Procs()), r.Ran()
+	return w, true, nil
 }
 
 // isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a record
@@ -122,29 +142,23 @@ func tell(ev *job.Event, kind job.Kind, t job.Times) {
 	}
 }
 
-// event returns what the events of a record have in common.
-func (p *parser) event(r *swf.Record) (job.Event, error) {
+// check refuses a record that is no job of this cluster.
+func (p *parser) check(r *swf.Record) error {
 	if r.ID < 0 {
-		return job.Event{}, collector.Bad(collector.ReasonField, "job number", "%d is no job number", r.ID)
+		return collector.Bad(collector.ReasonField, "job number", "%d is no job number", r.ID)
 	}
 	procs := r.Procs()
 	limit := int64(p.options.MaxProcs)
 	switch {
 	case procs <= 0:
-		return job.Event{}, collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 tells the processors")
+		return collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 tells the processors")
 	case limit > 0 && procs > limit:
-		return job.Event{}, collector.Bad(collector.ReasonProcs, "size",
+		return collector.Bad(collector.ReasonProcs, "size",
 			"%d processors, but the cluster has %d: raise its max_procs if the file is right", procs, limit)
 	case procs > math.MaxInt32:
-		return job.Event{}, collector.Bad(collector.ReasonProcs, "size", "more than %d processors", math.MaxInt32)
+		return collector.Bad(collector.ReasonProcs, "size", "more than %d processors", math.MaxInt32)
 	}
-	return job.Event{
-		Cluster: p.options.Cluster,
-		ID:      strconv.FormatInt(r.ID, 10),
-		Attributes: job.Attributes{
-			Queue: p.queueName(r), User: p.userName(r.User), Procs: int(procs), TimeLimit: limitOf(r.TimeLimit),
-		},
-	}, nil
+	return nil
 }
 
 // limitOf returns the time limit, 0 where it is not told or beyond any use (2^31 - 1 s are 68 years).
@@ -158,18 +172,19 @@ func limitOf(seconds int64) time.Duration {
 // The last second of the year 9999, which RFC 3339 can still write.
 const maxUnix = 253402300799
 
-// times returns the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start is when
+// times fills in the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start is when
 // it left the queue. A header without a (positive) start has the log begin with 1970.
-func (p *parser) times(r *swf.Record) (job.Times, error) {
+func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
 	switch {
 	case r.Submit < 0:
-		return job.Times{}, collector.Bad(collector.ReasonTime, "submit time", "%d: unknown, or before the log began", r.Submit)
+		return collector.Bad(collector.ReasonTime, "submit time", "%d: unknown, or before the log began", r.Submit)
 	case base > maxUnix, r.Submit > maxUnix, wait > maxUnix, runtime > maxUnix, base+r.Submit+wait+runtime > maxUnix:
-		return job.Times{}, collector.Bad(collector.ReasonTime, "submit time", "the job would end after the year 9999")
+		return collector.Bad(collector.ReasonTime, "submit time", "the job would end after the year 9999")
 	}
 	submit := base + r.Submit
-	return job.Times{Submit: instant(submit), Start: instant(submit + wait), End: instant(submit + wait + runtime)}, nil
+	w.Submit, w.Start, w.End = submit, submit+wait, submit+wait+runtime
+	return nil
 }
 
 func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

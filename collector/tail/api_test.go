@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -71,20 +72,20 @@ func TestHeaderOnReopen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		var seen []string
 		r.opts.Header = func(path string, rd io.Reader) error {
-			b := make([]byte, 8)
+			b := make([]byte, 5)
 			_, err := io.ReadFull(rd, b)
 			seen = append(seen, string(b))
 			return err
 		}
-		r.write("log", "; header\n1\n")
-		r.want("log:1:; header log:2:1")
+		r.write("log", ";head\n1\n")
+		r.want("log:1:;head log:2:1")
 		if seen != nil {
 			t.Errorf("from the beginning the header is a line, but got %q", seen)
 		}
 		r.start()
 		r.write("log", "2\n")
 		r.want("log:3:2")
-		if len(seen) != 1 || seen[0] != "; header" {
+		if len(seen) != 1 || seen[0] != ";head" {
 			t.Errorf("got %q", seen)
 		}
 	})
@@ -100,6 +101,23 @@ func TestHeaderFails(t *testing.T) {
 		r.write("log", "2\n")
 		r.want("log:2:2", BadHeader)
 	})
+}
+
+// The metrics follow Prometheus's rules.
+func TestMetricsLint(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	m := NewMetrics(reg)
+	m.read("s", 1, 2)
+	m.rotated("s", kindRename)
+	m.problem("s", Truncated)
+	m.lagging("s", 3)
+	found, err := testutil.GatherAndLint(reg)
+	if err != nil || len(found) > 0 {
+		t.Errorf("%v %v", found, err)
+	}
+	if n, err := testutil.GatherAndCount(reg); err != nil || n != 6 {
+		t.Errorf("%d metrics, %v; want 6", n, err)
+	}
 }
 
 // Lines, bytes, lag and problems are counted under the source's name.

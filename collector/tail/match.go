@@ -51,7 +51,7 @@ func (t *Tailer) paths(l *listing) {
 	}
 	if !bad[t.cfg.Path] {
 		t.hadPrimary, t.missingSince = true, time.Time{}
-		if r := t.standing[t.cfg.Path]; r == Missing || r == IsDirectory || r == NotRegular || t.dir {
+		if r := t.standing[t.cfg.Path]; r == Missing || r == IsDirectory || r == NotRegular || t.dir || t.primaryPath() != t.cfg.Path {
 			delete(t.standing, t.cfg.Path)
 		}
 	}
@@ -125,7 +125,6 @@ func (t *Tailer) isSame(f *file, c candidate) bool {
 // use makes src, which was found to continue f, the open file of f, unless f
 // is finished and nothing came after.
 func (t *Tailer) use(f *file, c candidate, src source) {
-	delete(t.standing, c.path)
 	f.broken = status{}
 	if f.Done {
 		f.Size, f.Mtime = c.st.size, c.st.mtime
@@ -336,6 +335,13 @@ func (t *Tailer) toEnd(f *file, newest bool) {
 
 // order puts the files in reading order.
 func (t *Tailer) order() {
+	for _, f := range t.files {
+		if !f.bound && f.src != nil { // no listing tells its time any longer
+			if st, err := f.src.Stat(); err == nil {
+				f.cand.st.mtime = st.mtime
+			}
+		}
+	}
 	slices.SortStableFunc(t.files, func(a, b *file) int {
 		if t.dir {
 			return cmp.Compare(key(a.cand.path), key(b.cand.path))

@@ -29,7 +29,6 @@ func (t *Tailer) open(f *file) bool {
 		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return false
 	}
-	delete(t.standing, f.cand.path)
 	f.src = src
 	t.header(f)
 	return true
@@ -42,9 +41,18 @@ func (t *Tailer) fromEnd(f *file) bool { return f.head != nil && f.bound }
 // read before it: it may be a copy somebody made, perhaps the one before a
 // truncation, and its lines are known. What Path leads to is then read on from
 // where its copy ends; any other copy is left alone.
+//
+// A truncation not yet noticed is dealt with first: what was read of the
+// truncated file comes before what was copied from it later.
 func (t *Tailer) judge(f *file) {
 	if f.judged || f.Offset > 0 {
 		return
+	}
+	for _, k := range t.files {
+		if k != f && k.src != nil && k.Offset > 0 && !isCompressed(k.src) && t.rewritten(k) {
+			t.truncated(k)
+			return
+		}
 	}
 	head, err := readFull(f.src, 0, headMax)
 	if err == nil && len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot {
@@ -54,8 +62,6 @@ func (t *Tailer) judge(f *file) {
 	k, how := t.original(f)
 	switch {
 	case k == nil:
-	case !f.cand.primary && f.bound && k.src != nil && t.rewritten(k):
-		t.truncated(k) // reads on in f, its copy
 	case !f.cand.primary && !f.bound: // compressed before anything was read of it, and read there
 		t.forget(f)
 		f.Done = true

@@ -33,6 +33,9 @@ func (t *Tailer) read(f *file) {
 		t.fail(f, st, err)
 		return
 	}
+	if t.standing[f.cand.path] == Unreadable {
+		delete(t.standing, f.cand.path)
+	}
 	f.seen, f.rest = st, false
 	n := t.take(f, data)
 	rest := data[n:]
@@ -202,9 +205,13 @@ func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
 	}
 }
 
-// fail lets go of a file that cannot be read; it is tried again when it changes.
+// fail lets go of a file that cannot be read; it is tried again at the next
+// scan, a compressed one when it changes.
 func (t *Tailer) fail(f *file, st status, err error) {
-	f.broken, f.rest, f.atEnd = st, false, false
+	f.rest, f.atEnd, f.bound = false, false, false // until the next scan
+	if isCompressed(f.src) {
+		f.broken = st // no use in decompressing the same bytes again
+	}
 	if cerr := f.close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}

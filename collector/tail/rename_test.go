@@ -1,7 +1,10 @@
 package tail
 
 import (
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +119,30 @@ func TestManyPredecessors(t *testing.T) {
 		if open > windowSize {
 			t.Errorf("%d files open, want at most %d", open, windowSize)
 		}
+	})
+}
+
+// More finished predecessors than are remembered one by one: the checkpoint is
+// bounded, and none is read again.
+func TestManyFinishedPredecessors(t *testing.T) {
+	hazard(t, func(r *rig) {
+		const n = keepDone + 50
+		for i := 1; i <= n; i++ {
+			name := fmt.Sprintf("log.%d", i)
+			r.write(name, strconv.Itoa(i)+"\n")
+			r.age(name, time.Duration(i)*time.Minute)
+		}
+		r.write("log", "0\n")
+		r.poll(0)
+		if len(r.lines) != n+1 || r.lines[0] != fmt.Sprintf("log.%d:1:%d", n, n) {
+			t.Fatalf("%d lines, the first %s", len(r.lines), r.lines[0])
+		}
+		if k := strings.Count(string(r.ckpt), `"ino"`); k > keepDone+windowSize {
+			t.Errorf("the checkpoint holds %d files", k)
+		}
+		r.start()
+		r.write("log", "-1\n")
+		r.want("log:2:-1")
 	})
 }
 

@@ -16,6 +16,10 @@ import (
 // finishes the oldest without waiting for its grace.
 const windowSize = 4
 
+// maxSpins bounds the immediate scans without result, should a file system give
+// a file another identity each time it is asked; the poll goes on then.
+const maxSpins = 100
+
 // Line is one complete line of a log.
 type Line struct {
 	Path   string
@@ -171,11 +175,11 @@ func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 		t.rescan = true
 	default:
 	}
-	for {
+	for spins := 0; ; spins++ {
 		if err := ctx.Err(); err != nil {
 			return Batch{}, err
 		}
-		again := t.step()
+		again := t.step() && (!t.rescan || spins < maxSpins)
 		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 {
 			return t.deliver()
 		}
@@ -217,7 +221,7 @@ func (t *Tailer) step() (again bool) {
 			t.rescan = true // before a file is begun: is there really none to be read before it?
 			return true
 		}
-		if t.judge(f); f.src != nil {
+		if t.judge(f); f.src != nil && len(t.batch.Problems) == 0 {
 			t.read(f)
 		}
 		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 {

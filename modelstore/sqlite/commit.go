@@ -27,7 +27,7 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 		sql string
 	}{
 		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
-			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind) DO NOTHING`},
+			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind, turn) DO NOTHING`},
 		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
 			wait_seconds, method, levels_id, quantiles, reason, replayed, served, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},

@@ -29,7 +29,7 @@ func emptyStore(t *testing.T, p Place) {
 // farthest instants.
 func journalRoundTrip(t *testing.T, p Place) {
 	full := MakeEntry(1)
-	full.Event.Attempt, full.Event.Live = 3, true
+	full.Event.Attempt, full.Event.Live, full.Event.Derived = 3, true, true
 	full.Event.Times = job.Times{Submit: Epoch(), Eligible: Epoch().Add(1), Start: Epoch().Add(time.Hour), End: Epoch().Add(2 * time.Hour)}
 	bare := modelstore.Entry{Seq: 2, Event: job.Event{Kind: job.Requeue, Cluster: "c", ID: "7[12]", Time: time.Unix(0, 0).UTC()}}
 	raw := MakeEntry(3)
@@ -212,4 +212,19 @@ func modelAgainstStore(t *testing.T, p Place) {
 		}
 		equal(t, "journal", replay(t, s, after), want[i:])
 	})
+}
+
+// repeatingKinds proves that updates, holds and releases, which happen many times in one life of a job, are all kept, while a
+// batch given again adds none.
+func repeatingKinds(t *testing.T, p Place) {
+	var want []modelstore.Entry
+	for i, kind := range []job.Kind{job.Submit, job.Hold, job.Release, job.Update, job.Hold, job.Release, job.Update, job.Start} {
+		e := MakeEntry(1)
+		e.Seq, e.Event.Kind, e.Event.Time = int64(i+1), kind, Epoch().Add(time.Duration(i)*time.Second)
+		want = append(want, e)
+	}
+	s := open(t, p)
+	commit(t, s, modelstore.Batch{Entries: want})
+	commit(t, s, modelstore.Batch{Entries: want})
+	equal(t, "journal", Entries(t, s), want)
 }

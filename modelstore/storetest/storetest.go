@@ -33,7 +33,7 @@ const BadLineLimit = 50
 func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 	for name, test := range map[string]func(*testing.T, Place){
 		"EmptyStore": emptyStore, "JournalRoundTrip": journalRoundTrip, "ReplayInOrder": replayInOrder,
-		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce, "SeqMustGoOn": seqMustGoOn,
+		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce, "RepeatingKinds": repeatingKinds, "SeqMustGoOn": seqMustGoOn,
 		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries, "FailureLeavesNothing": failureLeavesNothing,
 		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "Meta": meta,
 		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback, "SnapshotsAllDamaged": snapshotsAllDamaged,

@@ -2,9 +2,9 @@ package headqueue
 
 import "math"
 
-// placeWork bounds the survivals looked up while the jobs ahead are placed:
-// some 10 ms. A longer queue is placed in batches. perSearch is how many
-// evaluations a search takes (measured).
+// placeWork bounds the survivals looked up while the jobs ahead are placed: some
+// 10 ms. A longer queue is placed in batches. perSearch is how many evaluations a
+// search takes (measured).
 const (
 	placeWork = 400_000
 	perSearch = 3
@@ -12,8 +12,12 @@ const (
 
 // queue is the scratch of place.
 type queue struct {
-	jobs  []Ahead
-	slope float64 // processors freed per second over the last step
+	jobs   []Ahead
+	slope  float64 // processors freed per second over the last step
+	ended  int     // c.held[:ended] have ended for sure,
+	procs  float64 // giving back these processors
+	swept  int     // len(c.held) when they were last looked for
+	lookup int     // survivals looked up
 }
 
 // instant is a time with the processors freed on average by then.
@@ -29,30 +33,30 @@ type instant struct{ t, freed float64 }
 // up to the tolerance placing, from above. The instants never decrease, so each
 // search starts at the one before, with one pass over the holders per evaluation.
 //
-// Where perSearch * jobs * holders exceeds placeWork (some 125 jobs behind 1,000
-// running), neighbors in the queue are placed in batches of equal length: the search
-// is for the instant of the batch's last job, with its jobs ending as if they had
-// started evenly since the batch before, and the others start on a straight line
-// between the two instants, by their need. The end of a queue of thousands is then
-// met within 2 % (TestBatches).
+// Where all this would exceed placeWork (some 125 jobs behind 1,000 running),
+// neighbors in the queue are placed in batches: the search is for the instant of
+// the batch's last job, with its jobs starting on a straight line since the batch
+// before, by their need. The end of a queue of thousands is then met within 1 %
+// (TestBatches).
 func (c *Calc) place(s *State) error {
-	q := &c.queue
-	q.jobs, q.slope = q.jobs[:0], 0
+	c.queue.jobs = c.queue.jobs[:0]
 	for _, a := range s.Ahead {
 		if a.Procs > 0 && a.Procs <= s.Capacity {
-			q.jobs = append(q.jobs, a)
+			c.queue.jobs = append(c.queue.jobs, a)
 		}
 	}
-	n := float64(len(q.jobs))
-	return c.placeBatches(1+int(n*perSearch*(float64(len(c.held))+n/2)/placeWork), -s.Free)
+	return c.placeBatches(placeWork, -s.Free)
 }
 
-// placeBatches places c.queue.jobs, size at a time; need processors are asked for
-// before them.
-func (c *Calc) placeBatches(size, need int) error {
+// placeBatches places c.queue.jobs within about so many survivals; need
+// processors are asked for before them.
+func (c *Calc) placeBatches(budget, need int) error {
+	q := &c.queue
+	q.slope, q.ended, q.procs, q.swept, q.lookup = 0, 0, 0, len(c.held), 0
 	at := instant{}
-	for rest := c.queue.jobs; len(rest) > 0; {
-		batch := rest[:min(size, len(rest))]
+	for rest := q.jobs; len(rest) > 0; {
+		c.sweep(at.t)
+		batch := rest[:c.batch(budget, len(rest))]
 		rest = rest[len(batch):]
 		next := need
 		for i := range batch {
@@ -70,6 +74,33 @@ func (c *Calc) placeBatches(size, need int) error {
 	}
 	c.sort()
 	return nil
+}
+
+// batch is how many of the rest of the queue to place at once: all in equal parts,
+// as many as what is left of budget allows searches.
+func (c *Calc) batch(budget, rest int) int {
+	live := len(c.held) - c.queue.ended
+	each := perSearch * (live + min(rest/2, 2*live) + 1)
+	searches := max(1, (budget-c.queue.lookup)/each)
+	return (rest + searches - 1) / searches
+}
+
+// sweep moves the holders that have ended for sure by t out of the way, once the
+// others have grown by a quarter.
+func (c *Calc) sweep(t float64) {
+	q := &c.queue
+	if live := len(c.held) - q.ended; len(c.held)-q.swept < live/4+16 {
+		return
+	}
+	q.lookup += len(c.held) - q.ended
+	for i := q.ended; i < len(c.held); i++ {
+		if c.held[i].ends(t) >= 1 {
+			q.procs += float64(c.held[i].procs)
+			c.held[i], c.held[q.ended] = c.held[q.ended], c.held[i]
+			q.ended++
+		}
+	}
+	q.swept = len(c.held)
 }
 
 // start appends batch to c.held, started between from and to, need processors
@@ -172,19 +203,25 @@ func (c *Calc) narrow(lo, hi instant, from, need float64, batch []Ahead) instant
 // is more than the one job that is being placed, those of its jobs, which start from
 // the instant from on.
 func (c *Calc) freed(t, from float64, batch []Ahead) float64 {
-	var sum float64
-	for i := range c.held {
-		h := &c.held[i]
+	sum := c.queue.procs
+	live := c.held[c.queue.ended:]
+	c.queue.lookup += len(live)
+	for i := range live {
+		h := &live[i]
 		sum += float64(h.procs) * h.ends(t)
 	}
 	if len(batch) < 2 {
 		return sum
 	}
-	// Starts spread evenly over the interval: Gauss's rule with two points.
-	early, late := .5+math.Sqrt(3)/6, .5-math.Sqrt(3)/6
+	c.queue.lookup += len(batch)
+	all, asked := 0, 0
 	for i := range batch {
-		h := prepare(Holder{Procs: batch[i].Procs, Limit: batch[i].Limit, Law: batch[i].Law})
-		sum += float64(h.procs) * (h.ends((t-from)*early) + h.ends((t-from)*late)) / 2
+		all += batch[i].Procs
+	}
+	for _, a := range batch {
+		asked += a.Procs
+		h := prepare(Holder{Procs: a.Procs, Limit: a.Limit, Law: a.Law})
+		sum += float64(a.Procs) * h.ends((t-from)*float64(all-asked)/float64(all))
 	}
 	return sum
 }

@@ -12,6 +12,7 @@ const (
 	fewJobs     = 8       // so few active jobs, or
 	poorRest    = 12      // so small a sum of p(1-p) in the rest
 	wideShare   = .03     // a job of a larger part of the rest's variance is taken exactly
+	rarest      = 1e-4    // p(1-p) of a job that matters
 	maxOutcomes = 512     // of the widest jobs
 	maxOdd      = 128     // jobs off the lattice that are taken exactly
 	maxOddUnits = 4096    // their processors
@@ -71,7 +72,8 @@ func (c *Calc) approximate(need int) float64 {
 }
 
 // peel splits act, in units of g, into rest and the distribution of the widest:
-// those jobs of more than wideShare of the variance of all that is left.
+// those jobs of more than wideShare of the variance of all that is left, and those
+// wider than its standard deviation that are not too unlikely to matter.
 func (s *saddle) peel(act []chance, g int) {
 	s.rest = s.rest[:0]
 	var variance float64
@@ -82,13 +84,16 @@ func (s *saddle) peel(act []chance, g int) {
 	}
 	s.wide = append(s.wide[:0], outcome{0, 1})
 	for len(s.wide) <= maxOutcomes/2 && len(s.rest) > 1 {
-		widest, most := 0, 0.0
+		widest, most := -1, 0.0
 		for i, a := range s.rest {
-			if v := a.variance(); v > most {
+			v := a.variance()
+			squared := float64(a.n) * float64(a.n)
+			steps := v > wideShare*variance || squared > variance && v > rarest*squared
+			if steps && v > most {
 				widest, most = i, v
 			}
 		}
-		if most <= wideShare*variance {
+		if widest < 0 {
 			return
 		}
 		variance -= most

@@ -11,9 +11,11 @@ CREATE TABLE journal (
     submit  INTEGER,
     source  TEXT    NOT NULL,
     event   TEXT    NOT NULL,
-    crc     INTEGER NOT NULL
+    crc     INTEGER NOT NULL,
+    -- What may happen many times in one life of a job is told apart by its number.
+    turn    INTEGER GENERATED ALWAYS AS (CASE WHEN kind IN ('update', 'hold', 'release') THEN seq ELSE 0 END) VIRTUAL
 ) STRICT;
-CREATE UNIQUE INDEX journal_key ON journal (cluster, job_id, attempt, kind);
+CREATE UNIQUE INDEX journal_key ON journal (cluster, job_id, attempt, kind, turn);
 
 -- The greatest seq ever committed; pruned and ignored entries count.
 CREATE TABLE head (
