@@ -44,11 +44,12 @@ type Server struct {
 	opts        Options
 	handler     http.Handler
 	forecasters sync.Pool
+	born        int64 // tells apart the ETags of two processes
 }
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
-	s := &Server{views: views, opts: opts}
+	s := &Server{views: views, opts: opts, born: time.Now().UnixNano()}
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
 	mux := http.NewServeMux()
@@ -57,7 +58,9 @@ func New(views Views, opts Options) *Server {
 	cfg.CreateHooks = nil                  // no $schema links in answers
 	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
 	cfg.RejectUnknownQueryParameters = true
-	s.register(humago.New(mux, cfg))
+	a := humago.New(mux, cfg)
+	s.register(a)
+	describeProblems(a.OpenAPI())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
@@ -17,6 +19,21 @@ type problem struct{ wire.Problem }
 
 // Error implements error.
 func (p *problem) Error() string { return p.Detail }
+
+// describeProblems adds waitcast's own members to the schema of errors, and takes out its examples, which name foreign sites.
+func describeProblems(doc *huma.OpenAPI) {
+	schema := doc.Components.Schemas.Map()["ErrorModel"]
+	if schema == nil {
+		return
+	}
+	for _, p := range schema.Properties {
+		p.Examples = nil
+	}
+	schema.Properties["reason"] = &huma.Schema{Type: huma.TypeString,
+		Description: "Where no forecast is possible: the cause, as in cannot_say."}
+	schema.Properties["hint"] = &huma.Schema{Type: huma.TypeString,
+		Description: "Where no forecast is possible: what would help."}
+}
 
 // GetStatus implements huma.StatusError.
 func (p *problem) GetStatus() int { return p.Status }
@@ -44,6 +61,25 @@ func forecastProblem(err error) error {
 		status = http.StatusUnprocessableEntity
 	}
 	return noForecast(status, cannot.Reason, cannot.Detail, cannot.Hint)
+}
+
+// reasonNothingRead says that no record has been read yet: an empty picture is not an empty cluster.
+const reasonNothingRead headqueue.Reason = "nothing_read"
+
+func nothingRead(v *pipeline.View) *problem {
+	return noForecast(http.StatusServiceUnavailable, reasonNothingRead,
+		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster), "ask again later; /readyz tells what is missing")
+}
+
+// tooLarge is about a request that no model is needed for.
+func tooLarge(v *pipeline.View, procs int) *problem {
+	detail := fmt.Sprintf("%d processors asked for, cluster %s has %d", procs, v.Cluster, v.Capacity)
+	hint := fmt.Sprintf("ask for at most %d processors", v.Capacity)
+	if !v.Configured {
+		detail = fmt.Sprintf("%d processors asked for, the highest use of cluster %s seen so far is %d", procs, v.Cluster, v.Capacity)
+		hint = "set procs of the cluster in the configuration if it is larger"
+	}
+	return noForecast(http.StatusUnprocessableEntity, headqueue.LargerThanMachine, detail, hint)
 }
 
 func unknownQueue(v *pipeline.View, queue string) *problem {

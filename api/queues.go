@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
@@ -11,10 +10,14 @@ import (
 )
 
 type queuesInput struct {
-	Cluster string `query:"cluster" doc:"only this cluster"`
+	Cluster     string `query:"cluster" doc:"only this cluster"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
-type queuesOutput struct{ Body wire.Queues }
+type queuesOutput struct {
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body wire.Queues
+}
 
 func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, error) {
 	views := s.views.Views()
@@ -25,7 +28,11 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 		}
 		views = []*pipeline.View{v}
 	}
-	out := &queuesOutput{Body: wire.Queues{Queues: []wire.Queue{}}}
+	tag := s.tag(false, views...)
+	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+		return nil, err
+	}
+	out := &queuesOutput{ETag: tag, Body: wire.Queues{Queues: []wire.Queue{}}}
 	for _, v := range views {
 		loads := v.Loads()
 		for _, name := range v.Queues() {
@@ -62,8 +69,9 @@ func lifetimes(l *pipeline.LifetimeView, queue string, class int, ks bool) wire.
 }
 
 type modelInput struct {
-	Queue   string `path:"queue" doc:"queue"`
-	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue       string `path:"queue" doc:"queue"`
+	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
 // Models is the answer of GET /v1/models/{queue}.
@@ -77,7 +85,10 @@ type Models struct {
 	Stale      bool           `json:"stale"`
 }
 
-type modelOutput struct{ Body Models }
+type modelOutput struct {
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body Models
+}
 
 func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, error) {
 	v, err := s.view(in.Cluster)
@@ -87,13 +98,17 @@ func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, erro
 	if !v.HasQueue(in.Queue) {
 		return nil, unknownQueue(v, in.Queue)
 	}
+	tag := s.tag(false, v)
+	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+		return nil, err
+	}
 	_, age, stale := s.asOf(v)
-	out := &modelOutput{Body: Models{
+	out := &modelOutput{ETag: tag, Body: Models{
 		Cluster: v.Cluster, Queue: in.Queue, Lifetimes: []wire.Model{}, AsOf: v.At, AgeSeconds: age, Stale: stale,
 	}}
 	models := v.Models.Queue(in.Queue)
 	if models == nil {
-		return nil, notFound(fmt.Sprintf("queue %s is configured, but no job of it has been seen yet", in.Queue))
+		return out, nil // no job of it has been seen yet
 	}
 	for i := range models.Lifetimes {
 		out.Body.Lifetimes = append(out.Body.Lifetimes, lifetimes(&models.Lifetimes[i], in.Queue, i, true))

@@ -16,17 +16,21 @@ import (
 )
 
 type waitInput struct {
-	Cluster   string `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	Queue     string `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
-	Procs     int    `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
-	Nodes     int    `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
-	TimeLimit string `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
-	User      string `query:"user" doc:"who would submit it"`
-	Account   string `query:"account" doc:"account it would be charged to"`
-	QOS       string `query:"qos" doc:"quality of service"`
+	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue       string `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
+	Procs       int    `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
+	Nodes       int    `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
+	TimeLimit   string `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
+	User        string `query:"user" doc:"who would submit it"`
+	Account     string `query:"account" doc:"account it would be charged to"`
+	QOS         string `query:"qos" doc:"quality of service"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
-type waitOutput struct{ Body wire.Wait }
+type waitOutput struct {
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body wire.Wait
+}
 
 func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) {
 	v, err := s.view(in.Cluster)
@@ -37,6 +41,10 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	tag := s.tag(true, v)
+	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+		return nil, err
+	}
 	now, age, stale := s.asOf(v)
 	f := s.forecasters.Get().(*predictor.Forecaster)
 	defer s.forecasters.Put(f)
@@ -45,7 +53,7 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 		return nil, forecastProblem(err)
 	}
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
-	return &waitOutput{Body: answer(v, req, &forecast, now, age, stale)}, nil
+	return &waitOutput{ETag: tag, Body: answer(v, req, &forecast, now, age, stale)}, nil
 }
 
 // view finds the cluster that is asked about.
@@ -92,6 +100,9 @@ func request(v *pipeline.View, in *waitInput) (job.Request, error) {
 		}
 		req.TimeLimit = limit
 	}
+	if v.At.IsZero() {
+		return req, nothingRead(v)
+	}
 	if req.Queue == "" {
 		names := v.Queues()
 		if len(names) != 1 {
@@ -102,6 +113,9 @@ func request(v *pipeline.View, in *waitInput) (job.Request, error) {
 	if !v.HasQueue(req.Queue) {
 		return req, unknownQueue(v, req.Queue)
 	}
+	if v.Capacity > 0 && req.Procs > v.Capacity {
+		return req, tooLarge(v, req.Procs)
+	}
 	return req, nil
 }
 
@@ -110,7 +124,7 @@ func request(v *pipeline.View, in *waitInput) (job.Request, error) {
 func (s *Server) asOf(v *pipeline.View) (now time.Time, age float64, stale bool) {
 	now = s.opts.Now()
 	if v.At.IsZero() {
-		return now, 0, false // nothing was ever read; readyz and the reasons say so
+		return now, 0, true // nothing was ever read
 	}
 	age = math.Max(0, now.Sub(v.At).Seconds())
 	stale = age > s.opts.StaleAfter.Seconds()

@@ -56,8 +56,8 @@ type Hooks struct {
 // in their order to the state from before them, without Known, makes the same changes.
 //
 // A record of the same kind, time and attributes as one applied before changes nothing, at whatever point it is told again. What cannot be
-// told apart: records of one job at one instant that contradict each other, other than its way through the queues at the instant of its
-// submission.
+// told apart: records of one job at one instant that contradict each other (other than its way out of the first queue), or
+// of which one was lost.
 //
 // A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is submitted anew, and
 // when its deletion was asked for and an event comes that is more than the grace later: a forced deletion frees the
@@ -181,7 +181,9 @@ func instant(ev *job.Event) time.Time {
 	case job.Start:
 		return or(ev.Times.Start, ev.Time)
 	case job.End:
-		return or(ev.Times.End, ev.Time)
+		if !ev.Times.Start.IsZero() { // else it may turn out to be a Cancel, which has no other time
+			return or(ev.Times.End, ev.Time)
+		}
 	}
 	return ev.Time
 }
@@ -193,6 +195,9 @@ func (f fold) submit(ev job.Event) Verdict {
 		case j.Attempt > 0 && ev.Time.Before(j.Submit):
 			return Duplicate // of an earlier life
 		case !j.Running():
+			if !ev.Time.After(j.Order) && cmp.Or(ev.Queue, DefaultQueue) == j.FirstQueue {
+				keepNew(&ev, j) // told again; the job may have moved on since
+			}
 			return f.update(ev) // told again, or moved to another queue
 		}
 		if !at.After(later(j.Start, later(j.Submit, j.Order))) {
@@ -313,6 +318,9 @@ func (f fold) finish(j *Job, ev job.Event) {
 	ev.Attempt = j.Attempt
 	ev.Times.Start = or(ev.Times.Start, j.Start)
 	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
+	if j.Attempt > 0 {
+		ev.Times.End = later(ev.Times.End, j.Submit) // else it would look like the end of an earlier life
+	}
 	f.before(&ev)
 	f.leave(j, later(ev.Time, ev.Times.End))
 	f.count.Ended++
@@ -358,7 +366,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 	if j == nil {
 		return f.stranger(ev.ID)
 	}
-	if !j.Running() {
+	if !j.Running() || ev.Time.Before(j.Start) {
 		return Duplicate
 	}
 	ev.Attempt = j.Attempt
@@ -404,12 +412,30 @@ func (f fold) update(ev job.Event) Verdict {
 	return Applied
 }
 
+// keepNew takes out of an event what is known of its job, right or wrong.
+func keepNew(ev *job.Event, j *Job) {
+	drop(&ev.Queue, j.Queue)
+	drop(&ev.User, j.User)
+	drop(&ev.Account, j.Account)
+	drop(&ev.QOS, j.QOS)
+	drop(&ev.Name, j.Name)
+	drop(&ev.Procs, j.Procs)
+	drop(&ev.Nodes, j.Nodes)
+	drop(&ev.TimeLimit, j.TimeLimit)
+	drop(&ev.Times.Eligible, j.Eligible)
+}
+
+func drop[T comparable](value *T, known T) {
+	var zero T
+	if known != zero {
+		*value = zero
+	}
+}
+
 // learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known yet, so that it
 // can be read again without harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
-	old := ev.Time.Before(j.Updated) ||
-		ev.Kind == job.Submit && !ev.Time.After(j.Order) && cmp.Or(ev.Queue, DefaultQueue) == j.FirstQueue // the submission itself, moved on since
-	if old {
+	if ev.Time.Before(j.Updated) {
 		j.Attributes = ev.Attributes.Merge(j.Attributes)
 		j.Eligible = or(j.Eligible, ev.Times.Eligible)
 		return false

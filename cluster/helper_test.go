@@ -87,17 +87,21 @@ func hostile(t *rapid.T) []job.Event {
 }
 
 // history draws what a log tells of jobs that live as jobs do: moved, held, requeued, deleted, their ids used again;
-// with records lost and records told twice, several at one instant, in order of time for every job.
+// with records told twice, and either several at one instant or some lost, in order of time for every job.
 func history(t *rapid.T) []job.Event {
 	var all []job.Event
+	losses := rapid.Bool().Draw(t, "losses")
 	for id := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-		all = append(all, life(t, fmt.Sprint(id))...)
+		all = append(all, life(t, fmt.Sprint(id), losses)...)
 	}
 	slices.SortStableFunc(all, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
 	var told []job.Event
 	for _, ev := range all {
 		switch rapid.IntRange(0, 9).Draw(t, "fate") {
-		case 0: // lost
+		case 0:
+			if !losses {
+				told = append(told, ev)
+			}
 		case 1:
 			told = append(told, ev, ev)
 		default:
@@ -107,10 +111,15 @@ func history(t *rapid.T) []job.Event {
 	return told
 }
 
-// life draws the lives of one id.
-func life(t *rapid.T, id string) []job.Event {
+// life draws the lives of one id; apart says that no two records are of one instant.
+func life(t *rapid.T, id string, apart bool) []job.Event {
 	clock := rapid.IntRange(0, 50).Draw(t, "first")
-	pass := func(least int) { clock += least + rapid.IntRange(0, 3).Draw(t, "pass") }
+	pass := func(least int) {
+		if apart {
+			least = 1
+		}
+		clock += least + rapid.IntRange(0, 3).Draw(t, "pass")
+	}
 	var out []job.Event
 	tell := func(kind job.Kind, times job.Times) {
 		out = append(out, job.Event{
@@ -135,6 +144,7 @@ func life(t *rapid.T, id string) []job.Event {
 				tell(job.Update, job.Times{Eligible: at(clock)})
 				pass(1)
 			case !running && what == 2:
+				pass(1)
 				tell(job.Cancel, job.Times{})
 			case !running:
 				times.Start, running = at(clock), true

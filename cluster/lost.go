@@ -13,7 +13,7 @@ const grace = time.Hour
 
 // doom notes that somebody wants a running job deleted. The first wish counts.
 func (f fold) doom(j *Job, ev job.Event) Verdict {
-	if !j.Asked.IsZero() {
+	if !j.Asked.IsZero() || ev.Time.Before(j.Start) {
 		return Duplicate
 	}
 	next := *j

@@ -68,9 +68,6 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(cfg.Clusters) == 0 {
-		return nil, errors.New("no log to read: give FILE..., or --config FILE")
-	}
 	if cfg.File == "" {
 		cfg.Models.WindowJobs, cfg.Models.WindowAge, cfg.Models.MarkovForget = 0, 0, 0
 	}

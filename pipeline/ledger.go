@@ -24,13 +24,13 @@ type open struct {
 	Live    bool        `json:"live,omitempty"`
 	Made    bool        `json:"made,omitempty"` // the instant of the submission is over, the forecast is made
 	Answers []answer    `json:"answers,omitempty"`
-	// Started and Gone are what became of the job within the instant of its submission.
-	Started time.Time `json:"started,omitzero"`
-	Gone    time.Time `json:"gone,omitzero"`
+	// Closed is when the job started or left within the instant of its submission, Started says which.
+	Closed  time.Time `json:"closed,omitzero"`
+	Started bool      `json:"started,omitempty"`
 }
 
 // answer is the forecast for one size. A job whose size is not known at its submission (Torque) gets one for every
-// power of two.
+// power of two below the capacity, and one for the capacity.
 type answer struct {
 	Procs     int       `json:"procs"`
 	Method    string    `json:"method,omitempty"`
@@ -47,8 +47,8 @@ type ledger struct {
 	forecaster *predictor.Forecaster
 	levels     []float64
 	instant    time.Time
-	pending    []string         // ids submitted at the instant, in order
-	open       map[string]*open // by id
+	pending    []*open          // of the instant, in the order of submission, those that are closed already too
+	open       map[string]*open // of the jobs that wait, by id
 	scores     map[string]*Score
 }
 
@@ -65,19 +65,13 @@ func (l *ledger) before(at time.Time, s *cluster.State, m predictor.Models, emit
 	if !at.After(l.instant) {
 		return
 	}
-	for _, id := range l.pending {
-		o := l.open[id]
-		if o == nil || o.Made {
-			continue
-		}
+	for _, o := range l.pending {
 		o.Answers, o.Made = l.forecast(s, m, &o.Job), true
-		switch {
-		case !o.Started.IsZero():
-			l.close(o, o.Started, true, emit)
-		case !o.Gone.IsZero():
-			l.close(o, o.Gone, false, emit)
+		if !o.Closed.IsZero() {
+			l.close(o, emit)
 		}
 	}
+	clear(l.pending)
 	l.pending = l.pending[:0]
 	l.instant = at
 }
@@ -91,31 +85,34 @@ func (l *ledger) note(c cluster.Change, emit func(modelstore.Row)) {
 		}
 	case job.Requeue:
 		l.begin(c.After, c.Event.Live)
+	case job.Update:
+		if o := l.open[c.Event.ID]; o != nil {
+			o.Job.Attributes = c.After.Attributes
+		}
 	case job.Start:
 		if o := l.open[c.Event.ID]; o != nil {
 			o.Job.Attributes = c.After.Attributes
 			l.resolve(o, c.After.Start, true, emit)
 		}
 	case job.Cancel:
-		if o := l.open[c.Event.ID]; o != nil {
+		if o := l.open[c.Event.ID]; o != nil && c.After == nil {
 			l.resolve(o, c.Event.Time, false, emit)
 		}
 	}
 }
 
 func (l *ledger) begin(j *cluster.Job, live bool) {
-	l.open[j.ID] = &open{Job: *j, Live: live}
-	l.pending = append(l.pending, j.ID)
+	o := &open{Job: *j, Live: live}
+	l.open[j.ID] = o
+	l.pending = append(l.pending, o)
 }
 
+// resolve ends the wait of a job. Its row is written once its forecast is made.
 func (l *ledger) resolve(o *open, at time.Time, started bool, emit func(modelstore.Row)) {
-	switch {
-	case o.Made:
-		l.close(o, at, started, emit)
-	case started:
-		o.Started = at
-	default:
-		o.Gone = at
+	delete(l.open, o.Job.ID)
+	o.Closed, o.Started = at, started
+	if o.Made {
+		l.close(o, emit)
 	}
 }
 
@@ -126,13 +123,10 @@ func (l *ledger) forecast(s *cluster.State, m predictor.Models, j *cluster.Job) 
 		return []answer{l.answer(scene, j.Procs)}
 	}
 	var all []answer
-	for procs := 1; procs <= scene.Capacity; procs *= 2 {
+	for procs := 1; procs < scene.Capacity; procs *= 2 {
 		all = append(all, l.answer(scene, procs))
 	}
-	if len(all) == 0 {
-		all = append(all, l.answer(scene, 0))
-	}
-	return all
+	return append(all, l.answer(scene, scene.Capacity))
 }
 
 // scenes returns what may be known of the cluster at an instant by a job that was submitted then: a start at the very
@@ -195,8 +189,8 @@ func (l *ledger) answer(scene *predictor.Scene, procs int) answer {
 	return out
 }
 
-// pick returns the answer for a size: the only one there is, or between the two nearest powers of two the one of the
-// larger (the honest side).
+// pick returns the answer for a size: the only one there is, or of the two sizes around it the one of the larger (the
+// honest side).
 func pick(answers []answer, procs int) answer {
 	i := sort.Search(len(answers), func(i int) bool { return answers[i].Procs >= procs })
 	if len(answers) == 0 {
@@ -206,20 +200,19 @@ func pick(answers []answer, procs int) answer {
 }
 
 // close writes the row of a job that started or left the queue.
-func (l *ledger) close(o *open, at time.Time, started bool, emit func(modelstore.Row)) {
-	delete(l.open, o.Job.ID)
+func (l *ledger) close(o *open, emit func(modelstore.Row)) {
 	a := pick(o.Answers, o.Job.Procs)
 	row := modelstore.Row{
 		Cluster: l.cluster, JobID: o.Job.ID, Attempt: o.Job.Attempt, Queue: o.Job.Queue,
 		Procs: o.Job.Procs, TimeLimit: o.Job.TimeLimit, Submit: o.Job.Submit,
-		Outcome: modelstore.Cancelled, WaitSeconds: math.Max(0, at.Sub(o.Job.Submit).Seconds()),
+		Outcome: modelstore.Cancelled, WaitSeconds: math.Max(0, o.Closed.Sub(o.Job.Submit).Seconds()),
 		Method: a.Method, Quantiles: a.Quantiles, Reason: a.Reason, Replayed: !o.Live,
 	}
 	if a.Quantiles != nil {
 		row.Levels = l.levels
 	}
-	if started {
-		row.Outcome, row.Start = modelstore.Started, at
+	if o.Started {
+		row.Outcome, row.Start = modelstore.Started, o.Closed
 	}
 	l.score(&row)
 	emit(row)
@@ -234,18 +227,24 @@ func (l *ledger) score(row *modelstore.Row) {
 	s.add(row)
 }
 
+// savedLedger holds the forecasts that are made as Open, the others as Pending.
 type savedLedger struct {
 	Instant time.Time         `json:"instant"`
-	Pending []string          `json:"pending"`
+	Pending []*open           `json:"pending"`
 	Open    []*open           `json:"open"`
 	Scores  map[string]*Score `json:"scores"`
 }
 
 // MarshalBinary saves open forecasts and scores.
 func (l *ledger) MarshalBinary() ([]byte, error) {
-	out := savedLedger{Instant: l.instant.UTC(), Pending: l.pending, Scores: l.scores, Open: make([]*open, 0, len(l.open))}
+	out := savedLedger{
+		Instant: l.instant.UTC(), Scores: l.scores,
+		Pending: append([]*open{}, l.pending...), Open: make([]*open, 0, len(l.open)),
+	}
 	for _, o := range l.open {
-		out.Open = append(out.Open, o)
+		if o.Made {
+			out.Open = append(out.Open, o)
+		}
 	}
 	slices.SortFunc(out.Open, func(a, b *open) int { return byOrder(&a.Job, &b.Job) })
 	return json.Marshal(out)
@@ -259,8 +258,10 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	}
 	fresh := newLedger(l.cluster)
 	fresh.instant, fresh.pending = in.Instant, in.Pending
-	for _, o := range in.Open {
-		fresh.open[o.Job.ID] = o
+	for _, o := range slices.Concat(in.Open, in.Pending) {
+		if o.Closed.IsZero() {
+			fresh.open[o.Job.ID] = o
+		}
 	}
 	for queue, s := range in.Scores {
 		fresh.scores[queue] = s

@@ -89,7 +89,7 @@ func classIndex(procs int) int {
 }
 
 // learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job that never
-// ran leaves the sequence of the chains.
+// ran, or whose end was lost, leaves the sequence of the chains.
 func (m *models) learn(c cluster.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -100,13 +100,23 @@ func (m *models) learn(c cluster.Change) error {
 		q.published = nil
 		return q.chains.Submitted(key(c.After))
 	case job.Cancel:
-		q := m.queue(c.Before.FirstQueue)
-		q.published = nil
-		return q.chains.NeverRan(key(c.Before))
+		if c.After == nil { // else it was only asked for
+			return m.without(c.Before)
+		}
 	case job.End:
+		if c.Event.Derived { // a lost end says nothing of the lifetime
+			return m.without(c.Before)
+		}
 		return m.ended(c)
 	}
 	return nil
+}
+
+// without takes a job out of the sequence of its queue.
+func (m *models) without(j *cluster.Job) error {
+	q := m.queue(j.FirstQueue)
+	q.published = nil
+	return q.chains.NeverRan(key(j))
 }
 
 func (m *models) ended(c cluster.Change) error {
@@ -127,11 +137,18 @@ func (m *models) ended(c cluster.Change) error {
 // key names a submission in the sequence of the chains: a requeued job is still the same submission.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
 
-// refit brings one class's fit up to date.
-func (l *lifetimes) refit(now time.Time) {
+// expire drops what is too old at an instant.
+func (l *lifetimes) expire(now time.Time) {
 	before := l.window.N()
 	l.window.Expire(now)
-	if l.fitted && l.window.N() == before {
+	if l.window.N() != before {
+		l.fitted = false
+	}
+}
+
+// refit brings one class's fit up to date.
+func (l *lifetimes) refit(now time.Time) {
+	if l.expire(now); l.fitted {
 		return
 	}
 	fit, err := l.window.Fit(now)
@@ -243,6 +260,9 @@ func (m *models) MarshalBinary() ([]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
 		out = appendBytes(out, []byte(name))
+		for _, l := range q.windows { // when they were last asked is no part of the state
+			l.expire(m.now)
+		}
 		for _, part := range q.parts() {
 			data, err := part.MarshalBinary()
 			if err != nil {

@@ -5,14 +5,13 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -64,6 +63,9 @@ type Pipeline struct {
 	sources map[string]*inlet
 	views   atomic.Pointer[map[string]*View]
 
+	run    context.Context // of Run, for the fold's look into the journal
+	broken error           // why that look failed for good
+
 	seq           int64 // of the newest entry
 	snapshotSeq   int64
 	snapshotAt    time.Time // of the machine's clock, not the injected one: these two only space out work
@@ -74,8 +76,9 @@ type Pipeline struct {
 // inlet is what the writer keeps of one source.
 type inlet struct {
 	cluster string
-	hold    *holdback // nil for a source whose lines are in the order of events
-	waiting []mark    // checkpoints that may not be committed yet
+	events  [cluster.Orphan + 1]prometheus.Counter // by verdict
+	hold    *holdback                              // nil for a source whose lines are in the order of events
+	waiting []mark                                 // checkpoints that may not be committed yet
 	status  SourceStatus
 }
 
@@ -89,7 +92,7 @@ type mark struct {
 func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics) *Pipeline {
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
-		lanes: map[string]*lane{}, sources: map[string]*inlet{},
+		lanes: map[string]*lane{}, sources: map[string]*inlet{}, run: context.Background(),
 	}
 	for _, c := range cfg.Clusters {
 		p.lanes[c.Name] = p.newLane(c)
@@ -110,6 +113,9 @@ func (p *Pipeline) newLane(c ClusterConfig) *lane {
 // AddSource makes a source known before its first delivery.
 func (p *Pipeline) AddSource(s source.Config) {
 	in := &inlet{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	for v := range in.events {
+		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
+	}
 	if s.Format.Order == collector.BySubmit {
 		in.hold = &holdback{}
 	}
@@ -130,44 +136,10 @@ func (p *Pipeline) Views() []*View {
 	return out
 }
 
-// lookup asks the journal about a job that the fold has forgotten.
-func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
-	keys, err := p.store.Known(context.Background(), clusterName, id)
-	if err != nil {
-		p.metrics.StoreErrors.Inc()
-		p.log.Error("cannot look a job up in the journal: a record that is read twice may count twice",
-			zap.String("job", id), zap.Error(err))
-		return cluster.Left{}, false
-	}
-	return lastLife(id, keys)
-}
-
-// lastLife finds the last life of a job that is over.
-func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
-	if len(keys) == 0 {
-		return cluster.Left{}, false
-	}
-	left := cluster.Left{ID: id, Attempt: keys[len(keys)-1].Attempt}
-	for _, k := range keys {
-		if k.Attempt != left.Attempt {
-			continue
-		}
-		if k.Kind == job.Submit {
-			left.Submit = k.Time
-			if !k.Submit.IsZero() {
-				left.Submit = k.Submit
-			}
-		}
-		if k.Time.After(left.At) {
-			left.At = k.Time
-		}
-	}
-	return left, true
-}
-
 // Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an error only where
 // the daemon cannot go on: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
+	p.run = ctx
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
 	for {
@@ -220,6 +192,9 @@ func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *so
 		d = next
 	}
 	batch.Entries, batch.Rows = out.entries, out.rows
+	if p.broken != nil {
+		return fmt.Errorf("looking up a job in the journal: %w", p.broken)
+	}
 	if err := p.commit(ctx, &batch); err != nil {
 		return err
 	}
@@ -246,10 +221,14 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, out *output, batch *modelsto
 	lane := p.lanes[in.cluster]
 	p.metrics.observe(d)
 	emit := func(ev job.Event) {
-		verdict := lane.take(utc(ev), d.Source.Name, p.nextSeq, out)
-		p.metrics.Events.WithLabelValues(in.cluster, d.Source.Name, verdict.String()).Inc()
+		in.events[lane.take(ev, d.Source.Name, p.nextSeq, out)].Inc()
 	}
 	for _, ev := range d.Events {
+		ev = utc(ev)
+		if err := storable(d.Source.Name, ev); err != nil {
+			p.refuse(d, err, batch)
+			continue
+		}
 		if in.hold != nil {
 			in.hold.add(ev, emit)
 		} else {
@@ -268,6 +247,20 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, out *output, batch *modelsto
 	}
 }
 
+// storable returns an error if no store could keep the event: the daemon must not stop over it later.
+func storable(sourceName string, ev job.Event) error {
+	entry := modelstore.Entry{Seq: 1, Source: sourceName, Event: ev}
+	return entry.Check()
+}
+
+// refuse puts an event that cannot be used in quarantine.
+func (p *Pipeline) refuse(d *source.Delivery, err error, batch *modelstore.Batch) {
+	p.metrics.BadLines.WithLabelValues(d.Source.Options.Cluster, d.Source.Name, collector.ReasonField).Inc()
+	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
+		At: p.now(), Source: d.Source.Name, Reason: collector.ReasonField, Message: err.Error(),
+	})
+}
+
 func (p *Pipeline) nextSeq() int64 {
 	p.seq++
 	return p.seq
@@ -276,9 +269,9 @@ func (p *Pipeline) nextSeq() int64 {
 // Flush releases what the sources in order of submission still hold back: the log has ended. For one-shot use, after Run.
 func (p *Pipeline) Flush() {
 	var out output
-	for name, in := range p.sources {
-		if in.hold != nil {
-			in.hold.flush(func(ev job.Event) { p.lanes[in.cluster].take(utc(ev), name, p.nextSeq, &out) })
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		if in := p.sources[name]; in.hold != nil {
+			in.hold.flush(func(ev job.Event) { p.lanes[in.cluster].take(ev, name, p.nextSeq, &out) })
 		}
 	}
 	p.publish()
@@ -330,87 +323,6 @@ func (in *inlet) checkpoint(cp []byte) []byte {
 	cp = in.waiting[i-1].checkpoint
 	in.waiting = slices.Delete(in.waiting, 0, i)
 	return cp
-}
-
-// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes in
-// nothing new; readers go on with what is published.
-func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
-	if p.store == nil {
-		return nil
-	}
-	if p.snapshotDue() {
-		snap, err := p.snapshot()
-		if err != nil {
-			return err
-		}
-		batch.Snapshot = snap
-	}
-	if len(batch.Entries)+len(batch.Checkpoints)+len(batch.Rows)+len(batch.BadLines) == 0 && batch.Snapshot == nil {
-		return nil
-	}
-	started := time.Now()
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := p.store.Commit(ctx, *batch)
-		if hopeless(err) {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
-		p.metrics.StoreErrors.Inc()
-		p.log.Error("cannot write the database: forecasts go on from what is known, new records wait",
-			zap.Error(err), zap.Duration("next_try_in", next))
-	}))
-	if err != nil {
-		return fmt.Errorf("committing %d events: %w", len(batch.Entries), err)
-	}
-	p.metrics.CommitSeconds.Observe(time.Since(started).Seconds())
-	p.prune(ctx, batch.Snapshot)
-	return nil
-}
-
-// hopeless reports whether trying again cannot help.
-func hopeless(err error) bool {
-	var seq *modelstore.SeqError
-	var invalid *modelstore.InvalidError
-	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
-		errors.As(err, &seq) || errors.As(err, &invalid)
-}
-
-func (p *Pipeline) snapshotDue() bool {
-	if p.seq == p.snapshotSeq {
-		return false
-	}
-	return p.cfg.SnapshotEvents > 0 && p.seq-p.snapshotSeq >= p.cfg.SnapshotEvents ||
-		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
-}
-
-// snapshot saves all lanes as of the newest entry.
-func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
-	parts := map[string][]byte{}
-	for _, l := range p.lanes {
-		if err := l.save(parts); err != nil {
-			return nil, err
-		}
-	}
-	p.snapshotSeq, p.snapshotAt = p.seq, time.Now()
-	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
-}
-
-// prune forgets journal entries that are older than the retention, after a snapshot.
-func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
-	if snap == nil || p.cfg.Retention <= 0 {
-		return
-	}
-	newest := time.Time{}
-	for _, l := range p.lanes {
-		if l.state.Now().After(newest) {
-			newest = l.state.Now()
-		}
-	}
-	if _, err := p.store.Prune(ctx, newest.Add(-p.cfg.Retention), snap.Seq); err != nil && ctx.Err() == nil {
-		p.metrics.StoreErrors.Inc()
-		p.log.Warn("cannot prune the journal: it grows beyond its retention", zap.Error(err))
-	}
 }
 
 // publish makes the present state visible to readers.

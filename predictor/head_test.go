@@ -55,7 +55,7 @@ func schedule(t *testing.T, path string, procs int) []simulator.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var in []simulator.Job
 	var rec swf.Record
 	r := file.Reader

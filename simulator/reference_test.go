@@ -2,6 +2,7 @@ package simulator_test
 
 import (
 	"encoding/csv"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -26,7 +27,7 @@ func kthJobs(t testing.TB) []simulator.Job {
 	var jobs []simulator.Job
 	for {
 		var r swf.Record
-		if err := f.Next(&r); err == io.EOF {
+		if err := f.Next(&r); errors.Is(err, io.EOF) {
 			return jobs
 		} else if err != nil {
 			t.Fatal(err)

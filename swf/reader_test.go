@@ -29,7 +29,7 @@ func readAll(t testing.TB, r *swf.Reader) []swf.Record {
 	for {
 		var rec swf.Record
 		err := r.Next(&rec)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		if err != nil {
@@ -58,7 +58,7 @@ func TestNextTellsTheLineOfABadOneAndGoesOn(t *testing.T) {
 		t.Fatalf("third: job %d at line %d, %v", rec.ID, r.Line(), err)
 	}
 	for range 2 {
-		if err := r.Next(&rec); err != io.EOF {
+		if err := r.Next(&rec); !errors.Is(err, io.EOF) {
 			t.Fatalf("end: %v, want io.EOF", err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestOpenAndReadTellAboutBrokenFiles(t *testing.T) {
 		for err == nil {
 			err = f.Next(new(swf.Record))
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			t.Errorf("%s: broken gzip was read as a whole file", name)
 		}
 		if f != nil {

@@ -36,7 +36,7 @@ type StartWithin struct {
 
 // CannotSay tells why a method gives no answer, and what would help.
 type CannotSay struct {
-	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size"`
+	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read"`
 	Detail string `json:"detail" doc:"the cause in words"`
 	Hint   string `json:"hint,omitempty" doc:"what would help"`
 }
@@ -88,7 +88,7 @@ type Wait struct {
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`
 	Reason           string       `json:"reason" doc:"the forecast in one sentence"`
-	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer"`
+	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`
 	AgeSeconds       float64      `json:"age_seconds" doc:"how old that is"`
 	Stale            bool         `json:"stale" doc:"older than the configured limit, or the log cannot be read"`
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -87,9 +88,6 @@ func runDaemon(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if len(cfg.Clusters) == 0 {
-		return usageError{errors.New("no log to follow: give --config FILE, or --format and --path; waitcastd demo needs neither")}
-	}
 	log, err := daemon.NewLogger(cfg.Log)
 	if err != nil {
 		return err
@@ -124,10 +122,15 @@ func demoCommand() *cobra.Command {
 		Short: "Run on a simulated cluster: needs nothing",
 		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a temporary\n" +
 			"folder, and runs the daemon on it: a week of history first, then simulated time goes on.",
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unexpected argument %q", args[0])}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Speed <= 0 {
-				return usageError{errors.New("--speed must be more than 0")}
+			if !(o.Speed > 0) || math.IsInf(o.Speed, 1) {
+				return usageError{errors.New("--speed must be a number above 0")}
 			}
 			log, err := daemon.NewLogger(config.Log{Level: logLevel, Format: "console"})
 			if err != nil {

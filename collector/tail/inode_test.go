@@ -58,3 +58,30 @@ func TestSameContentOtherInode(t *testing.T) {
 		r.want("log:3:3")
 	})
 }
+
+// The inode of a finished predecessor goes to the new log as soon as it is
+// compressed: the compressed one is still known as finished.
+func TestInodeOfFinishedReused(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log.1", "1\n2\n")
+		r.age("log.1", time.Hour)
+		r.write("log", "3\n")
+		r.want("log.1:1:1 log.1:2:2 log:1:3")
+		r.wantAfter(DefaultGrace, "")
+		r.wantAfter(DefaultGrace, "")
+		done := r.tailer.files[0]
+		if !done.Done {
+			t.Fatal("log.1 should be finished")
+		}
+		r.gzip("log.1")
+		r.rename("log.1.gz", "log.2.gz")
+		r.rename("log", "log.1")
+		r.write("log", "")
+		st, err := statPath(r.path("log"))
+		r.ok(err)
+		done.Dev, done.Ino = st.dev, st.ino
+		r.want("")
+		r.write("log", "4\n")
+		r.want("log:1:4")
+	})
+}

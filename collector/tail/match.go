@@ -74,7 +74,7 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 			delete(byID, f.id())
 		}
 		gone := f.Offset == 0 && !f.Done && f.src == nil // nothing was taken from it
-		return !f.bound && (gone || f.Copy || ok && f.Done)
+		return !f.bound && (gone || f.Copy)
 	})
 	for _, c := range listed {
 		if _, ok := byID[c.st.id()]; ok {

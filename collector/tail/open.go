@@ -62,7 +62,7 @@ func (t *Tailer) judge(f *file) {
 	k, how := t.original(f)
 	switch {
 	case k == nil:
-	case !f.cand.primary && !f.bound: // compressed before anything was read of it, and read there
+	case !f.bound: // compressed before anything was read of it, and read there
 		t.forget(f)
 		f.Done = true
 	case !f.cand.primary && !k.bound && how == whole: // what k was compressed to

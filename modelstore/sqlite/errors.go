@@ -30,7 +30,7 @@ func explain(path, doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	cause, hint := diagnose(err)
+	hint, cause := diagnose(err)
 	if cause == nil || errors.Is(err, cause) {
 		return fmt.Errorf("store %s: %s: %w", path, doing, err)
 	}
@@ -39,20 +39,20 @@ func explain(path, doing string, err error) error {
 
 // diagnose finds out what kind of failure err is; nil if it is none that a caller decides on.
 // Codes: https://www.sqlite.org/rescode.html
-func diagnose(err error) (cause error, hint string) {
+func diagnose(err error) (hint string, cause error) {
 	var e *driver.Error
 	if !errors.As(err, &e) {
-		return nil, ""
+		return "", nil
 	}
 	switch code := e.Code(); {
 	case code == lib.SQLITE_IOERR_SHMSIZE, code&0xff == lib.SQLITE_FULL:
-		return modelstore.ErrFull, "free space on its file system; nothing of this was stored, it can be tried again"
+		return "free space on its file system; nothing of this was stored, it can be tried again", modelstore.ErrFull
 	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB, code == lib.SQLITE_IOERR_SHORT_READ:
-		return modelstore.ErrCorrupt, "restart: the damaged file is then set aside and rebuilt from the logs"
+		return "restart: the damaged file is then set aside and rebuilt from the logs", modelstore.ErrCorrupt
 	case code&0xff == lib.SQLITE_READONLY, code&0xff == lib.SQLITE_PERM, code&0xff == lib.SQLITE_CANTOPEN:
-		return modelstore.ErrReadOnly, "check the owner and mode of the file and its folder, and that the file system is mounted for writing"
+		return "check the owner and mode of the file and its folder, and that the file system is mounted for writing", modelstore.ErrReadOnly
 	}
-	return nil, ""
+	return "", nil
 }
 
 // readOnlyHint marks an error of the file system that means "not writable".

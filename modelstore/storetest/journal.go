@@ -82,10 +82,10 @@ func replayStops(t *testing.T, p Place) {
 	stop := errors.New("enough")
 	calls := 0
 	err := s.Replay(background(), 0, func(modelstore.Entry) error { calls++; return stop })
-	if err != stop || calls != 1 {
+	if !errors.Is(err, stop) || calls != 1 {
 		t.Fatalf("replay gave %v after %d calls", err, calls)
 	}
-	if err := s.Rows(background(), modelstore.RowQuery{}, func(modelstore.Row) error { return stop }); err != stop {
+	if err := s.Rows(background(), modelstore.RowQuery{}, func(modelstore.Row) error { return stop }); !errors.Is(err, stop) {
 		t.Fatalf("rows gave %v", err)
 	}
 	ctx, cancel := context.WithCancel(background())
@@ -126,7 +126,7 @@ func seqMustGoOn(t *testing.T, p Place) {
 		"twice": {MakeEntry(7), MakeEntry(7)},
 	} {
 		err := s.Commit(background(), modelstore.Batch{Entries: entries, Checkpoints: []modelstore.Checkpoint{{Source: name, Data: []byte("x")}}})
-		wantError[*modelstore.SeqError](t, err)
+		_ = wantError[*modelstore.SeqError](t, err)
 	}
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 6))
 	cps, err := s.Checkpoints(background())

@@ -1,0 +1,182 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// fixture is a server on a real pipeline that is fed with events; the clock stands until it is set.
+type fixture struct {
+	testing.TB
+	now      time.Time
+	registry *prometheus.Registry
+	pipeline *pipeline.Pipeline
+	server   *api.Server
+	sources  map[string]*source.Config
+}
+
+// staleAfter is the fixture's limit.
+const staleAfter = 10 * time.Minute
+
+// secret is a user name that must not come out anywhere.
+const secret = "secretuser"
+
+func epoch() time.Time { return time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) }
+
+// at returns an instant some seconds after the epoch.
+func at(seconds float64) time.Time { return epoch().Add(time.Duration(seconds * float64(time.Second))) }
+
+func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
+	now := func() time.Time { return f.now }
+	metrics := pipeline.NewMetrics(f.registry)
+	cfg := pipeline.Config{Clusters: clusters, Models: pipeline.ModelConfig{MinSamples: 5}, Forecasts: true}
+	f.pipeline = pipeline.New(cfg, nil, now, zap.NewNop(), metrics)
+	for _, c := range clusters {
+		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}
+		f.sources[c.Name] = &s
+		f.pipeline.AddSource(s)
+		metrics.Touch(s)
+	}
+	f.server = api.New(f.pipeline, api.Options{
+		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(),
+	})
+	return f
+}
+
+// feed hands the pipeline what one read of a cluster's log told.
+func (f *fixture) feed(cluster string, events ...job.Event) {
+	f.Helper()
+	f.deliver(&source.Delivery{Source: f.sources[cluster], Events: events, Lines: len(events), CaughtUp: true})
+}
+
+func (f *fixture) deliver(d *source.Delivery) {
+	f.Helper()
+	deliveries := make(chan *source.Delivery, 1)
+	deliveries <- d
+	close(deliveries)
+	if err := f.pipeline.Run(f.Context(), deliveries); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// one is a job; instants in seconds after the epoch, a negative one has not happened.
+type one struct {
+	id, queue          string
+	procs              int
+	limit              time.Duration
+	submit, start, end float64
+}
+
+// events returns what a log tells of the job.
+func (o one) events(cluster string) []job.Event {
+	ev := job.Event{
+		Kind: job.Submit, Cluster: cluster, ID: o.id, Time: at(o.submit), Times: job.Times{Submit: at(o.submit)},
+		Attributes: job.Attributes{Queue: o.queue, User: secret, Account: secret, Procs: o.procs, TimeLimit: o.limit},
+	}
+	out := []job.Event{ev}
+	if o.start >= 0 {
+		ev.Kind, ev.Time, ev.Times.Start = job.Start, at(o.start), at(o.start)
+		out = append(out, ev)
+	}
+	if o.end >= 0 {
+		ev.Kind, ev.Time, ev.Times.End = job.End, at(o.end), at(o.end)
+		out = append(out, ev)
+	}
+	return out
+}
+
+// The law that history follows: Downey's uniform-log between tmin and tmax, in seconds.
+const (
+	lawMin, lawMax = 10.0, 100_000.0
+	lawJobs        = 200
+)
+
+// history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law, and returns the
+// instant at which the last has ended, in seconds.
+func (f *fixture) history(cluster, queue string) float64 {
+	f.Helper()
+	now := 0.0
+	var events []job.Event
+	for i := range lawJobs {
+		p := (float64(i) + .5) / lawJobs
+		life := lawMin * math.Pow(lawMax/lawMin, p)
+		events = append(events, one{id: fmt.Sprintf("%s-h%d", queue, i), queue: queue, procs: 2, submit: now, start: now, end: now + life}.events(cluster)...)
+		now += life
+	}
+	f.feed(cluster, events...)
+	return now
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (f *fixture) do(method, path string, header http.Header) answer {
+	f.Helper()
+	req := httptest.NewRequestWithContext(f.Context(), method, path, nil)
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	rec := httptest.NewRecorder()
+	f.server.Handler().ServeHTTP(rec, req)
+	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
+}
+
+// get asks for JSON that must come with status 200.
+func (f *fixture) get(path string, into any) {
+	f.Helper()
+	a := f.do(http.MethodGet, path, nil)
+	if a.status != http.StatusOK {
+		f.Fatalf("GET %s: status %d: %s", path, a.status, a.body)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/json" {
+		f.Errorf("GET %s: content type %q", path, got)
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		f.Fatalf("GET %s: %v", path, err)
+	}
+}
+
+func (f *fixture) wait(query string) wire.Wait {
+	f.Helper()
+	var w wire.Wait
+	f.get("/v1/wait?"+query, &w)
+	return w
+}
+
+// problem asks for what must fail, and returns the error.
+func (f *fixture) problem(path string) wire.Problem {
+	f.Helper()
+	a := f.do(http.MethodGet, path, nil)
+	var p wire.Problem
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		f.Fatalf("GET %s: %v: %s", path, err, a.body)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		f.Errorf("GET %s: content type %q, want that of RFC 9457", path, got)
+	}
+	if p.Status != a.status || p.Title == "" || p.Detail == "" {
+		f.Errorf("GET %s: status %d with problem %+v: want the same status, a title and a detail", path, a.status, p)
+	}
+	return p
+}

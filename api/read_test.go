@@ -1,0 +1,296 @@
+package api_test
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// lively returns a fixture with a history, two running jobs, one waiting and one held.
+func lively(t testing.TB) *fixture {
+	f := serve(t, main(10, "declared"))
+	begin := f.history("main", "work")
+	add := func(id string, procs int, start float64, more ...job.Kind) {
+		events := one{id: id, queue: "work", procs: procs, submit: begin + 1, start: start, end: -1}.events("main")
+		for _, k := range more {
+			events = append(events, job.Event{Kind: k, Cluster: "main", ID: id, Time: at(begin + 2)})
+		}
+		f.feed("main", events...)
+	}
+	add("a", 6, begin+1)
+	add("b", 3, begin+2)
+	add("c", 8, -1)
+	add("d", 5, -1, job.Hold)
+	f.now = at(begin + 60)
+	return f
+}
+
+// TestQueues proves that every queue is listed with what it holds, also one that is only configured, and with its models.
+func TestQueues(t *testing.T) {
+	f := lively(t)
+	var got wire.Queues
+	f.get("/v1/queues", &got)
+	if len(got.Queues) != 2 || got.Stale || got.AgeSeconds != 58 {
+		t.Fatalf("%d queues, stale %v, age %v, want 2, false, 58", len(got.Queues), got.Stale, got.AgeSeconds)
+	}
+	declared, work := got.Queues[0], got.Queues[1]
+	if declared.Name != "declared" || declared.RunningJobs != 0 {
+		t.Errorf("first queue %+v, want the one that is only configured", declared)
+	}
+	models := work.Models
+	work.Models = nil
+	want := wire.Queue{
+		Cluster: "main", Name: "work", RunningJobs: 2, RunningProcs: 9, QueuedJobs: 1, QueuedProcs: 8, HeldJobs: 1,
+	}
+	if work.Name != "work" || work.RunningJobs != 2 || work.RunningProcs != 9 || work.QueuedJobs != 1 || work.QueuedProcs != 8 || work.HeldJobs != 1 {
+		t.Errorf("queue %+v, want %+v", work, want)
+	}
+	if len(models) != 2 || models[0].Class != "sequential" || models[0].N != 0 || models[1].Class != "parallel" || models[1].N != lawJobs || models[1].KS != nil {
+		t.Errorf("models %+v, want no sequential and %d parallel lifetimes, without KS", models, lawJobs)
+	}
+	if p := f.problem("/v1/queues?cluster=moon"); p.Status != http.StatusNotFound || !strings.Contains(p.Detail, "main") {
+		t.Errorf("unknown cluster: %+v", p)
+	}
+	f.get("/v1/queues?cluster=main", &got)
+}
+
+// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small where the law is right, and
+// with Song's chains as large as the data have them.
+func TestModels(t *testing.T) {
+	f := lively(t)
+	var got api.Models
+	f.get("/v1/models/work", &got)
+	if got.Cluster != "main" || got.Queue != "work" || len(got.Lifetimes) != 2 {
+		t.Fatalf("%q %q with %d classes", got.Cluster, got.Queue, len(got.Lifetimes))
+	}
+	m := got.Lifetimes[1]
+	if m.KS == nil || *m.KS <= 0 || *m.KS > .03 {
+		t.Errorf("KS %s, want more than 0 and at most .03 for %d quantiles of the law itself", show(m.KS), lawJobs)
+	}
+	if m.Class != "parallel" || m.N != lawJobs || math.Abs(m.TMaxSeconds/lawMax-1) > .2 {
+		t.Errorf("model %+v", m)
+	}
+	// Runtimes from 10 to 100,000 s lie in [2^3, 2^17): 14 states; all jobs have 2 processors: the state 2^1.
+	if got.Markov == nil || len(got.Markov.Runtime.States) != 14 || len(got.Markov.Procs.States) != 1 {
+		t.Errorf("chains %+v, want 14 runtime states and 1 of processors", got.Markov)
+	}
+	if p := f.problem("/v1/models/wrok"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" || !strings.Contains(p.Hint, "declared, work") {
+		t.Errorf("unknown queue: %+v", p)
+	}
+	var empty api.Models
+	f.get("/v1/models/declared", &empty)
+	for _, m := range empty.Lifetimes {
+		if m.N != 0 || m.FittedAt != nil || m.KS != nil {
+			t.Errorf("configured queue without jobs: model %+v", m)
+		}
+	}
+}
+
+// TestReady proves that a server is healthy at once, but ready only when every log has been read to its end, and that it says
+// which one is not.
+func TestReady(t *testing.T) {
+	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
+	ready := func() answer { return f.do(http.MethodGet, "/readyz", nil) }
+	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
+		t.Errorf("healthz: %d %s", a.status, a.body)
+	}
+	if a := ready(); a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "one/log") {
+		t.Errorf("readyz before anything is read: %d %s", a.status, a.body)
+	}
+	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("one")
+	f.deliver(&source.Delivery{Source: f.sources["one"], Events: events, Lines: 2}) // more is there
+	if a := ready(); a.status != http.StatusServiceUnavailable {
+		t.Errorf("readyz in the middle of a log: %d", a.status)
+	}
+	f.feed("one")
+	missing := tail.Problem{Path: "/var/two", Reason: tail.Missing, Err: http.ErrMissingFile}
+	f.deliver(&source.Delivery{Source: f.sources["two"], Problems: []tail.Problem{missing}, CaughtUp: true})
+	if a := ready(); a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "/var/two") {
+		t.Errorf("readyz with a missing log: %d %s", a.status, a.body)
+	}
+	f.feed("two", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("two")...)
+	if a := ready(); a.status != http.StatusOK || string(a.body) != "ready\n" {
+		t.Errorf("readyz at the end: %d %s", a.status, a.body)
+	}
+}
+
+// TestETag proves that a client which has an answer already is told so for as long as it holds: until an event, until it becomes
+// stale, and for a forecast until the next second.
+func TestETag(t *testing.T) {
+	f := lively(t)
+	for path, clock := range map[string]bool{"/v1/wait?queue=work&procs=1": true, "/v1/queues": false, "/v1/models/work": false} {
+		first := f.do(http.MethodGet, path, nil)
+		tag := first.header.Get("ETag")
+		if !regexp.MustCompile(`^W/"[^"]+"$`).MatchString(tag) {
+			t.Fatalf("%s: status %d, ETag %q, want a weak one: %s", path, first.status, tag, first.body)
+		}
+		ask := func(have string) answer { return f.do(http.MethodGet, path, http.Header{"If-None-Match": {have}}) }
+		for _, have := range []string{tag, `"other", ` + tag, strings.TrimPrefix(tag, "W/"), "*"} {
+			if a := ask(have); a.status != http.StatusNotModified || len(a.body) > 0 || a.header.Get("ETag") != tag {
+				t.Errorf("%s: If-None-Match %s: %d %q, ETag %q, want 304 without a body", path, have, a.status, a.body, a.header.Get("ETag"))
+			}
+		}
+		if a := ask(`"other"`); a.status != http.StatusOK {
+			t.Errorf("%s: another ETag: %d", path, a.status)
+		}
+		changed := func(what string, want bool) {
+			t.Helper()
+			a := ask(tag)
+			if got := a.status == http.StatusOK; got != want {
+				t.Errorf("%s: %s: status %d", path, what, a.status)
+			}
+			if a.header.Get("ETag") != "" {
+				tag = a.header.Get("ETag")
+			}
+		}
+		f.now = f.now.Add(time.Second)
+		changed("a second later", clock)
+		f.feed("main", one{id: path, queue: "work", procs: 2, submit: f.now.Sub(epoch()).Seconds(), start: -1, end: -1}.events("main")...)
+		changed("after an event", true)
+		now := f.now
+		f.now = f.now.Add(staleAfter + time.Second)
+		changed("stale", true)
+		f.now = now
+	}
+}
+
+// TestHead proves that HEAD answers as GET does.
+func TestHead(t *testing.T) {
+	f := lively(t)
+	for _, path := range []string{"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/healthz", "/metrics", "/openapi.json"} {
+		get, head := f.do(http.MethodGet, path, nil), f.do(http.MethodHead, path, nil)
+		if head.status != http.StatusOK || head.header.Get("Content-Type") != get.header.Get("Content-Type") || head.header.Get("ETag") != get.header.Get("ETag") {
+			t.Errorf("HEAD %s: %d %v, want as GET: %d %v", path, head.status, head.header, get.status, get.header)
+		}
+	}
+	if a := f.do(http.MethodPost, "/v1/queues", nil); a.status != http.StatusMethodNotAllowed {
+		t.Errorf("POST /v1/queues: %d", a.status)
+	}
+	if a := f.do(http.MethodGet, "/v1/nothing", nil); a.status != http.StatusNotFound {
+		t.Errorf("GET /v1/nothing: %d", a.status)
+	}
+}
+
+// TestMetricsLint proves that the metrics are as Prometheus recommends, their labels few and known, whatever is asked.
+func TestMetricsLint(t *testing.T) {
+	f := lively(t)
+	for _, method := range []string{"GET", "BREW", "PROPFIND"} {
+		f.do(method, "/v1/queues", nil)
+	}
+	problems, err := testutil.GatherAndLint(f.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	known := map[string][]string{ // values of a label that no configuration and no log bounds
+		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
+		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "unknown"}, "code": {"200", "405"}, "version": {"test"},
+		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
+	}
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fam := range families {
+		if !strings.HasPrefix(fam.GetName(), "waitcast_") {
+			t.Errorf("%s does not begin with waitcast_", fam.GetName())
+		}
+		for _, m := range fam.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if !slices.Contains(known[l.GetName()], l.GetValue()) {
+					t.Errorf("%s has the label %s=%q", fam.GetName(), l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+}
+
+// TestNoUserNames proves that no answer and no metric tells who runs what.
+func TestNoUserNames(t *testing.T) {
+	f := lively(t)
+	paths := []string{
+		"/v1/wait?queue=work&procs=1&user=" + secret, "/v1/wait?queue=nope&procs=1", "/v1/queues", "/v1/models/work", "/metrics", "/readyz",
+		"/openapi.json", "/v1/wait?queue=work&procs=2",
+	}
+	for _, path := range paths {
+		if a := f.do(http.MethodGet, path, nil); len(a.body) == 0 || strings.Contains(string(a.body), secret) {
+			t.Errorf("GET %s: %d bytes with a user's name: %v", path, len(a.body), strings.Contains(string(a.body), secret))
+		}
+	}
+}
+
+// TestOpenAPI proves that the description is of version 3.1, has every path with its parameters and schemas, refers only to itself and to
+// nothing outside.
+func TestOpenAPI(t *testing.T) {
+	f := serve(t, main(1))
+	a := f.do(http.MethodGet, "/openapi.json", nil)
+	var doc struct {
+		OpenAPI string
+		Info    struct{ Title, Version string }
+		Paths   map[string]map[string]struct {
+			OperationID string
+			Parameters  []struct{ Name, In string }
+			Responses   map[string]struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
+		}
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal(a.body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") || doc.Info.Title == "" || doc.Info.Version != "test" {
+		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
+	}
+	for path, params := range map[string][]string{
+		"/v1/wait":           {"account", "cluster", "nodes", "procs", "qos", "queue", "time_limit", "user"},
+		"/v1/queues":         {"cluster"},
+		"/v1/models/{queue}": {"cluster", "queue"},
+	} {
+		get, ok := doc.Paths[path]["get"]
+		if !ok || get.OperationID == "" {
+			t.Errorf("GET %s is not described", path)
+			continue
+		}
+		var names []string
+		for _, p := range get.Parameters {
+			if p.In != "header" {
+				names = append(names, p.Name)
+			}
+		}
+		if slices.Sort(names); !slices.Equal(names, params) {
+			t.Errorf("GET %s: parameters %v, want %v", path, names, params)
+		}
+		if len(get.Responses["200"].Content["application/json"].Schema) == 0 {
+			t.Errorf("GET %s: no schema of the answer", path)
+		}
+		if len(get.Responses["404"].Content["application/problem+json"].Schema) == 0 {
+			t.Errorf("GET %s: no schema of errors: %v", path, get.Responses)
+		}
+	}
+	for _, ref := range regexp.MustCompile(`"\$ref":\s*"([^"]*)"`).FindAllStringSubmatch(string(a.body), -1) {
+		name, ok := strings.CutPrefix(ref[1], "#/components/schemas/")
+		if !ok || doc.Components.Schemas[name] == nil {
+			t.Errorf("reference to %q, which is not there", ref[1])
+		}
+	}
+	for _, url := range regexp.MustCompile(`https?://[^"]*`).FindAllString(string(a.body), -1) {
+		t.Errorf("the description names %s", url)
+	}
+}

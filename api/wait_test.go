@@ -1,0 +1,280 @@
+package api_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+func main(procs int, queues ...string) pipeline.ClusterConfig {
+	return pipeline.ClusterConfig{Name: "main", Procs: procs, Queues: queues}
+}
+
+// near reports whether two numbers agree to the tolerance of the answers: .1 s of rounding and headqueue's .001 of the value.
+func near(got *float64, want float64) bool {
+	return got != nil && math.Abs(*got-want) <= .51+.0011*want
+}
+
+// TestWaitNow proves that a job that fits, with nobody ahead, waits 0 s at every level, says so, and needs no model.
+func TestWaitNow(t *testing.T) {
+	f := serve(t, main(10))
+	f.feed("main", one{id: "1", queue: "work", procs: 4, submit: 0, start: 5, end: -1}.events("main")...)
+	f.now = at(25)
+	w := f.wait("queue=work&procs=6&time_limit=1:30:00")
+	zero := func(q *float64) bool { return q != nil && *q == 0 }
+	q := w.WaitSeconds
+	if !zero(q.P10) || !zero(q.P25) || !zero(q.P50) || !zero(q.P75) || !zero(q.P90) || !zero(q.P95) {
+		t.Errorf("wait %+v, want 0 at every level", q)
+	}
+	if w.Start.P50 == nil || !w.Start.P50.Equal(f.now) || w.Start.P95 == nil || !w.Start.P95.Equal(f.now) {
+		t.Errorf("start %+v, want now, %s", w.Start, f.now)
+	}
+	if in := w.StartWithin; in != (wire.StartWithin{Minute: 1, TenMinutes: 1, Hour: 1, FourHours: 1, Day: 1}) {
+		t.Errorf("start within %+v, want 1 everywhere", in)
+	}
+	if w.Method != "now" || !strings.Contains(w.Reason, "starts at once: 6 of 10 processors are free and nobody is ahead") {
+		t.Errorf("method %q, reason %q", w.Method, w.Reason)
+	}
+	want := wire.ClusterState{CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 6, RunningJobs: 1}
+	if w.State != want {
+		t.Errorf("state %+v, want %+v", w.State, want)
+	}
+	if w.Cluster != "main" || w.Queue != "work" || w.Procs != 6 || w.TimeLimitSeconds != 5400 {
+		t.Errorf("the request comes back as %q %q %d %v", w.Cluster, w.Queue, w.Procs, w.TimeLimitSeconds)
+	}
+	if !w.AsOf.Equal(at(5)) || w.AgeSeconds != 20 || w.Stale {
+		t.Errorf("as of %s, age %v, stale %v, want %s, 20, false", w.AsOf, w.AgeSeconds, w.Stale, at(5))
+	}
+	if w.Model.N != 0 {
+		t.Errorf("model %+v, want none: nothing has ended", w.Model)
+	}
+}
+
+// TestWaitOneRunningJob proves every number of a forecast behind one running job of age a, whose law is known: by eq. 4 of Downey
+// 1996 the wait's level q is tmax^q a^(1-q) - a, at the median sqrt(tmax a) - a, and the probability of a start within x is
+// ln((a+x)/a) / ln(tmax/a).
+func TestWaitOneRunningJob(t *testing.T) {
+	f := serve(t, main(10))
+	begin := f.history("main", "work")
+	f.feed("main", one{id: "1", queue: "work", procs: 8, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
+	const age = 400
+	f.now = at(begin + 1 + age)
+	w := f.wait("queue=work&procs=10")
+	m := w.Model
+	if m.Queue != "work" || m.Class != "parallel" || m.N != lawJobs || m.FittedAt == nil || m.KS != nil {
+		t.Errorf("model %+v, want that of queue work over %d parallel jobs", m, lawJobs)
+	}
+	if b1 := 1 / math.Log(lawMax/lawMin); math.Abs(m.B1/b1-1) > .02 || math.Abs(m.B0+b1*math.Log(lawMin)) > .02 || m.R2 < .999 {
+		t.Errorf("model b0 %v, b1 %v, R2 %v; the law is b0 %v, b1 %v", m.B0, m.B1, m.R2, -b1*math.Log(lawMin), b1)
+	}
+	if tmax := math.Exp((1 - m.B0) / m.B1); math.Abs(m.TMaxSeconds/tmax-1) > 1e-9 || math.Abs(m.TMinSeconds/math.Exp(-m.B0/m.B1)-1) > 1e-9 {
+		t.Errorf("tmin %v, tmax %v do not follow from b0 and b1", m.TMinSeconds, m.TMaxSeconds)
+	}
+	q, s := w.WaitSeconds, w.Start
+	for _, c := range []struct {
+		level float64
+		got   *float64
+		at    *time.Time
+	}{{.1, q.P10, s.P10}, {.25, q.P25, s.P25}, {.5, q.P50, s.P50}, {.75, q.P75, s.P75}, {.9, q.P90, s.P90}, {.95, q.P95, s.P95}} {
+		want := math.Pow(m.TMaxSeconds, c.level)*math.Pow(age, 1-c.level) - age
+		if !near(c.got, want) {
+			t.Errorf("level %v: %v s, want %v", c.level, show(c.got), want)
+		} else if c.at == nil || math.Abs(c.at.Sub(f.now).Seconds()-*c.got) > .06 {
+			t.Errorf("level %v: starts at %v, want %v s after %s", c.level, c.at, *c.got, f.now)
+		}
+	}
+	for x, got := range map[float64]float64{60: w.StartWithin.Minute, 600: w.StartWithin.TenMinutes, 3600: w.StartWithin.Hour,
+		14400: w.StartWithin.FourHours, 86400: w.StartWithin.Day} {
+		if want := math.Min(1, math.Log((age+x)/age)/math.Log(m.TMaxSeconds/age)); math.Abs(got-want) > 1e-9 {
+			t.Errorf("start within %v s: %v, want %v", x, got, want)
+		}
+	}
+	want := wire.ClusterState{CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 2, RunningJobs: 1, NeededProcs: 8}
+	if w.Method != "exact" || w.State != want {
+		t.Errorf("method %q, state %+v, want exact, %+v", w.Method, w.State, want)
+	}
+	if !strings.Contains(w.Reason, "next in line: 2 of 10 processors are free, 8 more must be freed by the 1 job that run") {
+		t.Errorf("reason %q", w.Reason)
+	}
+	var names []string
+	for _, m := range w.Methods {
+		names = append(names, m.Name)
+	}
+	if got := strings.Join(names, " "); got != "downey_a downey_b downey_combined exact" {
+		t.Errorf("methods %q", got)
+	}
+	if a := w.Methods[0]; !near(a.MedianSeconds, math.Sqrt(m.TMaxSeconds*age)-age) || a.CannotSay != nil {
+		t.Errorf("predictor A %v, want the same: the one job frees all that is needed", show(a.MedianSeconds))
+	}
+}
+
+func show(x *float64) string {
+	if x == nil {
+		return "null"
+	}
+	return fmt.Sprint(*x)
+}
+
+// TestWaitBehindQueue proves that jobs ahead are counted, held ones not, and that a job that would fit alone waits for them.
+func TestWaitBehindQueue(t *testing.T) {
+	f := serve(t, main(10))
+	begin := f.history("main", "work")
+	for i, procs := range []int{7, 6, 5} {
+		start := -1.0
+		if i == 0 {
+			start = begin + 1
+		}
+		f.feed("main", one{id: fmt.Sprint(i), queue: "work", procs: procs, submit: begin + 1, start: start, end: -1}.events("main")...)
+	}
+	f.now = at(begin + 100)
+	w := f.wait("queue=work&procs=2")
+	if w.Method != "exact_queue" || w.WaitSeconds.P50 == nil || *w.WaitSeconds.P50 <= 0 {
+		t.Errorf("method %q, median %s, want exact_queue and more than 0", w.Method, show(w.WaitSeconds.P50))
+	}
+	want := wire.ClusterState{
+		CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 3, RunningJobs: 1, QueuedAheadJobs: 2, QueuedAheadProcs: 11, NeededProcs: 10,
+	}
+	if w.State != want {
+		t.Errorf("state %+v, want %+v", w.State, want)
+	}
+	if !strings.HasPrefix(w.Reason, "2 jobs with 11 processors ahead, 3 of 10 processors are free: 10 must be freed first") {
+		t.Errorf("reason %q", w.Reason)
+	}
+}
+
+// TestWaitErrors proves that what cannot be answered is a problem with a status, and where no forecast is possible with a
+// machine-readable reason and a hint.
+func TestWaitErrors(t *testing.T) {
+	busy := func(f *fixture) {
+		f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
+		f.feed("main", one{id: "2", queue: "other", procs: 1, submit: 2, start: -1, end: -1}.events("main")...)
+		f.now = at(10)
+	}
+	idle := func(*fixture) {}
+	for _, c := range []struct {
+		name    string
+		procs   int
+		prepare func(*fixture)
+		query   string
+		status  int
+		reason  string
+		words   []string // in detail or hint
+	}{
+		{"larger than the machine", 10, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"11", "10"}},
+		{"larger than any use seen", 0, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"highest use", "set procs"}},
+		{"unknown queue", 10, busy, "queue=wrok&procs=1", 404, "unknown_queue", []string{`"wrok"`, "known queues: other, work"}},
+		{"nothing fitted", 10, busy, "queue=work&procs=1", 503, "not_fitted", []string{"min_samples"}},
+		{"nothing read", 10, idle, "queue=work&procs=1", 503, "nothing_read", []string{"/readyz"}},
+		{"nothing read, nothing configured", 0, idle, "procs=1", 503, "nothing_read", nil},
+		{"capacity unknown", 0, func(f *fixture) {
+			f.feed("main", one{id: "2", queue: "work", procs: 1, submit: 2, start: -1, end: -1}.events("main")...)
+		}, "queue=work&procs=1", 503, "unknown_capacity", []string{"procs of the cluster"}},
+		{"no procs", 10, busy, "queue=work", 422, "", []string{"procs", "at least 1"}},
+		{"procs 0", 10, busy, "queue=work&procs=0", 422, "", []string{"procs"}},
+		{"procs negative", 10, busy, "queue=work&procs=-4", 422, "", nil},
+		{"procs NaN", 10, busy, "queue=work&procs=NaN", 422, "", nil},
+		{"procs 1e3", 10, busy, "queue=work&procs=1e3", 422, "", nil},
+		{"procs beyond any number", 10, busy, "queue=work&procs=99999999999999999999", 422, "", nil},
+		{"nodes negative", 10, busy, "queue=work&nodes=-1", 422, "", nil},
+		{"time limit", 10, busy, "queue=work&procs=1&time_limit=soon", 422, "", []string{"time_limit", "soon"}},
+		{"time limit negative", 10, busy, "queue=work&procs=1&time_limit=-5m", 422, "", []string{"time_limit"}},
+		{"unknown parameter", 10, busy, "queue=work&procs=1&tiem_limit=5m", 422, "", nil},
+		{"which queue", 10, busy, "procs=1", 422, "", []string{"queue", "other, work"}},
+		{"unknown cluster", 10, busy, "queue=work&procs=1&cluster=moon", 404, "", []string{"moon", "main"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := serve(t, main(c.procs))
+			c.prepare(f)
+			p := f.problem("/v1/wait?" + c.query)
+			if p.Status != c.status || p.Reason != c.reason {
+				t.Errorf("status %d, reason %q, want %d, %q: %+v", p.Status, p.Reason, c.status, c.reason, p)
+			}
+			for _, w := range c.words {
+				if !strings.Contains(p.Detail+" "+p.Hint, w) {
+					t.Errorf("detail %q, hint %q: want %q there", p.Detail, p.Hint, w)
+				}
+			}
+			if (c.reason != "") != (p.Type == wire.ProblemNoForecast) || (c.reason != "") != (p.Hint != "") {
+				t.Errorf("type %q, hint %q with reason %q: type %s and a hint go with every reason", p.Type, p.Hint, c.reason, wire.ProblemNoForecast)
+			}
+		})
+	}
+}
+
+// TestWaitNames proves what may be left out: the queue and the cluster where there is one of them, procs where there are nodes.
+func TestWaitNames(t *testing.T) {
+	f := serve(t, main(10))
+	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
+	f.now = at(2)
+	if w := f.wait("nodes=3"); w.Cluster != "main" || w.Queue != "work" || w.Procs != 3 || w.Nodes != 3 {
+		t.Errorf("nodes=3: %q %q, %d processors, %d nodes", w.Cluster, w.Queue, w.Procs, w.Nodes)
+	}
+	if w := f.wait("nodes=3&procs=6"); w.Procs != 6 || w.Nodes != 3 {
+		t.Errorf("nodes=3&procs=6: %d processors, %d nodes", w.Procs, w.Nodes)
+	}
+	for text, seconds := range map[string]float64{"90m": 5400, "2:00:00": 7200, "1-12:00": 129600, "45": 45} {
+		if w := f.wait("procs=1&time_limit=" + url.QueryEscape(text)); w.TimeLimitSeconds != seconds {
+			t.Errorf("time_limit=%s: %v s, want %v", text, w.TimeLimitSeconds, seconds)
+		}
+	}
+}
+
+// TestWaitClusters proves that clusters are told apart and that one must be named where there are several.
+func TestWaitClusters(t *testing.T) {
+	f := serve(t, pipeline.ClusterConfig{Name: "small", Procs: 4}, pipeline.ClusterConfig{Name: "large"})
+	f.feed("small", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("small")...)
+	f.feed("large", one{id: "1", queue: "work", procs: 90, submit: 0, start: 1, end: -1}.events("large")...)
+	f.feed("large", one{id: "2", queue: "work", procs: 30, submit: 0, start: 1, end: 2}.events("large")...)
+	f.now = at(3)
+	if w := f.wait("cluster=small&procs=1"); w.State.CapacityProcs != 4 || w.State.CapacitySource != "configured" {
+		t.Errorf("small: %+v", w.State)
+	}
+	if w := f.wait("cluster=large&procs=30"); w.State.CapacityProcs != 120 || w.State.CapacitySource != "highest_use" || w.State.FreeProcs != 30 {
+		t.Errorf("large: %+v, want the highest use, 120, with 30 free", w.State)
+	}
+	if p := f.problem("/v1/wait?queue=work&procs=1"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Detail, "large, small") {
+		t.Errorf("no cluster: %+v", p)
+	}
+}
+
+// TestWaitStale proves that an answer tells its age, that past the limit it is marked stale and made for the instant of the
+// newest record, and that a record from ahead of the clock has age 0.
+func TestWaitStale(t *testing.T) {
+	f := serve(t, main(10))
+	begin := f.history("main", "work")
+	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
+	f.feed("main", one{id: "2", queue: "work", procs: 2, submit: begin + 300, start: -1, end: -1}.events("main")...)
+	newest := at(begin + 300)
+	for _, c := range []struct {
+		name  string
+		after time.Duration
+		age   float64
+		stale bool
+	}{
+		{"fresh", time.Minute, 60, false}, {"at the limit", staleAfter, 600, false}, {"past it", staleAfter + time.Second, 601, true},
+		{"ahead of the clock", -time.Hour, 0, false},
+	} {
+		f.now = newest.Add(c.after)
+		w := f.wait("queue=work&procs=1")
+		if !w.AsOf.Equal(newest) || w.AgeSeconds != c.age || w.Stale != c.stale {
+			t.Errorf("%s: as of %s, age %v, stale %v, want %s, %v, %v", c.name, w.AsOf, w.AgeSeconds, w.Stale, newest, c.age, c.stale)
+		}
+		if strings.Contains(w.Reason, "STALE") != c.stale {
+			t.Errorf("%s: reason %q", c.name, w.Reason)
+		}
+		from := f.now // what the quantiles count from
+		if c.stale || c.after < 0 {
+			from = newest
+		}
+		if got := w.Start.P50.Sub(from).Seconds(); math.Abs(got-*w.WaitSeconds.P50) > .06 {
+			t.Errorf("%s: the median start is %v s after %s, want %v", c.name, got, from, *w.WaitSeconds.P50)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// with returns the event with start and end as its record tells them; below 0 it does not.
+func with(ev job.Event, start, end int) job.Event {
+	if start >= 0 {
+		ev.Times.Start = at(start)
+	}
+	if end >= 0 {
+		ev.Times.End = at(end)
+	}
+	return ev
+}
+
+func sized(ev job.Event, procs int) job.Event {
+	ev.Procs = procs
+	return ev
+}
+
+func queued(ev job.Event, queue string) job.Event {
+	ev.Queue = queue
+	return ev
+}
+
+// Records that are missing, late or senseless make the picture that is told most likely by the others.
+func TestBadInputs(t *testing.T) {
+	submit, start, end := event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)
+	for _, c := range []struct {
+		name    string
+		events  []job.Event
+		changes string
+		used    int
+		counts  Counts
+	}{
+		{"end of an unknown job without its start", []job.Event{end}, "", 0, Counts{Orphans: 1}},
+		{
+			"end of an unknown job with its start", []job.Event{sized(with(end, 20, 30), 4)},
+			"20:1-submit(20) 20:1-start(20) 30:1-end(20) ", 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, Derived: 2},
+		},
+		{
+			"end of a waiting job with its start", []job.Event{submit, with(end, 20, 30)},
+			"10:1-submit 20:1-start(20) 30:1-end(20) ", 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, Derived: 1},
+		},
+		{
+			"end of a waiting job without its start: it never ran", []job.Event{submit, end},
+			"10:1-submit 30:1-cancel ", 0, Counts{Submitted: 1, Cancelled: 1},
+		},
+		{
+			"start without a submit", []job.Event{sized(start, 4)}, "20:1-submit 20:1-start ", 4,
+			Counts{Submitted: 1, Started: 1, Derived: 1},
+		},
+		{
+			"start that happened before the submit", []job.Event{event(job.Submit, "1", 25), start}, "25:1-submit 20:1-start ", 1,
+			Counts{Submitted: 1, Started: 1, OutOfOrder: 1},
+		},
+		{
+			"end before the start lasts 0 s", []job.Event{submit, event(job.Start, "1", 40), end}, "10:1-submit 40:1-start 30:1-end(40) ", 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, OutOfOrder: 1},
+		},
+		{
+			"0 processors count as one once the job runs", []job.Event{submit, start}, "10:1-submit 20:1-start ", 1,
+			Counts{Submitted: 1, Started: 1},
+		},
+		{
+			"processors below 0 say nothing", []job.Event{sized(submit, 4), sized(event(job.Update, "1", 11), -3), start},
+			"10:1-submit 20:1-start ", 4, Counts{Submitted: 1, Started: 1, Duplicates: 1},
+		},
+		{"a kind that does not exist", []job.Event{submit, event(99, "1", 20)}, "10:1-submit ", 0, Counts{Submitted: 1, Orphans: 1}},
+		{
+			"submitted again while it ran: its end was lost", []job.Event{submit, start, event(job.Submit, "1", 50)},
+			"10:1-submit 20:1-start 50:1-end 50:1-submit ", 0,
+			Counts{Submitted: 2, Started: 1, LostEnds: 1, Derived: 1},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("c", 0)
+			changes, _ := feed(s, nil, c.events...)
+			check(t, s)
+			if got := script(journal(changes)); got != c.changes {
+				t.Errorf("changes\n%s, want\n%s", got, c.changes)
+			}
+			if s.Used() != c.used {
+				t.Errorf("%d processors used, want %d", s.Used(), c.used)
+			}
+			if d := cmp.Diff(c.counts, s.Counts()); d != "" {
+				t.Errorf("counts (-want +got): %s", d)
+			}
+		})
+	}
+}
+
+// A requeued job keeps its place and its number and waits anew; what its earlier attempt told does not touch the next, however close.
+func TestRequeue(t *testing.T) {
+	s := New("c", 0)
+	first := []job.Event{
+		event(job.Submit, "1", 0), event(job.Submit, "2", 3), event(job.Start, "1", 5), event(job.Requeue, "1", 5),
+	}
+	feed(s, nil, first...)
+	j := s.Job("1")
+	if j.Attempt != 1 || j.Seq != 1 || !j.Submit.Equal(at(5)) || s.Queued()[0] != j {
+		t.Fatalf("after the requeue: %+v", *j)
+	}
+	if changes, _ := feed(s, nil, first...); len(changes) > 0 {
+		t.Fatalf("told again: %s", script(journal(changes)))
+	}
+	feed(s, nil, event(job.Start, "1", 6))
+	if changes, _ := feed(s, nil, first...); len(changes) > 0 || !s.Job("1").Running() {
+		t.Fatalf("told again while the next attempt runs: %s", script(journal(changes)))
+	}
+}
+
+// A job on its way out of a routing queue is known by its first queue, and reading its way again does not move it.
+func TestMovesBetweenQueues(t *testing.T) {
+	s := New("c", 0)
+	way := []job.Event{
+		queued(event(job.Submit, "1", 0), "route"), queued(event(job.Submit, "1", 0), "short"), queued(event(job.Submit, "1", 9), "long"),
+	}
+	changes, _ := feed(s, nil, way...)
+	if got := script(journal(changes)); got != "0:1-submit 0:1-update 9:1-update " {
+		t.Fatalf("changes: %s", got)
+	}
+	if j := s.Job("1"); j.Queue != "long" || j.FirstQueue != "route" || !j.Order.Equal(at(0)) {
+		t.Fatalf("after the moves: %+v", *j)
+	}
+	for n := range way {
+		if changes, _ := feed(s, nil, way[:n+1]...); len(changes) > 0 {
+			t.Fatalf("the first %d records told again made changes: %s", n+1, script(journal(changes)))
+		}
+	}
+}
+
+// A record that comes late fills in what is not known and leaves alone what newer ones told.
+func TestLateRecordFillsIn(t *testing.T) {
+	s := New("c", 0)
+	late := sized(queued(event(job.Update, "1", 5), "old"), 8)
+	late.User = "ann"
+	feed(s, nil, event(job.Submit, "1", 0), queued(event(job.Update, "1", 9), "new"), late)
+	if j := s.Job("1"); j.Queue != "new" || j.Procs != 8 || j.User != "ann" {
+		t.Fatalf("after the late record: %+v", *j)
+	}
+}
+
+// A deletion that was forced writes no end: the job leaves as of the deletion once the grace is over, not before; an
+// ordinary deletion ends in an end, even a late one that is the next record of all.
+func TestDeletionOfARunningJob(t *testing.T) {
+	g := int(grace / time.Second)
+	running := []job.Event{event(job.Submit, "1", 0), sized(event(job.Start, "1", 5), 4), event(job.Cancel, "1", 100)}
+	for _, c := range []struct {
+		name    string
+		next    []job.Event
+		changes string
+		used    int
+	}{
+		{"its end comes", []job.Event{event(job.End, "1", 110)}, "110:1-end(5) ", 0},
+		{"asked twice", []job.Event{event(job.Cancel, "1", 200)}, "", 4},
+		{"the grace is not over", []job.Event{event(job.Submit, "2", 100+g)}, fmt.Sprintf("%d:2-submit ", 100+g), 4},
+		{
+			"the grace is over", []job.Event{event(job.Submit, "2", 101+g)},
+			fmt.Sprintf("%d:1-end %d:2-submit ", 100+g, 101+g), 0,
+		},
+		{"an orphan shows that it is over", []job.Event{event(job.Cancel, "9", 101+g)}, fmt.Sprintf("%d:1-end ", 100+g), 0},
+		{"its end comes late", []job.Event{event(job.End, "1", 105+g)}, fmt.Sprintf("%d:1-end(5) ", 105+g), 0},
+		{
+			"its end comes too late", []job.Event{event(job.Submit, "2", 101+g), with(event(job.End, "1", 105+g), 5, 105+g)},
+			fmt.Sprintf("%d:1-end %d:2-submit ", 100+g, 101+g), 0,
+		},
+		{
+			"requeued meanwhile", []job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Submit, "2", 101+g)},
+			fmt.Sprintf("110:1-requeue 120:1-start %d:2-submit ", 101+g), 4,
+		},
+		{
+			"asked for before it started", []job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Cancel, "1", 115)},
+			"110:1-requeue 120:1-start ", 4,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("c", 0)
+			feed(s, nil, running...)
+			if s.Used() != 4 || s.Counts().Cancelled != 0 {
+				t.Fatalf("after the request: %d processors used, %+v", s.Used(), s.Counts())
+			}
+			changes, _ := feed(s, nil, c.next...)
+			check(t, s)
+			if got := script(journal(changes)); got != c.changes {
+				t.Errorf("changes\n%s, want\n%s", got, c.changes)
+			}
+			if s.Used() != c.used {
+				t.Errorf("%d processors used, want %d", s.Used(), c.used)
+			}
+			for _, ch := range changes {
+				if ch.Event.Kind == job.End && ch.Event.Derived && !ch.Event.Times.End.Equal(at(100)) {
+					t.Errorf("the lost end is of %v, want that of the request", ch.Event.Times.End)
+				}
+			}
+		})
+	}
+}
+
+// A job that the fold has forgotten is not taken for a new one where Known remembers it, and is one where its id is used again
+// later.
+func TestForgottenJobs(t *testing.T) {
+	s := New("c", 0)
+	kept := map[string]Left{}
+	known := func(id string) (Left, bool) { l, ok := kept[id]; return l, ok }
+	job1 := []job.Event{event(job.Submit, "1", 0), event(job.Start, "1", 1), with(event(job.End, "1", 2), 1, 2)}
+	feed(s, known, job1...)
+	kept["1"] = s.left["1"]
+	for i := range memory {
+		id := fmt.Sprint("x", i)
+		feed(s, known, event(job.Submit, id, 10+i), event(job.Cancel, id, 10+i))
+	}
+	check(t, s)
+	if !s.Forgotten("1") || len(s.left) != memory {
+		t.Fatalf("%d jobs are remembered, job 1 among them: %v; want %d without it", len(s.left), !s.Forgotten("1"), memory)
+	}
+	if changes, _ := feed(s, known, job1...); len(changes) > 0 {
+		t.Fatalf("a forgotten job read again: %s", script(journal(changes)))
+	}
+	data, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := New("c", 0)
+	if err := restored.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*State{s, restored} { // the ring goes on where it was
+		changes, _ := feed(s, known, event(job.Submit, "1", memory+100), event(job.Cancel, "1", memory+100))
+		if len(changes) != 2 || changes[0].Event.Attempt != 1 || s.Forgotten("x1") || !s.Forgotten("x0") {
+			t.Fatalf("the id used again: %s, attempt %d", script(journal(changes)), changes[0].Event.Attempt)
+		}
+	}
+	if d := cmp.Diff(bytesOf(t, s), bytesOf(t, restored)); d != "" {
+		t.Fatalf("restoring a full memory left a trace: %s", d)
+	}
+}
+
+// A saved state of another cluster or version, or a damaged one, is refused and leaves the state as it was.
+func TestUnmarshalRefuses(t *testing.T) {
+	other := New("d", 0)
+	data, err := other.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][]byte{data, []byte(`{"version":0,"name":"c"}`), []byte("{"), nil} {
+		s := New("c", 0)
+		feed(s, nil, event(job.Submit, "1", 0))
+		if err := s.UnmarshalBinary(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+		if s.Job("1") == nil {
+			t.Errorf("%q changed the state", bad)
+		}
+	}
+}
+
+// Overdue counts the jobs that are more than a day past their limit; a job without a limit is never overdue.
+func TestOverdue(t *testing.T) {
+	s := New("c", 0)
+	limited := event(job.Submit, "1", 0)
+	limited.TimeLimit = time.Hour
+	feed(s, nil, limited, event(job.Start, "1", 0), event(job.Submit, "2", 0), event(job.Start, "2", 0))
+	var got []int
+	for _, second := range []int{1, 25 * 3600, 25*3600 + 1} {
+		feed(s, nil, event(job.Submit, fmt.Sprint("t", second), second))
+		got = append(got, s.View().Overdue())
+	}
+	if want := []int{0, 0, 1}; !slices.Equal(got, want) {
+		t.Fatalf("overdue jobs at the three instants: %v, want %v", got, want)
+	}
+}

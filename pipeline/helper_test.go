@@ -1,0 +1,274 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// at is the instant so many seconds after the beginning of the tests' time.
+func at(seconds float64) time.Time {
+	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func event(kind job.Kind, id string, second float64) job.Event {
+	return job.Event{Kind: kind, Cluster: "c", ID: id, Time: at(second), Live: true}
+}
+
+func sized(ev job.Event, procs int) job.Event {
+	ev.Procs = procs
+	return ev
+}
+
+// testConfig is that of a cluster of 128 processors with small windows, so that they move.
+func testConfig() Config {
+	return Config{
+		Clusters:       []ClusterConfig{{Name: "c", Procs: 128, Queues: []string{"a"}}},
+		Models:         ModelConfig{WindowJobs: 300, WindowAge: 36 * time.Hour, MinSamples: 10, Forget: .001},
+		SnapshotEvents: 150, Forecasts: true,
+	}
+}
+
+func newPipeline(cfg Config, store modelstore.Store, order collector.Order) (*Pipeline, *source.Config) {
+	p := New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(prometheus.NewRegistry()))
+	src := &source.Config{Name: "log", Format: collector.Format{Name: "test", Order: order}, Options: collector.Options{Cluster: "c"}}
+	p.AddSource(*src)
+	return p, src
+}
+
+// workload is a busy machine of 128 processors under strict first come, first served: log-uniform lifetimes from 1 s to 20 h,
+// sizes up to 64, two queues.
+func workload(t testing.TB, jobs int, seed uint64) []job.Event {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
+	clock, n := 0.0, 0
+	sim, err := simulator.New(simulator.Config{Procs: 128, Arrivals: func() (simulator.Job, bool) {
+		if n++; n > jobs {
+			return simulator.Job{}, false
+		}
+		if rng.IntN(5) > 0 { // every fifth comes together with the one before
+			clock += math.Floor(rng.ExpFloat64() * 1100)
+		}
+		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))
+		return simulator.Job{
+			ID: int64(n), Submit: clock, Procs: 1 << rng.IntN(7), Runtime: runtime, Queue: string(rune('a' + rng.IntN(2))),
+			Estimate: runtime*(1+2*rng.Float64()) + 60,
+		}, true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []job.Event
+	err = sim.Advance(math.Inf(1), func(e simulator.Event) {
+		ev := event([]job.Kind{0, job.Submit, job.Start, job.End}[e.Kind], fmt.Sprint(e.Job.ID), e.Time)
+		ev.Attributes = job.Attributes{
+			Queue: e.Job.Queue, Procs: e.Job.Procs, TimeLimit: time.Duration(e.Job.Estimate) * time.Second,
+		}
+		ev.Times.Submit = at(e.Job.Submit)
+		if e.Kind != simulator.Submitted {
+			ev.Times.Start = at(e.Job.Start)
+		}
+		out = append(out, ev)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// mangle loses records, tells some twice, takes sizes away, and adds deletions, requeues, holds and moves.
+func mangle(events []job.Event, seed uint64) []job.Event {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	var out []job.Event
+	for _, ev := range events {
+		again := ev
+		again.Times = job.Times{}
+		switch rng.IntN(30) {
+		case 0: // lost
+			continue
+		case 1:
+			out = append(out, ev)
+		case 2:
+			if ev.Kind == job.Submit {
+				ev.Procs = 0
+			}
+		case 3:
+			if ev.Kind == job.Start {
+				again.Kind = job.Requeue
+				out = append(out, ev, again)
+				ev.Times.Start = ev.Time
+			}
+		case 4, 5:
+			again.Kind = []job.Kind{job.Cancel, job.Update, job.Hold, job.Release}[rng.IntN(4)]
+			again.Queue = "moved"
+			out = append(out, ev)
+			ev = again
+		}
+		out = append(out, ev)
+	}
+	return out
+}
+
+// deliveries cuts events into deliveries of random length; the checkpoint of each is its number.
+func deliveries(src *source.Config, events []job.Event, most int, seed uint64) []*source.Delivery {
+	rng := rand.New(rand.NewPCG(seed, 13))
+	var out []*source.Delivery
+	for len(events) > 0 {
+		n := min(len(events), 1+rng.IntN(most))
+		out = append(out, &source.Delivery{Source: src, Events: events[:n:n], Lines: n, Checkpoint: fmt.Append(nil, len(out))})
+		events = events[n:]
+	}
+	return out
+}
+
+// take hands deliveries to the writer, each a transaction of its own.
+func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
+	t.Helper()
+	for _, d := range ds {
+		if err := p.step(context.Background(), d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lanes returns what the pipeline would save, without the counters of records that changed nothing.
+func lanes(t testing.TB, p *Pipeline) map[string]string {
+	t.Helper()
+	parts := map[string][]byte{}
+	if err := p.lanes["c"].save(parts); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for name, data := range parts {
+		out[name] = string(data)
+	}
+	var state map[string]any
+	if err := json.Unmarshal(parts["c/state"], &state); err != nil {
+		t.Fatal(err)
+	}
+	counts := state["counts"].(map[string]any)
+	delete(counts, "duplicates")
+	delete(counts, "orphans")
+	data, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["c/state"] = string(data)
+	return out
+}
+
+// kept is what a store holds.
+type kept struct {
+	Entries []modelstore.Entry
+	Rows    []modelstore.Row
+	Lanes   map[string]string
+}
+
+func keeps(t testing.TB, s modelstore.Store, p *Pipeline) kept {
+	t.Helper()
+	k := kept{Lanes: lanes(t, p)}
+	err := s.Replay(context.Background(), 0, func(e modelstore.Entry) error {
+		k.Entries = append(k.Entries, e)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Rows(context.Background(), modelstore.RowQuery{}, func(r modelstore.Row) error {
+		k.Rows = append(k.Rows, r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func openStore(t testing.TB, path string) modelstore.Store {
+	t.Helper()
+	s, err := sqlite.Open(context.Background(), path, sqlite.Options{Log: zap.NewNop(), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newStore(t testing.TB) modelstore.Store {
+	t.Helper()
+	s := openStore(t, filepath.Join(t.TempDir(), "test.db"))
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// memory is a store that keeps entries, rows and checkpoints in memory, as they are committed.
+type memory struct {
+	modelstore.Store // the rest: none
+	entries          []modelstore.Entry
+	rows             []modelstore.Row
+	byID             map[string][]job.Event
+	bad              []modelstore.BadLine
+	checkpoints      []string
+	fail             func(operation string) error
+}
+
+func (m *memory) failed(operation string) error {
+	if m.fail == nil {
+		return nil
+	}
+	return m.fail(operation)
+}
+
+func (m *memory) Commit(_ context.Context, b modelstore.Batch) error {
+	if err := m.failed("commit"); err != nil {
+		return err
+	}
+	for _, e := range b.Entries {
+		if want := int64(len(m.entries)) + 1; e.Seq != want {
+			return &modelstore.SeqError{Got: e.Seq, Want: want}
+		}
+		if err := e.Check(); err != nil {
+			return err
+		}
+		m.entries = append(m.entries, e)
+		if m.byID == nil {
+			m.byID = map[string][]job.Event{}
+		}
+		m.byID[e.Event.ID] = append(m.byID[e.Event.ID], e.Event)
+	}
+	for _, r := range b.Rows {
+		if err := r.Check(); err != nil {
+			return err
+		}
+		m.rows = append(m.rows, r)
+	}
+	for _, c := range b.Checkpoints {
+		m.checkpoints = append(m.checkpoints, string(c.Data))
+	}
+	m.bad = append(m.bad, b.BadLines...)
+	return nil
+}
+
+func (m *memory) Known(_ context.Context, _, id string) ([]modelstore.Key, error) {
+	var keys []modelstore.Key
+	for _, e := range m.byID[id] {
+		keys = append(keys, modelstore.Key{Attempt: e.Attempt, Kind: e.Kind, Time: e.Time, Submit: e.Times.Submit})
+	}
+	slices.SortStableFunc(keys, func(a, b modelstore.Key) int { return a.Attempt - b.Attempt })
+	return keys, m.failed("known")
+}

@@ -1,0 +1,103 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+)
+
+// whole returns the events of a job as a log of whole jobs tells them; a runtime below 0 is a job that never ran.
+func whole(id int, submit, wait, runtime float64) []job.Event {
+	name := fmt.Sprint(id)
+	s, b, e := event(job.Submit, name, submit), event(job.Start, name, submit+wait), event(job.End, name, submit+wait+runtime)
+	s.Times.Submit = s.Time
+	b.Times.Submit, b.Times.Start = s.Time, b.Time
+	e.Times = job.Times{Submit: s.Time, Start: b.Time, End: e.Time}
+	if runtime < 0 {
+		c := event(job.Cancel, name, submit+wait)
+		c.Times.Submit = s.Time
+		return []job.Event{s, c}
+	}
+	return []job.Event{s, b, e}
+}
+
+// At one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant of its
+// own start.
+func TestHoldbackOrder(t *testing.T) {
+	var h holdback
+	var got []string
+	emit := func(ev job.Event) { got = append(got, fmt.Sprintf("%s-%v", ev.ID, ev.Kind)) }
+	for _, j := range [][]job.Event{
+		whole(1, 0, 0, 10), // ends at 10
+		whole(2, 0, 10, 5), // starts at 10
+		whole(3, 10, 0, 0), // all at 10
+		whole(4, 10, 0, 5), whole(5, 10, 0, -1), whole(6, 20, 0, 1),
+	} {
+		for _, ev := range j {
+			h.add(ev, emit)
+		}
+	}
+	want := "1-submit 2-submit 1-start 1-end 3-submit 4-submit 5-submit 2-start 3-start 4-start 3-end 5-cancel 2-end 4-end"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("before the submission at 20 is passed:\n%s, want\n%s", s, want)
+	}
+	h.flush(emit)
+	if s := strings.Join(got[14:], " "); s != "6-submit 6-start 6-end" {
+		t.Errorf("flushed: %s", s)
+	}
+}
+
+// jobsOf draws whole jobs in order of submission.
+func jobsOf(t *rapid.T) [][]job.Event {
+	var jobs [][]job.Event
+	clock := 0
+	for i := range rapid.IntRange(1, 60).Draw(t, "jobs") {
+		clock += rapid.IntRange(0, 3).Draw(t, "gap")
+		wait, runtime := rapid.IntRange(0, 5).Draw(t, "wait"), rapid.IntRange(-1, 20).Draw(t, "runtime")
+		jobs = append(jobs, whole(i, float64(clock), float64(wait), float64(runtime)))
+	}
+	return jobs
+}
+
+// No checkpoint is committed as long as an event before it is held back, and what it stands for is in the journal.
+func TestCheckpointsWaitForHeldEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := jobsOf(t)
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.BySubmit)
+		told := map[string]bool{}
+		for i, events := range jobs {
+			d := &source.Delivery{Source: src, Events: events, Checkpoint: []byte(strconv.Itoa(i))}
+			if err := p.step(t.Context(), d, nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range store.entries[len(told):] {
+				told[fmt.Sprintf("%s-%v", e.Event.ID, e.Event.Kind)] = true
+			}
+			if len(store.checkpoints) == 0 {
+				continue
+			}
+			upTo, err := strconv.Atoi(store.checkpoints[len(store.checkpoints)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ev := range slices.Concat(jobs[:upTo+1]...) {
+				if !told[fmt.Sprintf("%s-%v", ev.ID, ev.Kind)] {
+					t.Fatalf("after delivery %d checkpoint %d is committed, but %v of job %s is not", i, upTo, ev.Kind, ev.ID)
+				}
+			}
+		}
+		p.sources["log"].hold.flush(func(job.Event) {})
+		if cp := p.sources["log"].checkpoint([]byte("end")); string(cp) != "end" {
+			t.Fatalf("with nothing held the newest checkpoint is %q", cp)
+		}
+	})
+}

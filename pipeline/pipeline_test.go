@@ -1,0 +1,190 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// However events are cut into deliveries and these into transactions, entries, rows and saved bytes are the same.
+func TestBatchesLeaveNoTrace(t *testing.T) {
+	forecasts := 0
+	for seed := range uint64(6) {
+		events := mangle(workload(t, 200, seed), seed)
+		rng := rand.New(rand.NewPCG(seed, 17))
+		for _, order := range []collector.Order{collector.Live, collector.BySubmit} {
+			run := func(most int, grouped bool) kept {
+				store := &memory{}
+				p, src := newPipeline(testConfig(), store, order)
+				ds := deliveries(src, events, most, seed)
+				if !grouped {
+					take(t, p, ds...)
+				} else {
+					all := make(chan *source.Delivery, len(ds))
+					for _, d := range ds {
+						all <- d
+					}
+					close(all)
+					if err := p.Run(context.Background(), all); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return kept{store.entries, store.rows, lanes(t, p)}
+			}
+			one := run(1, false)
+			for _, grouped := range []bool{false, true} {
+				most := 2 + rng.IntN(len(events))
+				if d := cmp.Diff(one, run(most, grouped)); d != "" {
+					t.Fatalf("seed %d: one event a transaction (-) and up to %d (+) differ: %.3000s", seed, most, d)
+				}
+			}
+			forecasts += forecast(one.Rows)
+		}
+	}
+	if forecasts < 200 {
+		t.Fatalf("only %d rows have a forecast: the test proves little", forecasts)
+	}
+}
+
+// forecast counts the rows with a forecast that needed a model.
+func forecast(rows []modelstore.Row) (n int) {
+	for i := range rows {
+		if rows[i].Quantiles != nil && rows[i].Method != "now" {
+			n++
+		}
+	}
+	return n
+}
+
+// Events that no store could keep are put in quarantine and stop nothing.
+func TestUnstorableEventIsRefused(t *testing.T) {
+	store := &memory{}
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	far := event(job.Submit, "2", 0)
+	far.Times.Submit = time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
+		event(job.Submit, "\xff", 0), event(job.Submit, "", 0), far, {Kind: job.Submit, Cluster: "c", ID: "3"}, event(job.Submit, "1", 0),
+	}})
+	if len(store.bad) != 4 || len(store.entries) != 1 || store.entries[0].Event.ID != "1" {
+		t.Fatalf("%d bad lines, entries %v; want 4 and job 1 alone", len(store.bad), store.entries)
+	}
+}
+
+// While the store fails, views are served and nothing is taken in; when it works again, nothing is lost or doubled.
+func TestStoreFailsForAWhile(t *testing.T) {
+	events := mangle(workload(t, 150, 3), 3)
+	undisturbed := &memory{}
+	p, src := newPipeline(testConfig(), undisturbed, collector.Live)
+	take(t, p, deliveries(src, events, 40, 3)...)
+	want := kept{undisturbed.entries, undisturbed.rows, lanes(t, p)}
+
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.Live)
+		calls, failures := 0, 0
+		store.fail = func(string) error {
+			if calls++; calls%7 < 3 {
+				failures++
+				if v := p.View("c"); v == nil || v.Seq > int64(len(store.entries)) {
+					t.Errorf("view %+v is published before it is committed, %d entries are", v, len(store.entries))
+				}
+				return errors.New("disk on fire")
+			}
+			return nil
+		}
+		ds := make(chan *source.Delivery)
+		go func() {
+			defer close(ds)
+			for _, d := range deliveries(src, events, 40, 3) {
+				ds <- d
+			}
+		}()
+		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") { // the last snapshot may fail
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, kept{store.entries, store.rows, lanes(t, p)}); d != "" {
+			t.Errorf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
+		}
+		if failures < 10 {
+			t.Errorf("only %d operations failed: the test proves little", failures)
+		}
+	})
+}
+
+// A store that is damaged, closed or refuses what it is given ends Run with its error, at writing and at looking up.
+func TestHopelessStoreEndsRun(t *testing.T) {
+	invalid := &modelstore.InvalidError{What: "x", Field: "y", Problem: "z"}
+	for _, cause := range []error{modelstore.ErrCorrupt, modelstore.ErrClosed, invalid} {
+		for _, broken := range []string{"commit", "known"} {
+			store := &memory{fail: func(operation string) error {
+				if operation == broken {
+					return cause
+				}
+				return nil
+			}}
+			p, src := newPipeline(testConfig(), store, collector.Live)
+			ds := make(chan *source.Delivery, 1)
+			ds <- &source.Delivery{Source: src, Events: []job.Event{event(job.Submit, "1", 0)}}
+			if err := p.Run(t.Context(), ds); !errors.Is(err, cause) {
+				t.Errorf("%s fails with %v: Run returned %v", broken, cause, err)
+			}
+			if len(store.entries) > 0 {
+				t.Errorf("%s fails with %v: %d entries are committed", broken, cause, len(store.entries))
+			}
+		}
+	}
+}
+
+// A published view stays as it was, whatever is folded after it.
+func TestViewsDoNotChange(t *testing.T) {
+	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
+	type seen struct {
+		view   *View
+		scores map[string]Score
+		open   int
+		laws   map[string]float64
+	}
+	look := func(v *View) seen {
+		s := seen{view: v, scores: map[string]Score{}, open: v.Open, laws: map[string]float64{}}
+		for queue, score := range v.Scores {
+			s.scores[queue] = *score.clone()
+		}
+		for _, queue := range v.Queues() {
+			if law, ok := v.Models.Law(queue, 2); ok {
+				s.laws[queue] = law.B1
+			}
+			if q := v.Models.Queue(queue); q != nil {
+				s.laws["ks "+queue] = q.Lifetimes[1].Sample.KS(q.Lifetimes[1].Law.Model)
+			}
+		}
+		return s
+	}
+	var before []seen
+	for _, d := range deliveries(src, mangle(workload(t, 300, 5), 5), 40, 5) {
+		take(t, p, d)
+		p.publish()
+		before = append(before, look(p.View("c")))
+	}
+	for i, b := range before {
+		opt := cmp.Comparer(func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+		after := look(b.view)
+		if d := cmp.Diff(b.scores, after.scores, opt) + cmp.Diff(b.laws, after.laws, opt); d != "" || b.open != after.open {
+			t.Fatalf("view %d changed after publication: %s", i, d)
+		}
+	}
+	if last := before[len(before)-1]; len(last.laws) == 0 || len(last.scores) == 0 {
+		t.Fatal("the views have neither laws nor scores: the test proves little")
+	}
+}

@@ -1,0 +1,233 @@
+package pipeline
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// faulty is a store whose newest snapshot reads otherwise than it was written.
+type faulty struct {
+	modelstore.Store
+	latest func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)
+}
+
+func (f *faulty) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
+	return f.latest(f.Store.Latest(ctx))
+}
+
+// disturbance is what happens between the end of one process and the beginning of the next.
+type disturbance struct {
+	name    string
+	orderly bool // the end
+	between func(t *testing.T, s modelstore.Store) modelstore.Store
+	print   string // the fingerprint after it
+	again   int    // deliveries that are read a second time
+}
+
+func disturbances() []disturbance {
+	latest := func(f func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)) func(*testing.T, modelstore.Store) modelstore.Store {
+		return func(_ *testing.T, s modelstore.Store) modelstore.Store { return &faulty{s, f} }
+	}
+	return []disturbance{
+		{name: "killed"},
+		{name: "stopped", orderly: true},
+		{name: "killed, and read again", again: 3},
+		{name: "fingerprint changed", print: "other"},
+		{name: "fingerprint changed after a stop", orderly: true, print: "other", again: 2},
+		{name: "snapshots dropped", between: func(t *testing.T, s modelstore.Store) modelstore.Store {
+			if err := s.DropSnapshots(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}},
+		{name: "every snapshot damaged", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+			if s == nil {
+				return s, err
+			}
+			return nil, &modelstore.DamagedError{Seqs: []int64{s.Seq}}
+		})},
+		{name: "a part is missing", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+			if s != nil {
+				delete(s.Parts, "c/models")
+			}
+			return s, err
+		})},
+		{name: "a part is of another version", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+			if s != nil {
+				s.Parts["c/state"] = []byte(`{"version":0}`)
+			}
+			return s, err
+		})},
+	}
+}
+
+// A daemon that ends at any commit, in any way, ends where it would have been without it: the same entries, rows and saved
+// bytes.
+func TestRestartLeavesNoTrace(t *testing.T) {
+	events := mangle(workload(t, 220, 8), 8)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 90, 8)
+	take(t, p, ds...)
+	want := keeps(t, store, p)
+	if forecast(want.Rows) < 30 {
+		t.Fatalf("only %d rows with a forecast: the test proves little", forecast(want.Rows))
+	}
+	for _, c := range disturbances() {
+		t.Run(c.name, func(t *testing.T) {
+			for stop := 1; stop < len(ds); stop++ {
+				if d := cmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
+					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
+				}
+			}
+		})
+	}
+}
+
+func disturbed(t *testing.T, c disturbance, events []job.Event, stop int) kept {
+	path := filepath.Join(t.TempDir(), "test.db")
+	store := openStore(t, path)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 90, 8)
+	take(t, p, ds[:stop]...)
+	if c.orderly {
+		if err := p.finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store = openStore(t, path)
+	defer func() { _ = store.Close() }()
+	used := store
+	if c.between != nil {
+		used = c.between(t, store)
+	}
+	p, _ = newPipeline(testConfig(), used, collector.Live)
+	print := "one"
+	if c.print != "" {
+		print = c.print
+	}
+	restore(t, p, print)
+	take(t, p, ds[max(0, stop-c.again):]...)
+	return keeps(t, store, p)
+}
+
+func restore(t *testing.T, p *Pipeline, fingerprint string) {
+	t.Helper()
+	if err := p.Restore(t.Context(), fingerprint); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A log of whole jobs is read on from the committed checkpoint, which lies behind what was held back in memory.
+func TestRestartWithEventsHeldBack(t *testing.T) {
+	var events []job.Event
+	byID := map[string][]job.Event{}
+	var ids []string
+	for _, ev := range workload(t, 150, 9) {
+		if byID[ev.ID] == nil {
+			ids = append(ids, ev.ID)
+		}
+		byID[ev.ID] = append(byID[ev.ID], ev)
+	}
+	for _, id := range ids {
+		events = append(events, byID[id]...)
+	}
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.BySubmit)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 40, 9)
+	take(t, p, ds...)
+	want := keeps(t, store, p)
+	for stop := 1; stop < len(ds); stop += 2 {
+		path := filepath.Join(t.TempDir(), "test.db")
+		store := openStore(t, path)
+		p, _ := newPipeline(testConfig(), store, collector.BySubmit)
+		restore(t, p, "one")
+		take(t, p, ds[:stop]...)
+		checkpoints, err := store.Checkpoints(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := 0
+		if cp, ok := checkpoints["log"]; ok {
+			n, err := strconv.Atoi(string(cp))
+			if err != nil {
+				t.Fatal(err)
+			}
+			next = n + 1
+		}
+		p, _ = newPipeline(testConfig(), store, collector.BySubmit)
+		restore(t, p, "one")
+		take(t, p, ds[next:]...)
+		if d := cmp.Diff(want, keeps(t, store, p)); d != "" {
+			t.Fatalf("stopped after delivery %d, read on from %d: undisturbed (-) and disturbed (+) differ: %.3000s", stop, next, d)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A journal that was pruned up to the snapshots restores all the same, and the rows stay.
+func TestRestartWithPrunedJournal(t *testing.T) {
+	events := mangle(workload(t, 220, 8), 8)
+	cfg := testConfig()
+	cfg.Retention = time.Hour
+	run := func(restart bool) kept {
+		store := newStore(t)
+		p, src := newPipeline(cfg, store, collector.Live)
+		restore(t, p, "one")
+		ds := deliveries(src, events, 90, 8)
+		for _, d := range ds {
+			take(t, p, d)
+			if restart {
+				p, _ = newPipeline(cfg, store, collector.Live)
+				restore(t, p, "one")
+			}
+		}
+		return keeps(t, store, p)
+	}
+	want, got := run(false), run(true)
+	if last := want.Entries[len(want.Entries)-1].Seq; int64(len(want.Entries)) > last/2 {
+		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
+	}
+	want.Entries, got.Entries = nil, nil // how many are pruned when is not promised
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
+	}
+}
+
+// A delivery that never reached the journal, because the store was gone, leaves nothing behind: the next process reads it
+// again.
+func TestStopWhileTheStoreFails(t *testing.T) {
+	store := &memory{}
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	ctx, cancel := context.WithCancel(t.Context())
+	store.fail = func(string) error {
+		cancel()
+		return context.DeadlineExceeded // any that may pass
+	}
+	ds := make(chan *source.Delivery, 1)
+	ds <- deliveries(src, workload(t, 3, 1), 100, 1)[0]
+	if err := p.Run(ctx, ds); err != nil {
+		t.Fatalf("Run was stopped and returned %v", err)
+	}
+	if len(store.entries)+len(store.checkpoints) > 0 {
+		t.Fatalf("%d entries and %d checkpoints are committed", len(store.entries), len(store.checkpoints))
+	}
+}

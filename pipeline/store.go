@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is read
+// twice must not count twice. Where there will be none the batch is given up.
+func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
+	if p.broken != nil {
+		return cluster.Left{}, false
+	}
+	var keys []modelstore.Key
+	p.broken = p.persist(p.run, "cannot read the database", func() (err error) {
+		keys, err = p.store.Known(p.run, clusterName, id)
+		return err
+	})
+	return lastLife(id, keys)
+}
+
+// persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with what is
+// published.
+func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := operation()
+		if hopeless(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+		p.metrics.StoreErrors.Inc()
+		p.log.Error(problem+": forecasts go on from what is known, new records wait",
+			zap.Error(err), zap.Duration("next_try_in", next))
+	}))
+	return err
+}
+
+// hopeless reports whether trying again cannot help: the store is damaged or closed, or refuses what it is given.
+func hopeless(err error) bool {
+	var invalid *modelstore.InvalidError
+	var seq *modelstore.SeqError
+	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
+		errors.As(err, &invalid) || errors.As(err, &seq)
+}
+
+// lastLife finds the last life of a job that is over.
+func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
+	if len(keys) == 0 {
+		return cluster.Left{}, false
+	}
+	left := cluster.Left{ID: id, Attempt: keys[len(keys)-1].Attempt}
+	for _, k := range keys {
+		switch {
+		case k.Kind == job.Submit:
+			left.Submit = k.Time
+			if !k.Submit.IsZero() {
+				left.Submit = k.Submit
+			}
+		case k.Attempt == left.Attempt:
+			left.At = later(left.At, k.Time)
+		}
+	}
+	left.At = later(left.At, left.Submit)
+	return left, true
+}
+
+func later(t, u time.Time) time.Time {
+	if u.After(t) {
+		return u
+	}
+	return t
+}
+
+// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes in
+// nothing new; readers go on with what is published.
+func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
+	if p.store == nil {
+		return nil
+	}
+	if p.snapshotDue() {
+		snap, err := p.snapshot()
+		if err != nil {
+			return err
+		}
+		batch.Snapshot = snap
+	}
+	if len(batch.Entries)+len(batch.Checkpoints)+len(batch.Rows)+len(batch.BadLines) == 0 && batch.Snapshot == nil {
+		return nil
+	}
+	started := time.Now()
+	err := p.persist(ctx, "cannot write the database", func() error { return p.store.Commit(ctx, *batch) })
+	if err != nil {
+		return fmt.Errorf("committing %d events: %w", len(batch.Entries), err)
+	}
+	p.metrics.CommitSeconds.Observe(time.Since(started).Seconds())
+	p.prune(ctx, batch.Snapshot)
+	return nil
+}
+
+func (p *Pipeline) snapshotDue() bool {
+	if p.seq == p.snapshotSeq {
+		return false
+	}
+	return p.cfg.SnapshotEvents > 0 && p.seq-p.snapshotSeq >= p.cfg.SnapshotEvents ||
+		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
+}
+
+// snapshot saves all lanes as of the newest entry.
+func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
+	parts := map[string][]byte{}
+	for _, l := range p.lanes {
+		if err := l.save(parts); err != nil {
+			return nil, err
+		}
+	}
+	p.snapshotSeq, p.snapshotAt = p.seq, time.Now()
+	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
+}
+
+// prune forgets journal entries that are older than the retention, after a snapshot.
+func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
+	if snap == nil || p.cfg.Retention <= 0 {
+		return
+	}
+	newest := time.Time{}
+	for _, l := range p.lanes {
+		if l.state.Now().After(newest) {
+			newest = l.state.Now()
+		}
+	}
+	if _, err := p.store.Prune(ctx, newest.Add(-p.cfg.Retention), snap.Seq); err != nil && ctx.Err() == nil {
+		p.metrics.StoreErrors.Inc()
+		p.log.Warn("cannot prune the journal: it grows beyond its retention", zap.Error(err))
+	}
+}
