@@ -33,7 +33,7 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 		return nil, err
 	}
 	out := &queuesOutput{ETag: tag, Body: wire.Queues{Queues: []wire.Queue{}}}
-	for _, v := range views {
+	for i, v := range views {
 		loads := v.Loads()
 		for _, name := range v.Queues() {
 			l := loads[name]
@@ -42,14 +42,14 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs, Models: []wire.Model{},
 			}
 			if models := v.Models.Queue(name); models != nil {
-				for i := range models.Lifetimes {
-					q.Models = append(q.Models, lifetimes(&models.Lifetimes[i], name, i, false))
+				for class := range models.Lifetimes {
+					q.Models = append(q.Models, lifetimes(&models.Lifetimes[class], name, class, false))
 				}
 			}
 			out.Body.Queues = append(out.Body.Queues, q)
 		}
 		// With several clusters the oldest picture speaks for the answer.
-		if _, age, stale := s.asOf(v); out.Body.AsOf.IsZero() || v.At.Before(out.Body.AsOf) {
+		if _, age, stale := s.asOf(v); i == 0 || v.At.Before(out.Body.AsOf) {
 			out.Body.AsOf, out.Body.AgeSeconds, out.Body.Stale = v.At, age, stale
 		}
 	}

@@ -68,6 +68,30 @@ func TestQueues(t *testing.T) {
 	f.get("/v1/queues?cluster=main", &got)
 }
 
+// TestQueuesOldestPicture proves that with several clusters the oldest picture speaks for the answer, and that one of which nothing
+// was read is the oldest.
+func TestQueuesOldestPicture(t *testing.T) {
+	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"}, pipeline.ClusterConfig{Name: "c"})
+	f.now = at(100)
+	read := func(cluster string, start float64) {
+		f.feed(cluster, one{id: "1", queue: "work", procs: 1, submit: 0, start: start, end: -1}.events(cluster)...)
+	}
+	check := func(asOf time.Time, age float64, stale bool) {
+		t.Helper()
+		var got wire.Queues
+		f.get("/v1/queues", &got)
+		if !got.AsOf.Equal(asOf) || got.AgeSeconds != age || got.Stale != stale {
+			t.Errorf("as of %s, age %v, stale %v, want %s, %v, %v", got.AsOf, got.AgeSeconds, got.Stale, asOf, age, stale)
+		}
+	}
+	read("b", 50)
+	check(time.Time{}, 0, true)
+	read("a", 70)
+	check(time.Time{}, 0, true)
+	read("c", 90)
+	check(at(50), 50, false)
+}
+
 // TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small where the law is right, and
 // with Song's chains as large as the data have them.
 func TestModels(t *testing.T) {
@@ -88,7 +112,10 @@ func TestModels(t *testing.T) {
 	if got.Markov == nil || len(got.Markov.Runtime.States) != 14 || len(got.Markov.Procs.States) != 1 {
 		t.Errorf("chains %+v, want 14 runtime states and 1 of processors", got.Markov)
 	}
-	if p := f.problem("/v1/models/wrok"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" || !strings.Contains(p.Hint, "declared, work") {
+	f.feed("main", one{id: "only", queue: "single", procs: 1, submit: 0, start: 0, end: 7}.events("main")...)
+	var single api.Models
+	f.get("/v1/models/single", &single) // correlations of one job are not numbers, which JSON cannot write
+	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" || !strings.Contains(p.Hint, "declared, single, work") {
 		t.Errorf("unknown queue: %+v", p)
 	}
 	var empty api.Models

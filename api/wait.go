@@ -53,7 +53,11 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 		return nil, forecastProblem(err)
 	}
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
-	return &waitOutput{ETag: tag, Body: answer(v, req, &forecast, now, age, stale)}, nil
+	body := answer(v, req, &forecast, now, age, stale)
+	if name := s.unread(v); name != "" {
+		body.Reason += "; the log of source " + name + " cannot be read"
+	}
+	return &waitOutput{ETag: tag, Body: body}, nil
 }
 
 // view finds the cluster that is asked about.
@@ -128,15 +132,21 @@ func (s *Server) asOf(v *pipeline.View) (now time.Time, age float64, stale bool)
 	}
 	age = math.Max(0, now.Sub(v.At).Seconds())
 	stale = age > s.opts.StaleAfter.Seconds()
-	for _, src := range v.Sources {
-		if src.Problem != "" && now.Sub(src.Since) > s.opts.StaleAfter {
-			stale = true
-		}
-	}
+	stale = stale || s.unread(v) != ""
 	if stale || now.Before(v.At) {
 		now = v.At
 	}
 	return now, age, stale
+}
+
+// unread returns the name of a source of the view that could not be read for longer than the limit, "" if there is none.
+func (s *Server) unread(v *pipeline.View) string {
+	for _, src := range v.Sources {
+		if src.Problem != "" && s.opts.Now().Sub(src.Since) > s.opts.StaleAfter {
+			return src.Name
+		}
+	}
+	return ""
 }
 
 func answer(v *pipeline.View, req job.Request, f *predictor.Forecast, now time.Time, age float64, stale bool) wire.Wait {
@@ -230,7 +240,7 @@ func reason(w *wire.Wait) string {
 		text = fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
 			text, w.State.NeededProcs, count(w.State.RunningJobs, "job"))
 	default:
-		text = fmt.Sprintf("%s with %d processors ahead, %s: %d must be freed first; first come, first served is assumed, the jobs ahead are placed by predictor B",
+		text = fmt.Sprintf("%s with %d processors ahead, %s: %d must be freed first; first come, first served is assumed",
 			count(w.State.QueuedAheadJobs, "job"), w.State.QueuedAheadProcs, text, w.State.NeededProcs)
 	}
 	if w.Stale {

@@ -121,6 +121,35 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
+// Sequences that chance finds seldom: a replay of their journal makes the same changes, and reading them again makes none.
+func TestRareSequences(t *testing.T) {
+	start := event(job.Start, "1", 9)
+	start.Times.Submit = at(5)
+	unseen := event(job.Start, "1", 41)
+	unseen.Times.Submit = at(26)
+	for name, events := range map[string][]job.Event{
+		"started in the second of the requeue": {
+			event(job.Submit, "1", 0), event(job.Start, "1", 1), event(job.Requeue, "1", 5), event(job.Start, "1", 5),
+		},
+		"requeue of a life whose submission was lost": {
+			event(job.Submit, "1", 0), event(job.Start, "1", 1), event(job.End, "1", 19), event(job.Requeue, "1", 31), unseen,
+		},
+		"started after its life of 0 s": {event(job.Submit, "1", 5), event(job.Cancel, "1", 5), start},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, replayed := New("c", 0), New("c", 0)
+			changes, _ := feed(s, nil, events...)
+			again := replay(t, replayed, changes)
+			if d := cmp.Diff(changes, again); d != "" {
+				t.Errorf("the replay made other changes (-live +replay): %s", d)
+			}
+			if changes, _ := feed(s, nil, events...); len(changes) > 0 {
+				t.Errorf("read again: %s", script(journal(changes)))
+			}
+		})
+	}
+}
+
 // A job on its way out of a routing queue is known by its first queue, and reading its way again does not move it.
 func TestMovesBetweenQueues(t *testing.T) {
 	s := New("c", 0)

@@ -27,7 +27,7 @@ func TestFoldIsDeterministicAndReplays(t *testing.T) {
 		if d := cmp.Diff(bytesOf(t, a), bytesOf(t, b)); d != "" {
 			t.Fatalf("the same events gave another state: %s", d)
 		}
-		again, _ := feed(replayed, nil, journal(changes)...)
+		again := replay(t, replayed, changes)
 		if d := cmp.Diff(changes, again); d != "" {
 			t.Fatalf("the replay made other changes (-live +replay): %s", d)
 		}

@@ -127,7 +127,7 @@ func (r *running) get(path string) (int, string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		r.t.Fatal(err)

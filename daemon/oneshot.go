@@ -175,7 +175,7 @@ func (o *oneShot) note(d *source.Delivery) error {
 	o.count += int64(d.Lines)
 	o.bad += int64(len(d.Bad))
 	for _, p := range d.Problems {
-		if pipeline.Standing(p.Reason) {
+		if p.Reason.Standing() {
 			return p
 		}
 	}

@@ -63,7 +63,7 @@ func workload(t testing.TB, jobs int, seed uint64) []job.Event {
 			return simulator.Job{}, false
 		}
 		if rng.IntN(5) > 0 { // every fifth comes together with the one before
-			clock += math.Floor(rng.ExpFloat64() * 1100)
+			clock += math.Floor(rng.ExpFloat64() * 1600)
 		}
 		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))
 		return simulator.Job{
@@ -116,7 +116,9 @@ func mangle(events []job.Event, seed uint64) []job.Event {
 			}
 		case 4, 5:
 			again.Kind = []job.Kind{job.Cancel, job.Update, job.Hold, job.Release}[rng.IntN(4)]
-			again.Queue = "moved"
+			if again.Kind == job.Update {
+				again.Queue, again.Time = "moved", ev.Time.Add(time.Second/2)
+			}
 			out = append(out, ev)
 			ev = again
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
@@ -277,15 +276,6 @@ func (p *Pipeline) Flush() {
 	p.publish()
 }
 
-// Standing reports whether a problem keeps the log from being read until someone mends it.
-func Standing(r tail.Reason) bool {
-	switch r {
-	case tail.Missing, tail.Unreadable, tail.IsDirectory, tail.NotRegular:
-		return true
-	}
-	return false
-}
-
 // note keeps the source's status up to date.
 func (in *inlet) note(d *source.Delivery, now time.Time) {
 	if d.CaughtUp {
@@ -296,7 +286,7 @@ func (in *inlet) note(d *source.Delivery, now time.Time) {
 		problem = ""
 	}
 	for _, pr := range d.Problems {
-		if Standing(pr.Reason) {
+		if pr.Reason.Standing() {
 			problem = pr.Error()
 		}
 	}

@@ -51,10 +51,24 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 				}
 			}
 			forecasts += forecast(one.Rows)
+			closedByTheirEvents(t, one)
 		}
 	}
 	if forecasts < 200 {
 		t.Fatalf("only %d rows have a forecast: the test proves little", forecasts)
+	}
+}
+
+// closedByTheirEvents checks that a row bears the number of the event that closed it: the job's own, or the first after the instant of
+// its submission where the job was started or gone within it.
+func closedByTheirEvents(t *testing.T, k kept) {
+	t.Helper()
+	for _, r := range k.Rows {
+		ev := k.Entries[r.Seq-1].Event
+		own := ev.ID == r.JobID && ev.Attempt == r.Attempt && (ev.Kind == job.Start || ev.Kind == job.Cancel)
+		if !own && !(r.WaitSeconds == 0 && ev.Time.After(r.Submit)) {
+			t.Errorf("job %s attempt %d, submitted %v, is closed by %+v", r.JobID, r.Attempt, r.Submit, ev)
+		}
 	}
 }
 

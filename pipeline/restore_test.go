@@ -1,13 +1,15 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
@@ -86,8 +88,8 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for stop := 1; stop < len(ds); stop++ {
-				if d := cmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
+			for stop := 1; stop < len(ds); stop += 1 + rand.IntN(3) { // each time others
+				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
 				}
 			}
@@ -117,11 +119,7 @@ func disturbed(t *testing.T, c disturbance, events []job.Event, stop int) kept {
 		used = c.between(t, store)
 	}
 	p, _ = newPipeline(testConfig(), used, collector.Live)
-	print := "one"
-	if c.print != "" {
-		print = c.print
-	}
-	restore(t, p, print)
+	restore(t, p, cmp.Or(c.print, "one"))
 	take(t, p, ds[max(0, stop-c.again):]...)
 	return keeps(t, store, p)
 }
@@ -174,7 +172,7 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 		p, _ = newPipeline(testConfig(), store, collector.BySubmit)
 		restore(t, p, "one")
 		take(t, p, ds[next:]...)
-		if d := cmp.Diff(want, keeps(t, store, p)); d != "" {
+		if d := gocmp.Diff(want, keeps(t, store, p)); d != "" {
 			t.Fatalf("stopped after delivery %d, read on from %d: undisturbed (-) and disturbed (+) differ: %.3000s", stop, next, d)
 		}
 		if err := store.Close(); err != nil {
@@ -207,7 +205,7 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
 	}
 	want.Entries, got.Entries = nil, nil // how many are pruned when is not promised
-	if d := cmp.Diff(want, got); d != "" {
+	if d := gocmp.Diff(want, got); d != "" {
 		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 	}
 }

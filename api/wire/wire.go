@@ -43,7 +43,7 @@ type CannotSay struct {
 
 // Method is the answer of one predictor.
 type Method struct {
-	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, exact"`
+	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, and exact or what stands in for it behind a queue"`
 	MedianSeconds *float64   `json:"median_seconds" doc:"its median wait, seconds; null if it cannot say"`
 	CannotSay     *CannotSay `json:"cannot_say,omitempty"`
 }
@@ -83,7 +83,7 @@ type Wait struct {
 	WaitSeconds      Quantiles    `json:"wait_seconds"`
 	Start            Instants     `json:"start"`
 	StartWithin      StartWithin  `json:"start_within"`
-	Method           string       `json:"method" doc:"how the distribution was made: now, exact, exact_queue, saddlepoint, saddlepoint_queue"`
+	Method           string       `json:"method" doc:"how the distribution was made: now, exact, saddlepoint; behind a queue it ends in _queue"`
 	Methods          []Method     `json:"methods"`
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`

@@ -111,10 +111,18 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	for i := range batch.Lines {
 		r.parse(&batch.Lines[i], d, limit)
 	}
-	if batch.CaughtUp {
-		r.live = true
-	}
+	r.live = r.live || batch.CaughtUp && !hidden(batch.Problems)
 	return d, nil
+}
+
+// hidden reports whether the log could not be read: what it holds when it appears is history all the same.
+func hidden(problems []tail.Problem) bool {
+	for _, p := range problems {
+		if p.Reason.Standing() {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {

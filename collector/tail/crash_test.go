@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-var seedFlag = flag.Uint64("tail.seed", 0, "seed of the crash tests; 0 draws one")
+var (
+	seedFlag   = flag.Uint64("tail.seed", 0, "seed of the crash tests; 0 draws one")
+	roundsFlag = flag.Int("tail.rounds", 15, "rounds of each style of the crash tests")
+)
 
 // world is a scheduler writing numbered lines, a rotation of its log, and a
 // consumer that commits now and then and is killed at any instant.
@@ -26,7 +30,13 @@ type world struct {
 	seq     int
 	inFile  int64   // lines in log
 	numbers []int64 // of each line, its number in its file
+	files   int     // begun so far
+	origin  []int   // of each line, its file
+	two     bool    // a second process goes on writing to files the scheduler left
+	left    []leftLog
 	rotated int
+	coarse  int       // how many changes of files fall into one tick of the file system's clock
+	mtime   time.Time // that clock; ours, so that a seed gives one world
 
 	dropped   []*Tailer
 	seen      []string // handed out since the last commit
@@ -34,14 +44,25 @@ type world struct {
 	ckpt2     []byte // position of seen
 }
 
+// leftLog is a log another process still holds.
+type leftLog struct {
+	log    *os.File
+	file   int
+	inFile int64
+}
+
 func (w *world) reopen(name string) {
 	w.t.Helper()
-	if w.log != nil {
+	if w.log != nil && w.two {
+		w.left = append(w.left, leftLog{w.log, w.files, w.inFile})
+	} else if w.log != nil {
 		w.ok(w.log.Close())
 	}
+	w.files++
 	var err error
 	w.log, err = os.OpenFile(w.path(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	w.ok(err)
+	w.stamp(w.log)
 	w.inFile, w.stale = 0, false
 }
 
@@ -49,26 +70,67 @@ func (w *world) put(text string) {
 	w.t.Helper()
 	_, err := w.log.WriteString(text)
 	w.ok(err)
+	w.stamp(w.log)
+}
+
+// tick lets the file system's clock go on, or not yet.
+func (w *world) tick() time.Time {
+	if w.rng.IntN(w.coarse) == 0 {
+		w.mtime = w.mtime.Add(time.Millisecond)
+	}
+	return w.mtime
+}
+
+// stamp sets the modification time of a log, whatever its name is by now.
+func (w *world) stamp(log *os.File) {
+	w.t.Helper()
+	tv := syscall.NsecToTimeval(w.tick().UnixNano())
+	w.ok(syscall.Futimes(int(log.Fd()), []syscall.Timeval{tv, tv}))
+}
+
+// create makes an empty log, as logrotate does.
+func (w *world) create(name string) {
+	w.t.Helper()
+	w.write(name, "")
+	at := w.tick()
+	w.ok(os.Chtimes(w.path(name), at, at))
 }
 
 // scheduler writes some lines, sometimes only the beginning of the last.
 func (w *world) scheduler() {
 	w.flush()
 	for range w.rng.IntN(8) {
-		w.seq++
-		w.inFile++
-		w.numbers = append(w.numbers, w.inFile)
+		w.line()
 		w.put(fmt.Sprintf("%d %s\n", w.seq, strings.Repeat("x", w.rng.IntN(200))))
 	}
 	if w.rng.IntN(3) == 0 {
-		w.seq++
-		w.inFile++
-		w.numbers = append(w.numbers, w.inFile)
+		w.line()
 		line := fmt.Sprintf("%d half\n", w.seq)
 		n := w.rng.IntN(len(line))
 		w.put(line[:n])
 		w.pending = line[n:]
 	}
+}
+
+// line counts a line of the log.
+func (w *world) line() {
+	w.seq++
+	w.inFile++
+	w.numbers, w.origin = append(w.numbers, w.inFile), append(w.origin, w.files)
+}
+
+// late lets the second process write a line to a log the scheduler has left.
+func (w *world) late() {
+	if len(w.left) == 0 {
+		return
+	}
+	l := &w.left[len(w.left)-1-w.rng.IntN(min(3, len(w.left)))]
+	w.seq++
+	l.inFile++
+	w.numbers, w.origin = append(w.numbers, l.inFile), append(w.origin, l.file)
+	_, err := fmt.Fprintf(l.log, "%d late\n", w.seq)
+	w.ok(err)
+	w.stamp(l.log)
 }
 
 func (w *world) flush() {
@@ -117,17 +179,22 @@ func (w *world) kill() {
 	w.tailer, w.seen, w.ckpt2 = nil, nil, nil
 }
 
-// check compares what was committed with what was written.
+// check compares what was committed with what was written: every line once, in
+// order within its file, and with one writer in order altogether.
 func (w *world) check(allowed ...Reason) {
 	w.t.Helper()
+	next := make(map[int]int64) // of each file, the lines committed
 	for i, got := range w.committed {
 		f := strings.Fields(got)
-		n, _ := strconv.Atoi(f[1])
-		if n != i+1 {
+		n, err := strconv.Atoi(f[1])
+		if err != nil || n < 1 || n > w.seq || n != i+1 && !w.two {
 			w.t.Fatalf("committed line %d is %q\n%v", i+1, got, w.problems)
 		}
-		if f[0] != strconv.FormatInt(w.numbers[i], 10) {
-			w.t.Fatalf("line %d has number %s in its file, want %d", n, f[0], w.numbers[i])
+		if f[0] != strconv.FormatInt(w.numbers[n-1], 10) {
+			w.t.Fatalf("line %d has number %s in its file, want %d", n, f[0], w.numbers[n-1])
+		}
+		if next[w.origin[n-1]]++; next[w.origin[n-1]] != w.numbers[n-1] {
+			w.t.Fatalf("line %d of its file is committed as the %dth: %q", w.numbers[n-1], next[w.origin[n-1]], got)
 		}
 	}
 	if len(w.committed) != w.seq {
@@ -161,7 +228,7 @@ func (w *world) renameNumbered() {
 	w.shift()
 	w.rename("log", "log.1")
 	w.stale = true
-	w.write("log", "") // logrotate's create
+	w.create("log")
 }
 
 func (w *world) renameGzip() {
@@ -190,7 +257,7 @@ func (w *world) renameDated() {
 	if w.rng.IntN(2) == 0 {
 		w.reopen("log")
 	} else {
-		w.write("log", "")
+		w.create("log")
 	}
 }
 
@@ -219,9 +286,13 @@ func (w *world) copyTruncate() {
 	w.flush() // what is written between copying and truncation is the one loss
 	w.shift()
 	w.copy("log", "log.1")
+	at := w.tick()
+	w.ok(os.Chtimes(w.path("log.1"), at, at))
 	w.between()
 	w.ok(os.Truncate(w.path("log"), 0))
+	w.stamp(w.log)
 	w.inFile = 0
+	w.files++
 }
 
 func (w *world) reopenIfStale() {
@@ -256,11 +327,14 @@ func (w *world) step(rotate func()) {
 	default:
 		w.kill()
 	}
+	if w.two && w.rng.IntN(4) == 0 {
+		w.late()
+	}
 }
 
 // Killed at random instants and restarted from its last commit, the consumer
 // has committed every line exactly once and in order, under every rotation that
-// loses nothing by itself.
+// loses nothing by itself. Where two processes write, in order within each file.
 func TestCrashes(t *testing.T) {
 	styles := []struct {
 		name    string
@@ -275,9 +349,11 @@ func TestCrashes(t *testing.T) {
 		{"symlink", func(w *world) { w.cfg.Rotated = []string{"acct-*"}; w.symlink() }, (*world).symlink, []Reason{Missing}},
 		{"directory", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).dated, nil},
 		{"directory+gzip", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).datedGzip, nil},
+		{"rename, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameNumbered, nil},
+		{"rename dated, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameDated, nil},
 		{"copytruncate", func(w *world) { w.reopen("log") }, (*world).copyTruncate, []Reason{Truncated, Copied}},
 	}
-	rounds := 15
+	rounds := *roundsFlag
 	if testing.Short() {
 		rounds = 3
 	}
@@ -300,13 +376,17 @@ func TestCrashes(t *testing.T) {
 func round(t *testing.T, seed uint64, cfg, rotate func(w *world), allowed []Reason) {
 	ok := t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 		hazard(t, func(r *rig) {
-			w := &world{rig: r, rng: rand.New(rand.NewPCG(seed, 0))}
+			w := &world{rig: r, rng: rand.New(rand.NewPCG(seed, 0)), mtime: time.Unix(1_000_000_000, 0)}
+			w.coarse = 1 << (2 * w.rng.IntN(4))
 			w.cfg.BatchLines, w.cfg.BatchBytes, w.cfg.MaxLine = 1+w.rng.IntN(10), 1+w.rng.IntN(500), 1000
 			defer func() {
 				for _, d := range w.dropped {
 					w.ok(d.Close())
 				}
 				w.ok(w.log.Close())
+				for _, l := range w.left {
+					w.ok(l.log.Close())
+				}
 			}()
 			cfg(w)
 			for range 400 {

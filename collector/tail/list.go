@@ -171,32 +171,32 @@ func (l *listing) settle(order func(a, b candidate) int) {
 
 // byAge puts older files first and what Path leads to last.
 func byAge(a, b candidate) int {
-	if a.primary != b.primary {
-		if a.primary {
-			return 1
-		}
-		return -1
+	return cmp.Or(byPrimary(a, b), cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
+}
+
+func byPrimary(a, b candidate) int {
+	switch {
+	case a.primary == b.primary:
+		return 0
+	case a.primary:
+		return 1
 	}
-	return cmp.Or(cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
+	return -1
 }
 
 // byName orders rotated files of one instant: log.2 is older than log.1, and
-// log-20261119 older than log-20261120.
+// log-20261119 older than log-20261120. Numbered ones come before all others.
 func byName(a, b string) int {
-	a, b = strings.TrimSuffix(a, gzipSuffix), strings.TrimSuffix(b, gzipSuffix)
 	na, nb := number(a), number(b)
-	if na > 0 && nb > 0 {
-		return cmp.Compare(nb, na)
-	}
-	return cmp.Compare(a, b)
+	return cmp.Or(cmp.Compare(nb, na), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 }
 
-// number is the rotation number a name ends in, 0 for none; longer ones are dates.
+// number is the rotation number a name ends in, -1 for none; longer ones are dates.
 func number(path string) int {
-	ext := strings.TrimPrefix(filepath.Ext(path), ".")
+	ext := strings.TrimPrefix(filepath.Ext(key(path)), ".")
 	n, err := strconv.Atoi(ext)
 	if err != nil || len(ext) > 5 || n < 0 {
-		return 0
+		return -1
 	}
 	return n
 }

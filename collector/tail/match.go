@@ -333,20 +333,63 @@ func (t *Tailer) toEnd(f *file, newest bool) {
 	}
 }
 
-// order puts the files in reading order.
+// order puts the files in reading order. Files from which something was read
+// keep the order in which they were begun: a modification time changes with a
+// late line. So do those held open under no name, since their last name is out
+// of date. Each of the others goes behind the last of those that come before it.
 func (t *Tailer) order() {
+	defer t.sweep()
+	if t.dir {
+		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })
+		return
+	}
+	var fixed, others []*file
 	for _, f := range t.files {
-		if !f.bound && f.src != nil { // no listing tells its time any longer
-			if st, err := f.src.Stat(); err == nil {
-				f.cand.st.mtime = st.mtime
-			}
+		f.refresh()
+		if f.fixed() {
+			fixed = append(fixed, f)
+		} else {
+			others = append(others, f)
 		}
 	}
-	slices.SortStableFunc(t.files, func(a, b *file) int {
-		if t.dir {
-			return cmp.Compare(key(a.cand.path), key(b.cand.path))
+	slices.SortStableFunc(fixed, func(a, b *file) int { return byPrimary(a.cand, b.cand) })
+	slices.SortStableFunc(others, func(a, b *file) int { return byAge(a.cand, b.cand) })
+	t.files = make([]*file, 0, len(t.files))
+	for _, f := range others {
+		n := len(fixed)
+		for n > 0 && !fixed[n-1].before(f) {
+			n--
 		}
-		return byAge(a.cand, b.cand)
-	})
-	t.sweep()
+		t.files = append(append(t.files, fixed[:n]...), f)
+		fixed = fixed[n:]
+	}
+	t.files = append(t.files, fixed...)
+	for i, f := range t.files {
+		f.place = i + 1
+	}
+}
+
+// nameless: f is held open, but the last listing had no name that leads to it.
+func (f *file) nameless() bool { return !f.bound && f.src != nil }
+
+// fixed: f has a place in the reading order, and keeps it.
+func (f *file) fixed() bool { return f.place > 0 && !f.Done && (f.Offset > 0 || f.nameless()) }
+
+// refresh asks for the time of a file of which no listing tells it any longer.
+func (f *file) refresh() {
+	if f.nameless() {
+		if st, err := f.src.Stat(); err == nil {
+			f.cand.st.mtime = st.mtime
+		}
+	}
+}
+
+// before reports whether f, whose place is fixed, comes before o, whose place
+// is not. Of two files of one instant the names decide, if f still has one; if
+// not, their former places, and what had none is newer.
+func (f *file) before(o *file) bool {
+	if f.nameless() && byPrimary(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
+		return o.place == 0 || f.place < o.place
+	}
+	return byAge(f.cand, o.cand) < 0
 }

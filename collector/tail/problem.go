@@ -20,6 +20,15 @@ const (
 	BadHeader      Reason = "header"          // Options.Header failed
 )
 
+// Standing reports whether the problem keeps the log from being read until somebody mends it.
+func (r Reason) Standing() bool {
+	switch r {
+	case Missing, Unreadable, IsDirectory, NotRegular:
+		return true
+	}
+	return false
+}
+
 // Problem is something an administrator should know. Standing ones (missing,
 // unreadable, is_a_directory, not_regular) are reported once until they change.
 type Problem struct {

@@ -47,6 +47,7 @@ type file struct {
 	tail   []byte
 	bound  bool // the last listing had it
 	misses int  // listings in a row without it
+	place  int  // in the reading order, from 1; 0 before it has one
 
 	judged  bool      // compared with the other files before its first read
 	armed   bool      // seen non-empty, before its predecessors were last read
@@ -138,8 +139,8 @@ func (t *Tailer) restore(data []byte) error {
 	}
 	t.dir = t.dir || c.Dir
 	t.low, t.since = c.Low, c.Since
-	for _, m := range c.Files {
-		f := &file{mark: m}
+	for i, m := range c.Files {
+		f := &file{mark: m, place: i + 1}
 		f.cand = candidate{path: m.Path, st: status{dev: m.Dev, ino: m.Ino, size: m.Size, mtime: m.Mtime}}
 		t.files = append(t.files, f)
 	}

@@ -1,6 +1,7 @@
 package headqueue
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -81,12 +82,16 @@ func BenchmarkSixQuantiles1000(b *testing.B) {
 	}
 }
 
-// BenchmarkQueue is the whole forecast behind a queue.
+// BenchmarkQueue is the whole forecast behind a queue, with a law per job and with four
+// laws in all, as a daemon has one per queue and class.
 func BenchmarkQueue(b *testing.B) {
 	for _, bc := range []struct {
 		name           string
 		running, ahead int
-	}{{"1000_running_300_ahead", 1000, 300}, {"10000_running_20000_ahead", 10_000, 20_000}} {
+	}{
+		{"20_running_100_ahead", 20, 100}, {"1000_running_300_ahead", 1000, 300},
+		{"10000_running_20000_ahead", 10_000, 20_000},
+	} {
 		rng := rand.New(rand.NewPCG(3, 3))
 		size := func() int { return 1 + rng.IntN(64) }
 		s := State{Running: machine(rng, bc.running, size)}
@@ -94,6 +99,18 @@ func BenchmarkQueue(b *testing.B) {
 		for _, h := range machine(rng, bc.ahead, size) {
 			s.Ahead = append(s.Ahead, Ahead{h.Procs, h.Limit, h.Law})
 		}
-		b.Run(bc.name, func(b *testing.B) { benchForecast(b, &s, 64, 0) })
+		b.Run(bc.name+"/own_laws", func(b *testing.B) { benchForecast(b, &s, 64, 0) })
+		var laws [4]uniformLog
+		for i := range laws {
+			laws[i] = newUniformLog(10, 3600*math.Exp(float64(i)))
+		}
+		for i := range s.Running {
+			s.Running[i].Law = &laws[i%4]
+			s.Running[i].Age = math.Mod(s.Running[i].Age, laws[i%4].tmax)
+		}
+		for i := range s.Ahead {
+			s.Ahead[i].Law = &laws[i%4]
+		}
+		b.Run(bc.name+"/four_laws", func(b *testing.B) { benchForecast(b, &s, 64, 0) })
 	}
 }

@@ -37,6 +37,7 @@ type Calc struct {
 	pts    []point // evaluated instants, ascending
 	saddle saddle
 	queue  queue
+	fcfs   fcfs
 }
 
 // chance is n processors given back with probability p.
@@ -57,9 +58,18 @@ func (c *Calc) load(running []Holder) {
 }
 
 func (c *Calc) sort() {
-	slices.SortFunc(c.held, func(a, b held) int { return cmp.Compare(a.procs, b.procs) })
+	slices.SortFunc(c.held, compare)
 	c.p = grow(c.p, len(c.held))
 	c.pts = c.pts[:0]
+}
+
+// compare orders by size, and equal sizes by what is known of the jobs, so that the
+// order in which a caller lists them does not matter.
+func compare(a, b held) int {
+	if d := cmp.Compare(a.procs, b.procs); d != 0 {
+		return d
+	}
+	return cmp.Or(cmp.Compare(a.shift, b.shift), cmp.Compare(a.cut, b.cut), cmp.Compare(a.s0, b.s0))
 }
 
 func (c *Calc) ends(t float64) {
@@ -95,9 +105,9 @@ func logit(p float64) float64 {
 	return max(-certain, min(certain, math.Log(p/(1-p))))
 }
 
-// eval evaluates the curves up to k at t, A alone from its benefactors, and returns
-// the index of the point in c.pts.
-func (c *Calc) eval(t float64, k curve) int {
+// eval evaluates the curves up to k at t, A alone from its benefactors, and keeps the
+// point in c.pts.
+func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
 	if k == curveA {
@@ -106,7 +116,8 @@ func (c *Calc) eval(t float64, k curve) int {
 			none *= 1 - c.held[i].ends(t)
 		}
 		pt.y[curveA] = logit(1 - none)
-		return c.keep(pt)
+		c.keep(pt)
+		return
 	}
 	var mean, variance float64
 	for i := range c.held {
@@ -121,7 +132,7 @@ func (c *Calc) eval(t float64, k curve) int {
 	if k == curveMain {
 		pt.y[curveMain] = logit(c.atLeast())
 	}
-	return c.keep(pt)
+	c.keep(pt)
 }
 
 // benefactors is the index of the first job that frees all of need by itself.
@@ -133,23 +144,22 @@ func (c *Calc) benefactors() int {
 }
 
 // keep inserts pt in c.pts, or adds its curves to those known there.
-func (c *Calc) keep(pt point) int {
+func (c *Calc) keep(pt point) {
 	i, known := slices.BinarySearchFunc(c.pts, pt.t, func(p point, t float64) int { return cmp.Compare(p.t, t) })
 	if !known {
 		c.pts = slices.Insert(c.pts, i, pt)
-		return i
+		return
 	}
 	for k, y := range pt.y {
 		if !math.IsNaN(y) {
 			c.pts[i].y[k] = y
 		}
 	}
-	return i
 }
 
 // atLeast is Pr{F >= need} at the last instant, by the forecast's method.
 func (c *Calc) atLeast() float64 {
-	if c.method == MethodExact || c.method == MethodExactQueue {
+	if c.method == MethodExact {
 		return c.exact(c.need)
 	}
 	return c.approximate(c.need)

@@ -1,6 +1,9 @@
 package headqueue
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Reason is why a method cannot say.
 type Reason string
@@ -32,6 +35,13 @@ type CannotSay struct {
 // Error names the method, the figures and what would help.
 func (e *CannotSay) Error() string {
 	return fmt.Sprintf("%s cannot say (%s): %s; %s", e.Method, e.Reason, e.Detail, e.Hint)
+}
+
+// median is e as the answer of a method.
+func (e *CannotSay) median(method string) MethodMedian {
+	cannot := *e
+	cannot.Method = method
+	return MethodMedian{Name: method, Seconds: math.NaN(), Cannot: &cannot}
 }
 
 func cannotBenefit(need int) *CannotSay {

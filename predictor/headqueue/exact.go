@@ -200,9 +200,9 @@ func scale(a []float64, q float64) {
 }
 
 // grow returns s with length n, its old contents unspecified.
-func grow(s []float64, n int) []float64 {
+func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]float64, n, n+n/4)
+		return make([]T, n, n+n/4)
 	}
 	return s[:n]
 }

@@ -8,11 +8,12 @@ import (
 
 // The methods of a [Result].
 const (
-	MethodNow              = "now"               // enough processors are free and nobody is ahead
-	MethodExact            = "exact"             // eq. 7 by dynamic programming
-	MethodSaddlepoint      = "saddlepoint"       // approximation of it, beyond the work limit
-	MethodExactQueue       = "exact_queue"       // exact over running jobs and those placed ahead
-	MethodSaddlepointQueue = "saddlepoint_queue" // the same, approximated
+	MethodNow         = "now"         // enough processors are free for it and all ahead
+	MethodExact       = "exact"       // nobody ahead: eq. 7 by dynamic programming
+	MethodSaddlepoint = "saddlepoint" // approximation of it, beyond the work limit
+	// MethodFCFSQueue simulates strict first come, first served with random lifetimes
+	// of the jobs running and queued ahead.
+	MethodFCFSQueue = "fcfs_queue"
 )
 
 // The names of a [MethodMedian].
@@ -20,7 +21,8 @@ const (
 	NameA        = "downey_a"
 	NameB        = "downey_b"
 	NameCombined = "downey_combined"
-	NameExact    = "exact" // the median of the Result's own method
+	NameExact    = "exact"         // with nobody ahead the median of the Result's own method,
+	NameFCFS     = MethodFCFSQueue // which is this one behind a queue
 )
 
 // CombinedBelow is the n' below which the combined predictor takes A (Downey
@@ -45,7 +47,8 @@ type Result struct {
 	Levels, Quantiles []float64
 	// Within is Pr{the wait is at most x} for each x asked for.
 	Within []float64
-	// Medians are downey_a, downey_b, downey_combined and exact, in this order.
+	// Medians are downey_a, downey_b, downey_combined, and exact or fcfs_queue, in this
+	// order.
 	Medians []MethodMedian
 }
 
@@ -67,13 +70,14 @@ func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, 
 // goes before. levels are probabilities in [0, 1], empty for [Levels]; within are
 // seconds. It overwrites r, reusing its slices.
 //
-// Jobs ahead are placed at deterministic instants, those of the fluid
-// approximation: T_k is the first t >= T_{k-1} at which the processors freed on
-// average, by running jobs and those placed before, reach what jobs 1 .. k need.
-// Only the ends of jobs are random, so that the band of a long queue is too
-// narrow; and where the fluid never gets there, the answer is never_enough. With
-// jobs ahead, downey_b is the instant of that fluid, and downey_a waits for one
-// job, running or placed, that frees all of Need.
+// Behind jobs queued ahead the distribution is that of a small simulation of strict
+// first come, first served with random lifetimes (see simulate); it has a sampling
+// error, which the tests bound, and the same input gives the same output. downey_b is
+// then the instant of the fluid approximation, in which the jobs ahead are placed
+// at T_k, the first t >= T_{k-1} at which the processors freed on average, by running
+// jobs and those placed before, reach what jobs 1 .. k need ("Predictor B's natural
+// extension", section 8.1), and downey_a waits for one job, running or placed, that frees
+// all of Need.
 //
 // Errors: a *CannotSay (larger_than_machine, nothing_running, never_enough,
 // too_much_work), or a plain one for an argument out of range.
@@ -86,26 +90,25 @@ func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []flo
 	} else {
 		r.Levels = append(r.Levels[:0], levels...)
 	}
-	ahead, blocked := 0, false
-	for i := range s.Ahead {
-		if n := s.Ahead[i].Procs; n > 0 && n <= s.Capacity {
-			ahead += n
-			blocked = true
+	ahead := 0
+	c.queue.jobs = c.queue.jobs[:0]
+	for _, a := range s.Ahead {
+		if a.Procs > 0 && a.Procs <= s.Capacity {
+			ahead += a.Procs
+			c.queue.jobs = append(c.queue.jobs, a)
 		}
 	}
 	r.Need = ahead + procs - s.Free
 	if r.Need <= 0 {
-		r.now(within, blocked)
+		r.now(within)
 		return nil
 	}
 	c.need = r.Need
 	c.load(s.Running)
-	if blocked {
-		if err := c.place(s); err != nil {
-			return err
-		}
+	if len(c.queue.jobs) > 0 {
+		return c.answerQueue(r, s.Free, procs, within)
 	}
-	c.method = c.choose(blocked)
+	c.method = c.choose()
 	r.Method = c.method
 	return c.answer(r, within)
 }
@@ -134,11 +137,8 @@ func check(s *State, procs int, levels, within []float64) error {
 }
 
 // now is the result of a request that fits at once.
-func (r *Result) now(within []float64, blocked bool) {
+func (r *Result) now(within []float64) {
 	r.Method = MethodNow
-	if blocked {
-		r.Method = MethodExactQueue
-	}
 	r.Quantiles = grow(r.Quantiles, len(r.Levels))
 	clear(r.Quantiles)
 	r.Within = r.Within[:0]
@@ -154,7 +154,7 @@ func (r *Result) now(within []float64, blocked bool) {
 }
 
 // choose says whether the exact method is within the work limit.
-func (c *Calc) choose(queued bool) string {
+func (c *Calc) choose() string {
 	limit := c.WorkLimit
 	if limit == 0 {
 		limit = DefaultWorkLimit
@@ -170,14 +170,8 @@ func (c *Calc) choose(queued bool) string {
 	// each at most sqrt(squares)/2.
 	const evaluations, width = 32, 10
 	states := 1 + min(float64(c.need), float64(total-c.need), width*math.Sqrt(squares)/2)/float64(max(g, 1))
-	exact := float64(len(c.held))*states*evaluations <= float64(limit)
-	switch {
-	case exact && queued:
-		return MethodExactQueue
-	case exact:
+	if float64(len(c.held))*states*evaluations <= float64(limit) {
 		return MethodExact
-	case queued:
-		return MethodSaddlepointQueue
 	}
 	return MethodSaddlepoint
 }
@@ -206,7 +200,38 @@ func (c *Calc) answer(r *Result, within []float64) error {
 		}
 		r.Quantiles = append(r.Quantiles, t)
 	}
-	c.medians(r, freed)
+	c.medians(r, freed, MethodMedian{Name: NameExact, Seconds: c.quantile(curveMain, 0, fine)})
+	return nil
+}
+
+// answerQueue fills r behind c.queue.jobs.
+func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
+	r.Method = MethodFCFSQueue
+	c.simulate(free, procs)
+	err := c.place(free)
+	if c.fcfs.share == 0 {
+		if err == nil {
+			err = cannotReach(r.Method, r.Need, c.freed(horizon, 0, nil))
+		}
+		return err
+	}
+	r.Within, r.Quantiles = r.Within[:0], r.Quantiles[:0]
+	for _, x := range within {
+		r.Within = append(r.Within, c.fcfs.within(x))
+	}
+	for _, q := range r.Levels {
+		r.Quantiles = append(r.Quantiles, c.fcfs.quantile(q))
+	}
+	own := MethodMedian{Name: NameFCFS, Seconds: c.fcfs.quantile(.5)}
+	if err != nil {
+		r.Medians = append(r.Medians[:0], err.median(NameA), err.median(NameB), err.median(NameCombined), own)
+		return nil
+	}
+	for _, t := range [...]float64{0, horizon} {
+		c.eval(t, curveA)
+		c.eval(t, curveB)
+	}
+	c.medians(r, math.Exp(c.pts[len(c.pts)-1].y[curveB]), own)
 	return nil
 }
 
@@ -245,8 +270,9 @@ func (c *Calc) startWithin(x float64) float64 {
 	return c.atLeast()
 }
 
-// medians fills r.Medians; freed are the processors freed on average in the end.
-func (c *Calc) medians(r *Result, freed float64) {
+// medians fills r.Medians, that of r's own method being known; freed are the processors
+// freed on average in the end.
+func (c *Calc) medians(r *Result, freed float64, own MethodMedian) {
 	a := MethodMedian{Name: NameA, Seconds: math.NaN()}
 	if n := len(c.held); c.held[n-1].procs >= c.need {
 		a.Seconds = c.quantile(curveA, 0, fine)
@@ -262,6 +288,5 @@ func (c *Calc) medians(r *Result, freed float64) {
 		both = a
 	}
 	both.Name = NameCombined
-	exact := MethodMedian{Name: NameExact, Seconds: c.quantile(curveMain, 0, fine)}
-	r.Medians = append(r.Medians[:0], a, b, both, exact)
+	r.Medians = append(r.Medians[:0], a, b, both, own)
 }

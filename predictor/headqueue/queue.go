@@ -23,7 +23,7 @@ type queue struct {
 // instant is a time with the processors freed on average by then.
 type instant struct{ t, freed float64 }
 
-// place appends to c.held the jobs ahead as holders that start later, "Predictor
+// place appends to c.held the jobs of c.queue as holders that start later, "Predictor
 // B's natural extension" (Downey 1996, section 8.1) under strict first come, first
 // served: with need_k = sum of procs up to job k - free, job k starts at
 //
@@ -38,19 +38,11 @@ type instant struct{ t, freed float64 }
 // the batch's last job, with its jobs starting on a straight line since the batch
 // before, by their need. The end of a queue of thousands is then met within 1 %
 // (TestBatches).
-func (c *Calc) place(s *State) error {
-	c.queue.jobs = c.queue.jobs[:0]
-	for _, a := range s.Ahead {
-		if a.Procs > 0 && a.Procs <= s.Capacity {
-			c.queue.jobs = append(c.queue.jobs, a)
-		}
-	}
-	return c.placeBatches(placeWork, -s.Free)
-}
+func (c *Calc) place(free int) *CannotSay { return c.placeBatches(placeWork, -free) }
 
 // placeBatches places c.queue.jobs within about so many survivals; need
 // processors are asked for before them.
-func (c *Calc) placeBatches(budget, need int) error {
+func (c *Calc) placeBatches(budget, need int) *CannotSay {
 	q := &c.queue
 	q.slope, q.ended, q.procs, q.swept, q.lookup = 0, 0, 0, len(c.held), 0
 	at := instant{}
@@ -67,7 +59,7 @@ func (c *Calc) placeBatches(budget, need int) error {
 			if len(c.held) == 0 {
 				return cannotRun(next)
 			}
-			return cannotReach(MethodExactQueue, next, to.freed)
+			return cannotReach(NameB, next, to.freed)
 		}
 		c.start(batch, need, at, to)
 		at, need = to, next

@@ -105,7 +105,7 @@ func TestQueueMethods(t *testing.T) {
 	for _, tc := range []struct {
 		procs, limit int
 		want         string
-	}{{2, 0, MethodExactQueue}, {3, 0, MethodExactQueue}, {3, -1, MethodSaddlepointQueue}} {
+	}{{2, 0, MethodNow}, {3, 0, MethodFCFSQueue}, {3, -1, MethodFCFSQueue}} {
 		c := Calc{WorkLimit: tc.limit}
 		r, err := c.Forecast(&s, tc.procs, nil, nil)
 		if err != nil {
@@ -194,7 +194,8 @@ func TestFluidInstants(t *testing.T) {
 	}
 	var c Calc
 	c.load(s.Running)
-	if err := c.place(&s); err != nil {
+	c.queue.jobs = s.Ahead
+	if err := c.place(s.Free); err != nil {
 		t.Fatal(err)
 	}
 	// The placed holders, by start; their sizes are those of the queue in order.
@@ -249,7 +250,7 @@ func TestBatches(t *testing.T) {
 		}
 		var instants [2]float64
 		for i, budget := range []int{math.MaxInt, placeWork} {
-			c := Calc{need: need, method: MethodSaddlepointQueue}
+			c := Calc{need: need}
 			c.load(s.Running)
 			c.queue.jobs = queued
 			if err := c.placeBatches(budget, 0); err != nil {
@@ -284,7 +285,7 @@ func TestLongQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if long.Method != MethodSaddlepointQueue || short.Quantiles[2] >= long.Quantiles[2] || math.IsInf(long.Quantiles[5], 1) {
+	if long.Method != MethodFCFSQueue || short.Quantiles[2] >= long.Quantiles[2] || math.IsInf(long.Quantiles[5], 1) {
 		t.Errorf("4000 ahead: %s %v; 2000 ahead: %v", long.Method, long.Quantiles, short.Quantiles)
 	}
 }

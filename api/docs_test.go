@@ -1,0 +1,160 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+func documentation(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestDocumentedAnswers proves that the answers of docs/api.md have the members and types of the real ones, both ways.
+func TestDocumentedAnswers(t *testing.T) {
+	f := lively(t)
+	begin := f.history("main", "chain") // beside the other queue
+	f.feed("main", one{id: "s", queue: "chain", procs: 1, submit: begin, start: begin, end: begin + 60}.events("main")...)
+	examples := regexp.MustCompile("(?s)\n    GET (/\\S+)\n\n```json\n(.*?)```").FindAllStringSubmatch(documentation(t), -1)
+	if len(examples) < 5 {
+		t.Fatalf("%d examples, want one for every path and two of errors", len(examples))
+	}
+	plain := lively(t) // the fixture that the other examples are from
+	for _, e := range examples {
+		var want, got any
+		if err := json.Unmarshal([]byte(e[2]), &want); err != nil {
+			t.Errorf("%s: the example is no JSON: %v", e[1], err)
+			continue
+		}
+		from := plain
+		if strings.HasSuffix(e[1], "/chain") {
+			from = f
+		}
+		a := from.do(http.MethodGet, e[1], nil)
+		if err := json.Unmarshal(a.body, &got); err != nil {
+			t.Fatalf("%s: %v: %s", e[1], err, a.body)
+		}
+		for _, d := range shapeDiff("", want, got) {
+			t.Errorf("%s: %s", e[1], d)
+		}
+	}
+}
+
+// shapeDiff tells where two JSON values differ in members or types. All elements of a list of numbers, or of lists, are alike.
+func shapeDiff(at string, want, got any) []string {
+	if reflect.TypeOf(want) != reflect.TypeOf(got) {
+		return []string{fmt.Sprintf("%s is %T in the docs, %T in the answer", at, want, got)}
+	}
+	var out []string
+	switch want := want.(type) {
+	case map[string]any:
+		got := got.(map[string]any)
+		for k := range got {
+			if _, ok := want[k]; !ok {
+				out = append(out, at+"."+k+" is not in the docs")
+			}
+		}
+		for k, v := range want {
+			if g, ok := got[k]; ok {
+				out = append(out, shapeDiff(at+"."+k, v, g)...)
+			} else {
+				out = append(out, at+"."+k+" is not in the answer")
+			}
+		}
+	case []any:
+		got := got.([]any)
+		_, objects := want[0].(map[string]any)
+		if objects && len(want) != len(got) {
+			return []string{fmt.Sprintf("%s has %d elements in the docs, %d in the answer", at, len(want), len(got))}
+		}
+		for i := range min(len(want), len(got)) {
+			out = append(out, shapeDiff(fmt.Sprintf("%s[%d]", at, i), want[i], got[i])...)
+		}
+	}
+	return out
+}
+
+// TestDocumentedPaths proves that docs/api.md has every path and parameter that there is, and no other.
+func TestDocumentedPaths(t *testing.T) {
+	f := lively(t)
+	var spec struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+	}
+	f.get2("/openapi.json", &spec)
+	text := documentation(t)
+	for path, methods := range spec.Paths {
+		if !strings.Contains(text, "| `"+path+"` |") {
+			t.Errorf("%s is not in the table of paths", path)
+		}
+		for method, op := range methods {
+			_, section, ok := strings.Cut(text, "\n## "+strings.ToUpper(method)+" "+path+"\n")
+			if !ok {
+				t.Errorf("%s %s has no section", method, path)
+				continue
+			}
+			section, _, _ = strings.Cut(section, "\n## ")
+			_, table, _ := strings.Cut(section, "| parameter |")
+			table, _, _ = strings.Cut(table, "\n\n")
+			var documented, real []string
+			for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(table, -1) {
+				for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1) {
+					documented = append(documented, name[1])
+				}
+			}
+			for _, p := range op.Parameters {
+				if p.In != "header" {
+					real = append(real, p.Name)
+				}
+			}
+			slices.Sort(documented)
+			if slices.Sort(real); !slices.Equal(documented, real) {
+				t.Errorf("%s: the docs have the parameters %v, there are %v", path, documented, real)
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(/[^`]*)` \\|").FindAllStringSubmatch(text, -1) {
+		if _, ok := spec.Paths[m[1]]; !ok {
+			if a := f.do(http.MethodGet, m[1], nil); a.status != http.StatusOK {
+				t.Errorf("%s is in the docs, but answers %d", m[1], a.status)
+			}
+		}
+	}
+}
+
+// get2 is get for JSON of another content type.
+func (f *fixture) get2(path string, into any) {
+	f.Helper()
+	if err := json.Unmarshal(f.do(http.MethodGet, path, nil).body, into); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// TestDocumentedReasons proves that docs/api.md explains every reason for which there may be no forecast but those of single
+// methods, and names no other.
+func TestDocumentedReasons(t *testing.T) {
+	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
+	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","), func(s string) bool { return s == "no_benefactors" })
+	var got []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| \\d+ \\|").FindAllStringSubmatch(documentation(t), -1) {
+		got = append(got, m[1])
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("the docs explain %v, there are %v", got, want)
+	}
+}

@@ -1,0 +1,113 @@
+package lsf
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// acctHandler tells the record types of lsb.acct.
+func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) {
+	switch string(kind) {
+	case "JOB_FINISH":
+		return (*parser).jobFinish, true, nil
+	case "EVENT_ADRSV_FINISH", "JOB_RESIZE": // a reservation ended; a job's new size, which its JOB_FINISH has too
+		return nil, true, nil
+	}
+	if _, known, _ := eventsHandler(kind); known {
+		return nil, false, collector.Bad(collector.ReasonFormat, "type", "%s is a record of lsb.events: use format %s", kind, EventsName)
+	}
+	return nil, false, nil
+}
+
+// Job states (JOB_STAT_* of lsbatch.h); a finished job may have DONE or EXIT together with one of its post-execution.
+const (
+	statPend     = 0x01
+	statPsusp    = 0x02
+	statExit     = 0x20
+	statDone     = 0x40
+	statFinished = statExit | statDone
+)
+
+// jobFinish reads a JOB_FINISH record.
+func (p *parser) jobFinish() error {
+	s := &p.scan
+	number := s.int("jobId")
+	s.skip("options", "nn") // userId options
+	asked := s.int("numProcessors")
+	submit := s.int("submitTime")
+	s.skip("termTime", "nn") // beginTime termTime
+	start := s.int("startTime")
+	a := job.Attributes{User: p.intern(s.str("userName")), Queue: p.intern(s.str("queue"))}
+	s.skip("jobFile", "sssssssss") // resReq dependCond preExecCmd fromHost cwd inFile outFile errFile jobFile
+	s.skipLists("numAskedHosts", "s")
+	given, nodes := p.hostList("numExHosts")
+	s.int("jStatus")
+	s.skip("hostFactor", "n")
+	name := s.str("jobName")
+	s.skip("command", "s")
+	s.skip("lsfRusage", "nnnnnnnnnnnnnnnnnnn")
+	s.skip("mailUser", "s")
+	a.Account = p.project(s.str("projectName"))
+	s.skip("maxNumProcessors", "nn") // exitStatus maxNumProcessors
+	s.skipStrings("loginShell")      // loginShell timeEvent
+	index := s.int("idx")
+	id, err := p.id(number, index)
+	if err != nil {
+		return err
+	}
+	base, _ := splitName(name)
+	a.Name, a.Nodes, a.TimeLimit = string(base), nodes, p.finishLimit()
+	ran := start > 0
+	if given == 0 || !ran {
+		given = asked
+	}
+	if err := p.checkProcs("numProcessors", given); err != nil {
+		return err
+	}
+	a.Procs = int(given)
+	return p.finished(id, a, submit, start)
+}
+
+// finishLimit reads the run limit, which versions from 9.1 on write after the fields of older ones; 0 where it is not.
+func (p *parser) finishLimit() time.Duration {
+	s := &p.scan
+	s.skip("", "nnssssnsnsnssssnssnsnss") // maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
+	// warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation jobGroupName requeueEvalues
+	// options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
+	s.skipLists("", "ns")    // submitEXT: key value
+	s.skipLists("", "snnnn") // hostRusage: hostname mem swap utime stime
+	s.skip("", "n")          // options3
+	seconds := s.int("runLimit")
+	if s.err != nil {
+		return 0
+	}
+	return limit(seconds)
+}
+
+func (p *parser) finished(id string, a job.Attributes, submit, start int64) error {
+	if err := checkTime("submitTime", submit); err != nil {
+		return err
+	}
+	ev := p.event(job.End, id)
+	ev.Attributes = a
+	ev.Times.Submit = optionalTime(submit)
+	if start <= 0 { // it left the queue without a start
+		ev.Kind = job.Cancel
+		p.emit(ev)
+		return nil
+	}
+	if err := checkTime("startTime", start); err != nil {
+		return err
+	}
+	if start < submit {
+		return collector.Bad(collector.ReasonTime, "startTime", "%d is before the submitTime %d", start, submit)
+	}
+	if p.at < start {
+		return collector.Bad(collector.ReasonTime, "event time", "%d is before the startTime %d", p.at, start)
+	}
+	ev.Times.Start, ev.Times.End = optionalTime(start), ev.Time
+	p.emit(ev)
+	return nil
+}

@@ -1,0 +1,221 @@
+// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which tells what
+// happens to jobs as it happens, and lsb.acct, which tells whole jobs at their end.
+//
+// Both have a record per line, its fields between blanks, strings in double quotes. What is read, and why, is told in
+// docs/formats/lsf.md.
+//
+// Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs, Spectrum LSF,
+// "Configuration files"), which list the fields of every record in their order; the structures jobNewLog, jobStartLog, jobStatusLog,
+// jobModLog and their kind of the LSF API reference; and the reading side of OpenLava (lsbatch/lib/lsb.log.c and lsbatch.h,
+// Platform Computing 2007), from which LSF's own has grown. No LSF could be had to check against.
+package lsf
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// How the configuration names the formats.
+const (
+	EventsName = "lsf-events"
+	AcctName   = "lsf-acct"
+)
+
+// Events returns lsb.events as a log format.
+func Events() collector.Format {
+	return collector.Format{Name: EventsName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return newParser(o, eventsHandler)
+	}}
+}
+
+// Acct returns lsb.acct as a log format: a record for each job at its end.
+func Acct() collector.Format {
+	return collector.Format{Name: AcctName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return newParser(o, acctHandler)
+	}}
+}
+
+// handler returns how to read a type of record; nil for one that says nothing, and known false for one nobody knows.
+type handler func(kind []byte) (read func(*parser) error, known bool, err error)
+
+// parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.
+type parser struct {
+	options collector.Options
+	handler handler
+	names   map[string]string
+	hosts   map[string]struct{}
+	scan    scanner
+	at      int64 // the record's event time, Unix seconds
+	emit    func(job.Event)
+}
+
+func newParser(o collector.Options, h handler) *parser {
+	return &parser{options: o, handler: h, names: make(map[string]string), hosts: make(map[string]struct{})}
+}
+
+// Parse implements collector.Parser. A record of an array makes an event for each element.
+func (p *parser) Parse(line []byte, emit func(job.Event)) error {
+	line = trimEnd(line)
+	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line: a position, or the time of the newest event
+		return nil
+	}
+	if line[0] != '"' {
+		return collector.Bad(collector.ReasonFormat, "type", "want a line that begins with a record type in double quotes: no LSF log, "+
+			"or the rest of a record that a line break in a command has cut in two")
+	}
+	p.scan.reset(line)
+	kind := p.scan.str("type")
+	version := p.scan.str("version")
+	p.at = p.scan.int("event time")
+	if p.scan.err != nil {
+		return p.scan.err
+	}
+	if !isVersion(version) {
+		return collector.Bad(collector.ReasonFormat, "version", "want a version such as 10.1 after the record type, got %q: no LSF log", shorten(version))
+	}
+	read, known, err := p.handler(kind)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return collector.Bad(collector.ReasonUnknown, "type",
+			"record type %q of version %s is in no LSF documentation: report it", shorten(kind), version)
+	}
+	if read == nil {
+		return nil
+	}
+	if err := checkTime("event time", p.at); err != nil {
+		return err
+	}
+	p.emit = emit
+	err = read(p)
+	p.emit = nil
+	return err
+}
+
+func isVersion(b []byte) bool {
+	for _, c := range b {
+		if c != '.' && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// maxUnix is the end of the year 9999, the last that RFC 3339 can write.
+const maxUnix = 253402300799
+
+func checkTime(name string, unix int64) error {
+	if unix <= 0 || unix > maxUnix {
+		return collector.Bad(collector.ReasonTime, name, "no instant of a log: %d", unix)
+	}
+	return nil
+}
+
+// optionalTime returns the instant, or the zero time for 0 and less, which is what LSF writes for none.
+func optionalTime(unix int64) time.Time {
+	if unix <= 0 || unix > maxUnix {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).UTC()
+}
+
+// event returns an event of the job at the record's time.
+func (p *parser) event(kind job.Kind, id string) job.Event {
+	return job.Event{Kind: kind, Cluster: p.options.Cluster, ID: id, Time: time.Unix(p.at, 0).UTC()}
+}
+
+// jobID returns the id as LSF writes it: the job's number, and for an element of an array its index in brackets.
+func jobID(number, index int64) string {
+	var buffer [48]byte
+	b := strconv.AppendInt(buffer[:0], number, 10)
+	if index > 0 {
+		b = strconv.AppendInt(append(b, '['), index, 10)
+		b = append(b, ']')
+	}
+	return string(b)
+}
+
+// id checks the numbers that name a job.
+func (p *parser) id(number, index int64) (string, error) {
+	if p.scan.err != nil {
+		return "", p.scan.err
+	}
+	if number <= 0 {
+		return "", collector.Bad(collector.ReasonField, "jobId", "no job's number: %d", number)
+	}
+	if index < 0 {
+		return "", collector.Bad(collector.ReasonField, "idx", "no index of an array: %d", index)
+	}
+	return jobID(number, index), nil
+}
+
+// checkProcs refuses sizes that cannot be.
+func (p *parser) checkProcs(field string, n int64) error {
+	switch most := int64(p.options.MaxProcs); {
+	case n <= 0:
+		return collector.Bad(collector.ReasonProcs, field, "%d processors", n)
+	case most > 0 && n > most:
+		return collector.Bad(collector.ReasonProcs, field,
+			"%d processors, but the cluster has %d: raise its max_procs if it has grown", n, most)
+	case n > math.MaxInt32:
+		return collector.Bad(collector.ReasonProcs, field, "more than %d processors", math.MaxInt32)
+	}
+	return nil
+}
+
+// limit turns seconds into a time limit; 0 and less is none, and so is what is longer than any job lives.
+func limit(seconds int64) time.Duration {
+	const most = 1_000_000_000 // 31 years; LSF writes 2147483647 for some infinities
+	if seconds <= 0 || seconds > most {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// defaultProject is the project of a job that names none.
+const defaultProject = "default"
+
+func (p *parser) project(b []byte) string {
+	if string(b) == defaultProject {
+		return ""
+	}
+	return p.intern(b)
+}
+
+// maxNames bounds the table of names: at the most it is thrown away and begun again.
+const maxNames = 1 << 14
+
+// intern returns b as a string, shared between records: queues and users are few.
+func (p *parser) intern(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if s, ok := p.names[string(b)]; ok {
+		return s
+	}
+	if len(p.names) >= maxNames {
+		clear(p.names)
+	}
+	s := string(b)
+	p.names[s] = s
+	return s
+}
+
+// trimEnd cuts blanks and a line end off the end.
+func trimEnd(line []byte) []byte {
+	n := len(line)
+	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
+		n--
+	}
+	return line[:n]
+}
+
+func shorten(b []byte) []byte {
+	const most = 40
+	return b[:min(len(b), most)]
+}

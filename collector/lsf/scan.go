@@ -1,0 +1,182 @@
+package lsf
+
+import (
+	"bytes"
+
+	"github.com/waitcast/waitcast/collector"
+)
+
+// scanner takes the fields off a record one by one. After the first that is not as expected err is set, and everything it returns
+// is zero.
+type scanner struct {
+	rest []byte
+	err  error
+	// cut is true where the record ended inside a string.
+	cut bool
+}
+
+func (s *scanner) reset(line []byte) { *s = scanner{rest: line} }
+
+func (s *scanner) skipBlanks() {
+	i := 0
+	for i < len(s.rest) && (s.rest[i] == ' ' || s.rest[i] == '\t') {
+		i++
+	}
+	s.rest = s.rest[i:]
+}
+
+func (s *scanner) fail(field, want string) {
+	if s.err != nil {
+		return
+	}
+	if len(s.rest) == 0 {
+		s.err = collector.Bad(collector.ReasonField, field, "the record ends before it")
+		return
+	}
+	s.err = collector.Bad(collector.ReasonField, field, "want %s, got %q", want, shorten(s.rest))
+}
+
+// isString reports whether the next field is a string.
+func (s *scanner) isString() bool {
+	s.skipBlanks()
+	return s.err == nil && len(s.rest) > 0 && s.rest[0] == '"'
+}
+
+// str takes a string off: "...", where a quote inside is doubled.
+func (s *scanner) str(field string) []byte {
+	if !s.isString() {
+		s.fail(field, "a string in double quotes")
+		return nil
+	}
+	text := s.rest[1:]
+	doubled := false
+	for from := 0; ; {
+		i := bytes.IndexByte(text[from:], '"')
+		if i < 0 {
+			s.cut = true
+			s.err = collector.Bad(collector.ReasonField, field, "a string without its end: a line break has cut the record in two")
+			return nil
+		}
+		from += i + 1
+		if from < len(text) && text[from] == '"' {
+			doubled = true
+			from++
+			continue
+		}
+		s.rest = text[from:]
+		text = text[:from-1]
+		break
+	}
+	if doubled {
+		text = bytes.ReplaceAll(text, []byte(`""`), []byte(`"`))
+	}
+	return text
+}
+
+// word takes off whatever stands up to the next blank.
+func (s *scanner) word(field, want string) []byte {
+	s.skipBlanks()
+	end := bytes.IndexByte(s.rest, ' ')
+	if end < 0 {
+		end = len(s.rest)
+	}
+	if s.err != nil || end == 0 || s.rest[0] == '"' {
+		s.fail(field, want)
+		return nil
+	}
+	word := s.rest[:end]
+	s.rest = s.rest[end:]
+	return word
+}
+
+// int takes an integer off.
+func (s *scanner) int(field string) int64 {
+	const want = "a whole number"
+	before := s.rest
+	word := s.word(field, want)
+	if s.err != nil {
+		return 0
+	}
+	n, ok := integer(word)
+	if !ok {
+		s.rest = before
+		s.fail(field, want)
+	}
+	return n
+}
+
+// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string.
+func (s *scanner) skip(field, pattern string) {
+	for _, c := range []byte(pattern) {
+		if c == 's' {
+			s.str(field)
+		} else {
+			s.word(field, "a number")
+		}
+	}
+}
+
+// skipStrings passes over all strings up to the next number: optional strings, of which each version has more.
+func (s *scanner) skipStrings(field string) {
+	for s.isString() {
+		s.str(field)
+	}
+}
+
+// skipLists passes over a count and so many groups of fields of the pattern.
+func (s *scanner) skipLists(field, pattern string) {
+	for n := s.int(field); n > 0 && s.err == nil; n-- {
+		s.skip(field, pattern)
+	}
+}
+
+// integer reads text, which must be an integer of at most 18 digits.
+func integer(text []byte) (int64, bool) {
+	digits := text
+	if len(digits) > 1 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if text[0] == '-' {
+		n = -n
+	}
+	return n, true
+}
+
+// hostList reads a count and the names of the hosts of an allocation, one for each processor, or "4*name" for four in the short
+// form of SHORT_EVENTFILE. It returns the processors and the different hosts.
+func (p *parser) hostList(field string) (procs int64, nodes int) {
+	s := &p.scan
+	clear(p.hosts)
+	var last []byte
+	for n := s.int(field); n > 0; n-- {
+		name := s.str("execHosts")
+		if s.err != nil {
+			return 0, 0
+		}
+		count := int64(1)
+		if i := bytes.IndexByte(name, '*'); i > 0 {
+			if k, ok := integer(name[:i]); ok {
+				count, name = max(0, min(k, maxCount)), name[i+1:]
+			}
+		}
+		procs = min(procs+count, maxCount)
+		if last == nil || !bytes.Equal(name, last) {
+			p.hosts[p.intern(name)] = struct{}{}
+			last = name
+		}
+	}
+	return procs, len(p.hosts)
+}
+
+// maxCount is more processors than any machine has; larger numbers are read, and refused.
+const maxCount = 1 << 32

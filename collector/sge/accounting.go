@@ -1,0 +1,183 @@
+package sge
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// accounting parses the accounting file.
+type accounting struct{ *reader }
+
+// Parse implements collector.Parser. It emits at most one event a line.
+func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
+	line, err := content(line)
+	if err != nil || line == nil {
+		return err
+	}
+	rec, err := p.record(line)
+	if err != nil {
+		return err
+	}
+	if rec.usageOnly || rec.running {
+		return nil
+	}
+	ev, ok, err := p.outcome(&rec, time.Time{})
+	if err != nil {
+		return err
+	}
+	if ok {
+		emit(ev)
+	}
+	return nil
+}
+
+// The fields of an accounting record up to the category, by their place from 0 (accounting(5)).
+const (
+	fieldQueue      = 0
+	fieldOwner      = 3
+	fieldName       = 4
+	fieldNumber     = 5
+	fieldAccount    = 6
+	fieldSubmit     = 8
+	fieldStart      = 9
+	fieldEnd        = 10
+	fieldFailed     = 11
+	fieldExitStatus = 12
+	fieldProject    = 31
+	fieldSlots      = 34
+	fieldTask       = 35
+	beforeCategory  = 39
+)
+
+// record is what is used of an accounting record.
+type record struct {
+	id                 string
+	attributes         job.Attributes
+	submit, start, end time.Time
+	failed             int64
+	usageOnly          bool // of one task of a parallel job: usage, and nothing of the job's life
+	running            bool // an intermediate record of a job that runs on
+}
+
+// record takes an accounting record apart.
+func (r *reader) record(line []byte) (rec record, err error) {
+	f, rest, ok := r.cut(line, beforeCategory)
+	if !ok {
+		return rec, collector.Bad(collector.ReasonFormat, "", "want at least %d fields between colons: no accounting record", beforeCategory+1)
+	}
+	if rec.id, _, err = jobID(f[fieldNumber], f[fieldTask]); err != nil {
+		return rec, err
+	}
+	if err = rec.times(f); err != nil {
+		return rec, err
+	}
+	status, okStatus := integer(f[fieldExitStatus])
+	if rec.failed, ok = integer(f[fieldFailed]); !ok || !okStatus {
+		return rec, collector.Bad(collector.ReasonField, "failed", "want numbers for failed and exit_status, got %q and %q",
+			shorten(f[fieldFailed]), shorten(f[fieldExitStatus]))
+	}
+	slots, ok := integer(f[fieldSlots])
+	if !ok {
+		return rec, collector.Bad(collector.ReasonField, "slots", "not a number of slots: %q", shorten(f[fieldSlots]))
+	}
+	if err = r.checkProcs(slots); err != nil {
+		return rec, err
+	}
+	category, tail := splitCategory(rest)
+	rec.usageOnly = !isNone(parallelTask(tail))
+	rec.running = status == stillRunning || status == stillRunningUnsigned
+	rec.attributes = job.Attributes{
+		Queue: r.intern(f[fieldQueue]), User: r.intern(f[fieldOwner]), Account: r.charged(f[fieldProject], f[fieldAccount]),
+		Name: string(f[fieldName]), Procs: int(slots), TimeLimit: timeLimit(category),
+	}
+	return rec, nil
+}
+
+// An intermediate record, written after midnight for a job that runs on, has exit_status -1, printed as an unsigned number by some
+// versions (sge_write_rusage). Its start is that of the day.
+const (
+	stillRunning         = -1
+	stillRunningUnsigned = 1<<32 - 1
+)
+
+// skew is how far a job may start before its submission: the master's clock tells the submission, the execution host's the start.
+const skew = time.Minute
+
+func (rec *record) times(f [][]byte) (err error) {
+	if rec.submit, err = instant("submission_time", f[fieldSubmit]); err != nil {
+		return err
+	}
+	if rec.start, err = instant("start_time", f[fieldStart]); err != nil {
+		return err
+	}
+	if rec.end, err = instant("end_time", f[fieldEnd]); err != nil {
+		return err
+	}
+	if rec.start.IsZero() {
+		return nil
+	}
+	if rec.submit, err = submitBefore(rec.submit, rec.start); err != nil {
+		return err
+	}
+	if rec.end.Before(rec.start) {
+		return collector.Bad(collector.ReasonTime, "end_time", "%s is before the start_time %s", f[fieldEnd], f[fieldStart])
+	}
+	return nil
+}
+
+// submitBefore returns the submission, or the start where clocks that differ a little put the submission after it.
+func submitBefore(submit, start time.Time) (time.Time, error) {
+	if !start.Before(submit) {
+		return submit, nil
+	}
+	if submit.Sub(start) > skew {
+		return submit, collector.Bad(collector.ReasonTime, "start_time", "%d is more than %v before the submission_time %d",
+			start.Unix(), skew, submit.Unix())
+	}
+	return start, nil
+}
+
+// ended tells by the field "failed" whether the job's time in the cluster is over. If not, it waits again: it was rescheduled
+// or migrated (it ran), or could not be started. The codes and their effects are those of the table "Failed codes" in
+// sge_status(5), and in Sun's N1 Grid Engine 6 Administration Guide.
+func ended(failed int64) bool {
+	switch {
+	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error
+		return false
+	case failed >= 1 && failed <= 11: // before the job was started: the queue is put into error, and the job is tried again
+		return false
+	case failed == 21, failed >= 26 && failed <= 36, failed == 38: // it could not be started: the job waits in error
+		return false
+	}
+	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
+}
+
+// outcome makes the event of a record; ok is false if it does not tell when something happened to the job. The time is that of the record
+// itself if it has one.
+func (r *reader) outcome(rec *record, at time.Time) (ev job.Event, ok bool, err error) {
+	ran := !rec.start.IsZero()
+	if !rec.end.IsZero() {
+		at = rec.end
+	}
+	kind := job.End
+	switch {
+	case !ended(rec.failed):
+		kind = job.Requeue
+	case !ran: // deleted between its dispatch and its start
+		kind = job.Cancel
+	case rec.attributes.Procs == 0:
+		return ev, false, collector.Bad(collector.ReasonProcs, "slots", "a job that ran on 0 slots")
+	}
+	if at.IsZero() {
+		return ev, false, nil
+	}
+	ev = r.event(kind, rec.id, at)
+	ev.Attributes = rec.attributes
+	ev.Times = job.Times{Submit: rec.submit, Start: rec.start}
+	if kind == job.End {
+		ev.Times.End = at
+	}
+	return ev, true, nil
+}

@@ -1,0 +1,107 @@
+package sge
+
+import (
+	"bytes"
+	"time"
+)
+
+// splitCategory cuts the job's category off the rest of an accounting record. A category may hold colons ("-l h_rt=24:00:00"), so that
+// its end is where the io wait time stands, a number with a decimal point, and a number two fields after it (iow,
+// pe_taskid, maxvmem). The tail begins with the io wait time.
+func splitCategory(rest []byte) (category, tail []byte) {
+	for from := 0; ; {
+		i := bytes.IndexByte(rest[from:], ':')
+		if i < 0 {
+			return rest, nil
+		}
+		from += i + 1
+		iow, after, _ := bytes.Cut(rest[from:], colon())
+		if !isDecimal(iow) {
+			continue
+		}
+		_, after, ok := bytes.Cut(after, colon())
+		if vmem, _, _ := bytes.Cut(after, colon()); ok && isNumber(vmem) {
+			return rest[:from-1], rest[from:]
+		}
+	}
+}
+
+// parallelTask returns the pe_taskid of a tail.
+func parallelTask(tail []byte) []byte {
+	_, after, _ := bytes.Cut(tail, colon())
+	task, _, _ := bytes.Cut(after, colon())
+	return task
+}
+
+func colon() []byte { return []byte{':'} }
+
+func isDecimal(b []byte) bool { return bytes.IndexByte(b, '.') > 0 && isNumber(b) }
+
+func isNumber(b []byte) bool {
+	points := 0
+	for _, c := range b {
+		switch {
+		case c == '.':
+			points++
+		case c < '0' || c > '9':
+			return false
+		}
+	}
+	return len(b) > points && points <= 1
+}
+
+// timeLimit returns the limit of wall-clock time that a category tells, 0 if none: h_rt, at which the job is killed, else s_rt, at
+// which it is warned. They stand among the requests of -l, separated by commas.
+func timeLimit(category []byte) time.Duration {
+	if d := request(category, "h_rt="); d > 0 {
+		return d
+	}
+	return request(category, "s_rt=")
+}
+
+func request(category []byte, name string) time.Duration {
+	for from := 0; ; {
+		i := bytes.Index(category[from:], []byte(name))
+		if i < 0 {
+			return 0
+		}
+		i += from
+		from = i + len(name)
+		if i > 0 && (category[i-1] == ',' || category[i-1] == ' ') {
+			value := category[from:]
+			if end := bytes.IndexAny(value, ", "); end >= 0 {
+				value = value[:end]
+			}
+			return timeSpec(value)
+		}
+	}
+}
+
+// maxLimit is longer than any job lives; what is longer is no limit.
+const maxLimit = 1e9 // s, 31 years
+
+// timeSpec reads a time specifier, seconds or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)); 0 if
+// it is none, as for INFINITY.
+func timeSpec(value []byte) time.Duration {
+	var total, part int64
+	parts := 1
+	for _, c := range value {
+		switch {
+		case c == ':':
+			total, part = (total+part)*60, 0
+			parts++
+		case c >= '0' && c <= '9':
+			part = part*10 + int64(c-'0')
+		default:
+			return 0
+		}
+		if part > maxLimit || total > maxLimit || parts > 3 {
+			return 0
+		}
+	}
+	total += part
+	if total > maxLimit {
+		return 0
+	}
+	return time.Duration(total) * time.Second
+}

@@ -1,0 +1,183 @@
+package sge
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// reporting parses the reporting file.
+type reporting struct{ *reader }
+
+// Parse implements collector.Parser.
+func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
+	line, err := content(line)
+	if err != nil || line == nil {
+		return err
+	}
+	head, rest, ok := p.cut(line, 2)
+	if !ok {
+		return collector.Bad(collector.ReasonFormat, "", "want \"time:type:...\": no reporting record")
+	}
+	kind := head[1]
+	at, err := instant("time", head[0])
+	if err != nil || at.IsZero() {
+		return collector.Bad(collector.ReasonFormat, "time", "want a line that begins with \"time:type:\", time in seconds since 1970: "+
+			"no reporting record (the accounting file is format %s)", AccountingName)
+	}
+	switch string(kind) {
+	case "new_job":
+		return p.newJob(rest, emit)
+	case "job_log":
+		return p.jobLog(rest, emit)
+	case "acct":
+		return p.acct(rest, at, emit)
+	case "queue", "queue_consumable", "host", "host_consumable", "sharelog", // machines, and use by shares
+		"new_ar", "ar_attribute", "ar_log", "ar_acct": // advance reservations
+		return nil
+	}
+	return collector.Bad(collector.ReasonUnknown, "type",
+		"record type %q is not in reporting(5): report it, with the version of Grid Engine", shorten(kind))
+}
+
+// newJob reads a new_job record: submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department:
+// account:priority. It does not tell the queue, the size, the limit, nor whether the job is an array.
+func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
+	f, _, ok := p.cut(rest, 10)
+	if !ok {
+		return tooShort("new_job")
+	}
+	at, err := instant("submission_time", f[0])
+	if err != nil {
+		return err
+	}
+	if at.IsZero() {
+		return collector.Bad(collector.ReasonTime, "submission_time", "0")
+	}
+	id, _, err := jobID(f[1], f[2])
+	if err != nil {
+		return err
+	}
+	ev := p.event(job.Submit, id, at)
+	ev.Attributes = job.Attributes{User: p.intern(f[5]), Account: p.charged(f[7], f[9]), Name: string(f[4])}
+	ev.Times.Submit = at
+	emit(ev)
+	return nil
+}
+
+func tooShort(kind string) error {
+	return collector.Bad(collector.ReasonField, kind, "the record has too few fields")
+}
+
+// jobLog reads a job_log record: event_time:event:job_number:task_number:pe_taskid:state:user:host:state_time:priority:
+// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0, and priority stands
+// before submission_time, other than in the manual page.
+func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
+	f, _, ok := p.cut(rest, 17)
+	if !ok {
+		return tooShort("job_log")
+	}
+	at, err := instant("event_time", f[0])
+	if err != nil {
+		return err
+	}
+	if at.IsZero() {
+		return collector.Bad(collector.ReasonTime, "event_time", "0")
+	}
+	submit, err := instant("submission_time", f[10])
+	if err != nil {
+		return err
+	}
+	kinds, known := eventsOf(f[1])
+	if !known {
+		return collector.Bad(collector.ReasonUnknown, "event",
+			"job_log event %q is not known: report it, with the version of Grid Engine", shorten(f[1]))
+	}
+	id, isTask, err := jobID(f[2], f[3])
+	if err != nil || kinds[0] == 0 || !isNone(f[4]) { // pe_taskid: a task of a parallel job, which has no life of its own
+		return err
+	}
+	if submit, err = submitBefore(submit, at); err != nil {
+		return err
+	}
+	if isTask && leavesArray(kinds[0]) {
+		ev := p.event(job.Cancel, string(f[2]), at)
+		ev.Times.Submit = submit
+		emit(ev)
+	}
+	p.emitAll(kinds, id, at, submit, f, emit)
+	return nil
+}
+
+func (p *reporting) emitAll(kinds [2]job.Kind, id string, at, submit time.Time, f [][]byte, emit func(job.Event)) {
+	attributes := job.Attributes{User: p.intern(f[12]), Account: p.charged(f[14], f[16]), Name: string(f[11])}
+	for _, kind := range kinds {
+		if kind == 0 {
+			break
+		}
+		ev := p.event(kind, id, at)
+		ev.Attributes = attributes
+		ev.Times.Submit = submit
+		if kind == job.Start {
+			ev.Times.Start = at
+		}
+		emit(ev)
+	}
+}
+
+// eventsOf returns what a job_log event means for a job, 0 for nothing (more). The names are those of
+// reporting_get_job_log_name.
+func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
+	switch string(name) {
+	case "sent": // the scheduler gave the slots; qstat's start time
+		kinds[0] = job.Start
+	case "restart":
+		kinds[0] = job.Requeue
+	case "error": // it could not be started, and waits until somebody clears the error
+		kinds = [2]job.Kind{job.Requeue, job.Hold}
+	case "held":
+		kinds[0] = job.Hold
+	case "released":
+		kinds[0] = job.Release
+	case "deleted", "finished": // a waiting job is gone; for a running one it is a wish, and its acct record tells the end
+		kinds[0] = job.Cancel
+	case "pending": // new_job told it
+	case "resent", "delivered", "running": // sent told it
+	case "suspended", "unsuspended": // it keeps its slots
+	case "migrate", "unknown": // a restart follows
+	default:
+		return kinds, false
+	}
+	return kinds, true
+}
+
+// leavesArray reports whether such an event of one task shows that the job is an array. It was submitted as one job of one id, which then
+// stands in the queue for nobody: its tasks have ids of their own. It is taken out at the first sign.
+func leavesArray(kind job.Kind) bool { return kind == job.Start || kind == job.Cancel }
+
+// acct reads an accounting record inside the reporting file. Queue, size and limit become known only here, so that they are told by an
+// update ahead of the end.
+func (p *reporting) acct(rest []byte, at time.Time, emit func(job.Event)) error {
+	rec, err := p.record(rest)
+	if err != nil || rec.usageOnly {
+		return err
+	}
+	if rec.running {
+		ev := p.event(job.Update, rec.id, at)
+		ev.Attributes = rec.attributes
+		emit(ev)
+		return nil
+	}
+	ev, ok, err := p.outcome(&rec, at)
+	if err != nil || !ok {
+		return err
+	}
+	if ev.Kind == job.End {
+		update := p.event(job.Update, rec.id, ev.Time)
+		update.Attributes = rec.attributes
+		emit(update)
+	}
+	emit(ev)
+	return nil
+}

@@ -1,0 +1,207 @@
+// Package sge reads the logs of the Grid Engine family: the accounting file, which tells whole jobs at their end, and the
+// reporting file, which tells their lives as they happen.
+//
+// Both are lines of fields between colons. What is read, and why, is told in docs/formats/sge.md.
+//
+// Sources: the manual pages accounting(5) and reporting(5) of Grid Engine 8.1.9 (Debian, gridengine-common), of Sun Grid
+// Engine 6.2u5 and of the Gridware Cluster Scheduler (github.com/hpc-gridware/clusterscheduler, doc/markdown/man/man5); the
+// order of the fields from sge_write_rusage (source/daemons/qmaster/sge_rusage.c) and from reporting_create_new_job_record
+// and reporting_create_job_log (source/daemons/qmaster/sge_reporting_qmaster.c) of github.com/gridengine/gridengine.
+package sge
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// How the configuration names the formats.
+const (
+	AccountingName = "sge-accounting"
+	ReportingName  = "sge-reporting"
+)
+
+// Accounting returns the accounting file as a log format: a record for each job, or try of a job, at its end.
+func Accounting() collector.Format {
+	return collector.Format{Name: AccountingName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return &accounting{newReader(o)}
+	}}
+}
+
+// Reporting returns the reporting file as a log format: submissions, starts and ends as they happen.
+func Reporting() collector.Format {
+	return collector.Format{Name: ReportingName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return &reporting{newReader(o)}
+	}}
+}
+
+// reader is what both parsers need. It keeps nothing of earlier lines but what makes the next one faster.
+type reader struct {
+	options collector.Options
+	names   map[string]string
+	fields  [][]byte
+}
+
+func newReader(o collector.Options) *reader {
+	return &reader{options: o, names: make(map[string]string)}
+}
+
+// event returns an event of the job, without attributes.
+func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
+	return job.Event{Kind: kind, Cluster: r.options.Cluster, ID: id, Time: at}
+}
+
+// content returns what is to be parsed of a line: nothing of a comment and of a line of one character, which qacct passes over.
+func content(line []byte) ([]byte, error) {
+	n := len(line)
+	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
+		n--
+	}
+	line = line[:n]
+	switch {
+	case n <= 1 || line[0] == '#':
+		return nil, nil
+	case line[0] == '{':
+		return nil, collector.Bad(collector.ReasonFormat, "", "a line of JSON, as Gridware Cluster Scheduler 9 writes by default: "+
+			"this is not read; ask for the old format in its reporting_params (old_accounting=true)")
+	}
+	return line, nil
+}
+
+// cut takes the first n fields off the line, each with the colon after it. The fields are valid until the next call.
+func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool) {
+	r.fields = r.fields[:0]
+	for range n {
+		i := bytes.IndexByte(line, ':')
+		if i < 0 {
+			return nil, nil, false
+		}
+		r.fields = append(r.fields, line[:i])
+		line = line[i+1:]
+	}
+	return r.fields, line, true
+}
+
+// jobID returns the id as Grid Engine writes it: the job's number, and for a task of an array a point and the task's.
+func jobID(number, task []byte) (id string, isTask bool, err error) {
+	n, ok := integer(number)
+	if !ok || n <= 0 {
+		return "", false, collector.Bad(collector.ReasonField, "job_number", "not a job's number: %q", shorten(number))
+	}
+	k, ok := integer(task)
+	if !ok {
+		return "", false, collector.Bad(collector.ReasonField, "task_number", "not a task's number: %q", shorten(task))
+	}
+	if k <= 0 { // 0: no array; -1: the job as a whole
+		return string(number), false, nil
+	}
+	b := make([]byte, 0, 40)
+	b = append(append(append(b, number...), '.'), task...)
+	return string(b), true, nil
+}
+
+// Instants are seconds since 1970; Univa's and Altair's Grid Engine count milliseconds from version 8.2 on, and Gridware's
+// counts microseconds inside. The ranges do not meet: 1e11 s is the year 5138, 1e11 ms is 1973.
+const (
+	maxSeconds = 1e11
+	maxMillis  = 1e14
+	maxMicros  = 1e17
+)
+
+// instant reads a time of a record; 0 is the zero time.
+func instant(name string, text []byte) (time.Time, error) {
+	n, ok := integer(text)
+	if !ok {
+		return time.Time{}, collector.Bad(collector.ReasonField, name, "want seconds since 1970, got %q", shorten(text))
+	}
+	switch {
+	case n == 0:
+		return time.Time{}, nil
+	case n < 0 || n >= maxMicros:
+		return time.Time{}, collector.Bad(collector.ReasonTime, name, "no instant of a log: %s", text)
+	case n < maxSeconds:
+		return time.Unix(n, 0).UTC(), nil
+	case n < maxMillis:
+		return time.UnixMilli(n).UTC(), nil
+	}
+	return time.UnixMicro(n).UTC(), nil
+}
+
+// integer reads text, which must be an integer of at most 18 digits.
+func integer(text []byte) (int64, bool) {
+	digits := text
+	if len(digits) > 1 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if text[0] == '-' {
+		n = -n
+	}
+	return n, true
+}
+
+// checkProcs refuses sizes that cannot be.
+func (r *reader) checkProcs(slots int64) error {
+	if most := int64(r.options.MaxProcs); most > 0 && slots > most {
+		return collector.Bad(collector.ReasonProcs, "slots",
+			"%d slots, but the cluster has %d: raise its max_procs if it has grown", slots, most)
+	}
+	if slots < 0 || slots > math.MaxInt32 {
+		return collector.Bad(collector.ReasonProcs, "slots", "no number of slots: %d", slots)
+	}
+	return nil
+}
+
+// defaultAccount is the account of a job that names none (-A in qsub(1)).
+const defaultAccount = "sge"
+
+// charged returns who the job is charged to: its project, else its account string.
+func (r *reader) charged(project, account []byte) string {
+	if !isNone(project) {
+		return r.intern(project)
+	}
+	if string(account) == defaultAccount || isNone(account) {
+		return ""
+	}
+	return r.intern(account)
+}
+
+func isNone(b []byte) bool {
+	return len(b) == 0 || string(b) == "NONE" || string(b) == "none"
+}
+
+// maxNames bounds the table of names: at the most it is thrown away and begun again.
+const maxNames = 1 << 14
+
+// intern returns b as a string, shared between records: queues and users are few.
+func (r *reader) intern(b []byte) string {
+	if len(b) == 0 || string(b) == "UNKNOWN" { // what sge_write_rusage puts for a name that it lacks
+		return ""
+	}
+	if s, ok := r.names[string(b)]; ok {
+		return s
+	}
+	if len(r.names) >= maxNames {
+		clear(r.names)
+	}
+	s := string(b)
+	r.names[s] = s
+	return s
+}
+
+func shorten(b []byte) []byte {
+	const most = 40
+	return b[:min(len(b), most)]
+}

@@ -1,0 +1,323 @@
+package slurm_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/job"
+)
+
+// life is one try of a job: from its submission (or requeue) to whatever ended it.
+type life struct {
+	submit, start, end time.Time
+	how                string // "ended", "canceled", "requeued", "" while it lives
+	procs              int
+	queue, user        string
+}
+
+// lives are the tries of each job, in their order.
+type lives map[string][]*life
+
+func (l lives) at(id string, attempt int) *life {
+	for len(l[id]) <= attempt {
+		l[id] = append(l[id], &life{})
+	}
+	return l[id][attempt]
+}
+
+// note takes over a change of the picture.
+func (l lives) note(c cluster.Change) {
+	ev := c.Event
+	one := l.at(ev.ID, ev.Attempt)
+	if c.After != nil && ev.Kind != job.Requeue {
+		one.procs, one.queue, one.user = c.After.Procs, c.After.Queue, c.After.User
+	}
+	switch ev.Kind {
+	case job.Submit:
+		one.submit = c.After.Submit
+	case job.Start:
+		one.start = c.After.Start
+	case job.End:
+		one.end, one.how = ev.Times.End, "ended"
+		if !ev.Times.Start.IsZero() {
+			one.start = ev.Times.Start
+		}
+		if ev.Derived {
+			one.how = "lost"
+		}
+	case job.Cancel:
+		if c.After == nil {
+			one.end, one.how = ev.Time, "canceled"
+		}
+	case job.Requeue:
+		one.end, one.how = ev.Time, "requeued"
+		l.at(ev.ID, ev.Attempt+1).submit = c.After.Submit
+	}
+}
+
+// parseFile returns the events of a file and the number of its bad lines.
+func parseFile(tb testing.TB, f collector.Format, path string) (events []job.Event, bad []string) {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := f.New(collector.Options{Cluster: "test", Location: time.UTC})
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if err := p.Parse(bytes.TrimSuffix(line, []byte("\n")), func(ev job.Event) { events = append(events, ev) }); err != nil {
+			bad = append(bad, fmt.Sprintf("%s:%d: %v", filepath.Base(path), number, err))
+		}
+	}
+	return events, bad
+}
+
+// fold returns what the cluster's fold makes of events.
+func fold(events []job.Event) lives {
+	state, out := cluster.New("test", 0), lives{}
+	for _, ev := range events {
+		state.Apply(ev, &cluster.Hooks{Changed: out.note})
+	}
+	return out
+}
+
+// sacctTruth reads a captured sacct dump by itself: the 24 columns after the name from the right, so that what stands in a name does no
+// harm.
+func sacctTruth(tb testing.TB, path string) lives {
+	tb.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	out, first := lives{}, ""
+	lines := bufio.NewScanner(file)
+	lines.Scan() // the header
+	for lines.Scan() {
+		fields := strings.Split(first+lines.Text(), "|")
+		const after = 24 // columns behind JobName
+		if len(fields) < after+3 {
+			first = lines.Text() + " "
+			continue
+		}
+		first = ""
+		id, raw, rest := fields[0], fields[1], fields[len(fields)-after:]
+		if whole, _, part := strings.Cut(id, "_["); part {
+			id = whole
+		} else if whole, _, part := strings.Cut(strings.ReplaceAll(id, "+", "_"), "_"); part && whole == raw {
+			id = whole
+		}
+		if n := len(out[id]); n > 0 && out[id][n-1].how == "ended" {
+			out[id][n-1].how = "ended or requeued" // NODE_FAIL, as it turns out with a requeue
+		}
+		one := out.at(id, len(out[id]))
+		one.user, one.queue = rest[0], rest[2]
+		one.submit, one.start, one.end = truthTime(tb, rest[6]), truthTime(tb, rest[8]), truthTime(tb, rest[9])
+		fmt.Sscan(rest[14], &one.procs)
+		switch {
+		case rest[4] == "REQUEUED":
+			one.how = "requeued"
+		case one.start.IsZero():
+			one.how = "canceled"
+		default:
+			one.how = "ended"
+		}
+	}
+	return out
+}
+
+func truthTime(tb testing.TB, text string) time.Time {
+	tb.Helper()
+	if text == "None" || text == "Unknown" {
+		return time.Time{}
+	}
+	at, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return at
+}
+
+// differences lists where the lives differ by more than a second, or in what ended them. Fields that a source never tells are left out by
+// the caller.
+func differences(want, got lives, attributes bool) []string {
+	var out []string
+	say := func(id string, n int, format string, args ...any) {
+		out = append(out, fmt.Sprintf("%s try %d: ", id, n)+fmt.Sprintf(format, args...))
+	}
+	for id, tries := range want {
+		for n, w := range tries {
+			if len(got[id]) <= n {
+				say(id, n, "missing")
+				continue
+			}
+			g := got[id][n]
+			if w.how != g.how && (g.how == "" || !strings.Contains(w.how, g.how)) {
+				say(id, n, "%s, want %s", or(g.how, "lives"), or(w.how, "lives"))
+			}
+			for _, c := range []struct {
+				what string
+				w, g time.Time
+			}{{"submit", w.submit, g.submit}, {"start", w.start, g.start}, {"end", w.end, g.end}} {
+				if c.g.Truncate(time.Second).Sub(c.w).Abs() > time.Second {
+					say(id, n, "%s %s, want %s", c.what, clockOf(c.g), clockOf(c.w))
+				}
+			}
+			if attributes && (w.queue != g.queue || w.user != g.user || w.procs != g.procs) {
+				say(id, n, "%s %s %d, want %s %s %d", g.user, g.queue, g.procs, w.user, w.queue, w.procs)
+			}
+		}
+	}
+	for id, tries := range got {
+		for n := len(want[id]); n < len(tries); n++ {
+			say(id, n, "told, though sacct does not")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func clockOf(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("15:04:05")
+}
+
+func checkDifferences(t *testing.T, want, got lives, attributes bool, known []string) {
+	t.Helper()
+	tries := 0
+	for _, l := range want {
+		tries += len(l)
+	}
+	diffs := differences(want, got, attributes)
+	t.Logf("%d tries of %d jobs in sacct, %d differences", tries, len(want), len(diffs))
+	slices.Sort(known)
+	if diff := cmp.Diff(known, diffs); diff != "" {
+		t.Errorf("differences to sacct (-known +found):\n%s", diff)
+	}
+}
+
+// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, tell the lives of 450 jobs of a busy
+// cluster as sacct does.
+func TestLoadAgainstSacct(t *testing.T) {
+	dir := refdata.Shared(t, "slurm/samples/load")
+	want := sacctTruth(t, filepath.Join(dir, "sacct.psv"))
+	if len(want) != 450 {
+		t.Fatalf("sacct has %d jobs, want 450", len(want))
+	}
+	for _, s := range []struct {
+		format     collector.Format
+		file       string
+		attributes bool
+	}{{slurm.Jobcomp(), "jobcomp.log", true}, {slurm.Log(nil), "slurmctld.log", false}, {slurm.Sacct(), "sacct.psv", true}} {
+		t.Run(s.format.Name, func(t *testing.T) {
+			events, bad := parseFile(t, s.format, filepath.Join(dir, s.file))
+			if len(bad) > 0 {
+				t.Errorf("bad lines: %q", bad)
+			}
+			checkDifferences(t, want, fold(events), s.attributes, nil)
+		})
+	}
+}
+
+// launchFailed is that sacct forgot the first tries of two jobs whose launch failed, which both logs tell.
+func launchFailed() []string {
+	return []string{
+		"61 try 0: end 08:37:14, want 08:38:36",
+		"61 try 0: start 08:37:02, want 08:38:35",
+		"61 try 1: told, though sacct does not",
+		"62 try 0: end 08:37:20, want 08:38:36",
+		"62 try 0: start 08:37:08, want 08:38:35",
+		"62 try 1: told, though sacct does not",
+	}
+}
+
+// requeuedThere is that the controller's log says of those first tries how they ended.
+func requeuedThere() []string {
+	return []string{"61 try 0: requeued, want ended", "62 try 0: requeued, want ended"}
+}
+
+// wholeSubmitted is what the controller's log alone cannot say: an array (and a heterogeneous job) is submitted in one line that names only
+// the whole, so that the fold takes the parts for submitted when they start.
+func wholeSubmitted() []string {
+	var out []string
+	for start, parts := range map[string][]string{
+		"08:33:32": {"9_1", "9_2", "9_3", "9_4", "10_0", "10_1", "10_2", "11_1", "11_2"},
+		"08:33:38": {"9_5", "9_6", "9_7"},
+		"08:33:43": {"9_8", "21+1"},
+		"08:33:47": {"9_9", "9_10", "9_11"},
+	} {
+		for _, id := range parts {
+			out = append(out, fmt.Sprintf("%s try 0: submit %s, want 08:33:30", id, start))
+		}
+	}
+	return out
+}
+
+// wholeKilled is the other thing: one line kills an array, and names none of its tasks that run.
+func wholeKilled() []string {
+	return []string{
+		"11_1 try 0: end never, want 08:33:37", "11_1 try 0: lives, want ended",
+		"11_2 try 0: end never, want 08:33:37", "11_2 try 0: lives, want ended",
+	}
+}
+
+// TestCasesAgainstSacct proves the same of one job of every awkward kind, and names every difference that is left.
+func TestCasesAgainstSacct(t *testing.T) {
+	dir := refdata.Shared(t, "slurm/samples/cases")
+	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))
+	for _, s := range []struct {
+		format     collector.Format
+		file       string
+		attributes bool
+		known      []string
+	}{
+		{slurm.Jobcomp(), "jobcomp.log", true, launchFailed()},
+		{slurm.Log(nil), "slurmctld.log", false, slices.Concat(launchFailed(), requeuedThere(), wholeSubmitted(), wholeKilled())},
+		{slurm.Sacct(), "sacct-duplicates.psv", true, nil},
+	} {
+		t.Run(s.format.Name, func(t *testing.T) {
+			events, bad := parseFile(t, s.format, filepath.Join(dir, s.file))
+			if len(bad) > 0 {
+				t.Errorf("bad lines: %q", bad)
+			}
+			checkDifferences(t, want, fold(events), s.attributes, s.known)
+		})
+	}
+}
+
+// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: every difference that is left to sacct is one that one of them
+// has alone, but for the requeue of a job whose node failed: jobcomp's record ends it up to a second (its resolution) before the
+// controller's log requeues it, so that it counts as waiting only from its next start on.
+func TestLogWithJobcomp(t *testing.T) {
+	dir := refdata.Shared(t, "slurm/samples/cases")
+	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))
+	events, _ := parseFile(t, slurm.Log(nil), filepath.Join(dir, "slurmctld.log"))
+	more, _ := parseFile(t, slurm.Jobcomp(), filepath.Join(dir, "jobcomp.log"))
+	events = append(events, more...)
+	slices.SortStableFunc(events, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
+	known := slices.Concat(launchFailed(), wholeSubmitted(), []string{"1 try 1: submit 08:35:38, want 08:33:37"})
+	checkDifferences(t, want, fold(events), false, known)
+}

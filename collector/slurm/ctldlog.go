@@ -1,0 +1,346 @@
+package slurm
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// LogName is how the configuration names the format of the controller's log.
+const LogName = "slurm-log"
+
+// Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf), in every LogTimeFormat that tells the
+// time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times that have none (short,
+// thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means the wall clock.
+func Log(now func() time.Time) collector.Format {
+	if now == nil {
+		now = time.Now
+	}
+	return collector.Format{Name: LogName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return &logParser{common: newCommon(o), now: now}
+	}}
+}
+
+// logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued, because the "done" that
+// follows in the same call means the try, not the job.
+type logParser struct {
+	common
+	now      func() time.Time
+	requeued string
+	emit     func(job.Event)
+}
+
+// Parse implements collector.Parser.
+func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
+	line = trimEnd(line)
+	if len(line) == 0 {
+		return nil
+	}
+	at, msg, err := p.stamp(line)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(msg, []byte("JobId=")) {
+		return nil
+	}
+	p.emit = emit
+	err = p.message(at, msg)
+	p.emit = nil
+	return err
+}
+
+// message reads what stands after the time. Messages that begin like one of a job's life but go on in an unknown way are errors;
+// all others say nothing.
+func (p *logParser) message(at time.Time, msg []byte) error {
+	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
+	if !scheduler {
+		msg, _ = bytes.CutPrefix(msg, []byte("sched/backfill: "))
+	}
+	word, rest, _ := bytes.Cut(msg, []byte(" "))
+	switch string(word) {
+	case "_slurm_rpc_submit_batch_job:", "_slurm_rpc_submit_batch_het_job:", "_slurm_rpc_submit_batch_job":
+		return p.submitted(at, msg, rest)
+	case "_slurm_rpc_allocate_resources", "_slurm_rpc_allocate_resources:", "_slurm_rpc_allocate_het_job", "_slurm_rpc_allocate_het_job:":
+		return p.allocatedAtOnce(at, msg, rest)
+	case "Allocate":
+		return p.allocated(at, msg, rest)
+	case "_start_job:", "backfill:", "Started":
+		return p.backfilled(at, msg)
+	case "_job_complete:", "job_complete:":
+		return p.completed(at, msg, rest)
+	case "Requeuing":
+		return p.simple(job.Requeue, at, msg, rest)
+	case "requeue": // "requeue job JobId=1 due to failure of node n01"; "Requeuing" follows
+		rest, _ = bytes.CutPrefix(rest, []byte("job "))
+		return p.simple(job.Requeue, at, msg, rest)
+	case "Killing": // "Killing JobId=17 on failed node n16"
+		return p.simple(job.End, at, msg, rest)
+	case "Time":
+		if bytes.HasPrefix(rest, []byte("limit exhausted for ")) {
+			return p.simple(job.End, at, msg, fromJob(rest))
+		}
+		return nil
+	case "Reservation": // "Reservation ended for JobId=5"
+		if bytes.HasPrefix(rest, []byte("ended for ")) {
+			return p.simple(job.End, at, msg, fromJob(rest))
+		}
+		return nil
+	case "job_time_limit:":
+		if hasAnyPrefix(rest, "inactivity time limit reached for ", "Preemption GraceTime reached ") {
+			return p.simple(job.End, at, msg, fromJob(rest))
+		}
+		return nil
+	case "_slurm_rpc_kill_job:":
+		return p.killed(at, msg, rest)
+	case "_kill_dependent:":
+		return p.simple(job.Cancel, at, msg, fromJob(rest))
+	case "preempted":
+		return p.preempted(at, msg, rest)
+	case "_release_job_rec:":
+		return p.simple(job.Release, at, msg, fromJob(rest))
+	case "_hold_job_rec:":
+		return p.simple(job.Hold, at, msg, fromJob(rest))
+	case "_update_job:", "update_job:":
+		return p.updated(at, rest)
+	}
+	switch {
+	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")): // a limit of its QOS or association
+		return p.simple(job.End, at, msg, msg)
+	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
+		return errMessage(msg)
+	}
+	return nil
+}
+
+func errMessage(msg []byte) error {
+	return collector.Bad(collector.ReasonUnknown, "message",
+		"begins like a message of a job's life but is none that is known: %q; report it, with the version of Slurm", msg[:min(len(msg), 120)])
+}
+
+// fromJob returns the message from its first job on.
+func fromJob(msg []byte) []byte {
+	if i := bytes.Index(msg, []byte("JobId=")); i >= 0 {
+		return msg[i:]
+	}
+	return nil
+}
+
+// event makes an event of this kind at this instant.
+func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
+	ev := job.Event{Kind: kind, Cluster: p.options.Cluster, ID: id, Time: at}
+	switch kind {
+	case job.Submit:
+		ev.Times.Submit = at
+	case job.Start:
+		ev.Times.Start = at
+	case job.End:
+		ev.Times.End = at
+	}
+	return ev
+}
+
+// simple emits an event that says no more than that it happened to the job at the beginning of rest.
+func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error {
+	id, _, ok := cutJob(rest)
+	if !ok {
+		return errMessage(msg)
+	}
+	p.emit(p.event(kind, at, id))
+	return nil
+}
+
+// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line, and so is a heterogeneous job, which has no InitPrio. A job
+// submitted held has priority 0.
+func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
+	if !bytes.HasPrefix(rest, []byte("JobId=")) {
+		return nil // a refusal that quotes something
+	}
+	id, rest, ok := cutJob(rest)
+	if !ok {
+		return errMessage(msg)
+	}
+	p.emit(p.event(job.Submit, at, id))
+	if value, ok := valueOf(rest, "InitPrio="); ok && string(value) == "0" {
+		p.emit(p.event(job.Hold, at, id))
+	}
+	return nil
+}
+
+// allocatedAtOnce reads "JobId=50 NodeList=n[01-02] usec=372": srun or salloc. Without nodes the job waits.
+func (p *logParser) allocatedAtOnce(at time.Time, msg, rest []byte) error {
+	if !bytes.HasPrefix(rest, []byte("JobId=")) {
+		return nil
+	}
+	id, rest, ok := cutJob(rest)
+	nodes, okNodes := valueOf(rest, "NodeList=")
+	if !ok || !okNodes {
+		return errMessage(msg)
+	}
+	p.emit(p.event(job.Submit, at, id))
+	if n := countNodes(nodes); n > 0 {
+		ev := p.event(job.Start, at, id)
+		ev.Times.Submit, ev.Nodes = at, n
+		p.emit(ev)
+	}
+	return nil
+}
+
+// allocated reads "JobId=15 NodeList=n[03-04] #CPUs=4 Partition=short".
+func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
+	id, rest, ok := cutJob(rest)
+	nodes, okNodes := valueOf(rest, "NodeList=")
+	procs, okProcs := valueOf(rest, "#CPUs=")
+	queue, okQueue := valueOf(rest, "Partition=")
+	if !ok || !okNodes || !okProcs || !okQueue {
+		return errMessage(msg)
+	}
+	n, ok := number(procs)
+	if !ok {
+		return badNumber("#CPUs", procs)
+	}
+	if err := p.checkProcs("#CPUs", n, true); err != nil {
+		return err
+	}
+	ev := p.event(job.Start, at, id)
+	ev.Queue, ev.Procs, ev.Nodes = p.intern(queue), int(n), countNodes(nodes)
+	p.emit(ev)
+	return nil
+}
+
+// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". It does not tell the size.
+func (p *logParser) backfilled(at time.Time, msg []byte) error {
+	i := bytes.Index(msg, []byte("Started JobId="))
+	if i < 0 {
+		return errMessage(msg)
+	}
+	id, rest, ok := cutJob(msg[i+len("Started "):])
+	rest, okIn := bytes.CutPrefix(rest, []byte(" in "))
+	queue, nodes, okOn := bytes.Cut(rest, []byte(" on "))
+	if !ok || !okIn || !okOn || len(queue) == 0 {
+		return errMessage(msg)
+	}
+	ev := p.event(job.Start, at, id)
+	ev.Queue, ev.Nodes = p.intern(queue), countNodes(nodes)
+	p.emit(ev)
+	return nil
+}
+
+// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was requeued, then "done". A
+// call for a job that was requeued before ends without "done".
+func (p *logParser) completed(at time.Time, msg, rest []byte) error {
+	rest, requeue := bytes.CutPrefix(rest, []byte("requeue "))
+	id, how, ok := cutJob(rest)
+	if !ok {
+		if bytes.HasPrefix(rest, []byte("invalid ")) { // a job that is no longer known
+			return nil
+		}
+		return errMessage(msg)
+	}
+	switch {
+	case requeue: // "per user/system request", "due to node failure"
+		p.requeued = id
+		p.emit(p.event(job.Requeue, at, id))
+	case string(how) == " done":
+		if p.requeued == id {
+			p.requeued = ""
+			return nil
+		}
+		p.emit(p.event(job.End, at, id))
+	case hasAnyPrefix(how, " WEXITSTATUS ", " WTERMSIG ", " OOM failure", " cancelled by "):
+	default:
+		return errMessage(msg)
+	}
+	return nil
+}
+
+func hasAnyPrefix(b []byte, prefixes ...string) bool {
+	for _, prefix := range prefixes {
+		if len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1".
+func (p *logParser) killed(at time.Time, msg, rest []byte) error {
+	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
+	if !ok {
+		if bytes.HasPrefix(rest, []byte("job_str_signal")) { // why it was refused
+			return nil
+		}
+		return errMessage(msg)
+	}
+	if tasks, ok := cutTasks(rest); ok {
+		return tasks.each(func(id string) { p.emit(p.event(job.End, at, id)) })
+	}
+	return p.simple(job.End, at, msg, rest)
+}
+
+// preempted reads "JobId=1 has been requeued to reclaim resources for JobId=2".
+func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
+	_, how, _ := cutJob(rest)
+	switch {
+	case bytes.HasPrefix(how, []byte(" has been requeued")):
+		return p.simple(job.Requeue, at, msg, rest)
+	case bytes.HasPrefix(how, []byte(" has been killed")):
+		return p.simple(job.End, at, msg, rest)
+	}
+	return nil // suspended, checkpointed, or not after all
+}
+
+// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event can tell.
+func (p *logParser) updated(at time.Time, rest []byte) error {
+	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
+	what, rest, okTo := bytes.Cut(rest, []byte(" to "))
+	value, rest, okFor := bytes.Cut(rest, []byte(" for "))
+	if !ok || !okTo || !okFor {
+		return nil
+	}
+	id, _, ok := cutJob(rest)
+	if !ok {
+		return nil
+	}
+	ev := p.event(job.Update, at, id)
+	switch string(what) {
+	case "time_limit":
+		limit, err := minutes("time_limit", value)
+		if err != nil {
+			return err
+		}
+		ev.TimeLimit = limit
+	case "partition":
+		queue, _, _ := bytes.Cut(value, []byte(","))
+		ev.Queue = p.intern(queue)
+	case "QOS":
+		ev.QOS = p.intern(value)
+	case "account":
+		ev.Account = p.intern(value)
+	case "priority":
+		ev.Kind = job.Release
+		if string(value) == "0" {
+			ev.Kind = job.Hold
+		}
+		p.emit(ev)
+		return nil
+	}
+	if ev.Attributes != (job.Attributes{}) {
+		p.emit(ev)
+	}
+	return nil
+}
+
+// valueOf returns the word after the first key.
+func valueOf(msg []byte, key string) ([]byte, bool) {
+	i := bytes.Index(msg, []byte(key))
+	if i < 0 || i > 0 && msg[i-1] != ' ' {
+		return nil, false
+	}
+	value := msg[i+len(key):]
+	if end := bytes.IndexByte(value, ' '); end >= 0 {
+		value = value[:end]
+	}
+	return value, len(value) > 0
+}

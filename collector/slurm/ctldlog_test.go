@@ -1,0 +1,266 @@
+package slurm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/formattest"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/job"
+)
+
+// today is when the tests read logs that tell no year.
+func today() time.Time { return at(3600) }
+
+func logSuite(tb testing.TB) formattest.Suite {
+	tb.Helper()
+	return formattest.Suite{
+		Format:      slurm.Log(today),
+		Options:     collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
+		Good:        append(logGood(), logSilent()...),
+		Bad:         logBad(),
+		AtWallClock: func(wall string) string { return "[" + strings.Replace(wall, " ", "T", 1) + ".000] Requeuing JobId=1" },
+	}
+}
+
+const stamp = "[2026-11-20T09:00:00.636] "
+
+// told makes an event at the instant of stamp.
+func told(kind job.Kind, id string, a job.Attributes) job.Event {
+	when := milli(636)
+	ev := event(kind, id, when, a, job.Times{})
+	switch kind {
+	case job.Submit:
+		ev.Times.Submit = when
+	case job.Start:
+		ev.Times.Start = when
+	case job.End:
+		ev.Times.End = when
+	}
+	return ev
+}
+
+func logGood() []formattest.Case {
+	none := job.Attributes{}
+	line := func(name, msg string, want ...job.Event) formattest.Case { return good(name, stamp+msg, want...) }
+	atOnce := told(job.Start, "50", job.Attributes{Nodes: 2})
+	atOnce.Times.Submit = atOnce.Time
+	return []formattest.Case{
+		line("submitted", "_slurm_rpc_submit_batch_job: JobId=2 InitPrio=3019 usec=350", told(job.Submit, "2", none)),
+		line("submitted held", "_slurm_rpc_submit_batch_job: JobId=7 InitPrio=0 usec=562", told(job.Submit, "7", none), told(job.Hold, "7", none)),
+		line("submitted, heterogeneous", "_slurm_rpc_submit_batch_het_job: JobId=21 usec=588", told(job.Submit, "21", none)),
+		line("allocated at once", "sched: _slurm_rpc_allocate_resources JobId=50 NodeList=n[01-02] usec=372", told(job.Submit, "50", none), atOnce),
+		line("srun waits", "sched: _slurm_rpc_allocate_resources JobId=51 NodeList=(null) usec=5978", told(job.Submit, "51", none)),
+		line("started", "sched: Allocate JobId=15 NodeList=n[03-04] #CPUs=4 Partition=short",
+			told(job.Start, "15", job.Attributes{Queue: "short", Procs: 4, Nodes: 2})),
+		line("array task started", "sched: Allocate JobId=9_1(26) NodeList=n05 #CPUs=1 Partition=short",
+			told(job.Start, "9_1", job.Attributes{Queue: "short", Procs: 1, Nodes: 1})),
+		line("last array task started", "sched: Allocate JobId=9_12(9) NodeList=n04,r[0-1]n[00-09] #CPUs=84 Partition=short",
+			told(job.Start, "9", job.Attributes{Queue: "short", Procs: 84, Nodes: 21})),
+		line("backfilled", "sched/backfill: _start_job: Started JobId=16 in short on n03", told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 1})),
+		line("backfilled, older", "backfill: Started JobId=16 in short on n[1-3,7]", told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 4})),
+		line("component backfilled", "sched/backfill: _start_job: Started JobId=21+1(22) in short on n[02-03]",
+			told(job.Start, "21+1", job.Attributes{Queue: "short", Nodes: 2})),
+		line("first component backfilled", "sched/backfill: _start_job: Started JobId=21+0(21) in short on n04",
+			told(job.Start, "21", job.Attributes{Queue: "short", Nodes: 1})),
+		line("done", "_job_complete: JobId=2 done", told(job.End, "2", none)),
+		line("array task done", "_job_complete: JobId=9_2(27) done", told(job.End, "9_2", none)),
+		line("killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0", told(job.End, "5", none)),
+		line("task killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_3 uid 1001", told(job.End, "9_3", none)),
+		line("tasks killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[3-4,8-12:4%2] uid 1001",
+			told(job.End, "9_3", none), told(job.End, "9_4", none), told(job.End, "9_8", none), told(job.End, "9_12", none)),
+		line("over its limit", "Time limit exhausted for JobId=4", told(job.End, "4", none)),
+		line("idle too long", "job_time_limit: inactivity time limit reached for JobId=6129035", told(job.End, "6129035", none)),
+		line("its reservation ended", "Reservation ended for JobId=5", told(job.End, "5", none)),
+		line("over its QOS's limit", "JobId=5 timed out, the job is at or exceeds QOS normal's group max wall of 10 with 10", told(job.End, "5", none)),
+		line("requeued by hand", "Requeuing JobId=16", told(job.Requeue, "16", none)),
+		line("requeued: node", "requeue job JobId=1 due to failure of node n01", told(job.Requeue, "1", none)),
+		line("requeued: launch failed", "_job_complete: requeue JobId=61 per user/system request", told(job.Requeue, "61", none)),
+		line("node failed", "Killing JobId=17 on failed node n16", told(job.End, "17", none)),
+		line("preempted, requeued", "preempted JobId=30 has been requeued to reclaim resources for JobId=31", told(job.Requeue, "30", none)),
+		line("preempted, killed", "preempted JobId=32 has been killed to reclaim resources for JobId=31", told(job.End, "32", none)),
+		line("its dependency failed", "_kill_dependent: Job dependency can't be satisfied, cancelling JobId=14", told(job.Cancel, "14", none)),
+		line("hold released", "sched: _release_job_rec: release hold on JobId=7 by uid 0", told(job.Release, "7", none)),
+		line("held", "sched: _hold_job_rec: hold on JobId=7 by uid 0", told(job.Hold, "7", none)),
+		line("held by its priority", "sched: _update_job: setting priority to 0 for JobId=7", told(job.Hold, "7", none)),
+		line("limit changed", "sched: _update_job: setting time_limit to 2 for JobId=20", told(job.Update, "20", job.Attributes{TimeLimit: 2 * time.Minute})),
+		line("partition changed", "_update_job: setting partition to medium for JobId=20", told(job.Update, "20", job.Attributes{Queue: "medium"})),
+		line("QOS changed", "_update_job: setting QOS to high for JobId=9_1(26)", told(job.Update, "9_1", job.Attributes{QOS: "high"})),
+	}
+}
+
+func logSilent() []formattest.Case {
+	var cases []formattest.Case
+	for _, msg := range []string{
+		"slurmctld version 22.05.8 started on cluster test", "error: Nodes n05 not responding, setting DOWN", "Running as primary controller",
+		"_job_complete: JobId=2 WEXITSTATUS 3", "_job_complete: JobId=1 WTERMSIG 15", "_job_complete: JobId=1 OOM failure",
+		"_job_complete: JobId=1 cancelled by interactive user", "_job_complete: JobId=1 cancelled by node failure",
+		"_slurm_rpc_submit_batch_job: Invalid partition name specified", "_slurm_rpc_update_job: complete JobId=20 uid=0 usec=270",
+		"_slurm_rpc_suspend(suspend) for 9_1 usec=384", "Recovered JobId=9_1(26) Assoc=8", "Recovered JobId=11_* Assoc=8",
+		"cleanup_completing: JobId=61 completion process took 79 seconds", "_update_job: updating accounting",
+		"sched: _update_job: setting nice to 10 for JobId=20", "sched: _update_job: setting time_limit to 4294967295 for JobId=20",
+		"error: Security violation, REQUEST_KILL_JOB RPC for JobId=42804 from uid 548300563",
+		"_slurm_rpc_kill_job: job_str_signal() uid=548300563 JobId=42804 sig=9 returned: Access/permission denied",
+		"error: Registered JobId=60 StepId=60.batch in state NODE_FAIL on node n05", "job_time_limit: Configuration for JobId=5 complete",
+		"preempted JobId=30 suspended by gang scheduler to reclaim resources for JobId=31", "job_complete: invalid JobId=77",
+		"sched: _slurm_rpc_job_step_create: JobId=5 StepId=5.0 n01 usec=300",
+	} {
+		cases = append(cases, good("silent "+msg, stamp+msg))
+	}
+	return append(cases,
+		good("another program in the syslog", "Nov 20 09:00:00 head slurmd[7]: Launching batch job JobId=2 for UID 1001"),
+		good("a program without a number", "2026-11-20T09:00:00+0100 head kernel: eth0 up JobId=2"),
+	)
+}
+
+func logBad() []formattest.BadCase {
+	return []formattest.BadCase{
+		bad("not a log line", "hello, world", collector.ReasonFormat, "time"),
+		bad("no end of the time", "[2026-11-20T09:00:00.636 _job_complete: JobId=2 done", collector.ReasonFormat, "time"),
+		bad("another time", "[20.11.2026 09:00:00] _job_complete: JobId=2 done", collector.ReasonFormat, "time"),
+		bad("clock", "[123456] _job_complete: JobId=2 done", collector.ReasonTime, "time"),
+		bad("no such day", "[2026-11-31T09:00:00.636] _job_complete: JobId=2 done", collector.ReasonTime, "time"),
+		bad("no such day, no year", "[Feb 30 09:00:00] _job_complete: JobId=2 done", collector.ReasonTime, "time"),
+		bad("no such hour", "[2026-11-20T24:00:00.636] _job_complete: JobId=2 done", collector.ReasonTime, "time"),
+		bad("an offset that is none", "[2026-11-20T09:00:00.636+1] _job_complete: JobId=2 done", collector.ReasonFormat, "time"),
+		bad("0 processors", stamp+"sched: Allocate JobId=15 NodeList=n03 #CPUs=0 Partition=short", collector.ReasonProcs, "#CPUs"),
+		bad("more than the machine has", stamp+"sched: Allocate JobId=15 NodeList=n03 #CPUs=4097 Partition=short", collector.ReasonProcs, "#CPUs"),
+		bad("a size that is none", stamp+"sched: Allocate JobId=15 NodeList=n03 #CPUs=all Partition=short", collector.ReasonField, "#CPUs"),
+		bad("a job without a number", stamp+"sched: Allocate JobId=Invalid NodeList=n03 #CPUs=1 Partition=short", collector.ReasonUnknown, "message"),
+		bad("a start told otherwise", stamp+"sched: Allocate JobId=15 on n03", collector.ReasonUnknown, "message"),
+		bad("a backfill told otherwise", stamp+"sched/backfill: _start_job: Started JobId=16 somewhere", collector.ReasonUnknown, "message"),
+		bad("a completion told otherwise", stamp+"_job_complete: JobId=2 vanished", collector.ReasonUnknown, "message"),
+		bad("a kill told otherwise", stamp+"_slurm_rpc_kill_job: REQUEST_KILL JobId=2", collector.ReasonUnknown, "message"),
+		bad("the scheduler speaks of a job in an unknown way", stamp+"sched: Vanish JobId=2", collector.ReasonUnknown, "message"),
+		bad("tasks that are none", stamp+"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[3-] uid 0", collector.ReasonField, "JobId"),
+	}
+}
+
+func TestLogConformance(t *testing.T) { formattest.Run(t, logSuite(t)) }
+
+func FuzzLog(f *testing.F) {
+	for _, line := range waysToWrite() {
+		f.Add([]byte(line))
+	}
+	formattest.Fuzz(f, logSuite(f))
+}
+
+// TestLogGolden reads lines of a real slurmctld 22.05.
+func TestLogGolden(t *testing.T) {
+	formattest.Golden(t, goldenSuite(slurm.Log(nil)), "testdata/slurmctld.log", "testdata/slurmctld.json")
+}
+
+// waysToWrite are the ways in which one message at 2026-11-20 09:00:00.636 in Berlin reaches a file, by what is told of the time: the second, the
+// millisecond, or more.
+func waysToWrite() map[string]string {
+	const msg = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0"
+	return map[string]string{
+		"LogTimeFormat=iso8601 s":            "[2026-11-20T09:00:00] " + msg,
+		"LogTimeFormat=iso8601_ms ms":        "[2026-11-20T09:00:00.636] " + msg,
+		"LogTimeFormat=rfc5424 s":            "[2026-11-20T09:00:00+01:00] " + msg,
+		"LogTimeFormat=rfc5424_ms ms":        "[2026-11-20T09:00:00.636+01:00] " + msg,
+		"another zone's ms":                  "[2026-11-20T03:00:00.636-05:00] " + msg,
+		"UTC ms":                             "[2026-11-20T08:00:00.636Z] " + msg,
+		"LogTimeFormat=short s":              "[Nov 20 09:00:00] " + msg,
+		"LogTimeFormat=thread_id us":         "[Nov 20 09:00:00.636001  4711 sched        0x7f2b4c0fd700] " + msg,
+		"scheduler's own log ms":             "sched: [2026-11-20T09:00:00.636] " + msg,
+		"syslog, RFC 3164 s":                 "Nov 20 09:00:00 head slurmctld[4711]: " + msg,
+		"syslog, with a priority s":          "<14>Nov 20 09:00:00 head slurmctld[4711]: " + msg,
+		"syslog, RSYSLOG_FileFormat us":      "2026-11-20T09:00:00.636001+01:00 head slurmctld[4711]: " + msg,
+		"syslog, RFC 5424 us":                "<14>1 2026-11-20T09:00:00.636001+01:00 head slurmctld 4711 - - " + msg,
+		"syslog, RFC 5424, structured us":    `<14>1 2026-11-20T09:00:00.636001+01:00 head slurmctld 4711 - [meta seq="1"] ` + msg,
+		"journalctl -o short s":              "Nov 20 09:00:00 head slurmctld[4711]: slurmctld: " + msg,
+		"journalctl -o short-iso s":          "2026-11-20T09:00:00+0100 head slurmctld[4711]: slurmctld: " + msg,
+		"journalctl -o short-iso, newer s":   "2026-11-20T09:00:00+01:00 head slurmctld[4711]: " + msg,
+		"journalctl -o short-iso-precise us": "2026-11-20T09:00:00.636001+0100 head slurmctld[4711]: " + msg,
+		"journald, with slurmctld's time ms": "Nov 20 09:00:01 head slurmctld[4711]: [2026-11-20T09:00:00.636] " + msg,
+	}
+}
+
+// TestLogTimes proves that the time of a line is read in every way in which it can be written.
+func TestLogTimes(t *testing.T) {
+	o := collector.Options{Cluster: "alpha", Location: berlin(t)}
+	for name, line := range waysToWrite() {
+		want := at(0)
+		switch name[strings.LastIndexByte(name, ' ')+1:] {
+		case "ms":
+			want = milli(636)
+		case "us":
+			want = milli(636).Add(time.Microsecond)
+		}
+		var got []job.Event
+		err := slurm.Log(today).New(o).Parse([]byte(line), func(ev job.Event) { got = append(got, ev) })
+		if err != nil || len(got) != 1 {
+			t.Errorf("%s: %q: got %v, %v", name, line, got, err)
+		} else if !got[0].Time.Equal(want) || got[0].ID != "5" || got[0].Kind != job.End {
+			t.Errorf("%s: got %v of %s at %v, want end of 5 at %v", name, got[0].Kind, got[0].ID, got[0].Time, want)
+		}
+	}
+}
+
+// TestLogYear proves that a time without a year is the last such instant up to a day from now, over the turn of a year and leap days too.
+func TestLogYear(t *testing.T) {
+	for _, c := range []struct{ now, stamp, want string }{
+		{"2026-11-20T10:00:00Z", "Nov 20 09:00:00", "2026-11-20T09:00:00Z"},
+		{"2026-11-20T10:00:00Z", "Nov 21 09:00:00", "2026-11-21T09:00:00Z"},
+		{"2026-11-20T10:00:00Z", "Nov 21 11:00:00", "2025-11-21T11:00:00Z"},
+		{"2026-01-01T00:10:00Z", "Dec 31 23:59:59", "2025-12-31T23:59:59Z"},
+		{"2026-12-31T23:59:59Z", "Jan  1 00:00:01", "2027-01-01T00:00:01Z"},
+		{"2026-11-20T10:00:00Z", "Feb 29 09:00:00", "2024-02-29T09:00:00Z"},
+	} {
+		now, err := time.Parse(time.RFC3339, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := slurm.Log(func() time.Time { return now }).New(collector.Options{Location: time.UTC})
+		for range 2 {
+			var got string
+			err := p.Parse([]byte("["+c.stamp+"] Requeuing JobId=1"), func(ev job.Event) { got = ev.Time.Format(time.RFC3339) })
+			if err != nil || got != c.want {
+				t.Errorf("%s on %s: got %s, %v; want %s", c.stamp, c.now, got, err, c.want)
+			}
+		}
+	}
+}
+
+// TestLogRequeueThenDone proves that the "done" of a try that was requeued does not end the job, and that the next one does.
+func TestLogRequeueThenDone(t *testing.T) {
+	lines := []string{
+		"_job_complete: JobId=61 WEXITSTATUS 0", "_job_complete: requeue JobId=61 per user/system request", "_job_complete: JobId=61 done",
+		"_job_complete: JobId=62 done", "sched: Allocate JobId=61 NodeList=n01 #CPUs=1 Partition=short", "_job_complete: JobId=61 done",
+	}
+	for i := range lines {
+		lines[i] = stamp + lines[i]
+	}
+	want := []string{"requeue 61 ", "end 62 ", "start 61 ", "end 61 "}
+	if diff := cmp.Diff(want, outcome(slurm.Log(nil), lines...)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestLogManyTasks proves that a kill of more tasks than an array can have is cut off, and said.
+func TestLogManyTasks(t *testing.T) {
+	got := outcome(slurm.Log(nil), stamp+"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[0-999999999] uid 0")
+	if n := len(got); n != 1002 || got[n-1] != "bad field" {
+		t.Errorf("got %d outcomes, the last %q; want 1001 ends and an error", n, got[n-1])
+	}
+}
+
+// BenchmarkLog parses the five lines of a job's life.
+func BenchmarkLog(b *testing.B) {
+	var lines [][]byte
+	for i := range 1000 {
+		for _, msg := range []string{
+			"_slurm_rpc_submit_batch_job: JobId=%d InitPrio=3019 usec=350", "sched: Allocate JobId=%d NodeList=n[03-04] #CPUs=4 Partition=short",
+			"sched/backfill: _start_job: Started JobId=%d in short on n03", "_job_complete: JobId=%d WEXITSTATUS 0", "_job_complete: JobId=%d done",
+		} {
+			lines = append(lines, fmt.Appendf(nil, stamp+msg, 1000+i))
+		}
+	}
+	benchmarkLines(b, slurm.Log(nil), lines)
+}

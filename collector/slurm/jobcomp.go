@@ -1,0 +1,287 @@
+package slurm
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// JobcompName is how the configuration names the format of the job completion log.
+const JobcompName = "slurm-jobcomp"
+
+// Jobcomp returns the format of the file that the plugin jobcomp/filetxt writes (JobCompLoc in slurm.conf): one line for each
+// job, or try of a job, that ended.
+func Jobcomp() collector.Format {
+	return collector.Format{Name: JobcompName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
+		return &jobcompParser{common: newCommon(o)}
+	}}
+}
+
+// maxRecord bounds a record of several lines. Slurm's own limit for a name is far below.
+const maxRecord = 64 << 10
+
+// jobcompParser reads one source. Of earlier lines it keeps only a record of which the end is still to come: the plugin does not
+// escape a line end in a job's name or directory, and writes the record all at once.
+type jobcompParser struct {
+	common
+	record  jobcompRecord
+	pending []byte
+}
+
+// Parse implements collector.Parser.
+func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
+	line = trimEnd(line)
+	if len(line) == 0 {
+		return nil
+	}
+	begins, ends := beginsRecord(line), endsRecord(line)
+	switch {
+	case begins && ends:
+		cut := p.drop()
+		if err := p.parseRecord(line, emit); err != nil {
+			return err
+		}
+		return cut
+	case begins:
+		cut := p.drop()
+		p.keep(line)
+		return cut
+	case len(p.pending) == 0:
+		return collector.Bad(collector.ReasonFormat, "JobId", "want a line that begins with \"JobId=\": no jobcomp/filetxt record")
+	case len(p.pending)+len(line) > maxRecord:
+		return p.drop()
+	}
+	p.pending = append(p.pending, '\n')
+	p.keep(line)
+	if !ends {
+		return nil
+	}
+	whole := p.pending
+	p.pending = p.pending[:0]
+	return p.parseRecord(whole, emit)
+}
+
+func (p *jobcompParser) keep(line []byte) {
+	p.pending = append(p.pending, line[:min(len(line), maxRecord)]...)
+}
+
+// drop forgets a record of which the rest never came, and says so.
+func (p *jobcompParser) drop() error {
+	if len(p.pending) == 0 {
+		return nil
+	}
+	err := collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q", shorten(p.pending))
+	p.pending = p.pending[:0]
+	return err
+}
+
+// beginsRecord recognizes the beginning of a record, endsRecord its end.
+func beginsRecord(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("JobId="))
+	if !ok {
+		return false
+	}
+	_, rest, ok = leadingNumber(rest)
+	return ok && bytes.HasPrefix(rest, []byte(" UserId="))
+}
+
+func endsRecord(line []byte) bool {
+	i := bytes.LastIndexByte(line, ' ')
+	if i < 0 || !bytes.HasPrefix(line[i+1:], []byte("ExitCode=")) {
+		return false
+	}
+	before := line[:i]
+	return bytes.HasPrefix(before[bytes.LastIndexByte(before, ' ')+1:], []byte("DerivedExitCode="))
+}
+
+// ending is what a job state says of the record.
+type ending uint8
+
+const (
+	forGood  ending = iota // the job, or this try of it, is over
+	waits                  // it was put back into the queue
+	runsOn                 // it was resized
+	unheard                // a state that nobody has documented
+	notEnded               // it has not ended: not a state of this log
+)
+
+// endingOf sorts the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING (22.05) or REQUEUED; but
+// NODE_FAIL and PREEMPTED are written with and without a requeue and look the same, so that the try is over, and a later record of
+// the same job is its next.
+func endingOf(state []byte) ending {
+	switch string(state) {
+	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+		"LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED":
+		return forGood
+	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT":
+		return waits
+	case "RESIZING":
+		return runsOn
+	case "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "STOPPED", "POWER_UP_NODE":
+		return notEnded
+	}
+	return unheard
+}
+
+// parseRecord reads a whole record and emits its events.
+func (p *jobcompParser) parseRecord(text []byte, emit func(job.Event)) error {
+	r := &p.record
+	if err := r.split(text); err != nil {
+		return err
+	}
+	ev, err := p.event(r)
+	if err != nil {
+		return err
+	}
+	if ev.Times.Start.IsZero() {
+		return p.neverRan(&ev, r, emit)
+	}
+	switch how := endingOf(r.state); how {
+	case waits, runsOn:
+		end := ev.Times.End
+		ev.Times.End = time.Time{}
+		ev.Kind, ev.Time = job.Start, ev.Times.Start
+		emit(ev) // nothing else in this log tells it
+		if how == waits {
+			ev.Kind, ev.Time = job.Requeue, end
+			emit(ev)
+		}
+	case notEnded:
+		return errState(r.state, "a job that has not ended")
+	case forGood, unheard:
+		ev.Kind, ev.Time = job.End, ev.Times.End
+		emit(ev)
+		if how == unheard {
+			return errState(r.state, "taken for an end: report it, with the version of Slurm")
+		}
+	}
+	return nil
+}
+
+func errState(state []byte, meaning string) error {
+	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
+}
+
+// neverRan emits the submission and the cancellation of a job that got no nodes. Its StartTime is the instant of the cancel.
+func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
+	how := endingOf(r.state)
+	switch how {
+	case waits, runsOn:
+		return nil // it waits on
+	case notEnded:
+		return errState(r.state, "a job that has not ended")
+	}
+	end := ev.Times.End
+	ev.Times.End = time.Time{}
+	if !ev.Times.Submit.IsZero() {
+		ev.Kind, ev.Time = job.Submit, ev.Times.Submit
+		emit(*ev)
+	}
+	ev.Kind, ev.Time = job.Cancel, end
+	emit(*ev)
+	if how == unheard {
+		return errState(r.state, "taken for a cancel: report it, with the version of Slurm")
+	}
+	return nil
+}
+
+// event makes an event of a record, without kind and time. Its Times.Start is zero if the job never ran.
+func (p *jobcompParser) event(r *jobcompRecord) (job.Event, error) {
+	ev := job.Event{Cluster: p.options.Cluster, ID: r.id}
+	limit, err := minutes("TimeLimit", r.timeLimit)
+	if err != nil {
+		return ev, err
+	}
+	if ev.Times, err = p.times(r); err != nil {
+		return ev, err
+	}
+	ran := !ev.Times.Start.IsZero()
+	procs, nodes := r.procs, r.nodes
+	if !ran { // what was given is nothing; what was asked for is in Tres
+		procs, nodes = max(procs, tresCount(r.tres, "cpu")), max(nodes, tresCount(r.tres, "node"))
+	}
+	if err := p.checkProcs("ProcCnt", procs, ran); err != nil {
+		return ev, err
+	}
+	queue, _, _ := bytes.Cut(r.partition, []byte(",")) // of several asked for, Slurm tries the first first
+	ev.Attributes = job.Attributes{
+		Queue: p.intern(queue), User: p.intern(r.user), Account: p.intern(r.account), QOS: p.intern(r.qos),
+		Name: string(r.name), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
+	}
+	return ev, nil
+}
+
+func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
+	if t.Submit, err = p.time("SubmitTime", r.submit); err != nil {
+		return t, err
+	}
+	if t.Eligible, err = p.time("EligibleTime", r.eligible); err != nil {
+		return t, err
+	}
+	if t.Start, err = p.time("StartTime", r.start); err != nil {
+		return t, err
+	}
+	if t.End, err = p.time("EndTime", r.end); err != nil {
+		return t, err
+	}
+	if t.End.IsZero() {
+		return t, collector.Bad(collector.ReasonField, "EndTime", "a job that ended has an end, got %q", shorten(r.end))
+	}
+	noNodes := string(r.nodeList) == "(null)" || len(r.nodeList) == 0
+	switch {
+	case noNodes:
+		t.Start = time.Time{}
+	case t.Start.IsZero():
+		return t, collector.Bad(collector.ReasonField, "StartTime", "a job with nodes has a start, got %q", shorten(r.start))
+	}
+	return t, checkOrder(&t)
+}
+
+// time reads an instant; unknown ones are the zero time.
+func (p *jobcompParser) time(field string, text []byte) (time.Time, error) {
+	switch string(text) {
+	case "unknown", "Unknown":
+		return time.Time{}, nil
+	}
+	unix, err := p.clock.local(text)
+	if err != nil {
+		return time.Time{}, inField(err, field)
+	}
+	return instant(unix), nil
+}
+
+// inField names the field of which the time is bad.
+func inField(err error, field string) error {
+	bad, ok := err.(*collector.LineError) //nolint:errorlint // the clock returns it unwrapped
+	if !ok {
+		return err
+	}
+	reason := bad.Reason
+	if reason == collector.ReasonFormat {
+		reason = collector.ReasonField
+	}
+	return &collector.LineError{Reason: reason, Field: field, Err: bad.Err}
+}
+
+// tresCount returns the number of one kind in a list like "cpu=4,mem=2000M,node=2,billing=4"; 0 if it is not told.
+func tresCount(tres []byte, kind string) int64 {
+	for len(tres) > 0 {
+		var one []byte
+		one, tres, _ = bytes.Cut(tres, []byte(","))
+		name, value, _ := bytes.Cut(one, []byte("="))
+		if string(name) != kind {
+			continue
+		}
+		if n, ok := number(value); ok {
+			return n
+		}
+		n, err := strconv.ParseFloat(string(value), 64) // Slurm shortens large counts: 100K
+		if err == nil && n >= 1 && n < maxProcs {
+			return int64(n)
+		}
+	}
+	return 0
+}

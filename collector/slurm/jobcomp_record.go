@@ -1,0 +1,150 @@
+package slurm
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/waitcast/waitcast/collector"
+)
+
+// jobcompRecord is one record, taken apart. The slices point into the line.
+//
+// Its keys have a fixed order (JOB_FORMAT), but two of the values may hold anything, keys too: the job's Name and its WorkDir. So
+// the front is read forwards up to the name, the end backwards to the reservation, and what stands between name and directory is
+// the last place at which all of those keys follow each other.
+type jobcompRecord struct {
+	id                                     string
+	user, name, state, partition, nodeList []byte
+	timeLimit, start, end                  []byte
+	nodes, procs                           int64
+	tres, account, qos, submit, eligible   []byte
+}
+
+func (r *jobcompRecord) split(text []byte) error {
+	*r = jobcompRecord{}
+	raw, rest, ok := r.front(text)
+	if !ok {
+		return errRecord("Name", "want \"JobId=N UserId=NAME(N) GroupId=NAME(N) Name=\" in front")
+	}
+	if rest, ok = r.tail(rest, raw); !ok {
+		return errRecord("ExitCode", "the keys from ReservationName to ExitCode are not all there, in their order")
+	}
+	for end := len(rest); ; {
+		i := bytes.LastIndex(rest[:end], []byte(" JobState="))
+		if i < 0 {
+			return errRecord("JobState", "the keys from JobState to WorkDir are not all there, in their order")
+		}
+		if r.middle(rest[i+1:]) {
+			r.name = rest[:i]
+			return nil
+		}
+		end = i
+	}
+}
+
+func errRecord(field, want string) error {
+	return collector.Bad(collector.ReasonField, field, "%s", want)
+}
+
+// front reads up to the name and returns what follows "Name=".
+func (r *jobcompRecord) front(text []byte) (raw int64, rest []byte, ok bool) {
+	if rest, ok = bytes.CutPrefix(text, []byte("JobId=")); !ok {
+		return 0, nil, false
+	}
+	raw, rest, _ = leadingNumber(rest)
+	if rest, ok = bytes.CutPrefix(rest, []byte(" UserId=")); !ok || raw == 0 {
+		return 0, nil, false
+	}
+	user, rest, ok := bytes.Cut(rest, []byte(" GroupId="))
+	if !ok {
+		return 0, nil, false
+	}
+	if i := bytes.LastIndexByte(user, '('); i >= 0 {
+		user = user[:i]
+	}
+	r.user = user
+	_, rest, ok = bytes.Cut(rest, []byte(" Name="))
+	return raw, rest, ok
+}
+
+// tail reads the keys at the end, backwards, and returns what stands before them.
+func (r *jobcompRecord) tail(rest []byte, raw int64) ([]byte, bool) {
+	_, rest, ok := lastKey(rest, "ExitCode=")
+	if ok {
+		_, rest, ok = lastKey(rest, "DerivedExitCode=")
+	}
+	if !ok {
+		return nil, false
+	}
+	r.id = strconv.FormatInt(raw, 10)
+	rest = r.part(rest, raw, '+', "HetJobId=", "HetJobOffset=")
+	rest = r.part(rest, raw, '_', "ArrayJobId=", "ArrayTaskId=")
+	var ignored []byte
+	for _, key := range [...]struct {
+		name string
+		to   *[]byte
+	}{
+		{"EligibleTime=", &r.eligible}, {"SubmitTime=", &r.submit}, {"Cluster=", &ignored}, {"WcKey=", &ignored},
+		{"QOS=", &r.qos}, {"Account=", &r.account}, {"Tres=", &r.tres}, {"ReservationName=", &ignored},
+	} {
+		if *key.to, rest, ok = lastKey(rest, key.name); !ok {
+			return nil, false
+		}
+	}
+	return rest, true
+}
+
+// part reads the two optional keys that make the job a part of a whole.
+func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKey string) []byte {
+	indexText, before, ok := lastKey(rest, indexKey)
+	if !ok {
+		return rest
+	}
+	wholeText, before, ok := lastKey(before, wholeKey)
+	index, okIndex := number(indexText)
+	whole, okWhole := number(wholeText)
+	if !ok || !okIndex || !okWhole {
+		return rest
+	}
+	r.id = TaskID(raw, whole, sep, index)
+	return before
+}
+
+// lastKey cuts the last word off, which must be the key with its value.
+func lastKey(text []byte, key string) (value, rest []byte, ok bool) {
+	i := bytes.LastIndexByte(text, ' ')
+	if i < 0 {
+		return nil, text, false
+	}
+	word := text[i+1:]
+	if len(word) < len(key) || string(word[:len(key)]) != key {
+		return nil, text, false
+	}
+	return word[len(key):], text[:i], true
+}
+
+// middle reads the keys between name and directory, if all are there.
+func (r *jobcompRecord) middle(text []byte) bool {
+	var nodes, procs []byte
+	for _, key := range [...]struct {
+		name string
+		to   *[]byte
+	}{
+		{"JobState=", &r.state}, {"Partition=", &r.partition}, {"TimeLimit=", &r.timeLimit}, {"StartTime=", &r.start},
+		{"EndTime=", &r.end}, {"NodeList=", &r.nodeList}, {"NodeCnt=", &nodes}, {"ProcCnt=", &procs},
+	} {
+		if len(text) < len(key.name) || string(text[:len(key.name)]) != key.name {
+			return false
+		}
+		text = text[len(key.name):]
+		i := bytes.IndexByte(text, ' ')
+		if i < 0 {
+			return false
+		}
+		*key.to, text = text[:i], text[i+1:]
+	}
+	var okNodes, okProcs bool
+	r.nodes, okNodes = number(nodes)
+	r.procs, okProcs = number(procs)
+	return okNodes && okProcs && bytes.HasPrefix(text, []byte("WorkDir="))
+}

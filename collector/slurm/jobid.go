@@ -1,0 +1,97 @@
+package slurm
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/waitcast/waitcast/collector"
+)
+
+// cutJob cuts a job off the front of a message, as _jobid2fmt in src/common/log.c writes it: "JobId=2"; "JobId=9_1(26)" for task 1 of
+// array 9, whose own number is 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21; "JobId=11_*" for the waiting tasks of
+// array 11, which are one record under the array's number. It also takes what people type, "9_1" without the own number.
+func cutJob(msg []byte) (id string, rest []byte, ok bool) {
+	rest, ok = bytes.CutPrefix(msg, []byte("JobId="))
+	if !ok {
+		return "", msg, false
+	}
+	whole, rest, ok := leadingNumber(rest)
+	if !ok || whole == 0 {
+		return "", msg, false
+	}
+	if len(rest) == 0 || rest[0] != '_' && rest[0] != '+' {
+		return strconv.FormatInt(whole, 10), rest, true
+	}
+	sep := rest[0]
+	if sep == '_' && len(rest) > 1 && rest[1] == '*' {
+		return strconv.FormatInt(whole, 10), rest[2:], true
+	}
+	index, rest, ok := leadingNumber(rest[1:])
+	if !ok {
+		return "", msg, false
+	}
+	var raw int64
+	if len(rest) > 0 && rest[0] == '(' {
+		raw, rest, ok = leadingNumber(rest[1:])
+		if !ok || len(rest) == 0 || rest[0] != ')' {
+			return "", msg, false
+		}
+		rest = rest[1:]
+	}
+	return TaskID(raw, whole, sep, index), rest, true
+}
+
+// tasks are some tasks of an array, as people type them: "9_[3-6,8]".
+type tasks struct {
+	whole int64
+	list  []byte
+}
+
+// cutTasks recognizes "JobId=9_[3-6,8]".
+func cutTasks(msg []byte) (tasks, bool) {
+	rest, ok := bytes.CutPrefix(msg, []byte("JobId="))
+	if !ok {
+		return tasks{}, false
+	}
+	whole, rest, ok := leadingNumber(rest)
+	if !ok || whole == 0 {
+		return tasks{}, false
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte("_["))
+	if !ok {
+		return tasks{}, false
+	}
+	list, _, ok := bytes.Cut(rest, []byte("]"))
+	return tasks{whole: whole, list: list}, ok
+}
+
+// maxTasks bounds the events of one line; it is the default of MaxArraySize in slurm.conf(5).
+const maxTasks = 1001
+
+// each calls do with the ids of the tasks; steps (":4") and throttles ("%4") of the list are as sbatch(1) has them.
+func (t tasks) each(do func(id string)) error {
+	list, _, _ := bytes.Cut(t.list, []byte("%"))
+	told := 0
+	for len(list) > 0 {
+		var part []byte
+		part, list, _ = bytes.Cut(list, []byte(","))
+		low, rest, ok := leadingNumber(part)
+		high, step := low, int64(1)
+		if ok && len(rest) > 0 && rest[0] == '-' {
+			high, rest, ok = leadingNumber(rest[1:])
+		}
+		if ok && len(rest) > 0 && rest[0] == ':' {
+			step, rest, ok = leadingNumber(rest[1:])
+		}
+		if !ok || len(rest) > 0 || step == 0 {
+			return collector.Bad(collector.ReasonField, "JobId", "want tasks like 3-6,8, got %q", shorten(t.list))
+		}
+		for i := low; i <= high; i += step {
+			if told++; told > maxTasks {
+				return collector.Bad(collector.ReasonField, "JobId", "more than %d tasks", maxTasks)
+			}
+			do(TaskID(0, t.whole, '_', i))
+		}
+	}
+	return nil
+}

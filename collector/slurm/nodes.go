@@ -1,0 +1,67 @@
+package slurm
+
+// maxNodes bounds the count of a node list, so that nothing overflows.
+const maxNodes = 1 << 24
+
+// countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. It
+// returns 0 for "(null)", "None assigned", and whatever cannot be read: a number of nodes is good to have, no more.
+func countNodes(list []byte) int {
+	total, product := 0, 1
+	empty := true // of the element so far
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; c {
+		case ',':
+			if empty {
+				return 0
+			}
+			total, product, empty = total+product, 1, true
+		case '[':
+			n, length := countRanges(list[i+1:])
+			if n == 0 {
+				return 0
+			}
+			product, empty = product*n, false
+			i += length
+		case ']', '(', ')', ' ':
+			return 0
+		default:
+			empty = false
+		}
+		if product > maxNodes || total > maxNodes {
+			return 0
+		}
+	}
+	if empty {
+		return 0
+	}
+	return total + product
+}
+
+// countRanges counts "01-03,07]" and returns its length, bracket included; 0 if it is none.
+func countRanges(b []byte) (count, length int) {
+	rest := b
+	for {
+		low, after, ok := leadingNumber(rest)
+		if !ok || len(after) == 0 {
+			return 0, 0
+		}
+		high := low
+		if after[0] == '-' {
+			if high, after, ok = leadingNumber(after[1:]); !ok || len(after) == 0 || high < low {
+				return 0, 0
+			}
+		}
+		if high-low >= maxNodes || count > maxNodes {
+			return 0, 0
+		}
+		count += int(high-low) + 1
+		rest = after[1:]
+		switch after[0] {
+		case ']':
+			return count, len(b) - len(rest)
+		case ',':
+		default:
+			return 0, 0
+		}
+	}
+}

@@ -1,0 +1,166 @@
+// Package slurm reads what Slurm writes about its jobs: the job completion log (jobcomp/filetxt), the controller's own log
+// (slurmctld.log) and dumps of the accounting data base (sacct -P).
+//
+// The three name a job in one way, so that their events meet: see TaskID. What is read, and why, is told in
+// docs/formats/slurm.md.
+//
+// Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files src/plugins/jobcomp/filetxt/jobcomp_filetxt.c
+// (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and ids of log lines), src/slurmctld/job_mgr.c,
+// src/slurmctld/proc_req.c and src/slurmctld/preempt.c (the messages); the manual pages slurm.conf(5) (LogTimeFormat) and
+// sacct(1).
+package slurm
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// maxProcs bounds sizes, so that nothing overflows later on. Slurm's own counts have 32 bits.
+const maxProcs = 1<<31 - 1
+
+// TaskID is the id by which all sources name a task of a job array (sep '_') or a component of a heterogeneous job (sep '+'):
+// "9_1", "21+1". Slurm gives every one of them a number of its own as well; the one whose number is the whole's (an array's last
+// task, a heterogeneous job's first component) is named by that number alone: it is the record under which the whole was submitted and
+// waited. raw is the own number, 0 where it is not known.
+func TaskID(raw, whole int64, sep byte, index int64) string {
+	if raw == whole || raw == 0 && sep == '+' && index == 0 {
+		return strconv.FormatInt(whole, 10)
+	}
+	var buffer [48]byte
+	b := strconv.AppendInt(buffer[:0], whole, 10)
+	b = append(b, sep)
+	return string(strconv.AppendInt(b, index, 10))
+}
+
+// common is what every parser of this package has.
+type common struct {
+	options collector.Options
+	clock   clock
+	names   map[string]string
+}
+
+func newCommon(o collector.Options) common {
+	loc := o.Location
+	if loc == nil {
+		loc = time.Local
+	}
+	return common{options: o, clock: clock{loc: loc}, names: make(map[string]string)}
+}
+
+// maxNames bounds the table of names: at the most it is thrown away and begun again.
+const maxNames = 1 << 14
+
+// intern returns b as a string, shared between records: queues and users are few.
+func (c *common) intern(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if s, ok := c.names[string(b)]; ok {
+		return s
+	}
+	if len(c.names) >= maxNames {
+		clear(c.names)
+	}
+	s := string(b)
+	c.names[s] = s
+	return s
+}
+
+// checkProcs refuses a size that cannot be. A job that ran had processors; of one that did not, 0 says nothing.
+func (c *common) checkProcs(field string, procs int64, ran bool) error {
+	limit := int64(c.options.MaxProcs)
+	switch {
+	case limit > 0 && procs > limit:
+		return collector.Bad(collector.ReasonProcs, field,
+			"%d processors, but the cluster has %d: raise its max_procs if it has grown", procs, limit)
+	case procs > maxProcs:
+		return collector.Bad(collector.ReasonProcs, field, "more than %d processors", int64(maxProcs))
+	case procs == 0 && ran:
+		return collector.Bad(collector.ReasonProcs, field, "0 processors for a job that ran")
+	}
+	return nil
+}
+
+// checkOrder refuses a life that runs backwards. Instants that are not known are the zero time.
+func checkOrder(t *job.Times) error {
+	if !t.Start.IsZero() && t.Start.Before(t.Submit) {
+		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(), t.Submit.Unix())
+	}
+	begun := t.Start
+	if begun.IsZero() {
+		begun = t.Submit
+	}
+	if !t.End.IsZero() && t.End.Before(begun) {
+		return collector.Bad(collector.ReasonTime, "end", "%d is before the submit or start at %d", t.End.Unix(), begun.Unix())
+	}
+	return nil
+}
+
+// maxMinutes is the longest time limit that is believed; Slurm's "no limit" are larger numbers.
+const maxMinutes = 100 * 365 * 24 * 60
+
+// minutes reads a time limit in minutes. Words (UNLIMITED, Partition_Limit) and a number beyond all reason mean that the job has none of
+// its own, which is 0.
+func minutes(field string, b []byte) (time.Duration, error) {
+	if len(b) == 0 || !isDigit(b[0]) {
+		return 0, noLimit(field, b)
+	}
+	n, ok := number(b)
+	if !ok {
+		return 0, badNumber(field, b)
+	}
+	if n > maxMinutes {
+		return 0, nil
+	}
+	return time.Duration(n) * time.Minute, nil
+}
+
+// noLimit accepts the words for a limit that is none (time_unset2str and secs2time_str in src/common/parse_time.c).
+func noLimit(field string, b []byte) error {
+	switch string(b) {
+	case "", "UNLIMITED", "INFINITE", "Partition_Limit", "NONE", "INVALID":
+		return nil
+	}
+	return collector.Bad(collector.ReasonField, field, "want a time limit or UNLIMITED, got %q", shorten(b))
+}
+
+func badNumber(field string, b []byte) error {
+	return collector.Bad(collector.ReasonField, field, "want a number, got %q", shorten(b))
+}
+
+func shorten(b []byte) []byte {
+	const most = 60
+	return b[:min(len(b), most)]
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// number reads text, which must be 1 to 18 digits and nothing else.
+func number(text []byte) (int64, bool) {
+	n, rest, ok := leadingNumber(text)
+	return n, ok && len(rest) == 0
+}
+
+// leadingNumber cuts 1 to 18 digits off the front.
+func leadingNumber(text []byte) (n int64, rest []byte, ok bool) {
+	i := 0
+	for i < len(text) && i < 18 && isDigit(text[i]) {
+		n = n*10 + int64(text[i]-'0')
+		i++
+	}
+	return n, text[i:], i > 0
+}
+
+// trimEnd cuts blanks and a line end off the end.
+func trimEnd(line []byte) []byte {
+	n := len(line)
+	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
+		n--
+	}
+	return line[:n]
+}
+
+func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

@@ -1,0 +1,299 @@
+package pipeline
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// forecasts returns the quantiles, or the reason why there are none, of every forecast made so far for a job submitted before an
+// instant: of the jobs that were scored, and of those that wait.
+func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]string {
+	all := map[string]string{}
+	for _, r := range rows {
+		if r.Submit.Before(at(before)) {
+			all[fmt.Sprintf("%s/%d", r.JobID, r.Attempt)] = fmt.Sprint(r.Method, r.Quantiles, r.Reason)
+		}
+	}
+	for _, o := range p.lanes["c"].ledger.open {
+		if o.Made && o.Job.Submit.Before(at(before)) && len(o.Answers) == 1 {
+			a := o.Answers[0]
+			all[fmt.Sprintf("%s/%d", o.Job.ID, o.Job.Attempt)] = fmt.Sprint(a.Method, a.Quantiles, a.Reason)
+		}
+	}
+	return all
+}
+
+// cutOff checks that cutting a log off at any of some instants changes no forecast made before it.
+func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []float64, least int) {
+	run := func(events []job.Event, before float64) map[string]string {
+		store := &memory{}
+		cfg := testConfig()
+		cfg.SnapshotEvents = 0
+		p, src := newPipeline(cfg, store, order)
+		take(t, p, deliveries(src, events, 5000, 1)...)
+		return forecasts(p, store.rows, before)
+	}
+	proved := 0
+	for _, cut := range cuts {
+		var prefix []job.Event
+		for _, ev := range events {
+			if !ev.Time.After(at(cut)) {
+				prefix = append(prefix, ev)
+			}
+		}
+		want, got := run(events, cut), run(prefix, cut)
+		for id, f := range got {
+			if want[id] != f {
+				t.Fatalf("cut off at %v s, the forecast of job %s is\n%s, with the rest of the log\n%s", cut, id, f, want[id])
+			}
+			if strings.HasPrefix(f, "exact") || strings.HasPrefix(f, "saddle") {
+				proved++
+			}
+		}
+	}
+	if proved < least {
+		t.Fatalf("only %d forecasts that needed a model were compared, want %d", proved, least)
+	}
+}
+
+// Forecasts use only what was known at their instant.
+func TestCutOffChangesNoForecast(t *testing.T) {
+	events := workload(t, 400, 21)
+	last := events[len(events)-1].Time.Sub(at(0)).Seconds()
+	cutOff(t, collector.Live, events, []float64{.2 * last, .5 * last, .5*last + 1, .8 * last}, 300)
+}
+
+// The same on a real log, whose records tell whole jobs.
+func TestCutOffChangesNoForecastKTH(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	events := readSWF(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), 6000)
+	shift := at(0).Sub(events[0].Time)
+	for i := range events { // the tests' time
+		ev := &events[i]
+		ev.Time = ev.Time.Add(shift)
+		ev.Times.Submit, ev.Times.Start, ev.Times.End = ev.Times.Submit.Add(shift), ev.Times.Start.Add(shift), ev.Times.End.Add(shift)
+		if ev.Kind == job.Submit || ev.Kind == job.Cancel {
+			ev.Times = job.Times{Submit: ev.Times.Submit}
+		}
+		ev.Times.Submit = ev.Times.Submit.UTC()
+	}
+	last := events[len(events)-1].Time.Sub(at(0)).Seconds()
+	cutOff(t, collector.BySubmit, events, []float64{.4 * last, .7 * last}, 1000)
+}
+
+// A start at the very instant of a submission is not known to it: the job still waits ahead. An end is.
+func TestSceneAtTheInstantOfSubmission(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
+		sized(event(job.Submit, "old", 0), 100), event(job.Start, "old", 0),
+		sized(event(job.Submit, "first", 5), 128), sized(event(job.Submit, "held", 6), 1), event(job.Hold, "held", 6),
+		event(job.End, "old", 10),
+		sized(event(job.Submit, "twin", 10), 2), sized(event(job.Submit, "me", 10), 1), sized(event(job.Submit, "after", 10), 1),
+		event(job.Start, "first", 10),
+	}})
+	l := p.lanes["c"]
+	scene := scenes(l.state, l.models, at(10), l.state.Job("me"))
+	var running, ahead []string
+	for _, j := range scene.Running {
+		running = append(running, j.ID)
+	}
+	for _, j := range scene.Ahead {
+		ahead = append(ahead, j.ID)
+	}
+	if d := cmp.Diff([]string{"first", "twin"}, ahead); d != "" || len(running) > 0 {
+		t.Fatalf("running: %v; ahead (-want +got): %s", running, d)
+	}
+}
+
+// outcome is what a row says of its job.
+type outcome struct {
+	ID, Outcome string
+	Attempt     int
+	Wait        float64
+	Method      string
+}
+
+// What becomes of a job within the instant of its submission is scored once the forecast is made, one row for every attempt.
+func TestWithinTheInstantOfSubmission(t *testing.T) {
+	submit := sized(event(job.Submit, "1", 10), 1)
+	later := event(job.Submit, "later", 20)
+	started, cancelled := modelstore.Started, modelstore.Cancelled
+	for _, c := range []struct {
+		name   string
+		events []job.Event
+		want   []outcome
+	}{
+		{"started", []job.Event{submit, event(job.Start, "1", 10), later}, []outcome{{"1", started, 0, 0, "now"}}},
+		{"cancelled", []job.Event{submit, event(job.Cancel, "1", 10), later}, []outcome{{"1", cancelled, 0, 0, "now"}}},
+		{
+			"started and ended", []job.Event{submit, event(job.Start, "1", 10), event(job.End, "1", 10), later},
+			[]outcome{{"1", started, 0, 0, "now"}},
+		},
+		{
+			"started, requeued and started", []job.Event{
+				submit, event(job.Start, "1", 10), event(job.Requeue, "1", 10), event(job.Start, "1", 12), later,
+			},
+			[]outcome{{"1", started, 0, 0, "now"}, {"1", started, 1, 2, "now"}},
+		},
+		{
+			"cancelled and submitted again", []job.Event{
+				submit, event(job.Cancel, "1", 10), sized(event(job.Submit, "1", 11), 1), event(job.Start, "1", 14), later,
+			},
+			[]outcome{{"1", cancelled, 0, 0, "now"}, {"1", started, 1, 3, "now"}},
+		},
+		{
+			"asked to be deleted while it runs", []job.Event{submit, event(job.Start, "1", 15), event(job.Cancel, "1", 17), later},
+			[]outcome{{"1", started, 0, 5, "now"}},
+		},
+		{"its size told later in the instant", []job.Event{
+			event(job.Submit, "1", 10), sized(event(job.Update, "1", 10), 4), event(job.Cancel, "1", 15), later,
+		}, []outcome{{"1", cancelled, 0, 5, "now"}}},
+		{"an end of the instant told after it", []job.Event{
+			sized(event(job.Submit, "0", 0), 128), event(job.Start, "0", 0), submit, event(job.End, "0", 10), event(job.Start, "1", 12),
+		}, []outcome{{"0", started, 0, 0, "now"}, {"1", started, 0, 2, "now"}}},
+		{"its submission learnt from its start", []job.Event{event(job.Start, "1", 15), later}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := &memory{}
+			p, src := newPipeline(testConfig(), store, collector.Live)
+			take(t, p, &source.Delivery{Source: src, Events: c.events})
+			var got []outcome
+			for _, r := range store.rows {
+				got = append(got, outcome{r.JobID, r.Outcome, r.Attempt, r.WaitSeconds, r.Method})
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Fatalf("rows (-want +got): %s", d)
+			}
+		})
+	}
+}
+
+// A job whose size is told at its start only is scored by the forecast for the next larger size that was tried.
+func TestPick(t *testing.T) {
+	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil, collector.Live)
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.Submit, "1", 0), event(job.Submit, "2", 1)}})
+	answers := p.lanes["c"].ledger.open["1"].Answers
+	var sizes []int
+	for _, a := range answers {
+		sizes = append(sizes, a.Procs)
+	}
+	if d := cmp.Diff([]int{1, 2, 4, 8, 16, 32, 64, 100}, sizes); d != "" {
+		t.Fatalf("sizes forecast (-want +got): %s", d)
+	}
+	for procs, want := range map[int]int{0: 1, 1: 1, 2: 2, 3: 4, 33: 64, 64: 64, 65: 100, 100: 100, 500: 100} {
+		if got := pick(answers, procs).Procs; got != want {
+			t.Errorf("a job of %d processors is scored by the forecast for %d, want %d", procs, got, want)
+		}
+	}
+	if a := pick(nil, 4); a.Reason != "unknown_size" {
+		t.Errorf("without answers: %+v", a)
+	}
+	if a := pick([]answer{{Procs: 8}}, 3); a.Procs != 8 {
+		t.Errorf("a size known at submission: %+v", a)
+	}
+}
+
+// Pinball against values worked out by hand: level x what is missing above, (1 - level) x what is too much below.
+func TestPinball(t *testing.T) {
+	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4}, {.25, 10, 10, 0}} {
+		if got := Pinball(c[0], c[1], c[2]); math.Abs(got-c[3]) > 1e-12 {
+			t.Errorf("Pinball(%v, %v, %v) = %v, want %v", c[0], c[1], c[2], got, c[3])
+		}
+	}
+}
+
+// Hits, losses and medians of rows worked out by hand.
+func TestScore(t *testing.T) {
+	s := newScore(2)
+	row := func(outcome string, wait float64, replayed bool, quantiles ...float64) {
+		s.add(&modelstore.Row{
+			Outcome: outcome, WaitSeconds: wait, Replayed: replayed, Levels: []float64{.5, .9}, Quantiles: quantiles,
+		})
+	}
+	row(modelstore.Started, 100, false, 99.2, 200) // 100 <= ceil(99.2): a log of whole seconds
+	row(modelstore.Started, 101, true, 100, 100)   // neither
+	row(modelstore.Started, 10, true, 40, never)   // both
+	row(modelstore.Started, 10, true)              // no forecast
+	row(modelstore.Cancelled, 1e6, false, 1, 2)    // a lower bound is no observation
+	if s.Scored != 3 || s.Live != 1 || s.Unforecast != 1 || s.Censored != 1 {
+		t.Errorf("counts: %+v", *s)
+	}
+	if d := cmp.Diff([]int64{2, 2}, s.Hits); d != "" {
+		t.Errorf("hits (-want +got): %s", d)
+	}
+	ln := math.Log
+	want := .5*(ln(160)-ln(159.2)) + .5*(ln(161)-ln(160)) + .5*(ln(100)-ln(70))
+	if math.Abs(s.LogPinball[0]-want) > 1e-12 {
+		t.Errorf("loss of the median %v, want %v", s.LogPinball[0], want)
+	}
+	if got := s.MedianError(); got != 1 { // of .8, 1 and 30
+		t.Errorf("median error %v s, want 1", got)
+	}
+	row(modelstore.Started, 0, true, 2, 2)
+	if got := s.MedianError(); got != 1.5 { // of .8, 1, 2 and 30
+		t.Errorf("median error of four %v s, want 1.5", got)
+	}
+	if !math.IsNaN(newScore(2).MedianError()) {
+		t.Error("the median error of nothing is a number")
+	}
+	for range recent { // the oldest are overwritten
+		row(modelstore.Started, 0, true, 7, 7)
+	}
+	if got := s.MedianError(); got != 7 || len(s.Errors) != recent {
+		t.Errorf("median error of the newest %d: %v s, want 7", len(s.Errors), got)
+	}
+}
+
+// readSWF returns the events of the first records of a compressed workload file.
+func readSWF(t testing.TB, path string, records int) []job.Event {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	in, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser := swflog.Format().New(collector.Options{Cluster: "c"})
+	var events []job.Event
+	for scan := bufio.NewScanner(in); records > 0 && scan.Scan(); {
+		n := len(events)
+		if err := parser.Parse(scan.Bytes(), func(ev job.Event) { events = append(events, ev) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(events) > n {
+			records--
+		}
+	}
+	return events
+}
+
+// The order of submission, by which a scene is sorted, is a strict order.
+func TestOrderOfSubmission(t *testing.T) {
+	a, b := &cluster.Job{Order: at(1), Seq: 1}, &cluster.Job{Order: at(1), Seq: 2}
+	c := &cluster.Job{Order: at(2), Seq: 0}
+	for _, pair := range [][2]*cluster.Job{{a, b}, {b, c}, {a, c}} {
+		if byOrder(pair[0], pair[1]) >= 0 || byOrder(pair[1], pair[0]) <= 0 || byOrder(pair[0], pair[0]) != 0 {
+			t.Errorf("%+v does not come before %+v", *pair[0], *pair[1])
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package pipeline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/workload/markov"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// What the lane learns from events is what the models say of the finished jobs directly: a fit for every queue and class and for
+// all queues together, chains in the order of submission. Jobs that never ran, were requeued or whose end was lost give no
+// lifetime of theirs.
+func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
+	cfg := testConfig()
+	cfg.Models = ModelConfig{MinSamples: 10}
+	p, src := newPipeline(cfg, nil, collector.Live)
+	events := mangle(workload(t, 600, 31), 31)
+	lifetimes := map[string][]float64{}
+	type submission struct {
+		seq     uint64
+		procs   int
+		seconds float64
+	}
+	ended := map[string][]submission{}
+	l := p.lanes["c"]
+	for _, ev := range events {
+		l.state.Apply(utc(ev), &cluster.Hooks{Changed: func(c cluster.Change) {
+			if err := l.models.learn(c); err != nil {
+				t.Fatal(err)
+			}
+			if c.Event.Kind != job.End || c.Event.Derived {
+				return
+			}
+			j, seconds := c.Before, c.Event.Times.End.Sub(c.Event.Times.Start).Seconds()
+			for _, queue := range []string{j.Queue, allQueues} {
+				key := fmt.Sprint(queue, "/", job.Class(j.Procs))
+				lifetimes[key] = append(lifetimes[key], seconds)
+			}
+			ended[j.FirstQueue] = append(ended[j.FirstQueue], submission{j.Seq, j.Procs, seconds})
+		}})
+	}
+	take(t, p) // nothing; the view below is of the lane as it is
+	view := l.models.view()
+	if len(lifetimes) < 6 {
+		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
+	}
+	for queue, q := range view.queues {
+		for i, class := range Classes() {
+			got := q.Lifetimes[i]
+			want, err := uniformlog.FitValues(lifetimes[fmt.Sprint(queue, "/", class)])
+			if (err == nil) != (got.Err == nil) {
+				t.Errorf("queue %q, %s: error %v, want %v", queue, class, got.Err, err)
+			}
+			if d := cmp.Diff(want, got.Law.Fit, cmpopts.IgnoreFields(uniformlog.Fit{}, "At")); err == nil && d != "" {
+				t.Errorf("queue %q, %s (-want +got): %s", queue, class, d)
+			}
+		}
+		if queue == allQueues {
+			continue
+		}
+		subs := ended[queue]
+		slices.SortFunc(subs, func(a, b submission) int { return int(a.seq) - int(b.seq) })
+		direct, err := markov.New(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range subs {
+			if err := direct.Append(s.procs, s.seconds); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// A job that is neither ended nor gone keeps its neighbors apart; those counted so far are the same.
+		if q := l.models.queues[queue]; q.chains.Unresolved() == 0 {
+			if d := cmp.Diff(direct.Chains(), q.chains.Chains()); d != "" {
+				t.Errorf("chains of queue %q (-want +got): %s", queue, d)
+			}
+		}
+	}
+}
+
+// The chains run in the order of submission, whatever the order of ends.
+func TestChainsRunInOrderOfSubmission(t *testing.T) {
+	m := newModels(ModelConfig{})
+	direct, err := markov.New(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	jobs := make([]*cluster.Job, 200)
+	for i := range jobs {
+		jobs[i] = &cluster.Job{ID: fmt.Sprint(i), Seq: uint64(i), FirstQueue: "q", Start: at(0)}
+		jobs[i].Queue, jobs[i].Procs = "q", 1+rng.IntN(64)
+		if err := m.learn(cluster.Change{Event: event(job.Submit, jobs[i].ID, 0), After: jobs[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime := func(j *cluster.Job) float64 { return float64(1 + j.Seq*j.Seq) }
+	for _, j := range jobs {
+		if err := direct.Append(j.Procs, runtime(j)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng.Shuffle(len(jobs), func(i, k int) { jobs[i], jobs[k] = jobs[k], jobs[i] })
+	for _, j := range jobs {
+		end := event(job.End, j.ID, 0)
+		end.Times = job.Times{Start: at(0), End: at(runtime(j))}
+		if err := m.learn(cluster.Change{Event: end, Before: j}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(direct.Chains(), m.queues["q"].chains.Chains()); d != "" {
+		t.Errorf("in order of submission (-) and as they ended (+) differ: %s", d)
+	}
+}
+
+// saves returns the bytes of a part of a snapshot.
+func saves(t *testing.T, part binaryPart) []byte {
+	t.Helper()
+	data, err := part.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Saved models do not depend on when they were looked at, and restore to what they were; cut short they are refused.
+func TestModelsCodec(t *testing.T) {
+	cfg := testConfig()
+	looked, quiet := newModels(cfg.Models), newModels(cfg.Models)
+	state := cluster.New("c", 128)
+	for _, ev := range workload(t, 300, 33) {
+		state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
+			for _, m := range []*models{looked, quiet} {
+				if err := m.learn(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			looked.view()
+			looked.Law("a", 4)
+		}})
+	}
+	want := saves(t, quiet)
+	if d := cmp.Diff(want, saves(t, looked)); d != "" {
+		t.Fatal("looking at the models changed what is saved of them")
+	}
+	restored := newModels(cfg.Models)
+	if err := restored.UnmarshalBinary(want); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, saves(t, restored)); d != "" {
+		t.Fatal("restored models are saved otherwise")
+	}
+	a, _ := quiet.Law("a", 4)
+	b, ok := restored.Law("a", 4)
+	if !ok || a.Model != b.Model {
+		t.Fatalf("restored law %+v, want %+v", b.Model, a.Model)
+	}
+	for cut := range len(want) {
+		if cut%97 == 0 {
+			if err := newModels(cfg.Models).UnmarshalBinary(want[:cut]); err == nil {
+				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
+			}
+		}
+	}
+}

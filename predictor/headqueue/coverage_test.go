@@ -1,0 +1,189 @@
+package headqueue_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// world is a machine with a mix of jobs whose laws are known.
+type world struct {
+	rng   *rand.Rand
+	procs int
+	laws  []uniformlog.Model
+	size  func() int
+}
+
+// spec is a job of a world.
+type spec struct {
+	procs int
+	limit float64
+	law   uniformlog.Model
+}
+
+func newWorld(rng *rand.Rand) *world {
+	w := &world{rng: rng, procs: 64 << rng.IntN(5)}
+	for range 1 + rng.IntN(3) {
+		tmin := math.Exp(5 * rng.Float64())
+		b1 := 1 / math.Log(3600*math.Exp(4*rng.Float64())/tmin)
+		w.laws = append(w.laws, uniformlog.Model{B0: -b1 * math.Log(tmin), B1: b1})
+	}
+	widest := max(2, w.procs>>rng.IntN(4))
+	switch rng.IntN(3) {
+	case 0:
+		w.size = func() int { return 1 + rng.IntN(max(1, widest/4)) }
+	case 1:
+		w.size = func() int { return int(math.Exp(rng.Float64() * math.Log(float64(widest)+.99))) }
+	default:
+		w.size = func() int { return 1 << rng.IntN(int(math.Log2(float64(widest)))+1) }
+	}
+	return w
+}
+
+func (w *world) job() spec {
+	s := spec{procs: w.size(), law: w.laws[w.rng.IntN(len(w.laws))]}
+	if w.rng.IntN(2) == 0 {
+		s.limit = 600 * math.Exp(4*w.rng.Float64())
+	}
+	return s
+}
+
+// rest draws the remaining runtime of a job of the given age.
+func (w *world) rest(s spec, age float64) float64 {
+	left := s.law.QuantileRemaining(w.rng.Float64(), age)
+	if s.limit > age {
+		left = min(left, s.limit-age)
+	}
+	return left
+}
+
+// running is a job with its start.
+type running struct {
+	spec
+	start float64
+}
+
+// scene lets a machine run with a long queue until about so many jobs are left in it, and for a while on, and returns
+// what runs then, with starts, what waits and the instant.
+func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
+	jobs := make([]spec, 200+w.procs+ahead)
+	sim, err := simulator.New(simulator.Config{Procs: w.procs, Runtime: func(j *simulator.Job) float64 { return w.rest(jobs[j.ID], 0) }})
+	if err != nil {
+		panic(err)
+	}
+	for i := range jobs {
+		jobs[i] = w.job()
+		if err := sim.Submit(simulator.Job{ID: int64(i), Procs: jobs[i].procs}); err != nil {
+			panic(err)
+		}
+	}
+	alive := map[int64]running{}
+	started, until := 0, math.Inf(1)
+	for {
+		e, ok, err := sim.Next(until)
+		if err != nil {
+			panic(err)
+		}
+		if !ok {
+			break
+		}
+		switch e.Kind {
+		case simulator.Started:
+			started++
+			alive[e.Job.ID] = running{jobs[e.Job.ID], e.Time}
+			if math.IsInf(until, 1) && len(jobs)-started <= ahead {
+				until = e.Time + 600*w.rng.Float64()
+			}
+		case simulator.Ended:
+			delete(alive, e.Job.ID)
+		}
+	}
+	for id := range int64(len(jobs)) {
+		if j, ok := alive[id]; ok {
+			run = append(run, j)
+		}
+	}
+	return run, jobs[started:], sim.Now()
+}
+
+// wait draws lifetimes and is the wait of the last of the queue.
+func (w *world) wait(run []running, queued []spec, now float64) float64 {
+	var runtimes []float64
+	sim, err := simulator.New(simulator.Config{Procs: w.procs})
+	if err != nil {
+		panic(err)
+	}
+	submit := func(procs int, runtime float64) {
+		runtimes = append(runtimes, runtime)
+		if err := sim.Submit(simulator.Job{ID: int64(len(runtimes)), Procs: procs, Runtime: runtime}); err != nil {
+			panic(err)
+		}
+	}
+	for _, r := range run {
+		submit(r.procs, w.rest(r.spec, now-r.start))
+	}
+	for _, q := range queued {
+		submit(q.procs, w.rest(q, 0))
+	}
+	for {
+		e, ok, err := sim.Next(math.Inf(1))
+		if err != nil || !ok {
+			panic(fmt.Sprint("the last job never starts: ", err))
+		}
+		if e.Kind == simulator.Started && e.Job.ID == int64(len(runtimes)) {
+			return e.Time
+		}
+	}
+}
+
+func state(procs int, run []running, ahead []spec, now float64) *headqueue.State {
+	s := &headqueue.State{Capacity: procs, Free: procs}
+	for _, r := range run {
+		s.Free -= r.procs
+		s.Running = append(s.Running, headqueue.Holder{Procs: r.procs, Age: now - r.start, Limit: r.limit, Law: r.law})
+	}
+	for _, a := range ahead {
+		s.Ahead = append(s.Ahead, headqueue.Ahead{Procs: a.procs, Limit: a.limit, Law: a.law})
+	}
+	return s
+}
+
+// TestQueueCoverage proves that the quantiles behind a queue are quantiles of the wait that an independent simulation of
+// strict first come, first served finds under the very laws: random machines, mixes, and queues.
+func TestQueueCoverage(t *testing.T) {
+	const states, draws = 400, 10
+	var all score
+	by := map[string]*score{}
+	var calc headqueue.Calc
+	for seed := range uint64(states) {
+		w := newWorld(rand.New(rand.NewPCG(seed, 1)))
+		ahead := 1 + int(math.Exp(w.rng.Float64()*math.Log(300)))
+		run, queued, now := w.scene(ahead)
+		if len(queued) < 2 {
+			continue
+		}
+		last := len(queued) - 1
+		r, err := calc.Forecast(state(w.procs, run, queued[:last], now), queued[last].procs, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprintf("%d00 %% of the machine ahead", int(math.Pow(4, math.Round(math.Log(float64(max(r.Need, 1))/float64(w.procs))/math.Log(4)))))
+		if by[key] == nil {
+			by[key] = new(score)
+		}
+		for range draws {
+			wait := w.wait(run, queued, now)
+			all.add(&r, wait)
+			by[key].add(&r, wait)
+		}
+	}
+	for key, s := range by {
+		t.Logf("%-30s %v", key, s)
+	}
+	t.Logf("%-30s %v", "all", &all)
+}

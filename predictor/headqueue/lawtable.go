@@ -1,0 +1,131 @@
+package headqueue
+
+import (
+	"math"
+	"reflect"
+)
+
+// The bounds of a tabulated law.
+const (
+	firstKnot = .01 // seconds: what is shorter counts as this
+	// gridStep is the first grid's step in ln t: 22 knots to the horizon.
+	gridStep = 1.386
+	// knotError is the error of survival that a straight line over ln t may have,
+	// part of the survival there, or of rareSurvival where that is more.
+	knotError    = .004
+	rareSurvival = .01
+	// jumpWidth is the part of t within which a fall of the survival is a jump.
+	jumpWidth = 1e-5
+	// mostKnots bounds the knots of one law: a step function of many steps is cut
+	// short; mostTabled those that are kept of all laws.
+	mostKnots  = 4096
+	mostTabled = 1 << 16
+)
+
+// knot is a point of a survival function.
+type knot struct{ t, x, s float64 } // x = ln t
+
+// tabled is a law's survival as straight lines over ln t: exact between the bounds of
+// Downey's uniform-log law, and within knotError of others.
+type tabled struct {
+	from, to int // its knots
+	row      int // where its quantiles begin in lawTables.rows; negative: not filled yet
+}
+
+// lawTables are the tabulated laws of one forecast.
+type lawTables struct {
+	laws  []tabled
+	known map[Lifetime]int
+	knots []knot
+	stack []knot
+	rows  []float64 // replicas quantiles per law
+}
+
+func (l *lawTables) reset() {
+	l.laws, l.knots, l.rows = l.laws[:0], l.knots[:0], l.rows[:0]
+	if l.known == nil {
+		l.known = map[Lifetime]int{}
+	}
+	clear(l.known)
+}
+
+// of returns the table of a law, valid until the next call.
+func (l *lawTables) of(law Lifetime) *tabled {
+	pointer := reflect.TypeOf(law).Kind() == reflect.Pointer // others may not be comparable
+	if pointer {
+		if i, ok := l.known[law]; ok {
+			return &l.laws[i]
+		}
+	}
+	if len(l.knots) > mostTabled {
+		l.reset()
+	}
+	from := len(l.knots)
+	l.tabulate(law)
+	l.laws = append(l.laws, tabled{from, len(l.knots), -1})
+	if pointer {
+		l.known[law] = len(l.laws) - 1
+	}
+	return &l.laws[len(l.laws)-1]
+}
+
+// tabulate appends the knots of law: a grid, refined where the middle of an interval
+// is off the straight line.
+func (l *lawTables) tabulate(law Lifetime) {
+	last := knot{firstKnot, math.Log(firstKnot), 1}
+	l.knots = append(l.knots, last)
+	end := len(l.knots) + mostKnots
+	for last.t < horizon && last.s > 0 {
+		l.stack = append(l.stack[:0], survivalAt(law, last.x+gridStep, last.s))
+		for len(l.stack) > 0 {
+			top := l.stack[len(l.stack)-1]
+			fall := last.s - top.s
+			if fall > 0 && top.x-last.x > jumpWidth && len(l.knots)+len(l.stack) < end {
+				mid := survivalAt(law, (last.x+top.x)/2, last.s)
+				mid.s = max(mid.s, top.s)
+				if off := math.Abs(mid.s - (last.s - fall/2)); off > knotError*max(mid.s, rareSurvival) {
+					l.stack = append(l.stack, mid)
+					continue
+				}
+			}
+			l.stack = l.stack[:len(l.stack)-1]
+			l.knots = append(l.knots, top)
+			last = top
+		}
+	}
+}
+
+// survivalAt evaluates law at e^x, kept within [0, most].
+func survivalAt(law Lifetime, x, most float64) knot {
+	t := math.Exp(x)
+	s := law.Survival(t)
+	if !(s < most) { // NaN too
+		s = most
+	}
+	return knot{t, x, max(s, 0)}
+}
+
+// quantiles fills dst with the instants, counted from the job's start, at which the
+// survival has fallen to s0 (1-u), for the levels u = (i+1/2)/len(dst); +Inf where it
+// never does.
+func (l *lawTables) quantiles(dst []float64, law *tabled, s0 float64) {
+	knots := l.knots[law.from:law.to]
+	i, n := 1, float64(len(dst))
+	for k := range dst {
+		s := s0 * (1 - (float64(k)+.5)/n)
+		for i < len(knots) && knots[i].s > s {
+			i++
+		}
+		if i >= len(knots) {
+			dst[k] = math.Inf(1)
+			continue
+		}
+		a, b := &knots[i-1], &knots[i]
+		switch {
+		case b.x-a.x <= jumpWidth || s <= b.s:
+			dst[k] = b.t
+		default:
+			dst[k] = math.Exp(b.x - (b.x-a.x)*(s-b.s)/(a.s-b.s))
+		}
+	}
+}
