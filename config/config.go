@@ -56,7 +56,7 @@ type Queue struct {
 // Source is one place that logs come from: a file, or the files of a folder.
 type Source struct {
 	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
-	Format  string        `key:"format" enum:"pbs,swf" shape:"state" doc:"format of the log: PBS accounting, or Standard Workload Format"`
+	Format  string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
 	Path    string        `key:"path" allowed:"a file or a folder" shape:"no" doc:"the log file, or the folder of date-named log files"`
 	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
 	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`

@@ -20,7 +20,7 @@ const DatabaseName = "waitcast.db"
 // oneSource are the settings of a cluster with one source that needs no file. They are flags and environment variables
 // only: --path and WAITCAST_PATH, and so on.
 type oneSource struct {
-	Format  string `key:"format" flag:"format" doc:"format of the one log to read: pbs, swf (with --path)"`
+	Format  string `key:"format" flag:"format" doc:"format of the one log to read, with --path: pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct"`
 	Path    string `key:"path" flag:"path" doc:"the one log to read, a file or a folder (instead of clusters in a file)"`
 	Cluster string `key:"cluster" default:"main" flag:"cluster" doc:"name of its cluster"`
 	Procs   int    `key:"procs" default:"0" flag:"procs" doc:"processors of its cluster; 0 means the highest use seen so far"`

@@ -115,7 +115,7 @@ store:
 24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
 24 | clusters[2].sources[1].path | "/log/" is read by another source |
 25 | clusters[3].name | is not set | letters
-25 | clusters[3].sources[0].format | is not set | pbs, swf
+25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct
 27 | models.window_jobs | 5 is out of range | 10 to
 28 | models.window_age | 1m is out of range | 1h or more
 29 | models.min_samples | 30 is out of range | 2 to

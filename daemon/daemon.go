@@ -33,6 +33,10 @@ const stopGrace = 10 * time.Second
 // queued is the number of deliveries that may wait for the writer.
 const queued = 16
 
+// batchLines bounds the lines of one delivery. Every submission among them is forecast before the delivery can be committed, which
+// takes about a millisecond each.
+const batchLines = 256
+
 // Options are what a daemon needs beside its configuration.
 type Options struct {
 	// Log may be nil.
@@ -124,11 +128,12 @@ func (d *Daemon) openSources(ctx context.Context, metrics *pipeline.Metrics) err
 		return fmt.Errorf("reading the checkpoints: %w", err)
 	}
 	tailMetrics := tail.NewMetrics(d.registry)
-	sources, err := Sources(d.cfg)
+	sources, err := Sources(d.cfg, d.opts.Now)
 	if err != nil {
 		return err
 	}
 	for _, s := range sources {
+		s.Files.BatchLines = batchLines
 		r, err := source.Open(s, checkpoints[s.Name], d.opts.Now, tail.Options{Log: d.opts.Log, Metrics: tailMetrics})
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	if log == nil {
 		log = zap.NewNop()
 	}
-	sources, err := Sources(cfg)
+	sources, err := Sources(cfg, time.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,10 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/lsf"
 	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/collector/sge"
+	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/swflog"
 	"github.com/waitcast/waitcast/collector/tail"
@@ -18,17 +21,20 @@ import (
 )
 
 // formats are the log formats by the name that the configuration gives them.
-func formats() map[string]collector.Format {
+func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
-	for _, f := range []collector.Format{pbs.Format(), swflog.Format()} {
+	for _, f := range []collector.Format{
+		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(),
+		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
+	} {
 		all[f.Name] = f
 	}
 	return all
 }
 
-// Sources returns the sources that the configuration describes.
-func Sources(cfg *config.Config) ([]source.Config, error) {
-	known := formats()
+// Sources returns the sources that the configuration describes. now is the wall clock: some logs do not tell the year.
+func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
+	known := formats(now)
 	var out []source.Config
 	for _, c := range cfg.Clusters {
 		location, err := c.Location()

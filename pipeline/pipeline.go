@@ -47,8 +47,12 @@ type Config struct {
 // publishEvery bounds how often a view is published while deliveries keep coming.
 const publishEvery = 20 * time.Millisecond
 
-// groupEvents bounds how many events of waiting deliveries share one transaction.
-const groupEvents = 20_000
+// groupEvents and groupTime bound what waiting deliveries share one transaction: a daemon that is killed more often than it
+// commits would never get on, and one that is stopped should not be long in coming to it.
+const (
+	groupEvents = 20_000
+	groupTime   = 250 * time.Millisecond
+)
 
 // Pipeline folds events. New, Restore, then Run in one goroutine; View from any.
 type Pipeline struct {
@@ -179,9 +183,10 @@ func (p *Pipeline) finish() error {
 func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
 	var batch modelstore.Batch
 	var out output
+	begun := time.Now()
 	for {
 		p.takeDelivery(d, &out, &batch)
-		if len(out.entries) >= groupEvents {
+		if len(out.entries) >= groupEvents || time.Since(begun) >= groupTime || ctx.Err() != nil {
 			break
 		}
 		next, ok := poll(more)

@@ -88,7 +88,7 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for stop := 1; stop < len(ds); stop += 1 + rand.IntN(3) { // each time others
+			for stop := 1 + rand.IntN(3); stop < len(ds); stop += 2 + rand.IntN(4) { // each time others
 				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
 				}

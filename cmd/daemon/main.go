@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // zones of log times, also where the system has no zone files
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

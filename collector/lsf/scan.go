@@ -105,15 +105,62 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
-// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string.
+// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string. Most of a record is passed over, so that it
+// keeps to one index.
 func (s *scanner) skip(field, pattern string) {
+	if s.err != nil {
+		return
+	}
+	rest, i := s.rest, 0
 	for _, c := range []byte(pattern) {
+		for i < len(rest) && (rest[i] == ' ' || rest[i] == '\t') {
+			i++
+		}
+		end := -1
 		if c == 's' {
-			s.str(field)
+			end = stringEnd(rest, i)
 		} else {
-			s.word(field, "a number")
+			end = wordEnd(rest, i)
+		}
+		if end < 0 { // read it the other way, which says what is wrong
+			s.rest = rest[i:]
+			if c == 's' {
+				s.str(field)
+			} else {
+				s.word(field, "a number")
+			}
+			return
+		}
+		i = end
+	}
+	s.rest = rest[i:]
+}
+
+// stringEnd returns the place after the string that begins at b[i], -1 if there is none.
+func stringEnd(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; i < len(b); i++ {
+		if b[i] != '"' {
+			continue
+		}
+		if i++; i == len(b) || b[i] != '"' {
+			return i
 		}
 	}
+	return -1
+}
+
+// wordEnd returns the place after the word that begins at b[i], -1 if there is none.
+func wordEnd(b []byte, i int) int {
+	if i >= len(b) || b[i] == '"' {
+		return -1
+	}
+	for i < len(b) && b[i] != ' ' {
+		i++
+	}
+	return i
 }
 
 // skipStrings passes over all strings up to the next number: optional strings, of which each version has more.

@@ -29,17 +29,25 @@ func (r *jobcompRecord) split(text []byte) error {
 	if rest, ok = r.tail(rest, raw); !ok {
 		return errRecord("ExitCode", "the keys from ReservationName to ExitCode are not all there, in their order")
 	}
-	for end := len(rest); ; {
-		i := bytes.LastIndex(rest[:end], []byte(" JobState="))
+	name, tried := -1, -1
+	for from := 0; ; from = tried + 1 { // forwards, which is faster than backwards; nearly always there is one
+		i := bytes.Index(rest[from:], []byte(" JobState="))
 		if i < 0 {
-			return errRecord("JobState", "the keys from JobState to WorkDir are not all there, in their order")
+			break
 		}
-		if r.middle(rest[i+1:]) {
-			r.name = rest[:i]
-			return nil
+		tried = from + i
+		if r.middle(rest[tried+1:]) {
+			name = tried
 		}
-		end = i
 	}
+	if name < 0 {
+		return errRecord("JobState", "the keys from JobState to WorkDir are not all there, in their order")
+	}
+	if name < tried {
+		r.middle(rest[name+1:])
+	}
+	r.name = rest[:name]
+	return nil
 }
 
 func errRecord(field, want string) error {

@@ -359,11 +359,19 @@ func (t *Tailer) sweep() {
 			n++
 		}
 	}
-	for n > keepDone && t.files[0].Done { // oldest first
+	for n > keepDone && t.files[0].Done && !t.unreadSince(t.files[0].Mtime) { // oldest first
 		t.since = max(t.since, t.files[0].Mtime)
 		t.files = t.files[1:]
 		n--
 	}
+}
+
+// unreadSince reports whether a predecessor that no checkpoint holds yet is not
+// newer than mtime: after a restart it would be taken for finished.
+func (t *Tailer) unreadSince(mtime int64) bool {
+	return slices.ContainsFunc(t.files, func(f *file) bool {
+		return !f.Done && f.Offset == 0 && !f.cand.primary && f.cand.st.mtime <= mtime
+	})
 }
 
 // caughtUp reports whether everything there is was read, and sets the lag.

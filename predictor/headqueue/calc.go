@@ -23,7 +23,7 @@ type Calc struct {
 	// answers. 0: DefaultWorkLimit; negative: never exact.
 	WorkLimit int
 
-	held []held    // the holders, by ascending size
+	held []held    // the holders, by ascending size, those placed last
 	p    []float64 // Pr{ended} of each at the last instant
 
 	act          []chance // the jobs with 0 < p < 1, by ascending size
@@ -54,10 +54,6 @@ func (c *Calc) load(running []Holder) {
 			c.held = append(c.held, prepare(h))
 		}
 	}
-	c.sort()
-}
-
-func (c *Calc) sort() {
 	slices.SortFunc(c.held, compare)
 	c.p = grow(c.p, len(c.held))
 	c.pts = c.pts[:0]
@@ -111,9 +107,11 @@ func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
 	if k == curveA {
-		none := 1.0 // no benefactor has ended
-		for i := c.benefactors(); i < len(c.held); i++ {
-			none *= 1 - c.held[i].ends(t)
+		none := 1.0 // no benefactor, which frees all of need by itself, has ended
+		for i := range c.held {
+			if c.held[i].procs >= c.need {
+				none *= 1 - c.held[i].ends(t)
+			}
 		}
 		pt.y[curveA] = logit(1 - none)
 		c.keep(pt)
@@ -133,14 +131,6 @@ func (c *Calc) eval(t float64, k curve) {
 		pt.y[curveMain] = logit(c.atLeast())
 	}
 	c.keep(pt)
-}
-
-// benefactors is the index of the first job that frees all of need by itself.
-func (c *Calc) benefactors() int {
-	i, _ := slices.BinarySearchFunc(c.held, c.need, func(h held, need int) int {
-		return cmp.Compare(h.procs, need)
-	})
-	return i
 }
 
 // keep inserts pt in c.pts, or adds its curves to those known there.

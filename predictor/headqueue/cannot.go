@@ -1,9 +1,6 @@
 package headqueue
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Reason is why a method cannot say.
 type Reason string
@@ -35,13 +32,6 @@ type CannotSay struct {
 // Error names the method, the figures and what would help.
 func (e *CannotSay) Error() string {
 	return fmt.Sprintf("%s cannot say (%s): %s; %s", e.Method, e.Reason, e.Detail, e.Hint)
-}
-
-// median is e as the answer of a method.
-func (e *CannotSay) median(method string) MethodMedian {
-	cannot := *e
-	cannot.Method = method
-	return MethodMedian{Name: method, Seconds: math.NaN(), Cannot: &cannot}
 }
 
 func cannotBenefit(need int) *CannotSay {

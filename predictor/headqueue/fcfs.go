@@ -20,6 +20,7 @@ type fcfs struct {
 	laws     lawTables
 	replicas int
 	level    []float64 // one job's quantiles
+	never    []float64 // those of a job that never ends
 	ends     []float64 // of the running jobs, replica by replica
 	procs    []int32   // of the running jobs
 	lives    []float64 // of the jobs ahead, replica by replica
@@ -43,9 +44,10 @@ type ending struct {
 // with random lifetimes. So a head that is wider than what is free leaves processors
 // idle, and the variances of all lifetimes add up, as they do in the machine.
 //
-// Each job's lifetimes are stratified over the replicas: one from the middle of each of
-// as many equally likely ranges of its law, in random order (Latin hypercube sampling:
-// McKay, Beckman and Conover, Technometrics 21, 1979). The orders depend on the job's
+// Each job's lifetimes are stratified over the replicas: one from each of as many
+// equally likely ranges of its law, at the same random place in all of them, in random
+// order (Latin hypercube sampling: McKay, Beckman and Conover, Technometrics 21, 1979).
+// Places and orders depend on the job's
 // place only, so that the same state gives the same answer; a larger request, or one more
 // job at the queue's end, makes no replica earlier.
 func (c *Calc) simulate(free, procs int) {
@@ -79,21 +81,23 @@ func (f *fcfs) draw(held []held, ahead []Ahead) {
 	m = len(ahead)
 	f.lives = grow(f.lives, n*m)
 	f.random.Seed(1, 2)
+	parts := f.parts()
 	for i := range ahead {
 		a := &ahead[i]
-		row := f.lifetimes(a.Law)
+		row := f.lifetimes(a.Law)[f.below(parts):]
 		limit := math.Inf(1)
 		if a.Limit > 0 {
 			limit = a.Limit
 		}
 		for r, k := range f.shuffle() {
-			f.lives[r*m+i] = min(row[k], limit)
+			f.lives[r*m+i] = min(row[int(k)*parts], limit)
 		}
 	}
 }
 
 // remaining fills f.level with the quantiles of the instant at which h ends.
 func (f *fcfs) remaining(h *held) {
+	place := (float64(f.below(mostReplicas)) + .5) / mostReplicas
 	cut := math.Inf(1)
 	if h.cut >= 0 {
 		cut = h.cut
@@ -104,35 +108,47 @@ func (f *fcfs) remaining(h *held) {
 		}
 		return
 	}
-	f.laws.quantiles(f.level, f.laws.of(h.law), min(h.s0, 1))
+	f.laws.quantiles(f.level, f.laws.of(h.law), min(h.s0, 1), place)
 	for k, t := range f.level {
-		f.level[k] = max(0, min(t-h.shift, cut))
+		f.level[k] = cut
+		if !math.IsInf(t, 1) { // the age may be infinite too
+			f.level[k] = max(0, min(t-h.shift, cut))
+		}
 	}
 }
 
-// lifetimes are the quantiles of a law from the job's start on.
+// parts is in how many parts each range of a law is split, from which one is drawn: with
+// few replicas the middle of a wide range would be less than its mean.
+func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
+
+// lifetimes are the quantiles of a law from the job's start on, f.parts() for each replica.
 func (f *fcfs) lifetimes(law Lifetime) []float64 {
+	n := f.replicas * f.parts()
 	if law == nil {
-		for k := range f.level {
-			f.level[k] = math.Inf(1)
+		f.never = grow(f.never, n)
+		for k := range f.never {
+			f.never[k] = math.Inf(1)
 		}
-		return f.level
+		return f.never
 	}
 	table := f.laws.of(law)
 	l := &f.laws
 	if table.row < 0 {
 		table.row = len(l.rows)
-		l.rows = slices.Grow(l.rows, f.replicas)[:table.row+f.replicas]
-		l.quantiles(l.rows[table.row:], table, 1)
+		l.rows = slices.Grow(l.rows, n)[:table.row+n]
+		l.quantiles(l.rows[table.row:], table, 1, .5)
 	}
-	return l.rows[table.row : table.row+f.replicas]
+	return l.rows[table.row : table.row+n]
 }
+
+// below is a random number from 0 to n-1.
+func (f *fcfs) below(n int) int { return int(f.random.Uint64() >> 32 * uint64(n) >> 32) }
 
 // shuffle returns the next random order of the replicas (Fisher and Yates).
 func (f *fcfs) shuffle() []uint16 {
 	f.order = f.order[:0]
 	for i := range f.replicas {
-		j := int((f.random.Uint64() >> 32) * uint64(i+1) >> 32)
+		j := f.below(i + 1)
 		f.order = append(f.order, uint16(i))
 		f.order[i], f.order[j] = f.order[j], uint16(i)
 	}
@@ -147,7 +163,7 @@ func (f *fcfs) run(replica, free, procs int, ahead []Ahead) float64 {
 	for i, at := range f.ends[replica*m : (replica+1)*m] {
 		f.heap = append(f.heap, ending{at, f.procs[i]})
 	}
-	for i := len(f.heap)/2 - 1; i >= 0; i-- {
+	for i := (len(f.heap)+fan-2)/fan - 1; i >= 0; i-- {
 		f.sink(i, f.heap[i])
 	}
 	m = len(ahead)
@@ -183,18 +199,24 @@ func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 	return now, free
 }
 
+// fan is how many children a node of the heap has: as many as share a cache line.
+const fan = 4
+
 // sink puts e in the hole i of the heap, or below.
 func (f *fcfs) sink(i int, e ending) {
 	h := f.heap
 	for {
-		child := 2*i + 1
-		if child >= len(h) {
+		first := fan*i + 1
+		if first >= len(h) {
 			break
 		}
-		if child+1 < len(h) && h[child+1].at < h[child].at {
-			child++
+		child, at := first, h[first].at
+		for j := first + 1; j < min(first+fan, len(h)); j++ {
+			if h[j].at < at {
+				child, at = j, h[j].at
+			}
 		}
-		if h[child].at >= e.at {
+		if at >= e.at {
 			break
 		}
 		h[i] = h[child]
@@ -208,7 +230,7 @@ func (f *fcfs) push(e ending) {
 	h := f.heap
 	i := len(h) - 1
 	for i > 0 {
-		parent := (i - 1) / 2
+		parent := (i - 1) / fan
 		if h[parent].at <= e.at {
 			break
 		}

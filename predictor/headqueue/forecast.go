@@ -200,7 +200,11 @@ func (c *Calc) answer(r *Result, within []float64) error {
 		}
 		r.Quantiles = append(r.Quantiles, t)
 	}
-	c.medians(r, freed, MethodMedian{Name: NameExact, Seconds: c.quantile(curveMain, 0, fine)})
+	b := MethodMedian{Name: NameB, Seconds: c.quantile(curveB, math.Log(float64(c.need)), fine)}
+	if math.IsInf(b.Seconds, 1) {
+		b.Seconds, b.Cannot = math.NaN(), cannotReach(NameB, c.need, freed)
+	}
+	c.medians(r, b, MethodMedian{Name: NameExact, Seconds: c.quantile(curveMain, 0, fine)})
 	return nil
 }
 
@@ -208,12 +212,13 @@ func (c *Calc) answer(r *Result, within []float64) error {
 func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
 	r.Method = MethodFCFSQueue
 	c.simulate(free, procs)
-	err := c.place(free)
+	at, cannot := c.place(free)
 	if c.fcfs.share == 0 {
-		if err == nil {
-			err = cannotReach(r.Method, r.Need, c.freed(horizon, 0, nil))
+		if cannot == nil {
+			cannot = cannotReach(r.Method, r.Need, c.freed(horizon, 0, nil))
 		}
-		return err
+		cannot.Method = r.Method
+		return cannot
 	}
 	r.Within, r.Quantiles = r.Within[:0], r.Quantiles[:0]
 	for _, x := range within {
@@ -222,16 +227,14 @@ func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
 	for _, q := range r.Levels {
 		r.Quantiles = append(r.Quantiles, c.fcfs.quantile(q))
 	}
-	own := MethodMedian{Name: NameFCFS, Seconds: c.fcfs.quantile(.5)}
-	if err != nil {
-		r.Medians = append(r.Medians[:0], err.median(NameA), err.median(NameB), err.median(NameCombined), own)
-		return nil
+	b := MethodMedian{Name: NameB, Seconds: at}
+	if cannot != nil {
+		b.Seconds, b.Cannot = math.NaN(), cannot
 	}
 	for _, t := range [...]float64{0, horizon} {
 		c.eval(t, curveA)
-		c.eval(t, curveB)
 	}
-	c.medians(r, math.Exp(c.pts[len(c.pts)-1].y[curveB]), own)
+	c.medians(r, b, MethodMedian{Name: NameFCFS, Seconds: c.fcfs.quantile(.5)})
 	return nil
 }
 
@@ -270,18 +273,17 @@ func (c *Calc) startWithin(x float64) float64 {
 	return c.atLeast()
 }
 
-// medians fills r.Medians, that of r's own method being known; freed are the processors
-// freed on average in the end.
-func (c *Calc) medians(r *Result, freed float64, own MethodMedian) {
+// medians fills r.Medians, Predictor B's and that of r's own method being known.
+func (c *Calc) medians(r *Result, b, own MethodMedian) {
 	a := MethodMedian{Name: NameA, Seconds: math.NaN()}
-	if n := len(c.held); c.held[n-1].procs >= c.need {
+	widest := 0
+	for i := range c.held {
+		widest = max(widest, c.held[i].procs)
+	}
+	if widest >= c.need {
 		a.Seconds = c.quantile(curveA, 0, fine)
 	} else {
 		a.Cannot = cannotBenefit(c.need)
-	}
-	b := MethodMedian{Name: NameB, Seconds: c.quantile(curveB, math.Log(float64(c.need)), fine)}
-	if math.IsInf(b.Seconds, 1) {
-		b.Seconds, b.Cannot = math.NaN(), cannotReach(NameB, c.need, freed)
 	}
 	both := b
 	if c.need < CombinedBelow && a.Cannot == nil {

@@ -8,17 +8,23 @@ import (
 // The bounds of a tabulated law.
 const (
 	firstKnot = .01 // seconds: what is shorter counts as this
-	// gridStep is the first grid's step in ln t: 22 knots to the horizon.
-	gridStep = 1.386
+	// gridStep is the first grid's factor of t: 22 knots to the horizon.
+	gridStep = 4
 	// knotError is the error of survival that a straight line over ln t may have,
 	// part of the survival there, or of rareSurvival where that is more.
 	knotError    = .004
 	rareSurvival = .01
+	// mostFall is what the survival may fall between two knots: the middle alone may
+	// lie on the straight line by chance.
+	mostFall = .25
 	// jumpWidth is the part of t within which a fall of the survival is a jump.
 	jumpWidth = 1e-5
 	// mostKnots bounds the knots of one law: a step function of many steps is cut
-	// short; mostTabled those that are kept of all laws.
+	// short, to fewKnots after manyKnots of other laws; mostTabled those that are
+	// kept of all laws.
 	mostKnots  = 4096
+	fewKnots   = 64
+	manyKnots  = 1 << 17
 	mostTabled = 1 << 16
 )
 
@@ -38,10 +44,16 @@ type lawTables struct {
 	known map[Lifetime]int
 	knots []knot
 	stack []knot
-	rows  []float64 // replicas quantiles per law
+	spent int       // knots worked out in this forecast
+	rows  []float64 // quantiles, as many per law
 }
 
 func (l *lawTables) reset() {
+	l.forget()
+	l.spent = 0
+}
+
+func (l *lawTables) forget() {
 	l.laws, l.knots, l.rows = l.laws[:0], l.knots[:0], l.rows[:0]
 	if l.known == nil {
 		l.known = map[Lifetime]int{}
@@ -58,7 +70,7 @@ func (l *lawTables) of(law Lifetime) *tabled {
 		}
 	}
 	if len(l.knots) > mostTabled {
-		l.reset()
+		l.forget()
 	}
 	from := len(l.knots)
 	l.tabulate(law)
@@ -74,16 +86,17 @@ func (l *lawTables) of(law Lifetime) *tabled {
 func (l *lawTables) tabulate(law Lifetime) {
 	last := knot{firstKnot, math.Log(firstKnot), 1}
 	l.knots = append(l.knots, last)
-	end := len(l.knots) + mostKnots
+	from := len(l.knots)
+	end := from + max(fewKnots, min(mostKnots, manyKnots-l.spent))
 	for last.t < horizon && last.s > 0 {
-		l.stack = append(l.stack[:0], survivalAt(law, last.x+gridStep, last.s))
+		l.stack = append(l.stack[:0], survivalAt(law, last.t*gridStep, last.x+math.Log(gridStep), last.s))
 		for len(l.stack) > 0 {
 			top := l.stack[len(l.stack)-1]
 			fall := last.s - top.s
 			if fall > 0 && top.x-last.x > jumpWidth && len(l.knots)+len(l.stack) < end {
-				mid := survivalAt(law, (last.x+top.x)/2, last.s)
+				mid := survivalAt(law, math.Sqrt(last.t*top.t), (last.x+top.x)/2, last.s)
 				mid.s = max(mid.s, top.s)
-				if off := math.Abs(mid.s - (last.s - fall/2)); off > knotError*max(mid.s, rareSurvival) {
+				if off := math.Abs(mid.s - (last.s - fall/2)); fall > mostFall || off > knotError*max(mid.s, rareSurvival) {
 					l.stack = append(l.stack, mid)
 					continue
 				}
@@ -93,11 +106,11 @@ func (l *lawTables) tabulate(law Lifetime) {
 			last = top
 		}
 	}
+	l.spent += len(l.knots) - from
 }
 
-// survivalAt evaluates law at e^x, kept within [0, most].
-func survivalAt(law Lifetime, x, most float64) knot {
-	t := math.Exp(x)
+// survivalAt evaluates law at t, whose logarithm is x, kept within [0, most].
+func survivalAt(law Lifetime, t, x, most float64) knot {
 	s := law.Survival(t)
 	if !(s < most) { // NaN too
 		s = most
@@ -106,13 +119,13 @@ func survivalAt(law Lifetime, x, most float64) knot {
 }
 
 // quantiles fills dst with the instants, counted from the job's start, at which the
-// survival has fallen to s0 (1-u), for the levels u = (i+1/2)/len(dst); +Inf where it
+// survival has fallen to s0 (1-u), for the levels u = (i+offset)/len(dst); +Inf where it
 // never does.
-func (l *lawTables) quantiles(dst []float64, law *tabled, s0 float64) {
+func (l *lawTables) quantiles(dst []float64, law *tabled, s0, offset float64) {
 	knots := l.knots[law.from:law.to]
 	i, n := 1, float64(len(dst))
 	for k := range dst {
-		s := s0 * (1 - (float64(k)+.5)/n)
+		s := s0 * (1 - (float64(k)+offset)/n)
 		for i < len(knots) && knots[i].s > s {
 			i++
 		}

@@ -3,10 +3,10 @@ package headqueue
 import "math"
 
 // placeWork bounds the survivals looked up while the jobs ahead are placed: some
-// 10 ms. A longer queue is placed in batches. perSearch is how many evaluations a
+// 3 ms. A longer queue is placed in batches. perSearch is how many evaluations a
 // search takes (measured).
 const (
-	placeWork = 400_000
+	placeWork = 100_000
 	perSearch = 3
 )
 
@@ -33,16 +33,21 @@ type instant struct{ t, freed float64 }
 // up to the tolerance placing, from above. The instants never decrease, so each
 // search starts at the one before, with one pass over the holders per evaluation.
 //
-// Where all this would exceed placeWork (some 125 jobs behind 1,000 running),
+// Where all this would exceed placeWork (some 30 jobs behind 1,000 running),
 // neighbors in the queue are placed in batches: the search is for the instant of
 // the batch's last job, with its jobs starting on a straight line since the batch
 // before, by their need. The end of a queue of thousands is then met within 1 %
 // (TestBatches).
-func (c *Calc) place(free int) *CannotSay { return c.placeBatches(placeWork, -free) }
+//
+// It returns the instant at which as many as c.need processors are freed: Predictor B
+// behind the queue; +Inf where it or a place is never reached, cannot being why.
+func (c *Calc) place(free int) (b float64, cannot *CannotSay) {
+	return c.placeBatches(placeWork, -free)
+}
 
 // placeBatches places c.queue.jobs within about so many survivals; need
 // processors are asked for before them.
-func (c *Calc) placeBatches(budget, need int) *CannotSay {
+func (c *Calc) placeBatches(budget, need int) (float64, *CannotSay) {
 	q := &c.queue
 	q.slope, q.ended, q.procs, q.swept, q.lookup = 0, 0, 0, len(c.held), 0
 	at := instant{}
@@ -56,16 +61,23 @@ func (c *Calc) placeBatches(budget, need int) *CannotSay {
 		}
 		to := c.fluid(at, float64(next), batch)
 		if math.IsInf(to.t, 1) {
-			if len(c.held) == 0 {
-				return cannotRun(next)
-			}
-			return cannotReach(NameB, next, to.freed)
+			return to.t, c.cannotFree(next, to.freed)
 		}
 		c.start(batch, need, at, to)
 		at, need = to, next
 	}
-	c.sort()
-	return nil
+	to := c.fluid(at, float64(c.need), nil)
+	if math.IsInf(to.t, 1) {
+		return to.t, c.cannotFree(c.need, to.freed)
+	}
+	return to.t, nil
+}
+
+func (c *Calc) cannotFree(need int, freed float64) *CannotSay {
+	if len(c.held) == 0 {
+		return cannotRun(need)
+	}
+	return cannotReach(NameB, need, freed)
 }
 
 // batch is how many of the rest of the queue to place at once: all in equal parts,
