@@ -11,11 +11,11 @@ import (
 type Verdict uint8
 
 const (
-	// Applied: the event changed the picture.
+	// Applied says that the event changed the picture.
 	Applied Verdict = iota
-	// Duplicate: it was told before, or says nothing new.
+	// Duplicate says that it was told before, or says nothing new.
 	Duplicate
-	// Orphan: it speaks of a job of which too little is known.
+	// Orphan says that it speaks of a job of which too little is known.
 	Orphan
 )
 

@@ -61,7 +61,7 @@ func (r *Reader) BadLines() ([]*LineError, int64) { return r.bad, r.nBad }
 func (r *Reader) ReadHeader() error {
 	for r.held == nil {
 		line, err := r.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package swf_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -108,7 +109,7 @@ func drain(b *testing.B, r *swf.Reader) (n int) {
 	var rec swf.Record
 	for {
 		err := r.Next(&rec)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return n
 		}
 		if err != nil {

@@ -116,7 +116,7 @@ func (s *scanner) skip(field, pattern string) {
 		for i < len(rest) && (rest[i] == ' ' || rest[i] == '\t') {
 			i++
 		}
-		end := -1
+		var end int
 		if c == 's' {
 			end = stringEnd(rest, i)
 		} else {

@@ -140,8 +140,8 @@ func submitBefore(submit, start time.Time) (time.Time, error) {
 }
 
 // ended tells by the field "failed" whether the job's time in the cluster is over. If not, it waits again: it was rescheduled
-// or migrated (it ran), or could not be started. The codes and their effects are those of the table "Failed codes" in
-// sge_status(5), and in Sun's N1 Grid Engine 6 Administration Guide.
+// or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid Engine's execution_states.h;
+// their effects are told by sge_status(5) and by the N1 Grid Engine 6 Administration Guide.
 func ended(failed int64) bool {
 	switch {
 	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error

@@ -127,7 +127,9 @@ func sacctTruth(tb testing.TB, path string) lives {
 		one := out.at(id, len(out[id]))
 		one.user, one.queue = rest[0], rest[2]
 		one.submit, one.start, one.end = truthTime(tb, rest[6]), truthTime(tb, rest[8]), truthTime(tb, rest[9])
-		fmt.Sscan(rest[14], &one.procs)
+		if _, err := fmt.Sscan(rest[14], &one.procs); err != nil {
+			tb.Fatalf("size %q of job %s: %v", rest[14], id, err)
+		}
 		switch {
 		case rest[4] == "REQUEUED":
 			one.how = "requeued"

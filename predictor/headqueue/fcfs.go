@@ -12,7 +12,7 @@ const (
 	fcfsWork = 256_000
 	// Replicas; with fewer than smoothBelow the quantiles are those of a log-normal
 	// law of the replicas' mean and deviation, not their order.
-	mostReplicas, fewestReplicas, smoothBelow = 128, 16, 64
+	mostReplicas, fewestReplicas, smoothBelow = 128, 12, 64
 )
 
 // fcfs is the scratch of the simulation of strict first come, first served.
@@ -20,7 +20,6 @@ type fcfs struct {
 	laws     lawTables
 	replicas int
 	level    []float64 // one job's quantiles
-	never    []float64 // those of a job that never ends
 	ends     []float64 // of the running jobs, replica by replica
 	procs    []int32   // of the running jobs
 	lives    []float64 // of the jobs ahead, replica by replica
@@ -84,13 +83,13 @@ func (f *fcfs) draw(held []held, ahead []Ahead) {
 	parts := f.parts()
 	for i := range ahead {
 		a := &ahead[i]
-		row := f.lifetimes(a.Law)[f.below(parts):]
+		row, each := f.lifetimes(a.Law, f.below(parts))
 		limit := math.Inf(1)
 		if a.Limit > 0 {
 			limit = a.Limit
 		}
 		for r, k := range f.shuffle() {
-			f.lives[r*m+i] = min(row[int(k)*parts], limit)
+			f.lives[r*m+i] = min(row[int(k)*each], limit)
 		}
 	}
 }
@@ -121,24 +120,29 @@ func (f *fcfs) remaining(h *held) {
 // few replicas the middle of a wide range would be less than its mean.
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
-// lifetimes are the quantiles of a law from the job's start on, f.parts() for each replica.
-func (f *fcfs) lifetimes(law Lifetime) []float64 {
-	n := f.replicas * f.parts()
+// lifetimes are the quantiles of a law from the job's start on, one of each range, from its
+// given part; they lie each apart in row. All parts of a law that comes twice are kept.
+func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
-		f.never = grow(f.never, n)
-		for k := range f.never {
-			f.never[k] = math.Inf(1)
+		for k := range f.level {
+			f.level[k] = math.Inf(1)
 		}
-		return f.never
+		return f.level, 1
 	}
-	table := f.laws.of(law)
-	l := &f.laws
+	l, parts := &f.laws, f.parts()
+	table := l.of(law)
+	if !table.seen {
+		table.seen = true
+		l.quantiles(f.level, table, 1, (float64(part)+.5)/float64(parts))
+		return f.level, 1
+	}
+	n := f.replicas * parts
 	if table.row < 0 {
 		table.row = len(l.rows)
 		l.rows = slices.Grow(l.rows, n)[:table.row+n]
 		l.quantiles(l.rows[table.row:], table, 1, .5)
 	}
-	return l.rows[table.row : table.row+n]
+	return l.rows[table.row+part : table.row+n], parts
 }
 
 // below is a random number from 0 to n-1.

@@ -212,7 +212,11 @@ func (c *Calc) answer(r *Result, within []float64) error {
 func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
 	r.Method = MethodFCFSQueue
 	c.simulate(free, procs)
-	at, cannot := c.place(free)
+	slope := 0.0
+	if median := c.fcfs.quantile(.5); median > 0 {
+		slope = float64(c.need) / median // 0 where it never starts
+	}
+	at, cannot := c.place(free, slope)
 	if c.fcfs.share == 0 {
 		if cannot == nil {
 			cannot = cannotReach(r.Method, r.Need, c.freed(horizon, 0, nil))

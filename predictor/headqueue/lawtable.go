@@ -36,6 +36,7 @@ type knot struct{ t, x, s float64 } // x = ln t
 type tabled struct {
 	from, to int // its knots
 	row      int // where its quantiles begin in lawTables.rows; negative: not filled yet
+	seen     bool
 }
 
 // lawTables are the tabulated laws of one forecast.
@@ -74,7 +75,7 @@ func (l *lawTables) of(law Lifetime) *tabled {
 	}
 	from := len(l.knots)
 	l.tabulate(law)
-	l.laws = append(l.laws, tabled{from, len(l.knots), -1})
+	l.laws = append(l.laws, tabled{from: from, to: len(l.knots), row: -1})
 	if pointer {
 		l.known[law] = len(l.laws) - 1
 	}

@@ -3,10 +3,10 @@ package headqueue
 import "math"
 
 // placeWork bounds the survivals looked up while the jobs ahead are placed: some
-// 3 ms. A longer queue is placed in batches. perSearch is how many evaluations a
+// 1 ms. A longer queue is placed in batches. perSearch is how many evaluations a
 // search takes (measured).
 const (
-	placeWork = 100_000
+	placeWork = 30_000
 	perSearch = 3
 )
 
@@ -39,17 +39,17 @@ type instant struct{ t, freed float64 }
 // before, by their need. The end of a queue of thousands is then met within 1 %
 // (TestBatches).
 //
-// It returns the instant at which as many as c.need processors are freed: Predictor B
+// slope is a guess at the processors freed per second, 0 for none. It returns the instant at which as many as c.need processors are freed: Predictor B
 // behind the queue; +Inf where it or a place is never reached, cannot being why.
-func (c *Calc) place(free int) (b float64, cannot *CannotSay) {
-	return c.placeBatches(placeWork, -free)
+func (c *Calc) place(free int, slope float64) (b float64, cannot *CannotSay) {
+	return c.placeBatches(placeWork, -free, slope)
 }
 
 // placeBatches places c.queue.jobs within about so many survivals; need
 // processors are asked for before them.
-func (c *Calc) placeBatches(budget, need int) (float64, *CannotSay) {
+func (c *Calc) placeBatches(budget, need int, slope float64) (float64, *CannotSay) {
 	q := &c.queue
-	q.slope, q.ended, q.procs, q.swept, q.lookup = 0, 0, 0, len(c.held), 0
+	q.slope, q.ended, q.procs, q.swept, q.lookup = slope, 0, 0, len(c.held), 0
 	at := instant{}
 	for rest := q.jobs; len(rest) > 0; {
 		c.sweep(at.t)

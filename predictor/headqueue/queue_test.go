@@ -3,6 +3,7 @@ package headqueue
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"testing"
 
@@ -196,7 +197,7 @@ func TestFluidInstants(t *testing.T) {
 	c.load(s.Running)
 	c.queue.jobs = s.Ahead
 	c.need = 1 << 20
-	if _, err := c.place(s.Free); err != nil && err.Reason != NeverEnough {
+	if _, err := c.place(s.Free, 0); err != nil && err.Reason != NeverEnough {
 		t.Fatal(err)
 	}
 	// The placed holders, by start; their sizes are those of the queue in order.
@@ -255,7 +256,7 @@ func TestBatches(t *testing.T) {
 			c.load(s.Running)
 			c.queue.jobs = queued
 			var err *CannotSay
-			if instants[i], err = c.placeBatches(budget, 0); err != nil {
+			if instants[i], err = c.placeBatches(budget, 0, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -263,6 +264,107 @@ func TestBatches(t *testing.T) {
 			t.Errorf("%+v: %.0f s one by one, %.0f s in batches", tc, instants[0], instants[1])
 		}
 	}
+}
+
+// drawQueue draws a busy machine with jobs ahead.
+func drawQueue(t *rapid.T) State {
+	s := State{Running: drawHolders(t, 1, 20), Free: rapid.IntRange(0, 20).Draw(t, "free")}
+	s.Capacity = s.Free + totalProcs(s.Running)
+	for _, h := range drawHolders(t, 1, 30) {
+		s.Ahead = append(s.Ahead, Ahead{min(h.Procs, s.Capacity), h.Limit, h.Law})
+	}
+	return s
+}
+
+// notEarlier checks that no quantile of late lies before that of early, and no probability above.
+func notEarlier(t *rapid.T, what string, early, late Result) {
+	for i := range early.Quantiles {
+		if late.Quantiles[i] < early.Quantiles[i] {
+			t.Fatalf("%s: %v, else %v", what, late.Quantiles, early.Quantiles)
+		}
+	}
+	for i := range early.Within {
+		if late.Within[i] > early.Within[i]+1e-12 {
+			t.Fatalf("%s: within %v, else %v", what, late.Within, early.Within)
+		}
+	}
+}
+
+// TestQueueOrder proves that behind a queue quantiles do not cross, within is their inverse, that a larger request or one
+// more job ahead is never earlier, and that neither a used Calc nor the order of the running jobs changes an answer.
+func TestQueueOrder(t *testing.T) {
+	var c Calc
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawQueue(t)
+		if s.Capacity < 1 {
+			return
+		}
+		procs := rapid.IntRange(1, s.Capacity).Draw(t, "request")
+		within := []float64{-1, 0, 60, 3600, 86400}
+		r, err := c.Forecast(&s, procs, nil, within)
+		if err != nil || r.Method != MethodFCFSQueue {
+			return
+		}
+		back, err := c.Forecast(&s, procs, nil, r.Quantiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range r.Levels {
+			if i > 0 && r.Quantiles[i] < r.Quantiles[i-1] {
+				t.Fatalf("quantiles cross: %v", r.Quantiles)
+			}
+			if p := back.Within[i]; !math.IsInf(r.Quantiles[i], 1) && p < q-1e-9 {
+				t.Fatalf("within %g s: %g, but it is the quantile %g", r.Quantiles[i], p, q)
+			}
+		}
+		more := s
+		more.Ahead = append(slices.Clone(s.Ahead), Ahead{Procs: 1, Law: exponential(1000)})
+		if later, err := c.Forecast(&more, procs, nil, within); err == nil {
+			notEarlier(t, "one more ahead", r, later)
+		}
+		if later, err := c.Forecast(&s, s.Capacity, nil, within); err == nil {
+			notEarlier(t, "all processors", r, later)
+		}
+		turned := s
+		turned.Running = slices.Clone(s.Running)
+		slices.Reverse(turned.Running)
+		again, err := new(Calc).Forecast(&turned, procs, nil, within)
+		if err != nil || !slices.Equal(again.Quantiles, r.Quantiles) || !slices.Equal(again.Within, r.Within) {
+			t.Fatalf("turned round: %v %v, else %v", err, again.Quantiles, r.Quantiles)
+		}
+	})
+}
+
+// TestLawTable proves that tabulated laws give the quantiles of the laws: the survival there, given the age, is that of the
+// level, or steps over it.
+func TestLawTable(t *testing.T) {
+	var l lawTables
+	rapid.Check(t, func(t *rapid.T) {
+		law := drawLaw(t)
+		if law == nil {
+			return
+		}
+		l.reset()
+		s0 := law.Survival(rapid.SampledFrom([]float64{0, 1, 50, 2000}).Draw(t, "age"))
+		if s0 < .05 { // what is rarer is tabulated less well
+			return
+		}
+		got := make([]float64, 128)
+		l.quantiles(got, l.of(law), s0, .5)
+		for i, at := range got {
+			u := (float64(i) + .5) / 128
+			if math.IsInf(at, 1) {
+				if p := 1 - law.Survival(horizon)/s0; p > u+.01 {
+					t.Fatalf("%#v: level %g is never reached, but %g is", law, u, p)
+				}
+				continue
+			}
+			after, before := 1-law.Survival(at*(1+2*jumpWidth))/s0, 1-law.Survival(at*(1-2*jumpWidth))/s0
+			if after < u-.01 || before > u+.01 {
+				t.Fatalf("%#v: level %g at %g, where the cdf goes from %g to %g", law, u, at, before, after)
+			}
+		}
+	})
 }
 
 // TestLongQueue proves that a queue beyond all limits is answered, later than a
