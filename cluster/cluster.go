@@ -25,8 +25,10 @@ type Job struct {
 	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
 	Seq uint64 `json:"seq"`
 	job.Attributes
-	// FirstQueue is the queue the job was submitted to, whatever happened to it since.
+	// FirstQueue is the queue the job was submitted to, whatever happened to it since. Where the submission does not tell (Unqueued) it is
+	// DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
+	Unqueued   bool   `json:"unqueued,omitempty"`
 	// Order is the instant by which the queue is ordered: the job's first submission.
 	Order time.Time `json:"order"`
 	// Submit is the instant from which the wait of this attempt counts: the submission, or the requeue.
@@ -56,6 +58,8 @@ type Left struct {
 	Submit time.Time `json:"submit"`
 	// At is when it left: its end, or its cancellation, or whatever else of it was told to be later still.
 	At time.Time `json:"at"`
+	// Began is when its last attempt was submitted or requeued; zero if that never ran.
+	Began time.Time `json:"began,omitzero"`
 }
 
 // State is the picture of one cluster. It is not safe for concurrent use: one writer folds, readers get a View.
@@ -67,6 +71,7 @@ type State struct {
 	seq        uint64
 	now        time.Time
 	jobs       map[string]*Job
+	parts      map[string]int // of each whole with live parts, how many
 	running    []*Job // by Start, then Seq
 	queued     []*Job // by Order, then Seq
 	doomed     []*Job // running jobs whose deletion was asked for, by Asked, then Seq
@@ -101,7 +106,7 @@ type Counts struct {
 func New(name string, procs int) *State {
 	return &State{
 		name: name, configured: procs,
-		jobs: map[string]*Job{}, left: map[string]Left{},
+		jobs: map[string]*Job{}, parts: map[string]int{}, left: map[string]Left{},
 	}
 }
 
@@ -176,6 +181,7 @@ func remove(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
 // put adds a job, or a new version of one, to the picture.
 func (s *State) put(j *Job) {
 	s.jobs[j.ID] = j
+	s.countPart(j.ID, 1)
 	if j.Running() {
 		s.running = insert(s.running, j, byStart)
 		s.used += j.Procs
@@ -191,6 +197,7 @@ func (s *State) put(j *Job) {
 // take removes the present version of a job from the picture.
 func (s *State) take(j *Job) {
 	delete(s.jobs, j.ID)
+	s.countPart(j.ID, -1)
 	if j.Running() {
 		s.running = remove(s.running, j, byStart)
 		s.used -= j.Procs

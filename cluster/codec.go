@@ -7,7 +7,7 @@ import (
 )
 
 // codecVersion is written into every saved state; another version is refused and the state rebuilt from the journal.
-const codecVersion = 2
+const codecVersion = 3
 
 type saved struct {
 	Version int       `json:"version"`

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
@@ -117,6 +116,9 @@ func (f fold) apply(ev job.Event) Verdict {
 	case job.Start:
 		return f.start(ev)
 	case job.End:
+		if ev.All {
+			return f.endAll(ev)
+		}
 		return f.end(ev)
 	case job.Cancel:
 		return f.cancel(ev)
@@ -195,7 +197,7 @@ func (f fold) submit(ev job.Event) Verdict {
 		case j.Attempt > 0 && ev.Time.Before(j.Submit):
 			return Duplicate // of an earlier life
 		case !j.Running():
-			if !ev.Time.After(j.Order) && cmp.Or(ev.Queue, DefaultQueue) == j.FirstQueue {
+			if !ev.Time.After(j.Order) && (ev.Queue == "" || ev.Queue == j.FirstQueue) {
 				keepNew(&ev, j) // told again; the job may have moved on since
 			}
 			return f.update(ev) // told again, or moved to another queue
@@ -224,7 +226,7 @@ func (f fold) enqueue(ev job.Event, at time.Time) {
 		Order: at, Submit: at, Eligible: ev.Times.Eligible, Updated: ev.Time,
 	}
 	if j.Queue == "" {
-		j.Queue = DefaultQueue
+		j.Queue, j.Unqueued = DefaultQueue, true
 	}
 	j.FirstQueue = j.Queue
 	f.put(j)
@@ -251,7 +253,7 @@ func (f fold) start(ev job.Event) Verdict {
 // derive enqueues a job whose submission was missed, from a later record that ended its wait at the given instant. It
 // returns false if that record speaks of a life that is over.
 func (f fold) derive(ev job.Event, at time.Time) bool {
-	submit := or(ev.Times.Submit, at)
+	submit := or(ev.Times.Submit, or(f.wholeSubmit(ev.ID), at))
 	if l, ok := f.gone(ev.ID); ok {
 		if !at.After(l.At) {
 			return false
@@ -296,6 +298,9 @@ func (f fold) end(ev job.Event) Verdict {
 	}
 	if j == nil || !j.Running() {
 		if ev.Times.Start.IsZero() {
+			if j != nil && j.Attempt > 0 && ev.Time.Sub(j.Submit) <= sameInstant {
+				return Duplicate // of the try that was just requeued: some schedulers end that too
+			}
 			return f.cancel(ev) // it ended without ever having started
 		}
 		if j == nil {
@@ -330,17 +335,24 @@ func (f fold) finish(j *Job, ev job.Event) {
 // leave takes a job out of the picture.
 func (f fold) leave(j *Job, at time.Time) {
 	f.take(j)
-	f.remember(Left{
+	l := Left{
 		ID: j.ID, Attempt: j.Attempt, Submit: j.Order,
 		At: later(later(at, j.Start), later(j.Submit, j.Order)),
-	})
+	}
+	if j.Running() {
+		l.Began = j.Submit
+	}
+	f.remember(l)
 }
 
 // cancel takes a waiting job out; for a running one it is the wish to delete it, whose end follows.
 func (f fold) cancel(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
-		return f.stranger(ev.ID)
+		if !f.unseen(ev) {
+			return f.stranger(ev.ID)
+		}
+		j = f.jobs[ev.ID]
 	}
 	ev.Kind, ev.Attempt = job.Cancel, j.Attempt
 	if j.Running() {
@@ -364,7 +376,7 @@ func (f fold) stranger(id string) Verdict {
 func (f fold) requeue(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
-		return f.stranger(ev.ID)
+		return f.revive(ev)
 	}
 	if !j.Running() || ev.Time.Before(j.Start) {
 		return Duplicate
@@ -384,8 +396,12 @@ func (f fold) requeue(ev job.Event) Verdict {
 
 func (f fold) update(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
-	if j == nil {
-		return f.stranger(ev.ID)
+	derived := j == nil
+	if derived {
+		if !f.unseen(ev) {
+			return f.stranger(ev.ID)
+		}
+		j = f.jobs[ev.ID]
 	}
 	next := *j
 	if next.learn(&ev) {
@@ -399,6 +415,9 @@ func (f fold) update(ev job.Event) Verdict {
 	said := next
 	said.Updated = j.Updated
 	if said == *j {
+		if derived {
+			return Applied
+		}
 		return Duplicate
 	}
 	if ev.Kind == job.Submit {
@@ -435,6 +454,9 @@ func drop[T comparable](value *T, known T) {
 // learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known yet, so that it
 // can be read again without harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
+	if j.Unqueued && ev.Queue != "" { // this is where it was submitted to
+		j.Queue, j.FirstQueue, j.Unqueued = ev.Queue, ev.Queue, false
+	}
 	if ev.Time.Before(j.Updated) {
 		j.Attributes = ev.Attributes.Merge(j.Attributes)
 		j.Eligible = or(j.Eligible, ev.Times.Eligible)

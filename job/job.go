@@ -119,6 +119,9 @@ type Event struct {
 	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start). A
 	// submission that is learnt only afterwards gets no forecast.
 	Derived bool
+	// All says that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of the heterogeneous job ID
+	// ("ID+1"), whichever live. The cluster's fold makes one event of each; no event that it passes on has All.
+	All bool
 	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
 	// history is marked replayed.
 	Live bool

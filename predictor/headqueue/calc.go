@@ -19,7 +19,7 @@ const (
 // is ready. It is not safe for concurrent use (see the package comment).
 type Calc struct {
 	// WorkLimit bounds the exact method: jobs * states * 32 evaluations, states being
-	// those that can carry probability. Beyond it the saddlepoint approximation
+	// those that can carry probability, where nobody is ahead. Beyond it the saddlepoint approximation
 	// answers. 0: DefaultWorkLimit; negative: never exact.
 	WorkLimit int
 

@@ -1,7 +1,6 @@
 package headqueue_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 // world is a machine with a mix of jobs whose laws are known.
 type world struct {
+	t     *testing.T
 	rng   *rand.Rand
 	procs int
 	laws  []uniformlog.Model
@@ -26,8 +26,9 @@ type spec struct {
 	law   uniformlog.Model
 }
 
-func newWorld(rng *rand.Rand) *world {
-	w := &world{rng: rng, procs: 64 << rng.IntN(5)}
+func newWorld(t *testing.T, rng *rand.Rand) *world {
+	t.Helper()
+	w := &world{t: t, rng: rng, procs: 64 << rng.IntN(5)}
 	for range 1 + rng.IntN(3) {
 		tmin := math.Exp(5 * rng.Float64())
 		b1 := 1 / math.Log(3600*math.Exp(4*rng.Float64())/tmin)
@@ -74,12 +75,12 @@ func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
 	jobs := make([]spec, 200+w.procs+ahead)
 	sim, err := simulator.New(simulator.Config{Procs: w.procs, Runtime: func(j *simulator.Job) float64 { return w.rest(jobs[j.ID], 0) }})
 	if err != nil {
-		panic(err)
+		w.t.Fatal(err)
 	}
 	for i := range jobs {
 		jobs[i] = w.job()
 		if err := sim.Submit(simulator.Job{ID: int64(i), Procs: jobs[i].procs}); err != nil {
-			panic(err)
+			w.t.Fatal(err)
 		}
 	}
 	alive := map[int64]running{}
@@ -87,7 +88,7 @@ func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
 	for {
 		e, ok, err := sim.Next(until)
 		if err != nil {
-			panic(err)
+			w.t.Fatal(err)
 		}
 		if !ok {
 			break
@@ -116,12 +117,12 @@ func (w *world) wait(run []running, queued []spec, now float64) float64 {
 	var runtimes []float64
 	sim, err := simulator.New(simulator.Config{Procs: w.procs})
 	if err != nil {
-		panic(err)
+		w.t.Fatal(err)
 	}
 	submit := func(procs int, runtime float64) {
 		runtimes = append(runtimes, runtime)
 		if err := sim.Submit(simulator.Job{ID: int64(len(runtimes)), Procs: procs, Runtime: runtime}); err != nil {
-			panic(err)
+			w.t.Fatal(err)
 		}
 	}
 	for _, r := range run {
@@ -133,7 +134,7 @@ func (w *world) wait(run []running, queued []spec, now float64) float64 {
 	for {
 		e, ok, err := sim.Next(math.Inf(1))
 		if err != nil || !ok {
-			panic(fmt.Sprint("the last job never starts: ", err))
+			w.t.Fatalf("the last job never starts: %v", err)
 		}
 		if e.Kind == simulator.Started && e.Job.ID == int64(len(runtimes)) {
 			return e.Time
@@ -176,7 +177,7 @@ func cover(t *testing.T, states, draws int, length func(*world) int) {
 	n := 0.0
 	most := .01
 	for seed := range uint64(states) {
-		w := newWorld(rand.New(rand.NewPCG(seed, 1)))
+		w := newWorld(t, rand.New(rand.NewPCG(seed, 1)))
 		run, queued, now := w.scene(length(w))
 		last := len(queued) - 1
 		if last < 1 {

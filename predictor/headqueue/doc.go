@@ -5,8 +5,10 @@
 // space-sharing parallel computers", report UCB/CSD-96-906, 1996, section 5
 // (A: eq. 8, B: eq. 13, both combined: section 6.4), the exact distribution that
 // the report calls infeasible (eq. 7; one dynamic program over processors
-// instead of 2^p outcomes), a saddlepoint approximation of it for the largest
-// states, and the extension of B to the jobs queued ahead (section 8.1).
+// instead of 2^p outcomes), and a saddlepoint approximation of it for the largest
+// states. Behind jobs queued ahead it simulates strict first come, first served with
+// random lifetimes, from a fixed seed; the extension of B to the queue (section 8.1) is
+// worked out beside it.
 //
 // # What is assumed
 //

@@ -21,7 +21,7 @@ type fcfs struct {
 	replicas int
 	level    []float64 // one job's quantiles
 	ends     []float64 // of the running jobs, replica by replica
-	procs    []int32   // of the running jobs
+	procs    []int     // of the running jobs
 	lives    []float64 // of the jobs ahead, replica by replica
 	random   rand.PCG
 	order    []uint16  // a permutation of the replicas
@@ -35,7 +35,7 @@ type fcfs struct {
 // ending is an instant at which procs processors are given back.
 type ending struct {
 	at    float64
-	procs int32
+	procs int
 }
 
 // simulate works out c.fcfs.starts: the instants at which a request for procs
@@ -46,9 +46,10 @@ type ending struct {
 // Each job's lifetimes are stratified over the replicas: one from each of as many
 // equally likely ranges of its law, at the same random place in all of them, in random
 // order (Latin hypercube sampling: McKay, Beckman and Conover, Technometrics 21, 1979).
-// Places and orders depend on the job's
-// place only, so that the same state gives the same answer; a larger request, or one more
-// job at the queue's end, makes no replica earlier.
+// They come from a fixed seed and depend on the job's place in the queue only, so that the
+// same state gives the same answer, and a larger request, or one more job at the queue's
+// end, makes no replica earlier (as long as there are no more than fcfsWork/mostReplicas
+// jobs: beyond, there may be one replica fewer).
 func (c *Calc) simulate(free, procs int) {
 	f := &c.fcfs
 	running, ahead := len(c.held), len(c.queue.jobs)
@@ -71,7 +72,7 @@ func (f *fcfs) draw(held []held, ahead []Ahead) {
 	f.random.Seed(1, 1)
 	for i := range held {
 		h := &held[i]
-		f.procs[i] = int32(min(h.procs, math.MaxInt32))
+		f.procs[i] = h.procs
 		f.remaining(h)
 		for r, k := range f.shuffle() {
 			f.ends[r*m+i] = f.level[k]
@@ -178,7 +179,7 @@ func (f *fcfs) run(replica, free, procs int, ahead []Ahead) float64 {
 			return now
 		}
 		free -= ahead[i].Procs
-		f.push(ending{now + life, int32(ahead[i].Procs)})
+		f.push(ending{now + life, ahead[i].Procs})
 	}
 	now, _ = f.await(now, free, procs)
 	return now
@@ -192,7 +193,7 @@ func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 			return math.Inf(1), free
 		}
 		now = max(now, f.heap[0].at)
-		free += int(f.heap[0].procs)
+		free += f.heap[0].procs
 		last := len(f.heap) - 1
 		e := f.heap[last]
 		f.heap = f.heap[:last]

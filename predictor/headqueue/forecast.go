@@ -71,13 +71,13 @@ func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, 
 // seconds. It overwrites r, reusing its slices.
 //
 // Behind jobs queued ahead the distribution is that of a small simulation of strict
-// first come, first served with random lifetimes (see simulate); it has a sampling
-// error, which the tests bound, and the same input gives the same output. downey_b is
-// then the instant of the fluid approximation, in which the jobs ahead are placed
-// at T_k, the first t >= T_{k-1} at which the processors freed on average, by running
-// jobs and those placed before, reach what jobs 1 .. k need ("Predictor B's natural
-// extension", section 8.1), and downey_a waits for one job, running or placed, that frees
-// all of Need.
+// first come, first served with random lifetimes in 12 to 128 stratified replicas; it has
+// a sampling error, which the tests bound, and the same input gives the same output.
+// downey_b is then the instant of the fluid approximation, in which the jobs ahead are
+// placed at T_k, the first t >= T_{k-1} at which the processors freed on average, by
+// running jobs and those placed before, reach what jobs 1 .. k need ("Predictor B's
+// natural extension", section 8.1), and downey_a waits for one job, running or placed,
+// that frees all of Need.
 //
 // Errors: a *CannotSay (larger_than_machine, nothing_running, never_enough,
 // too_much_work), or a plain one for an argument out of range.

@@ -3,10 +3,10 @@ package headqueue
 import "math"
 
 // placeWork bounds the survivals looked up while the jobs ahead are placed: some
-// 1 ms. A longer queue is placed in batches. perSearch is how many evaluations a
+// 3 ms. A longer queue is placed in batches. perSearch is how many evaluations a
 // search takes (measured).
 const (
-	placeWork = 30_000
+	placeWork = 100_000
 	perSearch = 3
 )
 
@@ -39,8 +39,9 @@ type instant struct{ t, freed float64 }
 // before, by their need. The end of a queue of thousands is then met within 1 %
 // (TestBatches).
 //
-// slope is a guess at the processors freed per second, 0 for none. It returns the instant at which as many as c.need processors are freed: Predictor B
-// behind the queue; +Inf where it or a place is never reached, cannot being why.
+// slope is a guess at the processors freed per second, 0 for none. It returns the
+// instant at which c.need processors are freed: Predictor B behind the queue; +Inf where
+// it or a place is never reached, cannot being why.
 func (c *Calc) place(free int, slope float64) (b float64, cannot *CannotSay) {
 	return c.placeBatches(placeWork, -free, slope)
 }

@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another milliseconds.
+const sameInstant = time.Second
+
+// wholeOf returns the id of the whole of which id is a part, "" if it is none: "9" of task "9_1" and of component "9+1".
+func wholeOf(id string) string {
+	if i := strings.IndexAny(id, "_+"); i > 0 {
+		return id[:i]
+	}
+	return ""
+}
+
+// countPart keeps count of the live parts of a whole.
+func (s *State) countPart(id string, change int) {
+	whole := wholeOf(id)
+	if whole == "" {
+		return
+	}
+	if s.parts[whole] += change; s.parts[whole] == 0 {
+		delete(s.parts, whole)
+	}
+}
+
+// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may tell that once for all parts. It is zero where that is
+// not known.
+func (f fold) wholeSubmit(id string) time.Time {
+	whole := wholeOf(id)
+	if whole == "" {
+		return time.Time{}
+	}
+	if j := f.jobs[whole]; j != nil {
+		return j.Order
+	}
+	l, _ := f.gone(whole)
+	return l.Submit
+}
+
+// endAll ends a job and its parts that live, in the order of their submissions. A part that began after the event is left alone: the event is
+// told again.
+func (f fold) endAll(ev job.Event) Verdict {
+	ev.All = false
+	verdict := f.end(ev)
+	if f.parts[ev.ID] == 0 {
+		return verdict
+	}
+	var live []*Job
+	for _, j := range f.jobs {
+		if wholeOf(j.ID) == ev.ID && !later(j.Submit, j.Start).After(ev.Time) {
+			live = append(live, j)
+		}
+	}
+	slices.SortFunc(live, func(a, b *Job) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, j := range live {
+		ev.ID = j.ID
+		if f.end(ev) == Applied {
+			verdict = Applied
+		}
+	}
+	return verdict
+}
+
+// unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false if there is no such job,
+// or if it left since.
+func (f fold) unseen(ev job.Event) bool {
+	if ev.Times.Submit.IsZero() {
+		return false
+	}
+	if l, ok := f.gone(ev.ID); ok && !ev.Times.Submit.After(l.At) {
+		return false
+	}
+	return f.derive(ev, ev.Time)
+}
+
+// revive takes in the requeue of a job that is not live. If that ended at the same instant the two are one thing, which
+// accounting calls an end (a failed node) and the scheduler a requeue: the job waits again, as its next attempt.
+func (f fold) revive(ev job.Event) Verdict {
+	l, ok := f.gone(ev.ID)
+	switch {
+	case !ok:
+		return Orphan
+	case l.Began.IsZero(), !ev.Time.After(l.Began), ev.Time.Before(l.At), ev.Time.Sub(l.At) > sameInstant:
+		return Duplicate
+	}
+	ev.Kind, ev.Derived, ev.Attempt = job.Submit, true, l.Attempt+1
+	ev.Times = job.Times{Submit: ev.Time, Eligible: ev.Times.Eligible}
+	f.enqueue(ev, ev.Time)
+	return Applied
+}
