@@ -72,9 +72,9 @@ type State struct {
 	now        time.Time
 	jobs       map[string]*Job
 	parts      map[string]int // of each whole with live parts, how many
-	running    []*Job // by Start, then Seq
-	queued     []*Job // by Order, then Seq
-	doomed     []*Job // running jobs whose deletion was asked for, by Asked, then Seq
+	running    []*Job         // by Start, then Seq
+	queued     []*Job         // by Order, then Seq
+	doomed     []*Job         // running jobs whose deletion was asked for, by Asked, then Seq
 	left       map[string]Left
 	leftRing   []string // ids in the order in which they left; next is the oldest
 	leftNext   int

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -86,12 +87,13 @@ func hostile(t *rapid.T) []job.Event {
 	for i := range events {
 		events[i] = job.Event{
 			Kind:    rapid.SampledFrom(kinds).Draw(t, "kind"),
-			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "id"), Time: at(second.Draw(t, "time")),
+			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0"}).Draw(t, "id"), Time: at(second.Draw(t, "time")),
 			Attributes: job.Attributes{
 				Queue:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "queue"),
 				Procs:     rapid.IntRange(-1, 4).Draw(t, "procs"),
 				TimeLimit: time.Duration(rapid.IntRange(0, 2).Draw(t, "limit")) * time.Hour,
 			},
+			All:   rapid.Bool().Draw(t, "all"),
 			Times: job.Times{Submit: some("submit"), Eligible: some("eligible"), Start: some("start"), End: some("end")},
 		}
 	}
@@ -103,8 +105,8 @@ func hostile(t *rapid.T) []job.Event {
 func history(t *rapid.T) []job.Event {
 	var all []job.Event
 	losses := rapid.Bool().Draw(t, "losses")
-	for id := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-		all = append(all, life(t, fmt.Sprint(id), losses)...)
+	for _, id := range []string{"0", "0_1", "0+1", "2", "3"}[:rapid.IntRange(1, 5).Draw(t, "jobs")] {
+		all = append(all, life(t, id, losses)...)
 	}
 	slices.SortStableFunc(all, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
 	var told []job.Event
@@ -137,7 +139,7 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 		out = append(out, job.Event{
 			Kind: kind, Cluster: "c", ID: id, Time: at(clock), Times: times,
 			// Records of one instant agree.
-			Attributes: job.Attributes{Queue: fmt.Sprintf("q%d", clock%3), Procs: clock % 4, TimeLimit: time.Duration(clock%2) * time.Hour},
+			Attributes: job.Attributes{Queue: []string{"", "q1", "q2"}[clock%3], Procs: clock % 4, TimeLimit: time.Duration(clock%2) * time.Hour},
 		})
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "lives") {
@@ -172,6 +174,7 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 			default:
 				times.End = at(clock)
 				tell(job.End, times)
+				out[len(out)-1].All = clock%2 == 0
 			}
 			if what > 1 {
 				break
@@ -231,6 +234,15 @@ func check(t fataler, s *State) {
 		t.Fatalf("%d jobs are to be deleted, %d are noted", len(asked), len(s.doomed))
 	case len(s.left) != len(s.leftRing):
 		t.Fatalf("%d jobs that left in the ring, %d in the map", len(s.leftRing), len(s.left))
+	}
+	parts := map[string]int{}
+	for id := range s.jobs {
+		if whole := wholeOf(id); whole != "" {
+			parts[whole]++
+		}
+	}
+	if !maps.Equal(parts, s.parts) {
+		t.Fatalf("live parts %v, counted %v", parts, s.parts)
 	}
 	c := s.count
 	if live := c.Submitted - c.Ended - c.Cancelled - c.LostEnds; live != int64(len(s.jobs)) {

@@ -45,8 +45,8 @@ func (f fold) wholeSubmit(id string) time.Time {
 	return l.Submit
 }
 
-// endAll ends a job and its parts that live, in the order of their submissions. A part that began after the event is left alone: the event is
-// told again.
+// endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or after the
+// event's time is left alone: the event is told again.
 func (f fold) endAll(ev job.Event) Verdict {
 	ev.All = false
 	verdict := f.end(ev)
@@ -55,14 +55,14 @@ func (f fold) endAll(ev job.Event) Verdict {
 	}
 	var live []*Job
 	for _, j := range f.jobs {
-		if wholeOf(j.ID) == ev.ID && !later(j.Submit, j.Start).After(ev.Time) {
+		if wholeOf(j.ID) == ev.ID && later(j.Updated, later(j.Submit, j.Start)).Before(ev.Time) {
 			live = append(live, j)
 		}
 	}
 	slices.SortFunc(live, func(a, b *Job) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, j := range live {
-		ev.ID = j.ID
-		if f.end(ev) == Applied {
+		one := job.Event{Kind: job.End, Cluster: ev.Cluster, ID: j.ID, Time: ev.Time, Live: ev.Live}
+		if !f.earlier(j, &one) && f.end(one) == Applied {
 			verdict = Applied
 		}
 	}

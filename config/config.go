@@ -53,16 +53,22 @@ type Queue struct {
 	Name string `key:"name" allowed:"not empty, each once" shape:"state" doc:"a queue that is known before its first job"`
 }
 
-// Source is one place that logs come from: a file, or the files of a folder.
+// FormatSqueue is the format of a source that is asked rather than read: it has a command and no path.
+const FormatSqueue = "slurm-squeue"
+
+// Source is one place that events come from: a file, the files of a folder, or a command.
 type Source struct {
-	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
-	Format  string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
-	Path    string        `key:"path" allowed:"a file or a folder" shape:"no" doc:"the log file, or the folder of date-named log files"`
-	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
-	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
-	Start   string        `key:"start" default:"beginning" enum:"beginning,end" shape:"no" doc:"where to begin in files met for the very first time"`
-	Poll    time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" shape:"no" doc:"how often the files are looked at, whatever inotify says"`
-	Inotify bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
+	Name     string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
+	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
+	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue" shape:"no" doc:"the log file, or the folder of date-named log files"`
+	Pattern  string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
+	Rotated  []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
+	Start    string        `key:"start" default:"beginning" enum:"beginning,end" shape:"no" doc:"where to begin in files met for the very first time"`
+	Poll     time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" shape:"no" doc:"how often the files are looked at, whatever inotify says"`
+	Command  []string      `key:"command" allowed:"a list: a program and arguments to put in front; for slurm-squeue" shape:"no" doc:"what is run to ask the scheduler; default squeue. Its --Format and other options are added"`
+	Interval time.Duration `key:"interval" default:"15s" allowed:"1s to 1h" shape:"no" doc:"slurm-squeue: how often the scheduler is asked, give or take a tenth; less often after failures"`
+	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" shape:"no" doc:"slurm-squeue: how long the scheduler may take to answer before the command is killed"`
+	Inotify  bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
 }
 
 // Models says what the lifetime models are fitted on.

@@ -87,6 +87,7 @@ func TestDefaults(t *testing.T) {
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", TimeZone: "Local", Sources: []config.Source{{
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+			Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
 		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005},
 		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), SnapshotEvents: 20000, SnapshotInterval: time.Minute,
@@ -197,6 +198,7 @@ func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
 	want := []config.Cluster{{Name: "kth", Procs: 100, TimeZone: "Local", Sources: []config.Source{{
 		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+		Interval: 15 * time.Second, Timeout: 10 * time.Second,
 	}}}}
 	c, err := config.Load("", flags(t, "--format", "swf", "--path", "/kth.swf", "--cluster", "kth", "--procs", "100"))
 	if err != nil {

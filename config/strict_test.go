@@ -115,7 +115,7 @@ store:
 24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
 24 | clusters[2].sources[1].path | "/log/" is read by another source |
 25 | clusters[3].name | is not set | letters
-25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct
+25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, sge-accounting, sge-reporting, lsf-events, lsf-acct
 27 | models.window_jobs | 5 is out of range | 10 to
 28 | models.window_age | 1m is out of range | 1h or more
 29 | models.min_samples | 30 is out of range | 2 to
@@ -123,6 +123,18 @@ store:
 32 | store.snapshot_events | 0 is out of range | 1 or more
 33 | store.snapshot_interval | 10ms is out of range | 1s or more
 34 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
+	{"asking the scheduler", `
+clusters:
+  - sources:
+      - {format: slurm-squeue, path: /log, interval: 10ms, timeout: 1h, command: [""]}
+      - {format: slurm-squeue, name: again}
+      - {format: slurm-log, path: /log, command: [squeue]}`, `
+4 | clusters[0].sources[0].command[0] | is empty | a list
+4 | clusters[0].sources[0].interval | 10ms is out of range | 1s to 1h
+4 | clusters[0].sources[0].path | is set, but slurm-squeue reads no file | nothing for slurm-squeue
+4 | clusters[0].sources[0].timeout | 1h is out of range | 100ms to 10m
+5 | clusters[0].sources[1].format | slurm-squeue is there twice |
+6 | clusters[0].sources[2].command | is set, but a log of format slurm-log is read, not asked | for slurm-squeue`},
 	{"set twice", minimal + "listen: :1\nlisten: :2", "5 | listen | set twice, first in line 4 | once"},
 	{"syntax", minimal + "listen: [a", "4 |  | not valid YAML |"},
 	{"syntax in line 1", "listen: ]", "1 |  | not valid YAML |"},

@@ -141,12 +141,18 @@ func (k checker) sources(key string, sources []Source) {
 	if len(sources) == 0 {
 		k.found(key, "no source is configured", "a list with at least one source", nil)
 	}
-	names, files := map[string]int{}, map[[2]string]bool{}
+	names, files, asked := map[string]int{}, map[[2]string]bool{}, false
 	for i, s := range sources {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		if s.Name != "" || s.Format != "" { // a missing format is reported once, not as a missing name too
 			k.name(at+".name", s.Name, names, i)
 		}
+		if s.Format == FormatSqueue {
+			k.asked(at, s, asked)
+			asked = true
+			continue
+		}
+		k.that(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
 		k.that(at+".path", s.Path != "", "is not set")
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
 		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
@@ -157,6 +163,17 @@ func (k checker) sources(key string, sources []Source) {
 		}
 		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range", duration.String(s.Poll))
 	}
+}
+
+// asked checks a source that is a command; twice says that the cluster has one already.
+func (k checker) asked(at string, s Source, twice bool) {
+	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
+	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
+	for i, word := range s.Command {
+		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
+	}
+	k.that(at+".interval", time.Second <= s.Interval && s.Interval <= time.Hour, "%s is out of range", duration.String(s.Interval))
+	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range", duration.String(s.Timeout))
 }
 
 func isPattern(pattern string) bool {

@@ -54,12 +54,19 @@ type Daemon struct {
 	registry *prometheus.Registry
 	store    modelstore.Store
 	pipeline *pipeline.Pipeline
-	readers  []*source.Reader
+	readers  []reader
 	listener net.Listener
 	server   *http.Server
 
 	failed   chan error
 	stopping []func() error // done in reverse order
+}
+
+// reader is a source that is open: a log that is followed or a scheduler that is asked.
+type reader interface {
+	// Next waits for what is new. It returns io.EOF when there will be no more.
+	Next(ctx context.Context) (*source.Delivery, error)
+	Close() error
 }
 
 // New returns a daemon that is not started yet.
@@ -138,12 +145,17 @@ func (d *Daemon) openSources(ctx context.Context, metrics *pipeline.Metrics) err
 		if err != nil {
 			return err
 		}
-		d.readers = append(d.readers, r)
-		d.stopping = append(d.stopping, r.Close)
-		d.pipeline.AddSource(s)
-		metrics.Touch(s)
+		d.add(s, r, metrics)
 	}
-	return nil
+	return d.openSnapshots(metrics)
+}
+
+// add makes an open source known.
+func (d *Daemon) add(s source.Config, r reader, metrics *pipeline.Metrics) {
+	d.readers = append(d.readers, r)
+	d.stopping = append(d.stopping, r.Close)
+	d.pipeline.AddSource(s)
+	metrics.Touch(s)
 }
 
 func (d *Daemon) listen(ctx context.Context) error {
@@ -207,7 +219,7 @@ func (d *Daemon) run() {
 }
 
 // read hands one source's deliveries to the writer.
-func (d *Daemon) read(ctx context.Context, r *source.Reader, to chan<- *source.Delivery) {
+func (d *Daemon) read(ctx context.Context, r reader, to chan<- *source.Delivery) {
 	log := newLineLogger(d.opts.Log)
 	for {
 		delivery, err := r.Next(ctx)

@@ -24,7 +24,7 @@ import (
 func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
-		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(),
+		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(),
 		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
 	} {
 		all[f.Name] = f
@@ -32,7 +32,7 @@ func formats(now func() time.Time) map[string]collector.Format {
 	return all
 }
 
-// Sources returns the sources that the configuration describes. now is the wall clock: some logs do not tell the year.
+// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the wall clock: some logs do not tell the year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
 	var out []source.Config
@@ -43,6 +43,9 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 		}
 		for _, s := range c.Sources {
 			format, ok := known[s.Format]
+			if s.Format == config.FormatSqueue {
+				continue
+			}
 			if !ok {
 				return nil, fmt.Errorf("cluster %s: source %s: unknown format %q", c.Name, s.Name, s.Format)
 			}

@@ -49,6 +49,9 @@ func (o *output) String() string {
 // TestRun proves that the demonstration needs nothing: it prints its address, answers for each of its queues with figures of a
 // fresh picture, and scores forecasts as simulated time goes on.
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the demonstration; left out by -short")
+	}
 	out := &output{url: make(chan string, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), 180*time.Second)
 	defer cancel()

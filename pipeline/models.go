@@ -99,6 +99,8 @@ func (m *models) learn(c cluster.Change) error {
 		q := m.queue(c.After.FirstQueue)
 		q.published = nil
 		return q.chains.Submitted(key(c.After))
+	case job.Update, job.Hold, job.Release, job.Start:
+		return m.moved(c)
 	case job.Cancel:
 		if c.After == nil { // else it was only asked for
 			return m.without(c.Before)
@@ -110,6 +112,17 @@ func (m *models) learn(c cluster.Change) error {
 		return m.ended(c)
 	}
 	return nil
+}
+
+// moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes after the jobs that are known
+// by then.
+func (m *models) moved(c cluster.Change) error {
+	if c.Before.FirstQueue == c.After.FirstQueue {
+		return nil
+	}
+	q := m.queue(c.After.FirstQueue)
+	q.published = nil
+	return errors.Join(m.without(c.Before), q.chains.Submitted(key(c.After)))
 }
 
 // without takes a job out of the sequence of its queue.
@@ -199,17 +212,22 @@ type ModelView struct {
 // view publishes the models as they are now.
 func (m *models) view() *ModelView {
 	v := &ModelView{minSamples: m.cfg.MinSamples, queues: make(map[string]*QueueView, len(m.queues))}
+	named := len(m.queues) > 2 // beside all queues together and the default
 	for name, q := range m.queues {
 		if q.published == nil {
 			q.published = q.chains.Chains()
 		}
-		qv := &QueueView{Chains: q.published}
+		qv, empty := &QueueView{Chains: q.published}, true
 		for i, l := range q.windows {
 			l.refit(m.now)
 			if l.sample == nil {
 				l.sample = l.window.Snapshot()
 			}
 			qv.Lifetimes[i] = LifetimeView{Law: l.law, Err: l.err, Sample: l.sample}
+			empty = empty && l.window.N() == 0
+		}
+		if name == cluster.DefaultQueue && empty && named {
+			continue // where jobs are until their queue is known
 		}
 		v.queues[name] = qv
 	}

@@ -59,7 +59,17 @@ func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
 		return cluster.Left{}, false
 	}
 	left := cluster.Left{ID: id, Attempt: keys[len(keys)-1].Attempt}
+	var began time.Time
 	for _, k := range keys {
+		switch {
+		case k.Kind == job.Submit && k.Attempt == left.Attempt, k.Kind == job.Requeue && k.Attempt == left.Attempt-1:
+			began = k.Time
+			if k.Kind == job.Submit && !k.Submit.IsZero() {
+				began = k.Submit
+			}
+		case k.Kind == job.Start && k.Attempt == left.Attempt:
+			left.Began = began
+		}
 		switch {
 		case k.Kind == job.Submit:
 			left.Submit = k.Time

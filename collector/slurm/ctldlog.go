@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -264,7 +265,8 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1".
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number alone means all of an
+// array or of a heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
 	if !ok {
@@ -276,7 +278,14 @@ func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	if tasks, ok := cutTasks(rest); ok {
 		return tasks.each(func(id string) { p.emit(p.event(job.End, at, id)) })
 	}
-	return p.simple(job.End, at, msg, rest)
+	id, after, ok := cutJob(rest)
+	if !ok {
+		return errMessage(msg)
+	}
+	ev := p.event(job.End, at, id)
+	ev.All = string(rest[:len(rest)-len(after)]) == "JobId="+id && !strings.ContainsAny(id, "_+")
+	p.emit(ev)
+	return nil
 }
 
 // preempted reads "JobId=1 has been requeued to reclaim resources for JobId=2".

@@ -165,7 +165,8 @@ func errState(state []byte, meaning string) error {
 	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
 }
 
-// neverRan emits the submission and the cancellation of a job that got no nodes. Its StartTime is the instant of the cancel.
+// neverRan emits the cancellation of a job that got no nodes, with its submission among the times: the cluster's fold derives that where it has
+// not seen it. Its StartTime is the instant of the cancel.
 func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
 	how := endingOf(r.state)
 	switch how {
@@ -176,10 +177,6 @@ func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.
 	}
 	end := ev.Times.End
 	ev.Times.End = time.Time{}
-	if !ev.Times.Submit.IsZero() {
-		ev.Kind, ev.Time = job.Submit, ev.Times.Submit
-		emit(*ev)
-	}
 	ev.Kind, ev.Time = job.Cancel, end
 	emit(*ev)
 	if how == unheard {

@@ -76,7 +76,7 @@ func jobcompGood() []formattest.Case {
 	}
 	change := func(ev job.Event, f func(*job.Event)) job.Event { f(&ev); return ev }
 	canceled := func(b job.Attributes, t job.Times) []job.Event {
-		return []job.Event{event(job.Submit, "7", at(0), b, t), event(job.Cancel, "7", at(360), b, t)}
+		return []job.Event{event(job.Cancel, "7", at(360), b, t)}
 	}
 	const fake = "x JobState=FAILED Partition=evil TimeLimit=1 StartTime=2020-01-01T00:00:00 EndTime=2020-01-01T00:00:01 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/"
 	unlimited := asked
@@ -195,7 +195,7 @@ func TestJobcompRecordOfSeveralLines(t *testing.T) {
 func TestJobcompUnknownStateIsAnEnd(t *testing.T) {
 	unheard := func(r *record) { r.state = "VANISHED" }
 	got := outcome(slurm.Jobcomp(), ran().with(unheard), waited().with(unheard))
-	want := []string{"end 7 run.sh", "bad unknown", "submit 7 run.sh", "cancel 7 run.sh", "bad unknown"}
+	want := []string{"end 7 run.sh", "bad unknown", "cancel 7 run.sh", "bad unknown"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -187,13 +187,15 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, limit time.Time) {
 
 // refuse notes a line that cannot be used.
 func (d *Delivery) refuse(line *tail.Line, err error) {
-	bad := BadLine{
-		Path: line.Path, Number: line.Number, Reason: collector.ReasonFormat, Err: err,
-		Text: append([]byte(nil), line.Text...),
-	}
+	d.Bad = append(d.Bad, Refused(line.Path, line.Number, line.Text, err))
+}
+
+// Refused returns the line, which it copies, as one that could not be used because of err.
+func Refused(path string, number int64, text []byte, err error) BadLine {
+	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err, Text: append([]byte(nil), text...)}
 	var le *collector.LineError
 	if errors.As(err, &le) {
 		bad.Reason = le.Reason
 	}
-	d.Bad = append(d.Bad, bad)
+	return bad
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	headMax = 1024
 	tailMax = 256
 	// keepDone bounds the finished predecessors remembered one by one.
-	keepDone = 256
+	keepDone = 64
 )
 
 // ErrCheckpoint is wrapped by New's error for a checkpoint it cannot use.
@@ -32,8 +34,11 @@ type checkpoint struct {
 	Low string `json:"low,omitempty"`
 	// Since: predecessors not in Files and not modified after this instant
 	// (Unix nanoseconds) are finished.
-	Since int64  `json:"since,omitempty"`
-	Files []mark `json:"files"`
+	Since int64 `json:"since,omitempty"`
+	// Behind names the exceptions to both: files that could not be read when
+	// later ones were finished, by name or by modification time.
+	Behind []string `json:"behind,omitempty"`
+	Files  []mark   `json:"files"`
 }
 
 // mark is the position in one file and all that is needed to know it again.
@@ -84,7 +89,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 // encode gives the position as of now. Files not begun are left out: what is
 // in no checkpoint is read from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
-	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since, Files: []mark{}}
+	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
+		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []mark{}}
 	for _, f := range t.files {
 		if f.Done || f.Offset > 0 {
 			m := f.mark
@@ -102,16 +108,17 @@ func (t *Tailer) encode() ([]byte, error) {
 	return data, nil
 }
 
-// headHash and tailHash hash lazily, once per batch and not once per read.
+// headHash and tailHash hash lazily: once per batch and not once per read, and
+// not again as long as the bytes stay.
 func (f *file) headHash() string {
-	if f.head != nil {
+	if f.Head == "" {
 		f.Head = hash(f.head)
 	}
 	return f.Head
 }
 
 func (f *file) tailHash() string {
-	if f.tail != nil {
+	if f.Tail == "" {
 		f.Tail = hash(f.tail)
 	}
 	return f.Tail
@@ -167,7 +174,7 @@ func (f *file) advance(b []byte, lines int) {
 	}
 	if !f.frozen() {
 		f.head = append(f.head, b[:min(len(b), headMax-len(f.head))]...)
-		f.HeadLen = len(f.head)
+		f.HeadLen, f.Head = len(f.head), ""
 	}
 	if len(b) >= tailMax {
 		f.tail = append(f.tail[:0], b[len(b)-tailMax:]...)
@@ -175,7 +182,7 @@ func (f *file) advance(b []byte, lines int) {
 		drop := max(0, len(f.tail)+len(b)-tailMax)
 		f.tail = append(f.tail[:copy(f.tail, f.tail[drop:])], b...)
 	}
-	f.TailLen = len(f.tail)
+	f.TailLen, f.Tail = len(f.tail), ""
 	f.Offset += int64(len(b))
 	f.Line += int64(lines)
 }
@@ -196,10 +203,37 @@ func (f *file) jump(off int64, holed bool) error {
 		}
 		f.tail = append(f.tail, b...)
 	}
-	f.Offset, f.TailLen = off, len(f.tail)
+	f.Offset, f.TailLen, f.Tail = off, len(f.tail), ""
 	f.Line++
 	return nil
 }
 
 // hasPrefix reports whether the head of f is known and begins with b.
 func (f *file) hasPrefix(b []byte) bool { return bytes.HasPrefix(f.head, b) }
+
+// peek is the head of a file to be compared with many known ones, or why there
+// is none.
+type peek struct {
+	head []byte
+	sums map[int]string // hashes of its beginnings, by length
+	err  error
+}
+
+// matches reports whether it begins as f does.
+func (p *peek) matches(f *file) bool {
+	if len(p.head) < f.HeadLen {
+		return false
+	}
+	if len(f.head) == f.HeadLen {
+		return bytes.Equal(p.head[:f.HeadLen], f.head)
+	}
+	sum, ok := p.sums[f.HeadLen]
+	if !ok {
+		if p.sums == nil {
+			p.sums = make(map[int]string)
+		}
+		sum = hash(p.head[:f.HeadLen])
+		p.sums[f.HeadLen] = sum
+	}
+	return sum == f.headHash()
+}

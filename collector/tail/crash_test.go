@@ -23,20 +23,21 @@ var (
 // consumer that commits now and then and is killed at any instant.
 type world struct {
 	*rig
-	rng     *rand.Rand
-	log     *os.File // where the scheduler writes to
-	stale   bool     // it has yet to reopen its log
-	pending string   // the second half of a line begun
-	seq     int
-	inFile  int64   // lines in log
-	numbers []int64 // of each line, its number in its file
-	files   int     // begun so far
-	origin  []int   // of each line, its file
-	two     bool    // a second process goes on writing to files the scheduler left
-	left    []leftLog
-	rotated int
-	coarse  int       // how many changes of files fall into one tick of the file system's clock
-	mtime   time.Time // that clock; ours, so that a seed gives one world
+	rng       *rand.Rand
+	log       *os.File // where the scheduler writes to
+	stale     bool     // it has yet to reopen its log
+	pending   string   // the second half of a line begun
+	seq       int
+	inFile    int64   // lines in log
+	numbers   []int64 // of each line, its number in its file
+	files     int     // begun so far
+	origin    []int   // of each line, its file
+	two       bool    // a second process goes on writing to files the scheduler left
+	left      []leftLog
+	rotated   int
+	archiving bool      // the consumer has not begun
+	coarse    int       // how many changes of files fall into one tick of the file system's clock
+	mtime     time.Time // that clock; ours, so that a seed gives one world
 
 	dropped   []*Tailer
 	seen      []string // handed out since the last commit
@@ -295,6 +296,20 @@ func (w *world) copyTruncate() {
 	w.files++
 }
 
+// archive makes many old files before the consumer begins, some of them empty.
+func (w *world) archive(rotate func(*world)) {
+	w.archiving = true
+	for range 50 + w.rng.IntN(100) {
+		if w.rng.IntN(5) > 0 {
+			w.scheduler()
+		}
+		w.flush()
+		rotate(w)
+		w.reopenIfStale()
+	}
+	w.archiving = false
+}
+
 func (w *world) reopenIfStale() {
 	if w.stale {
 		w.flush()
@@ -304,7 +319,7 @@ func (w *world) reopenIfStale() {
 
 // between lets the consumer look in the middle of a rotation.
 func (w *world) between() {
-	if w.rng.IntN(3) == 0 {
+	if w.rng.IntN(3) == 0 && !w.archiving {
 		w.take()
 	}
 }
@@ -352,6 +367,13 @@ func TestCrashes(t *testing.T) {
 		{"rename, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameNumbered, nil},
 		{"rename dated, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameDated, nil},
 		{"copytruncate", func(w *world) { w.reopen("log") }, (*world).copyTruncate, []Reason{Truncated, Copied}},
+	}
+	for _, i := range []int{0, 1, 3, 4, 5, 6, 7} { // the same with an archive to be imported first
+		s := styles[i]
+		cfg := s.cfg
+		s.name += ", archive"
+		s.cfg = func(w *world) { cfg(w); w.archive(s.rotate) }
+		styles = append(styles, s)
 	}
 	rounds := *roundsFlag
 	if testing.Short() {

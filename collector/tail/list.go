@@ -17,6 +17,7 @@ type candidate struct {
 	path    string
 	st      status
 	primary bool // it is what Path leads to
+	begun   bool // the look before this one saw it not empty
 }
 
 // key is the name by which files of a directory are ordered.
@@ -39,20 +40,29 @@ func (l *listing) same(o *listing) bool {
 func (t *Tailer) list() listing {
 	now := t.look()
 	if now.same(&t.listed) {
+		now.after(&t.listed)
 		return now
 	}
 	for range 8 {
 		again := t.look()
 		if again.same(&now) {
-			now = again
-			break
+			again.after(&now)
+			return again
 		}
 		now = again
 	}
 	return now
 }
 
+// after notes what a former look, at the same names, saw of the files.
+func (l *listing) after(former *listing) {
+	for i := range l.files {
+		l.files[i].begun = former.files[i].st.size > 0
+	}
+}
+
 func (t *Tailer) look() listing {
+	t.work.looks++
 	if t.dir {
 		return t.lookDir()
 	}
@@ -67,8 +77,8 @@ func (t *Tailer) lookDir() listing {
 		return l
 	}
 	for _, name := range names {
-		if t.matches(t.cfg.Pattern, name) && key(name) > t.low {
-			l.add(filepath.Join(t.cfg.Path, name), false)
+		if t.matches(t.cfg.Pattern, name) && (key(name) > t.low || t.behind[key(name)]) {
+			t.add(&l, filepath.Join(t.cfg.Path, name))
 		}
 	}
 	l.settle(func(a, b candidate) int { return cmp.Compare(key(a.path), key(b.path)) })
@@ -97,19 +107,29 @@ func (t *Tailer) lookFile() listing {
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			if path != t.cfg.Path && slices.ContainsFunc(patterns, func(p string) bool { return t.matches(p, name) }) {
-				l.add(path, false)
+				t.add(&l, path)
 			}
 		}
 	}
-	for _, f := range t.files { // a symlink's former target is under no pattern
-		if !f.Done && f.src == nil {
-			if st, err := statPath(f.Path); err == nil && st.id() == f.id() {
-				l.add(f.Path, false)
-			}
-		}
-	}
+	t.former(&l)
 	l.settle(byAge)
 	return l
+}
+
+// former adds what the names do not tell: a symlink's former target is under no
+// pattern.
+func (t *Tailer) former(l *listing) {
+	have := make(map[string]bool, len(l.files))
+	for _, c := range l.files {
+		have[c.path] = true
+	}
+	for _, f := range t.files {
+		if !f.Done && f.src == nil && !have[f.Path] {
+			if st, err := statPath(f.Path); err == nil && st.id() == f.id() {
+				t.add(l, f.Path)
+			}
+		}
+	}
 }
 
 // primaryPath is Path, or what it leads to when it is a symbolic link.
@@ -138,10 +158,11 @@ func (t *Tailer) matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-func (l *listing) add(path string, primary bool) {
+func (t *Tailer) add(l *listing, path string) {
+	t.work.stats++
 	st, err := statPath(path)
 	if err == nil && st.mode.IsRegular() {
-		l.files = append(l.files, candidate{path, st, primary})
+		l.files = append(l.files, candidate{path: path, st: st})
 	} // else it was renamed meanwhile, or is no log
 }
 

@@ -2,7 +2,6 @@ package tail
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,10 @@ const lostAfter = 2
 
 // scan looks at the names and finds out which files they are.
 func (t *Tailer) scan() {
+	began := t.opts.Clock.Now()
 	t.watch()
+	t.gather()
+	t.peeks = make(map[id]*peek)
 	l := t.list()
 	t.listed = l
 	t.blind = slices.ContainsFunc(l.bad, func(p Problem) bool { return p.Reason == Unreadable })
@@ -30,7 +32,10 @@ func (t *Tailer) scan() {
 		t.adopt(unknown)
 		t.fresh = false
 	}
+	t.peeks = nil
 	t.order()
+	t.scanned = t.opts.Clock.Now()
+	t.scanCost = t.scanned.Sub(began)
 }
 
 // paths reports what keeps the configured paths from being used.
@@ -98,7 +103,7 @@ func (t *Tailer) isSame(f *file, c candidate) bool {
 	case !f.broken.unchanged(status{}) && f.broken.unchanged(c.st):
 		return true // could not be read, and has not changed
 	}
-	src, err := openSource(c.path, c.st.id())
+	src, err := t.openSource(c.path, c.st.id())
 	if errors.Is(err, errMoved) {
 		t.rescan = true
 		return true
@@ -193,7 +198,10 @@ func (t *Tailer) settle(f *file, c candidate) bool {
 	if c.primary && f.src != nil {
 		return false // f is only unlinked or renamed away, and Path is another file
 	}
-	src, err := openSource(c.path, c.st.id())
+	if p := t.peek(c); p.err != nil || !p.matches(f) {
+		return false
+	}
+	src, err := t.openSource(c.path, c.st.id())
 	var ok bool
 	if err == nil {
 		probe := &file{mark: f.mark}
@@ -206,10 +214,7 @@ func (t *Tailer) settle(f *file, c candidate) bool {
 		}
 	}
 	if err != nil {
-		t.blind = true
-		if !errors.Is(err, errMoved) {
-			t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
-		}
+		t.dark(c, err)
 	}
 	if !ok || err != nil {
 		return false
@@ -223,6 +228,33 @@ func (t *Tailer) settle(f *file, c candidate) bool {
 	}
 	f.cand = c
 	return true
+}
+
+// dark notes a file that could not be looked into.
+func (t *Tailer) dark(c candidate, err error) {
+	t.blind = true
+	if !errors.Is(err, errMoved) {
+		t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
+	}
+}
+
+// peek gives the head of a listed file, read once in a scan.
+func (t *Tailer) peek(c candidate) *peek {
+	p := t.peeks[c.st.id()]
+	if p != nil {
+		return p
+	}
+	p = &peek{}
+	src, err := t.openSource(c.path, c.st.id())
+	if err == nil {
+		p.head, err = readFull(src, 0, headMax)
+		t.discard(src)
+	}
+	if p.err = err; err != nil {
+		t.dark(c, err)
+	}
+	t.peeks[c.st.id()] = p
+	return p
 }
 
 // miss deals with known files that are nowhere. As long as there is nothing at
@@ -286,8 +318,8 @@ func (t *Tailer) lose(f *file, unknown []candidate) {
 // adopt takes the unknown files into the table, to be read from the beginning.
 func (t *Tailer) adopt(unknown []candidate) {
 	for i, c := range unknown {
-		if !c.primary && !t.dir && c.st.mtime <= t.since {
-			continue // finished long ago
+		if t.finishedBefore(c) {
+			continue
 		}
 		f := &file{mark: mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, cand: c, bound: true}
 		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
@@ -298,11 +330,18 @@ func (t *Tailer) adopt(unknown []candidate) {
 		}
 		t.files = append(t.files, f)
 	}
+	if len(t.listed.files) > 0 && !t.blind {
+		t.behind = nil // they are in the table now, or gone
+	}
 }
 
 // toEnd puts the position of a new file behind its last complete line.
 func (t *Tailer) toEnd(f *file, newest bool) {
-	src, err := openSource(f.cand.path, f.cand.st.id())
+	if t.dir && !newest {
+		f.Done = true // the low-water mark is all that is kept of it
+		return
+	}
+	src, err := t.openSource(f.cand.path, f.cand.st.id())
 	if err != nil {
 		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return
@@ -331,65 +370,4 @@ func (t *Tailer) toEnd(f *file, newest bool) {
 	if !newest {
 		f.Done, f.Size, f.Mtime = true, f.cand.st.size, f.cand.st.mtime
 	}
-}
-
-// order puts the files in reading order. Files from which something was read
-// keep the order in which they were begun: a modification time changes with a
-// late line. So do those held open under no name, since their last name is out
-// of date. Each of the others goes behind the last of those that come before it.
-func (t *Tailer) order() {
-	defer t.sweep()
-	if t.dir {
-		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })
-		return
-	}
-	var fixed, others []*file
-	for _, f := range t.files {
-		f.refresh()
-		if f.fixed() {
-			fixed = append(fixed, f)
-		} else {
-			others = append(others, f)
-		}
-	}
-	slices.SortStableFunc(fixed, func(a, b *file) int { return byPrimary(a.cand, b.cand) })
-	slices.SortStableFunc(others, func(a, b *file) int { return byAge(a.cand, b.cand) })
-	t.files = make([]*file, 0, len(t.files))
-	for _, f := range others {
-		n := len(fixed)
-		for n > 0 && !fixed[n-1].before(f) {
-			n--
-		}
-		t.files = append(append(t.files, fixed[:n]...), f)
-		fixed = fixed[n:]
-	}
-	t.files = append(t.files, fixed...)
-	for i, f := range t.files {
-		f.place = i + 1
-	}
-}
-
-// nameless: f is held open, but the last listing had no name that leads to it.
-func (f *file) nameless() bool { return !f.bound && f.src != nil }
-
-// fixed: f has a place in the reading order, and keeps it.
-func (f *file) fixed() bool { return f.place > 0 && !f.Done && (f.Offset > 0 || f.nameless()) }
-
-// refresh asks for the time of a file of which no listing tells it any longer.
-func (f *file) refresh() {
-	if f.nameless() {
-		if st, err := f.src.Stat(); err == nil {
-			f.cand.st.mtime = st.mtime
-		}
-	}
-}
-
-// before reports whether f, whose place is fixed, comes before o, whose place
-// is not. Of two files of one instant the names decide, if f still has one; if
-// not, their former places, and what had none is newer.
-func (f *file) before(o *file) bool {
-	if f.nameless() && byPrimary(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
-		return o.place == 0 || f.place < o.place
-	}
-	return byAge(f.cand, o.cand) < 0
 }

@@ -20,12 +20,13 @@ func (t *Tailer) open(f *file) bool {
 	if f.Offset > 0 && !t.fromEnd(f) || !f.bound || f.broken.size > 0 && f.broken.unchanged(f.cand.st) {
 		return false // the next scan will find it, or it has not become better
 	}
-	src, err := openSource(f.cand.path, f.id())
+	src, err := t.openSource(f.cand.path, f.id())
 	if errors.Is(err, errMoved) {
 		t.rescan = true
 		return false
 	}
 	if err != nil {
+		f.bound = false // until the next scan
 		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return false
 	}
@@ -59,7 +60,7 @@ func (t *Tailer) judge(f *file) {
 		return // too little to judge by, and nothing to read
 	}
 	f.judged = true
-	k, how := t.original(f)
+	k, how := t.original(f, &peek{head: head, err: err})
 	switch {
 	case k == nil:
 	case !f.bound: // compressed before anything was read of it, and read there
@@ -101,32 +102,33 @@ func (t *Tailer) leaveAlone(f, of *file) {
 	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s: its lines are known, left alone", of.cand.path))
 }
 
-// original finds the known file of which f is a copy.
-func (t *Tailer) original(f *file) (*file, likeness) {
+// original finds the known file of which f, whose head is p, is a copy.
+func (t *Tailer) original(f *file, p *peek) (*file, likeness) {
 	for _, k := range t.files {
 		if k == f || k.Copy || k.HeadLen == 0 {
 			continue
 		}
-		if how := t.compare(f.src, f, k); how != different {
+		if how := t.compare(f, p, k); how != different {
 			return k, how
 		}
 	}
 	return nil, different
 }
 
-// compare says whether q, open as src, is a copy of the known file k.
-func (t *Tailer) compare(src source, q, k *file) likeness {
-	head, err := readFull(src, 0, k.HeadLen)
-	if err != nil || len(head) == 0 {
+// compare says whether q, which is open and has the head p, is a copy of the
+// known file k.
+func (t *Tailer) compare(q *file, p *peek, k *file) likeness {
+	src := q.src
+	if len(p.head) == 0 {
 		return different
 	}
-	if len(head) < k.HeadLen { // shorter than what k is known by
-		if k.head != nil && k.hasPrefix(head) {
+	if len(p.head) < k.HeadLen { // shorter than what k is known by
+		if p.err == nil && k.head != nil && k.hasPrefix(p.head) {
 			return part
 		}
 		return different
 	}
-	if hash(head) != k.headHash() {
+	if !p.matches(k) {
 		return different
 	}
 	if tail, err := k.tailIn(src); err == nil && tail != nil {
@@ -156,6 +158,7 @@ func (t *Tailer) compare(src source, q, k *file) likeness {
 // lost but what was written between the copying and the truncation.
 func (t *Tailer) truncated(f *file) {
 	t.rescan = true
+	t.gather()
 	t.opts.Metrics.rotated(t.cfg.Source, kindCopyTruncate)
 	detail := "read again from its beginning; what was in it after that offset is lost"
 	if g := t.continuation(f); g != nil {
@@ -171,15 +174,19 @@ func (t *Tailer) truncated(f *file) {
 
 // continuation finds a copy of what f was.
 func (t *Tailer) continuation(f *file) *file {
+	known := make(map[id]*file, len(t.files))
+	for _, k := range t.files {
+		known[k.id()] = k
+	}
 	for _, c := range t.list().files {
-		k := t.known(c.st.id())
+		k := known[c.st.id()]
 		if c.primary || k == f || k != nil && !k.Copy && (k.Offset > 0 || k.Done) {
 			continue
 		}
 		g := &file{mark: f.mark, bound: true}
 		g.Head, g.Tail = f.headHash(), f.tailHash()
 		g.Path, g.Dev, g.Ino = c.path, c.st.dev, c.st.ino
-		src, err := openSource(c.path, c.st.id())
+		src, err := t.openSource(c.path, c.st.id())
 		if err != nil {
 			continue
 		}
@@ -190,15 +197,6 @@ func (t *Tailer) continuation(f *file) *file {
 		t.forget(k)
 		t.use(g, c, src)
 		return g
-	}
-	return nil
-}
-
-func (t *Tailer) known(i id) *file {
-	for _, f := range t.files {
-		if f.id() == i {
-			return f
-		}
 	}
 	return nil
 }

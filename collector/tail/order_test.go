@@ -123,30 +123,34 @@ func TestByAge(t *testing.T) {
 // archive without its times leaves them, and a kill in their midst: none is
 // taken for finished because another of its instant is.
 func TestKilledAmongFilesOfOneInstant(t *testing.T) {
-	hazard(t, func(r *rig) {
-		const n, before = keepDone + 30, keepDone + 15
-		for i := n; i > 0; i-- {
-			name := fmt.Sprintf("log.%d", i)
-			r.write(name, fmt.Sprintf("%d\n", i))
-			r.at(time.Unix(1_000_000_000, 0), name)
-		}
-		r.write("log", "0\n")
-		r.start()
-		for i := range before {
-			r.one(fmt.Sprint(n - i))
-		}
-		r.start()
-		r.poll(time.Second)
-		for i, line := range r.lines {
-			if want := fmt.Sprint(n - before - i); !strings.HasSuffix(line, ":"+want) {
-				t.Fatalf("line %d after the kill is %s, want %s", i, line, want)
-			}
-		}
-		if len(r.lines) != n-before+1 {
-			t.Fatalf("%d lines after the kill, want %d", len(r.lines), n-before+1)
-		}
-		if len(r.problems) > 0 {
-			t.Error(r.problems)
-		}
-	})
+	const n = keepDone + 30
+	for _, before := range []int{keepDone + 15, n - 2, n - 1, n} {
+		t.Run(fmt.Sprintf("killed after %d", before), func(t *testing.T) {
+			hazard(t, func(r *rig) {
+				for i := n; i > 0; i-- {
+					name := fmt.Sprintf("log.%d", i)
+					r.write(name, fmt.Sprintf("%d\n", i))
+					r.at(time.Unix(1_000_000_000, 0), name)
+				}
+				r.write("log", "0\n")
+				r.start()
+				for i := range before {
+					r.one(fmt.Sprint(n - i))
+				}
+				r.start()
+				r.poll(time.Second)
+				for i, line := range r.lines {
+					if want := fmt.Sprint(n - before - i); !strings.HasSuffix(line, ":"+want) {
+						t.Fatalf("line %d after the kill is %s, want %s", i, line, want)
+					}
+				}
+				if len(r.lines) != n-before+1 {
+					t.Fatalf("%d lines after the kill, want %d", len(r.lines), n-before+1)
+				}
+				if len(r.problems) > 0 {
+					t.Error(r.problems)
+				}
+			})
+		})
+	}
 }

@@ -64,8 +64,8 @@ func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	b := t.buf[:k+n]
 	m, err := f.src.ReadAt(b, f.Offset-int64(k))
 	eof = errors.Is(err, io.EOF)
-	if err != nil && !eof && m <= k {
-		return nil, false, err
+	if err != nil && !eof && (m <= k || bytes.IndexByte(b[k:m], '\n') < 0) {
+		return nil, false, err // what can be read has no line any more
 	}
 	if m < k || !bytes.Equal(b[:k], f.tail) {
 		return nil, eof, errRewritten

@@ -48,7 +48,8 @@ func statPath(path string) (status, error) {
 }
 
 // openSource opens path only if it is still the file want.
-func openSource(path string, want id) (source, error) {
+func (t *Tailer) openSource(path string, want id) (source, error) {
+	t.work.opens++
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", errMoved, err)

@@ -20,6 +20,11 @@ const windowSize = 4
 // a file another identity each time it is asked; the poll goes on then.
 const maxSpins = 100
 
+// scanShare bounds the scans while there is much to read: at a poll none is made
+// before so many times the duration of the last has passed, lest looking at
+// thousands of files on a slow file system leave no time to read them. Ours.
+const scanShare = 10
+
 // Line is one complete line of a log.
 type Line struct {
 	Path   string
@@ -49,6 +54,7 @@ type file struct {
 	misses int  // listings in a row without it
 	place  int  // in the reading order, from 1; 0 before it has one
 
+	void    bool      // empty, and left by the writer, as of the last listing
 	judged  bool      // compared with the other files before its first read
 	armed   bool      // seen non-empty, before its predecessors were last read
 	atEnd   bool      // the last read came to the end of the file
@@ -68,6 +74,9 @@ type hole struct {
 	open  bool // no newline after it yet
 }
 
+// work counts what costs time in proportion to files, for the tests of it.
+type work struct{ looks, stats, opens int }
+
 // Tailer follows one source. It is for one goroutine.
 type Tailer struct {
 	cfg     Config
@@ -78,9 +87,17 @@ type Tailer struct {
 	stop    func()
 	watcher *watcher
 
-	files []*file // in reading order
-	low   string
-	since int64
+	files  []*file // in reading order, but for those in queue
+	queue  []*file // the files after them, never opened
+	queued int64   // bytes of queue
+	low    string
+	since  int64
+	behind map[string]bool // marks of files passed by low or since, not in the table
+
+	scanned  time.Time     // end of the last scan
+	scanCost time.Duration // how long it took
+	peeks    map[id]*peek  // during a scan: heads of the unknown files
+	work     work
 
 	listed       listing
 	standing     map[string]Reason
@@ -138,7 +155,10 @@ func (t *Tailer) restore(data []byte) error {
 		return err
 	}
 	t.dir = t.dir || c.Dir
-	t.low, t.since = c.Low, c.Since
+	t.low, t.since, t.behind = c.Low, c.Since, make(map[string]bool)
+	for _, b := range c.Behind {
+		t.behind[b] = true
+	}
 	for i, m := range c.Files {
 		f := &file{mark: m, place: i + 1}
 		f.cand = candidate{path: m.Path, st: status{dev: m.Dev, ino: m.Ino, size: m.Size, mtime: m.Mtime}}
@@ -173,7 +193,7 @@ func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
 	select {
 	case <-t.tick: // also while there is so much to read that it never waits
-		t.rescan = true
+		t.rescan = t.rescan || t.opts.Clock.Now().Sub(t.scanned) >= scanShare*t.scanCost
 	default:
 	}
 	for spins := 0; ; spins++ {
@@ -218,7 +238,7 @@ func (t *Tailer) step() (again bool) {
 		if !f.armed {
 			continue
 		}
-		if f.Offset == 0 && !f.judged && !scanned {
+		if f.Offset == 0 && !f.judged && !scanned && !t.listedSince(f) {
 			t.rescan = true // before a file is begun: is there really none to be read before it?
 			return true
 		}
@@ -259,11 +279,12 @@ func (t *Tailer) wait(ctx context.Context) error {
 // window opens the oldest unfinished files that have begun.
 func (t *Tailer) window() []*file {
 	var w []*file
-	for _, f := range t.files {
-		if len(w) == windowSize {
+	for i := 0; len(w) < windowSize; i++ {
+		if i == len(t.files) && t.next() == nil {
 			break
 		}
-		if f.Done || f.empty() {
+		f := t.files[i]
+		if f.Done || t.empty(f) {
 			continue
 		}
 		if f.src != nil || t.open(f) {
@@ -276,12 +297,26 @@ func (t *Tailer) window() []*file {
 }
 
 // empty: f is not open since nothing was written to it yet.
-func (f *file) empty() bool {
+func (t *Tailer) empty(f *file) bool {
 	if f.src != nil || f.Offset > 0 || f.cand.st.size > 0 {
 		return false
 	}
+	if f.void {
+		return true
+	}
+	t.work.stats++
 	st, err := statPath(f.cand.path)
 	return err == nil && st.id() == f.id() && st.size == 0
+}
+
+// listedSince: the last listing was made after f had begun, and f did not change
+// after it. So all that was written before f was listed too.
+func (t *Tailer) listedSince(f *file) bool {
+	if f.cand.primary || !f.bound || !f.cand.begun {
+		return false
+	}
+	st, err := f.src.Stat()
+	return err == nil && st.unchanged(f.cand.st)
 }
 
 // arm notes which files have begun, newest first. A file is read only if it was
@@ -338,52 +373,16 @@ func (t *Tailer) done(f *file) {
 	}
 }
 
-// sweep bounds what is remembered of finished files.
-func (t *Tailer) sweep() {
-	if t.dir {
-		n := 0
-		for i, f := range t.files {
-			if f.Done {
-				n = i + 1
-				t.low = max(t.low, key(f.cand.path))
-			} else if !f.empty() {
-				break
-			}
-		}
-		t.files = t.files[n:]
-		return
-	}
-	n := 0
-	for _, f := range t.files {
-		if f.Done {
-			n++
-		}
-	}
-	for n > keepDone && t.files[0].Done && !t.unreadSince(t.files[0].Mtime) { // oldest first
-		t.since = max(t.since, t.files[0].Mtime)
-		t.files = t.files[1:]
-		n--
-	}
-}
-
-// unreadSince reports whether a predecessor that no checkpoint holds yet is not
-// newer than mtime: after a restart it would be taken for finished.
-func (t *Tailer) unreadSince(mtime int64) bool {
-	return slices.ContainsFunc(t.files, func(f *file) bool {
-		return !f.Done && f.Offset == 0 && !f.cand.primary && f.cand.st.mtime <= mtime
-	})
-}
-
 // caughtUp reports whether everything there is was read, and sets the lag.
 func (t *Tailer) caughtUp() bool {
-	var lag int64
-	all := !t.unsettled
+	lag := t.queued
+	all := !t.unsettled && t.queued == 0
 	for _, f := range t.files {
 		if f.Done || f.src == nil && (t.standing[f.cand.path] != "" || !f.bound) {
 			continue
 		}
 		if f.src == nil {
-			all = false
+			all = all && t.empty(f)
 			lag += f.cand.st.size
 			continue
 		}

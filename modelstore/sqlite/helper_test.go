@@ -123,7 +123,11 @@ func TestKill(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	for round := range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 3
+	}
+	for round := range rounds {
 		cmd, output, _ := startHelper(t, "commit", path)
 		reported := int64(0)
 		for range 1 + rnd.IntN(30) {

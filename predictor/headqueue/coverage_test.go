@@ -165,6 +165,9 @@ func TestQueueCoverage(t *testing.T) {
 // TestLongQueueCoverage proves the same of states with so many jobs that a few replicas must do, within .03: the deviation
 // is then known within 20 %.
 func TestLongQueueCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("queues of thousands of jobs; left out by -short")
+	}
 	cover(t, 60, 10, func(w *world) int { return 8000 + w.rng.IntN(8000) })
 }
 

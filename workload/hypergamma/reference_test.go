@@ -233,6 +233,9 @@ const (
 // TestGeneratorAgreesWithTheAuthorsProgram compares all statistics with the program's own. With 16 runs a difference
 // follows Student's t with 15 degrees of freedom, which passes 4.5 once in 2,300 times; there are 80 of them.
 func TestGeneratorAgreesWithTheAuthorsProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws millions of jobs; left out by -short")
+	}
 	for model, p := range map[string][]hypergamma.Params{
 		allModel:  {hypergamma.ProgramAll(128)},
 		bothModel: {hypergamma.ProgramInteractive(128), hypergamma.ProgramBatch(128)},
@@ -259,6 +262,9 @@ func TestGeneratorAgreesWithTheAuthorsProgram(t *testing.T) {
 // TestReferenceTellsMisreadingsApart proves that the comparison above could fail, by reading the model wrongly in the ways that are
 // easy to fall into.
 func TestReferenceTellsMisreadingsApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws millions of jobs; left out by -short")
+	}
 	type params = hypergamma.Params
 	for statistic, c := range map[string]struct {
 		cut     bool

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+func all(ev job.Event) job.Event {
+	ev.All = true
+	return ev
+}
+
+func submittedAt(ev job.Event, second int) job.Event {
+	ev.Times.Submit = at(second)
+	return ev
+}
+
+// milli makes an event of so many milliseconds after a second.
+func milli(ev job.Event, ms int) job.Event {
+	ev.Time = ev.Time.Add(time.Duration(ms) * time.Millisecond)
+	return ev
+}
+
+// What is told once of a whole array or heterogeneous job counts for its parts, and two records of one instant are one thing.
+func TestPartsAndInstants(t *testing.T) {
+	array := []job.Event{event(job.Submit, "9", 10), event(job.Start, "9_1", 20), event(job.Start, "9_2", 21), event(job.Start, "9+1", 22)}
+	ran := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), with(event(job.End, "1", 30), 20, 30)}
+	requeued := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30)}
+	for _, c := range []struct {
+		name         string
+		first, next  []job.Event
+		changes      string
+		used, queued int
+		counts       Counts
+	}{
+		{
+			"a part was submitted with its whole", array[:1], array[1:2], "10:9_1-submit 20:9_1-start ", 1, 1,
+			Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 0},
+		},
+		{
+			"also when the whole is gone", []job.Event{array[0], event(job.Cancel, "9", 15)}, []job.Event{event(job.Start, "9+1", 20)},
+			"10:9+1-submit 20:9+1-start ", 1, 0, Counts{Submitted: 2, Started: 1, Cancelled: 1, Derived: 1},
+		},
+		{
+			"but not after its start", []job.Event{event(job.Submit, "9", 25)}, array[1:2], "20:9_1-submit 20:9_1-start ", 1, 1,
+			Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 1},
+		},
+		{
+			"all of a whole ends", array, []job.Event{all(event(job.End, "9", 30))},
+			"30:9-cancel 30:9_1-end(20) 30:9_2-end(21) 30:9+1-end(22) ", 0, 0,
+			Counts{Submitted: 4, Started: 3, Ended: 3, Cancelled: 1, Derived: 3},
+		},
+		{
+			"all of a whole of which only parts live", append(array, with(event(job.End, "9", 25), 24, 25)), []job.Event{all(event(job.End, "9", 30))},
+			"30:9_1-end(20) 30:9_2-end(21) 30:9+1-end(22) ", 0, 0,
+			Counts{Submitted: 4, Started: 4, Ended: 4, Derived: 4},
+		},
+		{
+			"what began since is left alone", append(array, all(event(job.End, "9", 25)), event(job.Start, "9_3", 26)),
+			[]job.Event{all(event(job.End, "9", 25))}, "", 1, 0,
+			Counts{Submitted: 5, Started: 4, Ended: 3, Cancelled: 1, Derived: 4, Duplicates: 1},
+		},
+		{
+			"the end of a whole alone leaves its parts", array[:3], []job.Event{event(job.End, "9", 30)}, "30:9-cancel ", 2, 0,
+			Counts{Submitted: 3, Started: 2, Cancelled: 1, Derived: 2},
+		},
+		{
+			"a requeue within a second after the end", ran, []job.Event{milli(event(job.Requeue, "1", 30), 700), event(job.Start, "1", 40)},
+			"30:1-submit 40:1-start ", 1, 0, Counts{Submitted: 2, Started: 2, Ended: 1, Derived: 1},
+		},
+		{
+			"which told again is nothing", append(ran, event(job.Requeue, "1", 31)), append(ran[1:3:3], event(job.Requeue, "1", 31)),
+			"", 0, 1, Counts{Submitted: 2, Started: 1, Ended: 1, Derived: 1, Duplicates: 3},
+		},
+		{
+			"a requeue later than that", ran, []job.Event{milli(event(job.Requeue, "1", 31), 1)}, "", 0, 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, Duplicates: 1},
+		},
+		{
+			"a requeue before the end, told again", append(requeued, event(job.Start, "1", 30), with(event(job.End, "1", 30), 30, 30)),
+			requeued[2:], "", 0, 0, Counts{Submitted: 1, Started: 2, Ended: 1, Requeued: 1, Duplicates: 1},
+		},
+		{
+			"a requeue of what never ran", []job.Event{event(job.Submit, "1", 10), event(job.Cancel, "1", 30)},
+			[]job.Event{event(job.Requeue, "1", 30)}, "", 0, 0, Counts{Submitted: 1, Cancelled: 1, Duplicates: 1},
+		},
+		{
+			"the end of the try that was requeued", requeued, []job.Event{milli(event(job.End, "1", 30), 900)}, "", 0, 1,
+			Counts{Submitted: 1, Started: 1, Requeued: 1, Duplicates: 1},
+		},
+		{
+			"a cancel after that", requeued, []job.Event{milli(event(job.End, "1", 31), 1)}, "31:1-cancel ", 0, 0,
+			Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
+		},
+		{
+			"a cancel that tells an unseen submission", nil, []job.Event{submittedAt(event(job.Cancel, "1", 30), 10)},
+			"10:1-submit 30:1-cancel ", 0, 0, Counts{Submitted: 1, Cancelled: 1, Derived: 1},
+		},
+		{
+			"but not of a job that left since", ran, []job.Event{submittedAt(event(job.Cancel, "1", 35), 10)}, "", 0, 0,
+			Counts{Submitted: 1, Started: 1, Ended: 1, Duplicates: 1},
+		},
+		{
+			"a hold that tells an unseen submission", nil, []job.Event{submittedAt(event(job.Hold, "1", 30), 10)},
+			"10:1-submit 30:1-hold ", 0, 1, Counts{Submitted: 1, Derived: 1},
+		},
+		{
+			"an update of an unseen job that adds nothing more", nil, []job.Event{submittedAt(sized(event(job.Update, "1", 30), 4), 10)},
+			"10:1-submit ", 0, 1, Counts{Submitted: 1, Derived: 1},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("c", 0)
+			before, _ := feed(s, nil, c.first...)
+			changes, _ := feed(s, nil, c.next...)
+			check(t, s)
+			if got := script(journal(changes)); got != c.changes {
+				t.Errorf("changes\n%s, want\n%s", got, c.changes)
+			}
+			if s.Used() != c.used || len(s.Queued()) != c.queued {
+				t.Errorf("%d processors used, %d jobs wait; want %d, %d", s.Used(), len(s.Queued()), c.used, c.queued)
+			}
+			if d := cmp.Diff(c.counts, s.Counts()); d != "" {
+				t.Errorf("counts (-want +got): %s", d)
+			}
+			replayed := New("c", 0)
+			replay(t, replayed, append(before, changes...))
+			if d := cmp.Diff(bytesOf(t, s), bytesOf(t, replayed)); d != "" {
+				t.Errorf("the replay ended elsewhere (-live +replay): %s", d)
+			}
+		})
+	}
+}
+
+// The queue that a job was submitted to may be told later; what tells it first decides.
+func TestFirstQueueLearntLate(t *testing.T) {
+	submit := event(job.Submit, "1", 10)
+	for _, c := range []struct {
+		name         string
+		next         []job.Event
+		queue, first string
+		unqueued     bool
+	}{
+		{"never", []job.Event{event(job.Start, "1", 20)}, DefaultQueue, DefaultQueue, true},
+		{"by an update", []job.Event{queued(event(job.Update, "1", 20), "a")}, "a", "a", false},
+		{"by its start", []job.Event{queued(event(job.Start, "1", 20), "a")}, "a", "a", false},
+		{"by an older record", []job.Event{sized(event(job.Update, "1", 20), 2), queued(event(job.Update, "1", 15), "a")}, "a", "a", false},
+		{"and moved", []job.Event{queued(event(job.Update, "1", 20), "a"), queued(event(job.Update, "1", 30), "b")}, "b", "a", false},
+		{"and its submission told again", []job.Event{queued(sized(event(job.Update, "1", 10), 2), "a"), sized(submit, 1)}, "a", "a", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New("c", 0)
+			feed(s, nil, submit)
+			feed(s, nil, c.next...)
+			j := s.Job("1")
+			if j.Queue != c.queue || j.FirstQueue != c.first || j.Unqueued != c.unqueued {
+				t.Errorf("queue %q, first %q, unqueued %v; want %q, %q, %v", j.Queue, j.FirstQueue, j.Unqueued, c.queue, c.first, c.unqueued)
+			}
+		})
+	}
+}

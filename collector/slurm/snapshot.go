@@ -1,0 +1,288 @@
+package slurm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+)
+
+// settle is how long before a snapshot something must have happened for the snapshot to tell it: what is younger is left to the log, which knows
+// it to the millisecond and may be a moment behind. Attributes of jobs that the log has told are told at once.
+const settle = 2 * time.Second
+
+// Live is what the picture of the cluster holds of a job.
+type Live struct {
+	job.Attributes
+	Submit, Eligible time.Time
+	Start            time.Time // zero while it waits
+	Held             bool
+}
+
+// SnapshotConfig is what a Snapshot is made from.
+type SnapshotConfig struct {
+	Options collector.Options
+	// Picture returns the jobs of the picture that live.
+	Picture func() map[string]Live
+	// Alone says that no log tells of submissions, starts and ends: the snapshot does, then, as far as it sees them.
+	Alone bool
+	// User is the daemon's own user where Slurm may hide other users' jobs from it (PrivateData), else "".
+	User string
+}
+
+// Snapshot compares what squeue says with the picture, and tells the difference as events. The picture may be ahead of a snapshot or behind it
+// by a moment, so that it never undoes anything at once: a job that is gone, or waits again, must be so in two snapshots in a row.
+//
+// A snapshot says nothing of how it came to be: what it tells of unseen jobs gives no forecast (the cluster's fold derives their
+// submissions), unless it is alone.
+type Snapshot struct {
+	cfg    SnapshotConfig
+	parser squeueParser
+	first  bool // no snapshot was taken yet
+	open   bool // other users' jobs are seen
+	seen   map[string]bool
+	// What the last snapshot found, by job; at is when it was first found.
+	missing, requeued, unknown map[string]finding
+}
+
+// finding is something that the last snapshot found.
+type finding struct {
+	at   time.Time
+	told bool // an event was made of it
+}
+
+// NewSnapshot returns a Snapshot.
+func NewSnapshot(cfg SnapshotConfig) *Snapshot {
+	return &Snapshot{
+		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
+		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{}, unknown: map[string]finding{},
+	}
+}
+
+// maxBadLines bounds the lines of one snapshot that go to quarantine.
+const maxBadLines = 20
+
+// Read takes in the output of a call that began at an instant. Where most of it cannot be read the answer has an error and no events; where a line
+// cannot, no job is taken for gone.
+func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
+	var a source.Answer
+	count := 0
+	var worst error
+	rows, lines := s.parser.rows(output, func(number int64, line []byte, err error) {
+		count++
+		if worst == nil {
+			worst = fmt.Errorf("line %d: %w", number, err)
+		}
+		if len(a.Bad) < maxBadLines {
+			a.Bad = append(a.Bad, source.Refused("", number, line, err))
+		}
+	})
+	a.Lines = lines
+	if 2*count > lines {
+		a.Err = fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", count, lines, worst)
+		return a
+	}
+	c := comparison{
+		Snapshot: s, at: asked.UTC(), picture: s.cfg.Picture(), present: make(map[string]bool, len(rows)),
+		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{},
+		emit: func(ev job.Event) { a.Events = append(a.Events, ev) },
+	}
+	for i := range rows {
+		c.row(&rows[i])
+	}
+	s.requeued, s.unknown = c.nextRequeued, c.nextUnknown
+	if count == 0 {
+		c.gone()
+	}
+	s.first = false
+	return a
+}
+
+// comparison is the work on one snapshot.
+type comparison struct {
+	*Snapshot
+	at                        time.Time
+	picture                   map[string]Live
+	present                   map[string]bool
+	nextRequeued, nextUnknown map[string]finding
+	emit                      func(job.Event)
+}
+
+// row compares one line.
+func (c *comparison) row(r *row) {
+	c.open = c.open || r.User != "" && r.User != c.cfg.User
+	for _, id := range r.ids {
+		live, known := c.picture[id]
+		if r.phase == over {
+			c.present[id] = known && live.Start.IsZero() // its last try is being cleaned up, it waits again
+			continue
+		}
+		c.present[id], c.seen[id] = true, true
+		if known {
+			c.known(id, r, &live)
+		} else {
+			c.unknownJob(id, r)
+		}
+	}
+}
+
+// event makes an event about a row's job.
+func (c *comparison) event(kind job.Kind, id string, r *row) job.Event {
+	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: id, Time: c.at, Attributes: r.Attributes, Live: !c.first}
+}
+
+// fresh reports whether something happened so shortly before the snapshot, or during it, that the log should tell it.
+func (c *comparison) fresh(at time.Time) bool {
+	return !c.cfg.Alone && at.After(c.at.Add(-settle))
+}
+
+// unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture holds it for gone (a
+// kill that was refused, a try that ended): it lives anew from now on.
+func (c *comparison) unknownJob(id string, r *row) {
+	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
+		return
+	}
+	times := job.Times{Submit: r.Submit, Eligible: r.Eligible, Start: r.Times.Start}
+	before, told := c.unknown[id]
+	if told {
+		times = job.Times{Submit: c.at, Eligible: r.Eligible}
+		if r.phase == holding {
+			times.Start = c.at
+		}
+	} else {
+		before.at = c.at
+	}
+	c.nextUnknown[id] = before
+	var ev job.Event
+	switch {
+	case r.phase == holding:
+		ev = c.event(job.Start, id, r)
+	case c.cfg.Alone && !told:
+		ev = c.event(job.Submit, id, r)
+	default:
+		ev = c.event(job.Update, id, r)
+	}
+	ev.Times = times
+	if !told && times.Submit.After(c.at) { // it came while squeue was at work
+		ev.Time = times.Submit
+	}
+	if times.Start.After(ev.Time) {
+		ev.Time = times.Start
+	}
+	c.emit(ev)
+	if r.phase == waiting && r.blocked {
+		hold := c.event(job.Hold, id, r)
+		hold.Time = ev.Time
+		c.emit(hold)
+	}
+}
+
+// known tells what is different of a job that the picture has.
+func (c *comparison) known(id string, r *row, live *Live) {
+	news := c.news(r, live)
+	switch {
+	case r.phase == holding && live.Start.IsZero() && !c.fresh(r.Times.Start):
+		ev := c.event(job.Start, id, r)
+		ev.Attributes = news.Attributes
+		ev.Times.Start = r.Times.Start
+		if live.Submit.After(ev.Times.Start) { // whole seconds against milliseconds
+			ev.Times.Start = live.Submit
+		}
+		if ev.Times.Start.After(ev.Time) {
+			ev.Time = ev.Times.Start
+		}
+		c.emit(ev)
+		return
+	case r.phase == waiting && !live.Start.IsZero():
+		if live.Start.Before(c.at.Add(-settle)) {
+			c.waitsAgain(id, r)
+		}
+		return
+	}
+	news.ID, news.Time, news.Cluster, news.Live = id, c.at, c.cfg.Options.Cluster, !c.first
+	switch {
+	case r.phase == waiting && r.blocked && !live.Held:
+		news.Kind = job.Hold
+	case r.phase == waiting && !r.blocked && live.Held:
+		news.Kind = job.Release
+	case news.Attributes != job.Attributes{} || !news.Times.Eligible.IsZero():
+		news.Kind = job.Update
+	default:
+		return
+	}
+	c.emit(news)
+}
+
+// waitsAgain tells that a job that ran waits again, once two snapshots say so.
+func (c *comparison) waitsAgain(id string, r *row) {
+	f, again := c.requeued[id]
+	if !again {
+		f.at = c.at
+	}
+	c.nextRequeued[id] = f
+	if again {
+		ev := c.event(job.Requeue, id, r)
+		ev.Times.Eligible = r.Eligible
+		c.emit(ev)
+	}
+}
+
+// news is what a row knows better than the picture. A job that asked for several queues is in the first, until it starts in one; the picture may
+// have it in another of them.
+func (c *comparison) news(r *row, live *Live) (ev job.Event) {
+	better(&ev.Queue, r.Queue, live.Queue)
+	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
+		ev.Queue = ""
+	}
+	better(&ev.User, r.User, live.User)
+	better(&ev.Account, r.Account, live.Account)
+	better(&ev.QOS, r.QOS, live.QOS)
+	better(&ev.Procs, r.Procs, live.Procs)
+	better(&ev.Nodes, r.Nodes, live.Nodes)
+	better(&ev.TimeLimit, r.TimeLimit, live.TimeLimit)
+	better(&ev.Times.Eligible, r.Eligible, live.Eligible)
+	return ev
+}
+
+func better[T comparable](to *T, told, known T) {
+	var zero T
+	if told != zero && told != known {
+		*to = told
+	}
+}
+
+// gone ends the jobs of the picture that are in neither this snapshot nor the one before, at the instant of the first without them.
+func (c *comparison) gone() {
+	next := map[string]finding{}
+	for _, id := range slices.Sorted(maps.Keys(c.picture)) {
+		live := c.picture[id]
+		if c.present[id] || !c.open && !c.seen[id] {
+			continue
+		}
+		f, again := c.missing[id]
+		if !again {
+			f.at = c.at
+			if c.fresh(live.Submit) || c.fresh(live.Start) || !live.Submit.Before(c.at) || !live.Start.Before(c.at) {
+				continue
+			}
+		} else {
+			ev := job.Event{Kind: job.End, Cluster: c.cfg.Options.Cluster, ID: id, Time: f.at, Live: !c.first}
+			if f.told { // that was too early for it
+				ev.Time = c.at
+			}
+			ev.Times.End = ev.Time
+			c.emit(ev)
+			f.told = true
+		}
+		next[id] = f
+	}
+	c.missing = next
+	maps.DeleteFunc(c.seen, func(id string, _ bool) bool {
+		_, live := c.picture[id]
+		return !live && !c.present[id]
+	})
+}

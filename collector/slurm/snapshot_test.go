@@ -1,0 +1,346 @@
+package slurm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+)
+
+// shown is a line of squeue.
+type shown struct {
+	id, raw, state, queue, user string
+	procs                       string
+	limit                       string
+	submit, start               int64 // seconds after at(0); start 0 means none
+	reason                      string
+}
+
+func (s shown) line() string {
+	or := func(text, otherwise string) string {
+		if text == "" {
+			return otherwise
+		}
+		return text
+	}
+	when := func(seconds int64) string {
+		if seconds == 0 {
+			return "N/A"
+		}
+		return fmt.Sprint(unix + seconds)
+	}
+	return strings.Join([]string{
+		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal", or(s.procs, "2"), "1",
+		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), or(s.reason, "Priority"), "",
+	}, "\x1f") + "\n"
+}
+
+// stage is a picture that a log and snapshots feed.
+type stage struct {
+	t     *testing.T
+	state *cluster.State
+	*slurm.Snapshot
+	changes []cluster.Change
+}
+
+func newStage(t *testing.T, alone bool, user string) *stage {
+	s := &stage{t: t, state: cluster.New("alpha", 0)}
+	s.Snapshot = slurm.NewSnapshot(slurm.SnapshotConfig{
+		Options: collector.Options{Cluster: "alpha", Location: berlin(t)}, Alone: alone, User: user,
+		Picture: func() map[string]slurm.Live {
+			live := map[string]slurm.Live{}
+			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
+				for _, j := range jobs {
+					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held}
+				}
+			}
+			return live
+		},
+	})
+	return s
+}
+
+// fold takes in events and returns the changes in short.
+func (s *stage) fold(events ...job.Event) string {
+	var out []string
+	for _, ev := range events {
+		s.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
+			s.changes = append(s.changes, c)
+			text := fmt.Sprintf("%d:%s-%v", c.Event.Time.Unix()-unix, c.Event.ID, c.Event.Kind)
+			if c.Event.Derived {
+				text += "*"
+			}
+			out = append(out, text)
+		}})
+	}
+	return strings.Join(out, " ")
+}
+
+// snap takes a snapshot at a second and returns the changes it made.
+func (s *stage) snap(second int64, jobs ...shown) string {
+	s.t.Helper()
+	return s.fold(s.answer(second, jobs...).Events...)
+}
+
+func (s *stage) answer(second int64, jobs ...shown) source.Answer {
+	s.t.Helper()
+	var text strings.Builder
+	for _, j := range jobs {
+		text.WriteString(j.line())
+	}
+	a := s.Read([]byte(text.String()), at(second))
+	if a.Err != nil || a.Lines != len(jobs) || len(a.Bad) > 0 {
+		s.t.Fatalf("snapshot at %d: %+v", second, a)
+	}
+	return a
+}
+
+func told1(kind job.Kind, id string, second int64) job.Event {
+	return event(kind, id, at(second), job.Attributes{}, job.Times{})
+}
+
+// What a snapshot tells beside a log, step by step: every step is a snapshot (its line begins with its time) or what the log says.
+func TestSnapshotBesideALog(t *testing.T) {
+	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
+	held := waits
+	held.reason = "JobHeldUser"
+	type step struct {
+		log  []job.Event
+		at   int64
+		jobs []shown
+		want string
+	}
+	snap := func(at int64, want string, jobs ...shown) step { return step{at: at, jobs: jobs, want: want} }
+	log := func(events ...job.Event) step { return step{log: events} }
+	submit, start := told1(job.Submit, "5", 10), told1(job.Start, "5", 20)
+	for _, c := range []struct {
+		name  string
+		user  string
+		steps []step
+	}{
+		{"attributes once", "", []step{log(submit), snap(15, "15:5-update", waits), snap(30, "", waits)}},
+		{"hold and release", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "30:5-release", waits)}},
+		{"attributes of a job the log has started", "", []step{log(submit, start), snap(15, "15:5-update", waits), snap(30, "30:5-update", func() shown {
+			exclusive := runs
+			exclusive.procs = "4"
+			return exclusive
+		}())}},
+		{"jobs of before", "", []step{snap(30, "10:5-submit* 20:5-start* 12:6-submit*", runs, shown{id: "6", submit: 12})}},
+		{"what is young is the log's", "", []step{snap(11, "", waits), log(submit), snap(21, "21:5-update", runs), snap(36, "20:5-start", runs)}},
+		{"a start the log missed", "", []step{log(submit), snap(30, "30:5-start", runs)}},
+		{"an end the log missed", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""), snap(60, "45:5-end"), snap(75, "")}},
+		{"not if it was there again", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""), snap(60, "", runs), snap(75, "")}},
+		{"not while it is young", "", []step{log(submit, start), snap(21, ""), snap(36, ""), snap(51, "36:5-end")}},
+		{"a cancel the log missed", "", []step{log(submit), snap(30, ""), snap(45, "30:5-cancel")}},
+		{"completing is gone", "", []step{log(submit, start), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10, start: 20}),
+			snap(45, "30:5-end", shown{id: "5", state: "COMPLETING", submit: 10, start: 20})}},
+		{"completing and waiting again", "", []step{log(submit, start, told1(job.Requeue, "5", 25)), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10}),
+			snap(45, "", shown{id: "5", state: "COMPLETING", submit: 10})}},
+		{"a requeue the log missed", "", []step{log(submit, start), snap(30, "", held), snap(45, "45:5-requeue", held), snap(60, "60:5-hold", held)}},
+		{"a start that the snapshot was too early for", "", []step{log(submit, start), snap(19, "", waits), snap(34, "34:5-update", runs)}},
+		{"gone only for the picture: it lives anew", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs), snap(45, "45:5-submit* 45:5-start", runs),
+			snap(60, "", runs)}},
+		{"gone for both", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(24, "", runs), snap(39, "")}},
+		{"others' jobs may be hidden", "me", []step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", user: "me", submit: 11}),
+			snap(45, ""), snap(60, "45:6-cancel")}},
+		{"others' jobs are seen", "me", []step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", submit: 11}),
+			snap(45, "30:5-end"), snap(60, "45:6-cancel")}},
+		{"several queues", "", []step{log(submit), snap(15, "15:5-update", shown{id: "5", queue: "short,medium", submit: 10}),
+			log(event(job.Start, "5", at(20), job.Attributes{Queue: "medium"}, job.Times{})),
+			snap(30, "", shown{id: "5", queue: "medium", state: "RUNNING", submit: 10, start: 20})}},
+		{"an array's waiting tasks", "", []step{
+			log(told1(job.Submit, "9", 10)),
+			snap(15, "10:9_5-submit* 15:9_5-hold 10:9_6-submit* 15:9_6-hold 15:9-hold", shown{id: "9_[5-7%1]", raw: "9", submit: 10, reason: "JobArrayTaskLimit"}),
+			log(told1(job.Start, "9_5", 20)),
+			snap(30, "30:9-release", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", submit: 10, start: 20}),
+			snap(45, "30:9_6-cancel", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", submit: 10, start: 20}),
+		}},
+		{"a heterogeneous job", "", []step{log(told1(job.Submit, "21", 10)),
+			snap(15, "15:21-update 10:21+1-submit*", shown{id: "21+0", raw: "21", submit: 10}, shown{id: "21+1", raw: "22", submit: 10})}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, false, c.user)
+			for i, step := range c.steps {
+				if step.log != nil {
+					s.fold(step.log...)
+				} else if got := s.snap(step.at, step.jobs...); got != step.want {
+					t.Errorf("step %d: changes\n%q, want\n%q", i, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+// Without a log the snapshot tells the lives of jobs as far as it sees them, and only jobs that were seen waiting count as submitted before its eyes.
+func TestSnapshotAlone(t *testing.T) {
+	s := newStage(t, true, "")
+	waits := shown{id: "5", submit: 10}
+	runs := shown{id: "5", state: "RUNNING", submit: 10, start: 11}
+	for _, step := range []struct {
+		at   int64
+		want string
+		jobs []shown
+	}{
+		{10, "10:5-submit 10:4-submit* 10:4-start", []shown{waits, {id: "4", state: "RUNNING", submit: 10, start: 10}}},
+		{25, "25:5-start 25:4-hold", []shown{runs, {id: "4", state: "RUNNING", submit: 10, start: 10}}},
+		{40, "", nil},
+		{55, "40:4-end 40:5-end", nil},
+	} {
+		got := s.snap(step.at, step.jobs...)
+		got = strings.Replace(got, "25:5-start", "25:5-start 25:4-hold", 1) // job 4 has no news
+		if got != step.want {
+			t.Errorf("at %d: changes\n%q, want\n%q", step.at, got, step.want)
+		}
+	}
+}
+
+// The picture after a snapshot has what squeue said.
+func TestSnapshotAttributes(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10))
+	s.snap(15, shown{id: "5", queue: "short,medium", procs: "48", limit: "1-02:03:04", submit: 10, reason: "Dependency"})
+	j := *s.state.Job("5")
+	want := cluster.Job{
+		ID: "5", Seq: 1, FirstQueue: "short", Order: at(10), Submit: at(10), Eligible: at(10), Held: true, Updated: at(15),
+		Attributes: job.Attributes{Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute + 4*time.Second},
+	}
+	if d := cmp.Diff(want, j); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+}
+
+// Output of another kind is refused as a whole; a line among good ones that cannot be read is reported, and takes no job for gone.
+func TestSnapshotBadOutput(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 10), told1(job.Submit, "7", 10))
+	for _, output := range []string{
+		"\x00\x01\x02", "slurm_load_jobs error: Unable to contact slurm controller\n",
+		"             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n",
+		strings.ReplaceAll(shown{id: "5", submit: 10}.line(), "\x1f", "|"),
+		strings.Replace(shown{id: "5", submit: 10}.line(), "5\x1f", "", 1), // a column less
+		strings.Repeat("5\x1f", 1000) + "\n",
+	} {
+		a := s.Read([]byte(output), at(30))
+		if a.Err == nil || len(a.Events) > 0 || len(a.Bad) == 0 {
+			t.Errorf("%q: %+v", output, a)
+		} else if !strings.Contains(a.Err.Error(), "want 14 fields") {
+			t.Errorf("%q: %v", output, a.Err)
+		}
+	}
+	bad := shown{id: "7", state: "PONDERING", submit: 10}.line()
+	for _, second := range []int64{45, 60, 75} { // job 6 is not there, but may be in the line
+		a := s.Read([]byte(shown{id: "5", submit: 10}.line()+bad), at(second))
+		if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 || a.Bad[0].Reason != collector.ReasonUnknown || string(a.Bad[0].Text)+"\n" != bad {
+			t.Fatalf("%+v", a)
+		}
+		s.fold(a.Events...)
+	}
+	if len(s.state.Queued()) != 3 {
+		t.Errorf("%d jobs wait, want all 3", len(s.state.Queued()))
+	}
+}
+
+// Every field that does not parse is named.
+func TestSnapshotBadFields(t *testing.T) {
+	good := shown{id: "5", state: "RUNNING", submit: 10, start: 20}
+	for _, c := range []struct {
+		field  string
+		change func(*shown)
+	}{
+		{"JobArrayID", func(s *shown) { s.id = "x" }},
+		{"JobArrayID", func(s *shown) { s.id, s.raw = "5_1x", "5" }},
+		{"JobArrayID", func(s *shown) { s.id, s.raw = "5_[]", "5" }},
+		{"JobId", func(s *shown) { s.id, s.raw = "5_[1-x]", "5" }},
+		{"JobID", func(s *shown) { s.raw = "0" }},
+		{"State", func(s *shown) { s.state = "R" }},
+		{"NumCPUs", func(s *shown) { s.procs = "4-8" }},
+		{"NumCPUs", func(s *shown) { s.procs = "0" }},
+		{"TimeLimit", func(s *shown) { s.limit = "2" }},
+		{"TimeLimit", func(s *shown) { s.limit = "x:00" }},
+		{"TimeLimit", func(s *shown) { s.limit = "soon" }},
+		{"SubmitTime", func(s *shown) { s.submit = -unix }},
+		{"StartTime", func(s *shown) { s.start = 0 }},
+	} {
+		line := good
+		c.change(&line)
+		s := newStage(t, false, "")
+		a := s.Read([]byte(line.line()), at(30))
+		if a.Err == nil || !strings.Contains(a.Err.Error(), "field "+c.field+":") {
+			t.Errorf("%q: %v, want one about %s", line.line(), a.Err, c.field)
+		}
+	}
+}
+
+// Limits and local times as squeue writes them.
+func TestSnapshotWaysToWrite(t *testing.T) {
+	for limit, want := range map[string]time.Duration{
+		"0:30": 30 * time.Second, "2:00": 2 * time.Minute, "1:02:03": time.Hour + 2*time.Minute + 3*time.Second, "7-00:00:00": 7 * 24 * time.Hour,
+		"UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "49710-06:28:00": 0,
+	} {
+		s := newStage(t, false, "")
+		s.fold(s.answer(30, shown{id: "5", submit: 10, limit: limit}).Events...)
+		if got := s.state.Job("5").TimeLimit; got != want {
+			t.Errorf("limit %s is %s, want %s", limit, got, want)
+		}
+	}
+	s := newStage(t, false, "")
+	local := strings.ReplaceAll(shown{id: "5", submit: 10}.line(), fmt.Sprint(unix+10), "2026-11-20T09:00:10") // Berlin
+	s.fold(s.Read([]byte(local), at(30)).Events...)
+	if got := s.state.Job("5").Submit; !got.Equal(at(10)) {
+		t.Errorf("submitted at %v, want %v", got, at(10))
+	}
+}
+
+// An array of more tasks than the bound is told up to it; a list that was cut off, as far as it goes.
+func TestSnapshotLongArrays(t *testing.T) {
+	for list, want := range map[string]int{"0-99999": 1000, "0-999": 1000, "1,3,5,...": 3, "0-9:3%2": 4} {
+		s := newStage(t, false, "")
+		s.snap(30, shown{id: "9_[" + list + "]", raw: "9", submit: 10})
+		if got := len(s.state.Queued()); got != want || s.state.Job("9") == nil {
+			t.Errorf("%s: %d tasks wait, want %d, one of them by the array's number", list, got, want)
+		}
+	}
+}
+
+// Reasons: only those for processors leave a job in the competition.
+func TestSnapshotBlocked(t *testing.T) {
+	for reason, want := range map[string]bool{
+		"Priority": false, "Resources": false, "None": false, "Cleaning": false, "ReqNodeNotAvail, UnavailableNodes:n01": false,
+		"Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": false,
+		"Dependency": true, "DependencyNeverSatisfied": true, "BeginTime": true, "JobHeldUser": true, "JobHeldAdmin": true,
+		"JobArrayTaskLimit": true, "AssocGrpCPUMinutesLimit": true, "AssocMaxJobsLimit": true, "QOSMaxCpuPerUserLimit": true, "QOSGrpNodeLimit": true,
+		"PartitionTimeLimit": true, "PartitionConfig": true, "Licenses": true, "job requeued in held state": true, "launch failed requeued held": true,
+	} {
+		s := newStage(t, false, "")
+		s.snap(30, shown{id: "5", submit: 10, reason: reason})
+		if got := s.state.Job("5").Held; got != want {
+			t.Errorf("%s: held is %v, want %v", reason, got, want)
+		}
+	}
+}
+
+// Whatever is printed: no crash, every line good or bad, and the events can be folded.
+func FuzzSnapshot(f *testing.F) {
+	f.Add(shown{id: "5", submit: 10}.line() + shown{id: "9_[5-7%1]", raw: "9", submit: 10}.line())
+	f.Add(shown{id: "21+1", raw: "22", state: "RUNNING", submit: 10, start: 20, limit: "UNLIMITED"}.line())
+	f.Add(strings.Repeat("\x1f", 14))
+	f.Fuzz(func(t *testing.T, output string) {
+		s := newStage(t, false, "")
+		s.fold(told1(job.Submit, "5", 10))
+		for _, second := range []int64{30, 45, 60} {
+			a := s.Read([]byte(output), at(second))
+			s.fold(a.Events...)
+			if a.Err != nil && (len(a.Events) > 0 || len(a.Bad) == 0) || len(a.Bad) > a.Lines {
+				t.Fatalf("%+v", a)
+			}
+		}
+	})
+}

@@ -1,0 +1,283 @@
+package slurm
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// SqueueName is how the configuration names the snapshot of squeue.
+const SqueueName = "slurm-squeue"
+
+// Squeue returns the format of the snapshot of squeue. It has no parser: the scheduler is asked, no file is read. See Snapshot.
+func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order: collector.Live} }
+
+// squeueSeparator stands between fields: no name of Slurm can hold it.
+const squeueSeparator = "\x1f"
+
+// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; they are the same from 20.02 on, and so is
+// "name:suffix", which prints a field in full and the suffix after it. Job names are not among them: they are not escaped.
+var squeueFields = [...]string{
+	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
+	"SubmitTime", "EligibleTime", "StartTime", "Reason",
+}
+
+// SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One call asks for all jobs
+// that wait or hold processors; an array's waiting tasks are one row.
+func SqueueCommand(program []string) []string {
+	if len(program) == 0 {
+		program = []string{"squeue"}
+	}
+	return append(slices.Clone(program), "--noheader", "--all", "--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
+}
+
+// SqueueEnv returns what the call needs in its environment: times in Unix seconds, and the tasks of an array in full (squeue(1)). Where a command in
+// between loses them, local times are read too, and arrays of many waiting tasks come out smaller.
+func SqueueEnv() []string { return []string{"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} }
+
+// phase is what a state of Slurm means here.
+type phase uint8
+
+const (
+	waiting phase = iota + 1
+	holding       // it holds processors
+	over          // it holds none any more, or they are being cleaned up
+)
+
+// phaseOf returns what a state means, 0 for one that is not known (job_state_string and the flags of job_state_string_complete in
+// src/common/slurm_protocol_defs.c; squeue(1), JOB STATE CODES).
+func phaseOf(state string) phase {
+	switch state {
+	case "PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT":
+		return waiting
+	case "RUNNING", "SUSPENDED", "CONFIGURING", "POWER_UP_NODE", "RESIZING", "SIGNALING", "STOPPED":
+		return holding
+	case "COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+		"STAGE_OUT", "REVOKED", "RECONFIG_FAIL", "LAUNCH_FAILED":
+		return over
+	}
+	return 0
+}
+
+// blocked reports whether a waiting job waits for something else than processors, by its state and reason (squeue(1), JOB REASON CODES;
+// job_reason_string in src/common/slurm_protocol_defs.c). A reason that is not known counts as waiting for processors.
+func blocked(state, reason string) bool {
+	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
+		return true
+	}
+	switch reason {
+	case "Dependency", "DependencyNeverSatisfied", "BeginTime", "DeadLine", "Licenses", "Reservation", "InactiveLimit",
+		"AccountNotAllowed", "InvalidAccount", "InvalidQOS", "BadConstraints", "FedJobLock", "MaxRequeue", "NonZeroExitCode", "RaisedSignal",
+		"SystemFailure", "JobLaunchFailure", "FrontEndDown", "MaxMemPerLimit", "NodeLimit", "TimeLimit":
+		return true
+	}
+	for _, prefix := range [...]string{
+		"JobHeld", "JobArrayTaskLimit", "JobHoldMaxRequeue", // held, and an array's own limit
+		"Assoc", "QOS", "Partition", // limits of association, QOS and partition
+		"BurstBuffer", "ReservationDeleted", "job requeued in", "launch failed",
+	} {
+		if strings.HasPrefix(reason, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// row is one line of squeue.
+type row struct {
+	ids     []string // of the jobs it stands for: an array's waiting tasks are several
+	number  int64    // by which rows of one submission are ordered
+	phase   phase
+	blocked bool
+	queues  []string // asked for, while it waits
+	job.Attributes
+	job.Times
+}
+
+// squeueParser reads the output of the call.
+type squeueParser struct{ common }
+
+// rows reads an output. Bad lines are reported with their numbers and left out.
+func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, err error)) (rows []row, lines int) {
+	for line := range bytes.Lines(output) {
+		lines++
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		r, err := p.row(line)
+		if err != nil {
+			bad(int64(lines), line, err)
+			continue
+		}
+		rows = append(rows, r)
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number)) })
+	return rows, lines
+}
+
+// row reads one line.
+func (p *squeueParser) row(line []byte) (row, error) {
+	fields := bytes.Split(line, []byte(squeueSeparator))
+	if len(fields) != len(squeueFields)+1 || len(fields[len(squeueFields)]) > 0 {
+		return row{}, collector.Bad(collector.ReasonFormat, "", "want %d fields, each with a separator (US, 0x1f) after it, got %d: does the command pass --Format on to squeue?",
+			len(squeueFields), len(fields)-1)
+	}
+	for i := range fields {
+		fields[i] = bytes.TrimSpace(fields[i])
+	}
+	state, reason := string(fields[2]), string(fields[13])
+	r := row{phase: phaseOf(state), blocked: blocked(state, reason)}
+	if r.phase == 0 {
+		return row{}, collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
+	}
+	var err error
+	if r.ids, r.number, err = p.ids(fields[0], fields[1]); err != nil {
+		return row{}, err
+	}
+	for name := range bytes.SplitSeq(fields[3], []byte(",")) {
+		r.queues = append(r.queues, p.intern(name))
+	}
+	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(fields[6])
+	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
+		return row{}, err
+	}
+	return r, p.instants(&r, fields[10], fields[11], fields[12])
+}
+
+// known returns a name, "" for Slurm's ways to say that there is none.
+func (p *squeueParser) known(name []byte) string {
+	switch string(name) {
+	case "(null)", "N/A", "None":
+		return ""
+	}
+	return p.intern(name)
+}
+
+// maxWaitingTasks bounds how many waiting tasks of one array the picture has. The rest is not there until it starts, or until tasks before it have: a
+// queue looks no shorter for what stands behind a thousand tasks of one user.
+const maxWaitingTasks = 1000
+
+// ids reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The last of the waiting tasks goes by the
+// array's number, as TaskID says.
+func (p *squeueParser) ids(shown, number []byte) ([]string, int64, error) {
+	raw, rest, ok := leadingNumber(number)
+	if !ok || len(rest) > 0 || raw == 0 {
+		return nil, 0, badNumber("JobID", number)
+	}
+	msg := append([]byte("JobId="), shown...)
+	if list, ok := cutTasks(msg); ok {
+		var ids []string
+		cut := bytes.Contains(list.list, []byte("...")) // by SLURM_BITSTR_LEN
+		err := list.each(func(id string) { ids = append(ids, id) })
+		switch {
+		case err == nil && len(ids) == 0:
+			return nil, 0, collector.Bad(collector.ReasonField, "JobArrayID", "no tasks in %q", shorten(shown))
+		case err != nil && (len(ids) == 0 || !cut && len(ids) <= maxWaitingTasks):
+			return nil, 0, err
+		}
+		ids = ids[:min(len(ids), maxWaitingTasks)]
+		ids[len(ids)-1] = TaskID(0, list.whole, '+', 0)
+		return ids, raw, nil
+	}
+	id, rest, ok := cutJob(msg)
+	if !ok || len(rest) > 0 {
+		return nil, 0, collector.Bad(collector.ReasonField, "JobArrayID", "want a job like 5, 9_1, 9_[3-6] or 21+1, got %q", shorten(shown))
+	}
+	if whole := TaskID(raw, raw, '_', 0); strings.HasPrefix(id, whole+"_") || strings.HasPrefix(id, whole+"+") {
+		id = whole // the last task, the first component
+	}
+	return []string{id}, raw, nil
+}
+
+func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
+	n, ok := number(procs)
+	if !ok {
+		return badNumber("NumCPUs", procs)
+	}
+	if err := p.checkProcs("NumCPUs", n, r.phase == holding); err != nil && r.phase == holding {
+		return err // a job that asks for more than there is waits for ever: that is no mistake of the line
+	}
+	r.Procs = int(min(n, maxProcs))
+	low, _, ok := leadingNumber(nodes) // "2-4" while it waits
+	if !ok {
+		return badNumber("NumNodes", nodes)
+	}
+	r.Nodes = int(min(low, maxProcs))
+	var err error
+	r.TimeLimit, err = squeueLimit("TimeLimit", limit)
+	return err
+}
+
+// squeueLimit reads a limit as squeue writes it (secs2time_str in src/common/parse_time.c): "2:00" (minutes and seconds), "1:00:00",
+// "1-00:00:00"; words mean none.
+func squeueLimit(field string, text []byte) (time.Duration, error) {
+	if len(text) == 0 || !isDigit(text[0]) {
+		if string(text) == "NOT_SET" {
+			return 0, nil
+		}
+		return 0, noLimit(field, text)
+	}
+	var days int64
+	rest := text
+	if head, tail, ok := bytes.Cut(text, []byte("-")); ok {
+		if days, ok = number(head); !ok {
+			return 0, badNumber(field, text)
+		}
+		rest = tail
+	}
+	var seconds int64
+	parts := bytes.Split(rest, []byte(":"))
+	for _, part := range parts {
+		n, ok := number(part)
+		if !ok || len(parts) < 2 || len(parts) > 3 || n > maxMinutes {
+			return 0, badNumber(field, text)
+		}
+		seconds = seconds*60 + n
+	}
+	if days > maxMinutes/(24*60) || seconds > maxMinutes*60 {
+		return 0, nil
+	}
+	return time.Duration(days*daySeconds+seconds) * time.Second, nil
+}
+
+// instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast and says nothing.
+func (p *squeueParser) instants(r *row, submit, eligible, start []byte) (err error) {
+	if r.Submit, err = p.when("SubmitTime", submit); err != nil {
+		return err
+	}
+	if r.Submit.IsZero() {
+		return collector.Bad(collector.ReasonTime, "SubmitTime", "is not known")
+	}
+	if r.Eligible, err = p.when("EligibleTime", eligible); err != nil {
+		return err
+	}
+	if r.phase != holding {
+		return nil
+	}
+	if r.Times.Start, err = p.when("StartTime", start); err != nil {
+		return err
+	}
+	if r.Times.Start.IsZero() {
+		return collector.Bad(collector.ReasonTime, "StartTime", "is not known of a job that runs")
+	}
+	return nil
+}
+
+// when reads Unix seconds, or a local time; the zero time where there is none.
+func (p *squeueParser) when(field string, text []byte) (time.Time, error) {
+	if unix, ok := number(text); ok && unix > 0 && unix <= maxUnix {
+		return time.Unix(unix, 0).UTC(), nil
+	}
+	switch string(text) {
+	case "N/A", "Unknown", "None", "0":
+		return time.Time{}, nil
+	}
+	unix, err := p.clock.local(text)
+	if err != nil {
+		return time.Time{}, collector.Bad(collector.ReasonTime, field, "want Unix seconds or a time like 2006-01-02T15:04:05, got %q", shorten(text))
+	}
+	return time.Unix(unix, 0).UTC(), nil
+}

@@ -1,0 +1,105 @@
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Reasons why a call failed: the values of the label "reason" of waitcast_snapshot_failures_total.
+const (
+	FailedStart   = "start"   // the command is missing or may not be run
+	FailedTimeout = "timeout" // it was killed because it took too long
+	FailedExit    = "exit"    // it said itself that it failed
+	FailedOutput  = "output"  // what it printed cannot be used
+)
+
+// CallError says why a call of a command failed.
+type CallError struct {
+	// Reason is one of the Failed constants.
+	Reason string
+	Err    error
+}
+
+// Error implements error.
+func (e *CallError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// maxOutput is the default of PollConfig.MaxOutput: 300,000 jobs of 200 bytes.
+const maxOutput = 64 << 20
+
+// maxComplaint bounds what is kept of its standard error.
+const maxComplaint = 4 << 10
+
+// killGrace is how long a killed command's output is waited for: a process of its own may hold it open.
+const killGrace = time.Second
+
+// run runs the command and returns its standard output. Every error is a *CallError.
+func run(ctx context.Context, cfg PollConfig) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	name := cfg.Command[0]
+	cmd := exec.CommandContext(ctx, name, cfg.Command[1:]...)
+	cmd.Env = append(os.Environ(), cfg.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to kill what it started too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = killGrace
+	out, complaint := &bounded{limit: cmp.Or(cfg.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
+	cmd.Stdout, cmd.Stderr = out, complaint
+	if err := cmd.Start(); err != nil {
+		return nil, &CallError{FailedStart, fmt.Errorf("%s cannot be run: %w; install it, or set the source's command", name, err)}
+	}
+	err := cmd.Wait()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, &CallError{FailedTimeout, fmt.Errorf("%s did not answer in %s and was killed; is the scheduler overloaded?", name, cfg.Timeout)}
+	case out.refused:
+		return nil, &CallError{FailedOutput, fmt.Errorf("%s printed more than %d bytes", name, out.limit)}
+	case err != nil:
+		return nil, &CallError{FailedExit, fmt.Errorf("%s failed: %w: %s", name, err, firstLine(complaint.kept.Bytes()))}
+	}
+	return out.kept.Bytes(), nil
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if line == "" {
+		return "no message"
+	}
+	return strings.ToValidUTF8(line, "?")
+}
+
+// errTooMuch ends the copying of a command's output.
+var errTooMuch = errors.New("too much output")
+
+// bounded keeps what is written to it up to a limit. More is dropped; or refused, if there is a function to call then.
+type bounded struct {
+	kept    bytes.Buffer // not embedded: its ReadFrom would go round the limit
+	limit   int
+	refuse  func()
+	refused bool
+}
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.limit - b.kept.Len()
+	if len(p) > room {
+		if b.refuse != nil {
+			b.refused = true
+			b.refuse()
+			return 0, errTooMuch
+		}
+		b.kept.Write(p[:room])
+		return len(p), nil
+	}
+	return b.kept.Write(p)
+}

@@ -1,0 +1,62 @@
+package source
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// PollMetrics are the metrics that all pollers of a process share. A nil *PollMetrics counts nothing.
+type PollMetrics struct {
+	seconds  *prometheus.HistogramVec
+	failures *prometheus.CounterVec
+	success  *prometheus.GaugeVec
+}
+
+// NewPollMetrics registers the metrics on reg; make one and share it.
+func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
+	m := &PollMetrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "waitcast_snapshot_seconds", Help: "Time that one call of the scheduler's command took, failed ones included.",
+			Buckets: prometheus.ExponentialBuckets(.005, 2, 13),
+		}, []string{"cluster", "source"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_snapshot_failures_total", Help: "Calls of the scheduler's command that failed, by reason.",
+		}, []string{"cluster", "source", "reason"}),
+		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "waitcast_snapshot_last_success_timestamp_seconds", Help: "When the newest call that told something ended; 0 before the first.",
+		}, []string{"cluster", "source"}),
+	}
+	reg.MustRegister(m.seconds, m.failures, m.success)
+	return m
+}
+
+// touch makes a source's metrics appear at zero.
+func (m *PollMetrics) touch(cfg *Config) {
+	if m == nil {
+		return
+	}
+	m.seconds.WithLabelValues(cfg.Options.Cluster, cfg.Name)
+	m.success.WithLabelValues(cfg.Options.Cluster, cfg.Name)
+	for _, reason := range [...]string{FailedStart, FailedTimeout, FailedExit, FailedOutput} {
+		m.failures.WithLabelValues(cfg.Options.Cluster, cfg.Name, reason)
+	}
+}
+
+func (m *PollMetrics) observe(cfg *Config, took time.Duration, now time.Time, err error) {
+	if m == nil {
+		return
+	}
+	m.seconds.WithLabelValues(cfg.Options.Cluster, cfg.Name).Observe(took.Seconds())
+	if err == nil {
+		m.success.WithLabelValues(cfg.Options.Cluster, cfg.Name).Set(float64(now.UnixMilli()) / 1e3)
+		return
+	}
+	reason := FailedExit
+	var call *CallError
+	if errors.As(err, &call) {
+		reason = call.Reason
+	}
+	m.failures.WithLabelValues(cfg.Options.Cluster, cfg.Name, reason).Inc()
+}

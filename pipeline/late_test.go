@@ -1,0 +1,105 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/workload/markov"
+)
+
+// A job whose submission does not tell its queue counts in the chains of the queue that a later record names, and nowhere else.
+func TestQueueLearntLate(t *testing.T) {
+	p, _ := newPipeline(testConfig(), nil, collector.Live)
+	direct, err := markov.New(p.cfg.Models.Forget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []job.Event
+	for i := range 40 {
+		id, begin := fmt.Sprint(i), float64(100*i)
+		told := event(job.Update, id, begin+10)
+		told.Queue, told.Procs = "late", 1+i%7
+		if i%3 == 0 { // or its start tells
+			told.Kind = job.Start
+		} else {
+			events = append(events, event(job.Start, id, begin+20))
+		}
+		end := event(job.End, id, begin+50+float64(i))
+		events = append(events, event(job.Submit, id, begin), told, end)
+	}
+	sortByTime(events)
+	l := p.lanes["c"]
+	for _, ev := range events {
+		l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
+			if err := l.models.learn(c); err != nil {
+				t.Fatal(err)
+			}
+			if c.Event.Kind == job.End {
+				if err := direct.Append(c.Before.Procs, c.Event.Times.End.Sub(c.Before.Start).Seconds()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}})
+	}
+	view := l.models.view()
+	if d := cmp.Diff(direct.Chains(), view.Queue("late").Chains, cmp.AllowUnexported(markov.Chains{})); d != "" {
+		t.Errorf("chains of the queue (-direct +learnt): %s", d)
+	}
+	empty, err := markov.New(p.cfg.Models.Forget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(empty.Chains(), l.models.queue(cluster.DefaultQueue).chains.Chains(), cmp.AllowUnexported(markov.Chains{})); d != "" {
+		t.Errorf("chains of jobs without a queue (-empty +learnt): %s", d)
+	}
+}
+
+// What the journal's keys say of a job's last life is what the fold itself remembers of it.
+func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
+	for _, events := range [][]job.Event{
+		{event(job.Submit, "1", 10), event(job.Cancel, "1", 20)},
+		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)},
+		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), event(job.Cancel, "1", 40)},
+		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), event(job.Start, "1", 40), event(job.End, "1", 50)},
+	} {
+		state := cluster.New("c", 0)
+		var keys []modelstore.Key
+		for _, ev := range events {
+			state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
+				keys = append(keys, modelstore.Key{Attempt: c.Event.Attempt, Kind: c.Event.Kind, Time: c.Event.Time, Submit: c.Event.Times.Submit})
+			}})
+		}
+		got, ok := lastLife("1", keys)
+		data, err := state.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := leftIn(t, data); !ok || got != want {
+			t.Errorf("after %d events: %+v, want %+v", len(events), got, want)
+		}
+	}
+}
+
+// leftIn returns the one job that a saved state remembers.
+func leftIn(t *testing.T, state []byte) cluster.Left {
+	t.Helper()
+	var saved struct {
+		Left []cluster.Left `json:"left"`
+	}
+	if err := json.Unmarshal(state, &saved); err != nil || len(saved.Left) != 1 {
+		t.Fatalf("%v: %s", err, state)
+	}
+	return saved.Left[0]
+}
+
+func sortByTime(events []job.Event) {
+	slices.SortStableFunc(events, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
+}
