@@ -197,17 +197,16 @@ func (c *comparison) known(id string, r *row, live *Live) {
 		}
 		c.emit(ev)
 		return
-	case r.phase == waiting && !live.Start.IsZero():
-		if live.Start.Before(c.at.Add(-settle)) {
-			c.waitsAgain(id, r)
-		}
+	case r.phase == waiting && live.Start.Before(c.at.Add(-settle)) && !live.Start.IsZero():
+		c.waitsAgain(id, r)
 		return
 	}
+	held := r.phase == waiting && r.blocked && live.Start.IsZero()
 	news.ID, news.Time, news.Cluster, news.Live = id, c.at, c.cfg.Options.Cluster, !c.first
 	switch {
-	case r.phase == waiting && r.blocked && !live.Held:
+	case held && !live.Held:
 		news.Kind = job.Hold
-	case r.phase == waiting && !r.blocked && live.Held:
+	case r.phase == waiting && !held && live.Held:
 		news.Kind = job.Release
 	case news.Attributes != job.Attributes{} || !news.Times.Eligible.IsZero():
 		news.Kind = job.Update
