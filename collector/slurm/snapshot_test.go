@@ -145,7 +145,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 		{"completing and waiting again", "", []step{log(submit, start, told1(job.Requeue, "5", 25)), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10}),
 			snap(45, "", shown{id: "5", state: "COMPLETING", submit: 10})}},
 		{"a requeue the log missed", "", []step{log(submit, start), snap(30, "", held), snap(45, "45:5-requeue", held), snap(60, "60:5-hold", held)}},
-		{"a start that the snapshot was too early for", "", []step{log(submit, start), snap(19, "", waits), snap(34, "34:5-update", runs)}},
+		{"a start that the snapshot was too early for", "", []step{log(submit, start), snap(19, "19:5-update", waits), snap(34, "34:5-update", runs)}},
 		{"gone only for the picture: it lives anew", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs), snap(45, "45:5-submit* 45:5-start", runs),
 			snap(60, "", runs)}},
 		{"gone for both", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(24, "", runs), snap(39, "")}},

@@ -71,7 +71,7 @@ func FuzzCheckpoint(f *testing.F) {
 func TestHeaderOnReopen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		var seen []string
-		r.opts.Header = func(path string, rd io.Reader) error {
+		r.opts.Header = func(_ string, rd io.Reader) error {
 			b := make([]byte, 5)
 			_, err := io.ReadFull(rd, b)
 			seen = append(seen, string(b))
