@@ -1,0 +1,115 @@
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// squeueLine is what squeue prints for the daemon about a job.
+func squeueLine(id, state, queue, user string, procs int, submit, start time.Time, reason string) string {
+	begun := "N/A"
+	if !start.IsZero() {
+		begun = fmt.Sprint(start.Unix())
+	}
+	return strings.Join([]string{
+		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()), fmt.Sprint(submit.Unix()), begun, reason, "",
+	}, "\x1f") + "\n"
+}
+
+// slurmSite is a folder with a slurmctld.log and a script that stands in for squeue.
+type slurmSite struct {
+	*site
+	t      *testing.T
+	squeue string
+}
+
+func newSlurmSite(t *testing.T) *slurmSite {
+	t.Helper()
+	dir := t.TempDir()
+	s := &slurmSite{
+		site: &site{dir: dir, log: filepath.Join(dir, "slurmctld.log"), db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")},
+		t:    t, squeue: filepath.Join(dir, "squeue"),
+	}
+	write(t, s.config, fmt.Sprintf(`
+listen: 127.0.0.1:0
+data_dir: %q
+clusters:
+  - name: main
+    procs: 64
+    time_zone: UTC
+    sources:
+      - {format: slurm-log, path: %q, poll: 20ms}
+      - {format: slurm-squeue, command: [%q], interval: 1s, timeout: 500ms}`, dir, s.log, s.squeue))
+	return s
+}
+
+// answers makes the fake squeue do what a shell script says.
+func (s *slurmSite) answers(script string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.squeue+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(s.squeue+".new", s.squeue); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// shows makes it print lines.
+func (s *slurmSite) shows(lines ...string) {
+	s.t.Helper()
+	write(s.t, s.squeue+".txt", strings.Join(lines, ""))
+	s.answers("cat " + s.squeue + ".txt")
+}
+
+// tells appends a message of slurmctld at an instant to its log.
+func (s *slurmSite) tells(at time.Time, message string) {
+	s.t.Helper()
+	s.add(s.t, at.UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
+}
+
+// Whatever squeue does (a fake here), the daemon says so, counts it, and goes on with the log; when squeue works again, its answer counts.
+func TestSnapshotBadInput(t *testing.T) {
+	s := newSlurmSite(t)
+	submitted := time.Now().Add(-time.Minute)
+	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")
+	d := s.start(t) // squeue is missing
+	failures := func(reason string) string {
+		return fmt.Sprintf(`waitcast_snapshot_failures_total{cluster="main",reason=%q,source="main/slurm-squeue"}`, reason)
+	}
+	d.wantLog("problem with a log file", "squeue cannot be run", "install it, or set the source's command")
+	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "1")
+	for _, c := range []struct{ reason, script, says string }{
+		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1", "Unable to contact slurm controller"},
+		{"timeout", "sleep 1000", "did not answer in 500ms and was killed"},
+		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 14 fields"},
+	} {
+		s.answers(c.script)
+		d.wantLog("problem with a log file", c.says)
+		d.eventually("a failure "+c.reason, func() bool { return d.metric(failures(c.reason)) != "0" })
+		s.shows(squeueLine("1", "PENDING", "long", "alice", 4, submitted, time.Time{}, "Priority"))
+		d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
+	}
+	s.tells(submitted.Add(10*time.Second), "_slurm_rpc_submit_batch_job: JobId=2 InitPrio=100 usec=350")
+	d.eventually("the log is read on", func() bool { return len(d.Views()[0].Queued) == 2 })
+	s.shows(
+		squeueLine("1", "RUNNING", "long", "alice", 4, submitted, submitted.Add(20*time.Second), "None"),
+		squeueLine("2", "PENDING", "short", "bob", 8, submitted.Add(10*time.Second), time.Time{}, "Dependency"),
+		squeueLine("3", "PENDING", "short", "bob", 16, submitted.Add(15*time.Second), time.Time{}, "Priority"),
+	)
+	d.eventually("the snapshot counts", func() bool {
+		v := d.Views()[0]
+		return len(v.Running) == 1 && v.Used == 4 && len(v.Queued) == 2 && v.Queued[0].Held && v.Queued[1].Procs == 16
+	})
+	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
+	d.wantLog("the scheduler answers again")
+	s.shows() // all jobs are gone; the log has not told it
+	d.eventually("an empty picture", func() bool { v := d.Views()[0]; return len(v.Running)+len(v.Queued) == 0 })
+	d.stop()
+	if k := s.kept(t); len(k.Bad) < 1 || k.Bad[0].Path != s.squeue {
+		t.Errorf("in quarantine: %+v", k.Bad)
+	}
+}
