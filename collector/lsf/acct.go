@@ -39,7 +39,7 @@ func (p *parser) jobFinish() error {
 	submit := s.int("submitTime")
 	s.skip("termTime", "nn") // beginTime termTime
 	start := s.int("startTime")
-	a := job.Attributes{User: p.intern(s.str("userName")), Queue: p.intern(s.str("queue"))}
+	a := job.Attributes{User: p.names.Of(s.str("userName")), Queue: p.names.Of(s.str("queue"))}
 	s.skip("jobFile", "sssssssss") // resReq dependCond preExecCmd fromHost cwd inFile outFile errFile jobFile
 	s.skipLists("numAskedHosts", "s")
 	given, nodes := p.hostList("numExHosts")

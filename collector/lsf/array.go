@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 // maxElements bounds the elements that one record can tell of. LSF's own bound, MAX_JOB_ARRAY_SIZE in lsb.params, is 1000 by
@@ -26,7 +27,7 @@ func splitName(name []byte) (base []byte, ranges []indexRange) {
 		return name, nil
 	}
 	if after := list[end+1:]; len(after) > 0 {
-		if _, ok := integer(after[1:]); after[0] != '%' || !ok {
+		if _, ok := logtext.Integer(after[1:]); after[0] != '%' || !ok {
 			return name, nil
 		}
 	}
@@ -43,14 +44,14 @@ func parseRanges(list []byte) []indexRange {
 		first, last, isRange := bytes.Cut(span, []byte("-"))
 		r := indexRange{step: 1}
 		var okFirst, okLast, okStep bool
-		r.first, okFirst = integer(first)
+		r.first, okFirst = logtext.Integer(first)
 		r.last, okLast = r.first, true
 		if isRange {
-			r.last, okLast = integer(last)
+			r.last, okLast = logtext.Integer(last)
 		}
 		okStep = true
 		if stepped {
-			r.step, okStep = integer(step)
+			r.step, okStep = logtext.Integer(step)
 		}
 		if !okFirst || !okLast || !okStep || !r.valid() {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -98,10 +99,10 @@ func (p *parser) submission() (sub submission, err error) {
 	sub.begin = s.int("beginTime")
 	s.skip("restartPid", "nnnn") // termTime sigValue chkpntPeriod restartPid
 	a := &sub.attributes
-	a.User = p.intern(s.str("userName"))
+	a.User = p.names.Of(s.str("userName"))
 	a.TimeLimit = p.rLimits()
 	s.skip("umask", "snn") // hostSpec hostFactor umask
-	a.Queue = p.intern(s.str("queue"))
+	a.Queue = p.names.Of(s.str("queue"))
 	s.skip("jobFile", "sssssssss") // resReq fromHost cwd chkpntDir inFile outFile errFile subHomeDir jobFile
 	s.skipLists("numAskedHosts", "s")
 	s.skip("preExecCmd", "ss") // dependCond preExecCmd
@@ -198,7 +199,7 @@ func (p *parser) jobModify2() error {
 		a.Name = string(base)
 	}
 	if options&subQueue != 0 {
-		a.Queue = p.intern(s.str("queue"))
+		a.Queue = p.names.Of(s.str("queue"))
 	}
 	if options&subHost != 0 {
 		s.skipLists("numAskedHosts", "s")
@@ -217,7 +218,7 @@ func (p *parser) jobModify2() error {
 		a.Procs = int(procs)
 	}
 	base, ranges := splitName(id)
-	number, ok := integer(base)
+	number, ok := logtext.Integer(base)
 	if !ok || number <= 0 {
 		return collector.Bad(collector.ReasonField, "jobIdStr", "no job's number: %q", shorten(id))
 	}
@@ -306,7 +307,7 @@ func (p *parser) jobSwitch() error {
 	s := &p.scan
 	s.int("userId")
 	number := s.int("jobId")
-	queue := p.intern(s.str("queue"))
+	queue := p.names.Of(s.str("queue"))
 	id, err := p.id(number, s.int("idx"))
 	if err != nil {
 		return err
@@ -323,7 +324,7 @@ func (p *parser) jobSwitch2() error {
 	s.int("userId")
 	number := s.int("jobId")
 	ev := p.event(job.Update, "")
-	ev.Queue = p.intern(s.str("queue"))
+	ev.Queue = p.names.Of(s.str("queue"))
 	s.skip("userName", "s")
 	var ranges []indexRange
 	for n := s.int("indexRangeCnt"); n > 0 && s.err == nil; n-- {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -46,7 +47,7 @@ type handler func(kind []byte) (read func(*parser) error, known bool, err error)
 type parser struct {
 	options collector.Options
 	handler handler
-	names   map[string]string
+	names   logtext.Names
 	hosts   map[string]struct{}
 	scan    scanner
 	at      int64 // the record's event time, Unix seconds
@@ -54,12 +55,12 @@ type parser struct {
 }
 
 func newParser(o collector.Options, h handler) *parser {
-	return &parser{options: o, handler: h, names: make(map[string]string), hosts: make(map[string]struct{})}
+	return &parser{options: o, handler: h, hosts: make(map[string]struct{})}
 }
 
 // Parse implements collector.Parser. A record of an array makes an event for each element.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line: a position, or the time of the newest event
 		return nil
 	}
@@ -184,35 +185,7 @@ func (p *parser) project(b []byte) string {
 	if string(b) == defaultProject {
 		return ""
 	}
-	return p.intern(b)
-}
-
-// maxNames bounds the table of names: at the most it is thrown away and begun again.
-const maxNames = 1 << 14
-
-// intern returns b as a string, shared between records: queues and users are few.
-func (p *parser) intern(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if s, ok := p.names[string(b)]; ok {
-		return s
-	}
-	if len(p.names) >= maxNames {
-		clear(p.names)
-	}
-	s := string(b)
-	p.names[s] = s
-	return s
-}
-
-// trimEnd cuts blanks and a line end off the end.
-func trimEnd(line []byte) []byte {
-	n := len(line)
-	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
-		n--
-	}
-	return line[:n]
+	return p.names.Of(b)
 }
 
 func shorten(b []byte) []byte {

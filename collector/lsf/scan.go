@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 // scanner takes the fields off a record one by one. After the first that is not as expected err is set, and everything it returns
@@ -97,7 +98,7 @@ func (s *scanner) int(field string) int64 {
 	if s.err != nil {
 		return 0
 	}
-	n, ok := integer(word)
+	n, ok := logtext.Integer(word)
 	if !ok {
 		s.rest = before
 		s.fail(field, want)
@@ -177,28 +178,6 @@ func (s *scanner) skipLists(field, pattern string) {
 	}
 }
 
-// integer reads text, which must be an integer of at most 18 digits.
-func integer(text []byte) (int64, bool) {
-	digits := text
-	if len(digits) > 1 && digits[0] == '-' {
-		digits = digits[1:]
-	}
-	if len(digits) == 0 || len(digits) > 18 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if text[0] == '-' {
-		n = -n
-	}
-	return n, true
-}
-
 // hostList reads a count and the names of the hosts of an allocation, one for each processor, or "4*name" for four in the short
 // form of SHORT_EVENTFILE. It returns the processors and the different hosts.
 func (p *parser) hostList(field string) (procs int64, nodes int) {
@@ -212,13 +191,13 @@ func (p *parser) hostList(field string) (procs int64, nodes int) {
 		}
 		count := int64(1)
 		if i := bytes.IndexByte(name, '*'); i > 0 {
-			if k, ok := integer(name[:i]); ok {
+			if k, ok := logtext.Integer(name[:i]); ok {
 				count, name = max(0, min(k, maxCount)), name[i+1:]
 			}
 		}
 		procs = min(procs+count, maxCount)
 		if last == nil || !bytes.Equal(name, last) {
-			p.hosts[p.intern(name)] = struct{}{}
+			p.hosts[p.names.Of(name)] = struct{}{}
 			last = name
 		}
 	}

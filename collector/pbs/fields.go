@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -121,13 +122,13 @@ func (f *fields) setResource(name, key, value []byte) error {
 	case "mppwidth":
 		return f.setCount(&f.width, key, value)
 	case "mppdepth":
-		n, ok := number(value)
+		n, ok := logtext.Digits(value)
 		if !ok {
 			return badNumber(key, value)
 		}
 		f.depth = n
 	case "size": // processors on Cray's Torque; a site may use the name for something else
-		if n, ok := number(value); ok {
+		if n, ok := logtext.Digits(value); ok {
 			f.plain, f.sized = n, true
 		}
 	case "nodes":
@@ -141,7 +142,7 @@ func (f *fields) setResource(name, key, value []byte) error {
 		}
 		f.sized = true
 	case "nodect":
-		n, ok := number(value)
+		n, ok := logtext.Digits(value)
 		if !ok {
 			return badNumber(key, value)
 		}
@@ -155,7 +156,7 @@ func (f *fields) setResource(name, key, value []byte) error {
 }
 
 func (f *fields) setCount(to *int64, key, value []byte) error {
-	n, ok := number(value)
+	n, ok := logtext.Digits(value)
 	if !ok {
 		return badNumber(key, value)
 	}
@@ -175,7 +176,7 @@ func setUnix(to *int64, key, value []byte) error {
 	if len(digits) > 1 && digits[0] == '-' {
 		digits = digits[1:]
 	}
-	n, ok := number(digits)
+	n, ok := logtext.Digits(digits)
 	if !ok {
 		return collector.Bad(collector.ReasonField, string(key), "want seconds since 1970, got %q", shorten(value))
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -34,14 +35,14 @@ func newParser(o collector.Options) collector.Parser {
 	if loc == nil {
 		loc = time.Local
 	}
-	return &parser{options: o, clock: clock{loc: loc}, names: make(map[string]string)}
+	return &parser{options: o, clock: clock{loc: loc}}
 }
 
 // parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.
 type parser struct {
 	options collector.Options
 	clock   clock
-	names   map[string]string
+	names   logtext.Names
 	fields  fields
 }
 
@@ -55,7 +56,7 @@ type record struct {
 
 // Parse implements collector.Parser. It emits at most one event a line.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -155,7 +156,7 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 	ev := job.Event{
 		Kind: kind, Cluster: p.options.Cluster, ID: string(rec.id),
 		Attributes: job.Attributes{
-			Queue: p.intern(f.queue), User: p.intern(f.user), Account: p.intern(f.accountOrProject()),
+			Queue: p.names.Of(f.queue), User: p.names.Of(f.user), Account: p.names.Of(f.accountOrProject()),
 			Name: string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
 		},
 	}
@@ -189,34 +190,6 @@ func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) e
 		return collector.Bad(collector.ReasonProcs, "size", "neither Resource_List nor exec_host tells the size")
 	}
 	return nil
-}
-
-// maxNames bounds the table of names: at the most it is thrown away and begun again.
-const maxNames = 1 << 14
-
-// intern returns b as a string, shared between records: queues and users are few.
-func (p *parser) intern(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if s, ok := p.names[string(b)]; ok {
-		return s
-	}
-	if len(p.names) >= maxNames {
-		clear(p.names)
-	}
-	s := string(b)
-	p.names[s] = s
-	return s
-}
-
-// trimEnd cuts blanks and a line end off the end.
-func trimEnd(line []byte) []byte {
-	n := len(line)
-	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
-		n--
-	}
-	return line[:n]
 }
 
 func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

@@ -2,6 +2,7 @@ package pbs
 
 import (
 	"bytes"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"math"
 	"time"
 )
@@ -64,7 +65,7 @@ func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 			item, more, _ := bytes.Cut(part, []byte(":"))
 			part = more
 			if first && len(item) > 0 && isDigit(item[0]) {
-				if count, isCount := number(item); isCount {
+				if count, isCount := logtext.Digits(item); isCount {
 					n = count
 				}
 				continue
@@ -86,10 +87,10 @@ func perNode(item []byte, each int64) (int64, bool) {
 	}
 	switch string(key) {
 	case "ppn", "cpp": // processes per node, processors per process
-		n, ok := number(value)
+		n, ok := logtext.Digits(value)
 		return product(each, n), ok
 	case "ncpus": // processors per node
-		n, ok := number(value)
+		n, ok := logtext.Digits(value)
 		return max(each, n), ok
 	}
 	return each, true
@@ -106,12 +107,12 @@ func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 		for first := true; len(part) > 0; first = false {
 			item, more, _ := bytes.Cut(part, []byte(":"))
 			part = more
-			if count, isCount := number(item); first && isCount {
+			if count, isCount := logtext.Digits(item); first && isCount {
 				n = count
 				continue
 			}
 			if value, found := bytes.CutPrefix(item, []byte("ncpus=")); found {
-				if each, ok = number(value); !ok {
+				if each, ok = logtext.Digits(value); !ok {
 					return 0, 0, false
 				}
 			}
@@ -151,11 +152,11 @@ func countHosts(text []byte) (procs, hosts int64) {
 
 // countSlot counts what follows the "/" of a slot; what cannot be read counts as one processor.
 func countSlot(text []byte) int64 {
-	if _, ok := number(text); ok {
+	if _, ok := logtext.Digits(text); ok {
 		return 1
 	}
 	if _, times, found := bytes.Cut(text, []byte("*")); found {
-		if n, ok := number(times); ok {
+		if n, ok := logtext.Digits(times); ok {
 			return min(n, maxProcs+1)
 		}
 		return 1
@@ -165,8 +166,8 @@ func countSlot(text []byte) int64 {
 		item, rest, _ := bytes.Cut(text, []byte(","))
 		text = rest
 		from, to, isRange := bytes.Cut(item, []byte("-"))
-		a, okA := number(from)
-		b, okB := number(to)
+		a, okA := logtext.Digits(from)
+		b, okB := logtext.Digits(to)
 		n := int64(1)
 		if isRange && okA && okB && b >= a {
 			n = b - a + 1
@@ -182,14 +183,14 @@ func parseWalltime(text []byte) (time.Duration, bool) {
 	if i := bytes.IndexByte(text, '.'); i >= 0 {
 		text = text[:i]
 	}
-	units := [...]int64{1, 60, 60 * 60, daySeconds}
+	units := [...]int64{1, 60, 60 * 60, 24 * 60 * 60}
 	var total int64
 	for unit := 0; ; unit++ {
 		if unit == len(units) {
 			return 0, false
 		}
 		i := bytes.LastIndexByte(text, ':')
-		n, ok := number(text[i+1:])
+		n, ok := logtext.Digits(text[i+1:])
 		if !ok {
 			return 0, false
 		}

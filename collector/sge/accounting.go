@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -73,12 +74,12 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	if err = rec.times(f); err != nil {
 		return rec, err
 	}
-	status, okStatus := integer(f[fieldExitStatus])
-	if rec.failed, ok = integer(f[fieldFailed]); !ok || !okStatus {
+	status, okStatus := logtext.Integer(f[fieldExitStatus])
+	if rec.failed, ok = logtext.Integer(f[fieldFailed]); !ok || !okStatus {
 		return rec, collector.Bad(collector.ReasonField, "failed", "want numbers for failed and exit_status, got %q and %q",
 			shorten(f[fieldFailed]), shorten(f[fieldExitStatus]))
 	}
-	slots, ok := integer(f[fieldSlots])
+	slots, ok := logtext.Integer(f[fieldSlots])
 	if !ok {
 		return rec, collector.Bad(collector.ReasonField, "slots", "not a number of slots: %q", shorten(f[fieldSlots]))
 	}
@@ -89,7 +90,7 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	rec.usageOnly = !isNone(parallelTask(tail))
 	rec.running = status == stillRunning || status == stillRunningUnsigned
 	rec.attributes = job.Attributes{
-		Queue: r.intern(f[fieldQueue]), User: r.intern(f[fieldOwner]), Account: r.charged(f[fieldProject], f[fieldAccount]),
+		Queue: r.names.Of(f[fieldQueue]), User: r.names.Of(f[fieldOwner]), Account: r.charged(f[fieldProject], f[fieldAccount]),
 		Name: string(f[fieldName]), Procs: int(slots), TimeLimit: timeLimit(category),
 	}
 	return rec, nil

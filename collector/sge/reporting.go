@@ -60,7 +60,7 @@ func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
 		return err
 	}
 	ev := p.event(job.Submit, id, at)
-	ev.Attributes = job.Attributes{User: p.intern(f[5]), Account: p.charged(f[7], f[9]), Name: string(f[4])}
+	ev.Attributes = job.Attributes{User: p.names.Of(f[5]), Account: p.charged(f[7], f[9]), Name: string(f[4])}
 	ev.Times.Submit = at
 	emit(ev)
 	return nil
@@ -111,7 +111,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 }
 
 func (p *reporting) emitAll(kinds [2]job.Kind, id string, at, submit time.Time, f [][]byte, emit func(job.Event)) {
-	attributes := job.Attributes{User: p.intern(f[12]), Account: p.charged(f[14], f[16]), Name: string(f[11])}
+	attributes := job.Attributes{User: p.names.Of(f[12]), Account: p.charged(f[14], f[16]), Name: string(f[11])}
 	for _, kind := range kinds {
 		if kind == 0 {
 			break

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -41,12 +42,12 @@ func Reporting() collector.Format {
 // reader is what both parsers need. It keeps nothing of earlier lines but what makes the next one faster.
 type reader struct {
 	options collector.Options
-	names   map[string]string
+	names   logtext.Names
 	fields  [][]byte
 }
 
 func newReader(o collector.Options) *reader {
-	return &reader{options: o, names: make(map[string]string)}
+	return &reader{options: o}
 }
 
 // event returns an event of the job, without attributes.
@@ -87,11 +88,11 @@ func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool)
 
 // jobID returns the id as Grid Engine writes it: the job's number, and for a task of an array a point and the task's.
 func jobID(number, task []byte) (id string, isTask bool, err error) {
-	n, ok := integer(number)
+	n, ok := logtext.Integer(number)
 	if !ok || n <= 0 {
 		return "", false, collector.Bad(collector.ReasonField, "job_number", "not a job's number: %q", shorten(number))
 	}
-	k, ok := integer(task)
+	k, ok := logtext.Integer(task)
 	if !ok {
 		return "", false, collector.Bad(collector.ReasonField, "task_number", "not a task's number: %q", shorten(task))
 	}
@@ -113,7 +114,7 @@ const (
 
 // instant reads a time of a record; 0 is the zero time.
 func instant(name string, text []byte) (time.Time, error) {
-	n, ok := integer(text)
+	n, ok := logtext.Integer(text)
 	if !ok {
 		return time.Time{}, collector.Bad(collector.ReasonField, name, "want seconds since 1970, got %q", shorten(text))
 	}
@@ -128,28 +129,6 @@ func instant(name string, text []byte) (time.Time, error) {
 		return time.UnixMilli(n).UTC(), nil
 	}
 	return time.UnixMicro(n).UTC(), nil
-}
-
-// integer reads text, which must be an integer of at most 18 digits.
-func integer(text []byte) (int64, bool) {
-	digits := text
-	if len(digits) > 1 && digits[0] == '-' {
-		digits = digits[1:]
-	}
-	if len(digits) == 0 || len(digits) > 18 {
-		return 0, false
-	}
-	var n int64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if text[0] == '-' {
-		n = -n
-	}
-	return n, true
 }
 
 // checkProcs refuses sizes that cannot be.
@@ -170,35 +149,16 @@ const defaultAccount = "sge"
 // charged returns who the job is charged to: its project, else its account string.
 func (r *reader) charged(project, account []byte) string {
 	if !isNone(project) {
-		return r.intern(project)
+		return r.names.Of(project)
 	}
 	if string(account) == defaultAccount || isNone(account) {
 		return ""
 	}
-	return r.intern(account)
+	return r.names.Of(account)
 }
 
 func isNone(b []byte) bool {
 	return len(b) == 0 || string(b) == "NONE" || string(b) == "none"
-}
-
-// maxNames bounds the table of names: at the most it is thrown away and begun again.
-const maxNames = 1 << 14
-
-// intern returns b as a string, shared between records: queues and users are few.
-func (r *reader) intern(b []byte) string {
-	if len(b) == 0 || string(b) == "UNKNOWN" { // what sge_write_rusage puts for a name that it lacks
-		return ""
-	}
-	if s, ok := r.names[string(b)]; ok {
-		return s
-	}
-	if len(r.names) >= maxNames {
-		clear(r.names)
-	}
-	s := string(b)
-	r.names[s] = s
-	return s
 }
 
 func shorten(b []byte) []byte {
