@@ -27,8 +27,7 @@ test-long:
 
 # Debian packages for the tests that need them; as root.
 test-deps:
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$(cat deploy/packages/test-deps.txt)
+	./scripts/test-deps
 
 lint:
 	$(TOOLS) golangci-lint run ./...

@@ -29,6 +29,10 @@ type Job struct {
 	// DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
 	Unqueued   bool   `json:"unqueued,omitempty"`
+	// Unsized is true while Procs is a guess: the job runs, and no record has told its size.
+	Unsized bool `json:"unsized,omitempty"`
+	// Given is true once a record since its start has told the size: before, Procs is what it asked for.
+	Given bool `json:"given,omitempty"`
 	// Order is the instant by which the queue is ordered: the job's first submission.
 	Order time.Time `json:"order"`
 	// Submit is the instant from which the wait of this attempt counts: the submission, or the requeue.
@@ -60,6 +64,8 @@ type Left struct {
 	At time.Time `json:"at"`
 	// Began is when its last attempt was submitted or requeued; zero if that never ran.
 	Began time.Time `json:"began,omitzero"`
+	// Job is the job as it left, if too little was known of it then: a record that comes late may complete it.
+	Job *Job `json:"job,omitempty"`
 }
 
 // State is the picture of one cluster. It is not safe for concurrent use: one writer folds, readers get a View.

@@ -116,8 +116,11 @@ func (f fold) apply(ev job.Event) Verdict {
 	case job.Start:
 		return f.start(ev)
 	case job.End:
-		if ev.All {
+		switch {
+		case ev.All:
 			return f.endAll(ev)
+		case f.justRequeued(&ev):
+			return Duplicate
 		}
 		return f.end(ev)
 	case job.Cancel:
@@ -275,10 +278,10 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	ev.Attempt = j.Attempt
 	next := *j
 	next.learn(&ev)
-	next.Start = at
+	next.Start, next.Given = at, ev.Procs > 0
 	next.Held = false
 	if next.Procs < 1 {
-		next.Procs = 1
+		next.Procs, next.Unsized = 1, true
 	}
 	f.before(&ev)
 	f.take(j)
@@ -298,14 +301,11 @@ func (f fold) end(ev job.Event) Verdict {
 	}
 	if j == nil || !j.Running() {
 		if ev.Times.Start.IsZero() {
-			if j != nil && j.Attempt > 0 && ev.Time.Sub(j.Submit) <= sameInstant {
-				return Duplicate // of the try that was just requeued: some schedulers end that too
-			}
 			return f.cancel(ev) // it ended without ever having started
 		}
 		if j == nil {
 			if !f.derive(ev, ev.Times.Start) {
-				return Duplicate
+				return f.complete(ev)
 			}
 			j = f.jobs[ev.ID]
 		}
@@ -320,6 +320,7 @@ func (f fold) end(ev job.Event) Verdict {
 
 // finish ends a running job. Accounting knows the start better than the log of the moment.
 func (f fold) finish(j *Job, ev job.Event) {
+	j = f.fillIn(j, ev)
 	ev.Attempt = j.Attempt
 	ev.Times.Start = or(ev.Times.Start, j.Start)
 	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
@@ -342,6 +343,9 @@ func (f fold) leave(j *Job, at time.Time) {
 	if j.Running() {
 		l.Began = j.Submit
 	}
+	if j.incomplete() {
+		l.Job = j
+	}
 	f.remember(l)
 }
 
@@ -350,7 +354,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
 		if !f.unseen(ev) {
-			return f.stranger(ev.ID)
+			return f.complete(ev)
 		}
 		j = f.jobs[ev.ID]
 	}
@@ -358,6 +362,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	if j.Running() {
 		return f.doom(j, ev)
 	}
+	j = f.fillIn(j, ev)
 	f.before(&ev)
 	f.leave(j, ev.Time)
 	f.count.Cancelled++
@@ -386,6 +391,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 	next.learn(&ev)
 	next.Attempt++
 	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
+	next.Given, next.Unsized = false, false
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
@@ -399,7 +405,7 @@ func (f fold) update(ev job.Event) Verdict {
 	derived := j == nil
 	if derived {
 		if !f.unseen(ev) {
-			return f.stranger(ev.ID)
+			return f.complete(ev)
 		}
 		j = f.jobs[ev.ID]
 	}
@@ -454,9 +460,7 @@ func drop[T comparable](value *T, known T) {
 // learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known yet, so that it
 // can be read again without harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
-	if j.Unqueued && ev.Queue != "" { // this is where it was submitted to
-		j.Queue, j.FirstQueue, j.Unqueued = ev.Queue, ev.Queue, false
-	}
+	j.replaceGuesses(ev)
 	if ev.Time.Before(j.Updated) {
 		j.Attributes = ev.Attributes.Merge(j.Attributes)
 		j.Eligible = or(j.Eligible, ev.Times.Eligible)

@@ -69,6 +69,12 @@ func (f fold) endAll(ev job.Event) Verdict {
 	return verdict
 }
 
+// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers tell both. A kill (All) is not.
+func (f fold) justRequeued(ev *job.Event) bool {
+	j := f.jobs[ev.ID]
+	return j != nil && !j.Running() && j.Attempt > 0 && !ev.Derived && ev.Times.Start.IsZero() && ev.Time.Sub(j.Submit) <= sameInstant
+}
+
 // unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false if there is no such job,
 // or if it left since.
 func (f fold) unseen(ev job.Event) bool {

@@ -93,6 +93,10 @@ func TestPartsAndInstants(t *testing.T) {
 			Counts{Submitted: 1, Started: 1, Requeued: 1, Duplicates: 1},
 		},
 		{
+			"but not somebody's kill", requeued, []job.Event{milli(all(event(job.End, "1", 30)), 900)}, "30:1-cancel ", 0, 0,
+			Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
+		},
+		{
 			"a cancel after that", requeued, []job.Event{milli(event(job.End, "1", 31), 1)}, "31:1-cancel ", 0, 0,
 			Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
 		},

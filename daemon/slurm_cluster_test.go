@@ -52,6 +52,9 @@ func newSlurm(t *testing.T, nodes, cpus int) *slurmCluster {
 	})
 	up := exec.Command("../scripts/slurm-cluster", "up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(freePorts(t, nodes+1)))
 	if out, err := up.CombinedOutput(); err != nil {
+		if strings.Contains(string(out), "getaddrinfo() failed") {
+			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
+		}
 		t.Fatalf("starting Slurm: %v\n%s", err, out)
 	}
 	return c
@@ -84,7 +87,7 @@ func (c *slurmCluster) run(name string, args ...string) string {
 	c.t.Helper()
 	out, err := c.try(name, args...)
 	if err != nil {
-		c.t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		c.t.Errorf("%s %q: %v\n%s", name, args, err, out) // not Fatalf: any goroutine may call
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,31 +27,42 @@ func TestRealSlurm(t *testing.T) {
 		jobs, instants = 300, 100
 	}
 	c := newSlurm(t, 16, 4)
-	s := c.site("{format: slurm-log, path: LOG, poll: 100ms}", "{format: slurm-jobcomp, path: COMP, poll: 100ms}",
-		"{format: slurm-squeue, command: ASK, interval: 1s}")
-	d := s.start(t)
-	d.caughtUp()
+	sites := []*site{
+		c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 5s}"),
+		c.site("{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}", "{format: slurm-squeue, command: ASK, interval: 15s}"),
+	}
+	var daemons []*running
+	for _, s := range sites {
+		daemons = append(daemons, s.start(t))
+	}
+	for _, d := range daemons {
+		d.caughtUp()
+	}
 	awkward := c.awkwardJobs()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		c.load(jobs)
-		c.awkwardActs(awkward)
 	}()
+	c.awkwardActs(awkward)
 	var wrong []string
 	for i := range instants {
-		wrong = append(wrong, c.compareNow(d, i)...)
+		wrong = append(wrong, c.compareNow(daemons[i%2], i)...)
 	}
 	<-done
-	c.drain(d)
+	for _, d := range daemons {
+		c.drain(d)
+	}
+	t.Logf("%d instants compared with squeue", instants)
 	for len(wrong) > 0 {
 		t.Errorf("the picture differs from squeue: %s", wrong[0])
 		wrong = wrong[1:]
 	}
-	d.stop()
 	want := c.jobs()
-	all := livesIn(s.kept(t))
-	c.compareLives("log, jobcomp and snapshot", want, all, true)
+	for i, d := range daemons {
+		d.stop()
+		c.compareLives([]string{"log and snapshot", "log, jobcomp and snapshot"}[i], want, livesIn(sites[i].kept(t)), true)
+	}
 	c.compareLives("slurmctld.log alone", want, c.logAlone(), false)
 }
 
@@ -137,6 +149,11 @@ func (c *slurmCluster) drain(d *running) {
 	eventually(c.t, "an empty picture", func() bool {
 		v := d.Views()[0]
 		return len(v.Running)+len(v.Queued) == 0
+	})
+	over := float64(time.Now().Unix() + 3) // what ended just now is told by a snapshot that comes later
+	eventually(c.t, "a last snapshot", func() bool {
+		at, err := strconv.ParseFloat(d.metric(`waitcast_snapshot_last_success_timestamp_seconds{cluster="main",source="main/slurm-squeue"}`), 64)
+		return err == nil && at > over
 	})
 }
 

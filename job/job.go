@@ -120,7 +120,8 @@ type Event struct {
 	// submission that is learnt only afterwards gets no forecast.
 	Derived bool
 	// All says that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of the heterogeneous job ID
-	// ("ID+1"), whichever live. The cluster's fold makes one event of each; no event that it passes on has All.
+	// ("ID+1"), whichever live; it is somebody's wish, not
+	// the end of a try. The cluster's fold makes one event of each; no event that it passes on has All.
 	All bool
 	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
 	// history is marked replayed.

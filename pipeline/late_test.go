@@ -82,9 +82,69 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := leftIn(t, data); !ok || got != want {
+		want := leftIn(t, data)
+		want.Job = nil // only the fold's own memory has it
+		if !ok || got != want {
 			t.Errorf("after %d events: %+v, want %+v", len(events), got, want)
 		}
+	}
+}
+
+// A lifetime whose size and queue are told a little after its end, or never, is learnt once: by what is known then. History does not wait.
+func TestLifetimesCompletedLate(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		live  bool
+		late  bool // a record with everything follows
+		after float64
+		queue string
+		class int
+	}{
+		{"completed", true, true, 20, "late", 1},
+		{"never completed", true, false, 1000, cluster.DefaultQueue, 0},
+		{"completed too late", true, true, 1000, cluster.DefaultQueue, 0},
+		{"history", false, false, 0, cluster.DefaultQueue, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, _ := newPipeline(testConfig(), nil, collector.Live)
+			l := p.lanes["c"]
+			apply := func(ev job.Event) {
+				ev.Live = c.live
+				l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
+					if err := l.models.learn(c); err != nil && ev.ID == "1" {
+						t.Fatal(err)
+					}
+				}})
+				data, err := l.models.MarshalBinary() // and saving in the middle leaves no trace
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.models.UnmarshalBinary(data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply(event(job.Submit, "1", 0))
+			apply(event(job.Start, "1", 10))
+			apply(event(job.End, "1", 50))
+			apply(event(job.Submit, "2", 50+c.after))
+			full := event(job.End, "1", 50)
+			full.Queue, full.Procs, full.User, full.Times = "late", 8, "u", job.Times{Submit: at(0), Start: at(10), End: at(50)}
+			if c.late {
+				apply(full)
+				apply(full)
+			}
+			for name, q := range l.models.queues {
+				for i, w := range q.windows {
+					want := 0
+					if i == c.class && (name == c.queue || name == allQueues) {
+						want = 1
+					}
+					if w.window.N() != want {
+						t.Errorf("queue %q, class %d: %d lifetimes, want %d", name, i, w.window.N(), want)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,7 @@ type models struct {
 	cfg    ModelConfig
 	queues map[string]*queueModels
 	now    time.Time
+	late   []lateEnd // in the order of their ends
 }
 
 type queueModels struct {
@@ -94,13 +96,17 @@ func (m *models) learn(c cluster.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
 	}
+	return errors.Join(m.expireLate(), m.change(c))
+}
+
+func (m *models) change(c cluster.Change) error {
 	switch c.Event.Kind {
 	case job.Submit:
 		q := m.queue(c.After.FirstQueue)
 		q.published = nil
 		return q.chains.Submitted(key(c.After))
 	case job.Update, job.Hold, job.Release, job.Start:
-		return m.moved(c)
+		return errors.Join(m.moved(c), m.completed(c.After))
 	case job.Cancel:
 		if c.After == nil { // else it was only asked for
 			return m.without(c.Before)
@@ -109,7 +115,7 @@ func (m *models) learn(c cluster.Change) error {
 		if c.Event.Derived { // a lost end says nothing of the lifetime
 			return m.without(c.Before)
 		}
-		return m.ended(c)
+		return m.finished(c)
 	}
 	return nil
 }
@@ -120,9 +126,15 @@ func (m *models) moved(c cluster.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
+	switch err := m.without(c.Before); {
+	case errors.Is(err, markov.ErrUnknown):
+		return nil // it has ended, and counts where it was
+	case err != nil:
+		return err
+	}
 	q := m.queue(c.After.FirstQueue)
 	q.published = nil
-	return errors.Join(m.without(c.Before), q.chains.Submitted(key(c.After)))
+	return q.chains.Submitted(key(c.After))
 }
 
 // without takes a job out of the sequence of its queue.
@@ -132,9 +144,8 @@ func (m *models) without(j *cluster.Job) error {
 	return q.chains.NeverRan(key(j))
 }
 
-func (m *models) ended(c cluster.Change) error {
-	j, start := c.Before, c.Event.Times.Start
-	seconds := c.Event.Times.End.Sub(start).Seconds()
+// ended takes in a lifetime.
+func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	class := classIndex(j.Procs)
 	var errs error
 	for _, name := range [...]string{j.Queue, allQueues} {
@@ -264,7 +275,7 @@ func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
 }
 
 // modelsVersion is written into every saved set of models.
-const modelsVersion = 1
+const modelsVersion = 2
 
 // MarshalBinary saves the models, queues in order of their names.
 func (m *models) MarshalBinary() ([]byte, error) {
@@ -274,6 +285,11 @@ func (m *models) MarshalBinary() ([]byte, error) {
 		return nil, err
 	}
 	out = appendBytes(out, now)
+	late, err := json.Marshal(m.late)
+	if err != nil {
+		return nil, err
+	}
+	out = appendBytes(out, late)
 	out = binary.AppendUvarint(out, uint64(len(m.queues)))
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
@@ -315,6 +331,11 @@ func (m *models) UnmarshalBinary(data []byte) error {
 	}
 	fresh := newModels(m.cfg)
 	fresh.now = now
+	if raw := d.bytes(); d.err == nil {
+		if err := json.Unmarshal(raw, &fresh.late); err != nil {
+			return fmt.Errorf("saved models: %w", err)
+		}
+	}
 	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 		name := string(d.bytes())
 		for _, part := range fresh.queue(name).parts() {

@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"bytes"
-	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -265,8 +264,8 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number alone means all of an
-// array or of a heterogeneous job.
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number alone means all of
+// an array or of a heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
 	if !ok {
@@ -283,7 +282,7 @@ func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 		return errMessage(msg)
 	}
 	ev := p.event(job.End, at, id)
-	ev.All = string(rest[:len(rest)-len(after)]) == "JobId="+id && !strings.ContainsAny(id, "_+")
+	ev.All = string(rest[:len(rest)-len(after)]) == "JobId="+id
 	p.emit(ev)
 	return nil
 }

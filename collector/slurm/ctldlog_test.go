@@ -52,6 +52,8 @@ func logGood() []formattest.Case {
 	atOnce.Times.Submit = atOnce.Time
 	whole := told(job.End, "5", none)
 	whole.All = true
+	task := told(job.End, "9_3", none)
+	task.All = true
 	return []formattest.Case{
 		line("submitted", "_slurm_rpc_submit_batch_job: JobId=2 InitPrio=3019 usec=350", told(job.Submit, "2", none)),
 		line("submitted held", "_slurm_rpc_submit_batch_job: JobId=7 InitPrio=0 usec=562", told(job.Submit, "7", none), told(job.Hold, "7", none)),
@@ -73,7 +75,7 @@ func logGood() []formattest.Case {
 		line("done", "_job_complete: JobId=2 done", told(job.End, "2", none)),
 		line("array task done", "_job_complete: JobId=9_2(27) done", told(job.End, "9_2", none)),
 		line("killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0", whole),
-		line("task killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_3 uid 1001", told(job.End, "9_3", none)),
+		line("task killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_3 uid 1001", task),
 		line("tasks killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[3-4,8-12:4%2] uid 1001",
 			told(job.End, "9_3", none), told(job.End, "9_4", none), told(job.End, "9_8", none), told(job.End, "9_12", none)),
 		line("over its limit", "Time limit exhausted for JobId=4", told(job.End, "4", none)),

@@ -42,8 +42,9 @@ type SnapshotConfig struct {
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
-	first  bool // no snapshot was taken yet
-	open   bool // other users' jobs are seen
+	first  bool      // no snapshot was taken yet
+	asked  time.Time // when the last one was
+	open   bool      // other users' jobs are seen
 	seen   map[string]bool
 	// What the last snapshot found, by job; at is when it was first found.
 	missing, requeued, unknown map[string]finding
@@ -98,7 +99,7 @@ func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 	if count == 0 {
 		c.gone()
 	}
-	s.first = false
+	s.first, s.asked = false, c.at
 	return a
 }
 
@@ -115,10 +116,16 @@ type comparison struct {
 // row compares one line.
 func (c *comparison) row(r *row) {
 	c.open = c.open || r.User != "" && r.User != c.cfg.User
-	for _, id := range r.ids {
+	for i, id := range r.ids {
 		live, known := c.picture[id]
-		if r.phase == over {
-			c.present[id] = known && live.Start.IsZero() // its last try is being cleaned up, it waits again
+		switch r.phase {
+		case leaving:
+			c.present[id] = known && live.Start.IsZero() // it waits again
+			continue
+		case over:
+			if known || i == len(r.ids)-1 { // tasks that never ran were perhaps never told one by one, but for the array itself
+				c.ended(id, r)
+			}
 			continue
 		}
 		c.present[id], c.seen[id] = true, true
@@ -138,6 +145,16 @@ func (c *comparison) event(kind job.Kind, id string, r *row) job.Event {
 // fresh reports whether something happened so shortly before the snapshot, or during it, that the log should tell it.
 func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
+}
+
+// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between two snapshots.
+func (c *comparison) ended(id string, r *row) {
+	if c.first || r.Times.End.Before(c.asked.Add(-settle)) || !r.Times.End.Before(c.at.Add(-settle)) {
+		return
+	}
+	ev := c.event(job.End, id, r)
+	ev.Time, ev.Times = r.Times.End, r.Times
+	c.emit(ev)
 }
 
 // unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture holds it for gone (a
@@ -200,6 +217,9 @@ func (c *comparison) known(id string, r *row, live *Live) {
 	case r.phase == waiting && live.Start.Before(c.at.Add(-settle)) && !live.Start.IsZero():
 		c.waitsAgain(id, r)
 		return
+	}
+	if r.phase == waiting && !live.Start.IsZero() { // what it asked for is not what it was given meanwhile
+		news.Procs, news.Nodes = 0, 0
 	}
 	held := r.phase == waiting && r.blocked && live.Start.IsZero()
 	news.ID, news.Time, news.Cluster, news.Live = id, c.at, c.cfg.Options.Cluster, !c.first

@@ -20,7 +20,7 @@ type shown struct {
 	id, raw, state, queue, user string
 	procs                       string
 	limit                       string
-	submit, start               int64 // seconds after at(0); start 0 means none
+	submit, start, end          int64 // seconds after at(0); 0 means none, but for submit
 	reason                      string
 }
 
@@ -39,7 +39,7 @@ func (s shown) line() string {
 	}
 	return strings.Join([]string{
 		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal", or(s.procs, "2"), "1",
-		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), or(s.reason, "Priority"), "",
+		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end), or(s.reason, "Priority"), "",
 	}, "\x1f") + "\n"
 }
 
@@ -112,6 +112,9 @@ func TestSnapshotBesideALog(t *testing.T) {
 	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
 	held := waits
 	held.reason = "JobHeldUser"
+	ends, canceled := runs, waits
+	ends.state, ends.end, ends.procs, ends.user = "COMPLETED", 25, "8", "bob"
+	canceled.state, canceled.start, canceled.end = "CANCELLED", 25, 25
 	type step struct {
 		log  []job.Event
 		at   int64
@@ -146,6 +149,17 @@ func TestSnapshotBesideALog(t *testing.T) {
 			snap(45, "", shown{id: "5", state: "COMPLETING", submit: 10})}},
 		{"a requeue the log missed", "", []step{log(submit, start), snap(30, "", held), snap(45, "45:5-requeue", held), snap(60, "60:5-hold", held)}},
 		{"a start that the snapshot was too early for", "", []step{log(submit, start), snap(19, "19:5-update", waits), snap(34, "34:5-update", runs)}},
+		{"what the log did not tell of an ended job", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(20, ""), snap(35, "25:5-update", ends),
+			snap(50, "", ends), snap(65, "", ends)}},
+		{"an ended job that came and went", "", []step{snap(20, ""), snap(35, "10:5-submit* 20:5-start* 25:5-end", ends), snap(50, "", ends)}},
+		{"an end the log missed, as squeue knows it", "", []step{log(submit, start), snap(20, "20:5-update", waits), snap(35, "25:5-update 25:5-end", ends)}},
+		{"an end that is young is the log's", "", []step{log(submit, start), snap(20, "20:5-update", waits), snap(26, "", ends), snap(41, "25:5-update 25:5-end", ends)}},
+		{"a cancel of a waiting job, as squeue knows it", "", []step{log(submit), snap(20, "20:5-update", waits), snap(35, "25:5-cancel", canceled)}},
+		{"the waiting tasks of an array were canceled", "", []step{log(told1(job.Submit, "9", 10)), snap(20, ""), snap(35, "25:9-update 25:9-cancel",
+			shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
+		{"after the log said so", "", []step{log(told1(job.Submit, "9", 10), told1(job.End, "9", 25)), snap(20, ""), snap(35, "25:9-update",
+			shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
+		{"ended before the first snapshot", "", []step{snap(35, "", ends)}},
 		{"gone only for the picture: it lives anew", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs), snap(45, "45:5-submit* 45:5-start", runs),
 			snap(60, "", runs)}},
 		{"gone for both", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(24, "", runs), snap(39, "")}},
@@ -229,7 +243,7 @@ func TestSnapshotBadOutput(t *testing.T) {
 		a := s.Read([]byte(output), at(30))
 		if a.Err == nil || len(a.Events) > 0 || len(a.Bad) == 0 {
 			t.Errorf("%q: %+v", output, a)
-		} else if !strings.Contains(a.Err.Error(), "want 14 fields") {
+		} else if !strings.Contains(a.Err.Error(), "want 15 fields") {
 			t.Errorf("%q: %v", output, a.Err)
 		}
 	}
@@ -266,6 +280,7 @@ func TestSnapshotBadFields(t *testing.T) {
 		{"TimeLimit", func(s *shown) { s.limit = "soon" }},
 		{"SubmitTime", func(s *shown) { s.submit = -unix }},
 		{"StartTime", func(s *shown) { s.start = 0 }},
+		{"end", func(s *shown) { s.state, s.end = "FAILED", 15 }},
 	} {
 		line := good
 		c.change(&line)
@@ -329,7 +344,7 @@ func TestSnapshotBlocked(t *testing.T) {
 func FuzzSnapshot(f *testing.F) {
 	f.Add(shown{id: "5", submit: 10}.line() + shown{id: "9_[5-7%1]", raw: "9", submit: 10}.line())
 	f.Add(shown{id: "21+1", raw: "22", state: "RUNNING", submit: 10, start: 20, limit: "UNLIMITED"}.line())
-	f.Add(strings.Repeat("\x1f", 14))
+	f.Add(strings.Repeat("\x1f", 15))
 	f.Fuzz(func(t *testing.T, output string) {
 		s := newStage(t, false, "")
 		s.fold(told1(job.Submit, "5", 10))

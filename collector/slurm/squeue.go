@@ -20,20 +20,20 @@ func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order
 // squeueSeparator stands between fields: no name of Slurm can hold it.
 const squeueSeparator = "\x1f"
 
-// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; they are the same from 20.02 on, and so is
+// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; 22.05 was tried; other versions are expected to have them too, and so is
 // "name:suffix", which prints a field in full and the suffix after it. Job names are not among them: they are not escaped.
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
-	"SubmitTime", "EligibleTime", "StartTime", "Reason",
+	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
 }
 
 // SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One call asks for all jobs
-// that wait or hold processors; an array's waiting tasks are one row.
+// that slurmctld holds, those that ended in the last MinJobAge too: it sends them to any squeue. An array's waiting tasks are one row.
 func SqueueCommand(program []string) []string {
 	if len(program) == 0 {
 		program = []string{"squeue"}
 	}
-	return append(slices.Clone(program), "--noheader", "--all", "--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
+	return append(slices.Clone(program), "--noheader", "--all", "--states=all", "--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
 }
 
 // SqueueEnv returns what the call needs in its environment: times in Unix seconds, and the tasks of an array in full (squeue(1)). Where a command in
@@ -46,7 +46,8 @@ type phase uint8
 const (
 	waiting phase = iota + 1
 	holding       // it holds processors
-	over          // it holds none any more, or they are being cleaned up
+	leaving       // its processors are being cleaned up: it is over, or will wait again
+	over
 )
 
 // phaseOf returns what a state means, 0 for one that is not known (job_state_string and the flags of job_state_string_complete in
@@ -57,8 +58,10 @@ func phaseOf(state string) phase {
 		return waiting
 	case "RUNNING", "SUSPENDED", "CONFIGURING", "POWER_UP_NODE", "RESIZING", "SIGNALING", "STOPPED":
 		return holding
-	case "COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
-		"STAGE_OUT", "REVOKED", "RECONFIG_FAIL", "LAUNCH_FAILED":
+	case "COMPLETING", "STAGE_OUT", "REVOKED":
+		return leaving
+	case "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+		"RECONFIG_FAIL", "LAUNCH_FAILED":
 		return over
 	}
 	return 0
@@ -128,7 +131,7 @@ func (p *squeueParser) row(line []byte) (row, error) {
 	for i := range fields {
 		fields[i] = bytes.TrimSpace(fields[i])
 	}
-	state, reason := string(fields[2]), string(fields[13])
+	state, reason := string(fields[2]), string(fields[14])
 	r := row{phase: phaseOf(state), blocked: blocked(state, reason)}
 	if r.phase == 0 {
 		return row{}, collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
@@ -144,7 +147,7 @@ func (p *squeueParser) row(line []byte) (row, error) {
 	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
 		return row{}, err
 	}
-	return r, p.instants(&r, fields[10], fields[11], fields[12])
+	return r, p.instants(&r, state, fields[10:14])
 }
 
 // known returns a name, "" for Slurm's ways to say that there is none.
@@ -244,26 +247,40 @@ func squeueLimit(field string, text []byte) (time.Duration, error) {
 }
 
 // instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast and says nothing.
-func (p *squeueParser) instants(r *row, submit, eligible, start []byte) (err error) {
-	if r.Submit, err = p.when("SubmitTime", submit); err != nil {
+func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
+	if r.Submit, err = p.when("SubmitTime", f[0]); err != nil {
 		return err
 	}
 	if r.Submit.IsZero() {
 		return collector.Bad(collector.ReasonTime, "SubmitTime", "is not known")
 	}
-	if r.Eligible, err = p.when("EligibleTime", eligible); err != nil {
+	if r.Eligible, err = p.when("EligibleTime", f[1]); err != nil {
 		return err
 	}
-	if r.phase != holding {
+	if r.phase == waiting || r.phase == leaving {
 		return nil
 	}
-	if r.Times.Start, err = p.when("StartTime", start); err != nil {
+	if r.Times.Start, err = p.when("StartTime", f[2]); err != nil {
 		return err
+	}
+	if r.phase == over {
+		return p.ended(r, state, f[3])
 	}
 	if r.Times.Start.IsZero() {
 		return collector.Bad(collector.ReasonTime, "StartTime", "is not known of a job that runs")
 	}
 	return nil
+}
+
+// ended reads the end of a job. One that never ran has the instant at which it was canceled for a start, too.
+func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
+	if r.Times.End, err = p.when("EndTime", end); err != nil {
+		return err
+	}
+	if (state == "CANCELLED" || state == "DEADLINE") && r.Times.Start.Equal(r.Times.End) {
+		r.Times.Start = time.Time{}
+	}
+	return checkOrder(&r.Times)
 }
 
 // when reads Unix seconds, or a local time; the zero time where there is none.

@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// replaceGuesses takes over what a record tells of a job where the picture has only a guess, however old the record is.
+func (j *Job) replaceGuesses(ev *job.Event) {
+	if j.Unqueued && ev.Queue != "" { // this is where it was submitted to
+		j.Queue, j.FirstQueue, j.Unqueued = ev.Queue, ev.Queue, false
+	}
+	if j.Running() && !j.Given && ev.Procs > 0 && (j.Unsized || !ev.Time.Before(j.Start)) {
+		j.Procs, j.Given, j.Unsized = ev.Procs, true, false
+	}
+}
+
+// incomplete reports whether the job's records so far leave out what every complete record of a job has.
+func (j *Job) incomplete() bool {
+	return j.Unqueued || j.User == "" || j.Running() && !j.Given
+}
+
+// filled returns the job with what the record tells of it and no other has told.
+func (j *Job) filled(ev *job.Event) Job {
+	next := *j
+	next.replaceGuesses(ev)
+	next.Attributes = ev.Attributes.Merge(next.Attributes)
+	next.Eligible = or(next.Eligible, ev.Times.Eligible)
+	return next
+}
+
+// fillIn takes over what the record of a job's end tells of the job itself, as an update ahead of the end, and returns the job.
+func (f fold) fillIn(j *Job, ev job.Event) *Job {
+	next := j.filled(&ev)
+	if next == *j {
+		return j
+	}
+	ev.Kind, ev.Attempt = job.Update, j.Attempt
+	if j.Attempt > 0 {
+		ev.Time = later(ev.Time, j.Submit) // else it would look like one of an earlier life
+	}
+	ev.Times = job.Times{Eligible: ev.Times.Eligible}
+	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
+	next.Updated = later(next.Updated, ev.Time)
+	f.before(&ev)
+	f.take(j)
+	f.put(&next)
+	f.emit(Change{Event: ev, Before: j, After: &next})
+	return &next
+}
+
+// told returns the attributes that records have told, without the guesses.
+func (j *Job) told() job.Attributes {
+	a := j.Attributes
+	if j.Unqueued {
+		a.Queue = ""
+	}
+	if j.Running() && !j.Given {
+		a.Procs = 0
+	}
+	return a
+}
+
+// complete takes in a record of a job that has left. If too little was known of the job then, and the record is of that very try, the change is an
+// update of a job that is gone: Before and After are the job as it left.
+func (f fold) complete(ev job.Event) Verdict {
+	l, ok := f.left[ev.ID]
+	if !ok || l.Job == nil || !l.isOf(&ev) {
+		return f.stranger(ev.ID)
+	}
+	next := l.Job.filled(&ev)
+	if next == *l.Job {
+		return Duplicate
+	}
+	before := l.Job
+	ev.Kind, ev.Attempt = job.Update, l.Attempt
+	ev.Times.End = time.Time{}
+	if before.Running() { // it is known by its start
+		ev.Times.Submit = time.Time{}
+	}
+	f.before(&ev)
+	l.Job = nil
+	if next.incomplete() {
+		l.Job = &next
+	}
+	f.left[ev.ID] = l
+	f.emit(Change{Event: ev, Before: before, After: &next})
+	return Applied
+}
+
+// isOf reports whether a record tells of the last try of a job that left: by its start, or its submission if it never ran. A try that was not the first is
+// only known by the exact second, so that a record of the one before is not taken for it.
+func (l *Left) isOf(ev *job.Event) bool {
+	known, told := l.Job.Start, ev.Times.Start
+	if known.IsZero() {
+		known, told = l.Job.Submit, ev.Times.Submit
+	}
+	if told.IsZero() || told.After(l.At) {
+		return false
+	}
+	apart := known.Truncate(time.Second).Sub(told.Truncate(time.Second)).Abs()
+	if l.Attempt > 0 {
+		return apart == 0 && !ev.Time.Before(l.At.Truncate(time.Second))
+	}
+	return apart <= sameInstant
+}

@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"errors"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+)
+
+// lateGrace is how long, in event time, a lifetime waits for the size and the queue of its job: well above the time between two snapshots of a
+// scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
+const lateGrace = 5 * time.Minute
+
+// lateEnd is a job that ended before its size or its queue was told. Its lifetime is learnt once they are.
+type lateEnd struct {
+	Job     *cluster.Job `json:"job"`
+	At      time.Time    `json:"at"`
+	Start   time.Time    `json:"start"`
+	Seconds float64      `json:"seconds"`
+}
+
+func guessed(j *cluster.Job) bool { return j.Unsized || j.Unqueued }
+
+// finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment behind; history is learnt as it
+// is told.
+func (m *models) finished(c cluster.Change) error {
+	start := c.Event.Times.Start
+	seconds := c.Event.Times.End.Sub(start).Seconds()
+	if c.Event.Live && guessed(c.Before) {
+		m.late = append(m.late, lateEnd{Job: c.Before, At: m.now, Start: start, Seconds: seconds})
+		return nil
+	}
+	return m.ended(c.Before, start, seconds)
+}
+
+// completed learns the lifetime of a job that had ended before enough was known of it.
+func (m *models) completed(j *cluster.Job) error {
+	for i := range m.late {
+		if m.late[i].Job.Seq != j.Seq {
+			continue
+		}
+		e := m.late[i]
+		if guessed(j) {
+			m.late[i].Job = j
+			return nil
+		}
+		m.late = append(m.late[:i:i], m.late[i+1:]...)
+		return m.ended(j, e.Start, e.Seconds)
+	}
+	return nil
+}
+
+// expireLate learns what has waited long enough as it is: by the guesses.
+func (m *models) expireLate() error {
+	var errs error
+	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > lateGrace {
+		e := m.late[0]
+		m.late = m.late[1:]
+		errs = errors.Join(errs, m.ended(e.Job, e.Start, e.Seconds))
+	}
+	return errs
+}
