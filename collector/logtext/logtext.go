@@ -91,6 +91,9 @@ func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
 	return true
 }
 
+// Midnight returns the day's beginning by the clocks, in seconds since 1970 as if local time were UTC.
+func (d *Day) Midnight() int64 { return d.wall }
+
 // Instant returns the Unix time of a time of that day, in seconds since its midnight by the clocks.
 func (d *Day) Instant(seconds int64) int64 {
 	if d.uniform {

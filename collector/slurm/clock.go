@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 const (
@@ -13,15 +14,12 @@ const (
 	maxUnix = 253402300799
 )
 
-// clock reads local times. Records of one day stand together, so that the day's offset from UTC is kept; only days with a
-// change of the clocks are looked up one by one.
+// clock reads local times.
 type clock struct {
-	loc     *time.Location
-	known   bool
-	date    [10]byte // the date that the fields below belong to
-	wall    int64    // its midnight, counted as if local time were UTC
-	offset  int64    // local time - UTC, seconds
-	uniform bool     // the offset holds all day
+	loc   *time.Location
+	known bool
+	date  [10]byte // the date of day
+	day   logtext.Day
 }
 
 // local reads "2006-01-02T15:04:05", and nothing else, as local time.
@@ -37,12 +35,7 @@ func (c *clock) local(text []byte) (int64, error) {
 }
 
 // unix returns the instant of a wall time of the clock's day.
-func (c *clock) unix(wall int64) int64 {
-	if c.uniform {
-		return wall - c.offset
-	}
-	return resolve(c.loc, wall)
-}
+func (c *clock) unix(wall int64) int64 { return c.day.Instant(wall - c.day.Midnight()) }
 
 // wallTime reads the first 19 bytes of text, an ISO 8601 date and time, as seconds since 1970 as if it were UTC, and makes its
 // date the clock's day.
@@ -59,7 +52,7 @@ func (c *clock) wallTime(text []byte) (int64, error) {
 			return 0, err
 		}
 	}
-	return c.wall + seconds, nil
+	return c.day.Midnight() + seconds, nil
 }
 
 // timeOfDay reads "15:04:05".
@@ -67,9 +60,9 @@ func timeOfDay(text []byte) (int64, error) {
 	if len(text) != 8 || text[2] != ':' || text[5] != ':' {
 		return 0, errNoTime(text)
 	}
-	h, okH := number(text[:2])
-	m, okM := number(text[3:5])
-	s, okS := number(text[6:])
+	h, okH := logtext.Digits(text[:2])
+	m, okM := logtext.Digits(text[3:5])
+	s, okS := logtext.Digits(text[6:])
 	if !okH || !okM || !okS {
 		return 0, errNoTime(text)
 	}
@@ -88,42 +81,15 @@ func (c *clock) setDate(text []byte) error {
 	if text[4] != '-' || text[7] != '-' {
 		return errNoTime(text)
 	}
-	y, okY := number(text[:4])
-	m, okM := number(text[5:7])
-	d, okD := number(text[8:])
+	y, okY := logtext.Digits(text[:4])
+	m, okM := logtext.Digits(text[5:7])
+	d, okD := logtext.Digits(text[8:])
 	if !okY || !okM || !okD {
 		return errNoTime(text)
 	}
-	midnight := time.Date(int(y), time.Month(m), int(d), 0, 0, 0, 0, time.UTC)
-	if y < 1970 || y > 9998 || m < 1 || m > 12 || midnight.Day() != int(d) {
+	if c.known = c.day.Set(c.loc, y, m, d); !c.known {
 		return collector.Bad(collector.ReasonTime, "time", "no such date, or none of a log: %q", text)
 	}
 	copy(c.date[:], text)
-	c.known = true
-	c.wall = midnight.Unix()
-	start, last := resolve(c.loc, c.wall), resolve(c.loc, c.wall+daySeconds-1)
-	c.offset = c.wall - start
-	_, change := time.Unix(start, 0).In(c.loc).ZoneBounds()
-	c.uniform = last-start == daySeconds-1 && (change.IsZero() || change.Unix() > last)
 	return nil
-}
-
-// resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC). An hour
-// that clocks show twice is taken as its first pass; a time in the hour that they skip is read with the offset before the
-// change.
-func resolve(loc *time.Location, wall int64) int64 {
-	before := offsetAt(loc, wall-daySeconds)
-	if offsetAt(loc, wall-before) == before {
-		return wall - before
-	}
-	after := offsetAt(loc, wall+daySeconds)
-	if offsetAt(loc, wall-after) == after {
-		return wall - after
-	}
-	return wall - before
-}
-
-func offsetAt(loc *time.Location, unix int64) int64 {
-	_, offset := time.Unix(unix, 0).In(loc).Zone()
-	return int64(offset)
 }

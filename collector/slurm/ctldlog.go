@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -34,7 +35,7 @@ type logParser struct {
 
 // Parse implements collector.Parser.
 func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -196,7 +197,7 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	if !ok || !okNodes || !okProcs || !okQueue {
 		return errMessage(msg)
 	}
-	n, ok := number(procs)
+	n, ok := logtext.Digits(procs)
 	if !ok {
 		return badNumber("#CPUs", procs)
 	}
@@ -204,7 +205,7 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 		return err
 	}
 	ev := p.event(job.Start, at, id)
-	ev.Queue, ev.Procs, ev.Nodes = p.intern(queue), int(n), countNodes(nodes)
+	ev.Queue, ev.Procs, ev.Nodes = p.names.Of(queue), int(n), countNodes(nodes)
 	p.emit(ev)
 	return nil
 }
@@ -222,7 +223,7 @@ func (p *logParser) backfilled(at time.Time, msg []byte) error {
 		return errMessage(msg)
 	}
 	ev := p.event(job.Start, at, id)
-	ev.Queue, ev.Nodes = p.intern(queue), countNodes(nodes)
+	ev.Queue, ev.Nodes = p.names.Of(queue), countNodes(nodes)
 	p.emit(ev)
 	return nil
 }
@@ -321,11 +322,11 @@ func (p *logParser) updated(at time.Time, rest []byte) error {
 		ev.TimeLimit = limit
 	case "partition":
 		queue, _, _ := bytes.Cut(value, []byte(","))
-		ev.Queue = p.intern(queue)
+		ev.Queue = p.names.Of(queue)
 	case "QOS":
-		ev.QOS = p.intern(value)
+		ev.QOS = p.names.Of(value)
 	case "account":
-		ev.Account = p.intern(value)
+		ev.Account = p.names.Of(value)
 	case "priority":
 		ev.Kind = job.Release
 		if string(value) == "0" {

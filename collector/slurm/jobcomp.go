@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -33,7 +34,7 @@ type jobcompParser struct {
 
 // Parse implements collector.Parser.
 func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -205,7 +206,7 @@ func (p *jobcompParser) event(r *jobcompRecord) (job.Event, error) {
 	}
 	queue, _, _ := bytes.Cut(r.partition, []byte(",")) // of several asked for, Slurm tries the first first
 	ev.Attributes = job.Attributes{
-		Queue: p.intern(queue), User: p.intern(r.user), Account: p.intern(r.account), QOS: p.intern(r.qos),
+		Queue: p.names.Of(queue), User: p.names.Of(r.user), Account: p.names.Of(r.account), QOS: p.names.Of(r.qos),
 		Name: string(r.name), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
 	}
 	return ev, nil
@@ -272,7 +273,7 @@ func tresCount(tres []byte, kind string) int64 {
 		if string(name) != kind {
 			continue
 		}
-		if n, ok := number(value); ok {
+		if n, ok := logtext.Digits(value); ok {
 			return n
 		}
 		n, err := strconv.ParseFloat(string(value), 64) // Slurm shortens large counts: 100K

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 // jobcompRecord is one record, taken apart. The slices point into the line.
@@ -109,8 +110,8 @@ func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKe
 		return rest
 	}
 	wholeText, before, ok := lastKey(before, wholeKey)
-	index, okIndex := number(indexText)
-	whole, okWhole := number(wholeText)
+	index, okIndex := logtext.Digits(indexText)
+	whole, okWhole := logtext.Digits(wholeText)
 	if !ok || !okIndex || !okWhole {
 		return rest
 	}
@@ -152,7 +153,7 @@ func (r *jobcompRecord) middle(text []byte) bool {
 		*key.to, text = text[:i], text[i+1:]
 	}
 	var okNodes, okProcs bool
-	r.nodes, okNodes = number(nodes)
-	r.procs, okProcs = number(procs)
+	r.nodes, okNodes = logtext.Digits(nodes)
+	r.procs, okProcs = logtext.Digits(procs)
 	return okNodes && okProcs && bytes.HasPrefix(text, []byte("WorkDir="))
 }

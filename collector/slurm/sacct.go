@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -115,7 +116,7 @@ var _ collector.HeaderParser = (*sacctParser)(nil)
 
 // Header implements collector.HeaderParser.
 func (p *sacctParser) Header(line []byte) bool {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if !isHeader(line) {
 		return false
 	}
@@ -166,7 +167,7 @@ func (p *sacctParser) setColumns(line []byte) error {
 
 // Parse implements collector.Parser. A row emits the events of one try of a job: submit, start, end; as far as it came.
 func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
-	line = trimEnd(line)
+	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -274,7 +275,7 @@ func (p *sacctParser) id() (string, bool) {
 	if bytes.IndexByte(text, '.') >= 0 || bytes.IndexByte(rawText, '.') >= 0 {
 		return "", true
 	}
-	raw, okRaw := number(rawText)
+	raw, okRaw := logtext.Digits(rawText)
 	if len(text) == 0 {
 		return string(rawText), okRaw && raw > 0
 	}
@@ -290,7 +291,7 @@ func (p *sacctParser) id() (string, bool) {
 	case rest[0] != '_' && rest[0] != '+':
 		return "", false
 	}
-	index, ok := number(rest[1:])
+	index, ok := logtext.Digits(rest[1:])
 	return TaskID(raw, whole, rest[0], index), ok
 }
 
@@ -322,7 +323,7 @@ func (p *sacctParser) time(field string, text []byte) (time.Time, error) {
 	case "", "Unknown", "None", "N/A", "0":
 		return time.Time{}, nil
 	}
-	if unix, ok := number(text); ok {
+	if unix, ok := logtext.Digits(text); ok {
 		if unix > maxUnix {
 			return time.Time{}, collector.Bad(collector.ReasonTime, field, "no instant of a log: %q", text)
 		}
@@ -365,7 +366,7 @@ func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
 	}
 	queue, _, _ := bytes.Cut(f[partition], []byte(","))
 	ev.Attributes = job.Attributes{
-		Queue: p.intern(queue), User: p.intern(f[user]), Account: p.intern(f[account]), QOS: p.intern(f[qos]),
+		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
 	}
 	return nil
@@ -377,7 +378,7 @@ func firstCount(field string, texts ...[]byte) (int64, error) {
 		if len(text) == 0 {
 			continue
 		}
-		n, ok := number(text)
+		n, ok := logtext.Digits(text)
 		if !ok {
 			return 0, badNumber(field, text)
 		}
@@ -396,7 +397,7 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	days, rest, dash := int64(0), text, bytes.IndexByte(text, '-')
 	ok := true
 	if dash >= 0 {
-		days, ok = number(text[:dash])
+		days, ok = logtext.Digits(text[:dash])
 		rest = text[dash+1:]
 	}
 	seconds, err := timeOfDay(rest)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -39,7 +40,7 @@ func TaskID(raw, whole int64, sep byte, index int64) string {
 type common struct {
 	options collector.Options
 	clock   clock
-	names   map[string]string
+	names   logtext.Names
 }
 
 func newCommon(o collector.Options) common {
@@ -47,26 +48,7 @@ func newCommon(o collector.Options) common {
 	if loc == nil {
 		loc = time.Local
 	}
-	return common{options: o, clock: clock{loc: loc}, names: make(map[string]string)}
-}
-
-// maxNames bounds the table of names: at the most it is thrown away and begun again.
-const maxNames = 1 << 14
-
-// intern returns b as a string, shared between records: queues and users are few.
-func (c *common) intern(b []byte) string {
-	if len(b) == 0 {
-		return ""
-	}
-	if s, ok := c.names[string(b)]; ok {
-		return s
-	}
-	if len(c.names) >= maxNames {
-		clear(c.names)
-	}
-	s := string(b)
-	c.names[s] = s
-	return s
+	return common{options: o, clock: clock{loc: loc}}
 }
 
 // checkProcs refuses a size that cannot be. A job that ran had processors; of one that did not, 0 says nothing.
@@ -108,7 +90,7 @@ func minutes(field string, b []byte) (time.Duration, error) {
 	if len(b) == 0 || !isDigit(b[0]) {
 		return 0, noLimit(field, b)
 	}
-	n, ok := number(b)
+	n, ok := logtext.Digits(b)
 	if !ok {
 		return 0, badNumber(field, b)
 	}
@@ -138,12 +120,6 @@ func shorten(b []byte) []byte {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// number reads text, which must be 1 to 18 digits and nothing else.
-func number(text []byte) (int64, bool) {
-	n, rest, ok := leadingNumber(text)
-	return n, ok && len(rest) == 0
-}
-
 // leadingNumber cuts 1 to 18 digits off the front.
 func leadingNumber(text []byte) (n int64, rest []byte, ok bool) {
 	i := 0
@@ -152,15 +128,6 @@ func leadingNumber(text []byte) (n int64, rest []byte, ok bool) {
 		i++
 	}
 	return n, text[i:], i > 0
-}
-
-// trimEnd cuts blanks and a line end off the end.
-func trimEnd(line []byte) []byte {
-	n := len(line)
-	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
-		n--
-	}
-	return line[:n]
 }
 
 func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

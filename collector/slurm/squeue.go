@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -141,7 +142,7 @@ func (p *squeueParser) row(line []byte) (row, error) {
 		return row{}, err
 	}
 	for name := range bytes.SplitSeq(fields[3], []byte(",")) {
-		r.queues = append(r.queues, p.intern(name))
+		r.queues = append(r.queues, p.names.Of(name))
 	}
 	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(fields[6])
 	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
@@ -156,7 +157,7 @@ func (p *squeueParser) known(name []byte) string {
 	case "(null)", "N/A", "None":
 		return ""
 	}
-	return p.intern(name)
+	return p.names.Of(name)
 }
 
 // maxWaitingTasks bounds how many waiting tasks of one array the picture has. The rest is not there until it starts, or until tasks before it have: a
@@ -196,7 +197,7 @@ func (p *squeueParser) ids(shown, number []byte) ([]string, int64, error) {
 }
 
 func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
-	n, ok := number(procs)
+	n, ok := logtext.Digits(procs)
 	if !ok {
 		return badNumber("NumCPUs", procs)
 	}
@@ -226,7 +227,7 @@ func squeueLimit(field string, text []byte) (time.Duration, error) {
 	var days int64
 	rest := text
 	if head, tail, ok := bytes.Cut(text, []byte("-")); ok {
-		if days, ok = number(head); !ok {
+		if days, ok = logtext.Digits(head); !ok {
 			return 0, badNumber(field, text)
 		}
 		rest = tail
@@ -234,7 +235,7 @@ func squeueLimit(field string, text []byte) (time.Duration, error) {
 	var seconds int64
 	parts := bytes.Split(rest, []byte(":"))
 	for _, part := range parts {
-		n, ok := number(part)
+		n, ok := logtext.Digits(part)
 		if !ok || len(parts) < 2 || len(parts) > 3 || n > maxMinutes {
 			return 0, badNumber(field, text)
 		}
@@ -285,7 +286,7 @@ func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
 
 // when reads Unix seconds, or a local time; the zero time where there is none.
 func (p *squeueParser) when(field string, text []byte) (time.Time, error) {
-	if unix, ok := number(text); ok && unix > 0 && unix <= maxUnix {
+	if unix, ok := logtext.Digits(text); ok && unix > 0 && unix <= maxUnix {
 		return time.Unix(unix, 0).UTC(), nil
 	}
 	switch string(text) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 // daemon is the program whose messages count, where a log holds those of others as well.
@@ -120,7 +121,7 @@ func (p *logParser) instant(text []byte) (time.Time, error) {
 	case len(text) >= shortLength && !isDigit(text[0]):
 		return p.shortInstant(text)
 	}
-	if _, ok := number(text); ok {
+	if _, ok := logtext.Digits(text); ok {
 		return time.Time{}, collector.Bad(collector.ReasonTime, "time",
 			"LogTimeFormat=clock does not tell the time of day: set it to iso8601_ms in slurm.conf")
 	}
@@ -167,8 +168,8 @@ func zoneOffset(text []byte) (int64, bool) {
 	if len(text) != 5 {
 		return 0, false
 	}
-	hours, okH := number(text[1:3])
-	minutes, okM := number(text[3:5])
+	hours, okH := logtext.Digits(text[1:3])
+	minutes, okM := logtext.Digits(text[3:5])
 	seconds := hours*3600 + minutes*60
 	switch {
 	case !okH || !okM || hours > 23 || minutes > 59:
@@ -185,7 +186,7 @@ func zoneOffset(text []byte) (int64, bool) {
 // the last in which this is not later than a day from now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
-	day, ok := number(bytes.TrimLeft(text[4:6], " "))
+	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))
 	if month == 0 || !ok || text[3] != ' ' || text[6] != ' ' {
 		return time.Time{}, errNoTime(text)
 	}
