@@ -53,6 +53,7 @@ func newViewCollector(s *Server) *viewCollector {
 		{"stale", "1 if answers are marked stale.", []string{"cluster"}},
 		{"out_of_order_events_total", "Events that were older than the newest one of the cluster; they are used all the same.", []string{"cluster"}},
 		{"derived_events_total", "Events without a record of their own, learnt from a later record of the job.", []string{"cluster"}},
+		{"model_refusals_total", "Changes from which the models could not learn: a lifetime or size beyond their range.", []string{"cluster"}},
 		{"lost_ends_total", "Jobs that started and were submitted again with no end told between.", []string{"cluster"}},
 		{"capacity_procs", "Processors of the cluster, configured or the highest use seen.", []string{"cluster"}},
 		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
@@ -119,6 +120,7 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
+	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)
 	e.counter("lost_ends_total", float64(v.Counts.LostEnds), v.Cluster)
 	for _, src := range v.Sources {
 		e.gauge("source_caught_up", flag(src.CaughtUp), v.Cluster, src.Name)

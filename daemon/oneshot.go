@@ -44,6 +44,10 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 		}
 		r := report(view)
 		r.Lines, r.BadLines = one.count, one.bad
+		if one.count > 0 && one.bad == one.count {
+			return nil, fmt.Errorf("cluster %s: none of the %d lines could be read; is the format the right one?",
+				c.Name, one.count)
+		}
 		out = append(out, r)
 	}
 	return out, nil

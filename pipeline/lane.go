@@ -11,14 +11,13 @@ import (
 
 // lane is everything the one writer keeps of one cluster: the picture, the models, the open forecasts.
 type lane struct {
-	state  *cluster.State
-	models *models
-	ledger *ledger // nil where forecasts are not wanted (one-shot)
-	known  cluster.Known
-	recall cluster.Known // what known is while a journal is replayed
-	// learnErrors counts lifetimes that the models refused.
-	learnErrors int64
-	dirty       bool // something changed since the last view
+	state   *cluster.State
+	models  *models
+	ledger  *ledger // nil where forecasts are not wanted (one-shot)
+	known   cluster.Known
+	recall  cluster.Known // what known is while a journal is replayed
+	refused int64         // changes from which the models could not learn, since the start of the process
+	dirty   bool          // something changed since the last view
 }
 
 // output is what a lane adds to the batch to be committed.
@@ -60,7 +59,7 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 				l.ledger.note(c, row)
 			}
 			if err := l.models.learn(c); err != nil {
-				l.learnErrors++
+				l.refused++
 			}
 			out.entries = append(out.entries, modelstore.Entry{Seq: number, Source: source, Event: c.Event})
 		},

@@ -331,7 +331,7 @@ func (p *Pipeline) publish() {
 		if old != nil && !l.dirty && (*old)[c.Name] != nil {
 			v = *(*old)[c.Name]
 		} else {
-			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[string]*Score{}, Declared: c.Queues}
+			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[string]*Score{}, Declared: c.Queues, Refused: l.refused}
 			if l.ledger != nil {
 				v.Open = len(l.ledger.open)
 				for queue, s := range l.ledger.scores {

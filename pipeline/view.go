@@ -19,6 +19,8 @@ type View struct {
 	Models    *ModelView
 	// Scores tell, per queue, how the forecasts turned out so far.
 	Scores map[string]*Score
+	// Refused is the number of changes from which the models could not learn, since the start of the process.
+	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
 	Open int
 	// Sources tell how the reading of the cluster's logs goes.
