@@ -28,11 +28,13 @@ const (
 	Cancel
 	// Requeue: a job that had started gave its processors back and waits again, as its next attempt.
 	Requeue
+	// Machine: the scheduler told of the machine itself (Event.Facts); the event is of no job.
+	Machine
 )
 
 var kindNames = [...]string{
 	Submit: "submit", Update: "update", Hold: "hold", Release: "release",
-	Start: "start", End: "end", Cancel: "cancel", Requeue: "requeue",
+	Start: "start", End: "end", Cancel: "cancel", Requeue: "requeue", Machine: "machine",
 }
 
 // String returns the kind's name as metrics, logs and the journal write it.
@@ -45,7 +47,10 @@ func (k Kind) String() string {
 
 // Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id, attempt,
 // kind) does not identify them. One that is told twice is known by changing nothing.
-func (k Kind) Repeats() bool { return k == Update || k == Hold || k == Release }
+func (k Kind) Repeats() bool { return k == Update || k == Hold || k == Release || k == Machine }
+
+// MachineID stands in the place of a job's id in a Machine event.
+const MachineID = "machine"
 
 // Attributes are what a record tells of a job. The zero value of a field means that the record does not say.
 type Attributes struct {
@@ -58,8 +63,21 @@ type Attributes struct {
 	Procs int
 	// Nodes is the number of nodes, where the log has it.
 	Nodes int
+	// Memory is the memory of the whole job in bytes.
+	Memory int64
+	// GPUs is the number of accelerators of the whole job, GPUType their type where the job asks for one type alone.
+	GPUs    int
+	GPUType string
+	// Whole is true where the job gets its nodes for itself.
+	Whole bool
 	// TimeLimit is the requested wall-clock time.
 	TimeLimit time.Duration
+	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size told here; 0 where it is one job.
+	Tasks int
+	// Priority is the scheduler's own, the higher the sooner; it is told anew only when it has changed by much.
+	Priority int64
+	// Reason is why the job is held, in the scheduler's word; of jobs that compete it is not kept.
+	Reason string
 }
 
 // Merge returns a with every field that b knows taken from b: the later record wins.
@@ -71,7 +89,14 @@ func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Name, b.Name)
 	pick(&a.Procs, b.Procs)
 	pick(&a.Nodes, b.Nodes)
+	pick(&a.Memory, b.Memory)
+	pick(&a.GPUs, b.GPUs)
+	pick(&a.GPUType, b.GPUType)
+	pick(&a.Whole, b.Whole)
 	pick(&a.TimeLimit, b.TimeLimit)
+	pick(&a.Tasks, b.Tasks)
+	pick(&a.Priority, b.Priority)
+	pick(&a.Reason, b.Reason)
 	return a
 }
 
@@ -107,7 +132,7 @@ func (t Times) Merge(u Times) Times {
 type Event struct {
 	Kind    Kind
 	Cluster string
-	// ID is the job's id as the scheduler writes it, array index included.
+	// ID is the job's id as the scheduler writes it, array index included; MachineID in a Machine event.
 	ID string
 	// Attempt counts the job's lives from 0: a requeue or a reused id begins the next one. A collector leaves it 0; the
 	// cluster's fold derives it.
@@ -123,6 +148,8 @@ type Event struct {
 	// ("ID+1"), whichever live; it is somebody's wish, not
 	// the end of a try. The cluster's fold makes one event of each; no event that it passes on has All.
 	All bool
+	// Facts is what a Machine event tells; nil in every other.
+	Facts *Facts
 	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
 	// history is marked replayed.
 	Live bool
@@ -136,6 +163,9 @@ type Request struct {
 	QOS       string
 	Procs     int
 	Nodes     int
+	Memory    int64
+	GPUs      int
+	GPUType   string
 	TimeLimit time.Duration
 }
 

@@ -23,7 +23,7 @@ func (e *Entry) Check() error {
 	switch ev := &e.Event; {
 	case e.Seq < 1:
 		return e.invalid("number", "is below 1")
-	case ev.Kind < job.Submit || ev.Kind > job.Requeue:
+	case ev.Kind < job.Submit || ev.Kind > job.Machine:
 		return e.invalid("kind", "is unknown")
 	case ev.Cluster == "" || !isText(ev.Cluster):
 		return e.invalid("cluster", "is empty or not UTF-8 text")

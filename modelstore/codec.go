@@ -18,24 +18,37 @@ const eventVersion = 1
 // payload is what the journal keeps of an event beside its key and time, as JSON: short keys, nothing that is unknown, always in
 // this order. Instants are nanoseconds since 1970 UTC.
 type payload struct {
-	Version   int    `json:"v"`
-	Queue     string `json:"q,omitempty"`
-	User      string `json:"u,omitempty"`
-	Account   string `json:"a,omitempty"`
-	QOS       string `json:"o,omitempty"`
-	Name      string `json:"n,omitempty"`
-	Procs     int    `json:"p,omitempty"`
-	Nodes     int    `json:"d,omitempty"`
-	TimeLimit int64  `json:"l,omitempty"`
-	Submit    *int64 `json:"ts,omitempty"`
-	Eligible  *int64 `json:"te,omitempty"`
-	Start     *int64 `json:"tb,omitempty"`
-	End       *int64 `json:"tf,omitempty"`
-	Live      bool   `json:"x,omitempty"`
-	Derived   bool   `json:"y,omitempty"`
-	// Raw holds queue, user, account, QOS and name, and these alone, where one of them is not UTF-8 (some logs write Latin-1):
+	Version   int        `json:"v"`
+	Queue     string     `json:"q,omitempty"`
+	User      string     `json:"u,omitempty"`
+	Account   string     `json:"a,omitempty"`
+	QOS       string     `json:"o,omitempty"`
+	Name      string     `json:"n,omitempty"`
+	Procs     int        `json:"p,omitempty"`
+	Nodes     int        `json:"d,omitempty"`
+	TimeLimit int64      `json:"l,omitempty"`
+	Submit    *int64     `json:"ts,omitempty"`
+	Eligible  *int64     `json:"te,omitempty"`
+	Start     *int64     `json:"tb,omitempty"`
+	End       *int64     `json:"tf,omitempty"`
+	Memory    int64      `json:"m,omitempty"`
+	GPUs      int        `json:"g,omitempty"`
+	GPUType   string     `json:"gt,omitempty"`
+	Whole     bool       `json:"w,omitempty"`
+	Tasks     int        `json:"k,omitempty"`
+	Priority  int64      `json:"i,omitempty"`
+	Reason    string     `json:"h,omitempty"`
+	Facts     *job.Facts `json:"f,omitempty"`
+	Live      bool       `json:"x,omitempty"`
+	Derived   bool       `json:"y,omitempty"`
+	// Raw holds queue, user, account, QOS, name, GPU type and reason, and these alone, where one of them is not UTF-8 (some logs write Latin-1):
 	// JSON's text would change it, and a replay would not end where the live fold did.
 	Raw [][]byte `json:"r,omitempty"`
+}
+
+// texts are the payload's texts that come from a log as they are.
+func (p *payload) texts() []*string {
+	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason}
 }
 
 // EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same event gives the
@@ -43,11 +56,13 @@ type payload struct {
 func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
-		Procs: ev.Procs, Nodes: ev.Nodes, TimeLimit: int64(ev.TimeLimit), Live: ev.Live, Derived: ev.Derived,
+		Procs: ev.Procs, Nodes: ev.Nodes, Memory: ev.Memory, GPUs: ev.GPUs, GPUType: ev.GPUType, Whole: ev.Whole,
+		TimeLimit: int64(ev.TimeLimit), Tasks: ev.Tasks, Priority: ev.Priority, Reason: ev.Reason,
+		Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
 		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start), End: nanos(ev.Times.End),
 	}
-	texts := [...]*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name}
-	if !allUTF8(texts[:]) {
+	texts := p.texts()
+	if !allUTF8(texts) {
 		for _, s := range texts {
 			p.Raw = append(p.Raw, []byte(*s))
 			*s = ""
@@ -67,17 +82,20 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 		return fmt.Errorf("event payload has version %d, but this program knows only %d: run the newer program", p.Version, eventVersion)
 	}
 	if p.Raw != nil {
-		if len(p.Raw) != 5 {
-			return fmt.Errorf("event payload: %w: %d raw texts instead of 5", ErrCorrupt, len(p.Raw))
+		texts := p.texts()
+		if len(p.Raw) > len(texts) || len(p.Raw) < 5 { // the first five are those of the beginning
+			return fmt.Errorf("event payload: %w: %d raw texts instead of %d", ErrCorrupt, len(p.Raw), len(texts))
 		}
-		for i, s := range [...]*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name} {
-			*s = string(p.Raw[i])
+		for i := range p.Raw {
+			*texts[i] = string(p.Raw[i])
 		}
 	}
 	ev.Attributes = job.Attributes{
 		Queue: p.Queue, User: p.User, Account: p.Account, QOS: p.QOS, Name: p.Name,
-		Procs: p.Procs, Nodes: p.Nodes, TimeLimit: time.Duration(p.TimeLimit),
+		Procs: p.Procs, Nodes: p.Nodes, Memory: p.Memory, GPUs: p.GPUs, GPUType: p.GPUType, Whole: p.Whole,
+		TimeLimit: time.Duration(p.TimeLimit), Tasks: p.Tasks, Priority: p.Priority, Reason: p.Reason,
 	}
+	ev.Facts = p.Facts
 	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start), End: instant(p.End)}
 	ev.Live, ev.Derived = p.Live, p.Derived
 	return nil
@@ -85,7 +103,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 
 // ParseKind returns the kind of that name, as job.Kind.String writes it.
 func ParseKind(name string) (job.Kind, error) {
-	for k := job.Submit; k <= job.Requeue; k++ {
+	for k := job.Submit; k <= job.Machine; k++ {
 		if k.String() == name {
 			return k, nil
 		}

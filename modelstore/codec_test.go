@@ -92,7 +92,7 @@ func TestEventDamaged(t *testing.T) {
 
 // TestKindNames proves that every kind's name is read back, and nothing else is.
 func TestKindNames(t *testing.T) {
-	for k := job.Submit; k <= job.Requeue; k++ {
+	for k := job.Submit; k <= job.Machine; k++ {
 		if got, err := modelstore.ParseKind(k.String()); err != nil || got != k {
 			t.Errorf("%v was read as %v, %v", k, got, err)
 		}

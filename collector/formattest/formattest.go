@@ -144,7 +144,7 @@ func checkError(err error) error {
 func checkEvent(ev job.Event, o collector.Options) error {
 	t := ev.Times
 	switch {
-	case ev.Kind < job.Submit || ev.Kind > job.Requeue:
+	case ev.Kind < job.Submit || ev.Kind > job.Machine:
 		return fmt.Errorf("kind %v", ev.Kind)
 	case ev.Cluster != o.Cluster:
 		return fmt.Errorf("cluster %q, want %q", ev.Cluster, o.Cluster)

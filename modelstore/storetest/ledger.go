@@ -115,7 +115,7 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	}
 	for name, spoil := range map[string]func(*modelstore.Batch){
 		"kind":              entry(func(e *modelstore.Entry) { e.Event.Kind = 0 }),
-		"kind high":         entry(func(e *modelstore.Entry) { e.Event.Kind = job.Requeue + 1 }),
+		"kind high":         entry(func(e *modelstore.Entry) { e.Event.Kind = job.Machine + 1 }),
 		"cluster":           entry(func(e *modelstore.Entry) { e.Event.Cluster = "" }),
 		"id":                entry(func(e *modelstore.Entry) { e.Event.ID = "12\x00" }),
 		"id text":           entry(func(e *modelstore.Entry) { e.Event.ID = "12\xff" }),
