@@ -76,7 +76,10 @@ func shapeDiff(at string, want, got any) []string {
 		}
 	case []any:
 		got := got.([]any)
-		_, objects := want[0].(map[string]any)
+		objects := len(want) == 0
+		if !objects {
+			_, objects = want[0].(map[string]any)
+		}
 		if objects && len(want) != len(got) {
 			return []string{fmt.Sprintf("%s has %d elements in the docs, %d in the answer", at, len(want), len(got))}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -55,7 +56,10 @@ func newViewCollector(s *Server) *viewCollector {
 		{"derived_events_total", "Events without a record of their own, learnt from a later record of the job.", []string{"cluster"}},
 		{"model_refusals_total", "Changes from which the models could not learn: a lifetime or size beyond their range.", []string{"cluster"}},
 		{"lost_ends_total", "Jobs that started and were submitted again with no end told between.", []string{"cluster"}},
-		{"capacity_procs", "Processors of the cluster, configured or the highest use seen.", []string{"cluster"}},
+		{"capacity_procs", "Processors of the cluster, configured, told by the scheduler (without nodes that are down), or the highest use seen.", []string{"cluster"}},
+		{"pool_procs", "Processors of a pool, the nodes that only the jobs of some queues compete for.", []string{"cluster", "pool"}},
+		{"pool_used_procs", "Processors of a pool that running jobs hold.", []string{"cluster", "pool"}},
+		{"pool_pressure_ratio", "Part of a pool in use lately while jobs waited, by dimension: the fullest binds.", []string{"cluster", "pool", "dimension"}},
 		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
 		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
 		{"forecasts_open", "Forecasts whose jobs have not started yet.", []string{"cluster"}},
@@ -117,6 +121,18 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.gauge("as_of_timestamp_seconds", unix(v.At), v.Cluster)
 	e.gauge("stale", flag(stale), v.Cluster)
 	e.gauge("capacity_procs", float64(v.Capacity), v.Cluster)
+	for _, p := range v.Pools {
+		if p.Name == "" {
+			continue // the whole cluster
+		}
+		e.gauge("pool_procs", float64(p.Has[cluster.Procs]), v.Cluster, p.Name)
+		e.gauge("pool_used_procs", float64(p.Used[cluster.Procs]), v.Cluster, p.Name)
+		for d, pressure := range p.Pressure {
+			if p.Has[d] > 0 {
+				e.gauge("pool_pressure_ratio", pressure, v.Cluster, p.Name, cluster.Dimension(d).String())
+			}
+		}
+	}
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)

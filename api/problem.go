@@ -9,6 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -32,7 +34,7 @@ func describeProblems(doc *huma.OpenAPI) {
 	schema.Properties["reason"] = &huma.Schema{Type: huma.TypeString,
 		Description: "Where no forecast is possible: the cause, as in cannot_say."}
 	schema.Properties["hint"] = &huma.Schema{Type: huma.TypeString,
-		Description: "Where no forecast is possible: what would help."}
+		Description: "What would help, where that is known."}
 }
 
 // GetStatus implements huma.StatusError.
@@ -72,14 +74,28 @@ func nothingRead(v *pipeline.View) *problem {
 }
 
 // tooLarge is about a request that no model is needed for.
-func tooLarge(v *pipeline.View, procs int) *problem {
-	detail := fmt.Sprintf("%d processors asked for, cluster %s has %d", procs, v.Cluster, v.Capacity)
-	hint := fmt.Sprintf("ask for at most %d processors", v.Capacity)
-	if !v.Configured {
-		detail = fmt.Sprintf("%d processors asked for, the highest use of cluster %s seen so far is %d", procs, v.Cluster, v.Capacity)
+func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dimension) *problem {
+	what := map[cluster.Dimension]string{
+		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs", cluster.Memory: "processors' shares of memory",
+	}[d]
+	where := "cluster " + v.Cluster
+	if len(v.Pools) > 1 || limit < v.Pool(req.Queue).Capacity(d) {
+		where = "queue " + req.Queue + " of " + where
+	}
+	detail := fmt.Sprintf("%d %s asked for, %s has %d", size, what, where, limit)
+	hint := fmt.Sprintf("ask for at most %d %s", limit, what)
+	if v.Pool(req.Queue).Source == cluster.FromHighestUse {
+		detail = fmt.Sprintf("%d %s asked for, the highest use of %s seen so far is %d", size, what, where, limit)
 		hint = "set procs of the cluster in the configuration if it is larger"
 	}
 	return noForecast(http.StatusUnprocessableEntity, headqueue.LargerThanMachine, detail, hint)
+}
+
+// reasonOverQueue says that the rules of the queue never let such a job start.
+const reasonOverQueue headqueue.Reason = "over_queue_limit"
+
+func overQueue(queue, asked, allowed string) *problem {
+	return noForecast(http.StatusUnprocessableEntity, reasonOverQueue, asked+" asked for, queue "+queue+" takes "+allowed, "ask for "+allowed+", or in another queue")
 }
 
 func unknownQueue(v *pipeline.View, queue string) *problem {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/workload/markov"
 )
@@ -32,14 +33,15 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	out := &queuesOutput{ETag: tag, Body: wire.Queues{Queues: []wire.Queue{}}}
+	out := &queuesOutput{ETag: tag, Body: wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}}
 	for i, v := range views {
 		loads := v.Loads()
 		for _, name := range v.Queues() {
 			l := loads[name]
 			q := wire.Queue{
 				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
-				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs, Models: []wire.Model{},
+				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
+				Pool: v.Pool(name).Name, Models: []wire.Model{},
 			}
 			if models := v.Models.Queue(name); models != nil {
 				for class := range models.Lifetimes {
@@ -48,12 +50,36 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 			}
 			out.Body.Queues = append(out.Body.Queues, q)
 		}
+		out.Body.Pools = append(out.Body.Pools, pools(v)...)
 		// With several clusters the oldest picture speaks for the answer.
 		if _, age, stale := s.asOf(v); i == 0 || v.At.Before(out.Body.AsOf) {
 			out.Body.AsOf, out.Body.AgeSeconds, out.Body.Stale = v.At, age, stale
 		}
 	}
 	return out, nil
+}
+
+// pools describes the pools of a cluster.
+func pools(v *pipeline.View) []wire.Pool {
+	amounts := func(a cluster.Vector) wire.Amounts {
+		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs], MemoryBytes: a[cluster.Memory]}
+	}
+	var out []wire.Pool
+	for _, p := range v.Pools {
+		w := wire.Pool{
+			Cluster: v.Cluster, Name: p.Name, Queues: append([]string{}, p.Queues...), Capacity: amounts(p.Has), Used: amounts(p.Used),
+			Source: p.Source, Binds: p.Binds.String(), Outages: []wire.Outage{},
+		}
+		for _, o := range p.Outages {
+			outage := wire.Outage{Name: o.Name, Maintenance: o.Maintenance, From: o.From, Procs: o.Procs, Nodes: o.Nodes}
+			if !o.Until.IsZero() {
+				outage.Until = &o.Until
+			}
+			w.Outages = append(w.Outages, outage)
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 // lifetimes describes one class of a queue. The KS distance is a pass over the window: only where it is asked for.

@@ -229,6 +229,7 @@ func TestMetricsLint(t *testing.T) {
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
 		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "unknown"}, "code": {"200", "405"}, "version": {"test"},
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
+		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
 	if err != nil {
@@ -286,7 +287,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait":           {"account", "cluster", "nodes", "procs", "qos", "queue", "time_limit", "user"},
+		"/v1/wait":           {"account", "cluster", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/models/{queue}": {"cluster", "queue"},
 	} {

@@ -20,6 +20,8 @@ type waitInput struct {
 	Queue       string `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
 	Procs       int    `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
 	Nodes       int    `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
+	GPUs        int    `query:"gpus" minimum:"0" doc:"GPUs asked for, of all nodes together"`
+	Memory      string `query:"memory" doc:"memory asked for, of all nodes together: 4000M, 64G (powers of 1024)"`
 	TimeLimit   string `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
 	User        string `query:"user" doc:"who would submit it"`
 	Account     string `query:"account" doc:"account it would be charged to"`
@@ -48,12 +50,13 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 	now, age, stale := s.asOf(v)
 	f := s.forecasters.Get().(*predictor.Forecaster)
 	defer s.forecasters.Put(f)
-	forecast, err := f.Forecast(v.Scene(now), req.Procs)
+	scene := v.Scene(now, attributes(&req))
+	forecast, err := f.Forecast(scene)
 	if err != nil {
 		return nil, forecastProblem(err)
 	}
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
-	body := answer(v, req, &forecast, now, age, stale)
+	body := answer(v, req, scene, &forecast, now, age, stale)
 	if name := s.unread(v); name != "" {
 		body.Reason += "; the log of source " + name + " cannot be read"
 	}
@@ -83,46 +86,6 @@ func (s *Server) clusters() []string {
 	return names
 }
 
-// request reads the query.
-func request(v *pipeline.View, in *waitInput) (job.Request, error) {
-	req := job.Request{
-		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
-	}
-	if req.Procs == 0 {
-		req.Procs = in.Nodes
-	}
-	if req.Procs == 0 {
-		return req, unprocessable("procs", "say how many processors (or nodes) the job asks for, at least 1")
-	}
-	if in.TimeLimit != "" {
-		limit, err := duration.Parse(in.TimeLimit)
-		if err != nil {
-			return req, unprocessable("time_limit", err.Error())
-		}
-		if limit < 0 {
-			return req, unprocessable("time_limit", "must not be negative")
-		}
-		req.TimeLimit = limit
-	}
-	if v.At.IsZero() {
-		return req, nothingRead(v)
-	}
-	if req.Queue == "" {
-		names := v.Queues()
-		if len(names) != 1 {
-			return req, unprocessable("queue", "say which one: "+strings.Join(names, ", "))
-		}
-		req.Queue = names[0]
-	}
-	if !v.HasQueue(req.Queue) {
-		return req, unknownQueue(v, req.Queue)
-	}
-	if v.Capacity > 0 && req.Procs > v.Capacity {
-		return req, tooLarge(v, req.Procs)
-	}
-	return req, nil
-}
-
 // asOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
 // is stale. A picture that is stale is answered for as it was then: nobody knows what has ended since.
 func (s *Server) asOf(v *pipeline.View) (now time.Time, age float64, stale bool) {
@@ -149,9 +112,9 @@ func (s *Server) unread(v *pipeline.View) string {
 	return ""
 }
 
-func answer(v *pipeline.View, req job.Request, f *predictor.Forecast, now time.Time, age float64, stale bool) wire.Wait {
+func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, now time.Time, age float64, stale bool) wire.Wait {
 	w := wire.Wait{
-		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes,
+		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs, MemoryBytes: req.Memory,
 		TimeLimitSeconds: req.TimeLimit.Seconds(),
 		WaitSeconds:      quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
 		StartWithin: wire.StartWithin{
@@ -159,21 +122,26 @@ func answer(v *pipeline.View, req job.Request, f *predictor.Forecast, now time.T
 		},
 		Method: f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
 		State: wire.ClusterState{
-			CapacityProcs: v.Capacity, CapacitySource: capacitySource(v), FreeProcs: v.Free(),
-			RunningJobs: len(v.Running), QueuedAheadJobs: f.AheadJobs, QueuedAheadProcs: f.AheadProcs,
-			NeededProcs: max(0, f.Need),
+			Pool: scene.Pool.Name, Binds: scene.Dimension.String(), Capacity: scene.Capacity(), CapacitySource: scene.Pool.Source,
+			Size: scene.Size, Free: max(0, scene.Capacity()-f.Used), RunningJobs: len(scene.Running),
+			QueuedAheadJobs: f.AheadJobs, QueuedAhead: f.AheadProcs, Needed: max(0, f.Need),
 		},
 		AsOf: v.At, AgeSeconds: age, Stale: stale,
 	}
 	w.Reason = reason(&w)
+	if f.Closed {
+		w.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
+	}
 	return w
 }
 
-func capacitySource(v *pipeline.View) string {
-	if v.Configured {
-		return "configured"
+// outages names what the scheduler has planned for the pool of a scene.
+func outages(scene *predictor.Scene) string {
+	var names []string
+	for _, o := range scene.Pool.Outages {
+		names = append(names, o.Name)
 	}
-	return "highest_use"
+	return strings.Join(names, ", ")
 }
 
 // seconds returns a quantile as JSON has it: null where it is never reached.
@@ -230,7 +198,8 @@ func model(l *predictor.Law) wire.Model {
 
 // reason says the forecast in one sentence.
 func reason(w *wire.Wait) string {
-	text := fmt.Sprintf("%d of %d processors are free", w.State.FreeProcs, w.State.CapacityProcs)
+	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs", "memory": "processors' shares of memory"}[w.State.Binds]
+	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
 	switch {
 	case w.Method == headqueue.MethodNow && w.State.QueuedAheadJobs == 0:
 		text = fmt.Sprintf("starts at once: %s and nobody is ahead", text)
@@ -238,10 +207,10 @@ func reason(w *wire.Wait) string {
 		text = fmt.Sprintf("starts at once: %s, enough for the %s ahead too", text, count(w.State.QueuedAheadJobs, "job"))
 	case w.State.QueuedAheadJobs == 0:
 		text = fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
-			text, w.State.NeededProcs, count(w.State.RunningJobs, "job"))
+			text, w.State.Needed, count(w.State.RunningJobs, "job"))
 	default:
-		text = fmt.Sprintf("%s with %d processors ahead, %s: %d must be freed first; first come, first served is assumed",
-			count(w.State.QueuedAheadJobs, "job"), w.State.QueuedAheadProcs, text, w.State.NeededProcs)
+		text = fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first; first come, first served is assumed",
+			count(w.State.QueuedAheadJobs, "job"), w.State.QueuedAhead, what, text, w.State.Needed)
 	}
 	if w.Stale {
 		text += fmt.Sprintf("; STALE: the newest record is %s old, this is how it looked then",

@@ -46,7 +46,7 @@ func TestWaitNow(t *testing.T) {
 	if w.Method != "now" || !strings.Contains(w.Reason, "starts at once: 6 of 10 processors are free and nobody is ahead") {
 		t.Errorf("method %q, reason %q", w.Method, w.Reason)
 	}
-	want := wire.ClusterState{CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 6, RunningJobs: 1}
+	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 6, Free: 6, RunningJobs: 1}
 	if w.State != want {
 		t.Errorf("state %+v, want %+v", w.State, want)
 	}
@@ -100,7 +100,7 @@ func TestWaitOneRunningJob(t *testing.T) {
 			t.Errorf("start within %v s: %v, want %v", x, got, want)
 		}
 	}
-	want := wire.ClusterState{CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 2, RunningJobs: 1, NeededProcs: 8}
+	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 10, Free: 2, RunningJobs: 1, Needed: 8}
 	if w.Method != "exact" || w.State != want {
 		t.Errorf("method %q, state %+v, want exact, %+v", w.Method, w.State, want)
 	}
@@ -143,7 +143,7 @@ func TestWaitBehindQueue(t *testing.T) {
 		t.Errorf("method %q, median %s, want one behind a queue and more than 0", w.Method, show(w.WaitSeconds.P50))
 	}
 	want := wire.ClusterState{
-		CapacityProcs: 10, CapacitySource: "configured", FreeProcs: 3, RunningJobs: 1, QueuedAheadJobs: 2, QueuedAheadProcs: 11, NeededProcs: 10,
+		Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 2, Free: 3, RunningJobs: 1, QueuedAheadJobs: 2, QueuedAhead: 11, Needed: 10,
 	}
 	if w.State != want {
 		t.Errorf("state %+v, want %+v", w.State, want)
@@ -237,10 +237,10 @@ func TestWaitClusters(t *testing.T) {
 	f.feed("large", one{id: "1", queue: "work", procs: 90, submit: 0, start: 1, end: -1}.events("large")...)
 	f.feed("large", one{id: "2", queue: "work", procs: 30, submit: 0, start: 1, end: 2}.events("large")...)
 	f.now = at(3)
-	if w := f.wait("cluster=small&procs=1"); w.State.CapacityProcs != 4 || w.State.CapacitySource != "configured" {
+	if w := f.wait("cluster=small&procs=1"); w.State.Capacity != 4 || w.State.CapacitySource != "configured" {
 		t.Errorf("small: %+v", w.State)
 	}
-	if w := f.wait("cluster=large&procs=30"); w.State.CapacityProcs != 120 || w.State.CapacitySource != "highest_use" || w.State.FreeProcs != 30 {
+	if w := f.wait("cluster=large&procs=30"); w.State.Capacity != 120 || w.State.CapacitySource != "highest_use" || w.State.Free != 30 {
 		t.Errorf("large: %+v, want the highest use, 120, with 30 free", w.State)
 	}
 	if p := f.problem("/v1/wait?queue=work&procs=1"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Detail, "large, small") {

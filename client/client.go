@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -80,11 +81,15 @@ func waitQuery(cluster string, r job.Request) url.Values {
 	query := url.Values{}
 	for name, text := range map[string]string{
 		"cluster": cluster, "queue": r.Queue, "user": r.User, "account": r.Account, "qos": r.QOS,
-		"procs": count(r.Procs), "nodes": count(r.Nodes),
+		"procs": count(r.Procs), "nodes": count(r.Nodes), "gpus": count(r.GPUs),
 	} {
 		if text != "" {
 			query.Set(name, text)
 		}
+	}
+	if r.Memory > 0 {
+		size := memsize.Value(r.Memory)
+		query.Set("memory", size.Exact())
 	}
 	if r.TimeLimit > 0 {
 		query.Set("time_limit", strconv.FormatFloat(r.TimeLimit.Seconds(), 'f', -1, 64))
@@ -101,6 +106,11 @@ func count(n int) string {
 
 // get asks for a path below the daemon's URL and decodes the answer.
 func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) (json.RawMessage, error) {
+	return c.getAs(ctx, "", path, query, answer)
+}
+
+// getAs is get with the admin token, unless that is empty.
+func (c *Client) getAs(ctx context.Context, token, path string, query url.Values, answer any) (json.RawMessage, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
@@ -108,11 +118,19 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, answer 
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json, application/problem+json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, unreachable(c.URL(), err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
+	return c.answer(response, answer)
+}
+
+// answer reads and decodes what came.
+func (c *Client) answer(response *http.Response, answer any) (json.RawMessage, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
 		return nil, unreachable(c.URL(), err)

@@ -85,6 +85,12 @@ type State struct {
 	leftRing   []string // ids in the order in which they left; next is the oldest
 	leftNext   int
 	count      Counts
+
+	byHand       []PoolConfig
+	facts        *job.Facts // immutable
+	pools        []*pool
+	poolOf       map[string]int // by queue; the first pool has the others
+	outagesUntil time.Time      // when an outage begins or ends next
 }
 
 // Counts says what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so a replay of
@@ -110,10 +116,12 @@ type Counts struct {
 // New returns an empty picture of the named cluster. procs is the configured capacity; 0 means that the highest use
 // seen so far counts as the capacity.
 func New(name string, procs int) *State {
-	return &State{
+	s := &State{
 		name: name, configured: procs,
 		jobs: map[string]*Job{}, parts: map[string]int{}, left: map[string]Left{},
 	}
+	s.SetPools(nil)
+	return s
 }
 
 // Name returns the cluster's name.
@@ -125,16 +133,28 @@ func (s *State) Now() time.Time { return s.now }
 // Counts returns what became of the events so far.
 func (s *State) Counts() Counts { return s.count }
 
-// Capacity returns the number of processors of the cluster: the configured one, else the highest use seen.
+// Capacity returns the number of processors of the cluster: what its pools have together, the configured number, or the highest use seen.
 func (s *State) Capacity() int {
-	if s.configured > 0 {
-		return s.configured
+	if len(s.pools) == 1 && s.pools[0].Source == FromHighestUse {
+		return s.highest
 	}
-	return s.highest
+	var procs int64
+	for _, p := range s.pools {
+		procs += p.Has[Procs]
+	}
+	return int(procs)
 }
 
-// Configured reports whether the capacity comes from the configuration.
-func (s *State) Configured() bool { return s.configured > 0 }
+// Source says where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of its pools.
+func (s *State) Source() string {
+	source := s.pools[0].Source
+	for _, p := range s.pools {
+		if p.Source == FromHighestUse {
+			return p.Source
+		}
+	}
+	return source
+}
 
 // Used returns the processors that running jobs hold.
 func (s *State) Used() int { return s.used }
@@ -188,10 +208,10 @@ func remove(list []*Job, j *Job, by func(a, b *Job) int) []*Job {
 func (s *State) put(j *Job) {
 	s.jobs[j.ID] = j
 	s.countPart(j.ID, 1)
+	s.hold(j, 1)
 	if j.Running() {
 		s.running = insert(s.running, j, byStart)
 		s.used += j.Procs
-		s.highest = max(s.highest, s.used)
 		if !j.Asked.IsZero() {
 			s.doomed = insert(s.doomed, j, byAsked)
 		}
@@ -204,6 +224,7 @@ func (s *State) put(j *Job) {
 func (s *State) take(j *Job) {
 	delete(s.jobs, j.ID)
 	s.countPart(j.ID, -1)
+	s.hold(j, -1)
 	if j.Running() {
 		s.running = remove(s.running, j, byStart)
 		s.used -= j.Procs

@@ -4,21 +4,34 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/waitcast/waitcast/job"
 )
 
 // codecVersion is written into every saved state; another version is refused and the state rebuilt from the journal.
-const codecVersion = 3
+const codecVersion = 4
 
 type saved struct {
-	Version int       `json:"version"`
-	Name    string    `json:"name"`
-	Highest int       `json:"highest"`
-	Seq     uint64    `json:"seq"`
-	Now     time.Time `json:"now"`
-	Running []*Job    `json:"running"`
-	Queued  []*Job    `json:"queued"`
-	Left    []Left    `json:"left"`
-	Counts  Counts    `json:"counts"`
+	Version int         `json:"version"`
+	Name    string      `json:"name"`
+	Highest int         `json:"highest"`
+	Seq     uint64      `json:"seq"`
+	Now     time.Time   `json:"now"`
+	Running []*Job      `json:"running"`
+	Queued  []*Job      `json:"queued"`
+	Left    []Left      `json:"left"`
+	Counts  Counts      `json:"counts"`
+	Facts   *job.Facts  `json:"facts,omitempty"`
+	Pools   []savedPool `json:"pools"`
+}
+
+// savedPool is what a pool has seen; the rest of it follows from configuration, facts and jobs.
+type savedPool struct {
+	Name     string              `json:"name"`
+	Seen     Vector              `json:"seen"`
+	Pressure [dimensions]float64 `json:"pressure"`
+	Since    time.Time           `json:"since"`
+	Binds    Dimension           `json:"binds"`
 }
 
 // MarshalBinary saves the state: the same state gives the same bytes.
@@ -26,7 +39,10 @@ func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
 		Version: codecVersion, Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count, // [] also where nil
-		Left: make([]Left, 0, len(s.leftRing)),
+		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
+	}
+	for i, p := range s.pools {
+		out.Pools[i] = savedPool{Name: p.Name, Seen: p.seen, Pressure: p.Pressure, Since: p.since.UTC(), Binds: p.Binds}
 	}
 	for i := range s.leftRing { // oldest first
 		out.Left = append(out.Left, s.left[s.leftRing[(s.leftNext+i)%len(s.leftRing)]])
@@ -46,6 +62,9 @@ func (s *State) UnmarshalBinary(data []byte) error {
 			in.Version, in.Name, codecVersion, s.name)
 	}
 	fresh := New(s.name, s.configured)
+	fresh.byHand, fresh.facts, fresh.now = s.byHand, in.Facts, in.Now
+	fresh.remakePools()
+	fresh.restorePools(in.Pools)
 	for _, j := range in.Running {
 		fresh.put(j)
 	}
@@ -55,7 +74,23 @@ func (s *State) UnmarshalBinary(data []byte) error {
 	for _, l := range in.Left {
 		fresh.remember(l)
 	}
-	fresh.highest, fresh.seq, fresh.now, fresh.count = in.Highest, in.Seq, in.Now, in.Counts
+	fresh.highest, fresh.seq, fresh.count = in.Highest, in.Seq, in.Counts
 	*s = *fresh
 	return nil
+}
+
+// restorePools gives the pools back what they have seen.
+func (s *State) restorePools(saved []savedPool) {
+	for i := range saved {
+		for _, p := range s.pools {
+			if p.Name != saved[i].Name {
+				continue
+			}
+			p.seen, p.Pressure, p.since = saved[i].Seen, saved[i].Pressure, saved[i].Since
+			if !p.fixed {
+				p.Binds = saved[i].Binds
+			}
+			p.measure()
+		}
+	}
 }

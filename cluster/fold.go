@@ -98,6 +98,10 @@ func (f fold) before(ev *job.Event) {
 	default:
 		f.count.OutOfOrder++
 	}
+	f.press(ev.Time)
+	if !f.outagesUntil.IsZero() && !f.now.Before(f.outagesUntil) {
+		f.remakePools()
+	}
 }
 
 func (f fold) emit(c Change) {
@@ -129,6 +133,8 @@ func (f fold) apply(ev job.Event) Verdict {
 		return f.requeue(ev)
 	case job.Update, job.Hold, job.Release:
 		return f.update(ev)
+	case job.Machine:
+		return f.learnMachine(ev)
 	}
 	return Orphan
 }
@@ -267,9 +273,17 @@ func (f fold) derive(ev job.Event, at time.Time) bool {
 	if submit.After(at) {
 		submit = at
 	}
+	whole := f.wholeWaiting(ev.ID)
+	if whole != nil {
+		ev.Attributes = whole.ofTask().Merge(ev.Attributes)
+	}
+	told := ev.Time
 	ev.Kind, ev.Time, ev.Derived = job.Submit, submit, true
 	ev.Times.Submit = submit
 	f.enqueue(ev, submit)
+	if whole != nil {
+		f.splitOff(whole, told)
+	}
 	return true
 }
 
@@ -279,13 +293,14 @@ func (f fold) begin(j *Job, ev job.Event, at time.Time) {
 	next := *j
 	next.learn(&ev)
 	next.Start, next.Given = at, ev.Procs > 0
-	next.Held = false
+	next.Held, next.Reason, next.Tasks = false, "", 0
 	if next.Procs < 1 {
 		next.Procs, next.Unsized = 1, true
 	}
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
+	f.raise(&next, ev.Derived && !ev.Times.End.IsZero())
 	f.count.Started++
 	f.emit(Change{Event: ev, Before: j, After: &next})
 }
@@ -418,6 +433,9 @@ func (f fold) update(ev job.Event) Verdict {
 			next.Held = false
 		}
 	}
+	if !next.Held {
+		next.Reason = "" // of no other job
+	}
 	said := next
 	said.Updated = j.Updated
 	if said == *j {
@@ -433,6 +451,7 @@ func (f fold) update(ev job.Event) Verdict {
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
+	f.raise(&next, false)
 	f.emit(Change{Event: ev, Before: j, After: &next})
 	return Applied
 }
@@ -446,6 +465,13 @@ func keepNew(ev *job.Event, j *Job) {
 	drop(&ev.Name, j.Name)
 	drop(&ev.Procs, j.Procs)
 	drop(&ev.Nodes, j.Nodes)
+	drop(&ev.Memory, j.Memory)
+	drop(&ev.GPUs, j.GPUs)
+	drop(&ev.GPUType, j.GPUType)
+	drop(&ev.Whole, j.Whole)
+	drop(&ev.Tasks, j.Tasks)
+	drop(&ev.Priority, j.Priority)
+	drop(&ev.Reason, j.Reason)
 	drop(&ev.TimeLimit, j.TimeLimit)
 	drop(&ev.Times.Eligible, j.Eligible)
 }

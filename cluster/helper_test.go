@@ -69,7 +69,7 @@ func bytesOf(t fataler, s *State) string {
 }
 
 var kinds = []job.Kind{
-	job.Submit, job.Update, job.Hold, job.Release, job.Start, job.End, job.Cancel, job.Requeue,
+	job.Submit, job.Update, job.Hold, job.Release, job.Start, job.End, job.Cancel, job.Requeue, job.Machine,
 }
 
 // hostile draws events of a few ids that follow no order whatever: any kind at any time, sizes unknown or below 0,
@@ -91,9 +91,11 @@ func hostile(t *rapid.T) []job.Event {
 			Attributes: job.Attributes{
 				Queue:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "queue"),
 				Procs:     rapid.IntRange(-1, 4).Draw(t, "procs"),
+				Tasks:     rapid.IntRange(0, 3).Draw(t, "tasks"),
 				TimeLimit: time.Duration(rapid.IntRange(0, 2).Draw(t, "limit")) * time.Hour,
 			},
 			All:   rapid.Bool().Draw(t, "all"),
+			Facts: someFacts(t),
 			Times: job.Times{Submit: some("submit"), Eligible: some("eligible"), Start: some("start"), End: some("end")},
 		}
 	}
@@ -237,7 +239,7 @@ func check(t fataler, s *State) {
 	}
 	parts := map[string]int{}
 	for id := range s.jobs {
-		if whole := wholeOf(id); whole != "" {
+		if whole := WholeOf(id); whole != "" {
 			parts[whole]++
 		}
 	}

@@ -46,6 +46,7 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
+	f.raise(&next, false)
 	f.emit(Change{Event: ev, Before: j, After: &next})
 	return &next
 }

@@ -12,8 +12,8 @@ import (
 // sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another milliseconds.
 const sameInstant = time.Second
 
-// wholeOf returns the id of the whole of which id is a part, "" if it is none: "9" of task "9_1" and of component "9+1".
-func wholeOf(id string) string {
+// WholeOf returns the id of the whole of which id is a part, "" if it is none: "9" of task "9_1" and of component "9+1".
+func WholeOf(id string) string {
 	if i := strings.IndexAny(id, "_+"); i > 0 {
 		return id[:i]
 	}
@@ -22,7 +22,7 @@ func wholeOf(id string) string {
 
 // countPart keeps count of the live parts of a whole.
 func (s *State) countPart(id string, change int) {
-	whole := wholeOf(id)
+	whole := WholeOf(id)
 	if whole == "" {
 		return
 	}
@@ -34,7 +34,7 @@ func (s *State) countPart(id string, change int) {
 // wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may tell that once for all parts. It is zero where that is
 // not known.
 func (f fold) wholeSubmit(id string) time.Time {
-	whole := wholeOf(id)
+	whole := WholeOf(id)
 	if whole == "" {
 		return time.Time{}
 	}
@@ -43,6 +43,38 @@ func (f fold) wholeSubmit(id string) time.Time {
 	}
 	l, _ := f.gone(whole)
 	return l.Submit
+}
+
+// wholeWaiting returns the array that waits as one record and of which id is a task, nil if there is none.
+func (f fold) wholeWaiting(id string) *Job {
+	j := f.jobs[WholeOf(id)]
+	if j == nil || j.Running() || !strings.Contains(id, "_") {
+		return nil
+	}
+	return j
+}
+
+// ofTask returns what is known of each task of an array.
+func (j *Job) ofTask() job.Attributes {
+	a := j.told()
+	a.Tasks, a.Reason = 0, ""
+	return a
+}
+
+// splitOff counts down the waiting tasks of an array, of which one is told apart now. The last one goes by the array's own name.
+func (f fold) splitOff(whole *Job, at time.Time) {
+	if whole.Tasks < 2 {
+		return
+	}
+	next := *whole
+	next.Tasks--
+	next.Updated = later(whole.Updated, at)
+	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated}
+	ev.Tasks = next.Tasks
+	f.before(&ev)
+	f.take(whole)
+	f.put(&next)
+	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
 // endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or after the
@@ -55,7 +87,7 @@ func (f fold) endAll(ev job.Event) Verdict {
 	}
 	var live []*Job
 	for _, j := range f.jobs {
-		if wholeOf(j.ID) == ev.ID && later(j.Updated, later(j.Submit, j.Start)).Before(ev.Time) {
+		if WholeOf(j.ID) == ev.ID && later(j.Updated, later(j.Submit, j.Start)).Before(ev.Time) {
 			live = append(live, j)
 		}
 	}

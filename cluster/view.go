@@ -3,6 +3,8 @@ package cluster
 import (
 	"slices"
 	"time"
+
+	"github.com/waitcast/waitcast/job"
 )
 
 // View is an immutable copy of the picture, for any number of readers.
@@ -10,9 +12,13 @@ type View struct {
 	Cluster string
 	// At is the newest event time.
 	At time.Time
-	// Capacity is the number of processors, Configured says where it comes from.
-	Capacity   int
-	Configured bool
+	// Capacity is the number of processors, Source says where it is known from: FromConfig, FromScheduler, FromHighestUse.
+	Capacity int
+	Source   string
+	// Pools are what the jobs compete for, the first for those of queues that no pool names.
+	Pools []*Pool
+	// Facts are what the scheduler told of the machine; nil if nothing.
+	Facts *job.Facts
 	// Used is the number of processors that running jobs hold.
 	Used int
 	// Running is ordered by start, Queued by first submission; held jobs are among the queued.
@@ -24,9 +30,23 @@ type View struct {
 // View returns the picture as it is now.
 func (s *State) View() *View {
 	return &View{
-		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Configured: s.Configured(), Used: s.used,
+		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Source: s.Source(), Used: s.used,
+		Pools: s.Pools(), Facts: s.facts,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
 	}
+}
+
+// Pool returns the pool that a queue's jobs compete for.
+func (v *View) Pool(queue string) *Pool { return PoolOf(v.Pools, queue) }
+
+// PoolOf returns the pool of a queue: the first where none names it.
+func PoolOf(pools []*Pool, queue string) *Pool {
+	for _, p := range pools {
+		if slices.Contains(p.Queues, queue) {
+			return p
+		}
+	}
+	return pools[0]
 }
 
 // Free returns the processors that no running job holds, never less than 0.

@@ -86,8 +86,8 @@ func TestRun(t *testing.T) {
 			if status := get(t, client, url+"/v1/wait?procs=16&queue="+queue, &w); status != http.StatusOK {
 				t.Fatalf("queue %s: status %d", queue, status)
 			}
-			if w.Stale || w.State.CapacityProcs != nodes || w.Model.N == 0 {
-				t.Fatalf("queue %s: stale %v (age %v s), %d processors, model of %d lifetimes", queue, w.Stale, w.AgeSeconds, w.State.CapacityProcs, w.Model.N)
+			if w.Stale || w.State.Capacity != nodes || w.Model.N == 0 {
+				t.Fatalf("queue %s: stale %v (age %v s), %d processors, model of %d lifetimes", queue, w.Stale, w.AgeSeconds, w.State.Capacity, w.Model.N)
 			}
 		}
 		live = scoredLive(t, client, url)

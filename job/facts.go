@@ -1,7 +1,8 @@
 package job
 
 import (
-	"reflect"
+	"bytes"
+	"encoding/json"
 	"time"
 )
 
@@ -22,8 +23,12 @@ type Facts struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Equal reports whether g tells the same.
-func (f *Facts) Equal(g *Facts) bool { return reflect.DeepEqual(f, g) }
+// Equal reports whether g tells the same: whether it would be saved in the same way.
+func (f *Facts) Equal(g *Facts) bool {
+	a, errA := json.Marshal(f)
+	b, errB := json.Marshal(g)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
 
 // NodeGroup is a number of nodes with the same resources in the same queues.
 type NodeGroup struct {

@@ -66,14 +66,19 @@ func (b *Bulk) add(w *collector.Whole) error {
 func (b *Bulk) View() *View {
 	b.use.finish()
 	b.models.now = time.Unix(b.newest, 0).UTC()
+	pools := cluster.New(b.cfg.Name, b.cfg.Procs)
+	pools.SetPools(b.cfg.Pools)
 	v := &View{View: &cluster.View{
-		Cluster: b.cfg.Name, Capacity: b.use.highest, Counts: b.counts,
+		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(), Counts: b.counts,
 	}, Models: b.models.view(), Scores: map[string]*Score{}, Declared: b.cfg.Queues}
+	if len(b.cfg.Pools) == 0 && b.cfg.Procs == 0 {
+		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)
+	}
 	if b.counts.Submitted > 0 {
 		v.At = b.models.now
 	}
 	if b.cfg.Procs > 0 {
-		v.Capacity, v.Configured = b.cfg.Procs, true
+		v.Capacity, v.Source = b.cfg.Procs, cluster.FromConfig
 	}
 	return v
 }

@@ -185,10 +185,12 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// A job whose size is told at its start only is scored by the forecast for the next larger size that was tried.
+// A job whose size is not told for too long is forecast for every power of two, and scored by the forecast for the next larger size that was tried.
 func TestPick(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil, collector.Live)
-	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.Submit, "1", 0), event(job.Submit, "2", 1)}})
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
+		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", lateGrace.Seconds()+1), event(job.Submit, "4", lateGrace.Seconds()+2),
+	}})
 	answers := p.lanes["c"].ledger.open["1"].Answers
 	var sizes []int
 	for _, a := range answers {

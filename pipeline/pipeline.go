@@ -28,6 +28,8 @@ type ClusterConfig struct {
 	Procs int
 	// Queues are known before their first job.
 	Queues []string
+	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
+	Pools []cluster.PoolConfig
 }
 
 // Config is what a pipeline is made from.

@@ -39,14 +39,19 @@ type SourceStatus struct {
 	Since   time.Time
 }
 
-// Scene returns what a request that is submitted at the given instant sees: everyone who waits is ahead of it.
-func (v *View) Scene(now time.Time) *predictor.Scene {
-	scene := &predictor.Scene{
-		Cluster: v.Cluster, Now: now, Capacity: v.Capacity, Running: v.Running, Models: v.Models,
-		Ahead: v.Queued,
+// Scene returns what a request that is submitted at the given instant sees: everyone who waits for its pool is ahead of it.
+func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
+	pool := v.Pool(request.Queue)
+	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)
+	if len(v.Pools) == 1 {
+		scene.Running, scene.Ahead = v.Running, v.Queued
+	} else {
+		elsewhere := func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
+		scene.Running = slices.DeleteFunc(slices.Clone(v.Running), elsewhere)
+		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), elsewhere)
 	}
-	if slices.ContainsFunc(v.Queued, held) {
-		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), held)
+	if slices.ContainsFunc(scene.Ahead, held) {
+		scene.Ahead = slices.DeleteFunc(slices.Clone(scene.Ahead), held)
 	}
 	return scene
 }
@@ -82,10 +87,10 @@ func (v *View) Loads() map[string]Load {
 	for _, j := range v.Queued {
 		l := loads[j.Queue]
 		if j.Held {
-			l.HeldJobs++
+			l.HeldJobs += max(1, j.Tasks)
 		} else {
-			l.QueuedJobs++
-			l.QueuedProcs += j.Procs
+			l.QueuedJobs += max(1, j.Tasks)
+			l.QueuedProcs += max(1, j.Tasks) * j.Procs
 		}
 		loads[j.Queue] = l
 	}

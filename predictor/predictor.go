@@ -5,7 +5,6 @@ package predictor
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -57,25 +56,17 @@ type Models interface {
 	Law(queue string, procs int) (Law, bool)
 }
 
-// Scene is what a forecast may know: the picture of a cluster at one instant.
-type Scene struct {
-	Cluster  string
-	Now      time.Time
-	Capacity int
-	// Running hold processors since an instant not later than Now.
-	Running []*cluster.Job
-	// Ahead wait for processors and come before the request, in the order in which they will start.
-	Ahead  []*cluster.Job
-	Models Models
-}
-
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
-	// Used, AheadJobs and AheadProcs describe the scene: processors in use, the jobs ahead, and what these ask for.
+	// Dimension is what binds for the request: all sizes here are numbers of that.
+	Dimension cluster.Dimension
+	// Used, AheadJobs and AheadProcs describe the scene: what is in use, the jobs ahead (each task of an array is one), and what these ask for.
 	Used, AheadJobs, AheadProcs int
+	// Closed is true where an outage moves a quantile: it keeps the request from starting when processors are free.
+	Closed bool
 }
 
 // Forecaster makes forecasts. It keeps scratch memory between calls and is not safe for concurrent use.
@@ -91,28 +82,37 @@ func NewForecaster() *Forecaster {
 	return &Forecaster{levels: Levels(), horizons: Horizons()}
 }
 
-// Forecast forecasts the wait of a job of procs processors submitted at the scene's instant. An error is a
-// *headqueue.CannotSay: it names the cause and what would help.
-func (f *Forecaster) Forecast(scene *Scene, procs int) (Forecast, error) {
-	out := Forecast{}
-	if procs < 1 {
+// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it names the cause and what would
+// help.
+func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
+	out := Forecast{Dimension: scene.Dimension}
+	closed, capacity := scene.closures()
+	switch {
+	case scene.Size < 1:
 		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownSize,
 			Detail: "the job's number of processors is not known",
 			Hint:   "give the number of processors"}
-	}
-	if scene.Capacity < 1 {
+	case capacity < 1:
 		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownCapacity,
 			Detail: fmt.Sprintf("no job of cluster %s has been seen to run, and its capacity is not configured", scene.Cluster),
 			Hint:   "set procs of the cluster in the configuration, or wait until jobs have run"}
 	}
+	f.state.Capacity = capacity
 	if err := f.set(scene, &out); err != nil {
-		free := scene.Capacity - out.Used
-		if len(scene.Ahead) > 0 || procs > free { // a job that fits now needs no model
+		free := capacity - out.Used
+		if len(scene.Ahead) > 0 || scene.Size > free { // a job that fits now needs no model
 			return out, err
 		}
 		f.state.Running = f.state.Running[:0]
 	}
-	result, err := f.calc.Forecast(&f.state, procs, f.levels, f.horizons)
+	within := f.horizons
+	for _, c := range closed {
+		within = append(within[:len(within):len(within)], c.from)
+	}
+	result, err := f.calc.Forecast(&f.state, scene.Size, f.levels, within)
+	if err == nil {
+		out.Closed = moveOut(&result, closed, f.horizons)
+	}
 	out.Result = result
 	return out, err
 }
@@ -127,30 +127,39 @@ const (
 // set fills the numeric state from the scene.
 func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]
-	f.state.Capacity = scene.Capacity
 	var missing error
 	for _, j := range scene.Running {
-		out.Used += j.Procs
+		size := scene.SizeOf(j)
+		if size < 1 {
+			continue
+		}
+		out.Used += size
 		law, err := lawOf(scene, j)
 		if err != nil {
 			missing = err
 			continue
 		}
 		f.state.Running = append(f.state.Running, headqueue.Holder{
-			Procs: j.Procs, Age: math.Max(0, scene.Now.Sub(j.Start).Seconds()), Limit: j.TimeLimit.Seconds(), Law: law,
+			Procs: size, Age: math.Max(0, scene.Now.Sub(j.Start).Seconds()), Limit: j.TimeLimit.Seconds(), Law: law,
 		})
 	}
-	f.state.Free = max(0, scene.Capacity-out.Used)
-	out.AheadJobs = len(scene.Ahead)
+	f.state.Free = max(0, f.state.Capacity-out.Used)
 	for _, j := range scene.Ahead {
-		procs := max(1, j.Procs)
-		out.AheadProcs += procs
+		size := scene.SizeOf(j)
+		if size < 1 {
+			continue
+		}
+		n := tasks(j)
+		out.AheadJobs += n
+		out.AheadProcs += n * size
 		law, err := lawOf(scene, j)
 		if err != nil {
 			missing = err
 			continue
 		}
-		f.state.Ahead = append(f.state.Ahead, headqueue.Ahead{Procs: procs, Limit: j.TimeLimit.Seconds(), Law: law})
+		for range n {
+			f.state.Ahead = append(f.state.Ahead, headqueue.Ahead{Procs: size, Limit: j.TimeLimit.Seconds(), Law: law})
+		}
 	}
 	return missing
 }

@@ -36,7 +36,7 @@ type StartWithin struct {
 
 // CannotSay tells why a method gives no answer, and what would help.
 type CannotSay struct {
-	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read"`
+	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read,over_queue_limit"`
 	Detail string `json:"detail" doc:"the cause in words"`
 	Hint   string `json:"hint,omitempty" doc:"what would help"`
 }
@@ -62,15 +62,18 @@ type Model struct {
 	FittedAt    *time.Time `json:"fitted_at,omitempty" doc:"event time of the refit"`
 }
 
-// ClusterState is what the forecast saw of the cluster.
+// ClusterState is what the forecast saw of the pool of nodes that the job competes for. Amounts are numbers of what binds.
 type ClusterState struct {
-	CapacityProcs    int    `json:"capacity_procs"`
-	CapacitySource   string `json:"capacity_source" enum:"configured,highest_use"`
-	FreeProcs        int    `json:"free_procs"`
-	RunningJobs      int    `json:"running_jobs"`
-	QueuedAheadJobs  int    `json:"queued_ahead_jobs"`
-	QueuedAheadProcs int    `json:"queued_ahead_procs"`
-	NeededProcs      int    `json:"needed_procs" doc:"processors that must become free before this job can start, jobs ahead included"`
+	Pool            string `json:"pool,omitempty" doc:"the pool of the queue; empty: the whole cluster is one"`
+	Binds           string `json:"binds" enum:"procs,nodes,gpus,memory" doc:"what such jobs run short of first, and what all amounts here are numbers of; memory is counted in shares of one processor"`
+	Capacity        int    `json:"capacity"`
+	CapacitySource  string `json:"capacity_source" enum:"configured,scheduler,highest_use"`
+	Size            int    `json:"size" doc:"what the request takes"`
+	Free            int    `json:"free"`
+	RunningJobs     int    `json:"running_jobs"`
+	QueuedAheadJobs int    `json:"queued_ahead_jobs" doc:"each task of an array is one"`
+	QueuedAhead     int    `json:"queued_ahead"`
+	Needed          int    `json:"needed" doc:"what must become free before this job can start, jobs ahead included"`
 }
 
 // Wait is the answer of GET /v1/wait.
@@ -79,6 +82,8 @@ type Wait struct {
 	Queue            string       `json:"queue"`
 	Procs            int          `json:"procs"`
 	Nodes            int          `json:"nodes,omitempty"`
+	GPUs             int          `json:"gpus,omitempty"`
+	MemoryBytes      int64        `json:"memory_bytes,omitempty"`
 	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
 	WaitSeconds      Quantiles    `json:"wait_seconds"`
 	Start            Instants     `json:"start"`
@@ -102,12 +107,44 @@ type Queue struct {
 	QueuedJobs   int     `json:"queued_jobs"`
 	QueuedProcs  int     `json:"queued_procs"`
 	HeldJobs     int     `json:"held_jobs"`
+	Pool         string  `json:"pool,omitempty" doc:"the pool of nodes that its jobs compete for; empty: the whole cluster is one"`
 	Models       []Model `json:"models"`
+}
+
+// Amounts are what a pool has, or what of it is in use; 0 where that is not known.
+type Amounts struct {
+	Procs       int64 `json:"procs"`
+	Nodes       int64 `json:"nodes"`
+	GPUs        int64 `json:"gpus"`
+	MemoryBytes int64 `json:"memory_bytes"`
+}
+
+// Outage is a time during which some nodes of a pool are not for everybody.
+type Outage struct {
+	Name        string     `json:"name"`
+	Maintenance bool       `json:"maintenance"`
+	From        time.Time  `json:"from"`
+	Until       *time.Time `json:"until" doc:"null: nobody knows"`
+	Procs       int        `json:"procs"`
+	Nodes       int        `json:"nodes"`
+}
+
+// Pool is a set of nodes that only the jobs of some queues compete for.
+type Pool struct {
+	Cluster  string   `json:"cluster"`
+	Name     string   `json:"name" doc:"empty: the whole cluster is one pool"`
+	Queues   []string `json:"queues" doc:"empty: those that no other pool has"`
+	Capacity Amounts  `json:"capacity" doc:"what jobs can have now; nodes that are down or in an outage are not in it"`
+	Used     Amounts  `json:"used"`
+	Source   string   `json:"source" enum:"configured,scheduler,highest_use"`
+	Binds    string   `json:"binds" enum:"procs,nodes,gpus,memory" doc:"what its jobs run short of first"`
+	Outages  []Outage `json:"outages"`
 }
 
 // Queues is the answer of GET /v1/queues.
 type Queues struct {
 	Queues     []Queue   `json:"queues"`
+	Pools      []Pool    `json:"pools"`
 	AsOf       time.Time `json:"as_of"`
 	AgeSeconds float64   `json:"age_seconds"`
 	Stale      bool      `json:"stale"`
@@ -119,9 +156,10 @@ type Problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Reason and Hint are set where no forecast is possible: the same values as CannotSay.
+	// Reason is set where no forecast is possible, as in CannotSay.
 	Reason string `json:"reason,omitempty"`
-	Hint   string `json:"hint,omitempty"`
+	// Hint says what would help, where that is known.
+	Hint string `json:"hint,omitempty"`
 }
 
 // ProblemNoForecast is the type of the problem that says that a forecast cannot be made: the command exits with 3.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
 )
 
 const (
@@ -70,6 +71,13 @@ func asked(w *wire.Wait) string {
 	}
 	if w.Nodes > 0 {
 		text += fmt.Sprintf(", nodes: %d", w.Nodes)
+	}
+	if w.GPUs > 0 {
+		text += fmt.Sprintf(", GPUs: %d", w.GPUs)
+	}
+	if w.MemoryBytes > 0 {
+		memory := memsize.Value(w.MemoryBytes)
+		text += ", memory " + memory.String()
 	}
 	if w.TimeLimitSeconds > 0 {
 		text += ", time limit " + duration.Format(fromSeconds(w.TimeLimitSeconds))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -16,6 +17,7 @@ func newWait(a *app) *cobra.Command {
 	var cluster string
 	var request job.Request
 	var limit duration.Value
+	var memory memsize.Value
 	command := &cobra.Command{
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT",
 		Short: "Forecast how long a job would wait if it were submitted now",
@@ -25,7 +27,7 @@ func newWait(a *app) *cobra.Command {
 			"  waitcast wait -q long -n 128 -N 4 -t 1-12:00 -A physics --json",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			request.TimeLimit = time.Duration(limit)
+			request.TimeLimit, request.Memory = time.Duration(limit), int64(memory)
 			return a.wait(c.Context(), cluster, request)
 		},
 	}
@@ -34,6 +36,8 @@ func newWait(a *app) *cobra.Command {
 	flags.IntVarP(&request.Procs, "procs", "n", 0, "number of processors (required)")
 	flags.VarP(&limit, "time", "t", "time limit (required)")
 	flags.IntVarP(&request.Nodes, "nodes", "N", 0, "number of nodes")
+	flags.IntVarP(&request.GPUs, "gpus", "G", 0, "number of GPUs, of all nodes together")
+	flags.Var(&memory, "mem", "memory, of all nodes together: "+memsize.Allowed)
 	flags.StringVarP(&request.Account, "account", "A", "", "account that is charged")
 	flags.StringVar(&request.QOS, "qos", "", "quality of service")
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
@@ -84,6 +88,8 @@ func checkWait(r job.Request, timeout time.Duration) error {
 		return &usageError{"--procs must be 1 or more"}
 	case r.Nodes < 0:
 		return &usageError{"--nodes cannot be negative"}
+	case r.GPUs < 0:
+		return &usageError{"--gpus cannot be negative"}
 	case r.TimeLimit <= 0:
 		return &usageError{"--time must be more than 0"}
 	case timeout <= 0:

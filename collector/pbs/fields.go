@@ -23,6 +23,7 @@ type fields struct {
 	nodect, nodesCount, selCount, nHosts int64
 	sized                                bool // a size was told, though it may be 0
 	walltime                             time.Duration
+	resources                            resources
 }
 
 func (f *fields) reset(letter byte) {
@@ -132,11 +133,13 @@ func (f *fields) setResource(name, key, value []byte) error {
 			f.plain, f.sized = n, true
 		}
 	case "nodes":
+		f.resources.chunks(value)
 		if f.nodes, f.nodesCount, ok = parseNodes(value); !ok {
 			return badNumber(key, value)
 		}
 		f.sized = true
 	case "select":
+		f.resources.chunks(value)
 		if f.sel, f.selCount, ok = parseSelect(value); !ok {
 			return badNumber(key, value)
 		}
@@ -151,6 +154,8 @@ func (f *fields) setResource(name, key, value []byte) error {
 		if f.walltime, ok = parseWalltime(value); !ok {
 			return collector.Bad(collector.ReasonField, string(key), "want [[[DD:]HH:]MM:]SS, got %q", value)
 		}
+	default:
+		f.resources.set(name, value)
 	}
 	return nil
 }

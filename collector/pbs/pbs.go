@@ -165,6 +165,7 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 		return ev, err
 	}
 	ev.Procs = int(procs)
+	f.resources.tell(&ev.Attributes)
 	at, err := f.times(&ev, rec)
 	if err != nil {
 		return ev, err

@@ -92,12 +92,12 @@ func openCases() []formattest.Case {
 	const who = `user=cat group=staff account="phys lab" project=_pbs_project_default jobname=run.sh queue=workq `
 	const times = "ctime=1720008000 qtime=1720008005 etime=1720008010 "
 	const list = "Resource_List.mem=8gb Resource_List.ncpus=16 Resource_List.nodect=3 Resource_List.place=scatter Resource_List.select=2:ncpus=4:mpiprocs=4+1:ncpus=8 Resource_List.walltime=36:00:00 "
-	a := job.Attributes{Queue: "workq", User: "cat", Account: "phys lab", Name: "run.sh", Procs: 16, Nodes: 3, TimeLimit: 36 * time.Hour}
+	a := job.Attributes{Queue: "workq", User: "cat", Account: "phys lab", Name: "run.sh", Procs: 16, Nodes: 3, Memory: 8 << 30, TimeLimit: 36 * time.Hour}
 	queued := job.Times{Submit: at(0), Eligible: at(10)}
 	started, ended := queued, queued
 	started.Start, ended.Start, ended.End = at(60), at(60), at(360)
 	smaller := a
-	smaller.Procs, smaller.Nodes = 8, 2
+	smaller.Procs, smaller.Nodes, smaller.Memory = 8, 2, 0
 	limit := job.Attributes{TimeLimit: 2 * time.Hour}
 	return []formattest.Case{
 		good("queued: the whole request", "07/03/2024 14:00:05;Q;20.srv;"+who+times+"depend=afterok:19.srv@srv "+list,
@@ -125,6 +125,12 @@ func openCases() []formattest.Case {
 		good("ISO date and microseconds", "2024-07-03 14:02:00.123456;D;20.srv;requestor=cat@srv", event(job.Cancel, "20.srv", at(120), job.Attributes{}, job.Times{})),
 		good("select alone", "07/03/2024 14:02:00;a;20.srv;Resource_List.select=3:mem=2gb+ncpus=5+2:ncpus=0",
 			event(job.Update, "20.srv", at(120), job.Attributes{Procs: 8, Nodes: 6}, job.Times{})),
+		good("GPUs by chunk, nodes of its own", "07/03/2024 14:02:00;a;20.srv;Resource_List.select=2:ncpus=4:ngpus=2:gpu_type=a100+1:ncpus=8 Resource_List.place=scatter:excl",
+			event(job.Update, "20.srv", at(120), job.Attributes{Procs: 16, Nodes: 3, GPUs: 4, GPUType: "a100", Whole: true}, job.Times{})),
+		good("GPUs and memory of the whole job", "07/03/2024 14:02:00;a;20.srv;Resource_List.ncpus=8 Resource_List.ngpus=3 Resource_List.mem=512mw",
+			event(job.Update, "20.srv", at(120), job.Attributes{Procs: 8, GPUs: 3, Memory: 4 << 30}, job.Times{})),
+		good("Torque's way of both", "07/03/2024 14:02:00;a;20.srv;Resource_List.nodes=2:ppn=4:gpus=1 Resource_List.pmem=2000kb Resource_List.mem=lots",
+			event(job.Update, "20.srv", at(120), job.Attributes{Procs: 8, Nodes: 2, GPUs: 2, Memory: 8 * 2000 << 10}, job.Times{})),
 	}
 }
 

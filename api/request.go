@@ -1,0 +1,97 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// request reads the query, and refuses what can be refused without a forecast.
+func request(v *pipeline.View, in *waitInput) (job.Request, error) {
+	req := job.Request{
+		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs,
+	}
+	if req.Procs == 0 && req.Nodes == 0 {
+		return req, unprocessable("procs", "say how many processors (or nodes) the job asks for, at least 1")
+	}
+	if in.Memory != "" {
+		memory, err := memsize.Parse(in.Memory)
+		if err != nil {
+			return req, unprocessable("memory", err.Error())
+		}
+		req.Memory = memory
+	}
+	if in.TimeLimit != "" {
+		limit, err := duration.Parse(in.TimeLimit)
+		if err != nil {
+			return req, unprocessable("time_limit", err.Error())
+		}
+		if limit < 0 {
+			return req, unprocessable("time_limit", "must not be negative")
+		}
+		req.TimeLimit = limit
+	}
+	if v.At.IsZero() {
+		return req, nothingRead(v)
+	}
+	if err := queue(v, &req); err != nil {
+		return req, err
+	}
+	pool := v.Pool(req.Queue)
+	if req.Procs == 0 {
+		req.Procs = req.Nodes * int(max(1, pool.Node[cluster.Procs]))
+	}
+	a := attributes(&req)
+	d := pool.Dimension(&a)
+	if size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d); limit > 0 && size > limit && len(pool.Outages) == 0 {
+		return req, tooLarge(v, &req, size, limit, d)
+	}
+	return req, overLimits(v, &req)
+}
+
+// queue finds the queue that is asked about.
+func queue(v *pipeline.View, req *job.Request) error {
+	if req.Queue == "" {
+		names := v.Queues()
+		if len(names) != 1 {
+			return unprocessable("queue", "say which one: "+strings.Join(names, ", "))
+		}
+		req.Queue = names[0]
+	}
+	if !v.HasQueue(req.Queue) {
+		return unknownQueue(v, req.Queue)
+	}
+	return nil
+}
+
+// overLimits refuses a request that the rules of its queue, as the scheduler tells them, never let start.
+func overLimits(v *pipeline.View, req *job.Request) error {
+	if v.Facts == nil {
+		return nil
+	}
+	for _, q := range v.Facts.Queues {
+		switch {
+		case q.Name != req.Queue:
+		case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
+			return overQueue(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
+		case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
+			return overQueue(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
+		case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
+			return overQueue(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at least %d", q.MinNodes))
+		}
+	}
+	return nil
+}
+
+// attributes returns what a job of a request asks for.
+func attributes(r *job.Request) job.Attributes {
+	return job.Attributes{
+		Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
+		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: r.TimeLimit,
+	}
+}

@@ -1,0 +1,302 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// pressureMemory is the time constant with which the use of a pool is averaged, to find what binds; pressureLead is by how much another dimension must be
+// fuller to take over, so that two that fill up together do not take turns.
+const (
+	pressureMemory = 24 * time.Hour
+	pressureLead   = .02
+)
+
+// pool is a Pool with what the fold keeps of it.
+type pool struct {
+	Pool
+	fixed   bool      // what binds is configured
+	given   Vector    // what is configured or told; 0 means the highest use seen
+	seen    Vector    // the highest use
+	waiting int       // jobs that compete
+	since   time.Time // Pressure is up to date until here
+}
+
+// SetPools says by hand which pools there are; for a new State. None means the scheduler's own, or one for everything.
+func (s *State) SetPools(pools []PoolConfig) {
+	s.byHand = pools
+	s.pools = s.makePools()
+	s.indexPools()
+}
+
+// makePools returns the pools by what is known of them best: the configuration, the scheduler's facts, or nothing but the cluster's size.
+func (s *State) makePools() []*pool {
+	switch {
+	case len(s.byHand) > 0:
+		pools := make([]*pool, len(s.byHand))
+		for i, c := range s.byHand {
+			pools[i] = configured(c)
+		}
+		return pools
+	case s.facts != nil && len(s.facts.Nodes) > 0:
+		return told(s.facts, s.now)
+	}
+	p := &pool{given: Vector{Procs: int64(s.configured)}}
+	p.Source = FromHighestUse
+	if s.configured > 0 {
+		p.Source = FromConfig
+	}
+	return []*pool{p}
+}
+
+func configured(c PoolConfig) *pool {
+	p := &pool{given: c.Has, fixed: c.Binds != nil}
+	p.Name, p.Queues, p.Source = c.Name, slices.Sorted(slices.Values(c.Queues)), FromConfig
+	if c.Has[Procs] == 0 {
+		p.Source = FromHighestUse
+	}
+	if c.Binds != nil {
+		p.Binds = *c.Binds
+	}
+	return p
+}
+
+// told returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are the queues that share one with these.
+func told(facts *job.Facts, now time.Time) []*pool {
+	root := map[string]string{} // union of queues
+	var find func(q string) string
+	find = func(q string) string {
+		if r, ok := root[q]; ok && r != q {
+			return find(r)
+		}
+		return q
+	}
+	for _, g := range facts.Nodes {
+		for _, q := range g.Queues {
+			a, b := find(g.Queues[0]), find(q)
+			root[max(a, b)], root[min(a, b)] = min(a, b), min(a, b)
+		}
+	}
+	byRoot := map[string]*pool{}
+	for _, q := range slices.Sorted(maps.Keys(root)) {
+		r := find(q)
+		p := byRoot[r]
+		if p == nil {
+			p = &pool{}
+			p.Source, p.Own = FromScheduler, map[string]Vector{}
+			byRoot[r] = p
+		}
+		p.Queues = append(p.Queues, q)
+	}
+	for _, g := range facts.Nodes {
+		if len(g.Queues) > 0 {
+			byRoot[find(g.Queues[0])].addNodes(g)
+		}
+	}
+	var pools []*pool
+	for _, p := range byRoot {
+		p.Name = strings.Join(p.Queues, "+")
+		p.takeOut(facts.Outages, now)
+		for q, own := range p.Own {
+			if own == p.given {
+				delete(p.Own, q)
+			}
+		}
+		pools = append(pools, p)
+	}
+	slices.SortFunc(pools, func(a, b *pool) int {
+		return cmp.Or(cmp.Compare(b.given[Procs], a.given[Procs]), cmp.Compare(a.Name, b.Name))
+	})
+	return pools
+}
+
+func (p *pool) addNodes(g job.NodeGroup) {
+	node := Vector{Procs: int64(g.Node.Procs), Nodes: 1, GPUs: int64(g.Node.GPUs), Memory: g.Node.Memory}
+	up := int64(max(0, g.Count-g.Down))
+	p.Node = p.Node.highest(node)
+	p.given = p.given.plus(up, node)
+	for _, q := range g.Queues {
+		p.Own[q] = p.Own[q].plus(up, node)
+	}
+}
+
+// takeOut notes the outages that touch the pool, and takes away what those that go on hold.
+func (p *pool) takeOut(outages []job.Outage, now time.Time) {
+	for _, o := range outages {
+		if !slices.ContainsFunc(o.Queues, func(q string) bool { return slices.Contains(p.Queues, q) }) {
+			continue
+		}
+		p.Outages = append(p.Outages, o)
+		if o.From.After(now) || !o.Until.IsZero() && !o.Until.After(now) {
+			continue
+		}
+		gone := Vector{Procs: int64(o.Procs), Nodes: int64(o.Nodes), GPUs: int64(o.GPUs), Memory: o.Memory}
+		p.given = p.given.plus(-1, gone).highest(Vector{})
+		for q := range p.Own {
+			p.Own[q] = p.Own[q].plus(-1, gone).highest(Vector{})
+		}
+	}
+	slices.SortStableFunc(p.Outages, func(a, b job.Outage) int { return a.From.Compare(b.From) })
+}
+
+// indexPools makes the picture's numbers of every pool anew.
+func (s *State) indexPools() {
+	s.poolOf = map[string]int{}
+	for i, p := range s.pools {
+		for _, q := range p.Queues {
+			s.poolOf[q] = i
+		}
+		p.Used, p.waiting = Vector{}, 0
+		p.measure()
+	}
+	for _, j := range s.running {
+		s.hold(j, 1)
+	}
+	for _, j := range s.queued {
+		s.hold(j, 1)
+	}
+}
+
+// poolFor returns the pool of a queue.
+func (s *State) poolFor(queue string) *pool { return s.pools[s.poolOf[queue]] }
+
+// hold adds a job to its pool's numbers, or takes it out (n = -1).
+func (s *State) hold(j *Job, n int) {
+	p := s.poolFor(j.Queue)
+	switch {
+	case j.Running():
+		p.Used = p.Used.plus(int64(n), p.takes(&j.Attributes))
+	case !j.Held:
+		p.waiting += n
+	}
+}
+
+// measure works out what the pool has.
+func (p *pool) measure() {
+	p.Has = p.given
+	for d := range p.Has {
+		if p.given[d] == 0 && p.Source != FromScheduler {
+			p.Has[d] = p.seen[d]
+		}
+	}
+}
+
+// raise takes the present use for the least that the cluster and its pools have. A job that is told when it was over already (past) did not hold what
+// it held beside those that run now.
+func (s *State) raise(j *Job, past bool) {
+	if !j.Running() {
+		return
+	}
+	p := s.poolFor(j.Queue)
+	used, all := p.Used, s.used
+	if past {
+		used, all = p.takes(&j.Attributes), j.Procs
+	}
+	s.highest = max(s.highest, all)
+	p.seen = p.seen.highest(used)
+	p.measure()
+}
+
+// press brings the pressure of all pools up to date: it is averaged over the time in which jobs wait.
+func (s *State) press(at time.Time) {
+	for _, p := range s.pools {
+		dt := at.Sub(p.since)
+		if dt <= 0 {
+			continue
+		}
+		if p.waiting > 0 && !p.since.IsZero() {
+			weight := -math.Expm1(-float64(dt) / float64(pressureMemory))
+			for d := range p.Pressure {
+				if p.Has[d] > 0 {
+					p.Pressure[d] += weight * (float64(p.Used[d])/float64(p.Has[d]) - p.Pressure[d])
+				}
+			}
+			p.choose()
+		}
+		p.since = at
+	}
+}
+
+// choose finds what binds. Nodes are no candidate: where jobs share them their number says nothing, and where they do not processors say the same.
+func (p *pool) choose() {
+	if p.fixed {
+		return
+	}
+	for _, d := range [...]Dimension{Procs, GPUs, Memory} {
+		if p.given[d] > 0 && p.Pressure[d] > p.Pressure[p.Binds]+pressureLead {
+			p.Binds = d
+		}
+	}
+}
+
+// learnMachine takes in what the scheduler tells of the machine.
+func (f fold) learnMachine(ev job.Event) Verdict {
+	if ev.Facts == nil || f.facts != nil && f.facts.Equal(ev.Facts) {
+		return Duplicate
+	}
+	f.before(&ev)
+	f.facts = ev.Facts
+	f.remakePools()
+	f.emit(Change{Event: ev})
+	return Applied
+}
+
+// remakePools makes the pools anew; what is known of one by the same name is kept.
+func (s *State) remakePools() {
+	old := map[string]*pool{}
+	for _, p := range s.pools {
+		old[p.Name] = p
+	}
+	s.pools = s.makePools()
+	for _, p := range s.pools {
+		if o := old[p.Name]; o != nil {
+			p.seen, p.Pressure, p.since = o.seen, o.Pressure, o.since
+			if !p.fixed {
+				p.Binds = o.Binds
+			}
+		}
+	}
+	s.indexPools()
+	s.outagesUntil = s.nextOutage()
+}
+
+// nextOutage returns when an outage begins or ends next; the zero time if none does.
+func (s *State) nextOutage() time.Time {
+	var next time.Time
+	if s.facts == nil || len(s.byHand) > 0 {
+		return next
+	}
+	for _, o := range s.facts.Outages {
+		for _, t := range [...]time.Time{o.From, o.Until} {
+			if t.After(s.now) && (next.IsZero() || t.Before(next)) {
+				next = t
+			}
+		}
+	}
+	return next
+}
+
+// Pool returns the pool that a queue's jobs compete for. The Pool belongs to the State and is valid until the next event.
+func (s *State) Pool(queue string) *Pool { return &s.poolFor(queue).Pool }
+
+// OnePool reports whether all jobs compete for one pool.
+func (s *State) OnePool() bool { return len(s.pools) == 1 }
+
+// Pools returns immutable copies of all pools, the largest first.
+func (s *State) Pools() []*Pool {
+	out := make([]*Pool, len(s.pools))
+	for i, p := range s.pools {
+		c := p.Pool // the maps and slices in it are never changed once made
+		out[i] = &c
+	}
+	return out
+}
+
+// Facts returns what the scheduler told of the machine, nil if nothing.
+func (s *State) Facts() *job.Facts { return s.facts }

@@ -1,0 +1,99 @@
+package pbs
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/waitcast/waitcast/collector/logtext"
+	"github.com/waitcast/waitcast/job"
+)
+
+// resources is what a job asks for beside processors. What cannot be read is not told: a site may use a name for something else.
+type resources struct {
+	memory, perProc int64 // bytes, of the job and of each processor
+	gpus            int64
+	chunkGPUs       int64 // asked for in select or nodes
+	gpuType         []byte
+	whole           bool
+}
+
+// set stores one requested resource, if it is one of these.
+func (r *resources) set(name, value []byte) {
+	switch string(name) {
+	case "mem":
+		r.memory = parseSize(value)
+	case "pmem": // of each process: Torque
+		r.perProc = parseSize(value)
+	case "ngpus", "gpus":
+		r.gpus, _ = logtext.Digits(value)
+	case "gpu_type", "gpu_model":
+		r.gpuType = value
+	case "place": // [arrangement][:sharing][:grouping], pbs_resources(7B) of OpenPBS
+		for item := range bytes.SplitSeq(value, []byte(":")) {
+			if string(item) == "excl" || string(item) == "exclhost" {
+				r.whole = true
+			}
+		}
+	case "naccesspolicy": // Moab and Maui
+		r.whole = bytes.EqualFold(value, []byte("singlejob"))
+	}
+}
+
+// chunks counts the GPUs of select or nodes: each chunk's ngpus= or gpus=, times the number of such chunks.
+func (r *resources) chunks(spec []byte) {
+	r.chunkGPUs = 0
+	for part := range bytes.SplitSeq(spec, []byte("+")) {
+		n, each := int64(1), int64(0)
+		for i, item := range bytes.Split(part, []byte(":")) {
+			if count, ok := logtext.Digits(item); ok && i == 0 {
+				n = count
+			}
+			for _, name := range [...]string{"ngpus=", "gpus="} {
+				if value, found := bytes.CutPrefix(item, []byte(name)); found {
+					each, _ = logtext.Digits(value)
+				}
+			}
+			for _, name := range [...]string{"gpu_type=", "gpu_model="} {
+				if value, found := bytes.CutPrefix(item, []byte(name)); found {
+					r.gpuType = value
+				}
+			}
+		}
+		r.chunkGPUs = sum(r.chunkGPUs, product(n, each))
+	}
+}
+
+// tell adds the resources to what is told of a job.
+func (r *resources) tell(a *job.Attributes) {
+	a.Memory, a.Whole = r.memory, r.whole
+	if a.Memory == 0 && r.perProc > 0 && int64(a.Procs) < math.MaxInt64/r.perProc {
+		a.Memory = r.perProc * int64(a.Procs)
+	}
+	if n := max(r.gpus, r.chunkGPUs); n > 0 && n <= maxProcs {
+		a.GPUs, a.GPUType = int(n), string(r.gpuType)
+	}
+}
+
+// parseSize reads an amount of memory as bytes: a number with b or w (words of 8 bytes), and k, m, g, t or p (powers of 1024) before it; a number alone
+// is bytes ("Units: size" of pbs_resources(7B)). It returns 0 for what it cannot read.
+func parseSize(text []byte) int64 {
+	text = bytes.ToLower(text)
+	unit := int64(1)
+	if n := len(text); n > 0 && (text[n-1] == 'b' || text[n-1] == 'w') {
+		if text[n-1] == 'w' {
+			unit = 8
+		}
+		text = text[:n-1]
+	}
+	if n := len(text); n > 0 {
+		if power := bytes.IndexByte([]byte("kmgtp"), text[n-1]); power >= 0 {
+			unit <<= 10 * (power + 1)
+			text = text[:n-1]
+		}
+	}
+	n, ok := logtext.Digits(text)
+	if !ok || n > math.MaxInt64/unit {
+		return 0
+	}
+	return n * unit
+}

@@ -1,0 +1,76 @@
+// Package memsize reads amounts of memory the way people write them to batch schedulers: 4000M, 64G, 1.5T, 64gb, 8GiB.
+//
+// K, M, G, T and P are powers of 1024, as in Slurm, PBS and Grid Engine, whatever follows them ("b", "B", "iB"). What a number alone means differs between
+// schedulers, so that Parse does not take one: "64" is megabytes to sbatch and bytes to qsub.
+package memsize
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Allowed says in one line what Parse accepts, for error messages.
+const Allowed = "a number with K, M, G, T or P (powers of 1024), such as 64G"
+
+// Parse returns a text as bytes, at least 0. An error says what is allowed.
+func Parse(text string) (int64, error) {
+	s := strings.ToUpper(strings.TrimSpace(text))
+	digits := strings.TrimRight(s, "KMGTPIB")
+	power := strings.IndexByte("KMGTP", firstByte(s[len(digits):])) + 1
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	unit := strings.TrimLeft(s[len(digits):min(len(s), len(digits)+1)], "KMGTP") + s[min(len(s), len(digits)+1):]
+	bytes := n * math.Pow(1024, float64(power))
+	switch {
+	case err != nil, power < 1, unit != "" && unit != "B" && unit != "IB", !(n >= 0), strings.ContainsAny(digits, "X_EN"), bytes >= math.MaxInt64:
+		return 0, fmt.Errorf("%q is not an amount of memory: %s", clip(text), Allowed)
+	}
+	return int64(bytes), nil
+}
+
+func firstByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[0]
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return s[:40] + "..."
+	}
+	return s
+}
+
+// Value is an amount of memory in bytes as a command line flag.
+type Value int64
+
+// Set implements pflag.Value.
+func (v *Value) Set(text string) error {
+	n, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	*v = Value(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (v *Value) String() string {
+	if *v == 0 {
+		return ""
+	}
+	n, unit := float64(*v), 0
+	for n >= 1024 && unit < 5 {
+		n /= 1024
+		unit++
+	}
+	return strconv.FormatFloat(n, 'g', 6, 64) + [...]string{"B", "K", "M", "G", "T", "P"}[unit]
+}
+
+// Exact writes the amount so that Parse reads it back to the byte, but for less than a kilobyte.
+func (v *Value) Exact() string { return strconv.FormatFloat(float64(*v)/1024, 'f', -1, 64) + "K" }
+
+// Type implements pflag.Value.
+func (v *Value) Type() string { return "MEMORY" }
