@@ -29,6 +29,7 @@ type output struct {
 func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *lane {
 	l := &lane{state: cluster.New(cfg.Name, cfg.Procs), models: newModels(models), known: known}
 	l.state.SetPools(cfg.Pools)
+	l.models.pool = l.state.Pool
 	if forecasts {
 		l.ledger = newLedger(cfg.Name)
 	}

@@ -39,6 +39,8 @@ type models struct {
 	queues map[string]*queueModels
 	now    time.Time
 	late   []lateEnd // in the order of their ends
+	// pool returns the pool that a queue's jobs compete for; nil: sizes are processors.
+	pool func(queue string) *cluster.Pool
 }
 
 type queueModels struct {
@@ -155,7 +157,17 @@ func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	}
 	q := m.queue(j.FirstQueue)
 	q.published = nil
-	return errors.Join(errs, q.chains.Ended(key(j), max(1, j.Procs), seconds))
+	return errors.Join(errs, q.chains.Ended(key(j), m.size(j), seconds))
+}
+
+// size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the old sizes as they forget all that is old.
+func (m *models) size(j *cluster.Job) int {
+	size := j.Procs
+	if m.pool != nil {
+		p := m.pool(j.Queue)
+		size = p.Size(&j.Attributes, p.Dimension(&j.Attributes))
+	}
+	return max(1, size)
 }
 
 // key names a submission in the sequence of the chains: a requeued job is still the same submission.
@@ -330,7 +342,7 @@ func (m *models) UnmarshalBinary(data []byte) error {
 		}
 	}
 	fresh := newModels(m.cfg)
-	fresh.now = now
+	fresh.now, fresh.pool = now, m.pool
 	if raw := d.bytes(); d.err == nil {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
 			return fmt.Errorf("saved models: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -169,6 +170,33 @@ func TestModelsCodec(t *testing.T) {
 			if err := newModels(cfg.Models).UnmarshalBinary(want[:cut]); err == nil {
 				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
 			}
+		}
+	}
+}
+
+// The chains count sizes in what binds in the pool: GPUs where these run short, not processors.
+func TestChainsCountWhatBinds(t *testing.T) {
+	binds := cluster.GPUs
+	cfg := testConfig()
+	cfg.Clusters[0].Pools = []cluster.PoolConfig{
+		{Name: "gpu", Queues: []string{"g"}, Has: cluster.Vector{cluster.Procs: 128, cluster.GPUs: 16}, Binds: &binds},
+		{Name: "rest", Queues: []string{"a"}, Has: cluster.Vector{cluster.Procs: 128}},
+	}
+	p, src := newPipeline(cfg, nil, collector.Live)
+	var events []job.Event
+	for i, queue := range []string{"g", "a"} {
+		for n := range 20 {
+			id, begin := fmt.Sprint(queue, n), float64(1000*i+10*n)
+			submit := event(job.Submit, id, begin)
+			submit.Attributes = job.Attributes{Queue: queue, Procs: 64, GPUs: 4}
+			events = append(events, submit, event(job.Start, id, begin+1), event(job.End, id, begin+9))
+		}
+	}
+	take(t, p, &source.Delivery{Source: src, Events: events})
+	for queue, want := range map[string]int64{"g": 4, "a": 64} {
+		states := p.View("c").Models.Queue(queue).Chains.Procs.States
+		if len(states) != 1 || states[0] != want {
+			t.Errorf("queue %s: sizes %v, want %d", queue, states, want)
 		}
 	}
 }
