@@ -310,3 +310,27 @@ func TestOverdue(t *testing.T) {
 		t.Fatalf("overdue jobs at the three instants: %v, want %v", got, want)
 	}
 }
+
+// A suspended job holds nothing, and the time of its suspension is no part of its age.
+func TestSuspension(t *testing.T) {
+	s := New("c", 100)
+	start := event(job.Start, "1", 10)
+	start.Procs = 8
+	_, verdicts := feed(s, nil, event(job.Submit, "1", 0), event(job.Suspend, "1", 5), start, event(job.Resume, "1", 20), event(job.Suspend, "1", 30))
+	if d := cmp.Diff([]Verdict{Applied, Duplicate, Applied, Duplicate, Applied}, verdicts); d != "" {
+		t.Errorf("verdicts (-want +got): %s", d)
+	}
+	j := s.Job("1")
+	if s.Used() != 0 || s.Pool("").Used[Procs] != 0 || !j.Running() || j.Holds() || j.Age(at(500)) != 20*time.Second {
+		t.Errorf("suspended, %d processors are in use, its age is %v; want 0 and 20 s", s.Used(), j.Age(at(500)))
+	}
+	feed(s, nil, event(job.Resume, "1", 100), event(job.Resume, "1", 200), event(job.Suspend, "1", 50))
+	j = s.Job("1")
+	if s.Used() != 8 || s.Pool("").Used[Procs] != 8 || j.Age(at(150)) != 70*time.Second {
+		t.Errorf("resumed, %d processors are in use, its age is %v; want 8 and 70 s", s.Used(), j.Age(at(150)))
+	}
+	feed(s, nil, event(job.Requeue, "1", 160), event(job.Start, "1", 170))
+	if j = s.Job("1"); j.Age(at(200)) != 30*time.Second {
+		t.Errorf("its next try is %v old, want 30 s", j.Age(at(200)))
+	}
+}

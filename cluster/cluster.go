@@ -43,6 +43,11 @@ type Job struct {
 	Start time.Time `json:"start,omitzero"`
 	// Held is true while the job waits for something else than processors.
 	Held bool `json:"held,omitempty"`
+	// Suspended is since when the running job has had no processors; zero while it has them. Paused is how long it had none before.
+	Suspended time.Time     `json:"suspended,omitzero"`
+	Paused    time.Duration `json:"paused,omitempty"`
+	// Switched is when it was suspended or resumed last.
+	Switched time.Time `json:"switched,omitzero"`
 	// Asked is when the deletion of the running job was asked for; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
 	// Updated is the event time of the newest record that told attributes; LastStart is the start of the attempt before
@@ -51,8 +56,19 @@ type Job struct {
 	LastStart time.Time `json:"last_start,omitzero"`
 }
 
-// Running reports whether the job holds processors.
+// Running reports whether the job has started; a suspended one runs, too.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
+
+// Holds reports whether the job holds processors.
+func (j *Job) Holds() bool { return j.Running() && j.Suspended.IsZero() }
+
+// Age returns how long the job has run at an instant, the times of its suspension left out.
+func (j *Job) Age(at time.Time) time.Duration {
+	if !j.Suspended.IsZero() && j.Suspended.Before(at) {
+		at = j.Suspended
+	}
+	return max(0, at.Sub(j.Start)-j.Paused)
+}
 
 // Left is what the fold remembers of a job that is gone.
 type Left struct {
@@ -211,7 +227,9 @@ func (s *State) put(j *Job) {
 	s.hold(j, 1)
 	if j.Running() {
 		s.running = insert(s.running, j, byStart)
-		s.used += j.Procs
+		if j.Holds() {
+			s.used += j.Procs
+		}
 		if !j.Asked.IsZero() {
 			s.doomed = insert(s.doomed, j, byAsked)
 		}
@@ -227,7 +245,9 @@ func (s *State) take(j *Job) {
 	s.hold(j, -1)
 	if j.Running() {
 		s.running = remove(s.running, j, byStart)
-		s.used -= j.Procs
+		if j.Holds() {
+			s.used -= j.Procs
+		}
 		if !j.Asked.IsZero() {
 			s.doomed = remove(s.doomed, j, byAsked)
 		}

@@ -133,6 +133,8 @@ func (f fold) apply(ev job.Event) Verdict {
 		return f.requeue(ev)
 	case job.Update, job.Hold, job.Release:
 		return f.update(ev)
+	case job.Suspend, job.Resume:
+		return f.suspend(ev)
 	case job.Machine:
 		return f.learnMachine(ev)
 	}
@@ -406,7 +408,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 	next.learn(&ev)
 	next.Attempt++
 	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
-	next.Given, next.Unsized = false, false
+	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)

@@ -170,9 +170,9 @@ func (s *State) poolFor(queue string) *pool { return s.pools[s.poolOf[queue]] }
 func (s *State) hold(j *Job, n int) {
 	p := s.poolFor(j.Queue)
 	switch {
-	case j.Running():
+	case j.Holds():
 		p.Used = p.Used.plus(int64(n), p.takes(&j.Attributes))
-	case !j.Held:
+	case !j.Running() && !j.Held:
 		p.waiting += n
 	}
 }
@@ -190,7 +190,7 @@ func (p *pool) measure() {
 // raise takes the present use for the least that the cluster and its pools have. A job that is told when it was over already (past) did not hold what
 // it held beside those that run now.
 func (s *State) raise(j *Job, past bool) {
-	if !j.Running() {
+	if !j.Holds() {
 		return
 	}
 	p := s.poolFor(j.Queue)

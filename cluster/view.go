@@ -61,7 +61,7 @@ const overdue = 24 * time.Hour
 func (v *View) Overdue() int {
 	n := 0
 	for _, j := range v.Running {
-		if j.TimeLimit > 0 && v.At.Sub(j.Start)-j.TimeLimit > overdue {
+		if j.TimeLimit > 0 && j.Age(v.At)-j.TimeLimit > overdue {
 			n++
 		}
 	}

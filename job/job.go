@@ -28,13 +28,17 @@ const (
 	Cancel
 	// Requeue: a job that had started gave its processors back and waits again, as its next attempt.
 	Requeue
+	// Suspend: a running job gave its processors back for a while; Resume: it has them again.
+	Suspend
+	Resume
 	// Machine: the scheduler told of the machine itself (Event.Facts); the event is of no job.
 	Machine
 )
 
 var kindNames = [...]string{
 	Submit: "submit", Update: "update", Hold: "hold", Release: "release",
-	Start: "start", End: "end", Cancel: "cancel", Requeue: "requeue", Machine: "machine",
+	Start: "start", End: "end", Cancel: "cancel", Requeue: "requeue",
+	Suspend: "suspend", Resume: "resume", Machine: "machine",
 }
 
 // String returns the kind's name as metrics, logs and the journal write it.
@@ -47,7 +51,13 @@ func (k Kind) String() string {
 
 // Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id, attempt,
 // kind) does not identify them. One that is told twice is known by changing nothing.
-func (k Kind) Repeats() bool { return k == Update || k == Hold || k == Release || k == Machine }
+func (k Kind) Repeats() bool {
+	switch k {
+	case Update, Hold, Release, Suspend, Resume, Machine:
+		return true
+	}
+	return false
+}
 
 // MachineID stands in the place of a job's id in a Machine event.
 const MachineID = "machine"

@@ -24,8 +24,13 @@ func guessed(j *cluster.Job) bool { return j.Unsized || j.Unqueued }
 // finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment behind; history is learnt as it
 // is told.
 func (m *models) finished(c cluster.Change) error {
-	start := c.Event.Times.Start
-	seconds := c.Event.Times.End.Sub(start).Seconds()
+	start, end := c.Event.Times.Start, c.Event.Times.End
+	seconds := end.Sub(start).Seconds()
+	if j := c.Before; j.Switched != (time.Time{}) { // the time of its suspensions is no part of its life
+		began := *j
+		began.Start = start
+		seconds = began.Age(end).Seconds()
+	}
 	if c.Event.Live && guessed(c.Before) {
 		m.late = append(m.late, lateEnd{Job: c.Before, At: m.now, Start: start, Seconds: seconds})
 		return nil

@@ -200,3 +200,18 @@ func TestChainsCountWhatBinds(t *testing.T) {
 		}
 	}
 }
+
+// The time of its suspensions is no part of a job's lifetime.
+func TestLifetimeOfASuspendedJob(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	submit := sized(event(job.Submit, "1", 0), 4)
+	submit.Queue = "a"
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
+		submit, event(job.Start, "1", 0), event(job.Suspend, "1", 100), event(job.Resume, "1", 1000),
+		event(job.Suspend, "1", 1050), event(job.End, "1", 2000),
+	}})
+	chain := p.View("c").Models.Queue("a").Chains.Runtime
+	if len(chain.States) != 1 || chain.States[0] != 128 { // 150 s of 2,000
+		t.Errorf("lifetimes in the states %v, want that of 150 s", chain.States)
+	}
+}

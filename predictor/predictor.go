@@ -130,7 +130,7 @@ func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 	var missing error
 	for _, j := range scene.Running {
 		size := scene.SizeOf(j)
-		if size < 1 {
+		if size < 1 || !j.Holds() { // a suspended job holds nothing, and nobody knows when it comes back
 			continue
 		}
 		out.Used += size
@@ -140,7 +140,7 @@ func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 			continue
 		}
 		f.state.Running = append(f.state.Running, headqueue.Holder{
-			Procs: size, Age: math.Max(0, scene.Now.Sub(j.Start).Seconds()), Limit: j.TimeLimit.Seconds(), Law: law,
+			Procs: size, Age: j.Age(scene.Now).Seconds(), Limit: j.TimeLimit.Seconds(), Law: law,
 		})
 	}
 	f.state.Free = max(0, f.state.Capacity-out.Used)

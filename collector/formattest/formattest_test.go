@@ -22,7 +22,7 @@ func TestLawsCatch(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*job.Event){
 		"no kind":                  func(e *job.Event) { e.Kind = 0 },
-		"unknown kind":             func(e *job.Event) { e.Kind = job.Requeue + 1 },
+		"unknown kind":             func(e *job.Event) { e.Kind = job.Machine + 1 },
 		"another cluster":          func(e *job.Event) { e.Cluster = "d" },
 		"no id":                    func(e *job.Event) { e.ID = "" },
 		"no time":                  func(e *job.Event) { e.Time = time.Time{} },

@@ -125,6 +125,10 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 		return job.Cancel, true
 	case 'a', 's', 'c': // altered; started with fewer nodes than it was given; next phase, with some of its nodes released
 		return job.Update, true
+	case 'z':
+		return job.Suspend, true
+	case 'r':
+		return job.Resume, true
 	case 'C': // checkpointed
 		if keepsRunning(rec.body) {
 			return 0, true
@@ -132,8 +136,6 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 		return job.Requeue, true
 
 	case 'u', 'e': // usage of a phase that is over: c or E tells what comes next
-		return 0, true
-	case 'z', 'r': // suspended, resumed: the job keeps its start, and mostly its processors
 		return 0, true
 	case 'U', 'Y', 'B', 'F', 'K', 'k': // reservations: asked for, confirmed, begun, finished, removed by server or client
 		return 0, true

@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// suspend takes a running job's processors away for a while, or gives them back. What is told of a job that does not run, or again, changes nothing; neither
+// does a record that is older than the newest of the kind.
+func (f fold) suspend(ev job.Event) Verdict {
+	j := f.jobs[ev.ID]
+	if j == nil {
+		return f.stranger(ev.ID)
+	}
+	stops := ev.Kind == job.Suspend
+	if !j.Running() || stops != j.Suspended.IsZero() || ev.Time.Before(j.Start) || ev.Time.Before(j.Switched) {
+		return Duplicate
+	}
+	ev.Attempt = j.Attempt
+	next := *j
+	next.learn(&ev)
+	next.Switched = ev.Time
+	if stops {
+		next.Suspended = ev.Time
+	} else {
+		next.Paused += ev.Time.Sub(j.Suspended)
+		next.Suspended = time.Time{}
+	}
+	f.before(&ev)
+	f.take(j)
+	f.put(&next)
+	f.raise(&next, false)
+	f.emit(Change{Event: ev, Before: j, After: &next})
+	return Applied
+}
