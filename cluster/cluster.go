@@ -104,6 +104,7 @@ type State struct {
 
 	byHand       []PoolConfig
 	facts        *job.Facts // immutable
+	rules        *Rules     // immutable, of the facts
 	pools        []*pool
 	poolOf       map[string]int // by queue; the first pool has the others
 	outagesUntil time.Time      // when an outage begins or ends next

@@ -63,6 +63,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 	}
 	fresh := New(s.name, s.configured)
 	fresh.byHand, fresh.facts, fresh.now = s.byHand, in.Facts, in.Now
+	fresh.rules = NewRules(in.Facts)
 	fresh.remakePools()
 	fresh.restorePools(in.Pools)
 	for _, j := range in.Running {

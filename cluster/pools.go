@@ -242,6 +242,7 @@ func (f fold) learnMachine(ev job.Event) Verdict {
 	}
 	f.before(&ev)
 	f.facts = ev.Facts
+	f.rules = NewRules(f.facts)
 	f.remakePools()
 	f.emit(Change{Event: ev})
 	return Applied
@@ -297,6 +298,9 @@ func (s *State) Pools() []*Pool {
 	}
 	return out
 }
+
+// Rules returns the order in which jobs go, nil if it is that of their submissions.
+func (s *State) Rules() *Rules { return s.rules }
 
 // Facts returns what the scheduler told of the machine, nil if nothing.
 func (s *State) Facts() *job.Facts { return s.facts }

@@ -19,6 +19,8 @@ type View struct {
 	Pools []*Pool
 	// Facts are what the scheduler told of the machine; nil if nothing.
 	Facts *job.Facts
+	// Rules are the order in which its jobs go, nil if it is that of their submissions.
+	Rules *Rules
 	// Used is the number of processors that running jobs hold.
 	Used int
 	// Running is ordered by start, Queued by first submission; held jobs are among the queued.
@@ -31,7 +33,7 @@ type View struct {
 func (s *State) View() *View {
 	return &View{
 		Cluster: s.name, At: s.now, Capacity: s.Capacity(), Source: s.Source(), Used: s.used,
-		Pools: s.Pools(), Facts: s.facts,
+		Pools: s.Pools(), Facts: s.facts, Rules: s.rules,
 		Running: slices.Clone(s.running), Queued: slices.Clone(s.queued), Counts: s.count,
 	}
 }

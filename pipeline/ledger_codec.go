@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
 )
 
 // savedLedger holds the forecasts in one table, and the surfaces that are still needed with the jobs in them in another.
@@ -17,6 +18,7 @@ type savedLedger struct {
 	Late     []int             `json:"late"`
 	Open     []int             `json:"open"`
 	Jobs     []*cluster.Job    `json:"jobs"`
+	Facts    []*job.Facts      `json:"facts,omitempty"`
 	Surfaces []savedSurface    `json:"surfaces"`
 	Of       []int             `json:"of"`      // by open: its surface, -1 if it needs none
 	Current  int               `json:"current"` // the current surface, -1 if there is none
@@ -27,6 +29,7 @@ type savedLedger struct {
 func (l *ledger) MarshalBinary() ([]byte, error) {
 	var opens table[open]
 	var jobs table[cluster.Job]
+	var facts table[job.Facts]
 	waiting := make([]*open, 0, len(l.open))
 	for _, o := range l.open {
 		waiting = append(waiting, o)
@@ -45,7 +48,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 		if !ok {
 			n = len(out.Surfaces)
 			numbers[f] = n
-			out.Surfaces = append(out.Surfaces, f.save(&jobs, &opens))
+			out.Surfaces = append(out.Surfaces, f.save(&jobs, &opens, &facts))
 		}
 		return n
 	}
@@ -56,7 +59,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	for i := len(out.Of); i < len(opens.all); i++ {
 		out.Of = append(out.Of, number(opens.all[i].Surface))
 	}
-	out.Opens, out.Jobs = opens.all, jobs.all
+	out.Opens, out.Jobs, out.Facts = opens.all, jobs.all, facts.all
 	return json.Marshal(out)
 }
 
@@ -83,7 +86,7 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	fresh.instant = in.Instant
 	surfaces := make([]*surface, len(in.Surfaces))
 	for i := range in.Surfaces {
-		f, ok := in.Surfaces[i].restore(in.Jobs, in.Opens)
+		f, ok := in.Surfaces[i].restore(in.Jobs, in.Opens, in.Facts)
 		if !ok {
 			return errLedger
 		}

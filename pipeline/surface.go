@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -23,6 +24,8 @@ type surface struct {
 	// Vague waited or ran, too, but their sizes or queues were not known yet; Later were submitted while the surface was current, in that order.
 	Vague, Later []*open
 	Laws         laws
+	// Facts are what the scheduler had told of the machine by then, nil if nothing.
+	Facts *job.Facts
 }
 
 // laws are the lifetime laws of one instant, by queue and class.
@@ -67,7 +70,7 @@ func (l *ledger) current(s *cluster.State, m *models) *surface {
 	if l.surface != nil && l.instant.Sub(l.surface.At) <= surfaceAge {
 		return l.surface
 	}
-	f := &surface{At: l.instant, Pools: s.Pools(), Laws: m.freeze()}
+	f := &surface{At: l.instant, Pools: s.Pools(), Laws: m.freeze(), Facts: s.Facts()}
 	late := make(map[string]*open, len(l.late))
 	for _, o := range l.late {
 		late[o.Job.ID] = o
@@ -98,7 +101,6 @@ func (l *ledger) current(s *cluster.State, m *models) *surface {
 			wait(j)
 		}
 	}
-	slices.SortStableFunc(f.Waiting, byOrder)
 	l.surface = f
 	return f
 }
@@ -115,7 +117,7 @@ func (f *surface) scene(name string, o *open) *predictor.Scene {
 		}
 	}
 	for _, w := range f.Waiting {
-		if inPool(w.Queue) && first(w, j) {
+		if inPool(w.Queue) {
 			scene.Ahead = append(scene.Ahead, w)
 		}
 	}
@@ -125,12 +127,13 @@ func (f *surface) scene(name string, o *open) *predictor.Scene {
 			case !inPool(w.Job.Queue):
 			case started:
 				scene.Running = append(scene.Running, w.running())
-			case first(&w.Job, j):
+			default:
 				scene.Ahead = append(scene.Ahead, &w.Job)
 			}
 		}
 	}
-	slices.SortStableFunc(scene.Ahead, byOrder)
+	everyone := func(*cluster.Job) bool { return true }
+	scene.Ahead = rank(scene.Ahead, j, cluster.NewRules(f.Facts), j.Submit, everyone)
 	return scene
 }
 
@@ -141,32 +144,6 @@ func (o *open) running() *cluster.Job {
 	return &j
 }
 
-// scenes returns what may be known of the cluster at an instant by a job that was submitted then: a start at the very
-// instant is not known yet.
-func scenes(s *cluster.State, m predictor.Models, at time.Time, j *cluster.Job) *predictor.Scene {
-	pool, one := s.Pool(j.Queue), s.OnePool()
-	scene := predictor.NewScene(s.Name(), at, pool, j.Attributes, m)
-	for _, r := range s.Running() {
-		switch {
-		case !one && s.Pool(r.Queue) != pool:
-		case r.Start.Before(at):
-			scene.Running = append(scene.Running, r)
-		case r.ID != j.ID && first(r, j):
-			scene.Ahead = append(scene.Ahead, r)
-		}
-	}
-	early := len(scene.Ahead)
-	for _, q := range s.Queued() {
-		if q.ID != j.ID && !q.Held && first(q, j) && (one || s.Pool(q.Queue) == pool) {
-			scene.Ahead = append(scene.Ahead, q)
-		}
-	}
-	if early > 0 {
-		slices.SortStableFunc(scene.Ahead, byOrder)
-	}
-	return scene
-}
-
 // behind adds the other tasks of an array to what is ahead of its last one.
 func behind(scene *predictor.Scene, others int) {
 	if others < 1 {
@@ -175,21 +152,6 @@ func behind(scene *predictor.Scene, others int) {
 	a := scene.Request
 	a.Tasks = others
 	scene.Ahead = append(scene.Ahead, &cluster.Job{Attributes: a})
-}
-
-func byOrder(a, b *cluster.Job) int {
-	switch {
-	case first(a, b):
-		return -1
-	case first(b, a):
-		return 1
-	}
-	return 0
-}
-
-// first reports whether a comes before b in the order of submission.
-func first(a, b *cluster.Job) bool {
-	return a.Order.Before(b.Order) || a.Order.Equal(b.Order) && a.Seq < b.Seq
 }
 
 // savedLaw is what is saved of a law: the forecasts need no more.
@@ -209,6 +171,7 @@ type savedSurface struct {
 	Vague   []int           `json:"vague"`
 	Later   []int           `json:"later"`
 	Laws    []savedLaw      `json:"laws"`
+	Facts   []int           `json:"facts,omitempty"` // one, or none
 }
 
 // table numbers pointers in the order in which they are met.
@@ -245,10 +208,13 @@ func pickAll[T any](all []*T, numbers []int) ([]*T, bool) {
 	return out, true
 }
 
-func (f *surface) save(jobs *table[cluster.Job], opens *table[open]) savedSurface {
+func (f *surface) save(jobs *table[cluster.Job], opens *table[open], facts *table[job.Facts]) savedSurface {
 	out := savedSurface{
 		At: f.At.UTC(), Pools: f.Pools, Running: jobs.number(f.Running), Waiting: jobs.number(f.Waiting),
 		Vague: opens.number(f.Vague), Later: opens.number(f.Later),
+	}
+	if f.Facts != nil {
+		out.Facts = facts.number([]*job.Facts{f.Facts})
 	}
 	for name, both := range f.Laws {
 		for class, law := range both {
@@ -266,7 +232,7 @@ func (f *surface) save(jobs *table[cluster.Job], opens *table[open]) savedSurfac
 	return out
 }
 
-func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open) (*surface, bool) {
+func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open, facts []*job.Facts) (*surface, bool) {
 	f := &surface{At: in.At, Pools: in.Pools, Laws: laws{}}
 	ok := len(in.Pools) > 0
 	fill := func(good bool) { ok = ok && good }
@@ -279,6 +245,11 @@ func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open) (*surface, b
 	fill(good)
 	f.Later, good = pickAll(opens, in.Later)
 	fill(good)
+	told, good := pickAll(facts, in.Facts)
+	fill(good)
+	if len(told) > 0 {
+		f.Facts = told[0]
+	}
 	for _, l := range in.Laws {
 		if l.Class < 0 || l.Class >= len(classes) {
 			return nil, false

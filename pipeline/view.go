@@ -6,7 +6,6 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
@@ -38,25 +37,6 @@ type SourceStatus struct {
 	Problem string
 	Since   time.Time
 }
-
-// Scene returns what a request that is submitted at the given instant sees: everyone who waits for its pool is ahead of it.
-func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
-	pool := v.Pool(request.Queue)
-	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)
-	if len(v.Pools) == 1 {
-		scene.Running, scene.Ahead = v.Running, v.Queued
-	} else {
-		elsewhere := func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
-		scene.Running = slices.DeleteFunc(slices.Clone(v.Running), elsewhere)
-		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), elsewhere)
-	}
-	if slices.ContainsFunc(scene.Ahead, held) {
-		scene.Ahead = slices.DeleteFunc(slices.Clone(scene.Ahead), held)
-	}
-	return scene
-}
-
-func held(j *cluster.Job) bool { return j.Held }
 
 // HasQueue reports whether the queue is configured or has been seen.
 func (v *View) HasQueue(name string) bool {

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// Rules order the jobs that wait for one pool as the scheduler says that it does: by the tiers of their queues, then by their priorities.
+type Rules struct {
+	facts        *job.Facts
+	procs, nodes float64 // of the whole machine
+	factor       int     // the largest of the queues' own
+	qos          int     // the largest priority of a QOS
+	share        float64 // of a user of whom nothing is told: the median
+}
+
+// NewRules returns the rules that the scheduler's facts tell, nil if they tell no priorities: then jobs wait in the order of their submissions.
+func NewRules(facts *job.Facts) *Rules {
+	if facts == nil || facts.Weights == nil {
+		return nil
+	}
+	r := &Rules{facts: facts, share: 1}
+	for _, g := range facts.Nodes {
+		r.procs += float64(g.Count * g.Node.Procs)
+		r.nodes += float64(g.Count)
+	}
+	for _, q := range facts.Queues {
+		r.factor = max(r.factor, q.Factor)
+	}
+	for _, l := range facts.Limits {
+		r.qos = max(r.qos, l.Priority)
+	}
+	if n := len(facts.Shares); n > 0 {
+		all := make([]float64, n)
+		for i, s := range facts.Shares {
+			all[i] = s.Factor
+		}
+		slices.Sort(all)
+		r.share = all[n/2]
+	}
+	return r
+}
+
+// Priority returns the priority that a job would have after waiting for so long: the sum of the factors, each between 0 and 1, times their
+// weights, as the manual of Slurm's multifactor plugin defines them (https://slurm.schedmd.com/priority_multifactor.html; the size factor is the mean of the job's parts of the
+// nodes and of the processors). The site factor, TRES weights and nice values are not known here.
+func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
+	w := r.facts.Weights
+	size := part(float64(a.Procs), r.procs)
+	if a.Nodes > 0 {
+		size = (size + part(float64(a.Nodes), r.nodes)) / 2
+	}
+	if w.SmallFirst {
+		size = 1 - size
+	}
+	age := part(waited.Seconds(), w.MaxAge.Seconds())
+	total := int64(float64(w.Age)*age) + int64(float64(w.FairShare)*r.shareOf(a)) + int64(float64(w.JobSize)*size)
+	for _, q := range r.facts.Queues {
+		if q.Name == a.Queue {
+			total += int64(float64(w.Queue) * part(float64(q.Factor), float64(r.factor)))
+		}
+	}
+	for _, l := range r.facts.Limits {
+		if l.QOS != "" && l.QOS == a.QOS && l.Priority > 0 {
+			total += int64(float64(w.QOS) * part(float64(l.Priority), float64(r.qos)))
+			break
+		}
+	}
+	return total
+}
+
+// part returns x as a part of the whole, at most 1; 0 where there is no whole.
+func part(x, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(1, max(0, x)/whole)
+}
+
+func (r *Rules) shareOf(a *job.Attributes) float64 {
+	share, found := r.share, false
+	for _, s := range r.facts.Shares {
+		if s.User == a.User && a.User != "" && (s.Account == a.Account || !found && a.Account == "") {
+			share, found = s.Factor, true
+		}
+	}
+	return share
+}
+
+// tier returns the tier of a queue.
+func (r *Rules) tier(queue string) int {
+	for _, q := range r.facts.Queues {
+		if q.Name == queue {
+			return q.Tier
+		}
+	}
+	return 0
+}
+
+// Rank is a job's place among those that wait at one instant: the higher the sooner.
+type Rank struct {
+	Tier     int
+	Priority int64
+}
+
+// Rank returns a job's rank at an instant. The scheduler's own word for its priority counts before what follows from the rules.
+func (r *Rules) Rank(j *Job, now time.Time) Rank {
+	rank := Rank{Tier: r.tier(j.Queue), Priority: j.Priority}
+	if rank.Priority <= 0 {
+		rank.Priority = r.Priority(&j.Attributes, now.Sub(or(j.Eligible, j.Submit)))
+	}
+	return rank
+}
+
+// Compare orders two ranks: negative if a goes before b. Jobs of the same rank are in the order of their submissions.
+func (a Rank) Compare(b Rank) int {
+	return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(b.Priority, a.Priority))
+}

@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"encoding/csv"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/job"
+)
+
+// loadFacts are those of the captured cluster under load: 64 nodes of 4 processors, three queues on all of them (scontrol-show-config.txt and
+// scontrol-show-partition.txt there). Nobody had used anything: every share is 1.
+func loadFacts() *job.Facts {
+	queues := []string{"long", "medium", "short"}
+	return &job.Facts{
+		Nodes:   []job.NodeGroup{{Queues: queues, Count: 64, Node: job.NodeResources{Procs: 4}}},
+		Queues:  []job.QueueFacts{{Name: "long", Tier: 1, Factor: 10}, {Name: "medium", Tier: 1, Factor: 50}, {Name: "short", Tier: 1, Factor: 100}},
+		Weights: &job.Weights{Age: 10000, FairShare: 2000, JobSize: 500, Queue: 1000, MaxAge: 24 * time.Hour},
+	}
+}
+
+// The priority of a job that is not submitted yet is the one that a real Slurm 22.05 gave it when it was: InitPrio in slurmctld.log. After 5 minutes Slurm
+// worked out the shares of its five users (PriorityCalcPeriod), which were not captured: fair tree gives multiples of a fifth, of 2,000.
+func TestPriorityOfASubmission(t *testing.T) {
+	submitted, err := os.Open(refdata.Shared(t, "slurm/samples/load/submitted.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = submitted.Close() }()
+	rows, err := csv.NewReader(submitted).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(refdata.Shared(t, "slurm/samples/load/slurmctld.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]int64{}
+	for _, line := range strings.Split(string(log), "\n") {
+		_, rest, ok := strings.Cut(line, "_slurm_rpc_submit_batch_job: JobId=")
+		if fields := strings.Fields(rest); ok && len(fields) > 1 {
+			given[fields[0]], _ = strconv.ParseInt(strings.TrimPrefix(fields[1], "InitPrio="), 10, 64)
+		}
+	}
+	rules := NewRules(loadFacts())
+	compared := 0
+	for _, row := range rows[1:] { // job,submit_unix,user,partition,nodes,tasks,limit_min,run_s
+		nodes, _ := strconv.Atoi(row[4])
+		procs, _ := strconv.Atoi(row[5])
+		a := job.Attributes{User: row[2], Queue: row[3], Nodes: nodes, Procs: procs}
+		want, ok := given[row[0]]
+		if !ok {
+			continue
+		}
+		compared++
+		number, _ := strconv.Atoi(row[0])
+		got := rules.Priority(&a, 0)
+		if recalculated := number >= 512; got != want && !(recalculated && (got-want)%400 == 0 && got > want) {
+			t.Errorf("job %s of %d processors on %d nodes in %s: priority %d, Slurm gave %d", row[0], procs, nodes, row[3], got, want)
+		}
+	}
+	if compared < 400 {
+		t.Fatalf("only %d jobs were compared", compared)
+	}
+}
+
+// Waiting, a share, a QOS and a small size count as the manual says; tiers come before priorities.
+func TestRules(t *testing.T) {
+	facts := loadFacts()
+	facts.Weights.QOS, facts.Weights.SmallFirst = 100, true
+	facts.Limits = []job.Limit{{QOS: "high", Priority: 200}, {QOS: "low", Priority: 50}}
+	facts.Shares = []job.Share{{Account: "a", User: "u", Factor: .25}, {Account: "b", User: "u", Factor: .75}, {Account: "a", User: "v", Factor: .5}}
+	facts.Queues[0].Tier = 2
+	r := NewRules(facts)
+	for _, c := range []struct {
+		a      job.Attributes
+		waited time.Duration
+		want   int64
+	}{
+		{job.Attributes{Queue: "none", Procs: 256, Nodes: 64, User: "u", Account: "b"}, 0, 1500},
+		{job.Attributes{Queue: "none", Procs: 256, Nodes: 64, User: "u", Account: "a"}, 12 * time.Hour, 5500},
+		{job.Attributes{Queue: "none", Procs: 256, Nodes: 64, User: "nobody"}, 48 * time.Hour, 11000},
+		{job.Attributes{Queue: "medium", Procs: 64, QOS: "low"}, 0, 1000 + 375 + 500 + 25},
+	} {
+		if got := r.Priority(&c.a, c.waited); got != c.want {
+			t.Errorf("%+v after %v: priority %d, want %d", c.a, c.waited, got, c.want)
+		}
+	}
+	long := &Job{Attributes: job.Attributes{Queue: "long", Priority: 1}}
+	short := &Job{Attributes: job.Attributes{Queue: "short", Priority: 9000}}
+	later := &Job{Attributes: job.Attributes{Queue: "short", Procs: 1}, Submit: at(0)}
+	compare := func(a, b *Job, second int) int { return r.Rank(a, at(second)).Compare(r.Rank(b, at(second))) }
+	if compare(long, short, 0) >= 0 || compare(short, later, 0) >= 0 || compare(later, short, 86400) >= 0 {
+		t.Error("the jobs are in the wrong order")
+	}
+	if NewRules(nil) != nil || NewRules(&job.Facts{}) != nil {
+		t.Error("rules from nothing")
+	}
+}
