@@ -1,0 +1,127 @@
+// Package boost trains gradient-boosted regression trees for quantiles: histogram trees grown leaf by leaf on the gradient of the pinball loss, whose
+// leaves are then set to the quantile of what is left to explain there (Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001,
+// algorithm 4 with the quantile in place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1 and 3).
+//
+// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the side where it does less harm. Training is
+// deterministic: the same data and parameters give the same model, whatever the number of cores.
+package boost
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Params say how a model is trained. The zero value of a field means its default.
+type Params struct {
+	// Trees is the number of trees, 200 by default; Leaves the most leaves of one, 20 by default, at least 2.
+	Trees, Leaves int
+	// Rate is by what part of its fit each tree counts, in (0, 1]; .05 by default.
+	Rate float64
+	// MinLeaf is the least number of rows in a leaf, 20 by default.
+	MinLeaf int
+	// Bins is the most ranges that a feature is cut into, 2 to 255, 255 by default.
+	Bins int
+}
+
+func (p Params) withDefaults() Params {
+	set := func(v *int, to int) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&p.Trees, 200)
+	set(&p.Leaves, 20)
+	set(&p.MinLeaf, 20)
+	set(&p.Bins, maxBins)
+	if p.Rate == 0 {
+		p.Rate = .05
+	}
+	return p
+}
+
+func (p Params) check() error {
+	switch {
+	case p.Trees < 0:
+		return fmt.Errorf("boost: %d trees: want 0 or more", p.Trees)
+	case p.Leaves < 2:
+		return fmt.Errorf("boost: %d leaves: want 2 or more", p.Leaves)
+	case p.MinLeaf < 1:
+		return fmt.Errorf("boost: %d rows in the smallest leaf: want 1 or more", p.MinLeaf)
+	case p.Bins < 2 || p.Bins > maxBins:
+		return fmt.Errorf("boost: %d bins: want 2 to %d", p.Bins, maxBins)
+	case !(p.Rate > 0 && p.Rate <= 1):
+		return fmt.Errorf("boost: rate %v: want more than 0, at most 1", p.Rate)
+	}
+	return nil
+}
+
+// ErrNoRows says that there is nothing to learn from.
+var ErrNoRows = errors.New("boost: no rows to train on")
+
+// Model is a trained model of one quantile. It is immutable; the zero Model predicts 0.
+type Model struct {
+	// Level is the quantile's, in (0, 1).
+	Level float64
+	// Features is the number of features of a row.
+	Features int
+	// Base is what is predicted before the first tree: the quantile of all targets.
+	Base  float64
+	trees []tree
+	gain  []float64
+}
+
+// Trees returns the number of trees.
+func (m *Model) Trees() int { return len(m.trees) }
+
+// Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum to 1, or are all 0 where nothing was split.
+func (m *Model) Importance() []float64 {
+	out := make([]float64, m.Features)
+	total := 0.0
+	for _, g := range m.gain {
+		total += g
+	}
+	for i, g := range m.gain {
+		if total > 0 {
+			out[i] = g / total
+		}
+	}
+	return out
+}
+
+// Predict returns the quantile for a row of Features values.
+func (m *Model) Predict(row []float64) float64 {
+	sum := m.Base
+	for i := range m.trees {
+		sum += m.trees[i].predict(row)
+	}
+	return sum
+}
+
+// node is an inner node or, where feature is negative, a leaf.
+type node struct {
+	feature     int32
+	missingLeft bool
+	left, right int32
+	threshold   float64 // values up to it go left
+	value       float64 // of a leaf
+}
+
+type tree struct{ nodes []node }
+
+func (t *tree) predict(row []float64) float64 {
+	for i := int32(0); ; {
+		n := &t.nodes[i]
+		if n.feature < 0 {
+			return n.value
+		}
+		v := row[n.feature]
+		left := v <= n.threshold
+		if math.IsNaN(v) {
+			left = n.missingLeft
+		}
+		if i = n.right; left {
+			i = n.left
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package boost
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// uneven draws rows of y = a step of x0, plus noise whose width grows with x1; x2 says nothing. Its quantiles are known.
+func uneven(n int, seed uint64) (columns [][]float64, y []float64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	columns = [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
+	y = make([]float64, n)
+	for i := range n {
+		a, b := rng.Float64(), rng.Float64()
+		columns[0][i], columns[1][i], columns[2][i] = a, b, rng.Float64()
+		y[i] = step(a) + (1+4*b)*rng.ExpFloat64()
+	}
+	return columns, y
+}
+
+func step(a float64) float64 {
+	if a > .6 {
+		return 10
+	}
+	return 0
+}
+
+// truth is the quantile that uneven's rows have at a level.
+func truth(level, a, b float64) float64 { return step(a) - (1+4*b)*math.Log(1-level) }
+
+func row(columns [][]float64, i int) []float64 {
+	out := make([]float64, len(columns))
+	for f := range columns {
+		out[f] = columns[f][i]
+	}
+	return out
+}
+
+func mustTrain(t testing.TB, columns [][]float64, y, weight []float64, level float64, p Params) *Model {
+	t.Helper()
+	d, err := NewData(columns, y, weight, p.Bins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Train(d, level, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// pinball is the mean loss of predictions over fresh rows.
+func pinball(level float64, y []float64, predict func(i int) float64) float64 {
+	sum := 0.0
+	for i := range y {
+		d := y[i] - predict(i)
+		sum += math.Max(level*d, (level-1)*d)
+	}
+	return sum / float64(len(y))
+}
+
+// On rows that were not trained on, the loss comes within 5 % of that of the true quantiles, far below that of the best constant; as many rows as the level says
+// lie below; and the features that matter are found.
+func TestFindsConditionalQuantiles(t *testing.T) {
+	columns, y := uneven(8000, 1)
+	fresh, freshY := uneven(8000, 2)
+	for _, level := range []float64{.1, .5, .9, .95} {
+		m := mustTrain(t, columns, y, nil, level, Params{})
+		got := pinball(level, freshY, func(i int) float64 { return m.Predict(row(fresh, i)) })
+		best := pinball(level, freshY, func(i int) float64 { return truth(level, fresh[0][i], fresh[1][i]) })
+		constant := pinball(level, freshY, func(int) float64 { return m.Base })
+		if got > 1.05*best || got > .8*constant {
+			t.Errorf("level %v: loss %.4f, of the truth %.4f, of a constant %.4f", level, got, best, constant)
+		}
+		below := 0
+		for i, v := range freshY {
+			if v <= m.Predict(row(fresh, i)) {
+				below++
+			}
+		}
+		if share := float64(below) / float64(len(freshY)); math.Abs(share-level) > .025 {
+			t.Errorf("level %v: %.3f of the rows lie below", level, share)
+		}
+		if imp := m.Importance(); imp[0] < 1.5*imp[2] || math.Abs(imp[0]+imp[1]+imp[2]-1) > 1e-9 {
+			t.Errorf("level %v: importances %v", level, imp)
+		}
+	}
+}
+
+// One tree of two leaves is the best of all splits, found by trying each.
+func TestStumpIsTheBestSplit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(4, 40).Draw(t, "rows")
+		level := rapid.SampledFrom([]float64{.25, .5, .9}).Draw(t, "level")
+		columns := [][]float64{make([]float64, n), make([]float64, n)}
+		y, w := make([]float64, n), make([]float64, n)
+		for i := range n {
+			y[i], w[i] = float64(rapid.IntRange(0, 9).Draw(t, "y")), float64(rapid.IntRange(1, 3).Draw(t, "weight"))
+			for f := range columns {
+				columns[f][i] = float64(rapid.IntRange(0, 6).Draw(t, "x"))
+				if columns[f][i] == 6 {
+					columns[f][i] = math.NaN()
+				}
+			}
+		}
+		d, err := NewData(columns, y, w, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Train(d, level, Params{Trees: 1, Leaves: 2, MinLeaf: 1, Rate: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0.0
+		for _, g := range m.gain {
+			got += g
+		}
+		if want := bestGain(columns, y, w, level, m.Base); math.Abs(got-want) > 1e-9 {
+			t.Fatalf("the split gains %v, the best %v", got, want)
+		}
+	})
+}
+
+// bestGain tries every feature, threshold and side for the missing values.
+func bestGain(columns [][]float64, y, w []float64, level, base float64) float64 {
+	gain := func(in func(i int) bool) float64 {
+		var g, weight [3]float64 // left, right, all
+		for i := range y {
+			d := level
+			if y[i] <= base {
+				d--
+			}
+			side := 1
+			if in(i) {
+				side = 0
+			}
+			g[side] += d * w[i]
+			weight[side] += w[i]
+			g[2] += d * w[i]
+			weight[2] += w[i]
+		}
+		if weight[0] == 0 || weight[1] == 0 {
+			return 0
+		}
+		return g[0]*g[0]/weight[0] + g[1]*g[1]/weight[1] - g[2]*g[2]/weight[2]
+	}
+	best := 0.0
+	for _, column := range columns {
+		for _, threshold := range append(slices.Clone(column), math.Inf(1)) {
+			for _, missingLeft := range []bool{false, true} {
+				best = math.Max(best, gain(func(i int) bool {
+					return column[i] <= threshold || math.IsNaN(column[i]) && missingLeft
+				}))
+			}
+		}
+	}
+	return best
+}
+
+// The quantile by halving is the one by sorting.
+func TestQuantile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := rapid.SliceOfN(rapid.Float64Range(-9, 9), 1, 60).Draw(t, "y")
+		if rapid.Bool().Draw(t, "ties") {
+			for i := range y {
+				y[i] = math.Round(y[i] / 3)
+			}
+		}
+		level := rapid.SampledFrom([]float64{.01, .25, .5, .9, .99}).Draw(t, "level")
+		d, err := NewData(nil, y, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := newTrainer(d, level, Params{}).base()
+		sorted := slices.Sorted(slices.Values(y))
+		if want := sorted[int(math.Ceil(level*float64(len(y))))-1]; got != want {
+			t.Fatalf("the %v quantile of %v is %v, want %v", level, sorted, got, want)
+		}
+	})
+}
+
+// A value that is missing where it tells something is used as such.
+func TestMissingValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	columns, y := [][]float64{make([]float64, 2000)}, make([]float64, 2000)
+	for i := range y {
+		columns[0][i], y[i] = rng.Float64(), rng.Float64()
+		if rng.IntN(3) == 0 {
+			columns[0][i], y[i] = math.NaN(), 100+rng.Float64()
+		}
+	}
+	m := mustTrain(t, columns, y, nil, .5, Params{Trees: 300})
+	if none, some := m.Predict([]float64{math.NaN()}), m.Predict([]float64{.5}); math.Abs(none-100.5) > .3 || math.Abs(some-.5) > .3 {
+		t.Errorf("medians %v without the value and %v with it, want 100.5 and .5", none, some)
+	}
+}
+
+// Weights count as that many rows.
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	columns, y := uneven(300, 4)
+	for _, column := range columns { // so few values that every one is a bin
+		for i := range column {
+			column[i] = math.Floor(20 * column[i])
+		}
+	}
+	repeated, ry := [][]float64{nil, nil, nil}, []float64{}
+	weight := make([]float64, len(y))
+	for i := range y {
+		weight[i] = float64(1 + i%3)
+		for range 1 + i%3 {
+			for f := range columns {
+				repeated[f] = append(repeated[f], columns[f][i])
+			}
+			ry = append(ry, y[i])
+		}
+	}
+	p := Params{Trees: 20, MinLeaf: 1, Leaves: 4}
+	a, b := mustTrain(t, columns, y, weight, .7, p), mustTrain(t, repeated, ry, nil, .7, p)
+	for i := range y {
+		if x, z := a.Predict(row(columns, i)), b.Predict(row(columns, i)); math.Abs(x-z) > 1e-9 {
+			t.Fatalf("row %d: %v with weights, %v with repeated rows", i, x, z)
+		}
+	}
+}
+
+// More trees never fit the training rows worse, and the prediction is within the targets.
+func TestTrainingLossFalls(t *testing.T) {
+	columns, y := uneven(1500, 5)
+	last := math.Inf(1)
+	for _, trees := range []int{1, 10, 50, 150} {
+		m := mustTrain(t, columns, y, nil, .8, Params{Trees: trees})
+		loss := pinball(.8, y, func(i int) float64 { return m.Predict(row(columns, i)) })
+		if loss > last {
+			t.Errorf("%d trees: loss %v after %v", trees, loss, last)
+		}
+		last = loss
+	}
+}
+
+// The same data give the same bytes; a saved model predicts as before; damaged bytes are refused or harmless.
+func TestCodec(t *testing.T) {
+	columns, y := uneven(1000, 6)
+	columns[1][7] = math.NaN()
+	m := mustTrain(t, columns, y, nil, .9, Params{Trees: 30})
+	data, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := mustTrain(t, columns, y, nil, .9, Params{Trees: 30}).MarshalBinary()
+	if err != nil || string(same) != string(data) {
+		t.Errorf("trained again it is different, %v", err)
+	}
+	var back Model
+	if err := back.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(m, &back, cmp.AllowUnexported(Model{}, tree{}, node{})); d != "" {
+		t.Errorf("read back (-want +got): %s", d)
+	}
+	for n := range data {
+		if err := new(Model).UnmarshalBinary(data[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are taken for a model", n, len(data))
+		}
+	}
+	if err := new(Model).UnmarshalBinary([]byte{9}); err == nil || errors.Is(err, ErrCorrupt) {
+		t.Errorf("a newer version: %v", err)
+	}
+}
+
+// FuzzUnmarshal proves that no bytes make a model that fails.
+func FuzzUnmarshal(f *testing.F) {
+	columns, y := uneven(200, 7)
+	data, err := mustTrain(f, columns, y, nil, .5, Params{Trees: 3, Leaves: 3}).MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		var m Model
+		if m.UnmarshalBinary(data) == nil {
+			m.Predict(make([]float64, m.Features))
+			m.Importance()
+		}
+	})
+}
+
+// What cannot be trained on is refused with a word of what is wrong.
+func TestRefusals(t *testing.T) {
+	good := [][]float64{{1, 2}}
+	for name, err := range map[string]error{
+		"no rows":       second(NewData(good, nil, nil, 0)),
+		"short column":  second(NewData([][]float64{{1}}, []float64{1, 2}, nil, 0)),
+		"target NaN":    second(NewData(good, []float64{1, math.NaN()}, nil, 0)),
+		"weights":       second(NewData(good, []float64{1, 2}, []float64{1}, 0)),
+		"weight of 0":   second(NewData(good, []float64{1, 2}, []float64{1, 0}, 0)),
+		"level 0":       trainError(good, 0, Params{}),
+		"level 1":       trainError(good, 1, Params{}),
+		"rate":          trainError(good, .5, Params{Rate: 2}),
+		"one leaf":      trainError(good, .5, Params{Leaves: 1}),
+		"too many bins": trainError(good, .5, Params{Bins: 300}),
+	} {
+		if err == nil || err.Error() == "" {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := Train(nil, .5, Params{}); !errors.Is(err, ErrNoRows) {
+		t.Errorf("without data: %v", err)
+	}
+	m := mustTrain(t, nil, []float64{1, 2, 3}, nil, .5, Params{})
+	if got := m.Predict(nil); got != 2 || m.Trees() != 0 {
+		t.Errorf("without features %v by %d trees, want the median 2 by none", got, m.Trees())
+	}
+}
+
+func second(_ *Data, err error) error { return err }
+
+func trainError(columns [][]float64, level float64, p Params) error {
+	d, err := NewData(columns, []float64{1, 2}, nil, 0)
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	_, err = Train(d, level, p)
+	return err
+}
+
+// BenchmarkTrain trains one level on as many rows and features as a year of a small cluster has.
+func BenchmarkTrain(b *testing.B) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	columns, y := make([][]float64, 37), make([]float64, 28000)
+	for f := range columns {
+		columns[f] = make([]float64, len(y))
+		for i := range y {
+			columns[f][i] = rng.NormFloat64()
+			y[i] += columns[f][i] / float64(f+1)
+		}
+	}
+	d, err := NewData(columns, y, nil, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Train(d, .5, Params{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(y))*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+func BenchmarkPredict(b *testing.B) {
+	columns, y := uneven(3000, 9)
+	m := mustTrain(b, columns, y, nil, .5, Params{})
+	r := row(columns, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Predict(r)
+	}
+}

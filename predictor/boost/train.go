@@ -1,0 +1,237 @@
+package boost
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Train trains a model of the quantile at a level in (0, 1).
+func Train(d *Data, level float64, p Params) (*Model, error) {
+	p = p.withDefaults()
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if !(level > 0 && level < 1) {
+		return nil, fmt.Errorf("boost: level %v: want more than 0, less than 1", level)
+	}
+	if d == nil || d.rows == 0 {
+		return nil, ErrNoRows
+	}
+	t := newTrainer(d, level, p)
+	m := &Model{Level: level, Features: len(d.bins), Base: t.base(), gain: make([]float64, len(d.bins))}
+	for i := range t.prediction {
+		t.prediction[i] = m.Base
+	}
+	for range p.Trees {
+		grown, ok := t.grow(m.gain)
+		if !ok {
+			break // no split is left that gains anything
+		}
+		m.trees = append(m.trees, grown)
+	}
+	return m, nil
+}
+
+// trainer is what one training needs besides the data.
+type trainer struct {
+	*Data
+	level      float64
+	params     Params
+	prediction []float64
+	gradient   []float64
+	order      []int32 // rows, those of one leaf together
+	scratch    []int32
+	residuals  []pair
+	spare      []*histogram
+}
+
+// pair is a residual with its row's weight.
+type pair struct{ value, weight float64 }
+
+func newTrainer(d *Data, level float64, p Params) *trainer {
+	t := &trainer{
+		Data: d, level: level, params: p, prediction: make([]float64, d.rows), gradient: make([]float64, d.rows),
+		order: make([]int32, d.rows), scratch: make([]int32, d.rows), residuals: make([]pair, 0, d.rows),
+	}
+	return t
+}
+
+// base returns the quantile of all targets.
+func (t *trainer) base() float64 {
+	for i := range t.order {
+		t.order[i] = int32(i)
+	}
+	return t.quantile(t.order)
+}
+
+// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up to it weigh at least the level's part. It
+// halves the rows that can be it (quickselect), which is what makes it cheap.
+func (t *trainer) quantile(rows []int32) float64 {
+	rest := t.residuals[:0]
+	total := 0.0
+	for _, r := range rows {
+		w := t.weightOf(r)
+		total += w
+		rest = append(rest, pair{t.target[r] - t.prediction[r], w})
+	}
+	want := t.level * total
+	for len(rest) > 12 {
+		pivot := medianOfThree(rest[0].value, rest[len(rest)/2].value, rest[len(rest)-1].value)
+		less, equal, below, same := partition(rest, pivot)
+		switch {
+		case below >= want:
+			rest = rest[:less]
+		case below+same >= want:
+			return pivot
+		case less+equal == len(rest):
+			return pivot // only rounding keeps it from being reached
+		default:
+			rest, want = rest[less+equal:], want-below-same
+		}
+	}
+	slices.SortFunc(rest, func(a, b pair) int { return cmp.Compare(a.value, b.value) })
+	sum := 0.0
+	for _, p := range rest {
+		if sum += p.weight; sum >= want {
+			return p.value
+		}
+	}
+	return rest[len(rest)-1].value
+}
+
+// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they weigh.
+func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
+	high := len(all)
+	for i := 0; i < high; {
+		switch v := all[i].value; {
+		case v < pivot:
+			below += all[i].weight
+			all[i], all[less] = all[less], all[i]
+			less++
+			i++
+		case v > pivot:
+			high--
+			all[i], all[high] = all[high], all[i]
+		default:
+			same += all[i].weight
+			i++
+		}
+	}
+	return less, high - less, below, same
+}
+
+func medianOfThree(a, b, c float64) float64 {
+	return max(min(a, b), min(max(a, b), c))
+}
+
+// leaf is a leaf of the tree that grows: a range of t.order.
+type leaf struct {
+	from, to int
+	node     int32
+	hist     *histogram
+	best     split
+}
+
+// split is the best way to cut a leaf in two.
+type split struct {
+	gain        float64
+	feature     int
+	bin         int // values up to this bin go left
+	missingLeft bool
+}
+
+// grow grows one tree and adds it to the predictions; false if not even the root can be split.
+func (t *trainer) grow(gain []float64) (tree, bool) {
+	t.gradients()
+	for i := range t.order {
+		t.order[i] = int32(i)
+	}
+	root := &leaf{to: t.rows, hist: t.take()}
+	t.fill(root)
+	t.find(root)
+	leaves := []*leaf{root}
+	grown := tree{nodes: []node{{feature: -1}}}
+	for len(leaves) < t.params.Leaves {
+		best := 0
+		for i, l := range leaves {
+			if l.best.gain > leaves[best].best.gain {
+				best = i
+			}
+		}
+		l := leaves[best]
+		if !(l.best.gain > 0) {
+			break
+		}
+		gain[l.best.feature] += l.best.gain
+		right := t.divide(l, &grown)
+		leaves = append(leaves, right)
+	}
+	for _, l := range leaves {
+		t.put(l.hist)
+		rows := t.order[l.from:l.to]
+		value := t.params.Rate * t.quantile(rows)
+		grown.nodes[l.node].value = value
+		for _, r := range rows {
+			t.prediction[r] += value
+		}
+	}
+	return grown, len(leaves) > 1
+}
+
+// gradients computes the negative gradient of the pinball loss: the level where the target is above the prediction, else the level less 1.
+func (t *trainer) gradients() {
+	for i, y := range t.target {
+		g := t.level
+		if y <= t.prediction[i] {
+			g--
+		}
+		t.gradient[i] = g * t.weightOf(int32(i))
+	}
+}
+
+// divide cuts a leaf by its best split; the leaf becomes the left part, the right part is returned.
+func (t *trainer) divide(l *leaf, grown *tree) *leaf {
+	s := l.best
+	bins := t.bins[s.feature]
+	rows := t.order[l.from:l.to]
+	left, right := 0, 0
+	for _, r := range rows { // stable, so that the result depends on the data alone
+		b := bins[r]
+		if int(b) <= s.bin && b != missing || b == missing && s.missingLeft {
+			rows[left] = r
+			left++
+		} else {
+			t.scratch[right] = r
+			right++
+		}
+	}
+	copy(rows[left:], t.scratch[:right])
+	at := int32(len(grown.nodes))
+	n := &grown.nodes[l.node]
+	n.feature, n.missingLeft, n.threshold = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin)
+	n.left, n.right = at, at+1
+	grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
+	other := &leaf{from: l.from + left, to: l.to, node: at + 1, hist: t.take()}
+	l.to, l.node = l.from+left, at
+	small, large := l, other
+	if left > right {
+		small, large = other, l
+	}
+	whole := l.hist // of both parts: the large one's is what the small one's leaves
+	small.hist, large.hist = other.hist, whole
+	t.fill(small)
+	large.hist.subtract(small.hist)
+	t.find(l)
+	t.find(other)
+	return other
+}
+
+// threshold returns the largest value of a bin.
+func (t *trainer) threshold(feature, bin int) float64 {
+	if upper := t.upper[feature]; bin < len(upper) {
+		return upper[bin]
+	}
+	return math.Inf(1) // all values left, the missing ones right
+}
