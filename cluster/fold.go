@@ -144,7 +144,7 @@ func (f fold) apply(ev job.Event) Verdict {
 // earlier reports whether the event is of an earlier life of a job that lives again.
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
-	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) {
+	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.toldBefore(j, ev) {
 		return false
 	}
 	if at.Before(j.Submit) {
@@ -219,7 +219,7 @@ func (f fold) submit(ev job.Event) Verdict {
 		f.lose(j, at, at)
 	}
 	if l, ok := f.gone(ev.ID); ok {
-		if !ev.Derived && (at.Before(l.At) || at.Equal(l.Submit)) {
+		if !ev.Derived && (at.Before(l.At) || sameSecond(at, l.Submit)) {
 			return Duplicate
 		}
 		ev.Attempt = l.Attempt + 1
@@ -266,7 +266,7 @@ func (f fold) start(ev job.Event) Verdict {
 func (f fold) derive(ev job.Event, at time.Time) bool {
 	submit := or(ev.Times.Submit, or(f.wholeSubmit(ev.ID), at))
 	if l, ok := f.gone(ev.ID); ok {
-		if !at.After(l.At) {
+		if !at.After(l.At) || sameSecond(at, l.At) {
 			return false
 		}
 		submit = later(submit, l.At) // requeued meanwhile, unseen
@@ -400,7 +400,10 @@ func (f fold) requeue(ev job.Event) Verdict {
 	if j == nil {
 		return f.revive(ev)
 	}
-	if !j.Running() || ev.Time.Before(j.Start) {
+	switch {
+	case !j.Running():
+		return f.requeuedBefore(j, ev)
+	case ev.Time.Before(j.Start):
 		return Duplicate
 	}
 	ev.Attempt = j.Attempt
@@ -408,6 +411,9 @@ func (f fold) requeue(ev job.Event) Verdict {
 	next.learn(&ev)
 	next.Attempt++
 	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
+	if j.Unsized {
+		next.Procs = 0 // it was a guess
+	}
 	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}
 	f.before(&ev)
 	f.take(j)

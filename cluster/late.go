@@ -106,3 +106,19 @@ func (l *Left) isOf(ev *job.Event) bool {
 	}
 	return apart <= sameInstant
 }
+
+// toldBefore reports whether a requeue is the one that began the job's present life.
+func (f fold) toldBefore(j *Job, ev *job.Event) bool {
+	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
+}
+
+// requeuedBefore takes from a second record of a requeue what the first did not tell of the job.
+func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
+	if !f.toldBefore(j, &ev) {
+		return Duplicate
+	}
+	ev.Kind, ev.Time = job.Update, later(ev.Time, j.Submit)
+	ev.Times = job.Times{Eligible: ev.Times.Eligible}
+	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
+	return f.update(ev)
+}

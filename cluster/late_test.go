@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,5 +79,44 @@ func TestEndTellsTheJob(t *testing.T) {
 	}
 	if j := changes[3].Before; j.Procs != 8 || j.Queue != "a" || j.FirstQueue != "a" || j.User != "u" {
 		t.Errorf("the job at its end: %+v", *j)
+	}
+}
+
+// A record of whole seconds that is read before those of milliseconds is of the same life, however short that was.
+func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
+	s := New("c", 0)
+	short := with(event(job.End, "1", 10), 10, 10)
+	short.Times.Submit = at(10)
+	gone := submittedAt(event(job.Cancel, "2", 10), 10)
+	feed(s, nil, short, gone)
+	_, verdicts := feed(s, nil, milli(event(job.Submit, "1", 10), 100), milli(event(job.Start, "1", 10), 300), milli(event(job.End, "1", 10), 500),
+		milli(event(job.Submit, "2", 10), 759), milli(event(job.End, "2", 10), 774))
+	for i, v := range verdicts {
+		if v != Duplicate {
+			t.Errorf("record %d is %v", i, v)
+		}
+	}
+	if c := s.Counts(); c.Submitted != 2 || len(s.Queued())+len(s.Running()) != 0 {
+		t.Errorf("%+v, %d jobs live", c, len(s.Queued())+len(s.Running()))
+	}
+}
+
+// A second record of a requeue tells what the first did not know of the job, and no more.
+func TestRequeueToldTwice(t *testing.T) {
+	s := New("c", 0)
+	second := with(event(job.Requeue, "1", 30), 20, 30)
+	second.Attributes = job.Attributes{Queue: "q", User: "u", Procs: 8, TimeLimit: time.Hour}
+	changes, verdicts := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), second, second)
+	if verdicts[3] != Applied || verdicts[4] != Duplicate {
+		t.Errorf("verdicts %v", verdicts)
+	}
+	j := s.Job("1")
+	if j.User != "u" || j.Queue != "q" || j.TimeLimit != time.Hour || j.Attempt != 1 || j.Running() || !j.Submit.Equal(at(30)) {
+		t.Errorf("the job is %+v", *j)
+	}
+	again := New("c", 0)
+	replay(t, again, changes)
+	if d := cmp.Diff(bytesOf(t, s), bytesOf(t, again)); d != "" {
+		t.Errorf("replayed (-want +got): %s", d)
 	}
 }

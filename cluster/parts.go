@@ -12,6 +12,11 @@ import (
 // sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another milliseconds.
 const sameInstant = time.Second
 
+// sameSecond reports whether two records can be of one instant: one of them may tell whole seconds only. No id is used again within a second.
+func sameSecond(a, b time.Time) bool {
+	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
+}
+
 // WholeOf returns the id of the whole of which id is a part, "" if it is none: "9" of task "9_1" and of component "9+1".
 func WholeOf(id string) string {
 	if i := strings.IndexAny(id, "_+"); i > 0 {

@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/waitcast/waitcast/collector/slurm"
 )
@@ -21,8 +21,8 @@ type slurmCluster struct {
 	dir string
 }
 
-// newSlurm starts one, or skips the test where Slurm is not installed.
-func newSlurm(t *testing.T, nodes, cpus int) *slurmCluster {
+// newSlurm starts one, with further options of the script, or skips the test where what it needs is not installed.
+func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("real Slurm: not with -short")
@@ -30,7 +30,11 @@ func newSlurm(t *testing.T, nodes, cpus int) *slurmCluster {
 	if os.Geteuid() != 0 {
 		t.Skip("real Slurm: slurmd must be run by root")
 	}
-	for _, name := range []string{"slurmctld", "slurmd", "munged", "squeue"} {
+	needed := []string{"slurmctld", "slurmd", "munged", "squeue"}
+	if slices.Contains(options, "--accounting") {
+		needed = append(needed, "slurmdbd", "sacct", "mariadbd", "mariadb-install-db", "mariadb")
+	}
+	for _, name := range needed {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
 		}
@@ -39,10 +43,15 @@ func newSlurm(t *testing.T, nodes, cpus int) *slurmCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(parent, 0o755); err != nil { //nolint:gosec // jobs of other users have their scripts there
+		t.Fatal(err)
+	}
 	c := &slurmCluster{t: t, dir: filepath.Join(parent, "c")}
 	t.Cleanup(func() {
 		if t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
+			queue, _ := c.try("squeue", "-a")
+			t.Logf("squeue:\n%s", queue)
 			t.Logf("slurmctld.log:\n%s", log[max(0, len(log)-20_000):])
 		}
 		if out, err := exec.Command("../scripts/slurm-cluster", "down", c.dir).CombinedOutput(); err != nil {
@@ -50,7 +59,9 @@ func newSlurm(t *testing.T, nodes, cpus int) *slurmCluster {
 		}
 		_ = os.Remove(parent)
 	})
-	up := exec.Command("../scripts/slurm-cluster", "up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(freePorts(t, nodes+1)))
+	up := exec.Command("../scripts/slurm-cluster", append([]string{
+		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(freePorts(t, nodes+2)),
+	}, options...)...)
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -112,12 +123,26 @@ func (c *slurmCluster) sbatch(command string, args ...string) string {
 	return c.run("sbatch", append(args, "--wrap", command)...)
 }
 
+// dump names the file of takeDump.
+func (c *slurmCluster) dump() string { return filepath.Join(c.dir, "history.psv") }
+
+// takeDump writes what sacct knows now, in the columns that the documentation advises, but for the name's place: some have line ends. It is
+// renamed into its place, as one must.
+func (c *slurmCluster) takeDump() {
+	c.t.Helper()
+	columns := strings.Replace(strings.TrimSuffix(slurm.SacctColumns, ",JobName"), "JobID,", "JobID,JobName,", 1)
+	write(c.t, c.dump()+".new", c.run("sacct", "-a", "-X", "-D", "-P", "-S", "now-1day", "-E", "now", "--state="+allStates, "--format="+columns)+"\n")
+	if err := os.Rename(c.dump()+".new", c.dump()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // site writes a configuration of a daemon beside this cluster.
 func (c *slurmCluster) site(sources ...string) *site {
 	c.t.Helper()
 	dir := c.t.TempDir()
 	s := &site{dir: dir, db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")}
-	replace := strings.NewReplacer("LOG", filepath.Join(c.dir, "slurmctld.log"), "COMP", filepath.Join(c.dir, "jobcomp.log"),
+	replace := strings.NewReplacer("LOG", filepath.Join(c.dir, "slurmctld.log"), "COMP", filepath.Join(c.dir, "jobcomp.log"), "DUMP", c.dump(),
 		"ASK", fmt.Sprintf("[env, %q, squeue]", c.conf()))
 	text := fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -131,73 +156,4 @@ clusters:
 	}
 	write(c.t, s.config, text)
 	return s
-}
-
-// truth is what Slurm itself says of a job in the end.
-type truth struct {
-	submit, start, end time.Time
-	ran                bool
-	procs              int
-	queue              string
-	limit              time.Duration
-	restarts           int
-	state              string
-}
-
-// jobs asks Slurm for all jobs, ended ones too. Jobs that were tasks of an array when they were cancelled in one go are one.
-func (c *slurmCluster) jobs() map[string]truth {
-	c.t.Helper()
-	all := map[string]truth{}
-	for line := range strings.Lines(c.run("scontrol", "show", "job", "--oneliner")) {
-		f := map[string]string{}
-		for word := range strings.FieldsSeq(line) {
-			if key, value, ok := strings.Cut(word, "="); ok && f[key] == "" {
-				f[key] = value
-			}
-		}
-		when := func(key string) time.Time {
-			if unix, err := strconv.ParseInt(f[key], 10, 64); err == nil && unix > 0 {
-				return time.Unix(unix, 0).UTC()
-			}
-			return time.Time{}
-		}
-		j := truth{submit: when("SubmitTime"), start: when("StartTime"), end: when("EndTime"), queue: f["Partition"], state: f["JobState"]}
-		j.procs, _ = strconv.Atoi(f["NumCPUs"])
-		j.restarts, _ = strconv.Atoi(f["Restarts"])
-		j.limit = slurmLimit(c.t, f["TimeLimit"])
-		j.ran = f["NodeList"] != "" && f["NodeList"] != "(null)"
-		all[slurmName(f)] = j
-	}
-	return all
-}
-
-// slurmName names a job as the collectors do.
-func slurmName(f map[string]string) string {
-	number := func(key string) int64 { n, _ := strconv.ParseInt(f[key], 10, 64); return n }
-	raw := number("JobId")
-	if whole := number("HetJobId"); whole > 0 {
-		return slurm.TaskID(raw, whole, '+', number("HetJobOffset"))
-	}
-	if whole := number("ArrayJobId"); whole > 0 {
-		return slurm.TaskID(raw, whole, '_', number("ArrayTaskId"))
-	}
-	return f["JobId"]
-}
-
-// slurmLimit reads "1-00:02:00".
-func slurmLimit(t *testing.T, text string) time.Duration {
-	t.Helper()
-	if text == "UNLIMITED" {
-		return 0
-	}
-	var days int
-	if head, rest, ok := strings.Cut(text, "-"); ok {
-		days, _ = strconv.Atoi(head)
-		text = rest
-	}
-	var h, m, s int
-	if _, err := fmt.Sscanf(text, "%d:%d:%d", &h, &m, &s); err != nil {
-		t.Fatalf("limit %q: %v", text, err)
-	}
-	return time.Duration(days*24+h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second
 }

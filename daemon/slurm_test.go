@@ -6,81 +6,198 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
 )
 
-// TestRealSlurm proves on a real Slurm that what the daemon keeps of every job, one of each awkward kind among them, is what Slurm itself says
-// in the end, and that its picture is squeue's at random instants, a second of lag allowed. WAITCAST_LONG=1 makes it 300 jobs instead of 60.
+// TestRealSlurm proves on a real Slurm that what the daemon keeps of every try of every job, one of each awkward kind among them, is what sacct
+// says in the end, and that its picture is squeue's at random instants. WAITCAST_LONG=1 makes it more jobs and instants.
 func TestRealSlurm(t *testing.T) {
-	jobs, instants := 60, 18
-	if os.Getenv("WAITCAST_LONG") != "" {
-		jobs, instants = 300, 100
+	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
+	if long() {
+		jobs, instants, pause, slow = 300, 100, 2*time.Second, "15s"
 	}
-	c := newSlurm(t, 16, 4)
-	sites := []*site{
-		c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 5s}"),
-		c.site("{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}", "{format: slurm-squeue, command: ASK, interval: 15s}"),
+	c := newSlurm(t, 16, 4, "--accounting")
+	beside := []*beside{
+		{name: "log and snapshot", lag: time.Second, sources: []string{"{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 5s}"}},
+		{name: "log, jobcomp and snapshot", lag: time.Second, sources: []string{
+			"{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}", "{format: slurm-squeue, command: ASK, interval: " + slow + "}",
+		}},
+		{name: "sacct's dump and snapshot", lag: aloneLag, late: aloneLate, sources: []string{"{format: slurm-sacct, path: DUMP}", "{format: slurm-squeue, command: ASK, interval: 1s}"}},
 	}
-	var daemons []*running
-	for _, s := range sites {
-		daemons = append(daemons, s.start(t))
-	}
-	for _, d := range daemons {
-		d.caughtUp()
-	}
+	beside[0].begin(c)
+	beside[1].begin(c)
+	c.history()
+	beside[2].begin(c)
 	awkward := c.awkwardJobs()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		c.load(jobs)
 	}()
-	c.awkwardActs(awkward)
-	var wrong []string
-	for i := range instants {
-		wrong = append(wrong, c.compareNow(daemons[i%2], i)...)
+	c.awkwardActs(awkward, beside)
+	var seen []moment
+	random := rand.New(rand.NewPCG(3, 4))
+	for range instants {
+		<-time.After(time.Duration(random.Int64N(int64(pause))))
+		seen = append(seen, c.look())
 	}
 	<-done
-	for _, d := range daemons {
-		c.drain(d)
+	c.run("scancel", awkward["requeued"], awkward["preempted, requeued"], awkward["node fails, requeued"]) // else they wait for two minutes
+	eventually(t, "an empty queue", func() bool { return c.run("squeue", "-h", "-o", "%A %T") == "" })
+	for _, b := range beside {
+		b.drain()
 	}
-	t.Logf("%d instants compared with squeue", instants)
-	for len(wrong) > 0 {
-		t.Errorf("the picture differs from squeue: %s", wrong[0])
-		wrong = wrong[1:]
+	want := c.accounted()
+	c.wantStates(want)
+	for _, b := range beside {
+		b.pictures.stop()
+		b.comparePictures(seen)
+		b.daemon.stop()
+		k := b.site.kept(t)
+		for _, bad := range k.Bad {
+			t.Errorf("%s: %+v", b.name, bad)
+		}
+		c.compareLives(b.name, want, triesIn(k), comparison{attributes: true, late: b.late})
 	}
-	want := c.jobs()
-	for i, d := range daemons {
-		d.stop()
-		c.compareLives([]string{"log and snapshot", "log, jobcomp and snapshot"}[i], want, livesIn(sites[i].kept(t)), true)
-	}
-	c.compareLives("slurmctld.log alone", want, c.logAlone(), false)
+	c.compareLog(want, time.Local)
 }
 
-// logAlone returns the lives that slurmctld.log tells by itself.
-func (c *slurmCluster) logAlone() map[string]truth {
+// wantStates checks that every ending which a job can be made to have is among them.
+func (c *slurmCluster) wantStates(all map[try]truth) {
+	c.t.Helper()
+	states, jobs := map[string]int{}, map[string]bool{}
+	for id, f := range all {
+		state, _, _ := strings.Cut(f.state, " ") // CANCELLED by 0
+		states[state]++
+		jobs[id.id] = true
+	}
+	c.t.Logf("%d tries of %d jobs in sacct: %v", len(all), len(jobs), states)
+	wanted := []string{"COMPLETED", "FAILED", "CANCELLED", "NODE_FAIL", "REQUEUED", "PREEMPTED"}
+	if long() {
+		wanted = append(wanted, "TIMEOUT")
+	}
+	for _, state := range wanted {
+		if states[state] == 0 {
+			c.t.Errorf("no job in sacct is %s", state)
+		}
+	}
+}
+
+// aloneLag is by how much a picture that only snapshots make, one each second, may be behind: an end is told 2 s after it, in whole seconds, and a job
+// that has vanished is missed twice.
+const aloneLag = 5 * time.Second
+
+// aloneLate is by how much such a source may tell too late that a job which runs was requeued: two snapshots in a row must say so.
+const aloneLate = 4 * time.Second
+
+// long reports whether tests may take minutes.
+func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
+
+// beside is a daemon beside the cluster.
+type beside struct {
+	name     string
+	sources  []string
+	lag      time.Duration // by which its picture may be behind squeue, or ahead
+	late     time.Duration // by which it may tell requeues too late
+	site     *site
+	daemon   *running
+	pictures *recorder
+}
+
+// begin starts it and waits until it has read what there is.
+func (b *beside) begin(c *slurmCluster) {
+	c.t.Helper()
+	b.site = c.site(b.sources...)
+	b.daemon = b.site.start(c.t)
+	b.daemon.caughtUp()
+	b.pictures = recordPictures(b.daemon)
+	c.t.Cleanup(b.pictures.stop)
+}
+
+// comparePictures compares what it showed at every instant with squeue.
+func (b *beside) comparePictures(seen []moment) {
+	t := b.daemon.t
+	t.Helper()
+	var wrong []string
+	for _, m := range seen {
+		wrong = append(wrong, b.pictures.against(m, b.lag)...)
+	}
+	t.Logf("%s: %d instants compared with squeue, %d differences", b.name, len(seen), len(wrong))
+	if len(wrong) > 0 {
+		t.Errorf("%s: the picture differs from squeue:\n%s", b.name, strings.Join(wrong, "\n"))
+	}
+}
+
+// drain waits until its picture is empty and a snapshot was taken since.
+func (b *beside) drain() {
+	over := float64(time.Now().Unix() + 3) // what ended just now is told by a snapshot that comes later
+	b.daemon.eventually("an empty picture", func() bool {
+		v := b.daemon.Views()[0]
+		return len(v.Running)+len(v.Queued) == 0
+	})
+	b.daemon.eventually("a last snapshot", func() bool {
+		at, err := strconv.ParseFloat(b.daemon.metric(`waitcast_snapshot_last_success_timestamp_seconds{cluster="main",source="main/slurm-squeue"}`), 64)
+		return err == nil && at > over
+	})
+}
+
+// logAlone returns what slurmctld.log tells of every try by itself, and the lines that cannot be read; a controller in this time zone wrote it.
+func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	var events []job.Event
-	parser := slurm.Log(nil).New(collector.Options{Cluster: "main", Location: time.Local})
+	var bad []error
+	parser := slurm.Log(nil).New(collector.Options{Cluster: "main", Location: zone})
 	for line := range bytes.Lines(text) {
 		if err := parser.Parse(line, func(ev job.Event) { events = append(events, ev) }); err != nil {
-			c.t.Errorf("%s: %v", line, err)
+			bad = append(bad, fmt.Errorf("%s: %w", line, err))
 		}
 	}
-	return livesOf(events)
+	return triesOf(events), bad
+}
+
+// compareLog compares what the log tells by itself.
+func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
+	c.t.Helper()
+	got, bad := c.logAlone(zone)
+	for _, err := range bad {
+		c.t.Error(err)
+	}
+	c.compareLives("slurmctld.log alone", want, got, comparison{})
+}
+
+// history makes jobs of several kinds happen and dumps them. The last is submitted when the others are over: what a dump tells of later than its last
+// submission is held back until there is a later one.
+func (c *slurmCluster) history() {
+	c.t.Helper()
+	c.sbatch("sleep 1", "-t", "1", "--job-name=two\nlines|and a bar")
+	c.sbatch("sleep 1; exit 3", "-t", "1", "-n", "8", "--uid=games", "-p", "long")
+	c.sbatch("sleep 1", "-t", "1", "--array=1-4%3", "--uid=news")
+	unseen := c.sbatch("sleep 1", "-t", "1", "--begin=now+1hour", "-N2")
+	overs := func(jobs, parts int) func() bool {
+		return func() bool { // a task of an array has its own number for a name until slurmdbd knows it all
+			out := c.run("sacct", "-a", "-X", "-P", "-n", "-S", "now-1day", "-E", "now", "--state="+allStates, "--format=JobID,Start,End")
+			return len(strings.Fields(out)) == jobs && strings.Count(out, "_") == parts && strings.Count(out, "Unknown") <= 1
+		}
+	}
+	eventually(c.t, "the first jobs to be over", func() bool { return len(strings.Fields(c.run("squeue", "-h", "-o", "%A"))) == 1 })
+	c.run("scancel", unseen)
+	eventually(c.t, "sacct to know them", overs(7, 4))
+	second := time.Now().Unix()
+	eventually(c.t, "the next second", func() bool { return time.Now().Unix() > second })
+	c.sbatch("sleep 6", "-t", "2", "-n", "4", "--uid=mail")
+	eventually(c.t, "sacct to know one that runs", overs(8, 4))
+	c.takeDump()
 }
 
 // load submits so many short jobs of all sizes.
@@ -89,7 +206,8 @@ func (c *slurmCluster) load(jobs int) {
 	for range jobs {
 		procs := 1 << random.IntN(5)
 		c.sbatch(fmt.Sprintf("sleep %.1f", 1.5+3*random.Float64()), "-n", fmt.Sprint(procs), "-t", fmt.Sprint(1+random.IntN(5)),
-			"-p", []string{"short", "medium", "long"}[random.IntN(3)])
+			"-p", []string{"short", "medium", "long"}[random.IntN(3)], "--uid="+[]string{"root", "games", "news", "mail"}[random.IntN(4)],
+			"--qos="+[]string{"normal", "batch"}[random.IntN(2)])
 	}
 }
 
@@ -102,207 +220,71 @@ func (c *slurmCluster) awkwardJobs() map[string]string {
 	}{
 		{"failed", "sleep 2; exit 3", []string{"-t", "1"}},
 		{"signaled", "sleep 2; kill -SEGV $$", []string{"-t", "1"}},
-		{"cancelled running", "sleep 100", []string{"-t", "5"}},
-		{"cancelled waiting", "sleep 5", []string{"-t", "5", "--begin=now+1hour"}},
+		{"canceled running", "sleep 100", []string{"-t", "5"}},
+		{"canceled waiting", "sleep 5", []string{"-t", "5", "--begin=now+1hour"}},
 		{"held", "sleep 2", []string{"-t", "2", "--hold"}},
 		{"begin", "sleep 2", []string{"-t", "2", "--begin=now+6"}},
 		{"array", "sleep 2", []string{"-t", "2", "--array=1-5%2"}},
-		{"array cancelled", "sleep 100", []string{"-t", "5", "--array=1-6%2"}},
+		{"array canceled", "sleep 100", []string{"-t", "5", "--array=1-6%2"}},
 		{"requeued", "sleep 100", []string{"-t", "2", "--requeue"}},
 		{"two queues", "sleep 3", []string{"-t", "2", "-p", "short,medium"}},
-		{"updated", "sleep 3", []string{"-t", "3", "--begin=now+6"}},
+		{"updated", "sleep 3", []string{"-t", "3", "--begin=now+9"}},
 		{"heterogeneous", "sleep 3", []string{"-N1", "-t", "2", ":", "-N2"}},
 		{"over the limit", "sleep 2", []string{"-t", "20", "-p", "short"}},
 		{"too wide", "sleep 2", []string{"-t", "2", "-N", "1000"}},
 		{"node fails", "sleep 100", []string{"-t", "2", "--no-requeue", "-N1", "--exclusive", "-w", "n08"}},
+		{"node fails, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w", "n07"}},
+		{"suspended", "sleep 9", []string{"-t", "2", "--uid=news"}},
+		{"prolonged", "sleep 9", []string{"-t", "2", "--qos=high"}},
+		{"preempted", "sleep 100", []string{"-t", "2", "--no-requeue", "-N1", "--exclusive", "-w", "n15", "--qos=low", "--uid=games"}},
+		{"preempted, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w", "n16", "--qos=low", "--uid=mail"}},
 		{"exclusive", "sleep 3", []string{"-t", "2", "-N1", "--exclusive"}},
 	} {
 		ids[k.kind] = c.sbatch(k.command, k.args...)
 	}
 	ids["depends"] = c.sbatch("sleep 2", "-t", "1", "--dependency=afterok:"+ids["exclusive"])
 	ids["never"] = c.sbatch("sleep 2", "-t", "1", "--dependency=afternotok:"+ids["exclusive"])
+	if long() {
+		c.sbatch("sleep 1000", "-t", "1") // for its time limit; Slurm's shortest is a minute
+	}
 	c.run("srun", "--quiet", "-n2", "-t", "1", "sleep", "1")
+	c.run("salloc", "--quiet", "-n1", "-t", "1", "--account=physics", "sleep", "1")
 	return ids
 }
 
 // awkwardActs does to them what makes them awkward.
-func (c *slurmCluster) awkwardActs(ids map[string]string) {
+func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
+	is := func(kind, state string) {
+		eventually(c.t, kind+" to be "+state, func() bool { return c.run("squeue", "-h", "-o", "%T", "-j", ids[kind]) == state })
+	}
 	c.run("scontrol", "update", "jobid="+ids["updated"], "timelimit=2", "partition=medium")
 	c.run("scontrol", "release", ids["held"])
+	is("suspended", "RUNNING")
+	c.run("scontrol", "suspend", ids["suspended"])
+	is("prolonged", "RUNNING")
+	c.run("scontrol", "update", "jobid="+ids["prolonged"], "timelimit=4")
+	for _, kind := range []string{"requeued", "preempted", "preempted, requeued", "node fails", "node fails, requeued", "canceled running"} {
+		is(kind, "RUNNING")
+	}
+	for _, b := range daemons { // a try that no snapshot has seen is nobody's
+		b.daemon.eventually("a snapshot of what runs", func() bool {
+			owned := map[string]bool{}
+			for _, j := range b.daemon.Views()[0].Running {
+				owned[j.ID] = j.User != ""
+			}
+			return owned[ids["requeued"]] && owned[ids["preempted, requeued"]] && owned[ids["node fails, requeued"]]
+		})
+	}
+	c.sbatch("sleep 2", "-t", "1", "-N2", "--exclusive", "-w", "n[15-16]", "--qos=high") // preempts
 	c.run("scontrol", "requeue", ids["requeued"])
-	c.run("scontrol", "update", "nodename=n08", "state=down", "reason=test")
+	c.run("scontrol", "update", "nodename=n[07-08]", "state=down", "reason=test")
 	eventually(c.t, "the dependency that cannot come true", func() bool {
 		return strings.Contains(c.run("squeue", "-h", "-o", "%r", "-j", ids["never"]), "DependencyNeverSatisfied")
 	})
-	c.run("scancel", ids["cancelled running"], ids["cancelled waiting"], ids["array cancelled"], ids["over the limit"], ids["too wide"], ids["never"])
-	_, _ = c.try("scontrol", "update", "nodename=n08", "state=resume") // it may have come back by itself
-	eventually(c.t, "the requeued job to wait", func() bool {
-		return c.run("squeue", "-h", "-o", "%T", "-j", ids["requeued"]) == "PENDING"
-	})
-	c.run("scancel", ids["requeued"]) // else it waits for two minutes
-}
-
-// drain waits until nothing is left, in Slurm and in the picture.
-func (c *slurmCluster) drain(d *running) {
-	c.t.Helper()
-	eventually(c.t, "an empty queue", func() bool { return c.run("squeue", "-h", "-o", "%A %T") == "" })
-	eventually(c.t, "an empty picture", func() bool {
-		v := d.Views()[0]
-		return len(v.Running)+len(v.Queued) == 0
-	})
-	over := float64(time.Now().Unix() + 3) // what ended just now is told by a snapshot that comes later
-	eventually(c.t, "a last snapshot", func() bool {
-		at, err := strconv.ParseFloat(d.metric(`waitcast_snapshot_last_success_timestamp_seconds{cluster="main",source="main/slurm-squeue"}`), 64)
-		return err == nil && at > over
-	})
-}
-
-// whole collapses the waiting tasks of an array, which the picture tells apart only after a snapshot.
-func whole(id string) string {
-	w, _, _ := strings.Cut(id, "_")
-	return w
-}
-
-// states returns what a view says of its jobs.
-func states(v *pipeline.View) map[string]string {
-	out := map[string]string{}
-	for _, j := range v.Queued {
-		out[whole(j.ID)] = "waits"
+	c.run("scontrol", "resume", ids["suspended"])
+	c.run("scancel", ids["canceled running"], ids["canceled waiting"], ids["array canceled"], ids["over the limit"], ids["too wide"], ids["never"])
+	_, _ = c.try("scontrol", "update", "nodename=n[07-08]", "state=resume") // they may have come back by themselves
+	for _, kind := range []string{"requeued", "preempted, requeued", "node fails, requeued"} {
+		is(kind, "PENDING")
 	}
-	for _, j := range v.Running {
-		out[j.ID] = "runs"
-	}
-	return out
-}
-
-// compareNow asks squeue once and returns what the picture does not say so within a second before or after.
-func (c *slurmCluster) compareNow(d *running, i int) []string {
-	c.t.Helper()
-	var views []map[string]string
-	watch := func(until time.Time) {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for views = append(views, states(d.Views()[0])); time.Now().Before(until); <-tick.C {
-			views = append(views, states(d.Views()[0]))
-		}
-	}
-	watch(time.Now().Add(time.Duration(100+(i*379)%900) * time.Millisecond)) // up to a second before
-	shown := map[string]string{}
-	for line := range strings.Lines(c.run("squeue", "-h", "-a", "-o", "%i %A %T")) {
-		f := strings.Fields(line)
-		id := f[0]
-		if w, _, _ := strings.Cut(strings.ReplaceAll(id, "+", "_"), "_"); w == f[1] {
-			id = w
-		}
-		switch f[2] {
-		case "PENDING":
-			shown[whole(id)] = "waits"
-		case "RUNNING":
-			shown[id] = "runs"
-		}
-	}
-	views = append(views, states(d.Views()[0]))
-	watch(time.Now().Add(time.Second))
-	var wrong []string
-	for id, state := range shown {
-		if !slices.ContainsFunc(views, func(v map[string]string) bool { return v[id] == state }) {
-			wrong = append(wrong, fmt.Sprintf("instant %d: job %s %s in squeue, %q in the picture", i, id, state, views[len(views)/2][id]))
-		}
-	}
-	for id, state := range views[0] {
-		stays := !slices.ContainsFunc(views, func(v map[string]string) bool { return v[id] != state })
-		if stays && shown[id] != state {
-			wrong = append(wrong, fmt.Sprintf("instant %d: job %s %s in the picture, %q in squeue", i, id, state, shown[id]))
-		}
-	}
-	return wrong
-}
-
-// compareLives compares the lives of all jobs with what Slurm says of them, size, queue and limit only if asked for.
-func (c *slurmCluster) compareLives(source string, want, got map[string]truth, attributes bool) {
-	c.t.Helper()
-	var diffs []string
-	differ := func(id, what string, got, should any) {
-		diffs = append(diffs, fmt.Sprintf("%s (%s): %s %v, want %v", id, want[id].state, what, got, should))
-	}
-	near := func(a, b time.Time) bool { return a.Truncate(time.Second).Sub(b).Abs() <= time.Second }
-	for id, w := range want {
-		g, ok := got[id]
-		if !ok {
-			differ(id, "known", false, true)
-			continue
-		}
-		if !near(g.submit, w.submit) {
-			differ(id, "submit", g.submit, w.submit)
-		}
-		if !near(g.end, w.end) {
-			differ(id, "end", g.end, w.end)
-		}
-		if g.ran != w.ran {
-			differ(id, "ran", g.ran, w.ran)
-		} else if w.ran && !near(g.start, w.start) {
-			differ(id, "start", g.start, w.start)
-		}
-		if !attributes {
-			continue
-		}
-		if g.procs != w.procs {
-			differ(id, "size", g.procs, w.procs)
-		}
-		if !slices.Contains(strings.Split(w.queue, ","), g.queue) {
-			differ(id, "queue", g.queue, w.queue)
-		}
-		if g.limit != w.limit {
-			differ(id, "limit", g.limit, w.limit)
-		}
-	}
-	for id, g := range got {
-		_, ok := want[id]
-		if array, part := want[whole(id)]; part && !array.ran && !g.ran && near(g.end, array.end) {
-			continue // Slurm keeps the tasks of an array that were cancelled while they waited as one job
-		}
-		if !ok {
-			differ(id, "known", true, false)
-		}
-	}
-	c.t.Logf("%s: %d jobs in Slurm, %d differences", source, len(want), len(diffs))
-	if slices.Sort(diffs); len(diffs) > 0 {
-		c.t.Errorf("%s:\n%s", source, strings.Join(diffs, "\n"))
-	}
-}
-
-// livesIn returns the last life of every job by the journal.
-func livesIn(k kept) map[string]truth {
-	events := make([]job.Event, len(k.Entries))
-	for i, e := range k.Entries {
-		events[i] = e.Event
-	}
-	return livesOf(events)
-}
-
-// livesOf folds events and returns the last life of every job.
-func livesOf(events []job.Event) map[string]truth {
-	state, out := cluster.New("main", 0), map[string]truth{}
-	for _, ev := range events {
-		state.Apply(ev, &cluster.Hooks{Changed: func(ch cluster.Change) {
-			ev, j := ch.Event, ch.After
-			life := out[ev.ID]
-			if j == nil {
-				j = ch.Before
-			}
-			life.submit, life.procs, life.queue, life.limit = j.Submit, j.Procs, j.Queue, j.TimeLimit
-			switch {
-			case ev.Kind == job.Requeue:
-				life.ran = false
-			case ev.Kind == job.Start:
-				life.start, life.ran = j.Start, true
-			case ev.Kind == job.End:
-				life.start, life.end = ev.Times.Start, ev.Times.End
-			case ev.Kind == job.Cancel && ch.After == nil:
-				life.end, life.ran = ev.Time, false
-			}
-			out[ev.ID] = life
-		}})
-	}
-	return out
 }

@@ -3,9 +3,13 @@ package pipeline
 import (
 	"cmp"
 	"container/heap"
+	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 )
 
 // holdback puts the events of a source that tells whole jobs in order of submission (collector.BySubmit) into the order
@@ -55,6 +59,39 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 	for len(h.held) > 0 && due(h.held[0]) {
 		emit(heap.Pop(&h.held).(heldEvent).ev)
 	}
+}
+
+// holdbackQuiet is how long nothing may come of a log that has been read to its end before what is held back of it is taken to be all: a
+// dump has no later submission that would say so.
+const holdbackQuiet = 5 * time.Second
+
+// releaseQuiet takes in what is held back of logs that have ended. Of a log that goes on after all, records that happened earlier come out of order then; they are used
+// all the same.
+func (p *Pipeline) releaseQuiet(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		in := p.sources[name]
+		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp || time.Since(in.heard) < holdbackQuiet {
+			continue
+		}
+		var out output
+		var batch modelstore.Batch
+		in.hold.flush(func(ev job.Event) {
+			in.events[p.lanes[in.cluster].take(ev, name, p.nextSeq, &out)].Inc()
+		})
+		if in.newest != nil {
+			batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: in.newest})
+		}
+		in.waiting = nil
+		batch.Entries, batch.Rows = out.entries, out.rows
+		if err := p.commit(ctx, &batch); err != nil {
+			if ctx.Err() != nil {
+				return nil // the log will be read again
+			}
+			return err
+		}
+		p.publish()
+	}
+	return nil
 }
 
 // oldest returns the number of the oldest event still held, or one more than the newest number if none is.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -98,6 +100,35 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 		p.sources["log"].hold.flush(func(job.Event) {})
 		if cp := p.sources["log"].checkpoint([]byte("end")); string(cp) != "end" {
 			t.Fatalf("with nothing held the newest checkpoint is %q", cp)
+		}
+	})
+}
+
+// What is held back of a log that has been read to its end is taken in when nothing more comes: a dump has no later submission.
+func TestHeldBackEventsOfADumpAreReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.BySubmit)
+		events := slices.Concat(whole(1, 0, 0, 10), whole(2, 0, 5, 10))
+		deliveries, done := make(chan *source.Delivery), make(chan error)
+		go func() { done <- p.Run(t.Context(), deliveries) }()
+		deliveries <- &source.Delivery{Source: src, Events: events, Lines: 2, CaughtUp: true, Checkpoint: []byte("end")}
+		synctest.Wait()
+		<-time.After(holdbackQuiet / 2)
+		if n := p.View("c").Counts.Ended; n != 0 {
+			t.Errorf("%d jobs have ended although more could come", n)
+		}
+		<-time.After(holdbackQuiet)
+		synctest.Wait()
+		if n := p.View("c").Counts.Ended; n != 2 || len(store.entries) != 6 {
+			t.Errorf("%d jobs have ended, %d entries are committed; want 2 and 6", n, len(store.entries))
+		}
+		if n := len(store.checkpoints); n == 0 || store.checkpoints[n-1] != "end" {
+			t.Errorf("checkpoints %q", store.checkpoints)
+		}
+		close(deliveries)
+		if err := <-done; err != nil {
+			t.Fatal(err)
 		}
 	})
 }

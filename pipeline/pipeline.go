@@ -84,6 +84,8 @@ type inlet struct {
 	events  [cluster.Orphan + 1]prometheus.Counter // by verdict
 	hold    *holdback                              // nil for a source whose lines are in the order of events
 	waiting []mark                                 // checkpoints that may not be committed yet
+	newest  []byte                                 // the newest checkpoint of all
+	heard   time.Time                              // when the last delivery came, by the machine's clock
 	status  SourceStatus
 }
 
@@ -162,6 +164,9 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 				return err
 			}
 		case <-tick.C:
+			if err := p.releaseQuiet(ctx); err != nil {
+				return err
+			}
 			if p.publishNeeded {
 				p.publish()
 			}
@@ -248,6 +253,7 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, out *output, batch *modelsto
 		})
 	}
 	in.note(d, p.now())
+	in.heard, in.newest = time.Now(), d.Checkpoint
 	if cp := in.checkpoint(d.Checkpoint); cp != nil {
 		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
 	}

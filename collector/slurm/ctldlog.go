@@ -2,6 +2,8 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -30,6 +32,8 @@ type logParser struct {
 	common
 	now      func() time.Time
 	requeued string
+	version  string // of the slurmctld that writes
+	header   int    // lines read to find it
 	emit     func(job.Event)
 }
 
@@ -43,13 +47,61 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Contains(msg, []byte("JobId=")) {
-		return nil
-	}
 	p.emit = emit
-	err = p.message(at, msg)
+	if rest, ok := bytes.CutPrefix(msg, []byte("_slurm_rpc_suspend(")); ok {
+		p.suspended(at, rest)
+	} else if bytes.Contains(msg, []byte("JobId=")) {
+		err = p.message(at, msg)
+	} else {
+		p.started(msg)
+	}
 	p.emit = nil
 	return err
+}
+
+// suspended reads "suspend) for 9_1 usec=384", with the job as it was typed; where it failed the reason stands in the place of the time it took. A number alone
+// means all tasks of an array that run, of which this tells only the one that goes by the array's number.
+func (p *logParser) suspended(at time.Time, rest []byte) {
+	what, rest, _ := bytes.Cut(rest, []byte(") for "))
+	if !bytes.HasPrefix(rest, []byte("JobId=")) {
+		rest = append([]byte("JobId="), rest...)
+	}
+	id, rest, ok := cutJob(rest)
+	if !ok || !bytes.HasPrefix(rest, []byte(" usec=")) {
+		return
+	}
+	switch string(what) {
+	case "suspend":
+		p.emit(p.event(job.Suspend, at, id))
+	case "resume":
+		p.emit(p.event(job.Resume, at, id))
+	}
+}
+
+// started reads "slurmctld version 22.05.8 started on cluster test".
+func (p *logParser) started(msg []byte) {
+	if rest, ok := bytes.CutPrefix(msg, []byte(daemon+" version ")); ok {
+		version, rest, _ := bytes.Cut(rest, []byte(" "))
+		if bytes.HasPrefix(rest, []byte("started on cluster")) {
+			p.version = string(shorten(version))
+		}
+	}
+}
+
+// headerLines is how many lines at the beginning of a file are looked at for the version of slurmctld.
+const headerLines = 20
+
+// Header implements collector.HeaderParser: a file that begins with the start of slurmctld tells its version.
+func (p *logParser) Header(line []byte) bool {
+	if p.header++; p.header > headerLines || p.version != "" {
+		return false
+	}
+	if line = logtext.TrimEnd(line); len(line) > 0 {
+		if _, msg, err := p.stamp(line); err == nil {
+			p.started(msg)
+		}
+	}
+	return p.version == ""
 }
 
 // message reads what stands after the time. Messages that begin like one of a job's life but go on in an unknown way are errors;
@@ -99,6 +151,11 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 		return p.simple(job.Cancel, at, msg, fromJob(rest))
 	case "preempted":
 		return p.preempted(at, msg, rest)
+	case "slurm_job_preempt:", "_preempt_job_dequeue:": // it could not be requeued
+		if rest, ok := bytes.CutPrefix(rest, []byte("preempted ")); ok {
+			return p.preempted(at, msg, rest)
+		}
+		return nil
 	case "_release_job_rec:":
 		return p.simple(job.Release, at, msg, fromJob(rest))
 	case "_hold_job_rec:":
@@ -110,14 +167,28 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")): // a limit of its QOS or association
 		return p.simple(job.End, at, msg, msg)
 	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	return nil
 }
 
-func errMessage(msg []byte) error {
-	return collector.Bad(collector.ReasonUnknown, "message",
-		"begins like a message of a job's life but is none that is known: %q; report it, with the version of Slurm", msg[:min(len(msg), 120)])
+// UnknownError says that a line begins like one of a job's life, but goes on in an unknown way.
+type UnknownError struct {
+	// Version is that of the slurmctld that wrote it, "" where that is not known.
+	Version string
+	// Message is the beginning of the message.
+	Message string
+}
+
+// Error implements error.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("begins like a message of a job's life but is none that is known: %q; report it, with the version of Slurm (%s)",
+		e.Message, cmp.Or(e.Version, "its log does not tell"))
+}
+
+func (p *logParser) errMessage(msg []byte) error {
+	return &collector.LineError{Reason: collector.ReasonUnknown, Field: "message",
+		Err: &UnknownError{Version: p.version, Message: string(msg[:min(len(msg), 120)])}}
 }
 
 // fromJob returns the message from its first job on.
@@ -146,7 +217,7 @@ func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
 func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error {
 	id, _, ok := cutJob(rest)
 	if !ok {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	p.emit(p.event(kind, at, id))
 	return nil
@@ -160,7 +231,7 @@ func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	}
 	id, rest, ok := cutJob(rest)
 	if !ok {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	p.emit(p.event(job.Submit, at, id))
 	if value, ok := valueOf(rest, "InitPrio="); ok && string(value) == "0" {
@@ -177,7 +248,7 @@ func (p *logParser) allocatedAtOnce(at time.Time, msg, rest []byte) error {
 	id, rest, ok := cutJob(rest)
 	nodes, okNodes := valueOf(rest, "NodeList=")
 	if !ok || !okNodes {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	p.emit(p.event(job.Submit, at, id))
 	if n := countNodes(nodes); n > 0 {
@@ -195,7 +266,7 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	procs, okProcs := valueOf(rest, "#CPUs=")
 	queue, okQueue := valueOf(rest, "Partition=")
 	if !ok || !okNodes || !okProcs || !okQueue {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	n, ok := logtext.Digits(procs)
 	if !ok {
@@ -214,13 +285,13 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	i := bytes.Index(msg, []byte("Started JobId="))
 	if i < 0 {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	id, rest, ok := cutJob(msg[i+len("Started "):])
 	rest, okIn := bytes.CutPrefix(rest, []byte(" in "))
 	queue, nodes, okOn := bytes.Cut(rest, []byte(" on "))
 	if !ok || !okIn || !okOn || len(queue) == 0 {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	ev := p.event(job.Start, at, id)
 	ev.Queue, ev.Nodes = p.names.Of(queue), countNodes(nodes)
@@ -237,7 +308,7 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 		if bytes.HasPrefix(rest, []byte("invalid ")) { // a job that is no longer known
 			return nil
 		}
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	switch {
 	case requeue: // "per user/system request", "due to node failure"
@@ -251,7 +322,7 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 		p.emit(p.event(job.End, at, id))
 	case hasAnyPrefix(how, " WEXITSTATUS ", " WTERMSIG ", " OOM failure", " cancelled by "):
 	default:
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	return nil
 }
@@ -273,14 +344,14 @@ func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 		if bytes.HasPrefix(rest, []byte("job_str_signal")) { // why it was refused
 			return nil
 		}
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	if tasks, ok := cutTasks(rest); ok {
 		return tasks.each(func(id string) { p.emit(p.event(job.End, at, id)) })
 	}
 	id, after, ok := cutJob(rest)
 	if !ok {
-		return errMessage(msg)
+		return p.errMessage(msg)
 	}
 	ev := p.event(job.End, at, id)
 	ev.All = string(rest[:len(rest)-len(after)]) == "JobId="+id
@@ -288,13 +359,13 @@ func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	return nil
 }
 
-// preempted reads "JobId=1 has been requeued to reclaim resources for JobId=2".
+// preempted reads "JobId=1 has been requeued to reclaim resources for JobId=2", "JobId=1 had to be killed".
 func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	_, how, _ := cutJob(rest)
 	switch {
 	case bytes.HasPrefix(how, []byte(" has been requeued")):
 		return p.simple(job.Requeue, at, msg, rest)
-	case bytes.HasPrefix(how, []byte(" has been killed")):
+	case hasAnyPrefix(how, " has been killed", " had to be killed"):
 		return p.simple(job.End, at, msg, rest)
 	}
 	return nil // suspended, checkpointed, or not after all

@@ -1,6 +1,7 @@
 package slurm_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,7 +89,10 @@ func logGood() []formattest.Case {
 		line("node failed", "Killing JobId=17 on failed node n16", told(job.End, "17", none)),
 		line("preempted, requeued", "preempted JobId=30 has been requeued to reclaim resources for JobId=31", told(job.Requeue, "30", none)),
 		line("preempted, killed", "preempted JobId=32 has been killed to reclaim resources for JobId=31", told(job.End, "32", none)),
+		line("preempted, not to be requeued", "slurm_job_preempt: preempted JobId=33 had to be killed", told(job.End, "33", none)),
 		line("its dependency failed", "_kill_dependent: Job dependency can't be satisfied, cancelling JobId=14", told(job.Cancel, "14", none)),
+		line("suspended", "_slurm_rpc_suspend(suspend) for 9_1 usec=384", told(job.Suspend, "9_1", none)),
+		line("resumed", "_slurm_rpc_suspend(resume) for 5 usec=368", told(job.Resume, "5", none)),
 		line("hold released", "sched: _release_job_rec: release hold on JobId=7 by uid 0", told(job.Release, "7", none)),
 		line("held", "sched: _hold_job_rec: hold on JobId=7 by uid 0", told(job.Hold, "7", none)),
 		line("held by its priority", "sched: _update_job: setting priority to 0 for JobId=7", told(job.Hold, "7", none)),
@@ -105,12 +109,13 @@ func logSilent() []formattest.Case {
 		"_job_complete: JobId=2 WEXITSTATUS 3", "_job_complete: JobId=1 WTERMSIG 15", "_job_complete: JobId=1 OOM failure",
 		"_job_complete: JobId=1 cancelled by interactive user", "_job_complete: JobId=1 cancelled by node failure",
 		"_slurm_rpc_submit_batch_job: Invalid partition name specified", "_slurm_rpc_update_job: complete JobId=20 uid=0 usec=270",
-		"_slurm_rpc_suspend(suspend) for 9_1 usec=384", "Recovered JobId=9_1(26) Assoc=8", "Recovered JobId=11_* Assoc=8",
+		"_slurm_rpc_suspend(suspend) for 9_1 Job is pending execution", "_slurm_rpc_suspend(resume) for x usec=1", "_slurm_rpc_suspend(what) for 9_1 usec=1", "Recovered JobId=9_1(26) Assoc=8", "Recovered JobId=11_* Assoc=8",
 		"cleanup_completing: JobId=61 completion process took 79 seconds", "_update_job: updating accounting",
 		"sched: _update_job: setting nice to 10 for JobId=20", "sched: _update_job: setting time_limit to 4294967295 for JobId=20",
 		"error: Security violation, REQUEST_KILL_JOB RPC for JobId=42804 from uid 548300563",
 		"_slurm_rpc_kill_job: job_str_signal() uid=548300563 JobId=42804 sig=9 returned: Access/permission denied",
 		"error: Registered JobId=60 StepId=60.batch in state NODE_FAIL on node n05", "job_time_limit: Configuration for JobId=5 complete",
+		"slurm_job_preempt: preempted JobId=33 kill failure Job/step already completing or completed",
 		"preempted JobId=30 suspended by gang scheduler to reclaim resources for JobId=31", "job_complete: invalid JobId=77",
 		"sched: _slurm_rpc_job_step_create: JobId=5 StepId=5.0 n01 usec=300",
 	} {
@@ -267,4 +272,39 @@ func BenchmarkLog(b *testing.B) {
 		}
 	}
 	benchmarkLines(b, slurm.Log(nil), lines)
+}
+
+// A message that is not known is told with the version of the slurmctld that wrote it, from its own start on or from the beginning of the file.
+func TestLogNamesTheVersion(t *testing.T) {
+	version := func(parser collector.Parser) string {
+		var unknown *slurm.UnknownError
+		if err := parser.Parse([]byte(stamp+"sched: Vanish JobId=2"), func(job.Event) {}); !errors.As(err, &unknown) {
+			t.Fatalf("%v is no unknown message", err)
+		}
+		return unknown.Version
+	}
+	parser := slurm.Log(today).New(collector.Options{})
+	if got := version(parser); got != "" {
+		t.Errorf("before anything: %q", got)
+	}
+	for _, v := range []string{"22.05.8", "24.11.0-rc1"} {
+		if err := parser.Parse([]byte(stamp+"slurmctld version "+v+" started on cluster test"), func(job.Event) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := version(parser); got != v {
+			t.Errorf("%q, want %q", got, v)
+		}
+	}
+	header, ok := slurm.Log(today).New(collector.Options{}).(collector.HeaderParser)
+	if !ok {
+		t.Fatal("no header is read")
+	}
+	for _, line := range []string{stamp + "Job accounting information stored, but details not gathered", stamp + "slurmctld version 23.02.1(cluster) started on cluster test", stamp + "more"} {
+		if !header.Header([]byte(line)) {
+			break
+		}
+	}
+	if got := version(header); got != "23.02.1(cluster)" {
+		t.Errorf("from the header: %q", got)
+	}
 }

@@ -369,6 +369,9 @@ func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
 	}
+	if ev.QOS == "Unknown" { // slurmdbd has the job but not its QOS: it started just now (slurmdb_qos_str in src/common/slurmdb_defs.c)
+		ev.QOS = ""
+	}
 	return nil
 }
 

@@ -56,6 +56,8 @@ func sacctGood() []formattest.Case {
 		return out
 	}
 	const submit = "2026-11-20T09:00:00|"
+	recent := a
+	recent.QOS = ""
 	barred := a
 	barred.Name = "a|b|c"
 	never := job.Times{Submit: at(0)}
@@ -65,6 +67,7 @@ func sacctGood() []formattest.Case {
 		good("canceled while it ran", submit+"7|7|"+who+"CANCELLED by 0|"+lived+sized, life("7", a, job.End)...),
 		good("a state cut off", submit+"7|7|"+who+"CANCELLED+|"+lived+sized, life("7", a, job.End)...),
 		good("runs", submit+"7|7|"+who+"RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized, life("7", a, job.Start)...),
+		good("started just now", submit+"7|7|ann|physics|short|Unknown|RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized, life("7", recent, job.Start)...),
 		good("waits", submit+"7|7|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
 			event(job.Submit, "7", at(0), asked, before)),
 		good("canceled while it waited", submit+"7|7|"+who+"CANCELLED by 1001|2026-11-20T09:00:10|None|2026-11-20T09:06:00|90|6|6|1|2|None assigned|run.sh",

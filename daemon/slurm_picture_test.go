@@ -1,0 +1,122 @@
+package daemon_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// states are the jobs that run or wait, by name; the waiting tasks of an array are one.
+type states map[string]string
+
+// moment is what was seen at an instant, or while squeue was at work.
+type moment struct {
+	from, to time.Time
+	jobs     states
+}
+
+// recorder keeps every picture that a daemon publishes.
+type recorder struct {
+	mu    sync.Mutex
+	views []moment
+	stop  func()
+}
+
+// recordPictures looks at a daemon's picture every few milliseconds until stop is called.
+func recordPictures(d *running) *recorder {
+	r := &recorder{}
+	quit, done := make(chan struct{}), make(chan struct{})
+	r.stop = sync.OnceFunc(func() { close(quit); <-done })
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		var last *pipeline.View
+		for {
+			if v := d.Views()[0]; v != last {
+				last = v
+				now := time.Now()
+				r.mu.Lock()
+				r.views = append(r.views, moment{from: now, to: now, jobs: statesOf(v)})
+				r.mu.Unlock()
+			}
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return r
+}
+
+// between returns the pictures that were current at some instant of the interval.
+func (r *recorder) between(from, to time.Time) []states {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []states
+	for i, v := range r.views {
+		if v.from.After(to) {
+			break
+		}
+		if i == len(r.views)-1 || r.views[i+1].from.After(from) {
+			out = append(out, v.jobs)
+		}
+	}
+	return out
+}
+
+func statesOf(v *pipeline.View) states {
+	out := states{}
+	for _, j := range v.Queued {
+		out[whole(j.ID)] = "waits"
+	}
+	for _, j := range v.Running {
+		out[j.ID] = "runs"
+	}
+	return out
+}
+
+// look asks squeue once.
+func (c *slurmCluster) look() moment {
+	c.t.Helper()
+	m := moment{from: time.Now(), jobs: states{}}
+	for line := range strings.Lines(c.run("squeue", "-h", "-a", "-o", "%i %A %T")) {
+		f := strings.Fields(line)
+		id := f[0]
+		if w, _, _ := strings.Cut(strings.ReplaceAll(id, "+", "_"), "_"); w == f[1] {
+			id = w
+		}
+		switch f[2] {
+		case "PENDING":
+			m.jobs[whole(id)] = "waits"
+		case "RUNNING", "SUSPENDED":
+			m.jobs[id] = "runs"
+		}
+	}
+	m.to = time.Now()
+	return m
+}
+
+// against returns what the pictures never said although squeue did, and what they said all the time although it did not, within a lag before and
+// after squeue was asked.
+func (r *recorder) against(shown moment, lag time.Duration) (wrong []string) {
+	views := r.between(shown.from.Add(-lag), shown.to.Add(lag))
+	at := shown.from.UTC().Format("15:04:05.000")
+	for id, state := range shown.jobs {
+		if !slices.ContainsFunc(views, func(v states) bool { return v[id] == state }) {
+			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in squeue, never so in %d pictures", at, id, state, len(views)))
+		}
+	}
+	for id, state := range views[0] {
+		stays := !slices.ContainsFunc(views, func(v states) bool { return v[id] != state })
+		if stays && shown.jobs[id] != state {
+			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in the picture, %q in squeue", at, id, state, shown.jobs[id]))
+		}
+	}
+	return wrong
+}
