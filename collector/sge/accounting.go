@@ -11,7 +11,7 @@ import (
 // accounting parses the accounting file.
 type accounting struct{ *reader }
 
-// Parse implements collector.Parser. It emits at most one event a line.
+// Parse implements collector.Parser.
 func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 	line, err := content(line)
 	if err != nil || line == nil {
@@ -24,14 +24,7 @@ func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 	if rec.usageOnly || rec.running {
 		return nil
 	}
-	ev, ok, err := p.outcome(&rec, time.Time{})
-	if err != nil {
-		return err
-	}
-	if ok {
-		emit(ev)
-	}
-	return nil
+	return p.outcome(&rec, time.Time{}, emit)
 }
 
 // The fields of an accounting record up to the category, by their place from 0 (accounting(5)).
@@ -155,9 +148,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome makes the event of a record; ok is false if it does not tell when something happened to the job. The time is that of the record
-// itself if it has one.
-func (r *reader) outcome(rec *record, at time.Time) (ev job.Event, ok bool, err error) {
+// outcome emits the events of a record, none if it does not tell when something happened to the job. The time is that of the record itself if it has
+// one. An end follows an update: queue and size are those of this try, and only an update replaces those that an earlier try had.
+func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {
 		at = rec.end
@@ -169,16 +162,20 @@ func (r *reader) outcome(rec *record, at time.Time) (ev job.Event, ok bool, err 
 	case !ran: // deleted between its dispatch and its start
 		kind = job.Cancel
 	case rec.attributes.Procs == 0:
-		return ev, false, collector.Bad(collector.ReasonProcs, "slots", "a job that ran on 0 slots")
+		return collector.Bad(collector.ReasonProcs, "slots", "a job that ran on 0 slots")
 	}
 	if at.IsZero() {
-		return ev, false, nil
+		return nil
 	}
-	ev = r.event(kind, rec.id, at)
+	ev := r.event(kind, rec.id, at)
 	ev.Attributes = rec.attributes
-	ev.Times = job.Times{Submit: rec.submit, Start: rec.start}
 	if kind == job.End {
+		update := ev
+		update.Kind, update.Times.Submit = job.Update, rec.submit
+		emit(update)
 		ev.Times.End = at
 	}
-	return ev, true, nil
+	ev.Times.Submit, ev.Times.Start = rec.submit, rec.start
+	emit(ev)
+	return nil
 }

@@ -51,8 +51,12 @@ func isNumber(b []byte) bool {
 }
 
 // timeLimit returns the limit of wall-clock time that a category tells, 0 if none: h_rt, at which the job is killed, else s_rt, at
-// which it is warned. They stand among the requests of -l, separated by commas.
+// which it is warned. They stand among the requests of -l, separated by commas. Those of -soft, which come behind, limit nothing: Grid Engine 8.1.9
+// lets such a job run on.
 func timeLimit(category []byte) time.Duration {
+	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
+		category = category[:i]
+	}
 	if d := request(category, "h_rt="); d > 0 {
 		return d
 	}

@@ -47,6 +47,8 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 		l := life{Submit: c.Before.Order.Unix(), Queue: c.Before.Queue, Procs: c.Before.Procs, Limit: c.Before.TimeLimit}
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
+		} else {
+			l.Procs = 0 // what it asked for is never told, only what an earlier try was given
 		}
 		lives[c.Before.ID] = l
 	}}
@@ -120,9 +122,9 @@ func TestRealAccounting(t *testing.T) {
 func TestRealReporting(t *testing.T) {
 	want := accounts(t)
 	const first = 1795163000
-	want["29"] = life{Submit: first + 361, Queue: cluster.DefaultQueue}           // deleted while held
-	want["36"] = life{Submit: first + 482, Queue: cluster.DefaultQueue, Procs: 1} // ran 5 s, was rescheduled, then deleted
-	want["28"] = life{Submit: first + 360, Queue: cluster.DefaultQueue}           // the array, which is 4 tasks
+	want["29"] = life{Submit: first + 361, Queue: cluster.DefaultQueue} // deleted while held
+	want["36"] = life{Submit: first + 482, Queue: cluster.DefaultQueue} // ran 5 s, was rescheduled, then deleted
+	want["28"] = life{Submit: first + 360, Queue: cluster.DefaultQueue} // the array, which is 4 tasks
 	got, state, _ := follow(t, sge.Reporting(), "reporting", forever)
 	rescheduled := got["36"]
 	rescheduled.Queue = cluster.DefaultQueue // its acct record told queue and limit

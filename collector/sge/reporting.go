@@ -1,6 +1,7 @@
 package sge
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -102,9 +103,10 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 		return err
 	}
 	if isTask && leavesArray(kinds[0]) {
-		ev := p.event(job.Cancel, string(f[2]), at)
-		ev.Times.Submit = submit
-		emit(ev)
+		emit(p.event(job.Cancel, string(f[2]), at)) // without the submission: the array itself is not worth knowing late
+	}
+	if kinds[0] == job.Cancel && bytes.ContainsAny(f[5], runningStates) {
+		submit = time.Time{} // a job that runs or ran was submitted, but not to wait until now
 	}
 	p.emitAll(kinds, id, at, submit, f, emit)
 	return nil
@@ -152,12 +154,15 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	return kinds, true
 }
 
+// runningStates are the letters of the states of a job that has left the queue: running, transferring, threshold or being deleted, suspended by a user or a queue
+// (qstat(1)). A waiting job has none of them; in version 8.1.9 its state is empty.
+const runningStates = "rtTsS"
+
 // leavesArray reports whether such an event of one task shows that the job is an array. It was submitted as one job of one id, which then
 // stands in the queue for nobody: its tasks have ids of their own. It is taken out at the first sign.
 func leavesArray(kind job.Kind) bool { return kind == job.Start || kind == job.Cancel }
 
-// acct reads an accounting record inside the reporting file. Queue, size and limit become known only here, so that they are told by an
-// update ahead of the end.
+// acct reads an accounting record inside the reporting file. Queue, size and limit become known only here.
 func (p *reporting) acct(rest []byte, at time.Time, emit func(job.Event)) error {
 	rec, err := p.record(rest)
 	if err != nil || rec.usageOnly {
@@ -169,15 +174,5 @@ func (p *reporting) acct(rest []byte, at time.Time, emit func(job.Event)) error 
 		emit(ev)
 		return nil
 	}
-	ev, ok, err := p.outcome(&rec, at)
-	if err != nil || !ok {
-		return err
-	}
-	if ev.Kind == job.End {
-		update := p.event(job.Update, rec.id, ev.Time)
-		update.Attributes = rec.attributes
-		emit(update)
-	}
-	emit(ev)
-	return nil
+	return p.outcome(&rec, at, emit)
 }

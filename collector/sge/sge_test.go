@@ -44,6 +44,11 @@ func ran(id string, procs int, limit time.Duration) job.Event {
 
 func one(ev job.Event) []job.Event { return []job.Event{ev} }
 
+// whole is an end with the update ahead of it, which tells its attributes and the submission.
+func whole(end job.Event) []job.Event {
+	return []job.Event{with(end, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{Submit: e.Times.Submit} }), end}
+}
+
 func with(ev job.Event, change func(*job.Event)) job.Event {
 	change(&ev)
 	return ev
@@ -55,24 +60,28 @@ func accountingSuite() formattest.Suite {
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
 		Good: []formattest.Case{
 			{Name: "comment", Line: "# Version: 8.1.9"},
-			{Name: "ended", Line: line{}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "over its limit", Line: line{failed: "37", status: "137", category: "-l h_rt=60"}.String(), Want: one(ran("7", 8, time.Minute))},
-			{Name: "killed", Line: line{failed: "100", status: "137"}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "limit with colons", Line: line{category: "-q all.q -l h_rt=1:30:00,h_vmem=2G -pe mpi 8"}.String(), Want: one(ran("7", 8, 90*time.Minute))},
-			{Name: "limit and a later colon", Line: line{category: "-l h_rt=00:10:00 -pe mpi 8 -q a:b.5"}.String(), Want: one(ran("7", 8, 10*time.Minute))},
-			{Name: "hard before soft", Line: line{category: "-l s_rt=50,h_rt=60"}.String(), Want: one(ran("7", 8, time.Minute))},
-			{Name: "soft alone", Line: line{category: "-l s_rt=50"}.String(), Want: one(ran("7", 8, 50*time.Second))},
-			{Name: "no limit", Line: line{category: "-l h_rt=INFINITY,xh_rt=5"}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "43 fields", Line: line{tail: "0.000000:none:0.000000"}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "40 fields", Line: strings.TrimSuffix(line{tail: "x"}.String(), ":x"), Want: one(ran("7", 8, 0))},
-			{Name: "more than 45 fields", Line: line{tail: "0.000000:NONE:0.000000:3:1720000000:NONE:login:qsub -l h_rt=9 x"}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "array task", Line: line{task: "12"}.String(), Want: one(ran("7.12", 8, 0))},
+			{Name: "ended", Line: line{}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "over its limit", Line: line{failed: "37", status: "137", category: "-l h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
+			{Name: "killed", Line: line{failed: "100", status: "137"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "limit with colons", Line: line{category: "-q all.q -l h_rt=1:30:00,h_vmem=2G -pe mpi 8"}.String(), Want: whole(ran("7", 8, 90*time.Minute))},
+			{Name: "limit and a later colon", Line: line{category: "-l h_rt=00:10:00 -pe mpi 8 -q a:b.5"}.String(), Want: whole(ran("7", 8, 10*time.Minute))},
+			{Name: "kill before warning", Line: line{category: "-l s_rt=50,h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
+			{Name: "requested softly", Line: line{category: "-q all.q -soft -l h_rt=60 -pe mpi 8"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "requested hard and softly", Line: line{category: "-l s_rt=50 -soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, 50*time.Second))},
+			{Name: "requested softly alone", Line: line{category: "-soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "queue of that name", Line: line{category: "-q x-soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
+			{Name: "warning alone", Line: line{category: "-l s_rt=50"}.String(), Want: whole(ran("7", 8, 50*time.Second))},
+			{Name: "no limit", Line: line{category: "-l h_rt=INFINITY,xh_rt=5"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "43 fields", Line: line{tail: "0.000000:none:0.000000"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "40 fields", Line: strings.TrimSuffix(line{tail: "x"}.String(), ":x"), Want: whole(ran("7", 8, 0))},
+			{Name: "more than 45 fields", Line: line{tail: "0.000000:NONE:0.000000:3:1720000000:NONE:login:qsub -l h_rt=9 x"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "array task", Line: line{task: "12"}.String(), Want: whole(ran("7.12", 8, 0))},
 			{Name: "parallel task", Line: line{slots: "0", tail: "0.000000:1.n2:3723264.000000:0:0"}.String()},
-			{Name: "milliseconds", Line: line{times: "1720008000000:1720008060000:1720008360000"}.String(), Want: one(ran("7", 8, 0))},
-			{Name: "microseconds", Line: line{times: "1720008000000000:1720008060000000:1720008360000000"}.String(), Want: one(ran("7", 8, 0))},
+			{Name: "milliseconds", Line: line{times: "1720008000000:1720008060000:1720008360000"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "microseconds", Line: line{times: "1720008000000000:1720008060000000:1720008360000000"}.String(), Want: whole(ran("7", 8, 0))},
 			{
 				Name: "clocks differ by a second", Line: line{times: "1720008061:1720008060:1720008360"}.String(),
-				Want: one(with(ran("7", 8, 0), func(e *job.Event) { e.Times.Submit = at(60) })),
+				Want: whole(with(ran("7", 8, 0), func(e *job.Event) { e.Times.Submit = at(60) })),
 			},
 			{
 				Name: "rescheduled", Line: line{failed: "25"}.String(),
@@ -111,8 +120,13 @@ func accountingSuite() formattest.Suite {
 
 // jobLog builds a job_log record of job 7 submitted at 0.
 func jobLog(seconds int, event, task, peTask string) string {
+	return jobLogIn("", seconds, event, task, peTask)
+}
+
+// jobLogIn is jobLog of a job in a state.
+func jobLogIn(state string, seconds int, event, task, peTask string) string {
 	t := at(seconds).Unix()
-	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:t:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a message: with colons", t, t, event, task, peTask)
+	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:%s:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a message: with colons", t, t, event, task, peTask, state)
 }
 
 func told(kind job.Kind, id string, seconds int) job.Event {
@@ -127,12 +141,15 @@ func told(kind job.Kind, id string, seconds int) job.Event {
 }
 
 func noArray(seconds int) job.Event {
-	return job.Event{Kind: job.Cancel, Cluster: "c", ID: "7", Time: at(seconds), Times: job.Times{Submit: at(0)}}
+	return job.Event{Kind: job.Cancel, Cluster: "c", ID: "7", Time: at(seconds)}
 }
 
 func reportingSuite() formattest.Suite {
 	known := ran("7", 8, 0)
 	update := with(known, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{} })
+	unplaced := func(id string, seconds int) job.Event {
+		return with(told(job.Cancel, id, seconds), func(e *job.Event) { e.Times = job.Times{} })
+	}
 	return formattest.Suite{
 		Format:  sge.Reporting(),
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
@@ -151,7 +168,10 @@ func reportingSuite() formattest.Suite {
 			{Name: "deleted", Line: jobLog(61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
 			{Name: "task deleted", Line: jobLog(61, "deleted", "3", "NONE"), Want: []job.Event{noArray(61), told(job.Cancel, "7.3", 61)}},
 			{Name: "finished", Line: jobLog(61, "finished", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
-			{Name: "ended", Line: "1720008361:acct:" + line{}.String(), Want: []job.Event{update, known}},
+			{Name: "deleted while it ran", Line: jobLogIn("r", 61, "deleted", "0", "NONE"), Want: one(unplaced("7", 61))},
+			{Name: "deleted from the queue", Line: jobLogIn("Eqw", 61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
+			{Name: "task gone after its end", Line: jobLogIn("T", 61, "deleted", "3", "NONE"), Want: []job.Event{noArray(61), unplaced("7.3", 61)}},
+			{Name: "ended", Line: "1720008361:acct:" + line{}.String(), Want: whole(known)},
 			{
 				Name: "midnight", Line: "1720008361:acct:" + line{status: "-1"}.String(),
 				Want: one(with(update, func(e *job.Event) { e.Time = at(361) })),
