@@ -1,0 +1,153 @@
+// Package qbets is the Brevik method batch predictor and its successor QBETS: upper confidence bounds on quantiles of the waits of a queue, from
+// nothing but the waits that were observed there (J. Brevik, D. Nurmi and R. Wolski, "Predicting bounds on queuing delay for batch-scheduled parallel
+// machines", PPoPP 2006; D. Nurmi, J. Brevik and R. Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
+//
+// It is a predictor that waitcast is measured against. Of n waits that are taken for independent, the number below the q quantile is binomial, so that
+// an order statistic bounds the quantile with a stated confidence. Waits are not stationary: a run of waits above the bound that is too long to be chance
+// is taken for a change, and all but the newest waits are forgotten.
+package qbets
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Index returns the number k, from 1, of the order statistic of n observations that lies at or above their q quantile with at least the given confidence: the
+// least k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 where n is too small for any to do.
+func Index(n int, q, confidence float64) int {
+	if n < 1 || atMost(n-1, n, q) < confidence {
+		return 0
+	}
+	low, high := 1, n
+	for low < high {
+		if k := (low + high) / 2; atMost(k-1, n, q) >= confidence {
+			high = k
+		} else {
+			low = k + 1
+		}
+	}
+	return low
+}
+
+// atMost returns Pr{Binomial(n, q) <= k} for k below n: the regularized incomplete beta function I(1-q; n-k, k+1).
+func atMost(k, n int, q float64) float64 {
+	if k < 0 {
+		return 0
+	}
+	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-q)
+}
+
+// Least returns the smallest number of observations of which the largest bounds the q quantile with the given confidence: 59 for .95 and .95.
+func Least(q, confidence float64) int {
+	return int(math.Ceil(math.Log(1-confidence) / math.Log(q)))
+}
+
+// Size returns the class of a size: the ranges of processors in which the papers look at jobs apart, 1-4, 5-16, 17-64 and more.
+func Size(procs int) int {
+	switch {
+	case procs <= 4:
+		return 0
+	case procs <= 16:
+		return 1
+	case procs <= 64:
+		return 2
+	}
+	return 3
+}
+
+// Config says what a Series bounds. The zero value of a field means its default.
+type Config struct {
+	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by default.
+	Level, Confidence float64
+	// Most is how many waits are kept, 100,000 by default: the oldest go first.
+	Most int
+}
+
+// Series is the waits of one queue and size class, in the order in which they became known. It is not safe for concurrent use.
+type Series struct {
+	cfg     Config
+	waits   []float64 // in order
+	sorted  []float64
+	misses  int // in a row
+	run     int // of misses that is no chance
+	trimmed int
+}
+
+var errConfig = errors.New("qbets: level and confidence must be more than 0 and less than 1, and at least the waits that a bound needs must be kept")
+
+// New returns an empty series.
+func New(cfg Config) (*Series, error) {
+	if cfg.Level == 0 {
+		cfg.Level = .95
+	}
+	if cfg.Confidence == 0 {
+		cfg.Confidence = .95
+	}
+	if cfg.Most == 0 {
+		cfg.Most = 100_000
+	}
+	if !(cfg.Level > 0 && cfg.Level < 1 && cfg.Confidence > 0 && cfg.Confidence < 1) || cfg.Most < Least(cfg.Level, cfg.Confidence) {
+		return nil, errConfig
+	}
+	return &Series{cfg: cfg, run: Run(0, cfg.Level)}, nil
+}
+
+// N returns the number of waits in the history, Trimmed how often it was cut.
+func (s *Series) N() int { return len(s.waits) }
+
+// Trimmed returns how often the history was cut because of a change.
+func (s *Series) Trimmed() int { return s.trimmed }
+
+// Bound returns the upper bound on the q quantile of the next wait, in seconds; false if the history is too short for it.
+func (s *Series) Bound(q float64) (float64, bool) {
+	k := Index(len(s.sorted), q, s.cfg.Confidence)
+	if k == 0 {
+		return 0, false
+	}
+	return s.sorted[k-1], true
+}
+
+// Add takes in a wait, in seconds, at least 0; what is not is left out. It counts as a miss if it is above the bound that was in force before it.
+func (s *Series) Add(wait float64) {
+	if !(wait >= 0) || math.IsInf(wait, 1) {
+		return
+	}
+	if bound, ok := s.Bound(s.cfg.Level); ok && wait > bound {
+		s.misses++
+	} else {
+		s.misses = 0
+	}
+	s.waits = append(s.waits, wait)
+	i, _ := slices.BinarySearch(s.sorted, wait)
+	s.sorted = slices.Insert(s.sorted, i, wait)
+	if len(s.waits) > s.cfg.Most {
+		s.drop(1)
+	}
+	if s.misses >= s.run {
+		s.change()
+	}
+}
+
+// change forgets all but the newest waits that a bound needs, and learns from the history before it what run of misses the next change must show.
+func (s *Series) change() {
+	s.run = Run(correlation(s.waits), s.cfg.Level)
+	s.drop(max(0, len(s.waits)-Least(s.cfg.Level, s.cfg.Confidence)))
+	s.misses = 0
+	s.trimmed++
+}
+
+// drop forgets the oldest waits.
+func (s *Series) drop(n int) {
+	for _, w := range s.waits[:min(n, 8)] {
+		i, _ := slices.BinarySearch(s.sorted, w)
+		s.sorted = slices.Delete(s.sorted, i, i+1)
+	}
+	s.waits = slices.Delete(s.waits, 0, n)
+	if n > 8 {
+		s.sorted = append(s.sorted[:0], s.waits...)
+		slices.Sort(s.sorted)
+	}
+}
