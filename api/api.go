@@ -23,6 +23,8 @@ type Views interface {
 	View(cluster string) *pipeline.View
 	// Views returns the newest view of every cluster.
 	Views() []*pipeline.View
+	// StoreProblem says what is wrong with the database, empty if nothing is.
+	StoreProblem() string
 }
 
 // Options are what a server needs beside the views.
@@ -36,6 +38,8 @@ type Options struct {
 	// Registry is what /metrics serves; the api's own metrics are registered with it.
 	Registry *prometheus.Registry
 	Log      *zap.Logger
+	// Admin is what administrators may ask for; without it those paths are not there.
+	Admin *Admin
 }
 
 // Server answers requests. It is safe for concurrent use.
@@ -61,6 +65,12 @@ func New(views Views, opts Options) *Server {
 	a := humago.New(mux, cfg)
 	s.register(a)
 	describeProblems(a.OpenAPI())
+	if opts.Admin != nil {
+		describeAdmin(a.OpenAPI())
+		describeImport(a.OpenAPI())
+		s.registerQuarantine(a)
+		mux.HandleFunc("POST "+importPath, s.admin(s.postImport))
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -109,6 +119,10 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 				return
 			}
 		}
+	}
+	if problem := s.views.StoreProblem(); problem != "" { // answers go on from what is known, and become stale in time
+		writeText(w, http.StatusOK, "ready, but new records wait: "+problem+"\n")
+		return
 	}
 	writeText(w, http.StatusOK, "ready\n")
 }

@@ -43,7 +43,7 @@ func TestDocumentedAnswers(t *testing.T) {
 		if strings.HasSuffix(e[1], "/chain") {
 			from = f
 		}
-		a := from.do(http.MethodGet, e[1], nil)
+		a := from.do(http.MethodGet, e[1], http.Header{"Authorization": {"Bearer " + adminToken}})
 		if err := json.Unmarshal(a.body, &got); err != nil {
 			t.Fatalf("%s: %v: %s", e[1], err, a.body)
 		}

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -28,6 +29,7 @@ type fixture struct {
 	pipeline *pipeline.Pipeline
 	server   *api.Server
 	sources  map[string]*source.Config
+	takeIn   api.ImportFunc
 }
 
 // staleAfter is the fixture's limit.
@@ -56,8 +58,22 @@ func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
 	}
 	f.server = api.New(f.pipeline, api.Options{
 		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(),
+		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+			return f.takeIn(ctx, req, progress)
+		}},
 	})
 	return f
+}
+
+// adminToken is the fixture's.
+const adminToken = "an-admin-token-of-a-test"
+
+// quarantined is a quarantine of one line.
+func quarantined(_ context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
+	line := wire.BadLine{
+		At: epoch(), Source: q.Cluster + "/accounting", Path: "/log", Line: 7, Reason: "field", Message: "what is wrong", Text: "garbage",
+	}
+	return &wire.Quarantine{BadLines: []wire.BadLine{line}, Matching: int64(q.Limit), Kept: 1}, nil
 }
 
 // feed hands the pipeline what one read of a cluster's log told.

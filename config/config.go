@@ -6,7 +6,7 @@
 // names of environment variables and flags, the checks of types, Reference, Fingerprint):
 //
 //	key      its name in the file; "-" for a field that is not a key
-//	default  the default, written as in the file; a key without one starts empty
+//	default  the default, written as in the file; a key without one starts empty. default-FORMAT is that of a source of this format
 //	enum     the allowed values of a string
 //	allowed  what is allowed, in words, where the type does not say it
 //	flag     the flag that sets it
@@ -24,13 +24,14 @@ type Config struct {
 	// File is the file it was read from; empty if there was none.
 	File string `key:"-"`
 
-	Listen     string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" shape:"no" doc:"address of the HTTP interface; an empty host means every interface"`
-	DataDir    string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
-	StaleAfter time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
-	Log        Log           `key:"log"`
-	Clusters   []Cluster     `key:"clusters"`
-	Models     Models        `key:"models"`
-	Store      Store         `key:"store"`
+	Listen         string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" shape:"no" doc:"address of the HTTP interface; an empty host means every interface"`
+	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
+	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" shape:"no" doc:"file of the token that administrators send (import, quarantine); made with a random token, mode 0600, where it is missing; default admin-token in data_dir"`
+	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
+	Log            Log           `key:"log"`
+	Clusters       []Cluster     `key:"clusters"`
+	Models         Models        `key:"models"`
+	Store          Store         `key:"store"`
 }
 
 // Log says what the daemon writes about itself, to standard error.
@@ -45,6 +46,7 @@ type Cluster struct {
 	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the machine; 0 means the highest use seen so far"`
 	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" shape:"state" doc:"zone of the times in the logs that have no offset"`
 	Queues   []Queue  `key:"queues"`
+	Pools    []Pool   `key:"pools"`
 	Sources  []Source `key:"sources"`
 }
 
@@ -53,21 +55,39 @@ type Queue struct {
 	Name string `key:"name" allowed:"not empty, each once" shape:"state" doc:"a queue that is known before its first job"`
 }
 
-// FormatSqueue is the format of a source that is asked rather than read: it has a command and no path.
-const FormatSqueue = "slurm-squeue"
+// The formats of sources that are asked rather than read: they have a command, or a socket, and no path.
+const (
+	FormatSqueue = "slurm-squeue"
+	FormatFacts  = "slurm-facts"
+)
+
+// Asked reports whether the source is asked rather than read.
+func (s Source) Asked() bool { return s.Format == FormatSqueue || s.Format == FormatFacts }
+
+// Pool is a set of nodes that only the jobs of some queues compete for.
+type Pool struct {
+	Name   string   `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"state" doc:"name of a set of nodes that only the jobs of some queues compete for; where no pool is configured slurm-facts tells them, else the cluster is one"`
+	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" shape:"state" doc:"the queues whose jobs compete for the pool; queues that no pool has compete for the first"`
+	Procs  int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the pool; 0 means the highest use seen so far"`
+	Nodes  int      `key:"nodes" default:"0" allowed:"0 to 100000000" shape:"state" doc:"nodes of the pool; 0 means the highest use seen so far"`
+	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" shape:"state" doc:"GPUs of the pool; 0 means the highest use seen so far"`
+	Memory string   `key:"memory" allowed:"a number with K, M, G, T or P (powers of 1024), such as 64G" shape:"state" doc:"memory of all nodes of the pool; empty means the highest use seen so far"`
+	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" shape:"state" doc:"what the jobs of the pool run short of first; auto finds it among those of procs, gpus and memory that are given"`
+}
 
 // Source is one place that events come from: a file, the files of a folder, or a command.
 type Source struct {
 	Name     string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
-	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
-	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue" shape:"no" doc:"the log file, or the folder of date-named log files"`
+	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
+	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" shape:"no" doc:"the log file, or the folder of date-named log files"`
 	Pattern  string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
 	Rotated  []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
 	Start    string        `key:"start" default:"beginning" enum:"beginning,end" shape:"no" doc:"where to begin in files met for the very first time"`
 	Poll     time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" shape:"no" doc:"how often the files are looked at, whatever inotify says"`
-	Command  []string      `key:"command" allowed:"a list: a program and arguments to put in front; for slurm-squeue" shape:"no" doc:"what is run to ask the scheduler; default squeue. Its --Format and other options are added"`
-	Interval time.Duration `key:"interval" default:"15s" allowed:"1s to 1h" shape:"no" doc:"slurm-squeue: how often the scheduler is asked, give or take a tenth; less often after failures"`
-	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" shape:"no" doc:"slurm-squeue: how long the scheduler may take to answer before the command is killed"`
+	Command  []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and slurm-facts" shape:"no" doc:"slurm-squeue: what is run in place of squeue, its options are added. slurm-facts: what is put in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]"`
+	Socket   string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue" shape:"no" doc:"where slurmrestd listens: it is asked in place of squeue"`
+	Interval time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" shape:"no" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
+	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" shape:"no" doc:"how long the scheduler may take to answer before a command is killed"`
 	Inotify  bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,8 +15,13 @@ import (
 	"github.com/spf13/viper"
 )
 
-// DatabaseName is the name of the database in the data folder.
-const DatabaseName = "waitcast.db"
+// The names of files in the data folder.
+const (
+	// DatabaseName is that of the database.
+	DatabaseName = "waitcast.db"
+	// TokenName is that of the file of the administrators' token.
+	TokenName = "admin-token"
+)
 
 // oneSource are the settings of a cluster with one source that needs no file. They are flags and environment variables
 // only: --path and WAITCAST_PATH, and so on.
@@ -203,7 +209,7 @@ func fillDefaults(element any, t reflect.Type) {
 	for _, f := range fieldsOf(t) {
 		value, set := settings[f.name]
 		if text, ok := f.Tag.Lookup("default"); ok && !set {
-			settings[f.name] = text
+			settings[f.name] = cmp.Or(f.Tag.Get(fmt.Sprintf("default-%v", settings["format"])), text)
 		}
 		if items, ok := value.([]any); ok && f.isList() {
 			for _, item := range items {
@@ -220,6 +226,9 @@ func (c *Config) fillComputed() {
 	}
 	if c.Store.Path == "" && c.DataDir != "" {
 		c.Store.Path = filepath.Join(c.DataDir, DatabaseName)
+	}
+	if c.AdminTokenFile == "" && c.DataDir != "" {
+		c.AdminTokenFile = filepath.Join(c.DataDir, TokenName)
 	}
 	if len(c.Clusters) == 1 && c.Clusters[0].Name == "" {
 		c.Clusters[0].Name = "main"

@@ -83,7 +83,7 @@ func TestDefaults(t *testing.T) {
 	got := load(t, minimal)
 	dir := filepath.Join(home, ".local", "state", "waitcast")
 	want := &config.Config{
-		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, StaleAfter: 5 * time.Minute,
+		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"), StaleAfter: 5 * time.Minute,
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", TimeZone: "Local", Sources: []config.Source{{
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
@@ -266,5 +266,19 @@ func TestUnreadableFile(t *testing.T) {
 	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A source that asks for facts does so less often than one that asks for jobs, unless it is told otherwise.
+func TestIntervalByFormat(t *testing.T) {
+	clean(t)
+	c := load(t, "clusters: [{sources: [{format: slurm-squeue}, {format: slurm-facts}], name: a}, {name: b, sources: [{format: slurm-facts, interval: 5s}]}]")
+	for i, want := range []time.Duration{15 * time.Second, time.Minute} {
+		if got := c.Clusters[0].Sources[i].Interval; got != want {
+			t.Errorf("source %d: %s, want %s", i, got, want)
+		}
+	}
+	if got := c.Clusters[1].Sources[0].Interval; got != 5*time.Second {
+		t.Errorf("set to 5s it is %s", got)
 	}
 }

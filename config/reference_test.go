@@ -18,7 +18,9 @@ import (
 //   - when things are done (poll, inotify, snapshots) or said (stale_after, log, listen);
 //   - journal_retention: it drops old events, and those that are kept fold as before.
 var stateKeys = []string{
-	"clusters[].name", "clusters[].procs", "clusters[].time_zone", "clusters[].queues[].name", "clusters[].sources[].format",
+	"clusters[].name", "clusters[].procs", "clusters[].time_zone", "clusters[].queues[].name",
+	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes", "clusters[].pools[].gpus",
+	"clusters[].pools[].memory", "clusters[].pools[].binds", "clusters[].sources[].format",
 	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget",
 }
 

@@ -87,6 +87,8 @@ clusters:
       - {format: swf, path: /log}
       - {format: swf, path: /log/}
   - sources: [{path: /log}]
+  - name: d
+    sources: [{name: import, format: pbs, path: /log}]
 models:
   window_jobs: 5
   window_age: 1m
@@ -115,26 +117,38 @@ store:
 24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
 24 | clusters[2].sources[1].path | "/log/" is read by another source |
 25 | clusters[3].name | is not set | letters
-25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, sge-accounting, sge-reporting, lsf-events, lsf-acct
-27 | models.window_jobs | 5 is out of range | 10 to
-28 | models.window_age | 1m is out of range | 1h or more
-29 | models.min_samples | 30 is out of range | 2 to
-30 | models.markov_forget | NaN is out of range | 0 up to
-32 | store.snapshot_events | 0 is out of range | 1 or more
-33 | store.snapshot_interval | 10ms is out of range | 1s or more
-34 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
+25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, slurm-facts, sge-accounting, sge-reporting, lsf-events, lsf-acct
+27 | clusters[4].sources[0].name | "import" is the name of imported logs |
+29 | models.window_jobs | 5 is out of range | 10 to
+30 | models.window_age | 1m is out of range | 1h or more
+31 | models.min_samples | 30 is out of range | 2 to
+32 | models.markov_forget | NaN is out of range | 0 up to
+34 | store.snapshot_events | 0 is out of range | 1 or more
+35 | store.snapshot_interval | 10ms is out of range | 1s or more
+36 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
 	{"asking the scheduler", `
 clusters:
-  - sources:
+  - name: a
+    sources:
       - {format: slurm-squeue, path: /log, interval: 10ms, timeout: 1h, command: [""]}
       - {format: slurm-squeue, name: again}
-      - {format: slurm-log, path: /log, command: [squeue]}`, `
-4 | clusters[0].sources[0].command[0] | is empty | a list
-4 | clusters[0].sources[0].interval | 10ms is out of range | 1s to 1h
-4 | clusters[0].sources[0].path | is set, but slurm-squeue reads no file | nothing for slurm-squeue
-4 | clusters[0].sources[0].timeout | 1h is out of range | 100ms to 10m
-5 | clusters[0].sources[1].format | slurm-squeue is there twice |
-6 | clusters[0].sources[2].command | is set, but a log of format slurm-log is read, not asked | for slurm-squeue`},
+      - {format: slurm-log, path: /log, command: [squeue], socket: /run/s}
+  - name: b
+    sources:
+      - {format: slurm-squeue, command: [squeue], socket: /run/s}
+      - {format: slurm-facts, socket: /run/s, path: /log}
+      - {format: slurm-facts, name: again}`, `
+5 | clusters[0].sources[0].command[0] | is empty | a list
+5 | clusters[0].sources[0].interval | 10ms is out of range | 1s to 1h
+5 | clusters[0].sources[0].path | is set, but slurm-squeue reads no file | nothing for slurm-squeue
+5 | clusters[0].sources[0].timeout | 1h is out of range | 100ms to 10m
+6 | clusters[0].sources[1].format | slurm-squeue is there twice |
+7 | clusters[0].sources[2].command | is set, but a log of format slurm-log is read, not asked | for slurm-squeue
+7 | clusters[0].sources[2].socket | is set, but a log of format slurm-log is read, not asked | for slurm-squeue
+10 | clusters[1].sources[0].socket | is set, and so is command |
+11 | clusters[1].sources[1].path | is set, but slurm-facts reads no file |
+11 | clusters[1].sources[1].socket | is set, but slurm-facts has no use for it |
+12 | clusters[1].sources[2].format | slurm-facts is there twice |`},
 	{"set twice", minimal + "listen: :1\nlisten: :2", "5 | listen | set twice, first in line 4 | once"},
 	{"syntax", minimal + "listen: [a", "4 |  | not valid YAML |"},
 	{"syntax in line 1", "listen: ]", "1 |  | not valid YAML |"},

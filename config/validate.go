@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
 )
 
 // Validate says whether the values can be: every one that cannot is an *Error, and they are joined. Load has done it already, and
@@ -121,7 +122,31 @@ func (k checker) clusters(clusters []Cluster) {
 			k.that(at, !queues[q.Name], "%q is there twice", q.Name)
 			queues[q.Name] = true
 		}
+		k.pools(key+".pools", c.Pools)
 		k.sources(key+".sources", c.Sources)
+	}
+}
+
+func (k checker) pools(key string, pools []Pool) {
+	names, queues := map[string]int{}, map[string]bool{}
+	for i, p := range pools {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		k.name(at+".name", p.Name, names, i)
+		k.that(at+".queues", len(p.Queues) > 0, "is not set")
+		for j, q := range p.Queues {
+			k.that(fmt.Sprintf("%s.queues[%d]", at, j), q != "" && !queues[q], "%q is empty or there twice", q)
+			queues[q] = true
+		}
+		k.between(at+".procs", p.Procs, 0, maxProcs)
+		k.between(at+".nodes", p.Nodes, 0, maxProcs)
+		k.between(at+".gpus", p.GPUs, 0, maxProcs)
+		if p.Memory != "" {
+			_, err := memsize.Parse(p.Memory)
+			k.that(at+".memory", err == nil, "%q is not an amount of memory", p.Memory)
+		}
+		given := map[string]bool{"auto": true, "procs": true, "nodes": p.Nodes > 0, "gpus": p.GPUs > 0, "memory": p.Memory != ""}
+		known, ok := given[p.Binds]
+		k.that(at+".binds", known || !ok, "is %s, but how much of it the pool has is not given", p.Binds)
 	}
 }
 
@@ -137,22 +162,27 @@ func (k checker) name(key, name string, taken map[string]int, position int) {
 	taken[name] = position
 }
 
+// reservedSource is the name under which imported logs are kept.
+const reservedSource = "import"
+
 func (k checker) sources(key string, sources []Source) {
 	if len(sources) == 0 {
 		k.found(key, "no source is configured", "a list with at least one source", nil)
 	}
-	names, files, asked := map[string]int{}, map[[2]string]bool{}, false
+	names, files, asked := map[string]int{}, map[[2]string]bool{}, map[string]bool{}
 	for i, s := range sources {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		if s.Name != "" || s.Format != "" { // a missing format is reported once, not as a missing name too
 			k.name(at+".name", s.Name, names, i)
 		}
-		if s.Format == FormatSqueue {
-			k.asked(at, s, asked)
-			asked = true
+		k.that(at+".name", s.Name != reservedSource, "%q is the name of imported logs", s.Name)
+		if s.Asked() {
+			k.asked(at, s, asked[s.Format])
+			asked[s.Format] = true
 			continue
 		}
 		k.that(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
+		k.that(at+".socket", s.Socket == "", "is set, but a log of format %s is read, not asked", s.Format)
 		k.that(at+".path", s.Path != "", "is not set")
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
 		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
@@ -165,10 +195,12 @@ func (k checker) sources(key string, sources []Source) {
 	}
 }
 
-// asked checks a source that is a command; twice says that the cluster has one already.
+// asked checks a source that is a command or a socket; twice says that the cluster has one of its format already.
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
+	k.that(at+".socket", s.Socket == "" || s.Format == FormatSqueue, "is set, but %s has no use for it", s.Format)
+	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
 	for i, word := range s.Command {
 		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
 	}

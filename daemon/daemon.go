@@ -54,6 +54,8 @@ type Daemon struct {
 	registry *prometheus.Registry
 	store    modelstore.Store
 	pipeline *pipeline.Pipeline
+	imports  *imports
+	unknown  *unknownLines
 	readers  []reader
 	listener net.Listener
 	server   *http.Server
@@ -103,6 +105,9 @@ func (d *Daemon) start(ctx context.Context) error {
 	if err := d.openSources(ctx, metrics); err != nil {
 		return err
 	}
+	if err := d.openImports(metrics); err != nil {
+		return err
+	}
 	if err := d.listen(ctx); err != nil {
 		return err
 	}
@@ -115,7 +120,8 @@ func (d *Daemon) openStore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
 	}
-	d.store = store
+	d.imports = newImports()
+	d.store = &watchedStore{Store: store, imports: d.imports}
 	d.stopping = append(d.stopping, store.Close)
 	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
@@ -135,6 +141,7 @@ func (d *Daemon) openSources(ctx context.Context, metrics *pipeline.Metrics) err
 		return fmt.Errorf("reading the checkpoints: %w", err)
 	}
 	tailMetrics := tail.NewMetrics(d.registry)
+	d.unknown = d.newUnknownLines()
 	sources, err := Sources(d.cfg, d.opts.Now)
 	if err != nil {
 		return err
@@ -165,13 +172,21 @@ func (d *Daemon) listen(ctx context.Context) error {
 		return fmt.Errorf("listen: %w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
 	}
 	d.listener = listener
+	token, err := adminToken(d.cfg.AdminTokenFile, d.opts.Log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	handler := api.New(d.pipeline, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
+		Admin: &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
 	}).Handler()
+	requests, end := context.WithCancelCause(context.Background())
 	d.server = &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		Handler:     handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(d.opts.Log),
 	}
+	d.server.RegisterOnShutdown(func() { end(errStopping) })
 	return nil
 }
 
@@ -230,6 +245,7 @@ func (d *Daemon) read(ctx context.Context, r reader, to chan<- *source.Delivery)
 			return
 		}
 		log.report(delivery)
+		d.unknown.count(delivery)
 		select {
 		case to <- delivery:
 		case <-ctx.Done():

@@ -54,14 +54,7 @@ func kills() int {
 }
 
 func killTest(t *testing.T, p *plan) {
-	seed := rand.Uint64()
-	if text := os.Getenv(seedEnv); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", seedEnv, err)
-		}
-	}
-	t.Logf("repeat with %s=%d", seedEnv, seed)
+	seed := killSeed(t)
 	p.Seed, p.Jobs = seed, 150+65*kills()
 	extra := "store: {snapshot_events: 150, snapshot_interval: 1s}\n"
 
@@ -153,7 +146,7 @@ type killer struct {
 	t      *testing.T
 	site   *site
 	rng    *rand.Rand
-	writer *writerProcess
+	writer interface{ grant(steps int) }
 
 	served, replayed int
 	restored         []int64 // events in the journal at each start
@@ -345,6 +338,12 @@ func compare(t *testing.T, got, want *kept) {
 	check(t, "journal", got.Entries, want.Entries, cmpopts.IgnoreFields(job.Event{}, "Live"))
 	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmpopts.EquateNaNs())
 	check(t, "quarantine", got.Bad, want.Bad, cmpopts.IgnoreFields(modelstore.BadLine{}, "At", "Path"))
+	compareState(t, got, want)
+}
+
+// compareState compares the last snapshots.
+func compareState(t *testing.T, got, want *kept) {
+	t.Helper()
 	if got.Snapshot == nil {
 		t.Fatal("no snapshot after an orderly stop")
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 )
 
 // OneShot reads the configured logs to their end without a database and without forecasts, and returns what they tell,
-// cluster by cluster.
+// cluster by cluster. Schedulers that are asked are left out, which is logged; it is an error if there is no log at all.
 func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -27,6 +28,10 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	sources, err := Sources(cfg, time.Now)
 	if err != nil {
 		return nil, err
+	}
+	if asked := leaveOut(cfg, log); asked != "" && len(sources) == 0 {
+		return nil, fmt.Errorf("--one-shot reads logs, but source %s asks the scheduler and there is no other; "+
+			"give it a log with path and format", asked)
 	}
 	pcfg := pipelineConfig(cfg, false)
 	var out []Report
@@ -44,13 +49,26 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 		}
 		r := report(view)
 		r.Lines, r.BadLines = one.count, one.bad
-		if one.count > 0 && one.bad == one.count {
-			return nil, fmt.Errorf("cluster %s: none of the %d lines could be read; is the format the right one?",
-				c.Name, one.count)
+		if err := one.fruitless(r.Jobs); err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", c.Name, err)
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// leaveOut logs which sources are none to --one-shot, and returns the last of them.
+func leaveOut(cfg *config.Config, log *zap.Logger) (asked string) {
+	for _, c := range cfg.Clusters {
+		for _, s := range c.Sources {
+			if s.Asked() {
+				asked = c.Name + "/" + s.Name
+				log.Warn("this source asks the scheduler and is left out: --one-shot reads logs only",
+					zap.String("source", asked), zap.String("format", s.Format))
+			}
+		}
+	}
+	return asked
 }
 
 // oneShot reads the logs of one cluster, one after the other in the order in which they were named.
@@ -60,6 +78,18 @@ type oneShot struct {
 	log        *zap.Logger
 	lines      *lineLogger
 	count, bad int64
+	wrong      string // the first problem of a source that seems to be written in another format than configured
+}
+
+// fruitless returns an error if nothing could be learnt because the format is wrong.
+func (o *oneShot) fruitless(jobs int64) error {
+	if jobs == 0 && o.wrong != "" {
+		return errors.New(o.wrong)
+	}
+	if o.count > 0 && o.bad == o.count {
+		return fmt.Errorf("none of the %d lines could be read; is the format the right one?", o.count)
+	}
+	return nil
 }
 
 // read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs end does
@@ -77,11 +107,15 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 	return o.fold(ctx, cfg)
 }
 
+// foldLines bounds the lines of one delivery where events are folded: a job's events take a kilobyte, and up to queued deliveries wait.
+const foldLines = 1024
+
 // fold sends every event through the pipeline.
 func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
 	p := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
-	for _, s := range o.sources {
-		p.AddSource(s)
+	for i := range o.sources {
+		o.sources[i].Files.BatchLines = foldLines
+		p.AddSource(o.sources[i])
 	}
 	deliveries := make(chan *source.Delivery, queued)
 	failed := make(chan error, 1)
@@ -179,7 +213,10 @@ func (o *oneShot) note(d *source.Delivery) error {
 	o.count += int64(d.Lines)
 	o.bad += int64(len(d.Bad))
 	for _, p := range d.Problems {
-		if p.Reason.Standing() {
+		switch {
+		case p.Reason == tail.WrongFormat: // an error only if no job is found up to the end
+			o.wrong = cmp.Or(o.wrong, fmt.Sprintf("source %s: %v", d.Source.Name, p))
+		case p.Reason.Standing():
 			return p
 		}
 	}

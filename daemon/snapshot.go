@@ -13,12 +13,12 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// openSnapshots makes ready to ask every scheduler that is to be asked.
+// openSnapshots makes ready to ask every scheduler that is to be asked, for its jobs or for what it tells of the machine.
 func (d *Daemon) openSnapshots(metrics *pipeline.Metrics) error {
 	pollMetrics := source.NewPollMetrics(d.registry)
 	for _, c := range d.cfg.Clusters {
 		for _, s := range c.Sources {
-			if s.Format != config.FormatSqueue {
+			if !s.Asked() {
 				continue
 			}
 			location, err := c.Location()
@@ -29,20 +29,37 @@ func (d *Daemon) openSnapshots(metrics *pipeline.Metrics) error {
 				Name: c.Name + "/" + s.Name, Format: slurm.Squeue(),
 				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs},
 			}
-			snapshot, err := d.snapshot(c, cfg.Options)
-			if err != nil {
-				return err
+			opts := source.PollOptions{
+				Ready: func() bool { return d.logsRead(c) },
+				Now:   d.opts.Now, Metrics: pollMetrics, Log: d.opts.Log,
 			}
-			poll := source.PollConfig{
-				Command: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Interval: s.Interval, Timeout: s.Timeout,
+			poll := source.PollConfig{Interval: s.Interval}
+			switch s.Format {
+			case config.FormatFacts:
+				cfg.Format = slurm.FactsFormat()
+				poll.Target, opts.Ask = "Slurm's commands", d.facts(c, s, cfg.Options)
+			default:
+				if poll.Target, opts.Ask, err = d.jobs(c, s, cfg.Options); err != nil {
+					return err
+				}
 			}
-			d.add(cfg, source.NewPoller(cfg, poll, source.PollOptions{
-				Read: snapshot.Read, Ready: func() bool { return d.logsRead(c.Name, cfg.Name) },
-				Now: d.opts.Now, Metrics: pollMetrics, Log: d.opts.Log,
-			}), metrics)
+			d.add(cfg, source.NewPoller(cfg, poll, opts), metrics)
 		}
 	}
 	return nil
+}
+
+// jobs returns what asks a scheduler for its jobs, and its name: squeue, or slurmrestd.
+func (d *Daemon) jobs(c config.Cluster, s config.Source, options collector.Options) (target string, ask source.Ask, err error) {
+	snapshot, err := d.snapshot(c, options)
+	if err != nil {
+		return "", nil, err
+	}
+	if s.Socket != "" {
+		return s.Socket, slurm.NewRest(s.Socket, s.Timeout, snapshot).Ask, nil
+	}
+	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
+	return command.Args[0], source.AskCommand(command, snapshot.Read), nil
 }
 
 // snapshot returns what compares a cluster's scheduler with its picture.
@@ -64,11 +81,15 @@ func (d *Daemon) snapshot(c config.Cluster, options collector.Options) (*slurm.S
 	return slurm.NewSnapshot(cfg), nil
 }
 
-// logsRead reports whether every other source of the cluster has been read to its end, or cannot be read: what a snapshot tells is newer than all
+// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: what a scheduler tells when it is asked is newer than all
 // that is in them.
-func (d *Daemon) logsRead(clusterName, self string) bool {
-	for _, s := range d.pipeline.View(clusterName).Sources {
-		if s.Name != self && !s.CaughtUp && s.Problem == "" {
+func (d *Daemon) logsRead(c config.Cluster) bool {
+	asked := map[string]bool{}
+	for _, s := range c.Sources {
+		asked[c.Name+"/"+s.Name] = s.Asked()
+	}
+	for _, s := range d.pipeline.View(c.Name).Sources {
+		if !asked[s.Name] && !s.CaughtUp && s.Problem == "" {
 			return false
 		}
 	}
@@ -82,6 +103,7 @@ func picture(v *pipeline.View) map[string]slurm.Live {
 		for _, j := range list {
 			jobs[j.ID] = slurm.Live{
 				Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
+				Suspended: !j.Suspended.IsZero(),
 			}
 		}
 	}

@@ -16,7 +16,8 @@ func squeueLine(id, state, queue, user string, procs int, submit, start time.Tim
 		begun = fmt.Sprint(start.Unix())
 	}
 	return strings.Join([]string{
-		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()), fmt.Sprint(submit.Unix()), begun, "N/A", reason, "",
+		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()), fmt.Sprint(submit.Unix()), begun, "N/A", reason,
+		"1000", "OK", fmt.Sprintf("cpu=%d,node=1,billing=%d", procs, procs), "N/A", "N/A", "N/A", "1", "",
 	}, "\x1f") + "\n"
 }
 
@@ -85,7 +86,7 @@ func TestSnapshotBadInput(t *testing.T) {
 	for _, c := range []struct{ reason, script, says string }{
 		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1", "Unable to contact slurm controller"},
 		{"timeout", "sleep 1000", "did not answer in 500ms and was killed"},
-		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 15 fields"},
+		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 22 fields"},
 	} {
 		s.answers(c.script)
 		d.wantLog("problem with a log file", c.says)

@@ -1,13 +1,17 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/lsf"
 	"github.com/waitcast/waitcast/collector/pbs"
@@ -17,6 +21,7 @@ import (
 	"github.com/waitcast/waitcast/collector/swflog"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -24,7 +29,7 @@ import (
 func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
-		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(),
+		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(), slurm.FactsFormat(),
 		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
 	} {
 		all[f.Name] = f
@@ -35,6 +40,7 @@ func formats(now func() time.Time) map[string]collector.Format {
 // Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the wall clock: some logs do not tell the year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
+	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int { return cmp.Compare(a.Name, b.Name) })
 	var out []source.Config
 	for _, c := range cfg.Clusters {
 		location, err := c.Location()
@@ -43,7 +49,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 		}
 		for _, s := range c.Sources {
 			format, ok := known[s.Format]
-			if s.Format == config.FormatSqueue {
+			if s.Asked() {
 				continue
 			}
 			if !ok {
@@ -58,7 +64,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 				files.Pattern = s.Pattern
 			}
 			out = append(out, source.Config{
-				Name: name, Format: format, Files: files,
+				Name: name, Format: format, Files: files, Others: others,
 				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs},
 			})
 		}
@@ -76,11 +82,27 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 		Retention: cfg.Store.JournalRetention, Forecasts: forecasts,
 	}
 	for _, c := range cfg.Clusters {
-		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs}
+		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools)}
 		for _, q := range c.Queues {
 			pc.Queues = append(pc.Queues, q.Name)
 		}
 		out.Clusters = append(out.Clusters, pc)
+	}
+	return out
+}
+
+// pools returns the pools of a configuration that was validated.
+func pools(configured []config.Pool) []cluster.PoolConfig {
+	var out []cluster.PoolConfig
+	for _, p := range configured {
+		pool := cluster.PoolConfig{Name: p.Name, Queues: p.Queues, Has: cluster.Vector{
+			cluster.Procs: int64(p.Procs), cluster.Nodes: int64(p.Nodes), cluster.GPUs: int64(p.GPUs),
+		}}
+		pool.Has[cluster.Memory], _ = memsize.Parse(p.Memory) // empty: 0
+		if d, ok := cluster.ParseDimension(p.Binds); ok {
+			pool.Binds = &d
+		}
+		out = append(out, pool)
 	}
 	return out
 }
@@ -91,6 +113,7 @@ type lineLogger struct {
 	limited *zap.Logger
 	dropped *atomic.Int64
 	newest  time.Time // event time
+	stood   []string  // the standing problems of the delivery before
 }
 
 func newLineLogger(log *zap.Logger) *lineLogger {
@@ -108,17 +131,33 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 
 // report logs one delivery's bad lines and problems, and clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
-	if d.Source.Format.Order == collector.Live {
+	if d.Source.Format.Order == collector.Live && d.Source.Format.Name != pipeline.ImportName {
 		l.backwards(d)
 	}
-	for _, p := range d.Problems {
-		l.log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", p.Error()))
-	}
+	l.problems(d)
 	for _, b := range d.Bad {
 		l.limited.Warn("bad line", zap.String("source", d.Source.Name),
 			zap.String("at", fmt.Sprintf("%s:%d", b.Path, b.Number)), zap.String("reason", b.Reason), zap.Error(b.Err),
 			zap.Int64("not_logged_before", l.dropped.Swap(0)))
 	}
+}
+
+// problems logs what is wrong with files: what stands once, what is told of lines rate-limited.
+func (l *lineLogger) problems(d *source.Delivery) {
+	var standing []string
+	for _, p := range d.Problems {
+		log, text := l.log, p.Error()
+		if p.Number > 0 {
+			log = l.limited
+		}
+		if p.Reason.Standing() {
+			standing = append(standing, text)
+		}
+		if !slices.Contains(l.stood, text) {
+			log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", text))
+		}
+	}
+	l.stood = standing
 }
 
 // backwards logs events that are older than an earlier one of the same source by more than clocks may differ.

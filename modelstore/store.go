@@ -200,6 +200,9 @@ type Store interface {
 	// BadLines returns the newest bad lines, newest first; at most limit, all if limit is 0.
 	BadLines(ctx context.Context, limit int) ([]BadLine, error)
 
+	// CountBadLines returns how many bad lines were ever committed, those that had to make room for newer ones included.
+	CountBadLines(ctx context.Context) (int64, error)
+
 	// Meta returns the value stored under key, "" if there is none.
 	Meta(ctx context.Context, key string) (string, error)
 

@@ -15,6 +15,7 @@ type Metrics struct {
 	BadLines      *prometheus.CounterVec
 	Events        *prometheus.CounterVec
 	StoreErrors   prometheus.Counter
+	StoreFailing  prometheus.Gauge
 	CommitSeconds prometheus.Histogram
 	Published     prometheus.Counter
 }
@@ -31,6 +32,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
 		}, []string{"cluster", "source", "verdict"}),
+		StoreFailing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waitcast_store_failing", Help: "1 while the database cannot be read or written and new records wait.",
+		}),
 		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",
 		}),
@@ -42,7 +46,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "waitcast_views_published_total", Help: "Views of the clusters that were published to readers.",
 		}),
 	}
-	reg.MustRegister(m.Lines, m.BadLines, m.Events, m.StoreErrors, m.CommitSeconds, m.Published)
+	reg.MustRegister(m.Lines, m.BadLines, m.Events, m.StoreErrors, m.StoreFailing, m.CommitSeconds, m.Published)
 	return m
 }
 

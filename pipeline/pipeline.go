@@ -68,6 +68,8 @@ type Pipeline struct {
 	sources map[string]*inlet
 	views   atomic.Pointer[map[string]*View]
 
+	storeProblem atomic.Pointer[string] // nil while the store works
+
 	run    context.Context // of Run, for the fold's look into the journal
 	broken error           // why that look failed for good
 

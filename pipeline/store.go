@@ -31,6 +31,8 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 // persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with what is
 // published.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
+	defer p.metrics.StoreFailing.Set(0)
+	defer p.storeProblem.Store(nil)
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := operation()
 		if hopeless(err) {
@@ -39,10 +41,22 @@ func (p *Pipeline) persist(ctx context.Context, problem string, operation func()
 		return struct{}{}, err
 	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
 		p.metrics.StoreErrors.Inc()
+		p.metrics.StoreFailing.Set(1)
+		text := fmt.Sprintf("%s: %v", problem, err)
+		p.storeProblem.Store(&text)
 		p.log.Error(problem+": forecasts go on from what is known, new records wait",
 			zap.Error(err), zap.Duration("next_try_in", next))
 	}))
 	return err
+}
+
+// StoreProblem says what is wrong with the database while an operation on it is tried again and again; empty while all is well. It may be called from any
+// goroutine.
+func (p *Pipeline) StoreProblem() string {
+	if problem := p.storeProblem.Load(); problem != nil {
+		return *problem
+	}
+	return ""
 }
 
 // hopeless reports whether trying again cannot help: the store is damaged or closed, or refuses what it is given.

@@ -29,8 +29,18 @@ func main() {
 
 // run is the whole command: its arguments without its name, where it writes, and its environment. It returns the exit code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
-	a := &app{stdout: stdout, stderr: stderr, env: env, zone: time.Local}
+	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, env: env, zone: time.Local, terminal: isTerminal(stderr)}
 	return a.run(args)
+}
+
+// isTerminal reports whether what is written can be written over.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // run executes the subcommand that args name, and is the one place where an error becomes a message and an exit code.
@@ -108,7 +118,11 @@ func (a *app) explain(err error) string {
 
 func explainProblem(p *client.ProblemError) string {
 	if !p.NoForecast() {
-		return "the daemon refused: " + printable(p.Error())
+		text := "the daemon refused: " + printable(p.Error())
+		if p.Hint != "" {
+			text += "\nWhat would help: " + printable(p.Hint)
+		}
+		return text
 	}
 	text := p.Detail
 	if text == "" {

@@ -14,8 +14,11 @@ import (
 
 // app is what the subcommands share.
 type app struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) string
+	// terminal says that stderr is one, on which a line may be written over.
+	terminal bool
 	// zone is the zone that instants are shown in.
 	zone *time.Location
 
@@ -48,7 +51,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
-	root.AddCommand(newWait(a), newVersion(a))
+	root.AddCommand(newWait(a), newImport(a), newQuarantine(a), newVersion(a))
 	for _, sub := range root.Commands() {
 		inner := sub.RunE
 		sub.RunE = func(c *cobra.Command, args []string) error {

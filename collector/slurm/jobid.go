@@ -68,25 +68,15 @@ func cutTasks(msg []byte) (tasks, bool) {
 // maxTasks bounds the events of one line; it is the default of MaxArraySize in slurm.conf(5).
 const maxTasks = 1001
 
-// each calls do with the ids of the tasks; steps (":4") and throttles ("%4") of the list are as sbatch(1) has them.
+// each calls do with the ids of the tasks.
 func (t tasks) each(do func(id string)) error {
-	list, _, _ := bytes.Cut(t.list, []byte("%"))
+	set, err := t.parse()
+	if err != nil {
+		return err
+	}
 	told := 0
-	for len(list) > 0 {
-		var part []byte
-		part, list, _ = bytes.Cut(list, []byte(","))
-		low, rest, ok := leadingNumber(part)
-		high, step := low, int64(1)
-		if ok && len(rest) > 0 && rest[0] == '-' {
-			high, rest, ok = leadingNumber(rest[1:])
-		}
-		if ok && len(rest) > 0 && rest[0] == ':' {
-			step, rest, ok = leadingNumber(rest[1:])
-		}
-		if !ok || len(rest) > 0 || step == 0 {
-			return collector.Bad(collector.ReasonField, "JobId", "want tasks like 3-6,8, got %q", shorten(t.list))
-		}
-		for i := low; i <= high; i += step {
+	for _, r := range set.ranges {
+		for i := r.low; i <= r.high; i += r.step {
 			if told++; told > maxTasks {
 				return collector.Bad(collector.ReasonField, "JobId", "more than %d tasks", maxTasks)
 			}
@@ -94,4 +84,59 @@ func (t tasks) each(do func(id string)) error {
 		}
 	}
 	return nil
+}
+
+// taskSet is a list of tasks in numbers.
+type taskSet struct {
+	ranges []taskRange
+	cut    bool // there are more: the list was too long for whoever wrote it
+}
+
+// taskRange is every step-th number from low to high.
+type taskRange struct{ low, high, step int64 }
+
+// parse reads the list; steps (":4") and throttles ("%4") are as sbatch(1) has them. SLURM_BITSTR_LEN cuts a list off in the middle of a number and
+// puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
+func (t tasks) parse() (set taskSet, err error) {
+	list, _, _ := bytes.Cut(t.list, []byte("%"))
+	for len(list) > 0 {
+		var part []byte
+		part, list, _ = bytes.Cut(list, []byte(","))
+		if bytes.HasSuffix(part, []byte("...")) {
+			set.cut = true
+			break
+		}
+		low, rest, ok := leadingNumber(part)
+		r := taskRange{low: low, high: low, step: 1}
+		if ok && len(rest) > 0 && rest[0] == '-' {
+			r.high, rest, ok = leadingNumber(rest[1:])
+		}
+		if ok && len(rest) > 0 && rest[0] == ':' {
+			r.step, rest, ok = leadingNumber(rest[1:])
+		}
+		if !ok || len(rest) > 0 || r.step == 0 || r.high < r.low {
+			return taskSet{}, collector.Bad(collector.ReasonField, "JobId", "want tasks like 3-6,8, got %q", shorten(t.list))
+		}
+		set.ranges = append(set.ranges, r)
+	}
+	return set, nil
+}
+
+// count returns the number of tasks.
+func (s taskSet) count() int {
+	var n int64
+	for _, r := range s.ranges {
+		n = min(n+(r.high-r.low)/r.step+1, maxProcs)
+	}
+	return int(n)
+}
+
+// has reports whether the task of an index is among them.
+func (s taskSet) has(index int64) bool {
+	for _, r := range s.ranges {
+		if r.low <= index && index <= r.high && (index-r.low)%r.step == 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -21,6 +21,7 @@ type Live struct {
 	Submit, Eligible time.Time
 	Start            time.Time // zero while it waits
 	Held             bool
+	Suspended        bool
 }
 
 // SnapshotConfig is what a Snapshot is made from.
@@ -47,7 +48,7 @@ type Snapshot struct {
 	open   bool      // other users' jobs are seen
 	seen   map[string]bool
 	// What the last snapshot found, by job; at is when it was first found.
-	missing, requeued, unknown map[string]finding
+	missing, requeued, unknown, switched map[string]finding
 }
 
 // finding is something that the last snapshot found.
@@ -61,6 +62,7 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
 		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
 		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{}, unknown: map[string]finding{},
+		switched: map[string]finding{},
 	}
 }
 
@@ -70,33 +72,49 @@ const maxBadLines = 20
 // Read takes in the output of a call that began at an instant. Where most of it cannot be read the answer has an error and no events; where a line
 // cannot, no job is taken for gone.
 func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
-	var a source.Answer
-	count := 0
-	var worst error
-	rows, lines := s.parser.rows(output, func(number int64, line []byte, err error) {
-		count++
-		if worst == nil {
-			worst = fmt.Errorf("line %d: %w", number, err)
-		}
-		if len(a.Bad) < maxBadLines {
-			a.Bad = append(a.Bad, source.Refused("", number, line, err))
-		}
-	})
-	a.Lines = lines
-	if 2*count > lines {
-		a.Err = fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", count, lines, worst)
+	var refused refusals
+	rows, lines := s.parser.rows(output, refused.add)
+	return s.take(rows, lines, &refused, asked)
+}
+
+// refusals are the lines of a snapshot that could not be read.
+type refusals struct {
+	bad   []source.BadLine
+	count int
+	worst error // the first
+}
+
+func (r *refusals) add(number int64, line []byte, err error) {
+	r.count++
+	if r.worst == nil {
+		r.worst = fmt.Errorf("line %d: %w", number, err)
+	}
+	if len(r.bad) < maxBadLines {
+		r.bad = append(r.bad, source.Refused("", number, line, err))
+	}
+}
+
+// take compares rows with the picture.
+func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Time) source.Answer {
+	a := source.Answer{Lines: lines, Bad: refused.bad}
+	if 2*refused.count > lines {
+		a.Err = fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", refused.count, lines, refused.worst)
 		return a
 	}
 	c := comparison{
 		Snapshot: s, at: asked.UTC(), picture: s.cfg.Picture(), present: make(map[string]bool, len(rows)),
-		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{},
+		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{}, nextSwitched: map[string]finding{},
+		left: map[string]int{}, split: map[string]int{},
 		emit: func(ev job.Event) { a.Events = append(a.Events, ev) },
 	}
 	for i := range rows {
-		c.row(&rows[i])
+		if !rows[i].array {
+			c.row(&rows[i])
+		}
 	}
-	s.requeued, s.unknown = c.nextRequeued, c.nextUnknown
-	if count == 0 {
+	c.arrays(rows)
+	s.requeued, s.unknown, s.switched = c.nextRequeued, c.nextUnknown, c.nextSwitched
+	if refused.count == 0 {
 		c.gone()
 	}
 	s.first, s.asked = false, c.at
@@ -110,36 +128,36 @@ type comparison struct {
 	picture                   map[string]Live
 	present                   map[string]bool
 	nextRequeued, nextUnknown map[string]finding
-	emit                      func(job.Event)
+	nextSwitched              map[string]finding
+	// Of arrays, by number: the tasks whose starts are left to the log, and those that this snapshot tells apart.
+	left, split map[string]int
+	emit        func(job.Event)
 }
 
 // row compares one line.
 func (c *comparison) row(r *row) {
 	c.open = c.open || r.User != "" && r.User != c.cfg.User
-	for i, id := range r.ids {
-		live, known := c.picture[id]
-		switch r.phase {
-		case leaving:
-			c.present[id] = known && live.Start.IsZero() // it waits again
-			continue
-		case over:
-			if known || i == len(r.ids)-1 { // tasks that never ran were perhaps never told one by one, but for the array itself
-				c.ended(id, r)
-			}
-			continue
-		}
-		c.present[id], c.seen[id] = true, true
-		if known {
-			c.known(id, r, &live)
-		} else {
-			c.unknownJob(id, r)
-		}
+	live, known := c.picture[r.id]
+	switch r.phase {
+	case leaving:
+		c.present[r.id] = known && live.Start.IsZero() // it waits again
+		return
+	case over:
+		c.ended(r)
+		return
+	}
+	c.present[r.id], c.seen[r.id] = true, true
+	if known {
+		c.known(r, &live)
+		c.switches(r, &live)
+	} else {
+		c.unknownJob(r)
 	}
 }
 
 // event makes an event about a row's job.
-func (c *comparison) event(kind job.Kind, id string, r *row) job.Event {
-	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: id, Time: c.at, Attributes: r.Attributes, Live: !c.first}
+func (c *comparison) event(kind job.Kind, r *row) job.Event {
+	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: c.at, Attributes: r.Attributes, Live: !c.first}
 }
 
 // fresh reports whether something happened so shortly before the snapshot, or during it, that the log should tell it.
@@ -148,23 +166,25 @@ func (c *comparison) fresh(at time.Time) bool {
 }
 
 // ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between two snapshots.
-func (c *comparison) ended(id string, r *row) {
+func (c *comparison) ended(r *row) {
 	if c.first || r.Times.End.Before(c.asked.Add(-settle)) || !r.Times.End.Before(c.at.Add(-settle)) {
 		return
 	}
-	ev := c.event(job.End, id, r)
+	ev := c.event(job.End, r)
 	ev.Time, ev.Times = r.Times.End, r.Times
 	c.emit(ev)
 }
 
 // unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture holds it for gone (a
 // kill that was refused, a try that ended): it lives anew from now on.
-func (c *comparison) unknownJob(id string, r *row) {
+func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
+		c.left[wholeOf(r.id)]++
 		return
 	}
+	c.split[wholeOf(r.id)]++
 	times := job.Times{Submit: r.Submit, Eligible: r.Eligible, Start: r.Times.Start}
-	before, told := c.unknown[id]
+	before, told := c.unknown[r.id]
 	if told {
 		times = job.Times{Submit: c.at, Eligible: r.Eligible}
 		if r.phase == holding {
@@ -173,15 +193,15 @@ func (c *comparison) unknownJob(id string, r *row) {
 	} else {
 		before.at = c.at
 	}
-	c.nextUnknown[id] = before
+	c.nextUnknown[r.id] = before
 	var ev job.Event
 	switch {
 	case r.phase == holding:
-		ev = c.event(job.Start, id, r)
+		ev = c.event(job.Start, r)
 	case c.cfg.Alone && !told:
-		ev = c.event(job.Submit, id, r)
+		ev = c.event(job.Submit, r)
 	default:
-		ev = c.event(job.Update, id, r)
+		ev = c.event(job.Update, r)
 	}
 	ev.Times = times
 	if !told && times.Submit.After(c.at) { // it came while squeue was at work
@@ -191,19 +211,22 @@ func (c *comparison) unknownJob(id string, r *row) {
 		ev.Time = times.Start
 	}
 	c.emit(ev)
+	if r.phase == holding && r.stopped {
+		c.emit(c.switchAt(ev.Time, r))
+	}
 	if r.phase == waiting && r.blocked {
-		hold := c.event(job.Hold, id, r)
-		hold.Time = ev.Time
+		hold := c.event(job.Hold, r)
+		hold.Time, hold.Reason = ev.Time, r.reason
 		c.emit(hold)
 	}
 }
 
 // known tells what is different of a job that the picture has.
-func (c *comparison) known(id string, r *row, live *Live) {
+func (c *comparison) known(r *row, live *Live) {
 	news := c.news(r, live)
 	switch {
 	case r.phase == holding && live.Start.IsZero() && !c.fresh(r.Times.Start):
-		ev := c.event(job.Start, id, r)
+		ev := c.event(job.Start, r)
 		ev.Attributes = news.Attributes
 		ev.Times.Start = r.Times.Start
 		if live.Submit.After(ev.Times.Start) { // whole seconds against milliseconds
@@ -215,17 +238,18 @@ func (c *comparison) known(id string, r *row, live *Live) {
 		c.emit(ev)
 		return
 	case r.phase == waiting && live.Start.Before(c.at.Add(-settle)) && !live.Start.IsZero():
-		c.waitsAgain(id, r)
+		c.waitsAgain(r)
 		return
 	}
 	if r.phase == waiting && !live.Start.IsZero() { // what it asked for is not what it was given meanwhile
-		news.Procs, news.Nodes = 0, 0
+		news.Procs, news.Nodes, news.Memory, news.GPUs, news.GPUType = 0, 0, 0, 0, ""
+		news.Tasks, news.Priority = 0, 0
 	}
 	held := r.phase == waiting && r.blocked && live.Start.IsZero()
-	news.ID, news.Time, news.Cluster, news.Live = id, c.at, c.cfg.Options.Cluster, !c.first
+	news.ID, news.Time, news.Cluster, news.Live = r.id, c.at, c.cfg.Options.Cluster, !c.first
 	switch {
-	case held && !live.Held:
-		news.Kind = job.Hold
+	case held && (!live.Held || r.reason != "" && r.reason != live.Reason):
+		news.Kind, news.Reason = job.Hold, r.reason
 	case r.phase == waiting && !held && live.Held:
 		news.Kind = job.Release
 	case news.Attributes != job.Attributes{} || !news.Times.Eligible.IsZero():
@@ -236,15 +260,39 @@ func (c *comparison) known(id string, r *row, live *Live) {
 	c.emit(news)
 }
 
-// waitsAgain tells that a job that ran waits again, once two snapshots say so.
-func (c *comparison) waitsAgain(id string, r *row) {
-	f, again := c.requeued[id]
+// switches tells that a job that runs was suspended or resumed, once two snapshots say so, at the instant of the first; where there is no log at once.
+func (c *comparison) switches(r *row, live *Live) {
+	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
+		return
+	}
+	f, again := c.switched[r.id]
 	if !again {
 		f.at = c.at
 	}
-	c.nextRequeued[id] = f
+	c.nextSwitched[r.id] = f
+	if again || c.cfg.Alone {
+		c.emit(c.switchAt(f.at, r))
+	}
+}
+
+// switchAt makes the event that brings a job into the state of its row.
+func (c *comparison) switchAt(at time.Time, r *row) job.Event {
+	ev := job.Event{Kind: job.Resume, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: at, Live: !c.first}
+	if r.stopped {
+		ev.Kind = job.Suspend
+	}
+	return ev
+}
+
+// waitsAgain tells that a job that ran waits again, once two snapshots say so.
+func (c *comparison) waitsAgain(r *row) {
+	f, again := c.requeued[r.id]
+	if !again {
+		f.at = c.at
+	}
+	c.nextRequeued[r.id] = f
 	if again {
-		ev := c.event(job.Requeue, id, r)
+		ev := c.event(job.Requeue, r)
 		ev.Times.Eligible = r.Eligible
 		c.emit(ev)
 	}
@@ -262,9 +310,24 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.QOS, r.QOS, live.QOS)
 	better(&ev.Procs, r.Procs, live.Procs)
 	better(&ev.Nodes, r.Nodes, live.Nodes)
+	better(&ev.Memory, r.Memory, live.Memory)
+	better(&ev.GPUs, r.GPUs, live.GPUs)
+	better(&ev.GPUType, r.GPUType, live.GPUType)
+	better(&ev.Whole, r.Whole, live.Whole)
+	if moved(r.Priority, live.Priority) {
+		ev.Priority = r.Priority
+	}
+	if left := live.Tasks - c.split[r.id]; live.Tasks == 0 || !r.tasks.cut || r.Tasks > left {
+		better(&ev.Tasks, r.Tasks, left)
+	}
 	better(&ev.TimeLimit, r.TimeLimit, live.TimeLimit)
 	better(&ev.Times.Eligible, r.Eligible, live.Eligible)
 	return ev
+}
+
+// moved reports whether a priority is more than a twentieth off the one that was told last: priorities grow with a job's age, all the time.
+func moved(now, told int64) bool {
+	return now != 0 && max(now-told, told-now)*20 > told
 }
 
 func better[T comparable](to *T, told, known T) {

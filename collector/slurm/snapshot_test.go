@@ -22,6 +22,8 @@ type shown struct {
 	limit                       string
 	submit, start, end          int64 // seconds after at(0); 0 means none, but for submit
 	reason                      string
+	priority, shared            string
+	tres, perNode               string
 }
 
 func (s shown) line() string {
@@ -39,7 +41,8 @@ func (s shown) line() string {
 	}
 	return strings.Join([]string{
 		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal", or(s.procs, "2"), "1",
-		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end), or(s.reason, "Priority"), "",
+		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end), or(s.reason, "Priority"),
+		or(s.priority, "1000"), or(s.shared, "OK"), or(s.tres, "cpu=2,node=1,billing=2"), "N/A", or(s.perNode, "N/A"), "N/A", "1", "",
 	}, "\x1f") + "\n"
 }
 
@@ -59,7 +62,7 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 			live := map[string]slurm.Live{}
 			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
 				for _, j := range jobs {
-					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held}
+					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
 				}
 			}
 			return live
@@ -112,6 +115,8 @@ func TestSnapshotBesideALog(t *testing.T) {
 	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
 	held := waits
 	held.reason = "JobHeldUser"
+	suspended := runs
+	suspended.state = "SUSPENDED"
 	ends, canceled := runs, waits
 	ends.state, ends.end, ends.procs, ends.user = "COMPLETED", 25, "8", "bob"
 	canceled.state, canceled.start, canceled.end = "CANCELLED", 25, 25
@@ -170,13 +175,20 @@ func TestSnapshotBesideALog(t *testing.T) {
 		{"several queues", "", []step{log(submit), snap(15, "15:5-update", shown{id: "5", queue: "short,medium", submit: 10}),
 			log(event(job.Start, "5", at(20), job.Attributes{Queue: "medium"}, job.Times{})),
 			snap(30, "", shown{id: "5", queue: "medium", state: "RUNNING", submit: 10, start: 20})}},
-		{"an array's waiting tasks", "", []step{
+		{"an array's waiting tasks are one record", "", []step{
 			log(told1(job.Submit, "9", 10)),
-			snap(15, "10:9_5-submit* 15:9_5-hold 10:9_6-submit* 15:9_6-hold 15:9-hold", shown{id: "9_[5-7%1]", raw: "9", submit: 10, reason: "JobArrayTaskLimit"}),
-			log(told1(job.Start, "9_5", 20)),
-			snap(30, "30:9-release", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", submit: 10, start: 20}),
-			snap(45, "30:9_6-cancel", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", submit: 10, start: 20}),
+			snap(15, "15:9-hold", shown{id: "9_[5-7%1]", raw: "9", submit: 10, reason: "JobArrayTaskLimit"}),
+			snap(25, "25:9-release", shown{id: "9_[5-7%1]", raw: "9", submit: 10}),
+			log(told1(job.Start, "9_5", 26)),
+			snap(40, "40:9_5-update", shown{id: "9_[6-7]", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
+			snap(55, "55:9-update", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
+			snap(70, "70:9-start", shown{id: "9_7", raw: "9", state: "RUNNING", submit: 10, start: 60}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
 		}},
+		{"suspended and resumed", "", []step{log(submit, start), snap(30, "30:5-update", suspended), snap(45, "30:5-suspend", suspended), snap(60, "", suspended),
+			snap(75, "", runs), snap(90, "75:5-resume", runs), snap(105, "", runs)}},
+		{"the log told of the suspension", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, "", suspended), log(told1(job.Suspend, "5", 45)), snap(60, "", suspended)}},
+		{"first seen suspended", "", []step{snap(30, "10:5-submit* 30:5-start 30:5-suspend", suspended), snap(45, "", suspended)}},
+		{"held for another reason", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "", held), snap(45, "45:5-hold", shown{id: "5", submit: 10, reason: "Dependency"})}},
 		{"a heterogeneous job", "", []step{log(told1(job.Submit, "21", 10)),
 			snap(15, "15:21-update 10:21+1-submit*", shown{id: "21+0", raw: "21", submit: 10}, shown{id: "21+1", raw: "22", submit: 10})}},
 	} {
@@ -218,11 +230,15 @@ func TestSnapshotAlone(t *testing.T) {
 func TestSnapshotAttributes(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10))
-	s.snap(15, shown{id: "5", queue: "short,medium", procs: "48", limit: "1-02:03:04", submit: 10, reason: "Dependency"})
+	s.snap(15, shown{id: "5", queue: "short,medium", procs: "48", limit: "1-02:03:04", submit: 10, reason: "Dependency",
+		priority: "77", shared: "NO", tres: "cpu=48,mem=4G,node=1,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1"})
 	j := *s.state.Job("5")
 	want := cluster.Job{
 		ID: "5", Seq: 1, FirstQueue: "short", Order: at(10), Submit: at(10), Eligible: at(10), Held: true, Updated: at(15),
-		Attributes: job.Attributes{Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute + 4*time.Second},
+		Attributes: job.Attributes{
+			Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute + 4*time.Second,
+			Memory: 4 << 30, GPUs: 3, Whole: true, Priority: 77, Reason: "Dependency",
+		},
 	}
 	if d := cmp.Diff(want, j); d != "" {
 		t.Errorf("-want +got: %s", d)
@@ -243,7 +259,7 @@ func TestSnapshotBadOutput(t *testing.T) {
 		a := s.Read([]byte(output), at(30))
 		if a.Err == nil || len(a.Events) > 0 || len(a.Bad) == 0 {
 			t.Errorf("%q: %+v", output, a)
-		} else if !strings.Contains(a.Err.Error(), "want 15 fields") {
+		} else if !strings.Contains(a.Err.Error(), "want 22 fields") {
 			t.Errorf("%q: %v", output, a.Err)
 		}
 	}
@@ -273,6 +289,10 @@ func TestSnapshotBadFields(t *testing.T) {
 		{"JobId", func(s *shown) { s.id, s.raw = "5_[1-x]", "5" }},
 		{"JobID", func(s *shown) { s.raw = "0" }},
 		{"State", func(s *shown) { s.state = "R" }},
+		{"JobId", func(s *shown) { s.id, s.raw = "5_[3-1]", "5" }},
+		{"PriorityLong", func(s *shown) { s.priority = "high" }},
+		{"tres-alloc", func(s *shown) { s.tres = "cpu=x" }},
+		{"tres-alloc", func(s *shown) { s.tres = "cpu=4,mem=M" }},
 		{"NumCPUs", func(s *shown) { s.procs = "4-8" }},
 		{"NumCPUs", func(s *shown) { s.procs = "0" }},
 		{"TimeLimit", func(s *shown) { s.limit = "2" }},
@@ -312,17 +332,6 @@ func TestSnapshotWaysToWrite(t *testing.T) {
 	}
 }
 
-// An array of more tasks than the bound is told up to it; a list that was cut off, as far as it goes.
-func TestSnapshotLongArrays(t *testing.T) {
-	for list, want := range map[string]int{"0-99999": 1000, "0-999": 1000, "1,3,5,...": 3, "0-9:3%2": 4} {
-		s := newStage(t, false, "")
-		s.snap(30, shown{id: "9_[" + list + "]", raw: "9", submit: 10})
-		if got := len(s.state.Queued()); got != want || s.state.Job("9") == nil {
-			t.Errorf("%s: %d tasks wait, want %d, one of them by the array's number", list, got, want)
-		}
-	}
-}
-
 // Reasons: only those for processors leave a job in the competition.
 func TestSnapshotBlocked(t *testing.T) {
 	for reason, want := range map[string]bool{
@@ -344,7 +353,7 @@ func TestSnapshotBlocked(t *testing.T) {
 func FuzzSnapshot(f *testing.F) {
 	f.Add(shown{id: "5", submit: 10}.line() + shown{id: "9_[5-7%1]", raw: "9", submit: 10}.line())
 	f.Add(shown{id: "21+1", raw: "22", state: "RUNNING", submit: 10, start: 20, limit: "UNLIMITED"}.line())
-	f.Add(strings.Repeat("\x1f", 15))
+	f.Add(strings.Repeat("\x1f", 22))
 	f.Fuzz(func(t *testing.T, output string) {
 		s := newStage(t, false, "")
 		s.fold(told1(job.Submit, "5", 10))

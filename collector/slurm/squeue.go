@@ -26,6 +26,7 @@ const squeueSeparator = "\x1f"
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
 	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
+	"PriorityLong", "OverSubscribe", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumTasks",
 }
 
 // SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One call asks for all jobs
@@ -94,11 +95,15 @@ func blocked(state, reason string) bool {
 
 // row is one line of squeue.
 type row struct {
-	ids     []string // of the jobs it stands for: an array's waiting tasks are several
-	number  int64    // by which rows of one submission are ordered
+	id      string
+	number  int64 // by which rows of one submission are ordered
 	phase   phase
+	stopped bool // it holds its processors no more, for a while
 	blocked bool
+	reason  string   // why it waits
 	queues  []string // asked for, while it waits
+	array   bool     // it stands for the waiting tasks of an array, Tasks of them
+	tasks   taskSet
 	job.Attributes
 	job.Times
 }
@@ -118,8 +123,13 @@ func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, e
 		}
 		rows = append(rows, r)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number)) })
+	sortRows(rows)
 	return rows, lines
+}
+
+// sortRows brings rows into the order of submission.
+func sortRows(rows []row) {
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number)) })
 }
 
 // row reads one line.
@@ -129,26 +139,57 @@ func (p *squeueParser) row(line []byte) (row, error) {
 		return row{}, collector.Bad(collector.ReasonFormat, "", "want %d fields, each with a separator (US, 0x1f) after it, got %d: does the command pass --Format on to squeue?",
 			len(squeueFields), len(fields)-1)
 	}
+	return p.job(fields)
+}
+
+// job reads the fields of one job.
+func (p *squeueParser) job(fields [][]byte) (row, error) {
 	for i := range fields {
 		fields[i] = bytes.TrimSpace(fields[i])
 	}
 	state, reason := string(fields[2]), string(fields[14])
-	r := row{phase: phaseOf(state), blocked: blocked(state, reason)}
+	r := row{phase: phaseOf(state), stopped: state == "SUSPENDED", blocked: blocked(state, reason)}
 	if r.phase == 0 {
 		return row{}, collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
 	}
-	var err error
-	if r.ids, r.number, err = p.ids(fields[0], fields[1]); err != nil {
+	if err := p.name(&r, fields[0], fields[1]); err != nil {
 		return row{}, err
 	}
 	for name := range bytes.SplitSeq(fields[3], []byte(",")) {
 		r.queues = append(r.queues, p.names.Of(name))
 	}
 	r.Queue, r.User, r.Account, r.QOS = r.queues[0], p.known(fields[4]), p.known(fields[5]), p.known(fields[6])
+	r.reason = p.known(fields[14])
 	if err := p.sizes(&r, fields[7], fields[8], fields[9]); err != nil {
 		return row{}, err
 	}
+	if err := p.resources(&r, fields[15:22]); err != nil {
+		return row{}, err
+	}
 	return r, p.instants(&r, state, fields[10:14])
+}
+
+// resources reads what a job asked for, or was given, beside processors: PriorityLong, OverSubscribe, tres-alloc (of a job that waits what it asks for), and
+// where Slurm does not account for GPUs (AccountingStorageTRES), what was asked for per job, node or task.
+func (p *squeueParser) resources(r *row, f [][]byte) error {
+	if priority, ok := logtext.Digits(f[0]); !ok {
+		return badNumber("PriorityLong", f[0])
+	} else if r.phase == waiting {
+		r.Priority = priority
+	}
+	r.Whole = string(f[1]) == "NO"
+	all, err := parseTRES("tres-alloc", f[2])
+	if err != nil {
+		return err
+	}
+	r.Memory, r.GPUs, r.GPUType = all.memory, all.gpus, all.gpuType
+	tasks, _, _ := leadingNumber(f[6])
+	for i, times := range [...]int64{1, int64(r.Nodes), tasks} {
+		if r.GPUs == 0 {
+			r.GPUs, r.GPUType = gres(f[3+i]).times(times)
+		}
+	}
+	return nil
 }
 
 // known returns a name, "" for Slurm's ways to say that there is none.
@@ -160,40 +201,46 @@ func (p *squeueParser) known(name []byte) string {
 	return p.names.Of(name)
 }
 
-// maxWaitingTasks bounds how many waiting tasks of one array the picture has. The rest is not there until it starts, or until tasks before it have: a
-// queue looks no shorter for what stands behind a thousand tasks of one user.
-const maxWaitingTasks = 1000
-
-// ids reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The last of the waiting tasks goes by the
-// array's number, as TaskID says.
-func (p *squeueParser) ids(shown, number []byte) ([]string, int64, error) {
+// name reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The waiting tasks of an array, and the last of them once it
+// is alone, go by the array's number, as TaskID says.
+func (p *squeueParser) name(r *row, shown, number []byte) error {
 	raw, rest, ok := leadingNumber(number)
 	if !ok || len(rest) > 0 || raw == 0 {
-		return nil, 0, badNumber("JobID", number)
+		return badNumber("JobID", number)
 	}
+	r.number = raw
 	msg := append([]byte("JobId="), shown...)
 	if list, ok := cutTasks(msg); ok {
-		var ids []string
-		cut := bytes.Contains(list.list, []byte("...")) // by SLURM_BITSTR_LEN
-		err := list.each(func(id string) { ids = append(ids, id) })
-		switch {
-		case err == nil && len(ids) == 0:
-			return nil, 0, collector.Bad(collector.ReasonField, "JobArrayID", "no tasks in %q", shorten(shown))
-		case err != nil && (len(ids) == 0 || !cut && len(ids) <= maxWaitingTasks):
-			return nil, 0, err
+		var err error
+		if r.tasks, err = list.parse(); err != nil {
+			return err
 		}
-		ids = ids[:min(len(ids), maxWaitingTasks)]
-		ids[len(ids)-1] = TaskID(0, list.whole, '+', 0)
-		return ids, raw, nil
+		n := r.tasks.count()
+		if n == 0 && !r.tasks.cut {
+			return collector.Bad(collector.ReasonField, "JobArrayID", "no tasks in %q", shorten(shown))
+		}
+		r.id = TaskID(0, list.whole, '+', 0)
+		if r.phase == waiting {
+			r.array, r.Tasks = true, n
+		}
+		return nil
 	}
 	id, rest, ok := cutJob(msg)
 	if !ok || len(rest) > 0 {
-		return nil, 0, collector.Bad(collector.ReasonField, "JobArrayID", "want a job like 5, 9_1, 9_[3-6] or 21+1, got %q", shorten(shown))
+		return collector.Bad(collector.ReasonField, "JobArrayID", "want a job like 5, 9_1, 9_[3-6] or 21+1, got %q", shorten(shown))
 	}
-	if whole := TaskID(raw, raw, '_', 0); strings.HasPrefix(id, whole+"_") || strings.HasPrefix(id, whole+"+") {
-		id = whole // the last task, the first component
+	r.id = id
+	whole := TaskID(raw, raw, '_', 0)
+	switch {
+	case strings.HasPrefix(id, whole+"_"): // the last task
+		r.id = whole
+		if r.phase == waiting {
+			r.array, r.Tasks = true, 1
+		}
+	case strings.HasPrefix(id, whole+"+"): // the first component
+		r.id = whole
 	}
-	return []string{id}, raw, nil
+	return nil
 }
 
 func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {

@@ -34,7 +34,29 @@ func (e *CallError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// maxOutput is the default of PollConfig.MaxOutput: 300,000 jobs of 200 bytes.
+// Command is a program that is run to ask a scheduler.
+type Command struct {
+	// Args are the program and its arguments; Env is added to the daemon's environment.
+	Args []string
+	Env  []string
+	// Timeout is how long it may take before it is killed, with whatever it started.
+	Timeout time.Duration
+	// MaxOutput is how many bytes it may print; 0 means 64 MiB.
+	MaxOutput int
+}
+
+// AskCommand returns what runs a command and reads its output.
+func AskCommand(c Command, read func(output []byte, asked time.Time) Answer) Ask {
+	return func(ctx context.Context, asked time.Time) Answer {
+		output, err := Run(ctx, c)
+		if err != nil {
+			return Answer{Err: err}
+		}
+		return read(output, asked)
+	}
+}
+
+// maxOutput is the default of Command.MaxOutput: 300,000 jobs of 200 bytes.
 const maxOutput = 64 << 20
 
 // maxComplaint bounds what is kept of its standard error.
@@ -43,17 +65,17 @@ const maxComplaint = 4 << 10
 // killGrace is how long a killed command's output is waited for: a process of its own may hold it open.
 const killGrace = time.Second
 
-// run runs the command and returns its standard output. Every error is a *CallError.
-func run(ctx context.Context, cfg PollConfig) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+// Run runs the command and returns its standard output. Every error is a *CallError.
+func Run(ctx context.Context, c Command) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	name := cfg.Command[0]
-	cmd := exec.CommandContext(ctx, name, cfg.Command[1:]...)
-	cmd.Env = append(os.Environ(), cfg.Env...)
+	name := c.Args[0]
+	cmd := exec.CommandContext(ctx, name, c.Args[1:]...)
+	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to kill what it started too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
-	out, complaint := &bounded{limit: cmp.Or(cfg.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
+	out, complaint := &bounded{limit: cmp.Or(c.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
 	cmd.Stdout, cmd.Stderr = out, complaint
 	if err := cmd.Start(); err != nil {
 		return nil, &CallError{FailedStart, fmt.Errorf("%s cannot be run: %w; install it, or set the source's command", name, err)}
@@ -61,7 +83,7 @@ func run(ctx context.Context, cfg PollConfig) ([]byte, error) {
 	err := cmd.Wait()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, &CallError{FailedTimeout, fmt.Errorf("%s did not answer in %s and was killed; is the scheduler overloaded?", name, cfg.Timeout)}
+		return nil, &CallError{FailedTimeout, fmt.Errorf("%s did not answer in %s and was killed; is the scheduler overloaded?", name, c.Timeout)}
 	case out.refused:
 		return nil, &CallError{FailedOutput, fmt.Errorf("%s printed more than %d bytes", name, out.limit)}
 	case err != nil:

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,33 +14,33 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// PollConfig says how a scheduler is asked for its jobs.
+// PollConfig says how often a scheduler is asked.
 type PollConfig struct {
-	// Command is the program with its arguments; Env is added to the daemon's environment.
-	Command []string
-	Env     []string
+	// Target names what is asked, in messages: a program, a socket.
+	Target string
 	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth.
 	Interval time.Duration
-	// Timeout is how long a call may take before it is killed, with whatever it started.
-	Timeout time.Duration
-	// MaxOutput is how many bytes the command may print; 0 means 64 MiB.
-	MaxOutput int
 }
 
 // Answer is what one call told.
 type Answer struct {
 	Events []job.Event
-	// Lines is the number of lines of the output, Bad those of them that could not be read.
+	// Lines is the number of lines of the output, Bad those of them that could not be read. A bad line without a path is one of the target's.
 	Lines int
 	Bad   []BadLine
-	// Err says why the whole output is of no use; nil if it is.
+	// Notes say what a call that was of use could not tell; each is logged when it is new.
+	Notes []error
+	// Err says why the call failed, a *CallError, or why all of its output is of no use; nil if it is of use.
 	Err error
 }
 
-// PollOptions are what a Poller needs beside its configuration. Read is required, the others may be nil.
+// Ask asks a scheduler once, at an instant.
+type Ask func(ctx context.Context, asked time.Time) Answer
+
+// PollOptions are what a Poller needs beside its configuration. Ask is required, the others may be nil.
 type PollOptions struct {
-	// Read turns the output of a call that was begun at an instant into events.
-	Read func(output []byte, asked time.Time) Answer
+	// Ask makes one call. It ends when its context does, and by itself after the source's timeout.
+	Ask Ask
 	// Ready says whether the scheduler may be asked yet; until then nothing is.
 	Ready func() bool
 	// Now is the wall clock.
@@ -48,7 +49,7 @@ type PollOptions struct {
 	Log     *zap.Logger
 }
 
-// Poller asks a scheduler again and again by running a command, never twice at once. Its methods are for one goroutine.
+// Poller asks a scheduler again and again, never twice at once. Its methods are for one goroutine.
 type Poller struct {
 	cfg    Config
 	poll   PollConfig
@@ -56,6 +57,7 @@ type Poller struct {
 	asked  bool   // at least once
 	failed int    // calls in a row
 	told   string // the failure that was reported last, "" if none is standing
+	noted  map[string]bool
 }
 
 // NewPoller returns a Poller. It keeps no checkpoint: a snapshot that is missed is made up for by the next.
@@ -101,7 +103,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 		p.failed++
 		if message := err.Error(); message != p.told {
 			p.told = message
-			d.Problems = []tail.Problem{{Path: p.poll.Command[0], Reason: reasonOf(err), Err: err}}
+			d.Problems = []tail.Problem{{Path: p.poll.Target, Reason: reasonOf(err), Err: err}}
 			return d, nil
 		}
 	}
@@ -148,29 +150,40 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// call runs the command once and reads its output. The delivery is never nil.
+// call asks once. The delivery is never nil.
 func (p *Poller) call(ctx context.Context) (*Delivery, error) {
-	d := &Delivery{Source: &p.cfg}
 	asked, begun := p.opts.Now(), time.Now()
-	output, err := run(ctx, p.poll)
+	answer := p.opts.Ask(ctx, asked)
 	took := time.Since(begun)
-	if err == nil {
-		answer := p.opts.Read(output, asked)
-		d.Lines, d.Bad, err = answer.Lines, answer.Bad, answer.Err
-		for i := range d.Bad {
-			d.Bad[i].Path = p.poll.Command[0]
-		}
-		if err == nil {
-			d.Events, d.CaughtUp = answer.Events, true
-		} else {
-			err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Command[0], err)}
-			d.Lines = 0 // nothing that could be used: the problem stands
-		}
+	d := &Delivery{Source: &p.cfg, Bad: answer.Bad}
+	for i := range d.Bad {
+		d.Bad[i].Path = cmp.Or(d.Bad[i].Path, p.poll.Target)
+	}
+	err := answer.Err
+	var failed *CallError
+	switch {
+	case err == nil:
+		d.Lines, d.Events, d.CaughtUp = answer.Lines, answer.Events, true
+		p.note(answer.Notes)
+	case !errors.As(err, &failed): // nothing of it could be used: the problem stands
+		err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Target, err)}
 	}
 	if ctx.Err() == nil {
 		p.opts.Metrics.observe(&p.cfg, took, p.opts.Now(), err)
 	}
 	return d, err
+}
+
+// note logs what was not noted by the call before, too.
+func (p *Poller) note(notes []error) {
+	before := p.noted
+	p.noted = map[string]bool{}
+	for _, n := range notes {
+		text := n.Error()
+		if p.noted[text] = true; !before[text] {
+			p.opts.Log.Warn("the scheduler does not tell everything", zap.String("source", p.cfg.Name), zap.Error(n))
+		}
+	}
 }
 
 // reasonOf returns the problem's reason: what keeps the source from being read stands until it is mended.

@@ -14,6 +14,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/tail"
@@ -59,8 +62,9 @@ func newPoller(t *testing.T, timeout time.Duration) *poller {
 	t.Helper()
 	p := &poller{t: t, command: filepath.Join(t.TempDir(), "squeue"), registry: prometheus.NewRegistry()}
 	cfg := Config{Name: "c/asked", Options: collector.Options{Cluster: "c"}}
-	poll := PollConfig{Command: []string{p.command, "argument"}, Env: []string{"SET=set"}, Interval: 10 * time.Millisecond, Timeout: timeout, MaxOutput: 1 << 20}
-	p.Poller = NewPoller(cfg, poll, PollOptions{Read: lines, Metrics: NewPollMetrics(p.registry)})
+	command := Command{Args: []string{p.command, "argument"}, Env: []string{"SET=set"}, Timeout: timeout, MaxOutput: 1 << 20}
+	poll := PollConfig{Target: p.command, Interval: 10 * time.Millisecond}
+	p.Poller = NewPoller(cfg, poll, PollOptions{Ask: AskCommand(command, lines), Metrics: NewPollMetrics(p.registry)})
 	return p
 }
 
@@ -250,5 +254,28 @@ func TestPollerBacksOff(t *testing.T) {
 		if d := jitter(time.Second); d < 900*time.Millisecond || d > 1100*time.Millisecond {
 			t.Fatalf("a second became %s", d)
 		}
+	}
+}
+
+// What a call could not tell beside what it told is logged when it is new, not with every call, and again when it comes back.
+func TestPollerNotes(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")}, {errors.New("b"), errors.New("a")}, nil, {errors.New("b")}}
+	call := 0
+	p := NewPoller(Config{Name: "c/asked"}, PollConfig{Target: "x", Interval: time.Millisecond}, PollOptions{Log: zap.New(core), Ask: func(context.Context, time.Time) Answer {
+		call++
+		return Answer{Notes: notes[call-1]}
+	}})
+	for range notes {
+		if d, err := p.Next(t.Context()); err != nil || !d.CaughtUp || len(d.Problems) > 0 {
+			t.Fatalf("%+v %v", d, err)
+		}
+	}
+	var got []string
+	for _, e := range logs.All() {
+		got = append(got, fmt.Sprint(e.ContextMap()["error"]))
+	}
+	if want := "a b a b"; strings.Join(got, " ") != want {
+		t.Errorf("logged %q, want %q", got, want)
 	}
 }

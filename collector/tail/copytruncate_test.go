@@ -94,3 +94,45 @@ func TestBackupCopyIsLeftAlone(t *testing.T) {
 		r.want("log:102:3")
 	})
 }
+
+// Lines that were written after the copying, and read before the truncation, make
+// the copy shorter than what was read: it is no new file, even if it was seen
+// while it was made. The same when the truncation came while nobody read.
+func TestReadFurtherThanTheCopy(t *testing.T) {
+	long := strings.Repeat("long", headMax)
+	for _, c := range []struct {
+		name, line string
+		down       bool
+	}{{"short log", "short", false}, {"long log", long, false}, {"long log, down", long, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			hazard(t, func(r *rig) {
+				r.write("log", c.line+"\n2\n")
+				r.want("log:1:" + c.line + " log:2:2")
+				r.write("log.1", c.line+"\n") // copying has begun
+				r.want("", Copied)
+				r.write("log.1", "2\n")
+				r.write("log", "3\n")
+				b, err := r.next() // woken by an event of the log, without a look at the names
+				r.ok(err)
+				if len(b.Lines) != 1 || string(b.Lines[0].Text) != "3" {
+					t.Fatalf("read %v, want line 3", b.Lines)
+				}
+				r.ckpt = b.Checkpoint
+				if c.down {
+					r.close()
+				}
+				r.ok(os.Truncate(r.path("log"), 0))
+				r.write("log", "4\n")
+				if c.down {
+					r.want("") // a second look must miss the old content too
+					r.want("log:1:4", Truncated, Copied)
+				} else {
+					r.want("log:1:4", Copied, Truncated)
+				}
+				r.start()
+				r.write("log", "5\n")
+				r.want("log:2:5")
+			})
+		})
+	}
+}

@@ -1,12 +1,10 @@
 package tail
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -266,6 +264,11 @@ func (w *world) symlink() {
 	w.rotated++
 	w.reopen(fmt.Sprintf("acct-%05d", w.rotated))
 	w.between()
+	if w.rotated > 1 && w.rng.IntN(2) == 0 { // the link is switched late
+		w.scheduler()
+		w.flush()
+		w.between()
+	}
 	w.link(fmt.Sprintf("acct-%05d", w.rotated))
 }
 
@@ -290,6 +293,18 @@ func (w *world) copyTruncate() {
 	at := w.tick()
 	w.ok(os.Chtimes(w.path("log.1"), at, at))
 	w.between()
+	if w.rng.IntN(3) == 0 && w.tailer != nil {
+		w.scheduler()
+		w.flush()
+		for idle := 0; idle < 5; idle++ { // it was read before the truncation, and is no loss
+			n := len(w.seen)
+			w.take()
+			if len(w.seen) > n {
+				idle = 0
+			}
+		}
+		w.commit()
+	}
 	w.ok(os.Truncate(w.path("log"), 0))
 	w.stamp(w.log)
 	w.inFile = 0
@@ -430,67 +445,4 @@ func round(t *testing.T, seed uint64, cfg, rotate func(w *world), allowed []Reas
 	if !ok {
 		t.Logf("replay with -run '%s' -tail.seed %d", t.Name(), seed)
 	}
-}
-
-// A real writer, real events, the race detector: the tailer is closed and
-// reopened at its last committed checkpoint while the log is written and rotated.
-func TestConcurrentWriter(t *testing.T) {
-	const lines = 5000
-	path := filepath.Join(t.TempDir(), "log")
-	wrote := make(chan error, 1)
-	go func() { wrote <- writeRotating(path, lines) }()
-	rng := rand.New(rand.NewPCG(1, 2))
-	var ckpt []byte
-	next := 1
-	for next <= lines {
-		tl, err := New(Config{Source: "test", Path: path, Poll: 20 * time.Millisecond, BatchLines: 100}, ckpt, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 1 + rng.IntN(20) {
-			if next > lines {
-				break
-			}
-			b := pull(t, tl)
-			if rng.IntN(10) == 0 {
-				break // killed before the commit
-			}
-			for _, l := range b.Lines {
-				if string(l.Text) != strconv.Itoa(next) {
-					t.Fatalf("got %q, want %d", l.Text, next)
-				}
-				next++
-			}
-			ckpt = b.Checkpoint
-		}
-		if err := tl.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := <-wrote; err != nil {
-		t.Fatal(err)
-	}
-}
-
-func writeRotating(path string, lines int) error {
-	rng := rand.New(rand.NewPCG(3, 4))
-	var f *os.File
-	var err error
-	for i, files := 1, 0; i <= lines && err == nil; i++ {
-		if f == nil {
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
-				return err
-			}
-		}
-		_, err = fmt.Fprintln(f, i)
-		if rng.IntN(500) == 0 {
-			files++
-			err = errors.Join(err, os.Rename(path, fmt.Sprintf("%s-%04d", path, files)), f.Close())
-			f = nil
-		}
-	}
-	if f != nil {
-		err = errors.Join(err, f.Close())
-	}
-	return err
 }

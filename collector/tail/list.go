@@ -17,6 +17,7 @@ type candidate struct {
 	path    string
 	st      status
 	primary bool // it is what Path leads to
+	last    bool // and Path is no symbolic link: no other file is newer
 	begun   bool // the look before this one saw it not empty
 }
 
@@ -97,7 +98,7 @@ func (t *Tailer) lookFile() listing {
 	case !st.mode.IsRegular():
 		l.bad = append(l.bad, Problem{Path: t.cfg.Path, Reason: NotRegular, Err: fmt.Errorf("it is %s", st.mode.Type())})
 	default:
-		l.files = append(l.files, candidate{path: t.primaryPath(), st: st, primary: true})
+		l.files = append(l.files, candidate{path: t.primaryPath(), st: st, primary: true, last: !isLink(t.cfg.Path)})
 	}
 	for dir, patterns := range t.places() {
 		names, err := readNames(dir)
@@ -138,6 +139,11 @@ func (t *Tailer) primaryPath() string {
 		return real
 	}
 	return t.cfg.Path
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // places are the directories of the rotated files and the patterns in them.
@@ -190,16 +196,18 @@ func (l *listing) settle(order func(a, b candidate) int) {
 	})
 }
 
-// byAge puts older files first and what Path leads to last.
+// byAge puts older files first and what has the name Path last. What a symbolic
+// link leads to is not the last for that: the writer may be in the next file
+// already when the link is switched.
 func byAge(a, b candidate) int {
-	return cmp.Or(byPrimary(a, b), cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
+	return cmp.Or(byLast(a, b), cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
 }
 
-func byPrimary(a, b candidate) int {
+func byLast(a, b candidate) int {
 	switch {
-	case a.primary == b.primary:
+	case a.last == b.last:
 		return 0
-	case a.primary:
+	case a.last:
 		return 1
 	}
 	return -1

@@ -27,7 +27,7 @@ func (t *Tailer) scan() {
 	unknown := t.bind(l.files)
 	unknown = t.rehome(unknown)
 	t.unsettled = false
-	t.miss(unknown)
+	unknown = t.miss(unknown)
 	if !t.unsettled {
 		t.adopt(unknown)
 		t.fresh = false
@@ -259,14 +259,15 @@ func (t *Tailer) peek(c candidate) *peek {
 
 // miss deals with known files that are nowhere. As long as there is nothing at
 // all (a file system not mounted yet), or something that cannot be looked into,
-// they may still come, and are waited for.
-func (t *Tailer) miss(unknown []candidate) {
+// they may still come, and are waited for. It returns the unknown files that are
+// no copies of what is lost.
+func (t *Tailer) miss(unknown []candidate) []candidate {
 	var lost []*file
 	hopeful := !t.cfg.OneShot && (t.blind || len(t.listed.files) == 0)
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		if f.bound || f.src != nil {
 			if f.cand.primary && !f.bound && t.hasPrimary() {
-				f.cand.primary = false
+				f.cand.primary, f.cand.last = false, false
 				kind := kindRename
 				if st, err := statPath(f.cand.path); err == nil && st.id() == f.id() {
 					kind = kindSymlink // still there under its own name
@@ -289,7 +290,12 @@ func (t *Tailer) miss(unknown []candidate) {
 	})
 	for _, f := range lost {
 		t.lose(f, unknown)
+		copies := t.leaveCopies(f, unknown)
+		unknown = slices.DeleteFunc(unknown, func(c candidate) bool {
+			return slices.ContainsFunc(copies, func(k candidate) bool { return k.st.id() == c.st.id() })
+		})
 	}
+	return unknown
 }
 
 func (t *Tailer) hasPrimary() bool {

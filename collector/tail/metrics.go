@@ -68,6 +68,9 @@ func (m *Metrics) problem(source string, r Reason) {
 	}
 }
 
+// Count counts a problem that the consumer of a tailer found.
+func (m *Metrics) Count(source string, r Reason) { m.problem(source, r) }
+
 func (m *Metrics) lagging(source string, bytes int64) {
 	if m != nil {
 		m.lag.WithLabelValues(source).Set(float64(bytes))

@@ -71,3 +71,19 @@ func TestNulHoleHuge(t *testing.T) {
 		}
 	})
 }
+
+// One hole after the other is not waited for one after the other: what was there
+// when the first was met has had its time with it. The beginnings of the lines
+// are told.
+func TestManyHoles(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.write("log", "1\n2\x00\n3\n\x004\n5\n\x00\x00\n")
+		r.want("log:1:1")
+		r.wantAfter(DefaultGrace, "log:3:3 log:5:5", NulBytes, NulBytes, NulBytes)
+		if got := string(r.problems[0].Text); got != "2\x00" {
+			t.Errorf("the first skipped line is %q", got)
+		}
+		r.write("log", "7\n\x00\n9\n") // a new one has to wait
+		r.want("log:7:7")
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // likeness says how an unknown file resembles a known one.
@@ -165,6 +166,9 @@ func (t *Tailer) truncated(f *file) {
 		t.files = append(t.files, g)
 		detail = "its copy " + g.cand.path + " is read on, then this file from its beginning; " +
 			"what was written between copying and truncation is lost"
+	} else if len(t.leaveCopies(f, t.list().files)) > 0 {
+		detail = "its copy holds no more than was read; read again from its beginning; " +
+			"what was in it after that offset is lost"
 	}
 	t.problem(f.cand.path, 0, Truncated, fmt.Errorf("rewritten after offset %d (line %d): %s", f.Offset, f.Line, detail))
 	*f = file{mark: mark{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src, bound: f.bound, armed: f.armed}
@@ -199,6 +203,55 @@ func (t *Tailer) continuation(f *file) *file {
 		return g
 	}
 	return nil
+}
+
+// leaveCopies marks those of the files that hold a beginning of what was read of
+// f, and no more, and returns them: copies made before f was truncated, when
+// lines written after the copying had been read already.
+func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
+	for _, c := range listed {
+		i := slices.IndexFunc(t.files, func(k *file) bool { return k.id() == c.st.id() })
+		if c.primary || i >= 0 && (t.files[i] == f || !t.files[i].Copy && (t.files[i].Offset > 0 || t.files[i].Done)) {
+			continue
+		}
+		if !t.passed(f, c) {
+			continue
+		}
+		copies = append(copies, c)
+		if i >= 0 && t.files[i].Copy && t.isSame(t.files[i], c) {
+			continue
+		}
+		if i < 0 {
+			i = len(t.files)
+			t.files = append(t.files, &file{})
+		}
+		k := t.files[i]
+		k.mark, k.cand, k.bound = mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, c, true
+		t.leaveAlone(k, f)
+	}
+	return copies
+}
+
+// passed reports whether c begins as f did when it was read, and is shorter than
+// what was read.
+func (t *Tailer) passed(f *file, c candidate) bool {
+	src, err := t.openSource(c.path, c.st.id())
+	if err != nil {
+		return false
+	}
+	defer t.discard(src)
+	head, err := readFull(src, 0, headMax)
+	if err != nil || len(head) == 0 || f.Offset == 0 {
+		return false
+	}
+	if len(head) < f.HeadLen {
+		return f.head != nil && f.hasPrefix(head)
+	}
+	if f.HeadLen < headMax || !(&peek{head: head}).matches(f) {
+		return false
+	}
+	more, err := readFull(src, f.Offset-1, 1)
+	return err == nil && len(more) == 0
 }
 
 // forget takes a file out of the table.

@@ -87,7 +87,7 @@ func (t *Tailer) orderRotated() {
 			others = append(others, f)
 		}
 	}
-	slices.SortStableFunc(fixed, func(a, b *file) int { return byPrimary(a.cand, b.cand) })
+	slices.SortStableFunc(fixed, func(a, b *file) int { return byLast(a.cand, b.cand) })
 	slices.SortStableFunc(others, func(a, b *file) int { return byAge(a.cand, b.cand) })
 	t.files = make([]*file, 0, len(t.files))
 	for _, f := range others {
@@ -123,7 +123,7 @@ func (f *file) refresh() {
 // is not. Of two files of one instant the names decide, if f still has one; if
 // not, their former places, and what had none is newer.
 func (f *file) before(o *file) bool {
-	if f.nameless() && byPrimary(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
+	if f.nameless() && byLast(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
 		return o.place == 0 || f.place < o.place
 	}
 	return byAge(f.cand, o.cand) < 0
@@ -150,7 +150,7 @@ func (t *Tailer) sweep() {
 	}
 	// After a restart a file that no checkpoint holds would be taken for finished
 	// if it were not newer than t.since. The queue is in order of time.
-	all := len(t.queue) == 0 || t.queue[0].cand.primary
+	all := len(t.queue) == 0 || t.queue[0].cand.last
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] && (all || f.Mtime < t.queue[0].cand.st.mtime)
 		if drop {

@@ -97,7 +97,7 @@ func TestByAge(t *testing.T) {
 	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz /a/log-20261119 /z/log-20261120 /a/log")
 	files := make([]candidate, len(want))
 	for i, path := range want {
-		files[i] = candidate{path: path, st: status{mtime: 7}, primary: path == "/a/log"}
+		files[i] = candidate{path: path, st: status{mtime: 7}, primary: path == "/a/log", last: path == "/a/log"}
 	}
 	files[0].st.mtime = 6
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -18,12 +18,16 @@ const (
 	NotRegular     Reason = "not_regular"     // the path is a pipe, device or socket
 	Copied         Reason = "copy"            // a file is a copy of one being read: left alone
 	BadHeader      Reason = "header"          // Options.Header failed
+
+	// Of the lines' meaning, which the tailer knows nothing of: for its consumer.
+	WrongFormat Reason = "wrong_format" // the log is written in another format than configured
+	Future      Reason = "future"       // records are dated later than now
 )
 
 // Standing reports whether the problem keeps the log from being read until somebody mends it.
 func (r Reason) Standing() bool {
 	switch r {
-	case Missing, Unreadable, IsDirectory, NotRegular:
+	case Missing, Unreadable, IsDirectory, NotRegular, WrongFormat:
 		return true
 	}
 	return false
@@ -36,6 +40,8 @@ type Problem struct {
 	Number int64 // 1-based line, 0 where none is meant
 	Reason Reason
 	Err    error // details, never nil
+	// Text is the beginning of a line that was skipped.
+	Text []byte
 }
 
 // Error makes a Problem an error: path, line, reason, details.

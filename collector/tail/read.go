@@ -101,7 +101,7 @@ func (t *Tailer) take(f *file, data []byte) int {
 			text = text[:i-1]
 		}
 		if len(text) > t.cfg.MaxLine {
-			t.tooLong(f, number)
+			t.tooLong(f, number, text)
 			continue
 		}
 		t.batch.Lines = append(t.batch.Lines, Line{Path: f.cand.path, Number: number, Text: text})
@@ -111,8 +111,8 @@ func (t *Tailer) take(f *file, data []byte) int {
 	return start
 }
 
-func (t *Tailer) tooLong(f *file, number int64) {
-	t.problem(f.cand.path, number, LineTooLong, fmt.Errorf("longer than %d bytes; skipped", t.cfg.MaxLine))
+func (t *Tailer) tooLong(f *file, number int64, text []byte) {
+	t.skipped(f.cand.path, number, LineTooLong, fmt.Errorf("longer than %d bytes; skipped", t.cfg.MaxLine), text)
 }
 
 // unfinished deals with data that begins with no line to hand out.
@@ -120,9 +120,9 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	f.rest, f.atEnd = true, eof
 	switch nul := bytes.IndexByte(data, 0); {
 	case nul >= 0:
-		t.hole(f, f.Offset+int64(nul))
+		t.hole(f, f.Offset+int64(nul), data)
 	case len(data) > t.cfg.MaxLine+1:
-		t.long(f, f.Offset+int64(len(data)))
+		t.long(f, data)
 	case eof && t.cfg.OneShot:
 		t.batch.Lines = append(t.batch.Lines,
 			Line{Path: f.cand.path, Number: f.Line + 1, Text: bytes.TrimSuffix(data, []byte{'\r'})})
@@ -132,9 +132,9 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	}
 }
 
-// long skips a line longer than MaxLine, whose end is searched for from on.
-func (t *Tailer) long(f *file, from int64) {
-	end, found, err := newline(f.src, max(from, f.long))
+// long skips a line longer than MaxLine that begins with data, which has no end.
+func (t *Tailer) long(f *file, data []byte) {
+	end, found, err := newline(f.src, max(f.Offset+int64(len(data)), f.long))
 	if err != nil {
 		t.fail(f, f.seen, err)
 		return
@@ -143,7 +143,7 @@ func (t *Tailer) long(f *file, from int64) {
 		f.atEnd = true
 		return
 	}
-	t.tooLong(f, f.Line+1)
+	t.tooLong(f, f.Line+1, data)
 	t.jump(f, end, false)
 }
 
@@ -156,16 +156,20 @@ func (t *Tailer) jump(f *file, off int64, holed bool) {
 	f.quiet = t.opts.Clock.Now()
 }
 
-// hole deals with NUL bytes at pos, in the line at f's offset. A file system
-// that lost its mind, or NFS, shows them where data will be.
-func (t *Tailer) hole(f *file, pos int64) {
+// hole deals with NUL bytes at pos, in the line that begins with data. A file system
+// that lost its mind, or NFS, shows them where data will be. When one hole has
+// had its time, so have the others that were there when it was met.
+func (t *Tailer) hole(f *file, pos int64, data []byte) {
 	now := t.opts.Clock.Now()
-	if f.hole.pos != pos || f.hole.since.IsZero() {
-		f.hole = hole{pos: pos, since: now}
-	}
-	if !t.cfg.OneShot && now.Sub(f.hole.since) < t.cfg.Grace {
-		f.atEnd = true
-		return
+	if pos >= f.settled && !t.cfg.OneShot && !isCompressed(f.src) {
+		if f.hole.pos != pos || f.hole.since.IsZero() {
+			f.hole = hole{pos: pos, since: now, size: f.seen.size}
+		}
+		if now.Sub(f.hole.since) < t.cfg.Grace {
+			f.atEnd = true
+			return
+		}
+		f.settled = f.hole.size
 	}
 	end, found, err := newline(f.src, pos)
 	if err != nil {
@@ -176,7 +180,7 @@ func (t *Tailer) hole(f *file, pos int64) {
 		f.atEnd = true
 		return
 	}
-	t.problem(f.cand.path, f.Line+1, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end))
+	t.skipped(f.cand.path, f.Line+1, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end), data)
 	f.hole = hole{}
 	t.jump(f, end, true)
 }

@@ -3,6 +3,7 @@ package tail
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 func mkdir(path string) error { return os.Mkdir(path, 0o755) }
@@ -48,5 +49,24 @@ func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
 		r.want("acct-2:1:2 acct-3:1:3")
 		r.start()
 		r.want("")
+	})
+}
+
+// The writer is in the next file before the link is switched, and the rest of
+// the one before is still unread: it comes first.
+func TestSymlinkSwitchedLate(t *testing.T) {
+	hazard(t, func(r *rig) {
+		r.cfg.Rotated = []string{"acct-*"}
+		r.write("acct-1", "1\n")
+		r.link("acct-1")
+		r.want("acct-1:1:1")
+		r.write("acct-1", "2\n")
+		r.ok(os.Chtimes(r.path("acct-1"), time.Unix(10, 0), time.Unix(10, 0)))
+		r.write("acct-2", "3\n")
+		r.ok(os.Chtimes(r.path("acct-2"), time.Unix(20, 0), time.Unix(20, 0)))
+		r.want("acct-1:2:2 acct-2:1:3")
+		r.link("acct-2")
+		r.write("acct-2", "4\n")
+		r.want("acct-2:2:4")
 	})
 }

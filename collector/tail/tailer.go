@@ -1,6 +1,7 @@
 package tail
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,9 @@ const maxSpins = 100
 // before so many times the duration of the last has passed, lest looking at
 // thousands of files on a slow file system leave no time to read them. Ours.
 const scanShare = 10
+
+// textMax is how much is told of a line that is skipped.
+const textMax = 256
 
 // Line is one complete line of a log.
 type Line struct {
@@ -65,13 +69,15 @@ type file struct {
 	quiet   time.Time // since when it gave nothing, counted from hasNext on
 	long    int64     // how far a line longer than MaxLine was searched for its end
 	hole    hole
+	settled int64 // NUL bytes before it were there for the grace
 }
 
 // hole is a run of NUL bytes waited on.
 type hole struct {
 	pos   int64
 	since time.Time
-	open  bool // no newline after it yet
+	size  int64 // of the file then
+	open  bool  // no newline after it yet
 }
 
 // work counts what costs time in proportion to files, for the tests of it.
@@ -403,11 +409,15 @@ func (t *Tailer) caughtUp() bool {
 }
 
 func (t *Tailer) problem(path string, line int64, r Reason, err error) {
-	t.batch.Problems = append(t.batch.Problems, Problem{Path: path, Number: line, Reason: r, Err: err})
+	t.skipped(path, line, r, err, nil)
+}
+
+// skipped is problem for a line that was skipped, which begins with text. To log problems is the consumer's, at his rate.
+func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []byte) {
+	text, _, _ = bytes.Cut(text, []byte{'\n'})
+	text = bytes.Clone(text[:min(len(text), textMax)])
+	t.batch.Problems = append(t.batch.Problems, Problem{Path: path, Number: line, Reason: r, Err: err, Text: text})
 	t.opts.Metrics.problem(t.cfg.Source, r)
-	if line == 0 { // those with a line number are the consumer's to log, at his rate
-		t.log.Warn("log file", zap.String("path", path), zap.String("reason", string(r)), zap.Error(err))
-	}
 }
 
 // stand reports a standing problem unless it was reported already.

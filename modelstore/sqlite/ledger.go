@@ -144,6 +144,17 @@ func (s *Store) BadLines(ctx context.Context, limit int) ([]modelstore.BadLine, 
 	return lines, s.fail("bad lines", err)
 }
 
+// CountBadLines implements modelstore.Store. The numbers of the lines are given once and in order.
+func (s *Store) CountBadLines(ctx context.Context) (int64, error) {
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	defer s.end()
+	var n int64
+	err := s.read.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM bad_line").Scan(&n)
+	return n, s.fail("count bad lines", err)
+}
+
 func readBadLines(ctx context.Context, db *sql.DB, limit int) ([]modelstore.BadLine, error) {
 	rows, err := db.QueryContext(ctx, "SELECT at, source, path, line, reason, message, text FROM bad_line ORDER BY id DESC LIMIT ?", limit)
 	if err != nil {

@@ -196,6 +196,7 @@ func closed(t *testing.T, p Place) {
 		"Rows":        func() error { return s.Rows(background(), modelstore.RowQuery{}, nil) },
 		"CountRows":   func() error { _, err := s.CountRows(background(), modelstore.RowQuery{}); return err },
 		"BadLines":    func() error { _, err := s.BadLines(background(), 0); return err },
+		"CountBad":    func() error { _, err := s.CountBadLines(background()); return err },
 		"Meta":        func() error { _, err := s.Meta(background(), "x"); return err },
 		"SetMeta":     func() error { return s.SetMeta(background(), "x", "y") },
 		"Prune":       func() error { _, err := s.Prune(background(), Epoch(), 1); return err },

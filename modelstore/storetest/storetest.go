@@ -175,4 +175,7 @@ func checkNothing(t testing.TB, s modelstore.Store) {
 	lines, err := s.BadLines(background(), 0)
 	must(t, err)
 	equal(t, "bad lines", lines, []modelstore.BadLine(nil))
+	ever, err := s.CountBadLines(background())
+	must(t, err)
+	equal(t, "bad lines ever", ever, int64(0))
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
+)
+
+// quarantineFlags are those of waitcast quarantine.
+type quarantineFlags struct {
+	cluster, reason, tokenFile string
+	limit                      int
+}
+
+func newQuarantine(a *app) *cobra.Command {
+	var f quarantineFlags
+	command := &cobra.Command{
+		Use:   "quarantine",
+		Short: "List lines of the logs that could not be used",
+		Long: "List lines of the logs that the daemon could not use, by file, line and reason, the newest last.\n\n" +
+			"The daemon keeps the newest 10000. What is not printable is shown as \\xNN, a backslash as two.",
+		Example: "  waitcast quarantine --reason procs\n" +
+			"  waitcast quarantine --limit 10000 --json | jq -r '.bad_lines[].text'",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.quarantine(c.Context(), f) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.cluster, "cluster", "", "only lines of this cluster")
+	flags.StringVar(&f.reason, "reason", "", "only lines of this reason: format, field, time, procs, future, long_line, unknown")
+	flags.IntVar(&f.limit, "limit", 100, "at most so many lines, the newest; up to 10000")
+	tokenFlag(flags, &f.tokenFile)
+	return command
+}
+
+func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
+	switch {
+	case a.timeout <= 0:
+		return &usageError{"--timeout must be more than 0"}
+	case f.limit < 1 || f.limit > 10_000:
+		return &usageError{"--limit must be 1 to 10000"}
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	token, err := a.token(f.tokenFile)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	answer, raw, err := c.Quarantine(ctx, token, f.cluster, f.reason, f.limit)
+	var problem *client.ProblemError
+	switch {
+	case a.json && errors.As(err, &problem):
+		return errors.Join(err, a.printJSON(problem.JSON))
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(raw)
+	}
+	_, err = a.stdout.Write(a.quarantineText(answer))
+	return err
+}
+
+// quarantineText writes every line with its place and reason in front, what is wrong below, and then the line itself.
+func (a *app) quarantineText(q *wire.Quarantine) []byte {
+	var out strings.Builder
+	for _, b := range q.BadLines {
+		place := b.Path
+		if place == "" {
+			place = b.Source
+		}
+		if b.Line > 0 {
+			place += fmt.Sprintf(":%d", b.Line)
+		}
+		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", printable(place), printable(b.Reason), printable(b.Source), b.At.In(a.zone).Format("2006-01-02 15:04:05"))
+		for _, row := range wrap(printable(b.Message), columns-4) {
+			fmt.Fprintf(&out, "    %s\n", row)
+		}
+		if b.Text != "" {
+			fmt.Fprintf(&out, "    | %s\n", printable(b.Text))
+		}
+	}
+	fmt.Fprintf(&out, "%d of %d lines; %d in quarantine", len(q.BadLines), q.Matching, q.Kept)
+	if q.Dropped > 0 {
+		fmt.Fprintf(&out, ", %d older ones were dropped", q.Dropped)
+	}
+	return []byte(out.String() + "\n")
+}

@@ -1,0 +1,175 @@
+package slurm
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/waitcast/waitcast/collector"
+)
+
+// resources are what a list of trackable resources tells.
+type resources struct {
+	procs, nodes int
+	memory       int64 // bytes
+	gpus         int
+	gpuType      string // where all GPUs are of one type
+}
+
+// parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2" (slurm_make_tres_string_from_simple in src/common/slurmdb_defs.c). GPUs are
+// counted in all and by type, or in one of the two ways, as AccountingStorageTRES in slurm.conf says. What is not known is passed over.
+func parseTRES(field string, text []byte) (r resources, err error) {
+	switch string(text) {
+	case "", "N/A", "(null)":
+		return r, nil
+	}
+	typed := gpuCount{}
+	for item := range bytes.SplitSeq(text, []byte(",")) {
+		key, value, _ := bytes.Cut(item, []byte("="))
+		var n int64
+		ok := true
+		switch kind, gpuType, _ := bytes.Cut(key, []byte(":")); string(kind) {
+		case "cpu":
+			n, ok = count(value)
+			r.procs = int(n)
+		case "node":
+			n, ok = count(value)
+			r.nodes = int(n)
+		case "mem":
+			r.memory, ok = megabytes(value)
+		case "gres/gpu":
+			n, ok = count(value)
+			if len(gpuType) == 0 {
+				r.gpus = int(n)
+			} else {
+				typed.add(gpuType, n)
+			}
+		}
+		if !ok {
+			return resources{}, collector.Bad(collector.ReasonField, field, "want numbers of resources like cpu=16,mem=4G, got %q", shorten(item))
+		}
+	}
+	if r.gpus == 0 {
+		r.gpus = typed.all
+	}
+	if typed.all == r.gpus {
+		r.gpuType = typed.oneType()
+	}
+	return r, nil
+}
+
+// gpuCount counts GPUs by type.
+type gpuCount struct {
+	all     int
+	gpuType string // of the first; "" for GPUs of any type
+	mixed   bool
+}
+
+func (c *gpuCount) add(gpuType []byte, n int64) {
+	if n <= 0 {
+		return
+	}
+	if c.all == 0 {
+		c.gpuType = string(gpuType)
+	} else if c.gpuType != string(gpuType) {
+		c.mixed = true
+	}
+	c.all = int(min(int64(c.all)+n, maxProcs))
+}
+
+// oneType returns the type of all, "" where they are of several.
+func (c *gpuCount) oneType() string {
+	if c.mixed {
+		return ""
+	}
+	return c.gpuType
+}
+
+// times returns so many times the GPUs, and their type.
+func (c gpuCount) times(n int64) (gpus int, gpuType string) {
+	if c.all == 0 || n <= 0 {
+		return 0, ""
+	}
+	return int(min(int64(c.all)*min(n, maxProcs), maxProcs)), c.oneType()
+}
+
+// gres reads the GPUs of a list of generic resources: of what a job asks for ("gres:gpu:a100:2", since 23.02 "gres/gpu:a100:2") or of what a node has
+// ("gpu:a100:2(S:0-1),gpu:v100:1"), as gres.conf(5) and sbatch(1) write them: name, type and count, of which the latter two may be missing.
+func gres(text []byte) (c gpuCount) {
+	for len(text) > 0 {
+		var item []byte
+		item, text = cutItem(text)
+		item, _, _ = bytes.Cut(item, []byte("("))
+		if rest, ok := bytes.CutPrefix(item, []byte("gres")); ok && len(rest) > 0 {
+			item = rest[1:]
+		}
+		name, rest, _ := bytes.Cut(item, []byte(":"))
+		if string(name) != "gpu" {
+			continue
+		}
+		gpuType, number, typed := bytes.Cut(rest, []byte(":"))
+		if !typed {
+			if n, ok := count(rest); ok {
+				c.add(nil, n)
+			} else {
+				c.add(rest, 1)
+			}
+			continue
+		}
+		if string(gpuType) == "no_consume" {
+			gpuType = nil
+		}
+		n, _ := count(number) // what cannot be read is none: a number of GPUs is good to have, no more
+		c.add(gpuType, n)
+	}
+	return c
+}
+
+// cutItem cuts an item off at the first comma that is not in parentheses.
+func cutItem(text []byte) (item, rest []byte) {
+	depth := 0
+	for i, c := range text {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			return text[:i], text[i+1:]
+		}
+	}
+	return text, nil
+}
+
+// count reads a number of things, at most maxProcs, which Slurm may write as "16K" (1,024 each).
+func count(text []byte) (int64, bool) {
+	n, ok := scaled(text, 1)
+	return int64(min(n, maxProcs)), ok
+}
+
+// maxMemory is the most memory that is believed, 1 EiB.
+const maxMemory = 1 << 60
+
+// megabytes reads memory, "4000M" or "62.50G", as bytes; without a unit it is in mebibytes.
+func megabytes(text []byte) (int64, bool) {
+	n, ok := scaled(text, 1<<20)
+	return int64(min(n, maxMemory)), ok
+}
+
+// scaled reads a number with one of Slurm's units (convert_num_unit2 in src/common/slurm_protocol_defs.c: each is 1,024 of the one before); without it counts in
+// bare.
+func scaled(text []byte, bare float64) (float64, bool) {
+	unit := bare
+	if len(text) > 0 {
+		if i := bytes.IndexByte([]byte("KMGTPEZ"), text[len(text)-1]); i >= 0 {
+			for unit = 1024; i > 0; i-- {
+				unit *= 1024
+			}
+			text = text[:len(text)-1]
+		}
+	}
+	if len(text) == 0 || !isDigit(text[0]) || len(text) > 30 || bytes.ContainsAny(text, "eExXpP_") {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(string(text), 64)
+	return n * unit, err == nil
+}

@@ -1,0 +1,132 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
+)
+
+// Bounds of the detection of a wrong format. They are our choice: a scheduler writes so many lines in minutes, and trying them
+// takes about a millisecond.
+const (
+	// sampleLines is how many lines are kept for the trial, of at most sampleBytes each.
+	sampleLines = 32
+	sampleBytes = 16 << 10
+	// enoughLines without a job make the first trial; further ones follow at twice as many each time.
+	enoughLines = 10
+	// hopelessLines refused in a row are said even if no other format can read them.
+	hopelessLines = 100
+)
+
+// detector notices that a log is written in another format than the configured one.
+type detector struct {
+	cfg     *Config
+	sample  [][]byte // the newest of them
+	silent  int      // lines in a row that told of no job
+	refused int      // lines in a row that are no records of the format at all
+	tryAt   int      // the value of silent at which the sample is tried
+	told    bool
+	// problem stands until a line tells of a job.
+	problem *tail.Problem
+	counted bool // it is in the metrics
+}
+
+func newDetector(cfg *Config) detector { return detector{cfg: cfg, tryAt: enoughLines} }
+
+// good notes that lines tell of jobs.
+func (d *detector) good() {
+	if d.silent > 0 {
+		d.silent, d.refused, d.sample, d.tryAt, d.problem = 0, 0, d.sample[:0], enoughLines, nil
+	}
+	d.told = true
+}
+
+// fruitless notes a line that told of no job, because of an error or with none.
+func (d *detector) fruitless(line *tail.Line, reason string) {
+	text := bytes.TrimSpace(line.Text)
+	if len(text) == 0 {
+		return
+	}
+	d.silent++
+	if d.refused++; reason != collector.ReasonFormat {
+		d.refused = 0
+	}
+	if d.problem != nil {
+		return
+	}
+	if len(text) <= sampleBytes {
+		d.keep(line.Text)
+	}
+	if d.silent >= d.tryAt || d.refused == enoughLines || d.refused == hopelessLines {
+		d.try(line.Path)
+	}
+	if d.problem == nil && d.refused >= hopelessLines {
+		d.stand(line.Path, fmt.Errorf("none of the last %d lines is a record of format %s, nor of another format that is known; "+
+			"is it the right file?", d.refused, d.cfg.Format.Name))
+	}
+}
+
+// keep makes a line the newest of the sample.
+func (d *detector) keep(text []byte) {
+	if len(d.sample) < sampleLines {
+		d.sample = append(d.sample, bytes.Clone(text))
+		return
+	}
+	oldest := d.sample[0]
+	copy(d.sample, d.sample[1:])
+	d.sample[sampleLines-1] = append(oldest[:0], text...)
+}
+
+// ended notes that there is nothing more to read for now: of a log that never told of a job the little there is must do.
+func (d *detector) ended(path string) {
+	if !d.told && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
+		d.try(path)
+	}
+}
+
+// try lets every other format read the sample.
+func (d *detector) try(path string) {
+	best, most := "", 0
+	for _, f := range d.cfg.Others {
+		if f.New == nil || f.Name == d.cfg.Format.Name {
+			continue
+		}
+		if n := d.readBy(f); n > most {
+			best, most = f.Name, n
+		}
+	}
+	if best != "" {
+		d.stand(path, fmt.Errorf("it looks like %s: none of the last %d lines tells of a job in format %s, "+
+			"but as %s they do; set the source's format to %s, or its path to another file",
+			best, d.silent, d.cfg.Format.Name, best, best))
+		return
+	}
+	if d.silent >= d.tryAt {
+		d.tryAt = 2 * d.silent
+	}
+}
+
+func (d *detector) stand(path string, err error) {
+	d.counted = false
+	d.problem = &tail.Problem{Path: path, Reason: tail.WrongFormat, Err: err}
+}
+
+// readBy returns the number of events that a format finds in the sample, 0 if it refuses half of the lines or more.
+func (d *detector) readBy(f collector.Format) int {
+	options := d.cfg.Options
+	options.MaxProcs = 0 // sizes are not the question
+	parser := f.New(options)
+	events, refused := 0, 0
+	for _, line := range d.sample {
+		if parser.Parse(line, func(job.Event) { events++ }) != nil {
+			refused++
+		}
+	}
+	if 2*refused >= len(d.sample) {
+		return 0
+	}
+	return events
+}

@@ -1,0 +1,130 @@
+package source
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
+)
+
+// letters is a format whose records begin with its letter and tell of a job if they end in "!"; other lines are refused.
+func letters(letter string) collector.Format {
+	return collector.Format{Name: letter, New: func(collector.Options) collector.Parser { return letterParser(letter) }}
+}
+
+type letterParser string
+
+func (p letterParser) Parse(line []byte, emit func(job.Event)) error {
+	if !strings.HasPrefix(string(line), string(p)) {
+		return collector.Bad(collector.ReasonFormat, "", "not %s", string(p))
+	}
+	if strings.HasSuffix(string(line), "!") {
+		emit(job.Event{})
+	}
+	return nil
+}
+
+// watched is a detector of format a that knows a, b and c.
+type watched struct{ detector }
+
+func newWatched() *watched {
+	return &watched{newDetector(&Config{Format: letters("a"), Others: []collector.Format{letters("a"), letters("b"), letters("c")}})}
+}
+
+// see gives it a line n times.
+func (w *watched) see(n int, text string) {
+	for range n {
+		line := tail.Line{Path: "/log", Text: []byte(text)}
+		found := 0
+		err := letterParser("a").Parse(line.Text, func(job.Event) { found++ })
+		var bad *collector.LineError
+		switch {
+		case errors.As(err, &bad):
+			w.fruitless(&line, bad.Reason)
+		case found > 0:
+			w.good()
+		default:
+			w.fruitless(&line, "")
+		}
+	}
+}
+
+func (w *watched) want(t *testing.T, words string) {
+	t.Helper()
+	switch {
+	case words == "" && w.problem != nil:
+		t.Errorf("a problem: %v", w.problem)
+	case words != "" && w.problem == nil:
+		t.Errorf("no problem, want %q", words)
+	case words != "" && (!strings.Contains(w.problem.Error(), words) || w.problem.Path != "/log" || !w.problem.Reason.Standing()):
+		t.Errorf("problem %q, want %q", w.problem, words)
+	}
+}
+
+// Lines that tell nothing are no reason to doubt, however many; foreign lines are, once there are enough of them, also after a long silence
+// and after lines that were right; and a right line ends the doubt.
+func TestDetector(t *testing.T) {
+	w := newWatched()
+	w.see(1000, "a, and nothing more")
+	w.want(t, "")
+	w.see(enoughLines-1, "b!")
+	w.see(1, "a!")
+	w.see(enoughLines-1, "b!")
+	w.want(t, "")
+	w.see(1, "b!")
+	w.want(t, "it looks like b:")
+	w.see(1, "b!")
+	w.see(1, "a, and nothing more")
+	w.want(t, "it looks like b:")
+	w.see(1, "a!")
+	w.want(t, "")
+	w.see(1000, "a, and nothing more")
+	w.see(2000, "c!")
+	w.want(t, "it looks like c:")
+}
+
+// Of a log that never told of a job the little that is there must do; one that has is given the benefit of the doubt.
+func TestDetectorAtTheEnd(t *testing.T) {
+	w := newWatched()
+	w.ended("/log")
+	w.want(t, "")
+	w.see(1, "b!")
+	w.want(t, "")
+	w.ended("/log")
+	w.want(t, "it looks like b:")
+	w = newWatched()
+	w.see(1, "a!")
+	w.see(1, "b!")
+	w.ended("/log")
+	w.want(t, "")
+}
+
+// What a format reads without an event, or reads a part of, does not make it a candidate; garbage is nobody's.
+func TestDetectorDoesNotGuess(t *testing.T) {
+	w := newWatched()
+	for range 20 {
+		w.see(1, "b, and nothing more")
+		w.see(1, "c!")
+		w.see(1, "garbage")
+	}
+	w.want(t, "")
+	w.see(hopelessLines, "garbage")
+	w.want(t, "nor of another format that is known")
+}
+
+// The memory that a log of garbage takes is bounded.
+func TestDetectorIsBounded(t *testing.T) {
+	w := newWatched()
+	w.see(100, "a"+strings.Repeat("x", 2*sampleBytes))
+	w.see(10_000, "a"+strings.Repeat("x", sampleBytes/2))
+	size := 0
+	for _, line := range w.sample {
+		size += cap(line)
+	}
+	if len(w.sample) > sampleLines || size > 2*sampleLines*sampleBytes {
+		t.Errorf("%d lines of together %d bytes", len(w.sample), size)
+	}
+}

@@ -1,0 +1,196 @@
+package daemon_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/waitcast/waitcast/daemon"
+)
+
+// samples are logs by the name of their format, from the formats' own tests.
+func samples() map[string]string {
+	return map[string]string{
+		"pbs": "pbs/testdata/openpbs.log", "swf": "swflog/testdata/small.swf",
+		"slurm-jobcomp": "slurm/testdata/jobcomp.log", "slurm-log": "slurm/testdata/slurmctld.log", "slurm-sacct": "slurm/testdata/sacct.psv",
+		"sge-accounting": "sge/testdata/accounting.log", "sge-reporting": "sge/testdata/reporting.log",
+		"lsf-events": "lsf/testdata/events.log", "lsf-acct": "lsf/testdata/acct.log",
+	}
+}
+
+func sample(t *testing.T, format string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "collector", samples()[format]))
+	must(t, err)
+	return string(data)
+}
+
+// TestWrongFormatIsNamed proves for every two formats that a log of the one that is configured as the other is told for what it
+// is: by the error of a one-shot.
+func TestWrongFormatIsNamed(t *testing.T) {
+	for configured := range samples() {
+		for real := range samples() {
+			if configured == real || configured == "lsf-events" && real == "lsf-acct" { // whose records lsb.events has too
+				continue
+			}
+			t.Run(configured+" reads "+real, func(t *testing.T) {
+				s := newSite(t, "log", "")
+				edit(t, s.config, "format: pbs", "format: "+configured)
+				s.add(t, sample(t, real))
+				_, err := daemon.OneShot(t.Context(), s.load(t), nil)
+				if err == nil || !strings.Contains(err.Error(), "it looks like "+real+":") || !strings.Contains(err.Error(), s.log) {
+					t.Errorf("%v, want it to say that %s looks like %s", err, s.log, real)
+				}
+			})
+		}
+	}
+}
+
+// TestRightFormatIsNotDoubted proves that no log is taken for one of another format when it is read as what it is.
+func TestRightFormatIsNotDoubted(t *testing.T) {
+	for format := range samples() {
+		t.Run(format, func(t *testing.T) {
+			core, logs := observer.New(zapcore.WarnLevel)
+			s := newSite(t, "log", "")
+			edit(t, s.config, "format: pbs", "format: "+format)
+			s.add(t, sample(t, format))
+			_, err := daemon.OneShot(t.Context(), s.load(t), zap.New(core))
+			must(t, err)
+			if n := logs.FilterMessage("problem with a log file").Len(); n > 0 {
+				t.Errorf("%d problems: %v", n, logs.All())
+			}
+		})
+	}
+}
+
+// TestWrongFormatLive proves that a daemon that follows a log of another format goes on, is not ready, and says why in /readyz, in the
+// metrics and once in its log; and that it recovers when the right log comes.
+func TestWrongFormatLive(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	all := strings.SplitAfter(sample(t, "slurm-jobcomp"), "\n")
+	s.add(t, strings.Join(all[:1], ""))
+	d := s.start(t)
+	problem := `waitcast_source_problem{cluster="main",source="main/accounting"}`
+	d.wantMetric(problem, "1")
+	for _, line := range all[1:] {
+		s.add(t, line)
+	}
+	d.wantMetric(`waitcast_lines_total{cluster="main",source="main/accounting"}`, fmt.Sprint(len(all)-1))
+	status, body := d.get("/readyz")
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, "it looks like slurm-jobcomp") || !strings.Contains(body, s.log) {
+		t.Errorf("readyz: %d %s", status, body)
+	}
+	d.wantMetric(`waitcast_tail_problems_total{reason="wrong_format",source="main/accounting"}`, "1")
+	d.wantLog("problem with a log file", s.log, "it looks like slurm-jobcomp", "set the source's format to slurm-jobcomp")
+	if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
+		t.Errorf("said %d times, want once: %v", n, d.logs.All())
+	}
+	if status, _ := d.get("/healthz"); status != http.StatusOK {
+		t.Errorf("healthz: %d", status)
+	}
+	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
+	d.wantMetric(problem, "0")
+	d.caughtUp()
+}
+
+// TestFormatOfNobody proves that a log that no format can read is said to be none.
+func TestFormatOfNobody(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	s.add(t, strings.Repeat("Nov 20 08:33:28 host sshd[1]: a line of another program\n", 150))
+	d := s.start(t)
+	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/accounting"}`, "1")
+	d.wantLog("wrong_format", s.log, "none of the last 100 lines is a record of format pbs", "is it the right file?")
+}
+
+// TestMissingIsSaidOnce proves that one message is enough for a log that is not there.
+func TestMissingIsSaidOnce(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	d := s.start(t)
+	d.wantLog("missing", s.log)
+	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/accounting"}`, "1")
+	n := 0
+	for _, e := range d.logs.All() {
+		if strings.Contains(fmt.Sprint(e.Message, e.ContextMap()), s.log) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("said %d times: %v", n, d.logs.All())
+	}
+}
+
+// TestOneShotTellsOfSnapshots proves that --one-shot says which sources it leaves out, and that a configuration without any log is an
+// error.
+func TestOneShotTellsOfSnapshots(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
+	edit(t, s.config, "sources: [", "sources: [{name: asked, format: slurm-squeue}, ")
+	core, logs := observer.New(zapcore.WarnLevel)
+	reports, err := daemon.OneShot(t.Context(), s.load(t), zap.New(core))
+	must(t, err)
+	said := logs.FilterField(zap.String("source", "main/asked")).All()
+	if len(said) != 1 || !strings.Contains(said[0].Message, "left out") || reports[0].Jobs != 1 {
+		t.Errorf("%v and %d jobs, want the source main/asked named once and 1 job", logs.All(), reports[0].Jobs)
+	}
+	cfg := s.load(t)
+	cfg.Clusters[0].Sources = cfg.Clusters[0].Sources[:1]
+	if _, err := daemon.OneShot(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), "main/asked") {
+		t.Errorf("no log at all: %v, want an error that names main/asked", err)
+	}
+}
+
+// TestFutureIsSaidOnce proves for every way in which a log tells local time that records dated later than now, as a wrong time zone makes
+// them, are used, and that this is said once, with the key that mends it; and that what is a day ahead is refused with the same advice.
+func TestFutureIsSaidOnce(t *testing.T) {
+	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	for format, line := range map[string]func(w io.Writer, id int, at time.Time){
+		"pbs": func(w io.Writer, id int, at time.Time) {
+			fmt.Fprintf(w, "%s;Q;%d.test;queue=batch\n", at.Format("01/02/2006 15:04:05"), id)
+		},
+		"slurm-jobcomp": func(w io.Writer, id int, at time.Time) {
+			const clock = "2006-01-02T15:04:05"
+			fmt.Fprintf(w, "JobId=%d UserId=ann(1) GroupId=u(1) Name=n JobState=COMPLETED Partition=p TimeLimit=9 StartTime=%[2]s EndTime=%[2]s "+
+				"NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/ ReservationName= Tres=cpu=1 Account= QOS= WcKey= Cluster=c SubmitTime=%[2]s "+
+				"EligibleTime=%[2]s DerivedExitCode=0:0 ExitCode=0:0\n", id, at.Format("2006-01-02T15:04:05"))
+		},
+		"slurm-log": func(w io.Writer, id int, at time.Time) {
+			fmt.Fprintf(w, "[%s] _slurm_rpc_submit_batch_job: JobId=%d InitPrio=1 usec=1\n", at.Format("2006-01-02T15:04:05.000"), id)
+		},
+	} {
+		t.Run(format, func(t *testing.T) {
+			s := newSite(t, "accounting", "")
+			edit(t, s.config, "format: pbs", "format: "+format)
+			edit(t, s.config, "time_zone: UTC", "time_zone: America/Los_Angeles") // the log's host is in UTC: 8 hours
+			var b strings.Builder
+			for i := range 20 {
+				line(&b, i+1, now.Add(time.Duration(i-20)*time.Second))
+			}
+			s.add(t, b.String())
+			d := s.startAt(t, func() time.Time { return now })
+			d.wantMetric(`waitcast_lines_total{cluster="main",source="main/accounting"}`, "20")
+			d.caughtUp()
+			d.wantLog("future", s.log, "is the cluster's time_zone right, which is America/Los_Angeles", "later than now, by 7h59m40s")
+			d.wantMetric(`waitcast_tail_problems_total{reason="future",source="main/accounting"}`, "1")
+			if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
+				t.Errorf("said %d times: %v", n, d.logs.All())
+			}
+			if n := d.Views()[0].Counts.Submitted; n != 20 {
+				t.Errorf("%d jobs, want 20", n)
+			}
+			b.Reset()
+			line(&b, 99, now.Add(20*time.Hour))
+			s.add(t, b.String())
+			d.wantMetric(badLines("future"), "1")
+			d.wantLog("bad line", s.log+":21", "time_zone right")
+		})
+	}
+}

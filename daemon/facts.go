@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/job"
+)
+
+// facts returns what asks a scheduler for what it tells of the machine. The commands of one call run one after the other, each with the source's timeout.
+func (d *Daemon) facts(c config.Cluster, s config.Source, options collector.Options) source.Ask {
+	return slurm.NewFacts(slurm.FactsConfig{
+		Options: options,
+		Run: func(ctx context.Context, args []string) ([]byte, error) {
+			return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
+		},
+		Told: func() *job.Facts { return d.pipeline.View(c.Name).Facts },
+	}).Ask
+}
+
+// unknownLines counts the lines that say what no parser of Slurm's logs knows, by the version of Slurm: a new release may bring new messages.
+type unknownLines struct {
+	lines *prometheus.CounterVec
+	// told returns the version that the scheduler itself tells, "" if it does not.
+	told func(cluster string) string
+
+	mu       sync.Mutex
+	versions map[string]bool
+}
+
+func (d *Daemon) newUnknownLines() *unknownLines {
+	u := &unknownLines{
+		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_slurm_unknown_lines_total",
+			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here says, by Slurm's version.",
+		}, []string{"cluster", "version"}),
+		told: func(cluster string) string {
+			if facts := d.pipeline.View(cluster).Facts; facts != nil {
+				return facts.Version
+			}
+			return ""
+		},
+		versions: map[string]bool{},
+	}
+	d.registry.MustRegister(u.lines)
+	return u
+}
+
+// count takes in the bad lines of a delivery.
+func (u *unknownLines) count(d *source.Delivery) {
+	if !strings.HasPrefix(d.Source.Format.Name, "slurm-") {
+		return
+	}
+	for _, b := range d.Bad {
+		if b.Reason != collector.ReasonUnknown {
+			continue
+		}
+		name, version := d.Source.Options.Cluster, ""
+		var unknown *slurm.UnknownError
+		if errors.As(b.Err, &unknown) {
+			version = unknown.Version
+		}
+		u.lines.WithLabelValues(name, u.label(cmp.Or(version, u.told(name)))).Inc()
+	}
+}
+
+// release is what a version of Slurm looks like, as far as the label tells it.
+var release = regexp.MustCompile(`^[0-9]{2}\.[0-9]{2}(\.[0-9]{1,3})?`)
+
+// maxVersions bounds the values of the label.
+const maxVersions = 20
+
+// label returns the value of the label "version": "22.05.8", "unknown", or "other" for what is no version and for too many.
+func (u *unknownLines) label(version string) string {
+	if version == "" {
+		return "unknown"
+	}
+	version = release.FindString(version)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if version == "" || !u.versions[version] && len(u.versions) >= maxVersions {
+		return "other"
+	}
+	u.versions[version] = true
+	return version
+}

@@ -1,0 +1,272 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/lsf"
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/collector/sge"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+const (
+	// importLines bounds the lines and the jobs of one delivery of an import.
+	importLines = 1000
+	// importAhead is how many jobs are put into the order of submission, in which the chains learn: most logs are in that of ends.
+	importAhead = 20_000
+	// importLag is how long a job must be over: the sources that are followed may be so much behind.
+	importLag = time.Minute
+	// importFuture is how far ahead of the clock a record may be, as for the sources that are followed.
+	importFuture = 24 * time.Hour
+	// importQuarantine bounds the bad lines of one import that go to quarantine, so that it cannot push out all others.
+	importQuarantine = 1000
+	// importFirst is how many messages the report has for each reason.
+	importFirst = 3
+)
+
+// importFormats are the formats whose record of a job's end tells the whole job.
+func importFormats() map[string]collector.Format {
+	all := map[string]collector.Format{}
+	for _, f := range []collector.Format{
+		slurm.Sacct(), slurm.Jobcomp(), pbs.Format(), sge.Accounting(), lsf.Acct(), lsf.Events(), swflog.Format(),
+	} {
+		all[f.Name] = f
+	}
+	return all
+}
+
+// importer is the source that imports into one cluster come from. To the pipeline it is one like the others, which now and then
+// tells of jobs of the past.
+type importer struct {
+	source     source.Config
+	pipeline   *pipeline.Pipeline
+	now        func() time.Time
+	deliveries chan *source.Delivery
+	busy       chan struct{} // holds one while an import is under way
+	stopped    chan struct{} // closed once the daemon stops
+	stop       func()
+	releasing  sync.WaitGroup
+
+	mu      sync.Mutex
+	stored  stored
+	changed chan struct{} // closed at the next change of stored
+}
+
+// stored is what of an importer's deliveries is committed, since the start of the process.
+type stored struct {
+	deliveries, ended, neverRan, refused int64
+}
+
+func (s stored) minus(t stored) stored {
+	return stored{s.deliveries - t.deliveries, s.ended - t.ended, s.neverRan - t.neverRan, s.refused - t.refused}
+}
+
+func newImporter(o collector.Options, p *pipeline.Pipeline, now func() time.Time) *importer {
+	i := &importer{
+		source: pipeline.ImportSource(o), pipeline: p, now: now,
+		deliveries: make(chan *source.Delivery), busy: make(chan struct{}, 1),
+		stopped: make(chan struct{}), changed: make(chan struct{}),
+	}
+	i.stop = sync.OnceFunc(func() { close(i.stopped) })
+	return i
+}
+
+// Next implements reader.
+func (i *importer) Next(ctx context.Context) (*source.Delivery, error) {
+	select {
+	case d := <-i.deliveries:
+		return d, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close implements reader.
+func (i *importer) Close() error {
+	i.stop()
+	i.releasing.Wait()
+	return nil
+}
+
+// mark is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's checkpoint: there is nothing to
+// read on from. But it comes by in the transaction that stores the delivery.
+func mark() []byte { return []byte{} }
+
+// committed takes note of a transaction.
+func (i *importer) committed(b *modelstore.Batch) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	name, before := i.source.Name, i.stored.deliveries
+	for _, cp := range b.Checkpoints {
+		if cp.Source == name {
+			i.stored.deliveries++
+		}
+	}
+	if i.stored.deliveries == before {
+		return
+	}
+	for n := range b.Entries {
+		switch e := &b.Entries[n]; {
+		case e.Source != name || e.Event.Derived:
+		case e.Event.Kind == job.End:
+			i.stored.ended++
+		case e.Event.Kind == job.Cancel:
+			i.stored.neverRan++
+		}
+	}
+	for n := range b.BadLines {
+		if b.BadLines[n].Source == name && b.BadLines[n].Path == "" { // the pipeline's own
+			i.stored.refused++
+		}
+	}
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// state returns what is stored, and a channel that is closed when that changes.
+func (i *importer) state() (stored, <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stored, i.changed
+}
+
+// await waits until so many deliveries are stored.
+func (i *importer) await(ctx context.Context, deliveries int64, progress func()) error {
+	for {
+		s, changed := i.state()
+		if s.deliveries >= deliveries {
+			return nil
+		}
+		progress()
+		select {
+		case <-changed:
+		case <-i.stopped:
+			return errStopping
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// errStopping is why a request ends with the daemon.
+var errStopping error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is stopping",
+	Hint: "import the same log again once it runs: what was taken in counts once"}
+
+// begin waits for nobody: it returns an error if an import is under way, or if the cluster's own logs are still being read, into the middle of
+// which jobs of the past may not come.
+func (i *importer) begin() error {
+	for _, s := range i.pipeline.View(i.source.Options.Cluster).Sources {
+		if !s.CaughtUp && s.Problem == "" {
+			return &api.Refused{Status: http.StatusServiceUnavailable,
+				Detail: fmt.Sprintf("source %s is still being read to its end", s.Name), Hint: "import once /readyz says ready"}
+		}
+	}
+	select {
+	case i.busy <- struct{}{}:
+		return nil
+	default:
+		return &api.Refused{Status: http.StatusConflict,
+			Detail: "another import into cluster " + i.source.Options.Cluster + " is under way", Hint: "import again when it is done"}
+	}
+}
+
+// release lets the next import begin, once what this one sent is stored: what is stored from then on is the next one's.
+func (i *importer) release(deliveries int64) {
+	if s, _ := i.state(); s.deliveries >= deliveries {
+		<-i.busy
+		return
+	}
+	i.releasing.Go(func() {
+		if i.await(context.Background(), deliveries, func() {}) == nil {
+			<-i.busy
+		}
+	})
+}
+
+// imports are the importers of a daemon by cluster.
+type imports struct {
+	byCluster map[string]*importer
+	formats   map[string]collector.Format
+}
+
+func newImports() *imports {
+	return &imports{byCluster: map[string]*importer{}, formats: importFormats()}
+}
+
+// openImports makes every cluster ready for imports.
+func (d *Daemon) openImports(metrics *pipeline.Metrics) error {
+	for _, c := range d.cfg.Clusters {
+		location, err := c.Location()
+		if err != nil {
+			return err
+		}
+		i := newImporter(collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs}, d.pipeline, d.opts.Now)
+		d.imports.byCluster[c.Name] = i
+		d.readers = append(d.readers, i)
+		d.stopping = append(d.stopping, i.Close)
+		d.pipeline.AddImport(i.source)
+		metrics.Touch(i.source)
+	}
+	return nil
+}
+
+// take is the api.ImportFunc.
+func (m *imports) take(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+	i := m.byCluster[req.Cluster]
+	if i == nil {
+		return nil, &api.Refused{Status: http.StatusNotFound, Detail: fmt.Sprintf("no cluster %q", req.Cluster), Hint: "known: " + names(m.byCluster)}
+	}
+	format, ok := m.formats[req.Format]
+	if !ok {
+		return nil, &api.Refused{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported", req.Format),
+			Hint: "formats whose records tell whole jobs can: " + names(m.formats)}
+	}
+	if err := i.begin(); err != nil {
+		return nil, err
+	}
+	run := newImportRun(i, format, req, progress)
+	report, err := run.all(ctx)
+	i.release(run.base.deliveries + run.sent)
+	return report, err
+}
+
+func names[V any](of map[string]V) string {
+	var all []string
+	for name := range of {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// watchedStore is a store that tells the importers what is committed.
+type watchedStore struct {
+	modelstore.Store
+	imports *imports
+}
+
+// Commit implements modelstore.Store.
+func (s *watchedStore) Commit(ctx context.Context, b modelstore.Batch) error {
+	err := s.Store.Commit(ctx, b)
+	if err != nil {
+		return err
+	}
+	for _, i := range s.imports.byCluster {
+		i.committed(&b)
+	}
+	return nil
+}
