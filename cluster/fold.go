@@ -144,6 +144,9 @@ func (f fold) apply(ev job.Event) Verdict {
 // earlier reports whether the event is of an earlier life of a job that lives again.
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
+	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
+		return true // of a life that nobody told of
+	}
 	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.toldBefore(j, ev) {
 		return false
 	}

@@ -120,3 +120,13 @@ func TestRequeueToldTwice(t *testing.T) {
 		t.Errorf("replayed (-want +got): %s", d)
 	}
 }
+
+// A record of an older life that nobody told of does not end the job that has its number now.
+func TestEndOfAnUntoldLife(t *testing.T) {
+	s := New("c", 0)
+	old := with(event(job.End, "1", 50), 40, 50)
+	_, verdicts := feed(s, nil, event(job.Submit, "1", 1000), event(job.Start, "1", 1010), old)
+	if verdicts[2] != Duplicate || s.Job("1") == nil {
+		t.Errorf("it is %v, the job of now is %v", verdicts[2], s.Job("1"))
+	}
+}

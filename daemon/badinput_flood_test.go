@@ -17,9 +17,6 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// fullSize reports whether the tests may take their full size.
-func fullSize() bool { return os.Getenv("WAITCAST_LONG") != "" }
-
 // measured is a daemon in a process of its own, so that its memory can be told.
 type measured struct {
 	t   *testing.T
@@ -86,7 +83,7 @@ func (m *measured) peak() int64 {
 // beginning, and that the lines around it count.
 func TestEndlessLine(t *testing.T) {
 	size := int64(64 << 20)
-	if fullSize() {
+	if long() {
 		size = 1 << 30
 	}
 	s := newSite(t, "accounting", "")
@@ -205,7 +202,7 @@ func TestFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			switch {
-			case fullSize():
+			case long():
 				c.lines = 1_000_000
 			case testing.Short():
 				c.lines /= 50 // the race detector slows the database down tenfold

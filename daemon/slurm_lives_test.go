@@ -178,8 +178,7 @@ func triesOf(events []job.Event) map[try]truth {
 
 // comparison says how lives are compared.
 type comparison struct {
-	attributes bool          // what the job asked for, too
-	late       time.Duration // by which a requeue may be told too late
+	attributes bool // what the job asked for, too
 }
 
 // compareLives compares every try with what sacct says of it.
@@ -218,13 +217,13 @@ func (c comparison) differences(id try, w, g *truth) (out []string) {
 	if !strings.Contains(w.how, g.how) || g.how == "" {
 		differ("it", g.how, w.how)
 	}
-	if !near(g.submit, w.submit) && !(id.attempt > 0 && c.afterwards(g.submit, w.submit)) {
+	if !near(g.submit, w.submit) {
 		differ("submit", g.submit, w.submit)
 	}
 	if w.ran && !near(g.start, w.start) {
 		differ("start", g.start, w.start)
 	}
-	if !near(g.end, w.end) && !(g.how == "requeued" && c.afterwards(g.end, w.end)) {
+	if !near(g.end, w.end) {
 		differ("end", g.end, w.end)
 	}
 	if !c.attributes {
@@ -244,9 +243,6 @@ func (c comparison) differences(id try, w, g *truth) (out []string) {
 	}
 	return out
 }
-
-// afterwards allows for a requeue that is told late.
-func (c comparison) afterwards(a, b time.Time) bool { return a.After(b) && a.Sub(b) <= c.late }
 
 // near allows a second: sacct tells whole ones.
 func near(a, b time.Time) bool { return a.Truncate(time.Second).Sub(b).Abs() <= time.Second }

@@ -29,7 +29,7 @@ func TestRealSlurm(t *testing.T) {
 		{name: "log, jobcomp and snapshot", lag: time.Second, sources: []string{
 			"{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}", "{format: slurm-squeue, command: ASK, interval: " + slow + "}",
 		}},
-		{name: "sacct's dump and snapshot", lag: aloneLag, late: aloneLate, sources: []string{"{format: slurm-sacct, path: DUMP}", "{format: slurm-squeue, command: ASK, interval: 1s}"}},
+		{name: "sacct's dump and snapshot", lag: aloneLag, sources: []string{"{format: slurm-sacct, path: DUMP}", "{format: slurm-squeue, command: ASK, interval: 1s}"}},
 	}
 	beside[0].begin(c)
 	beside[1].begin(c)
@@ -64,7 +64,7 @@ func TestRealSlurm(t *testing.T) {
 		for _, bad := range k.Bad {
 			t.Errorf("%s: %+v", b.name, bad)
 		}
-		c.compareLives(b.name, want, triesIn(k), comparison{attributes: true, late: b.late})
+		c.compareLives(b.name, want, triesIn(k), comparison{attributes: true})
 	}
 	c.compareLog(want, time.Local)
 }
@@ -94,9 +94,6 @@ func (c *slurmCluster) wantStates(all map[try]truth) {
 // that has vanished is missed twice.
 const aloneLag = 5 * time.Second
 
-// aloneLate is by how much such a source may tell too late that a job which runs was requeued: two snapshots in a row must say so.
-const aloneLate = 4 * time.Second
-
 // long reports whether tests may take minutes.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
@@ -105,7 +102,6 @@ type beside struct {
 	name     string
 	sources  []string
 	lag      time.Duration // by which its picture may be behind squeue, or ahead
-	late     time.Duration // by which it may tell requeues too late
 	site     *site
 	daemon   *running
 	pictures *recorder

@@ -111,7 +111,7 @@ func TestRestOfARealSlurm(t *testing.T) {
 	for _, ev := range got {
 		ids = append(ids, ev.ID+"-"+ev.Kind.String())
 	}
-	if got, want := strings.Join(ids, " "), "32-submit 34-submit 64-start 86-start"; got != want {
+	if got, want := strings.Join(ids, " "), "2-end 4-end 32-submit 34-submit 64-start 86-start"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 }

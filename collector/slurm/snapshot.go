@@ -165,9 +165,12 @@ func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
 }
 
-// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between two snapshots.
+// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between two snapshots. The first snapshot tells it of
+// jobs that the picture still has, and without a log of all: they ended while nobody looked.
 func (c *comparison) ended(r *row) {
-	if c.first || r.Times.End.Before(c.asked.Add(-settle)) || !r.Times.End.Before(c.at.Add(-settle)) {
+	_, pictured := c.picture[r.id]
+	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
+	if late && !pictured || !r.Times.End.Before(c.at.Add(-settle)) {
 		return
 	}
 	ev := c.event(job.End, r)
@@ -294,6 +297,9 @@ func (c *comparison) waitsAgain(r *row) {
 	if again {
 		ev := c.event(job.Requeue, r)
 		ev.Times.Eligible = r.Eligible
+		if live, ok := c.picture[r.id]; ok && r.Submit.After(live.Start) && r.Submit.Before(c.at) { // Slurm gave it a new submission
+			ev.Time = r.Submit
+		}
 		c.emit(ev)
 	}
 }
