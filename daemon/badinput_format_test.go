@@ -157,7 +157,6 @@ func TestFutureIsSaidOnce(t *testing.T) {
 			fmt.Fprintf(w, "%s;Q;%d.test;queue=batch\n", at.Format("01/02/2006 15:04:05"), id)
 		},
 		"slurm-jobcomp": func(w io.Writer, id int, at time.Time) {
-			const clock = "2006-01-02T15:04:05"
 			fmt.Fprintf(w, "JobId=%d UserId=ann(1) GroupId=u(1) Name=n JobState=COMPLETED Partition=p TimeLimit=9 StartTime=%[2]s EndTime=%[2]s "+
 				"NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/ ReservationName= Tres=cpu=1 Account= QOS= WcKey= Cluster=c SubmitTime=%[2]s "+
 				"EligibleTime=%[2]s DerivedExitCode=0:0 ExitCode=0:0\n", id, at.Format("2006-01-02T15:04:05"))

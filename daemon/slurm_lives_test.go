@@ -191,7 +191,7 @@ func (c *slurmCluster) compareLives(source string, want, got map[try]truth, how 
 			diffs = append(diffs, fmt.Sprintf("%v (%s) is missing", id, w.state))
 			continue
 		}
-		for _, d := range how.differences(id, &w, &g) {
+		for _, d := range how.differences(&w, &g) {
 			diffs = append(diffs, fmt.Sprintf("%v (%s): %s", id, w.state, d))
 		}
 	}
@@ -210,7 +210,7 @@ func (c *slurmCluster) compareLives(source string, want, got map[try]truth, how 
 	}
 }
 
-func (c comparison) differences(id try, w, g *truth) (out []string) {
+func (c comparison) differences(w, g *truth) (out []string) {
 	differ := func(what string, got, should any) {
 		out = append(out, fmt.Sprintf("%s %v, want %v", what, got, should))
 	}

@@ -162,5 +162,3 @@ func (a *app) printImport(r *wire.ImportReport, raw json.RawMessage) error {
 	_, err := a.stdout.Write(p.Bytes())
 	return err
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
