@@ -1,93 +1,166 @@
 package simulator
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
-// item is a job to be taken at a time; equal times go by seq, the order of insertion.
-type item struct {
-	time float64
-	seq  uint64
-	job  *Job
+// Queue is one of the queues of a machine: which pool it feeds, and its limits. Jobs of several queues on one pool wait in one order.
+// A job that its queue's limit of processors holds up is passed over until its queue has room.
+type Queue struct {
+	Name     string
+	Pool     string  // name of the pool, empty for the first
+	Procs    int     // processors that its jobs may hold at once, 0 for all of the pool
+	MaxSize  int     // processors of one job, 0 for no limit
+	MaxTime  float64 // time limit of one job in seconds, 0 for none; a job without a time limit is too long
+	Priority float64 // see Priority
 }
 
-func (a item) before(b item) bool { return a.time < b.time || a.time == b.time && a.seq < b.seq }
+// TooLongError is a job that asks for more time than its queue gives.
+type TooLongError struct {
+	ID          int64
+	Limit, Most float64 // seconds; Limit 0 is none
+	Queue       string
+}
 
-// jobHeap is a binary heap, earliest item first. container/heap would allocate for every push.
-type jobHeap []item
+// Error names the job and both times.
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("job %d: time limit of %v s in queue %q, which gives %v s", e.ID, e.Limit, e.Queue, e.Most)
+}
 
-// first returns the earliest time, +Inf if there is none.
-func (h jobHeap) first() float64 {
-	if len(h) == 0 {
-		return math.Inf(1)
+// makePools makes the machine's pools, empty.
+func (s *Simulator) makePools() error {
+	pools := s.cfg.Pools
+	if len(pools) == 0 {
+		pools = []PoolConfig{{Procs: s.cfg.Procs, Outages: s.cfg.Outages}}
 	}
-	return h[0].time
-}
-
-// due reports whether there is an item at or before t.
-func (h jobHeap) due(t float64) bool { return len(h) > 0 && h[0].time <= t }
-
-func (h *jobHeap) push(t float64, seq uint64, j *Job) {
-	*h = append(*h, item{})
-	a, i, it := *h, len(*h)-1, item{time: t, seq: seq, job: j}
-	for i > 0 {
-		up := (i - 1) / 2
-		if !it.before(a[up]) {
-			break
+	if len(pools) > math.MaxInt16 || len(s.cfg.Queues) > math.MaxInt16 {
+		return fmt.Errorf("simulator: %d pools, %d queues", len(pools), len(s.cfg.Queues))
+	}
+	s.pools = make([]Pool, len(pools))
+	for i, c := range pools {
+		if unit := max(1, s.cfg.NodeProcs); c.Procs < unit || c.Procs > math.MaxInt32 || c.Procs%unit != 0 {
+			return fmt.Errorf("simulator: pool %q of %d processors, need a multiple of %d, at least that", c.Name, c.Procs, unit)
 		}
-		a[i] = a[up]
-		i = up
-	}
-	a[i] = it
-}
-
-// pop removes the earliest item of a heap that is not empty.
-func (h *jobHeap) pop() *Job {
-	a := *h
-	j, last := a[0].job, a[len(a)-1]
-	a[len(a)-1] = item{}
-	a = a[:len(a)-1]
-	*h = a
-	for i := 0; len(a) > 0; {
-		down := 2*i + 1
-		if down+1 < len(a) && a[down+1].before(a[down]) {
-			down++
+		s.pools[i] = Pool{
+			s: s, name: c.Name, index: i, procs: c.Procs, free: c.Procs, first: None, last: None, wake: math.Inf(1),
 		}
-		if down >= len(a) || !a[down].before(last) {
-			a[i] = last
-			break
+		if err := s.pools[i].setOutages(c.Outages); err != nil {
+			return err
 		}
-		a[i] = a[down]
-		i = down
 	}
-	return j
+	return nil
 }
 
-// fifo is a queue in a ring that grows by doubling.
-type fifo struct {
-	ring []*Job // length 0 or a power of two
-	head int
-	n    int
-}
-
-func (q *fifo) len() int { return q.n }
-
-// first returns the job that has waited longest; the queue must not be empty.
-func (q *fifo) first() *Job { return q.ring[q.head] }
-
-func (q *fifo) push(j *Job) {
-	if q.n == len(q.ring) {
-		ring := make([]*Job, max(16, 2*q.n))
-		copied := copy(ring, q.ring[q.head:])
-		copy(ring[copied:], q.ring[:q.head])
-		q.ring, q.head = ring, 0
+func (s *Simulator) checkQueues() error {
+	for i, q := range s.cfg.Queues {
+		if s.poolOf(&q) < 0 {
+			return fmt.Errorf("simulator: queue %q feeds pool %q, which does not exist", q.Name, q.Pool)
+		}
+		if s.queueOf(q.Name) != i {
+			return fmt.Errorf("simulator: two queues named %q", q.Name)
+		}
+		if q.Procs < 0 || q.MaxSize < 0 || !(q.MaxTime >= 0) {
+			return fmt.Errorf("simulator: queue %q has a negative limit", q.Name)
+		}
 	}
-	q.ring[(q.head+q.n)&(len(q.ring)-1)] = j
-	q.n++
+	return nil
 }
 
-func (q *fifo) pop() *Job {
-	j := q.ring[q.head]
-	q.ring[q.head] = nil
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.n--
-	return j
+func (s *Simulator) poolOf(q *Queue) int {
+	for i := range s.pools {
+		if q.Pool == "" || s.pools[i].name == q.Pool {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Simulator) queueOf(name string) int {
+	for i := range s.cfg.Queues {
+		if s.cfg.Queues[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// admit checks a job against the machine and fills in its node.
+func (s *Simulator) admit(j *Job, n *node) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	n.queue = -1
+	most, room := math.MaxInt32, 0 // of what it asks for, of what it takes
+	if len(s.cfg.Queues) > 0 {
+		i := s.queueOf(j.Queue)
+		if i < 0 {
+			return fmt.Errorf("%w: job %d is for queue %q, which does not exist", ErrBadJob, j.ID, j.Queue)
+		}
+		q := &s.cfg.Queues[i]
+		n.queue, n.pool = int16(i), int16(s.poolOf(q))
+		if q.MaxTime > 0 && (j.Limit == 0 || j.Limit > q.MaxTime) {
+			return &TooLongError{ID: j.ID, Limit: j.Limit, Most: q.MaxTime, Queue: q.Name}
+		}
+		most, room = atMost(most, q.MaxSize), q.Procs
+	}
+	room = atMost(s.pools[n.pool].procs, room)
+	if j.Procs > most || j.Procs > room || s.unit(j.Procs) > room {
+		return &TooLargeError{ID: j.ID, Procs: j.Procs, Machine: min(most, room)}
+	}
+	n.held = int32(s.unit(j.Procs))
+	n.plan = j.plan()
+	if s.cfg.Estimate != nil {
+		if n.plan = s.cfg.Estimate(j); !(n.plan >= 0) {
+			return fmt.Errorf("%w: job %d was given estimate %v, need 0 or more", ErrBadJob, j.ID, n.plan)
+		}
+	}
+	return nil
+}
+
+func atMost(a, limit int) int {
+	if limit > 0 {
+		return min(a, limit)
+	}
+	return a
+}
+
+// unit rounds a size up to what is really taken.
+func (s *Simulator) unit(procs int) int {
+	if u := s.cfg.NodeProcs; u > 1 {
+		return (procs + u - 1) / u * u
+	}
+	return procs
+}
+
+// capped reports whether the queue may hold only some of the pool's processors at once.
+func (p *Pool) capped(queue int) bool {
+	return queue >= 0 && p.s.cfg.Queues[queue].Procs > 0
+}
+
+// Room returns how many processors a job of the queue may take now: what is free, or less where the queue has a limit of
+// processors. Queue -1 has none.
+func (p *Pool) Room(queue int) int {
+	if !p.capped(queue) {
+		return p.free
+	}
+	return min(p.free, p.QueueRoom(queue))
+}
+
+// QueueRoom returns how many processors the queue's limit leaves to it now, whether they are free or not.
+func (p *Pool) QueueRoom(queue int) int {
+	if !p.capped(queue) {
+		return p.procs
+	}
+	return p.s.cfg.Queues[queue].Procs - p.used[queue]
+}
+
+// roomBeside returns how many processors a job of the queue may take now that overtakes head: it leaves to head what
+// their queue's limit allows.
+func (p *Pool) roomBeside(queue int, head Ref) int {
+	room := p.Room(queue)
+	if p.capped(queue) && p.Queue(head) == queue {
+		room = min(room, p.QueueRoom(queue)-p.Held(head))
+	}
+	return room
 }

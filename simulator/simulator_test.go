@@ -298,6 +298,21 @@ func TestWhatEveryScheduleKeeps(t *testing.T) {
 	})
 }
 
+// TestAStartIsUnknownAtTheSubmit proves for both orders that an event of submission comes without the start that follows it.
+func TestAStartIsUnknownAtTheSubmit(t *testing.T) {
+	for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {
+		s := machine(t, simulator.Config{Procs: 1, Order: order})
+		submit(t, s, simulator.Job{ID: 1, Submit: 3, Procs: 1, Runtime: 1})
+		if err := s.Advance(9, func(e simulator.Event) {
+			if math.IsNaN(e.Job.Start) != (e.Kind == simulator.Submitted) {
+				t.Errorf("order %d: %v with start %v", order, e.Kind, e.Job.Start)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTheLoopDoesNotAllocate runs an endless workload that keeps the machine about half busy.
 func TestTheLoopDoesNotAllocate(t *testing.T) {
 	n := 0

@@ -40,34 +40,54 @@ func (a ArrivalParams) Weights() [Slots]float64 {
 	return w
 }
 
-// Arrivals is a stream of submit times by the slot-weight method (paper, section 7.3): interarrival times are drawn in
-// virtual seconds, of which slot t has SlotSeconds w(t). In the long run a slot gets the fraction w(t)/48 of all jobs.
+// Arrivals is a stream of submit times. By the slot-weight method (paper, section 7.3) interarrival times are drawn in virtual seconds, of which
+// slot t has SlotSeconds w(t): in the long run a slot gets the fraction w(t)/48 of all jobs. For the others see [Method].
 //
-// Times are kept as they come. The authors' program cuts its clock to whole seconds after every job, but not its place
-// in the slot: the clock it prints falls behind the daily cycle by half a second a job, a whole day in 172,800 jobs, and the
-// cycle of a long run is smeared flat.
+// Times are kept as they come, unless [ArrivalParams].WholeSeconds asks for the clock of the authors' program.
 type Arrivals struct {
 	weights [Slots]float64
 	law     Gamma
 	maxLog  float64
 	slot    int64   // slots since the start
 	used    float64 // virtual seconds used of it
+
+	shapes *[Slots]float64 // of the rejected methods: the law's shape in each slot
+	whole  bool
+	exact  float64 // the time before it was cut
+	clock  float64
 }
 
-// NewArrivals returns a stream that starts at midnight. The parameters must be valid ([Params.Validate]). Whatever their cap, no
-// interarrival is above e^40 seconds (7e9 years), so that the clock stays a number.
+// NewArrivals returns a stream that starts at midnight, by the slot-weight method. The parameters must be valid ([Params.Validate]). Whatever
+// their cap, no interarrival is above e^40 seconds (7e9 years), so that the clock stays a number.
 func NewArrivals(p ArrivalParams) *Arrivals {
-	return &Arrivals{weights: p.Weights(), law: p.interarrival(), maxLog: min(p.MaxLog, 40)}
+	return &Arrivals{weights: p.Weights(), law: p.interarrival(), maxLog: min(p.MaxLog, 40), whole: p.WholeSeconds}
 }
 
 // Next draws the next submit time, in seconds since the start.
 func (a *Arrivals) Next(rng *rand.Rand) float64 {
-	gamma := a.law.dist(rng)
+	law := a.law
+	if a.shapes != nil {
+		law.Shape = a.shapes[a.slot%Slots]
+	}
+	gamma := law.dist(rng)
 	x := gamma.Rand()
 	for x > a.maxLog {
 		x = gamma.Rand()
 	}
-	return a.advance(math.Exp(x))
+	var t float64
+	if a.shapes != nil {
+		t = a.exact + math.Exp(x)
+		a.slot = int64(t / SlotSeconds)
+	} else {
+		t = a.advance(math.Exp(x))
+	}
+	if !a.whole {
+		a.exact = t
+		return t
+	}
+	a.clock = math.Floor(a.clock + t - a.exact)
+	a.exact = t
+	return a.clock
 }
 
 // advance lets virtual seconds pass and returns the time then.

@@ -1,4 +1,8 @@
-// Package hypergamma is the workload model of Lublin and Feitelson: sizes, runtimes and arrivals of rigid jobs.
+// Package hypergamma fits and generates the workload model of Lublin and Feitelson: sizes, runtimes and arrivals of rigid jobs.
+//
+// [FitModel] fits it to a log and [Live] to a queue as its jobs come and end; [Named] has the parameters that the authors give; [Generator] draws jobs from
+// either. The parts stand alone too: [FitGamma], [FitLaw] (EM), [FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork], and [KS], [SubsampleTest]
+// and [ChiSquared] for how well they fit.
 //
 // Source of every formula: U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
 // characteristics of rigid jobs", J. Parallel and Distributed Computing 63(11), 2003 ("the paper" below). Where the authors' own
@@ -18,8 +22,8 @@ import (
 
 // Gamma is a Gamma law on (0, inf) with density x^(Shape-1) e^(-x/Scale) / (Gamma(Shape) Scale^Shape).
 type Gamma struct {
-	Shape float64 // alpha > 0
-	Scale float64 // beta > 0
+	Shape float64 `json:"shape"` // alpha > 0
+	Scale float64 `json:"scale"` // beta > 0
 }
 
 // dist returns the law as gonum has it: gonum's Beta is a rate.
@@ -80,8 +84,9 @@ func (g Gamma) check(name string) error {
 
 // Law is the hyper-Gamma law (paper, section 3.1): First with probability P, else Second.
 type Law struct {
-	First, Second Gamma
-	P             float64 // weight of First, in [0, 1]
+	First  Gamma   `json:"first"`
+	Second Gamma   `json:"second"`
+	P      float64 `json:"p"` // weight of First, in [0, 1]
 }
 
 // Mean returns P First.Mean + (1-P) Second.Mean.

@@ -7,37 +7,42 @@ import (
 
 // SizeParams describes the number of processors of a job (paper, section 4, Table 1).
 type SizeParams struct {
-	Serial     float64 // p1: probability of one processor
-	PowerOfTwo float64 // p2: probability that a *parallel* job's log2 size is rounded to a whole number
-	Low        float64 // l: least log2 size of a parallel job
-	Medium     float64 // m: where the two uniform parts meet
-	High       float64 // h: greatest log2 size
-	Prob       float64 // p: weight of the lower part [Low, Medium]
+	Serial     float64 `json:"serial"`       // p1: probability of one processor
+	PowerOfTwo float64 `json:"power_of_two"` // p2: probability that a *parallel* job's log2 size is rounded to a whole number
+	Low        float64 `json:"low"`          // l: least log2 size of a parallel job
+	Medium     float64 `json:"medium"`       // m: where the two uniform parts meet
+	High       float64 `json:"high"`         // h: greatest log2 size
+	Prob       float64 `json:"prob"`         // p: weight of the lower part [Low, Medium]
 }
 
 // RuntimeParams describes runtimes (paper, sections 5 and 6, Tables 2 and 5): the logarithm of the runtime is
 // hyper-Gamma, and the weight of First depends on the size.
 type RuntimeParams struct {
-	First, Second Gamma   // of ln seconds (A1, B1 and A2, B2)
-	PA, PB        float64 // weight of First for a job of s processors: PA s + PB, kept in [0, 1]
-	MaxLog        float64 // runtimes above e^MaxLog seconds are drawn again; +Inf for no cap
+	First  Gamma   `json:"first"`  // of ln seconds (A1, B1)
+	Second Gamma   `json:"second"` // of ln seconds (A2, B2)
+	PA     float64 `json:"pa"`     // weight of First for a job of s processors: PA s + PB, kept in [0, 1]
+	PB     float64 `json:"pb"`
+	MaxLog float64 `json:"-"` // runtimes above e^MaxLog seconds are drawn again; +Inf for no cap
 }
 
 // ArrivalParams describes arrivals (paper, section 7, Tables 6 and 7).
 type ArrivalParams struct {
-	Peak      Gamma   // of ln interarrival seconds at peak hours (AARR, BARR)
-	ARAR      float64 // mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
-	Daily     Gamma   // of the slot numbers at which jobs arrive (ANUM, BNUM)
-	Shift     int     // half hours after midnight that count to the end of the day before, 0 to 47
-	FirstSlot int     // number of the slot at midnight before the shift: 0 or 1
-	MaxLog    float64 // virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
+	Peak      Gamma   `json:"peak"`       // of ln interarrival seconds at peak hours (AARR, BARR)
+	ARAR      float64 `json:"arar"`       // mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
+	Daily     Gamma   `json:"daily"`      // of the slot numbers at which jobs arrive (ANUM, BNUM)
+	Shift     int     `json:"shift"`      // half hours after midnight that count to the end of the day before, 0 to 47
+	FirstSlot int     `json:"first_slot"` // number of the slot at midnight before the shift: 0 or 1
+	MaxLog    float64 `json:"-"`          // virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
+	// WholeSeconds cuts the clock to whole seconds after every job, but not the place in the slot, as the authors' program does: its clock
+	// falls behind the daily cycle by half a second a job, a whole day in 172,800 jobs, so that the cycle of a long run is smeared flat.
+	WholeSeconds bool `json:"whole_seconds"`
 }
 
 // Params is one set of the model's parameters, for one class of jobs.
 type Params struct {
-	Size    SizeParams
-	Runtime RuntimeParams
-	Arrival ArrivalParams
+	Size    SizeParams    `json:"size"`
+	Runtime RuntimeParams `json:"runtime"`
+	Arrival ArrivalParams `json:"arrival"`
 }
 
 // The program's caps: "TOO_MUCH" constants of lublin99, in ln seconds (about 45 h and 5 days).

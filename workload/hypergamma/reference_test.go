@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -61,6 +62,24 @@ func readReference(t *testing.T, model string) reference {
 type run struct {
 	procs, runtime, submit []float64
 	first                  float64 // fraction of class 0
+	class                  []int   // where it was kept
+}
+
+// remix returns the statistics of runtimes and sizes as they would be with the given fraction of jobs in class 0, the others as they are.
+func (r run) remix(ref reference, first float64) stats {
+	parts := [2]run{}
+	for i, c := range r.class {
+		parts[c].submit = append(parts[c].submit, r.submit[i])
+		parts[c].procs = append(parts[c].procs, r.procs[i])
+		parts[c].runtime = append(parts[c].runtime, r.runtime[i])
+	}
+	s, a, b := r.stats(ref), parts[0].stats(ref), parts[1].stats(ref)
+	for name := range s {
+		if strings.HasPrefix(name, "runtime") || strings.HasPrefix(name, "size") {
+			s[name] = first*a[name] + (1-first)*b[name]
+		}
+	}
+	return s
 }
 
 func simulate(t *testing.T, seed uint64, n int, cut bool, p []hypergamma.Params) run {

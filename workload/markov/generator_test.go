@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
@@ -70,6 +71,64 @@ func TestRules(t *testing.T) {
 				t.Errorf("processors %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// The variants by the same means: 1 * 3/2 is state 1 rounded down and state 2 rounded up; without feedback the chain goes on from its own state.
+func TestVariants(t *testing.T) {
+	rule2 := markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}
+	for name, c := range map[string]struct {
+		option markov.Option
+		want   []int
+	}{
+		"down": {markov.WithRounding(markov.Down), []int{1, 1, 1, 1, 1}}, "up": {markov.WithRounding(markov.Up), []int{1, 2, 2, 2, 2}},
+		"without feedback": {markov.WithoutFeedback(), []int{1, 2, 2, 2, 2}}, "without rules": {markov.WithoutRules(), []int{1, 2, 4, 1, 2}},
+	} {
+		g, err := markov.NewGenerator(&rule2, rand.New(rand.NewPCG(1, 1)), c.option)
+		must(t, err)
+		var got []int
+		for range c.want {
+			p, _ := g.Next()
+			got = append(got, p)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: processors %v, want %v", name, got, c.want)
+		}
+	}
+	// Up to state 4 of 4 both ways: with feedback it stays there where the chain stays, without it the chain is in state 1 or 2 all along.
+	stay := markov.Chains{Procs: steps(1, 1, 2, 3), Runtime: steps(0), Cor0: 1}
+	g, err := markov.NewGenerator(&stay, rand.New(rand.NewPCG(1, 1)), markov.WithoutFeedback())
+	must(t, err)
+	var got []int
+	for range 4 {
+		p, _ := g.Next()
+		got = append(got, p)
+	}
+	if want := []int{1, 8, 2, 2}; !slices.Equal(got, want) { // 1 * 4/1 = state 4, then the chain stays in its own state 2
+		t.Errorf("without feedback: %v, want %v", got, want)
+	}
+}
+
+// A stream pairs drawn jobs with recorded submit times, or with any other arrivals, and ends with them.
+func TestStream(t *testing.T) {
+	g := generator(t, &markov.Chains{Procs: steps(1, 0), Runtime: steps(0)}, 1)
+	var got []markov.Job
+	for j := range g.Stream(markov.Recorded([]float64{3, 5, 5})) {
+		got = append(got, j)
+	}
+	want := []markov.Job{{Submit: 3, Procs: 1, Runtime: 1}, {Submit: 5, Procs: 2, Runtime: 1}, {Submit: 5, Procs: 1, Runtime: 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	arrivals, rng := hypergamma.NewArrivals(hypergamma.ProgramAll(128).Arrival), rand.New(rand.NewPCG(2, 2))
+	last, n := 0.0, 0
+	for j := range g.Stream(func() (float64, bool) { return arrivals.Next(rng), true }) {
+		if j.Submit < last {
+			t.Fatalf("submitted at %v after %v", j.Submit, last)
+		}
+		if last, n = j.Submit, n+1; n == 1000 {
+			break
+		}
 	}
 }
 

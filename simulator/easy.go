@@ -1,0 +1,127 @@
+package simulator
+
+import "math"
+
+// EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995): the first job of the queue starts as soon as it
+// fits. While it does not, it has a reservation at the first instant at which, by their estimates, enough of the running jobs will have
+// ended; another job may overtake it, in order of submission, if it fits now and is either expected to end by that instant or
+// takes only processors that the first one leaves over.
+//
+// With estimates that are upper bounds, no start delays the first job past its reservation. A pass costs O(log n) a start and
+// about as much for finding that there is nothing to start; while outages are to come, it looks at every waiting job.
+type EASY struct {
+	ends ends
+	candidates
+	plan Profile // scratch, for outages
+}
+
+// New implements Policy.
+func (*EASY) New() Policy { return new(EASY) }
+
+// Attach implements Policy.
+func (e *EASY) Attach(p *Pool) {
+	e.ends.reset()
+	e.candidates.attach(p)
+}
+
+// CopyFrom implements Policy.
+func (e *EASY) CopyFrom(src Policy) {
+	if o, ok := src.(*EASY); ok {
+		e.ends.copyFrom(&o.ends)
+		e.candidates.copyFrom(&o.candidates)
+	}
+}
+
+// Submitted implements Policy.
+func (e *EASY) Submitted(p *Pool, r Ref) { e.add(p, r) }
+
+// Withdrawn implements Policy.
+func (e *EASY) Withdrawn(_ *Pool, r Ref) { e.candidates.remove(r) }
+
+// Started implements Policy.
+func (e *EASY) Started(p *Pool, r Ref) {
+	if int(r) < len(e.places) && e.places[r].lane >= 0 {
+		e.candidates.remove(r)
+	}
+	e.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+}
+
+// Ended implements Policy.
+func (e *EASY) Ended(p *Pool, r Ref) { e.ends.remove(p.Expected(r), p.Seq(r)) }
+
+// Overran implements Policy.
+func (e *EASY) Overran(p *Pool, r Ref, was float64) {
+	e.ends.remove(was, p.Seq(r))
+	e.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+}
+
+// Head implements Policy.
+func (e *EASY) Head(p *Pool) Ref {
+	if r := e.head(p); r != None {
+		return r
+	}
+	return p.First()
+}
+
+// Wake implements Policy.
+func (*EASY) Wake() float64 { return math.Inf(1) }
+
+// Schedule implements Policy.
+func (e *EASY) Schedule(p *Pool, _ Cause) {
+	var head Ref
+	for {
+		if head = e.head(p); head == None {
+			return
+		}
+		if !p.Fits(head) || !p.Start(head) {
+			break
+		}
+	}
+	if p.Waiting() == 1 || p.Free() <= 0 {
+		return
+	}
+	if !p.Steady() {
+		e.backfillAround(p, head)
+		return
+	}
+	at, extra := e.reservation(p, head)
+	short := within(p.Now(), at)
+	for p.Free() > 0 {
+		r := e.first(p, head, short, extra)
+		if r == None || !p.Start(r) {
+			return
+		}
+		if p.Estimate(r) > short {
+			extra -= p.Held(r)
+		}
+	}
+}
+
+// reservation returns when the job that cannot start now can, and how many processors it will leave over then.
+func (e *EASY) reservation(p *Pool, head Ref) (at float64, extra int) {
+	at, freed := e.ends.when(p.Held(head) - p.Free())
+	return at, p.Free() + freed - p.Held(head)
+}
+
+// within returns the longest estimate of a job that starts at now and ends by at, in spite of rounding; it is finite.
+func within(now, at float64) float64 {
+	short := at - now
+	if now+short > at {
+		short = math.Nextafter(short, 0)
+	}
+	return math.Min(short, math.MaxFloat64)
+}
+
+// backfillAround backfills where the capacity changes later: against the plan of all that is known of the future.
+func (e *EASY) backfillAround(p *Pool, head Ref) {
+	now := p.Now()
+	e.plan.from(p, &e.ends)
+	e.plan.Take(e.plan.Earliest(now, p.Held(head), p.Estimate(head)), p.Estimate(head), p.Held(head))
+	for r := p.After(head); r != None && p.Free() > 0; {
+		next := p.After(r)
+		if held := p.Held(r); held <= p.roomBeside(p.Queue(r), head) && e.plan.Least(now, p.Estimate(r)) >= held && p.Start(r) {
+			e.plan.Take(now, p.Estimate(r), held)
+		}
+		r = next
+	}
+}

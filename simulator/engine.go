@@ -1,0 +1,362 @@
+package simulator
+
+import (
+	"fmt"
+	"math"
+)
+
+// Simulator is one machine. It is not safe for use by several goroutines.
+type Simulator struct {
+	cfg     Config
+	now     float64
+	seq     int64
+	jobs    []Job  // by Ref
+	nodes   []node // what the simulator keeps beside each
+	spare   []Ref  // of jobs that have ended, to be used again
+	pools   []Pool
+	pending heap // by submit time
+	running heap // by the instant of their end, or of the end expected if that is earlier
+	out     []told
+	outAt   int      // the next of out to be returned
+	done    Ref      // job of the Ended event returned last
+	due     []ending // SubmitsFirst: the ends of this instant
+	dueAt   int      // the next of them whose turn comes
+	drained bool     // Arrivals has ended
+	ahead   Ref      // job of Arrivals that is still pending
+	owed    int      // SubmitsFirst: the pool whose policy has to schedule next,
+	owes    Cause    // because of this; 0 for none
+	failed  error    // to be returned with the next event
+}
+
+// node is what the simulator keeps of a job for itself.
+type node struct {
+	seq        int64
+	plan       float64 // seconds it is expected to run
+	expect     float64 // instant at which it is expected to end, once it runs
+	next, prev Ref     // in the queue
+	held       int32
+	queue      int16
+	pool       int16
+	state      uint8
+	molded     bool
+}
+
+// The states of a job.
+const (
+	coming uint8 = iota // its submit lies in the future
+	waits
+	runs
+	gone
+)
+
+// told is an event to be returned.
+type told struct {
+	kind Kind
+	ref  Ref
+}
+
+// ending is a job whose end falls on this instant, None if it has left already, and its pool.
+type ending struct {
+	ref  Ref
+	pool int
+}
+
+// New returns an empty machine at time 0.
+func New(cfg Config) (*Simulator, error) {
+	s := &Simulator{cfg: cfg, done: None, ahead: None, drained: cfg.Arrivals == nil}
+	if cfg.NodeProcs < 0 {
+		return nil, fmt.Errorf("simulator: nodes of %d processors", cfg.NodeProcs)
+	}
+	if err := s.makePools(); err != nil {
+		return nil, err
+	}
+	if err := s.checkQueues(); err != nil {
+		return nil, err
+	}
+	policy := cfg.Policy
+	if policy == nil {
+		policy = new(FCFS)
+	}
+	for i := range s.pools {
+		p := &s.pools[i]
+		p.used = make([]int, len(cfg.Queues))
+		p.policy = policy.New()
+		p.policy.Attach(p)
+		p.advanceCapacity()
+	}
+	return s, nil
+}
+
+// Submit gives the machine a job, of which it keeps a copy; Start, End and Killed are ignored. The job's submit time may lie in
+// the future, not in the past. Jobs of equal submit times queue in the order of the calls. The error is a
+// *TooLargeError, a *TooLongError, a *PastError, or wraps ErrBadJob; the job is then not taken.
+func (s *Simulator) Submit(job Job) error {
+	r, err := s.take(&job)
+	if err != nil {
+		return err
+	}
+	s.pending.push(item{job.Submit, s.nodes[r].seq, r})
+	return nil
+}
+
+// take checks a job that is to be submitted and stores it.
+func (s *Simulator) take(job *Job) (Ref, error) {
+	r, err := s.store(job)
+	if err == nil && job.Submit < s.now {
+		s.spare = append(s.spare, r)
+		r, err = None, &PastError{ID: job.ID, Submit: job.Submit, Now: s.now}
+	}
+	return r, err
+}
+
+// store copies a job to memory of the simulator, checks it there and gives it its number.
+func (s *Simulator) store(job *Job) (Ref, error) {
+	var r Ref
+	if k := len(s.spare); k > 0 {
+		r = s.spare[k-1]
+		s.spare = s.spare[:k-1]
+	} else {
+		r = Ref(len(s.jobs))
+		s.jobs = append(s.jobs, Job{})
+		s.nodes = append(s.nodes, node{})
+	}
+	j, n := &s.jobs[r], &s.nodes[r]
+	*j, *n = *job, node{}
+	j.Start, j.End, j.Killed = math.NaN(), math.NaN(), false
+	if err := s.admit(j, n); err != nil {
+		s.spare = append(s.spare, r)
+		return None, err
+	}
+	n.seq = s.nextSeq()
+	return r, nil
+}
+
+func (s *Simulator) nextSeq() int64 {
+	s.seq++
+	return s.seq
+}
+
+// Now returns the time up to which everything has happened, in seconds.
+func (s *Simulator) Now() float64 { return s.now }
+
+// Free returns the number of idle processors of all pools, as the events returned so far tell it.
+func (s *Simulator) Free() int {
+	free, _, _ := s.count()
+	return free
+}
+
+// Running returns the number of jobs that run, as the events returned so far tell it.
+func (s *Simulator) Running() int {
+	_, running, _ := s.count()
+	return running
+}
+
+// Queued returns the number of jobs that wait, as the events returned so far tell it. After Next has said at until = +Inf that
+// nothing more happens, they are jobs that can never start, because processors are away for good.
+func (s *Simulator) Queued() int {
+	_, _, queued := s.count()
+	return queued
+}
+
+// count adds up the pools, and takes back the events that are still to be returned.
+func (s *Simulator) count() (free, running, queued int) {
+	for i := range s.pools {
+		p := &s.pools[i]
+		free, running, queued = free+max(0, p.free), running+p.running, queued+p.waiting
+	}
+	for _, t := range s.out[s.outAt:] {
+		held := int(s.nodes[t.ref].held)
+		switch t.kind {
+		case Submitted:
+			queued--
+		case Started:
+			free, running, queued = free+held, running-1, queued+1
+		case Ended:
+			free, running = free-held, running+1
+		}
+	}
+	return free, running, queued
+}
+
+// Next returns the next event that happens at or before until, or false if there is none; then the clock stands at until, if that is
+// later. Calling it until it says false gives every event; until = +Inf runs the machine empty and leaves the clock at the
+// last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left out) or from a runtime of
+// Config.Runtime that makes no sense (wraps ErrBadJob; its job runs for 0 s); Next may be called again after either.
+func (s *Simulator) Next(until float64) (Event, bool, error) {
+	if s.done != None {
+		s.spare = append(s.spare, s.done)
+		s.done = None
+	}
+	for s.outAt == len(s.out) {
+		s.out, s.outAt = s.out[:0], 0
+		if err := s.pull(); err != nil {
+			return Event{}, false, err
+		}
+		if s.now > until || !s.step() && !s.advance(until) {
+			return Event{}, false, nil
+		}
+	}
+	t := s.out[s.outAt]
+	s.outAt++
+	if t.kind == Ended {
+		s.done = t.ref
+	}
+	err := s.failed
+	s.failed = nil
+	return Event{Kind: t.kind, Time: s.now, Job: &s.jobs[t.ref], Held: int(s.nodes[t.ref].held)}, true, err
+}
+
+// Advance calls emit for every event up to and including the instant until, in order; emit may call Submit. It stops at the
+// first error; see Next.
+func (s *Simulator) Advance(until float64, emit func(Event)) error {
+	for {
+		ev, ok, err := s.Next(until)
+		if ok {
+			emit(ev)
+		}
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+	}
+}
+
+// pull keeps one job of Arrivals among the pending ones.
+func (s *Simulator) pull() error {
+	for !s.drained && s.ahead == None {
+		job, ok := s.cfg.Arrivals()
+		if !ok {
+			s.drained = true
+			return nil
+		}
+		r, err := s.take(&job)
+		switch {
+		case err == nil:
+			s.ahead = r
+			s.pending.push(item{job.Submit, s.nodes[r].seq, r})
+		case s.cfg.Refused != nil:
+			s.cfg.Refused(job, err)
+		default:
+			return fmt.Errorf("arrivals: %w", err)
+		}
+	}
+	return nil
+}
+
+// step does one thing of the present instant, and reports false if there is nothing left to do.
+func (s *Simulator) step() bool {
+	switch {
+	case s.owes != 0:
+		why := s.owes
+		s.owes = 0
+		s.schedule(&s.pools[s.owed], why)
+	case s.running.due(s.now):
+		s.fall(s.running.pop())
+	case s.pending.due(s.now):
+		p := s.join()
+		if s.cfg.Order == SubmitsFirst {
+			s.owed, s.owes = p.index, BySubmit
+		} else {
+			p.dirty |= BySubmit
+		}
+	case s.dueAt < len(s.due):
+		d := s.due[s.dueAt]
+		s.dueAt++
+		if d.ref != None {
+			s.pools[d.pool].leave(d.ref)
+		}
+		s.owed, s.owes = d.pool, ByEnd
+	default:
+		s.due, s.dueAt = s.due[:0], 0
+		for i := range s.pools {
+			if p := &s.pools[i]; p.dirty != 0 {
+				s.schedule(p, p.dirty)
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// fall handles a running job whose end, or whose expected end, is now.
+func (s *Simulator) fall(it item) {
+	r := it.ref
+	n, j := &s.nodes[r], &s.jobs[r]
+	p := &s.pools[n.pool]
+	switch {
+	case j.End > s.now:
+		was := n.expect
+		n.expect = s.extend(j)
+		it.time = min(j.End, n.expect)
+		s.running.push(it)
+		p.policy.Overran(p, r, was)
+		p.dirty |= ByOverrun
+	case s.cfg.Order == EndsFirst:
+		p.leave(r)
+		p.dirty |= ByEnd
+	case n.expect <= s.now: // has left the plan: its processors are free, only the scheduling has to wait for its turn
+		p.leave(r)
+		s.due = append(s.due, ending{None, p.index})
+	default:
+		s.due = append(s.due, ending{r, p.index})
+	}
+}
+
+// join puts the next pending job into its queue.
+func (s *Simulator) join() *Pool {
+	r := s.pending.pop().ref
+	if r == s.ahead {
+		s.ahead = None
+	}
+	p := &s.pools[s.nodes[r].pool]
+	s.moldSubmitted(p, r)
+	s.out = append(s.out, told{Submitted, r})
+	p.link(r)
+	return p
+}
+
+// schedule lets the policy of a pool start jobs.
+func (s *Simulator) schedule(p *Pool, why Cause) {
+	p.dirty &^= why
+	if p.waiting > 0 {
+		s.moldHead(p, true)
+		p.policy.Schedule(p, why)
+		if s.moldHead(p, false) { // one that came to the head by starts
+			p.dirty |= BySubmit
+		}
+	}
+	p.wake = math.Inf(1)
+	if w := p.policy.Wake(); w > s.now && p.waiting > 0 {
+		p.wake = w
+	}
+}
+
+// advance moves the clock to the next instant at which something happens, or to until if that is earlier; then it reports false.
+func (s *Simulator) advance(until float64) bool {
+	t := min(s.running.first(), s.pending.first())
+	for i := range s.pools {
+		t = min(t, s.pools[i].wake, s.pools[i].nextChange())
+	}
+	if t > until || math.IsInf(t, 1) {
+		if !math.IsInf(until, 1) {
+			s.now = until
+		}
+		return false
+	}
+	s.now = t
+	for i := range s.pools {
+		p := &s.pools[i]
+		if p.nextChange() <= t {
+			p.advanceCapacity()
+			p.dirty |= ByCapacity
+		}
+		if p.wake <= t {
+			p.wake = math.Inf(1)
+			p.dirty |= ByWake
+		}
+	}
+	return true
+}

@@ -1,0 +1,71 @@
+package simulator
+
+import "fmt"
+
+// Mold chooses the sizes of moldable jobs: those that can run on any number of processors, as long as it does not change while they run.
+// A. Downey, "Using Queue Time Predictions for Processor Allocation", JSSPP 1997, compares the instants at which that may be
+// done.
+type Mold struct {
+	When MoldTime
+
+	// Choose may change Procs, Runtime, Limit and Estimate of the job it is given, which is a copy, and nothing else. What it makes of a
+	// job must be admissible; else the job stays as it was, and Next returns the error.
+	Choose func(p *Pool, j *Job)
+}
+
+// MoldTime is when a job's size is chosen.
+type MoldTime uint8
+
+// When a size is chosen.
+const (
+	AtSubmit MoldTime = iota // once, when the job is submitted
+	AtHead                   // once, when the job becomes the first of its pool's queue, in the policy's order
+	AtPass                   // whenever the policy schedules while the job is the first; so it can change its mind until it starts
+)
+
+// moldSubmitted lets a job that is being submitted choose.
+func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
+	if m := s.cfg.Mold; m != nil && m.When == AtSubmit {
+		job, n := s.jobs[r], s.nodes[r]
+		if s.choose(p, &job, &n) {
+			s.jobs[r], s.nodes[r] = job, n
+		}
+	}
+}
+
+// moldHead lets the first of the queue choose, if it never has or may do so again, and reports whether that changed anything.
+func (s *Simulator) moldHead(p *Pool, again bool) bool {
+	m := s.cfg.Mold
+	if m == nil || m.When == AtSubmit || p.waiting == 0 {
+		return false
+	}
+	r := p.policy.Head(p)
+	if r == None || s.nodes[r].molded && (m.When == AtHead || !again) {
+		return false
+	}
+	s.nodes[r].molded = true
+	job, n := s.jobs[r], s.nodes[r]
+	if !s.choose(p, &job, &n) || job == s.jobs[r] && n == s.nodes[r] {
+		return false
+	}
+	p.policy.Withdrawn(p, r)
+	s.jobs[r], s.nodes[r] = job, n
+	p.policy.Submitted(p, r)
+	return true
+}
+
+// choose molds a copy of a job.
+func (s *Simulator) choose(p *Pool, job *Job, n *node) bool {
+	was := *job
+	s.cfg.Mold.Choose(p, job)
+	was.Procs, was.Runtime, was.Limit, was.Estimate = job.Procs, job.Runtime, job.Limit, job.Estimate
+	was.Start, was.End = job.Start, job.End // NaN
+	*job = was
+	fresh := node{}
+	if err := s.admit(job, &fresh); err != nil {
+		s.failed = fmt.Errorf("molded: %w", err)
+		return false
+	}
+	n.held, n.plan = fresh.held, fresh.plan
+	return true
+}

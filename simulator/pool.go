@@ -1,0 +1,192 @@
+package simulator
+
+import (
+	"fmt"
+	"iter"
+	"math"
+)
+
+// PoolConfig is a set of processors that nobody else uses.
+type PoolConfig struct {
+	Name    string
+	Procs   int
+	Outages []Outage // processors that are away for a time
+}
+
+// Pool is a set of processors with the jobs that run on it and those that wait for it, as its policy sees them. Waiting jobs are in order
+// of submission.
+type Pool struct {
+	s        *Simulator
+	name     string
+	index    int
+	procs    int
+	free     int // can be below 0 where processors should be away that jobs still hold
+	waiting  int
+	running  int
+	first    Ref
+	last     Ref
+	used     []int // processors in use by queue, for queues with a limit
+	policy   Policy
+	dirty    Cause
+	wake     float64
+	outages  []Outage
+	changes  []change // of the capacity, by time
+	upcoming int      // index of the next of changes
+}
+
+// Name returns the pool's name, empty for the only one.
+func (p *Pool) Name() string { return p.name }
+
+// Now returns the instant of the simulation, in seconds.
+func (p *Pool) Now() float64 { return p.s.now }
+
+// Procs returns the number of processors of the pool, those that are away included.
+func (p *Pool) Procs() int { return p.procs }
+
+// Free returns the number of idle processors. Where more should be away than jobs leave, it is negative.
+func (p *Pool) Free() int { return p.free }
+
+// Waiting returns the number of jobs that wait.
+func (p *Pool) Waiting() int { return p.waiting }
+
+// First returns the waiting job that was submitted first, None if there is none.
+func (p *Pool) First() Ref { return p.first }
+
+// After returns the waiting job submitted after the waiting job r, None if r is the last.
+func (p *Pool) After(r Ref) Ref { return p.s.nodes[r].next }
+
+// Job returns a job that waits or runs. It is valid until the simulator goes on, and must not be changed.
+func (p *Pool) Job(r Ref) *Job { return &p.s.jobs[r] }
+
+// Held returns the processors that the job takes: what it asks for, or those of whole nodes.
+func (p *Pool) Held(r Ref) int { return int(p.s.nodes[r].held) }
+
+// Seq returns a number that is larger for jobs submitted later.
+func (p *Pool) Seq(r Ref) int64 { return p.s.nodes[r].seq }
+
+// Estimate returns the seconds that the job is expected to run, from its start; +Inf if it is not expected to end.
+func (p *Pool) Estimate(r Ref) float64 { return p.s.nodes[r].plan }
+
+// Expected returns the instant at which a running job is expected to end, never in the past.
+func (p *Pool) Expected(r Ref) float64 { return p.s.nodes[r].expect }
+
+// Queue returns the index of the job's queue in Config.Queues, -1 if no queues are configured.
+func (p *Pool) Queue(r Ref) int { return int(p.s.nodes[r].queue) }
+
+// Running returns the jobs that run in the pool, in an order that is the same for the same history.
+func (p *Pool) Running() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		for i := range p.s.running {
+			if r := p.s.running[i].ref; int(p.s.nodes[r].pool) == p.index && !yield(r) {
+				return
+			}
+		}
+		for _, d := range p.s.due[p.s.dueAt:] { // those that end at this instant but whose turn has not come
+			if r := d.ref; r != None && int(p.s.nodes[r].pool) == p.index && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into what is free, or its queue holds as
+// much as it may: see Room.
+func (p *Pool) Start(r Ref) bool {
+	s := p.s
+	n := &s.nodes[r]
+	if n.state != waits || int(n.held) > p.Room(int(n.queue)) {
+		return false
+	}
+	p.unlink(n)
+	j := &s.jobs[r]
+	s.drawRuntime(j)
+	j.Start, j.End = s.now, s.now+j.Runtime
+	p.hold(r)
+	s.out = append(s.out, told{Started, r})
+	return true
+}
+
+// hold lets a job with a start and an end run.
+func (p *Pool) hold(r Ref) {
+	s := p.s
+	n, j := &s.nodes[r], &s.jobs[r]
+	n.state = runs
+	p.running++
+	p.free -= int(n.held)
+	if n.queue >= 0 {
+		p.used[n.queue] += int(n.held)
+	}
+	n.expect = j.Start + n.plan
+	for n.expect < s.now || n.expect == s.now && j.End > s.now { // a state that Load was given; else it is in the future
+		n.expect = s.extend(j)
+	}
+	s.running.push(item{min(j.End, n.expect), s.nextSeq(), r})
+	p.policy.Started(p, r)
+}
+
+// leave ends a running job and frees its processors.
+func (p *Pool) leave(r Ref) {
+	s := p.s
+	n := &s.nodes[r]
+	n.state = gone
+	p.running--
+	p.free += int(n.held)
+	if n.queue >= 0 {
+		p.used[n.queue] -= int(n.held)
+	}
+	p.policy.Ended(p, r)
+	s.out = append(s.out, told{Ended, r})
+}
+
+// link appends a job to the queue.
+func (p *Pool) link(r Ref) {
+	n := &p.s.nodes[r]
+	n.state, n.prev, n.next = waits, p.last, None
+	if p.last == None {
+		p.first = r
+	} else {
+		p.s.nodes[p.last].next = r
+	}
+	p.last = r
+	p.waiting++
+	p.policy.Submitted(p, r)
+}
+
+func (p *Pool) unlink(n *node) {
+	if n.prev == None {
+		p.first = n.next
+	} else {
+		p.s.nodes[n.prev].next = n.next
+	}
+	if n.next == None {
+		p.last = n.prev
+	} else {
+		p.s.nodes[n.next].prev = n.prev
+	}
+	p.waiting--
+}
+
+// drawRuntime asks for the runtime of a job that starts, and cuts it at the limit.
+func (s *Simulator) drawRuntime(j *Job) {
+	if s.cfg.Runtime != nil {
+		if j.Runtime = s.cfg.Runtime(j); !isTime(j.Runtime) {
+			s.failed = fmt.Errorf("%w: job %d was given runtime %v at its start, need a finite number from 0", ErrBadJob, j.ID, j.Runtime)
+			j.Runtime = 0
+		}
+	}
+	if s.cfg.Kill && j.Limit > 0 && j.Runtime > j.Limit {
+		j.Runtime, j.Killed = j.Limit, true
+	}
+}
+
+// extend returns a new expected end, in the future, for a job that is past the one it had.
+func (s *Simulator) extend(j *Job) float64 {
+	more := math.Max(60, s.now-j.Start)
+	if s.cfg.Overrun != nil {
+		more = s.cfg.Overrun(j)
+	}
+	if t := s.now + more; t > s.now {
+		return t
+	}
+	return math.Inf(1)
+}

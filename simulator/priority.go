@@ -1,0 +1,254 @@
+package simulator
+
+import (
+	"math"
+	"sort"
+)
+
+// Priority starts jobs in order of a priority that is computed anew now and then, as Slurm's multifactor plugin and its backfill
+// scheduler do: jobs start in order until the first that does not fit; then others may overtake it by backfilling.
+//
+// The priority is WeightAge x min(1, wait / MaxAge) + WeightSize x procs / pool (or 1 - that, with FavorSmall)
+// + WeightQueue x Queue.Priority / the highest one + WeightFairShare x 2^(-usage / share); equal ones go by order of submission.
+// Usage is the user's part of the processor seconds that all have used, which fade with HalfLife; share his part of the shares of
+// all users seen so far. (Slurm's documentation, "Multifactor Priority Plugin" and "Classic Fairshare Algorithm".)
+type Priority struct {
+	WeightAge, WeightSize, WeightQueue, WeightFairShare float64
+
+	MaxAge     float64                           // seconds; 0 for Slurm's 7 days
+	HalfLife   float64                           // seconds; 0 for Slurm's 7 days
+	Every      float64                           // seconds between two computations of all priorities; 0 for Slurm's 300; negative: every time
+	FavorSmall bool                              // small jobs first
+	Share      func(int64) float64               // shares of a user, more than 0; nil gives all the same
+	Custom     func(j *Job, now float64) float64 // if set, is added
+
+	Backfill Backfill
+	MaxTest  int     // waiting jobs looked at in a backfill, in order, the first included: bf_max_job_test; 0 for Slurm's 500
+	Window   float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
+
+	ends    ends
+	order   []ranked // waiting jobs by priority
+	usage   usage
+	updated float64 // when all priorities were computed
+	plan    Profile
+}
+
+// Backfill is how jobs may overtake the first one.
+type Backfill uint8
+
+const (
+	// BackfillEASY gives a reservation to the first job alone.
+	BackfillEASY Backfill = iota
+	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is made anew each time:
+	// unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the window gets no reservation.
+	BackfillConservative
+	// BackfillNone lets nobody overtake.
+	BackfillNone
+)
+
+// ranked is a waiting job with its priority.
+type ranked struct {
+	priority float64
+	seq      int64
+	ref      Ref
+}
+
+func (a *ranked) before(b *ranked) bool {
+	return a.priority > b.priority || a.priority == b.priority && a.seq < b.seq
+}
+
+// New implements Policy.
+func (o *Priority) New() Policy {
+	return &Priority{
+		WeightAge: o.WeightAge, WeightSize: o.WeightSize, WeightQueue: o.WeightQueue, WeightFairShare: o.WeightFairShare,
+		MaxAge: orElse(o.MaxAge, 7*86400), HalfLife: orElse(o.HalfLife, 7*86400), Every: orElse(o.Every, 300),
+		FavorSmall: o.FavorSmall, Share: o.Share, Custom: o.Custom,
+		Backfill: o.Backfill, MaxTest: int(orElse(float64(o.MaxTest), 500)), Window: orElse(o.Window, 86400),
+	}
+}
+
+func orElse(x, otherwise float64) float64 {
+	if x == 0 {
+		return otherwise
+	}
+	return x
+}
+
+// Attach implements Policy.
+func (o *Priority) Attach(*Pool) {
+	o.ends.reset()
+	o.order = o.order[:0]
+	o.usage.reset()
+	o.updated = math.Inf(-1)
+}
+
+// CopyFrom implements Policy.
+func (o *Priority) CopyFrom(src Policy) {
+	from, ok := src.(*Priority)
+	if !ok {
+		return
+	}
+	old := *o
+	*o = *from
+	o.ends, o.usage, o.plan = old.ends, old.usage, old.plan
+	o.ends.copyFrom(&from.ends)
+	o.usage.copyFrom(&from.usage)
+	o.order = append(old.order[:0], from.order...)
+}
+
+// Submitted implements Policy.
+func (o *Priority) Submitted(p *Pool, r Ref) {
+	it := ranked{o.Of(p, r), p.Seq(r), r}
+	i := sort.Search(len(o.order), func(i int) bool { return it.before(&o.order[i]) })
+	o.order = append(o.order, it)
+	copy(o.order[i+1:], o.order[i:])
+	o.order[i] = it
+}
+
+// Withdrawn implements Policy.
+func (o *Priority) Withdrawn(_ *Pool, r Ref) {
+	for i := range o.order {
+		if o.order[i].ref == r {
+			o.order = append(o.order[:i], o.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// Started implements Policy.
+func (o *Priority) Started(p *Pool, r Ref) {
+	o.Withdrawn(p, r)
+	o.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+	o.usage.started(p, r)
+}
+
+// Ended implements Policy.
+func (o *Priority) Ended(p *Pool, r Ref) {
+	o.ends.remove(p.Expected(r), p.Seq(r))
+	o.usage.charge(p, r, o.usage.weight(p.Now(), o.HalfLife))
+}
+
+// Overran implements Policy.
+func (o *Priority) Overran(p *Pool, r Ref, was float64) {
+	o.ends.remove(was, p.Seq(r))
+	o.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+}
+
+// Head implements Policy.
+func (o *Priority) Head(p *Pool) Ref {
+	for i := range o.order {
+		if p.unhindered(o.order[i].ref) {
+			return o.order[i].ref
+		}
+	}
+	return p.First()
+}
+
+// Wake implements Policy: a new order may let other jobs start. Not where nothing runs: what fits has started then.
+func (o *Priority) Wake() float64 {
+	if o.Every < 0 || len(o.order) == 0 || len(o.ends.order) == 0 {
+		return math.Inf(1)
+	}
+	return o.updated + o.Every
+}
+
+// Of returns the priority of a job, as of now.
+func (o *Priority) Of(p *Pool, r Ref) float64 {
+	j := p.Job(r)
+	size := float64(p.Held(r)) / float64(p.Procs())
+	if o.FavorSmall {
+		size = 1 - size
+	}
+	x := o.WeightAge*min(1, (p.Now()-j.Submit)/o.MaxAge) + o.WeightSize*size
+	if o.WeightQueue != 0 {
+		x += o.WeightQueue * p.queuePriority(r)
+	}
+	if o.WeightFairShare != 0 {
+		x += o.WeightFairShare * o.usage.factor(j.User, o.Share)
+	}
+	if o.Custom != nil {
+		x += o.Custom(j, p.Now())
+	}
+	return x
+}
+
+// queuePriority returns the priority of the job's queue as a part of the highest.
+func (p *Pool) queuePriority(r Ref) float64 {
+	q := p.Queue(r)
+	if q < 0 {
+		return 0
+	}
+	highest := 0.0
+	for i := range p.s.cfg.Queues {
+		highest = max(highest, p.s.cfg.Queues[i].Priority)
+	}
+	if highest == 0 {
+		return 0
+	}
+	return p.s.cfg.Queues[q].Priority / highest
+}
+
+// update computes all priorities anew if it is time.
+func (o *Priority) update(p *Pool) {
+	if now := p.Now(); o.Every < 0 || now >= o.updated+o.Every {
+		o.updated = now
+		weight := o.usage.weight(now, o.HalfLife)
+		for r := range p.Running() {
+			o.usage.charge(p, r, weight)
+		}
+		for i := range o.order {
+			o.order[i].priority = o.Of(p, o.order[i].ref)
+		}
+		sort.Sort((*byPriority)(o))
+	}
+}
+
+// byPriority sorts without allocating, as the method value of a slice type would.
+type byPriority Priority
+
+func (b *byPriority) Len() int           { return len(b.order) }
+func (b *byPriority) Less(i, j int) bool { return b.order[i].before(&b.order[j]) }
+func (b *byPriority) Swap(i, j int)      { b.order[i], b.order[j] = b.order[j], b.order[i] }
+
+// Schedule implements Policy.
+func (o *Priority) Schedule(p *Pool, _ Cause) {
+	o.update(p)
+	i := 0
+	for i < len(o.order) {
+		r := o.order[i].ref
+		if !p.unhindered(r) {
+			i++ // its queue holds it up: passed over
+			continue
+		}
+		if !p.Fits(r) || !p.Start(r) {
+			break
+		}
+		// It has left the order: what was behind it is at i now.
+	}
+	if i < len(o.order) && p.Free() > 0 && o.Backfill != BackfillNone {
+		o.backfill(p, i)
+	}
+}
+
+// backfill lets jobs behind the first one that waits, the i-th, overtake it.
+func (o *Priority) backfill(p *Pool, i int) {
+	now, head, reserved := p.Now(), o.order[i].ref, 0
+	o.plan.from(p, &o.ends)
+	for tested := 0; tested < o.MaxTest && i < len(o.order) && p.Free() > 0; tested++ {
+		r := o.order[i].ref
+		held, estimate := p.Held(r), p.Estimate(r)
+		i++
+		if r != head && held > p.roomBeside(p.Queue(r), head) && o.Backfill == BackfillEASY {
+			continue
+		}
+		at := o.plan.Earliest(now, held, estimate)
+		switch {
+		case at <= now && r != head && held <= p.roomBeside(p.Queue(r), head) && p.Start(r):
+			o.plan.Take(now, estimate, held)
+			i-- // what was behind it is at its place now
+		case at <= now+o.Window && (reserved == 0 || o.Backfill == BackfillConservative) && p.unhindered(r):
+			o.plan.Take(at, estimate, held)
+			reserved++
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package simulator
+
+import (
+	"math"
+	"slices"
+)
+
+// Profile is how many processors are free at every instant from a first one on, as far as it is known: a step function. Its zero value
+// has none free; see Reset. Adding and taking moves the steps after it; every other operation looks at the steps in its range.
+type Profile struct {
+	steps []Step
+}
+
+// Step is what is free from an instant on, until the next step.
+type Step struct {
+	At   float64 // seconds
+	Free int     // may be negative where more was taken than there is
+}
+
+// Reset makes the profile constant from an instant on.
+func (f *Profile) Reset(now float64, free int) {
+	f.steps = append(f.steps[:0], Step{now, free})
+}
+
+// Steps returns the steps, in order of time; they belong to the profile.
+func (f *Profile) Steps() []Step { return f.steps }
+
+// CopyFrom makes the profile a copy.
+func (f *Profile) CopyFrom(src *Profile) { f.steps = append(f.steps[:0], src.steps...) }
+
+// at returns the index of the step that holds at t, 0 for a time before the first.
+func (f *Profile) at(t float64) int {
+	lo, hi := 0, len(f.steps)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if f.steps[mid].At <= t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return max(0, lo-1)
+}
+
+// Forget drops what lies before now.
+func (f *Profile) Forget(now float64) {
+	if i := f.at(now); i > 0 {
+		f.steps = append(f.steps[:0], f.steps[i:]...)
+	}
+}
+
+// Take takes processors away from an instant on for some seconds, which may be +Inf; a negative number gives them back. A range that begins
+// before the profile does begins with it; an empty range, or one that begins at +Inf, changes nothing.
+func (f *Profile) Take(from, seconds float64, procs int) {
+	f.Change(from, from+seconds, -procs)
+}
+
+// Change adds processors between two instants.
+func (f *Profile) Change(from, until float64, procs int) {
+	if len(f.steps) == 0 || !(from < until) || procs == 0 || until <= f.steps[0].At {
+		return
+	}
+	first := f.cut(max(from, f.steps[0].At))
+	last := len(f.steps)
+	if !math.IsInf(until, 1) {
+		last = f.cut(until)
+	}
+	for i := first; i < last; i++ {
+		f.steps[i].Free += procs
+	}
+	if last < len(f.steps) && f.steps[last].Free == f.steps[last-1].Free {
+		f.steps = slices.Delete(f.steps, last, last+1)
+	}
+	if first > 0 && f.steps[first].Free == f.steps[first-1].Free {
+		f.steps = slices.Delete(f.steps, first, first+1)
+	}
+}
+
+// cut makes a step begin at t, not before the first step, and returns its index.
+func (f *Profile) cut(t float64) int {
+	i := f.at(t)
+	if f.steps[i].At == t {
+		return i
+	}
+	f.steps = slices.Insert(f.steps, i+1, Step{t, f.steps[i].Free})
+	return i + 1
+}
+
+// Earliest returns the first instant, not before now, from which so many processors are free for so many seconds without a break;
+// +Inf if there is none.
+func (f *Profile) Earliest(now float64, procs int, seconds float64) float64 {
+	return f.earlier(now, math.Inf(1), procs, seconds)
+}
+
+// earlier is Earliest where the answer is at most until, from which on the processors are known to be free.
+func (f *Profile) earlier(now, until float64, procs int, seconds float64) float64 {
+	start := now
+	for i := f.at(now); i < len(f.steps); i++ {
+		if at := f.steps[i].At; at >= start+seconds && at > start || at >= until {
+			return min(start, until)
+		}
+		if f.steps[i].Free < procs {
+			if i+1 == len(f.steps) {
+				return until
+			}
+			start = max(now, f.steps[i+1].At)
+		}
+	}
+	return min(start, until)
+}
+
+// Least returns how many processors are free throughout from an instant on for so many seconds; of an empty range, at that instant.
+func (f *Profile) Least(from, seconds float64) int {
+	if len(f.steps) == 0 {
+		return 0
+	}
+	i := f.at(from)
+	least := f.steps[i].Free
+	for i++; i < len(f.steps) && f.steps[i].At < from+seconds; i++ {
+		least = min(least, f.steps[i].Free)
+	}
+	return least
+}
+
+// from makes it the plan of a pool's future: the jobs that run end as expected, and processors go away and come back.
+func (f *Profile) from(p *Pool, e *ends) {
+	now := p.Now()
+	f.Reset(now, p.Free())
+	i := p.upcoming
+	change := func(t float64, procs int) {
+		if last := &f.steps[len(f.steps)-1]; t <= last.At {
+			last.Free += procs
+		} else if !math.IsInf(t, 1) {
+			f.steps = append(f.steps, Step{t, last.Free + procs})
+		}
+	}
+	for k := range e.order {
+		for _, it := range e.of(&e.order[k]) {
+			for ; i < len(p.changes) && p.changes[i].at <= it.at; i++ {
+				change(p.changes[i].at, p.changes[i].procs)
+			}
+			change(it.at, int(it.held))
+		}
+	}
+	for ; i < len(p.changes); i++ {
+		change(p.changes[i].at, p.changes[i].procs)
+	}
+}

@@ -1,0 +1,229 @@
+// Package swfload turns the records of the Standard Workload Format into jobs to simulate, by reading rules that have a
+// name, and says what it had to change.
+package swfload
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// Rules say how a record becomes a job.
+type Rules uint8
+
+const (
+	// Plain takes the log at its word. Processors are those allocated, else those requested. A job that never ran (see
+	// swf.Record.Ran), or has no processors, is left out. The time limit is the estimate; a missing one is replaced by the
+	// runtime, and so is an estimate below the runtime (schedulers grant a grace). A negative submit time becomes 0. A
+	// job larger than the machine is left out, or, with Options.Clamp, cut to the machine's size.
+	Plain Rules = iota
+
+	// Pyss reads as pyss does, the Python simulator of the Hebrew University's parallel systems group (dinesh121991/pyss on GitHub). A job
+	// with runtime <= 0, allocated processors <= 0 or submit time < 0 becomes a job of 1 s, estimate 1 s, max(1, allocated) processors,
+	// submitted at 1 s at the earliest. Of any other the estimate is max(limit, runtime, 1), the runtime max(min(limit, runtime), 1), and the
+	// processors are those allocated. All jobs larger than the machine are cut to its size. Where the log has no limit (-1), the
+	// runtime is therefore 1 s, which is hardly meant: Report.NoEstimate counts such jobs.
+	Pyss
+)
+
+// Options say how to read.
+type Options struct {
+	Rules Rules
+	Procs int  // processors of the machine; 0 for the header's MaxProcs
+	Clamp bool // cut jobs larger than the machine to its size, instead of leaving them out
+	Keep  bool // keep the records
+	Queue bool // set Job.Queue: the name that the header gives to the record's queue, or its number
+}
+
+// Trace is what was read, in order of submission; jobs of one instant in the order of the file.
+type Trace struct {
+	Procs   int
+	Jobs    []simulator.Job
+	Records []swf.Record // with Options.Keep: the record of each job
+	Report  Report
+}
+
+// Report counts what was not as it should be. The jobs are in the trace unless it says otherwise.
+type Report struct {
+	Records    int   // read in all
+	TooLarge   Tally // larger than the machine: left out, or cut if that was asked for
+	NeverRan   Tally // runtime below 0, or 0 and cancelled: left out by Plain, 1 s by Pyss
+	NoProcs    Tally // no number of processors: left out by Plain, 1 by Pyss
+	NoEstimate Tally // no time limit
+	Raised     Tally // time limit below the runtime: Plain raises the estimate, Pyss cuts the runtime
+	Early      Tally // submit time below 0
+	Unordered  Tally // submitted before the job of the line before: sorted
+	Duplicates Tally // job number that another job had before: both are kept
+}
+
+// Tally counts jobs and names the first of them.
+type Tally struct {
+	N     int
+	First []int64 // numbers of the first ten
+}
+
+func (t *Tally) add(id int64) {
+	if t.N++; len(t.First) < 10 {
+		t.First = append(t.First, id)
+	}
+}
+
+// Open reads a trace from a file, plain or compressed with gzip.
+func Open(path string, o Options) (t *Trace, err error) {
+	f, err := swf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return Read(f.Reader, o)
+}
+
+// Read reads a trace to its end. An error of the reader ends it; to go on after bad lines give the reader an option for
+// them. A trace without jobs is no error, but a machine without a size is.
+func Read(r *swf.Reader, o Options) (*Trace, error) {
+	if err := r.ReadHeader(); err != nil {
+		return nil, err
+	}
+	t := &Trace{Procs: o.Procs}
+	if t.Procs == 0 {
+		t.Procs = int(r.Header().MaxProcs)
+	}
+	if t.Procs < 1 {
+		return nil, fmt.Errorf("the workload's header has no MaxProcs: say how many processors the machine has")
+	}
+	var rec swf.Record
+	sorted := true
+	for {
+		if err := r.Next(&rec); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		t.Report.Records++
+		job, ok := t.job(&rec, o)
+		if !ok {
+			continue
+		}
+		if o.Queue {
+			job.Queue = r.Header().QueueName(&rec)
+		}
+		if n := len(t.Jobs); n > 0 {
+			if job.Submit < t.Jobs[n-1].Submit {
+				t.Report.Unordered.add(rec.ID)
+				sorted = false
+			}
+		}
+		if o.Keep {
+			t.Records = append(t.Records, rec)
+		}
+		if len(t.Jobs) == cap(t.Jobs) {
+			t.Jobs = slices.Grow(t.Jobs, max(4096, len(t.Jobs))) // append's own growth would copy them twice as often
+		}
+		t.Jobs = append(t.Jobs, job)
+	}
+	t.findDuplicates()
+	if !sorted {
+		t.sort()
+	}
+	return t, nil
+}
+
+// job turns a record into a job, or says that it is left out.
+func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
+	j := simulator.Job{ID: rec.ID, User: rec.User, Submit: float64(max(0, rec.Submit)), Limit: float64(max(0, rec.TimeLimit))}
+	p := &t.Report
+	if rec.TimeLimit <= 0 {
+		p.NoEstimate.add(rec.ID)
+	} else if rec.TimeLimit < rec.Runtime {
+		p.Raised.add(rec.ID)
+	}
+	if rec.Submit < 0 {
+		p.Early.add(rec.ID)
+	}
+	if !rec.Ran() {
+		p.NeverRan.add(rec.ID)
+	}
+	procs := rec.Procs()
+	if o.Rules == Pyss {
+		procs = rec.Allocated
+	}
+	if procs <= 0 {
+		p.NoProcs.add(rec.ID)
+	}
+	switch {
+	case o.Rules == Pyss && (rec.Runtime <= 0 || rec.Allocated <= 0 || rec.Submit < 0):
+		j.Estimate, j.Runtime, j.Submit = 1, 1, max(1, j.Submit)
+	case o.Rules == Pyss:
+		j.Estimate = float64(max(rec.TimeLimit, rec.Runtime, 1))
+		j.Runtime = float64(max(min(rec.TimeLimit, rec.Runtime), 1))
+	case procs <= 0 || !rec.Ran():
+		return j, false
+	default:
+		j.Runtime = float64(rec.Runtime)
+		j.Estimate = float64(max(rec.TimeLimit, rec.Runtime, 1))
+	}
+	if procs = max(1, procs); procs > int64(t.Procs) {
+		p.TooLarge.add(rec.ID)
+		if o.Rules != Pyss && !o.Clamp {
+			return j, false
+		}
+		procs = int64(t.Procs)
+	}
+	j.Procs = int(procs)
+	return j, true
+}
+
+// findDuplicates counts the jobs whose number another job had before.
+func (t *Trace) findDuplicates() {
+	increasing := true
+	for i := 1; i < len(t.Jobs) && increasing; i++ {
+		increasing = t.Jobs[i-1].ID < t.Jobs[i].ID
+	}
+	if increasing {
+		return
+	}
+	seen := make(map[int64]struct{}, len(t.Jobs))
+	for i := range t.Jobs {
+		id := t.Jobs[i].ID
+		if _, ok := seen[id]; ok {
+			t.Report.Duplicates.add(id)
+		}
+		seen[id] = struct{}{}
+	}
+}
+
+// sort puts the jobs, and the records with them, in order of submission.
+func (t *Trace) sort() {
+	order := make([]int, len(t.Jobs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := t.Jobs[a].Submit, t.Jobs[b].Submit; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	jobs := make([]simulator.Job, len(order))
+	for i, k := range order {
+		jobs[i] = t.Jobs[k]
+	}
+	if t.Records != nil {
+		records := make([]swf.Record, len(order))
+		for i, k := range order {
+			records[i] = t.Records[k]
+		}
+		t.Records = records
+	}
+	t.Jobs = jobs
+}
+
+// Source returns the jobs one by one, from the first.
+func (t *Trace) Source() simulator.Source { return simulator.FromSlice(t.Jobs) }

@@ -1,0 +1,58 @@
+package clean
+
+import (
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// median returns the median number of jobs in successive windows, those without jobs left out.
+func median(jobs []users.Job, window float64) float64 {
+	counts := map[int64]int{}
+	for i := range jobs {
+		counts[int64(math.Floor(jobs[i].Submit/window))]++
+	}
+	sorted := make([]int, 0, len(counts))
+	for _, n := range counts {
+		sorted = append(sorted, n)
+	}
+	slices.Sort(sorted)
+	return float64(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2]) / 2
+}
+
+// flurries marks the jobs of one user, in order of submission, that lie in a window with too many of them. Windows that overlap are one
+// flurry.
+func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Options) {
+	least := max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
+	open, until, most := -1, 0, 0
+	end := func() {
+		if open < 0 {
+			return
+		}
+		for _, i := range own[open:until] {
+			r.Marks[i] |= Flurry
+		}
+		r.Findings = append(r.Findings, Finding{
+			Reason: Flurry, Kind: Flurry.String(), User: jobs[own[open]].User, From: jobs[own[open]].Submit, Until: jobs[own[until-1]].Submit,
+			Jobs: until - open, Typical: typical, Most: most,
+		})
+		open, most = -1, 0
+	}
+	to := 0 // own[from:to] is the window that begins with from
+	for from := range own {
+		for to < len(own) && jobs[own[to]].Submit < jobs[own[from]].Submit+o.Window {
+			to++
+		}
+		if n := to - from; float64(n) >= least {
+			if open >= 0 && from >= until {
+				end()
+			}
+			if open < 0 {
+				open = from
+			}
+			until, most = to, max(most, n)
+		}
+	}
+	end()
+}

@@ -1,0 +1,238 @@
+package hypergamma
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// SizeFit is the size model of a log (paper, section 4, Table 1) with how well it fits.
+type SizeFit struct {
+	// Params holds p1, l, m, h, p, and as PowerOfTwo the paper's p2: the share of powers of two among the parallel jobs.
+	Params SizeParams `json:"params"`
+	// Rounded is the PowerOfTwo with which the model gives that share: some jobs that are not rounded to a power of two are one too. With
+	// it in place of p2 generated sizes have the log's share.
+	Rounded float64 `json:"rounded"`
+	N       int     `json:"n"`        // jobs
+	Jobs    int     `json:"parallel"` // parallel jobs
+	// KS is the distance of the parallel jobs' sizes from the model's, rounding to powers of two and to whole processors included.
+	KS float64 `json:"ks"`
+}
+
+// MinParallel is the fewest parallel jobs to which the two-stage uniform law is fitted.
+const MinParallel = 20
+
+type sizeCount struct {
+	procs int
+	n     float64
+}
+
+func countSizes(procs []int) ([]sizeCount, error) {
+	seen := map[int]float64{}
+	for i, p := range procs {
+		if p < 1 || p > 1<<30 {
+			return nil, fmt.Errorf("hypergamma: job %d has %d processors: %w (1 to 2^30 expected)", i, p, ErrValue)
+		}
+		seen[p]++
+	}
+	out := make([]sizeCount, 0, len(seen))
+	for p, n := range seen {
+		out = append(out, sizeCount{p, n})
+	}
+	slices.SortFunc(out, func(a, b sizeCount) int { return cmp.Compare(a.procs, b.procs) })
+	return out, nil
+}
+
+// FitSizes fits the size model to the numbers of processors of jobs on a machine of at most machine processors (0: the largest job's).
+//
+// p1 and p2 are shares. The paper does not say how it found l, m, h and p; here h = log2 machine as in its Table 1, and l (at most .5 below the
+// least parallel size's log2, so that rounding gives that size at all), m and p make [SizeFit].KS as small as can be. Without enough
+// parallel jobs ([MinParallel]) of two sizes the fit is the reduced one that the model has for small machines: one uniform part. The error
+// wraps [ErrTooFew] or [ErrValue].
+func FitSizes(procs []int, machine int) (SizeFit, error) {
+	if len(procs) < MinParallel {
+		return SizeFit{}, fmt.Errorf("hypergamma: fit of %d sizes: %w (at least %d needed)", len(procs), ErrTooFew, MinParallel)
+	}
+	counts, err := countSizes(procs)
+	if err != nil {
+		return SizeFit{}, err
+	}
+	return fitSizeCounts(counts, float64(len(procs)), machine), nil
+}
+
+// fitSizeCounts fits to counted sizes, at least one, whose sum is n.
+func fitSizeCounts(counts []sizeCount, n float64, machine int) SizeFit {
+	machine = max(machine, counts[len(counts)-1].procs)
+	f := SizeFit{N: int(math.Round(n))}
+	f.Params = SizeParams{High: math.Log2(float64(machine)), Prob: 0}
+	if counts[0].procs == 1 {
+		f.Params.Serial = counts[0].n / n
+		counts = counts[1:]
+	}
+	if len(counts) == 0 {
+		f.Params.Serial = 1
+		return f
+	}
+	powers, parallel := 0.0, 0.0
+	for _, c := range counts {
+		parallel += c.n
+		if c.procs&(c.procs-1) == 0 {
+			powers += c.n
+		}
+	}
+	f.Jobs = int(math.Round(parallel))
+	f.Params.PowerOfTwo = powers / parallel
+	least := math.Log2(float64(counts[0].procs))
+	f.Params.Low = max(least-.2, math.Log2(1.5))
+	f.Params.Medium = f.Params.Low
+	edges := sizeEdges(counts, parallel, f.Params.High)
+	if f.Jobs >= MinParallel && len(counts) > 1 {
+		f.Params = fitStages(f.Params, least, thin(edges, 512))
+	}
+	f.KS = f.Params.distance(edges)
+	f.Rounded = f.Params.roundedFor(f.Params.PowerOfTwo)
+	return f
+}
+
+// stages is the two-stage uniform cdf of log2 size (paper, section 3.1).
+func (s SizeParams) stages(x float64) float64 {
+	switch {
+	case x >= s.High:
+		return 1
+	case x <= s.Low:
+		return 0
+	case x < s.Medium:
+		return s.Prob * (x - s.Low) / (s.Medium - s.Low)
+	}
+	return s.Prob + (1-s.Prob)*(x-s.Medium)/(s.High-s.Medium)
+}
+
+// CDF returns the share of jobs of at most procs processors that [SizeParams.Rand] draws.
+func (s SizeParams) CDF(procs int) float64 {
+	if procs < 1 {
+		return 0
+	}
+	return s.Serial + (1-s.Serial)*s.parallelCDF(procs)
+}
+
+// parallelCDF is the same of the jobs that are not serial by p1.
+func (s SizeParams) parallelCDF(procs int) float64 {
+	plain := s.stages(math.Log2(float64(procs) + .5))
+	exponent := math.Floor(math.Log2(float64(procs)))
+	rounded := s.stages(exponent + .5)
+	if exponent >= math.Floor(s.High) {
+		rounded = 1
+	}
+	return (1-s.PowerOfTwo)*plain + s.PowerOfTwo*rounded
+}
+
+// sizeEdge is where the model's cdf is read for one size: log2 of its edges, with and without rounding to a power of two, so that a search does not
+// take logarithms over and over.
+type sizeEdge struct {
+	plain, rounded         float64 // of the size itself
+	plainBelow, roundBelow float64 // of the size less one
+	upTo, below            float64 // the log's cdf at both
+}
+
+func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {
+	rounded := func(procs int) float64 {
+		exponent := math.Floor(math.Log2(float64(procs)))
+		if exponent >= math.Floor(high) {
+			return math.Inf(1)
+		}
+		return exponent + .5
+	}
+	out := make([]sizeEdge, len(counts))
+	below := 0.0
+	for i, c := range counts {
+		out[i] = sizeEdge{
+			plain: math.Log2(float64(c.procs) + .5), rounded: rounded(c.procs), below: below / parallel,
+			plainBelow: math.Log2(float64(c.procs) - .5), roundBelow: rounded(c.procs - 1),
+		}
+		below += c.n
+		out[i].upTo = below / parallel
+	}
+	return out
+}
+
+// thin leaves out edges evenly where there are more than most, to bound a search.
+func thin(edges []sizeEdge, most int) []sizeEdge {
+	if len(edges) <= most {
+		return edges
+	}
+	out := make([]sizeEdge, most)
+	for i := range out {
+		out[i] = edges[i*(len(edges)-1)/(most-1)]
+	}
+	return out
+}
+
+// distance is the KS distance from the sizes of parallel jobs.
+func (s SizeParams) distance(edges []sizeEdge) (d float64) {
+	for i := range edges {
+		e := &edges[i]
+		at := (1-s.PowerOfTwo)*s.stages(e.plain) + s.PowerOfTwo*s.stages(e.rounded)
+		below := (1-s.PowerOfTwo)*s.stages(e.plainBelow) + s.PowerOfTwo*s.stages(e.roundBelow)
+		d = max(d, math.Abs(at-e.upTo), math.Abs(below-e.below))
+	}
+	return d
+}
+
+// roundedFor returns the PowerOfTwo with which the model's parallel jobs have the given share of powers of two.
+func (s SizeParams) roundedFor(share float64) float64 {
+	byChance := 0.0
+	for e := 1.0; e <= math.Floor(s.High); e++ {
+		p := math.Exp2(e)
+		byChance += s.stages(math.Log2(p+.5)) - s.stages(math.Log2(p-.5))
+	}
+	if byChance >= 1 {
+		return share
+	}
+	return min(max((share-byChance)/(1-byChance), 0), 1)
+}
+
+// fitStages searches l, m and p: on a grid, then by halving steps along each of them.
+func fitStages(s SizeParams, least float64, edges []sizeEdge) SizeParams {
+	lowest := max(least-.5, math.Log2(1.5))
+	best, bestD := s, math.Inf(1)
+	try := func(low, medium, prob float64) bool {
+		c := s
+		c.Low = min(max(low, lowest), least)
+		c.Medium = min(max(medium, c.Low+.01), s.High-.01)
+		c.Prob = min(max(prob, 0), 1)
+		if !(c.Low <= c.Medium && c.Medium <= c.High) {
+			return false
+		}
+		if d := c.distance(edges); d < bestD {
+			best, bestD = c, d
+			return true
+		}
+		return false
+	}
+	const grid = 20
+	for i := 1; i < grid; i++ {
+		for j := 1; j < grid; j++ {
+			for _, low := range []float64{lowest, (lowest + least) / 2, least} {
+				try(low, least+float64(i)/grid*(s.High-least), float64(j)/grid)
+			}
+		}
+	}
+	const rounds = 500 // a few dozen do
+	size := 1. / grid
+	for round := 0; round < rounds && size > 1e-5; round++ {
+		b, better := best, false
+		for _, sign := range []float64{-1, 1} {
+			d := sign * size
+			better = try(b.Low+d, b.Medium, b.Prob) || better
+			better = try(b.Low, b.Medium+4*d, b.Prob) || better
+			better = try(b.Low, b.Medium, b.Prob+d) || better
+			better = try(b.Low, b.Medium+4*d, b.Prob+d) || better
+			better = try(b.Low, b.Medium-4*d, b.Prob+d) || better
+		}
+		if !better {
+			size /= 2
+		}
+	}
+	return best
+}

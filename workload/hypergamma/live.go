@@ -1,0 +1,241 @@
+package hypergamma
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// A Live model counts the jobs of one queue as they are submitted and end, and can be fitted at any time without a pass over them. Runtimes are
+// kept in bins of 5 % of their size (.05 of ln t), by powers of two of processors. With forgetting, a job weighs 1 - forget of the next
+// one. The fit depends on the calls alone. A Live is for one goroutine; create it with [NewLive].
+type Live struct {
+	forget float64
+
+	end     float64 // weight of the job that ended last
+	n       float64 // weight of all jobs that ended
+	short   float64 // of those of at most 1 s
+	longest float64 // runtime in seconds; never forgotten
+	sizes   map[int]float64
+	bins    [sizeClasses]*[runtimeBins]float64 // of ln runtime, by floor(log2 processors)
+
+	submit float64 // weight of the job submitted last
+	last   float64 // its local time; before the first NaN
+	gaps   gaps
+	slots  [Slots]float64
+}
+
+const (
+	sizeClasses = 31
+	binWidth    = .05
+	runtimeBins = 555 // up to e^27.7 s, 35,000 years
+	// rescale is where weights are brought down, by a power of two so that nothing is rounded.
+	rescale = 1 << 62
+)
+
+// NewLive returns an empty model. forget must lie in [0, 1); 0 forgets nothing.
+func NewLive(forget float64) (*Live, error) {
+	if !(forget >= 0 && forget < 1) {
+		return nil, fmt.Errorf("hypergamma: forgetting factor %v: %w (at least 0 and below 1 expected)", forget, ErrValue)
+	}
+	return &Live{forget: forget, end: 1, submit: 1, last: math.NaN(), sizes: map[int]float64{}}, nil
+}
+
+// Submitted counts a submit at a local time (see [LocalSeconds]). A time before the one before counts as the same. The error wraps [ErrValue].
+func (l *Live) Submitted(local float64) error {
+	if math.IsNaN(local) || math.Abs(local) > maxLocal {
+		return fmt.Errorf("hypergamma: submit time %v: %w", local, ErrValue)
+	}
+	l.submit /= 1 - l.forget
+	if l.submit >= rescale {
+		l.scaleSubmits()
+	}
+	if !math.IsNaN(l.last) {
+		local = max(local, l.last)
+		l.gaps.add(l.last, local, leastGap, l.submit)
+	}
+	l.last = local
+	k, _ := halfHour(local, false)
+	l.slots[k] += l.submit
+	return nil
+}
+
+// Ended counts a job that ran for so many seconds. The error wraps [ErrValue].
+func (l *Live) Ended(procs int, seconds float64) error {
+	if procs < 1 || procs > 1<<30 {
+		return fmt.Errorf("hypergamma: a job of %d processors: %w (1 to 2^30 expected)", procs, ErrValue)
+	}
+	if !(seconds >= 0 && seconds < 1<<40) {
+		return fmt.Errorf("hypergamma: a job of %v s: %w (0 to 2^40 expected)", seconds, ErrValue)
+	}
+	l.end /= 1 - l.forget
+	if l.end >= rescale {
+		l.scaleEnds()
+	}
+	l.n += l.end
+	l.sizes[procs] += l.end
+	if seconds <= 1 {
+		l.short += l.end
+		return nil
+	}
+	l.longest = max(l.longest, seconds)
+	class := bits.Len(uint(procs)) - 1
+	if l.bins[class] == nil {
+		l.bins[class] = new([runtimeBins]float64)
+	}
+	l.bins[class][min(int(math.Log(seconds)/binWidth), runtimeBins-1)] += l.end
+	return nil
+}
+
+// scaleSubmits and scaleEnds bring weights down by as many times 2^-62 as it takes; a forget near 1 may pass the limit several times in one
+// step, to infinity even, where only the new job counts.
+func (l *Live) scaleSubmits() {
+	down := scaleOf(&l.submit)
+	l.gaps.each(func(x *float64) { *x *= down })
+	for k := range l.slots {
+		l.slots[k] *= down
+	}
+}
+
+func (l *Live) scaleEnds() {
+	down := scaleOf(&l.end)
+	l.n *= down
+	l.short *= down
+	for procs := range l.sizes {
+		l.sizes[procs] *= down
+		if l.sizes[procs] == 0 {
+			delete(l.sizes, procs)
+		}
+	}
+	for _, b := range l.bins {
+		if b != nil {
+			for i := range b {
+				b[i] *= down
+			}
+		}
+	}
+}
+
+// scaleOf brings a weight to below 2^62 and returns the factor.
+func scaleOf(weight *float64) float64 {
+	down := 1.0
+	for *weight >= rescale {
+		*weight = math.Ldexp(*weight, -62)
+		down = math.Ldexp(down, -62)
+	}
+	return down
+}
+
+// each calls f with all weighted sums.
+func (g *gaps) each(f func(*float64)) {
+	for _, x := range []*float64{&g.n, &g.sum, &g.dropped, &g.logs.n, &g.logs.sum, &g.logs.logs, &g.peak.n, &g.peak.sum, &g.peak.logs} {
+		f(x)
+	}
+}
+
+// weighted returns sums as they are when the latest job weighs 1.
+func (g gaps) weighted(latest float64) gaps {
+	g.each(func(x *float64) { *x /= latest })
+	return g
+}
+
+// Fit fits the model, as [FitModel] does but for the total work, for a machine of so many processors (0: the largest job's). Size groups are powers of
+// two here, and PeakKS is 0, as single gaps are not kept. The error joins those of the parts; each part that has none is filled in.
+func (l *Live) Fit(machine int) (ModelFit, error) {
+	var f ModelFit
+	var failed error
+	var err error
+	if f.Size, err = l.fitSizes(machine); err != nil {
+		failed = errors.Join(failed, fmt.Errorf("sizes: %w", err))
+	}
+	if f.Runtime, err = l.fitRuntimes(); err != nil {
+		failed = errors.Join(failed, fmt.Errorf("runtimes: %w", err))
+	}
+	g := l.gaps.weighted(l.submit)
+	slots := l.slots
+	for k := range slots {
+		slots[k] /= l.submit
+	}
+	if err = errors.Join(f.Arrival.setGaps(&g, leastGap), f.Arrival.setDay(&slots)); err != nil {
+		failed = errors.Join(failed, fmt.Errorf("arrivals: %w", err))
+	}
+	return f, failed
+}
+
+func (l *Live) fitSizes(machine int) (SizeFit, error) {
+	if l.n/l.end < MinParallel-.5 {
+		return SizeFit{}, fmt.Errorf("hypergamma: fit of %.0f sizes: %w (at least %d needed)", l.n/l.end, ErrTooFew, MinParallel)
+	}
+	var counts []sizeCount
+	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {
+		counts = append(counts, sizeCount{p, l.sizes[p] / l.end})
+	}
+	return fitSizeCounts(counts, l.n/l.end, machine), nil
+}
+
+// spots returns the bins that are not empty, at their middles.
+func (l *Live) spots(bins *[runtimeBins]float64) (out []spot, n float64) {
+	for i, w := range bins {
+		if w > 0 {
+			x := (float64(i) + .5) * binWidth
+			out = append(out, spot{x, math.Log(x), w / l.end})
+			n += w / l.end
+		}
+	}
+	return out, n
+}
+
+func (l *Live) fitRuntimes() (RuntimeFit, error) {
+	var total [runtimeBins]float64
+	for _, b := range l.bins {
+		if b != nil {
+			for i, w := range b {
+				total[i] += w
+			}
+		}
+	}
+	spots, n := l.spots(&total)
+	if n < MinSamples-.5 {
+		return RuntimeFit{}, fmt.Errorf("hypergamma: fit of %.0f runtimes: %w (at least %d needed)", n, ErrTooFew, MinSamples)
+	}
+	all, err := fitSpots(spots)
+	if err != nil {
+		return RuntimeFit{}, err
+	}
+	f := RuntimeFit{Fit: all}
+	f.Dropped, f.Largest = int(math.Round(l.short/l.end)), math.Log(l.longest)
+	var counts []sizeCount
+	m := newMixture(f.Law)
+	for class, b := range l.bins {
+		if b == nil {
+			continue
+		}
+		if group, n := l.spots(b); n > 0 {
+			if sizes := l.sizesOf(class, n); len(sizes) > 0 {
+				counts = append(counts, sizes...)
+				f.Groups = append(f.Groups, m.group(sizes, group))
+			}
+		}
+	}
+	f.line()
+	f.judge(counts, spots)
+	return f, nil
+}
+
+// sizesOf returns the sizes of a class, scaled to n jobs: those of at most 1 s are not in the bins.
+func (l *Live) sizesOf(class int, n float64) (out []sizeCount) {
+	sum := 0.0
+	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {
+		if bits.Len(uint(p))-1 == class {
+			out = append(out, sizeCount{p, l.sizes[p]})
+			sum += l.sizes[p]
+		}
+	}
+	for i := range out {
+		out[i].n *= n / sum
+	}
+	return out
+}

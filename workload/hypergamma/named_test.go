@@ -1,0 +1,184 @@
+package hypergamma_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/workload/hypergamma"
+)
+
+// draw makes n jobs of a named set as a log in whole seconds has them.
+func draw(t *testing.T, name string, seed uint64, n int) run {
+	t.Helper()
+	sets, err := hypergamma.Named(name, 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := generator(t, seed, sets...)
+	var r run
+	for range n {
+		j := g.Next()
+		r.submit = append(r.submit, math.Floor(j.Submit))
+		r.procs = append(r.procs, float64(j.Procs))
+		r.runtime = append(r.runtime, math.Floor(j.Runtime))
+		r.class = append(r.class, j.Class)
+		if j.Class == 0 {
+			r.first += 1 / float64(n)
+		}
+	}
+	return r
+}
+
+// TestNamedSetsAgainstLublin99 draws 200,000 jobs with the authors' parameters, as their program's reference has: at every reference quantile x_p
+// our share of values <= x_p is p +- .004 (a quantile in whole seconds tells Pr{X < x_p} <= p <= Pr{X <= x_p}), size probabilities are within
+// .005, half-hour fractions within .004.
+//
+// Of the mixed model the share of batch jobs, whose interarrivals have the heavier tail, differs by .0045 (standard deviation) between runs of ours,
+// and by it all that depends on the class: of 12 runs 5 keep .004 as they are. So there runtimes and sizes are taken at the reference's
+// own share, and the share itself is checked within three standard deviations.
+func TestNamedSetsAgainstLublin99(t *testing.T) {
+	for model, name := range map[string]string{allModel: "lublin99", bothModel: "lublin99-mixed"} {
+		t.Run(name, func(t *testing.T) {
+			ref := readReference(t, model)
+			r := draw(t, name, 1, ref.Jobs)
+			s := r.stats(ref)
+			if first, mixed := ref.Queues["0"]; mixed {
+				s = r.remix(ref, first)
+			}
+			worst := map[string]float64{}
+			check := func(kind, what string, gap, tolerance float64) {
+				worst[kind] = max(worst[kind], gap)
+				if !(gap <= tolerance) {
+					t.Errorf("%s %s: off by %.4f, at most %v allowed", kind, what, gap, tolerance)
+				}
+			}
+			for kind, quantiles := range map[string]map[string]float64{"runtime": ref.Runtimes, "interarrival": ref.Interarrivals} {
+				for q := range quantiles {
+					p, err := strconv.ParseFloat(q, 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					check(kind, q, max(p-s[kind+" "+q+" upto"], s[kind+" "+q+" below"]-p, 0), .004)
+				}
+			}
+			for size, p := range ref.Sizes {
+				check("size", size, math.Abs(s["size "+size]-p), .005)
+			}
+			for k, p := range ref.HalfHours {
+				check("half hour", strconv.Itoa(k), math.Abs(s[halfHour(k)]-p), .004)
+			}
+			check("power of two", "", math.Abs(s["power of two"]-ref.PowerOfTwo), .005)
+			if p, ok := ref.Queues["0"]; ok {
+				check("first queue", "", math.Abs(s["first queue"]-p), 3*.0045)
+			}
+			t.Logf("largest gaps: %v", worst)
+		})
+	}
+}
+
+// Every name gives parameters that are valid on machines of any size, and no other name does.
+func TestNamedSets(t *testing.T) {
+	for _, name := range hypergamma.SetNames() {
+		for _, procs := range []int{1, 2, 100, 4096} {
+			sets, err := hypergamma.Named(name, procs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range sets {
+				if err := p.Validate(); err != nil {
+					t.Errorf("%s on %d processors: %v", name, procs, err)
+				}
+				if drifts, want := p.Arrival.WholeSeconds, strings.HasPrefix(name, "lublin99"); drifts != want {
+					t.Errorf("%s: whole seconds %v", name, drifts)
+				}
+			}
+		}
+	}
+	if _, err := hypergamma.Named("lublin2000", 1); err == nil || !strings.Contains(err.Error(), "lublin99-batch") {
+		t.Errorf("unknown name: %v", err)
+	}
+}
+
+// Parameters survive JSON, where no cap is null.
+func TestParamsInJSON(t *testing.T) {
+	for _, p := range []hypergamma.Params{hypergamma.PaperAll(128), hypergamma.ProgramBatch(64)} {
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back hypergamma.Params
+		if err := json.Unmarshal(text, &back); err != nil || back != p {
+			t.Errorf("%s comes back as %+v (%v)", text, back, err)
+		}
+	}
+}
+
+// The program's clock shows whole seconds that fall behind by half a second a job, and is otherwise the same stream.
+func TestWholeSecondsDrift(t *testing.T) {
+	p := hypergamma.ProgramAll(128).Arrival
+	drifting := p
+	drifting.WholeSeconds = true
+	a, b := hypergamma.NewArrivals(p), hypergamma.NewArrivals(drifting)
+	rngA, rngB := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1))
+	const n = 20_000
+	var x, y float64
+	for range n {
+		x, y = a.Next(rngA), b.Next(rngB)
+		if y != math.Floor(y) || y > x {
+			t.Fatalf("%v for %v", y, x)
+		}
+	}
+	if drift := (x - y) / n; math.Abs(drift-.5) > .01 { // the standard error is .29/sqrt(n) = .002
+		t.Errorf("drift of %v s a job, want .5", drift)
+	}
+}
+
+// The slot-weight method meets the daily cycle better than the two that the paper rejects, by the paper's own measure on 20,000 jobs.
+func TestRejectedMethodsAreWorse(t *testing.T) {
+	p := hypergamma.ProgramAll(128).Arrival
+	const n, jobs = 200_000, 20_000
+	var want [hypergamma.Slots]float64
+	for k, w := range p.Weights() {
+		want[k] = w / hypergamma.Slots * jobs
+	}
+	distance := map[hypergamma.Method]float64{}
+	for _, m := range []hypergamma.Method{hypergamma.SlotWeight, hypergamma.ExpectedInterarrival, hypergamma.ExpectedSlots} {
+		a, err := hypergamma.NewArrivalsBy(p, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(4, 4))
+		var got [hypergamma.Slots]float64
+		for range n {
+			got[int(math.Mod(a.Next(rng), 86400)/hypergamma.SlotSeconds)] += float64(jobs) / n
+		}
+		distance[m] = hypergamma.CycleDistance(got, want)
+	}
+	t.Logf("slot weight %.0f, expected interarrival time %.0f, expected time slots %.0f", distance[0], distance[1], distance[2])
+	if best := distance[hypergamma.SlotWeight]; best > 48 || distance[1] < 2*best || distance[2] < 2*best {
+		t.Errorf("distances %v", distance)
+	}
+	if _, err := hypergamma.NewArrivalsBy(p, 7); err == nil {
+		t.Error("method 7 was made")
+	}
+}
+
+// The expectation of the first rejected method, by its formula: in each slot the median interarrival e^(alpha beta) is about the original over
+// the slot's weight.
+func TestExpectedInterarrivalShapes(t *testing.T) {
+	p := hypergamma.ProgramAll(128).Arrival
+	shapes, err := p.SlotShapes(hypergamma.ExpectedInterarrival)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, w := range p.Weights() {
+		ratio := math.Exp((p.Peak.Shape*p.ARAR - shapes[k]) * p.Peak.Scale)
+		if math.Abs(ratio/w-1) > 1e-9 {
+			t.Errorf("half hour %d: ratio %v, weight %v", k, ratio, w)
+		}
+	}
+}

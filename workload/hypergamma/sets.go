@@ -1,0 +1,69 @@
+package hypergamma
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// SetNames returns the names that [Named] knows.
+func SetNames() []string {
+	return []string{
+		"paper", "paper-batch", "paper-interactive",
+		"lublin99", "lublin99-batch", "lublin99-interactive", "lublin99-mixed",
+	}
+}
+
+// Named returns built-in parameters for a machine of procs processors, one set for each class of jobs that [New] is to merge:
+//
+//   - "paper", "paper-batch", "paper-interactive": the model as published ([PaperAll]). The paper prints numbers for all jobs only; the two classes
+//     have the program's numbers under the paper's conventions (no caps, slots numbered by the hour times 2).
+//   - "lublin99", "lublin99-batch", "lublin99-interactive": the authors' program, its caps and its drifting clock in whole seconds included
+//     ([ProgramAll], [ProgramBatch], [ProgramInteractive] with [ArrivalParams].WholeSeconds); "lublin99-mixed" is interactive and batch jobs together, as
+//     the program has them by its queues 0 and 1.
+func Named(name string, procs int) ([]Params, error) {
+	var sets []Params
+	switch name {
+	case "paper":
+		return []Params{PaperAll(procs)}, nil
+	case "paper-batch":
+		return []Params{ProgramBatch(procs).asPaper()}, nil
+	case "paper-interactive":
+		return []Params{ProgramInteractive(procs).asPaper()}, nil
+	case "lublin99":
+		sets = []Params{ProgramAll(procs)}
+	case "lublin99-batch":
+		sets = []Params{ProgramBatch(procs)}
+	case "lublin99-interactive":
+		sets = []Params{ProgramInteractive(procs)}
+	case "lublin99-mixed":
+		sets = []Params{ProgramInteractive(procs), ProgramBatch(procs)}
+	default:
+		names := SetNames()
+		slices.Sort(names)
+		return nil, fmt.Errorf("hypergamma: no parameter set %q (known: %s)", name, strings.Join(names, ", "))
+	}
+	for i := range sets {
+		sets[i].Arrival.WholeSeconds = true
+	}
+	return sets, nil
+}
+
+func (p Params) asPaper() Params {
+	p.Runtime.MaxLog = math.Inf(1)
+	p.Arrival.MaxLog, p.Arrival.FirstSlot = math.Inf(1), 0
+	return p
+}
+
+// PaperWork returns the laws of ln(processors * runtime) of the paper's Table 3: its average model and the one found by search (section 5.3).
+func PaperWork() (average, search Law) {
+	return Law{First: Gamma{10.74, .55}, Second: Gamma{37.96, .37}, P: .577},
+		Law{First: Gamma{5, 1.1}, Second: Gamma{45, .3}, P: .7}
+}
+
+// PaperRuntimes returns the laws of ln runtime of the paper's Table 2 for all jobs of any size: its average model and the one found by search (section 5.2).
+func PaperRuntimes() (average, search Law) {
+	return Law{First: Gamma{4.2, .94}, Second: Gamma{312, .03}, P: .685},
+		Law{First: Gamma{4, 1}, Second: Gamma{500, .02}, P: .7}
+}

@@ -1,0 +1,277 @@
+// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be told from an accident of that one
+// workload (K. Ouaknine, "Reducing performance evaluation sensitivity and variability by input shaking", M.Sc. thesis, The Hebrew
+// University 2007; "the thesis" below).
+//
+// A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand (equations 4.2 and 4.3), by
+// jobs as in the thesis, or by sessions or users (the thesis' later authors propose both: N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs]
+// simulates many shaken workloads in parallel, and [Summarize] tells how their results lie around that of the original one.
+package shake
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// Attribute is what is shaken.
+type Attribute uint8
+
+// The attributes, the mildest first (section 4.2.1 of the thesis).
+const (
+	Interarrival Attribute = iota + 1 // added to the original arrival before, so that changes do not add up; jobs may change places
+	Runtime
+	Estimate
+	Size // processors
+)
+
+// String returns the attribute as a word.
+func (a Attribute) String() string {
+	switch a {
+	case Interarrival:
+		return "interarrival"
+	case Runtime:
+		return "runtime"
+	case Estimate:
+		return "estimate"
+	case Size:
+		return "size"
+	}
+	return fmt.Sprintf("attribute %d", a)
+}
+
+// ParseAttribute returns the attribute of a name that String gives.
+func ParseAttribute(name string) (Attribute, error) {
+	for a := Interarrival; a <= Size; a++ {
+		if a.String() == name {
+			return a, nil
+		}
+	}
+	return 0, fmt.Errorf("attribute %q; want interarrival, runtime, estimate or size", name)
+}
+
+// Level is what is shaken together.
+type Level uint8
+
+// The levels. All jobs of a session, or of a user, share their selection, direction and rand; arrivals move by the same time, so that
+// their own order and intervals stay.
+const (
+	Jobs Level = iota + 1
+	Sessions
+	Users
+)
+
+// String returns the level as a word.
+func (l Level) String() string {
+	switch l {
+	case Jobs:
+		return "job"
+	case Sessions:
+		return "session"
+	case Users:
+		return "user"
+	}
+	return fmt.Sprintf("level %d", l)
+}
+
+// ParseLevel returns the level of a name that String gives.
+func ParseLevel(name string) (Level, error) {
+	for l := Jobs; l <= Users; l++ {
+		if l.String() == name {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("level %q; want job, session or user", name)
+}
+
+// Config says how to shake.
+type Config struct {
+	Attribute Attribute
+	Level     Level   // 0 for Jobs
+	Degree    float64 // the largest change, in seconds, or in processors of Size
+
+	// Relative limits the change to this share of the original value, as .1; 0 for no such limit. The thesis recommends it: results then
+	// depend less on the degree. Of an interarrival time the value is the time since the arrival before: of any job, or, of a session, of
+	// the user's job before, or, of a user, since the log's first arrival.
+	Relative float64
+
+	Fraction float64 // of the jobs, sessions or users that are shaken, at random: above 0, up to 1
+	MaxProcs int     // sizes stay at or below it; 0 for no limit
+	Gap      float64 // seconds between two submits that end a session; 0 for users.SessionGap
+}
+
+// Default returns the least shaking that the thesis found to have an effect (section 5.3): the interarrival times of a tenth of the jobs, by up to
+// 60 s.
+func Default() Config {
+	return Config{Attribute: Interarrival, Level: Jobs, Degree: 60, Fraction: .1}
+}
+
+// validate checks the settings and fills in the level.
+func (c *Config) validate() error {
+	if c.Level == 0 {
+		c.Level = Jobs
+	}
+	switch {
+	case c.Attribute < Interarrival || c.Attribute > Size:
+		return fmt.Errorf("shake: unknown %v", c.Attribute)
+	case c.Level > Users:
+		return fmt.Errorf("shake: unknown %v", c.Level)
+	case !(c.Degree > 0) || math.IsInf(c.Degree, 1):
+		return fmt.Errorf("shake: degree %v; want a number above 0 (seconds, or processors)", c.Degree)
+	case !(c.Relative >= 0) || math.IsInf(c.Relative, 1):
+		return fmt.Errorf("shake: relative limit %v; want a share as .1, or 0 for none", c.Relative)
+	case !(c.Fraction > 0 && c.Fraction <= 1):
+		return fmt.Errorf("shake: fraction %v of the jobs; want above 0, up to 1", c.Fraction)
+	}
+	return nil
+}
+
+// Shaker makes shaken copies of one workload. It is safe for use by several goroutines.
+type Shaker struct {
+	cfg    Config
+	jobs   []users.Job
+	group  []int     // of each job: who is shaken together; nil where every job is on its own
+	since  []float64 // of each group: its interarrival time
+	groups int
+}
+
+// New returns a shaker of jobs, which must be in order of submission and are not changed. Values that are not known (a negative runtime, an estimate of
+// 0 or less) are never shaken.
+func New(jobs []users.Job, cfg Config) (*Shaker, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if len(jobs) == 0 {
+		return nil, errors.New("shake: no jobs")
+	}
+	s := &Shaker{cfg: cfg, jobs: jobs, groups: len(jobs)}
+	for i := range jobs {
+		if math.IsNaN(jobs[i].Submit) || i > 0 && jobs[i].Submit < jobs[i-1].Submit {
+			return nil, fmt.Errorf("shake: job %d (record %d) is submitted at %v, the one before at %v; sort them",
+				i, jobs[i].Index, jobs[i].Submit, jobs[max(i-1, 0)].Submit)
+		}
+	}
+	switch cfg.Level {
+	case Sessions:
+		s.group = users.SessionNumbers(jobs, cfg.Gap)
+	case Users:
+		s.group = userNumbers(jobs)
+	}
+	s.measure()
+	return s, nil
+}
+
+// userNumbers returns for each job the number of its user, counted from 0 in the order in which they come.
+func userNumbers(jobs []users.Job) []int {
+	numbers := make([]int, len(jobs))
+	known := map[int64]int{}
+	for i := range jobs {
+		n, ok := known[jobs[i].User]
+		if !ok {
+			n = len(known)
+			known[jobs[i].User] = n
+		}
+		numbers[i] = n
+	}
+	return numbers
+}
+
+// measure finds the interarrival time of every group.
+func (s *Shaker) measure() {
+	if s.group == nil {
+		s.since = make([]float64, len(s.jobs))
+		for i := 1; i < len(s.jobs); i++ {
+			s.since[i] = s.jobs[i].Submit - s.jobs[i-1].Submit
+		}
+		return
+	}
+	last := map[int64]float64{} // submit of each user
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		before, ok := last[j.User]
+		if !ok {
+			before = s.jobs[0].Submit
+		}
+		if s.group[i] == len(s.since) { // groups are numbered as they come
+			s.since = append(s.since, j.Submit-before)
+		}
+		last[j.User] = j.Submit
+	}
+	s.groups = len(s.since)
+}
+
+// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission; those of one instant keep the order they had. Times are whole
+// seconds, as they are in logs.
+func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
+	dst = append(dst[:0], s.jobs...)
+	var shared []float64 // of each group: its direction and rand, 0 if it is not shaken
+	if s.group != nil {
+		shared = make([]float64, s.groups)
+		for i := range shared {
+			shared[i] = s.draw(rng)
+		}
+	}
+	for i := range dst {
+		group, x := i, 0.
+		if s.group == nil {
+			x = s.draw(rng)
+		} else {
+			group = s.group[i]
+			x = shared[group]
+		}
+		if x != 0 {
+			s.change(&dst[i], s.since[group], x)
+		}
+	}
+	if s.cfg.Attribute == Interarrival {
+		slices.SortStableFunc(dst, func(a, b users.Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	}
+	return dst
+}
+
+// draw returns +-rand, or 0 for what is not selected.
+func (s *Shaker) draw(rng *rand.Rand) float64 {
+	if s.cfg.Fraction < 1 && rng.Float64() >= s.cfg.Fraction {
+		return 0
+	}
+	return 2*rng.Float64() - 1 // either direction with the same probability, rand between 0 and 1
+}
+
+// change shakes one job.
+func (s *Shaker) change(j *users.Job, since, x float64) {
+	switch s.cfg.Attribute {
+	case Interarrival:
+		j.Submit = max(0, math.Round(j.Submit+s.pert(since)*x))
+	case Runtime:
+		if j.Runtime > 0 {
+			j.Runtime = max(1, math.Round(j.Runtime+s.pert(j.Runtime)*x))
+		}
+	case Estimate:
+		if j.Estimate > 0 {
+			j.Estimate = max(1, math.Round(j.Estimate+s.pert(j.Estimate)*x))
+		}
+	case Size:
+		if j.Procs <= 0 {
+			return
+		}
+		procs := float64(j.Procs)
+		// The largest change is a whole number of processors (section 4.2.3).
+		procs = max(1, math.Round(procs+math.Round(s.pert(procs))*x))
+		if s.cfg.MaxProcs > 0 {
+			procs = min(procs, float64(max(s.cfg.MaxProcs, j.Procs)))
+		}
+		j.Procs = int(procs)
+	}
+}
+
+// pert is equation 4.2.
+func (s *Shaker) pert(original float64) float64 {
+	if s.cfg.Relative == 0 {
+		return s.cfg.Degree
+	}
+	return min(s.cfg.Degree, s.cfg.Relative*original)
+}

@@ -1,0 +1,69 @@
+package uniformlog
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Class is one kind of jobs of a [Generator]: Downey fits his law for each queue, sequential jobs apart (1996, sec. 4).
+type Class struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"` // share of the jobs, to any sum
+	Model  Model   `json:"model"`
+	// Limit is the time limit in seconds; longer lifetimes end there. 0 is no limit: the law ends at its TMax anyway.
+	Limit float64 `json:"limit,omitempty"`
+}
+
+// Generator draws jobs' classes and lifetimes. Sizes and arrivals, which Downey does not model, come from elsewhere. It is for one goroutine.
+type Generator struct {
+	classes []Class
+	upTo    []float64 // running sums of the weights
+	rng     *rand.Rand
+}
+
+// NewGenerator returns a generator that draws by rng. Weights must be at least 0 with a positive sum, models valid, limits at least 0.
+func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
+	g := &Generator{classes: slices.Clone(classes), rng: rng}
+	sum := 0.0
+	for i, c := range classes {
+		switch {
+		case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
+			return nil, fmt.Errorf("uniformlog: class %d (%q): weight %v: must be at least 0 and finite", i, c.Name, c.Weight)
+		case !c.Model.Valid():
+			return nil, fmt.Errorf("uniformlog: class %d (%q): b0 %v and b1 %v are no distribution: b1 must be above 0", i, c.Name, c.Model.B0, c.Model.B1)
+		case !(c.Limit >= 0):
+			return nil, fmt.Errorf("uniformlog: class %d (%q): limit %v s: must be at least 0", i, c.Name, c.Limit)
+		}
+		sum += c.Weight
+		g.upTo = append(g.upTo, sum)
+	}
+	if !(sum > 0) {
+		return nil, errors.New("uniformlog: no class with a weight above 0 to draw from")
+	}
+	return g, nil
+}
+
+// Next draws a job: the index of its class and its lifetime in seconds.
+func (g *Generator) Next() (class int, lifetimeSeconds float64) {
+	u := g.rng.Float64() * g.upTo[len(g.upTo)-1]
+	// The first whose running sum is above u: classes of weight 0 are never drawn.
+	class = min(slices.IndexFunc(g.upTo, func(s float64) bool { return s > u }), len(g.classes)-1)
+	c := &g.classes[max(class, 0)]
+	t := c.Model.Rand(g.rng)
+	if c.Limit > 0 {
+		t = min(t, c.Limit)
+	}
+	return max(class, 0), t
+}
+
+// Midpoint returns the model with the empirical cdf of the i-th smallest of n lifetimes taken at (i - 1/2)/n, the middle of its step, where
+// [Window.Fit] takes the top of the step, i/n: the line lies half a step lower.
+func (f Fit) Midpoint() Model {
+	if f.N == 0 {
+		return f.Model
+	}
+	return Model{B0: f.B0 - .5/float64(f.N), B1: f.B1}
+}

@@ -1,0 +1,247 @@
+package users
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// profile is a user of a log as the generator sees him. Weeks are those of the first source.
+type profile struct {
+	*User
+	source              int
+	offset              float64 // from the time of the user's log to that of the first source
+	firstWeek, lastWeek int     // in which he submits first and last
+	cycle               int     // weeks between two passes through his jobs; 0 if he goes through them once
+	weight              float64
+}
+
+// firstFrom returns the first job submitted from an instant of the first source's time on. There is one.
+func (p *profile) firstFrom(at float64) int {
+	return sort.Search(len(p.Jobs)-1, func(i int) bool { return p.Jobs[i].Submit+p.offset >= at })
+}
+
+func (p *profile) weeks() int { return p.lastWeek - p.firstWeek + 1 }
+
+// crowd is one source's part of a workload.
+type crowd struct {
+	source    int
+	fit       func(int) int
+	longTerm  []*profile
+	temporary []*profile
+	rare      []*profile
+	count     int     // of long-term users
+	present   float64 // temporary users at the begin, on the average
+	weekly    float64 // temporary users that come in a week, on the average
+}
+
+func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
+	p := s.Pools
+	c := crowd{source: index, fit: s.Procs}
+	// Whole weeks between the logs do not matter; what is left makes the weekdays and times of day agree.
+	offset := first.Start - p.Start
+	phase := p.Monday - first.Monday
+	offset = phase + math.Round((offset-phase)/week)*week
+	var err error
+	profiles := func(users []*User, cycle bool) []*profile {
+		out := make([]*profile, 0, len(users))
+		for _, u := range users {
+			w := 1.
+			if cfg.Weight != nil {
+				w = cfg.Weight(u)
+			}
+			if !(w >= 0) || math.IsInf(w, 1) {
+				err = fmt.Errorf("the weight of user %d is %v; want 0 or more", u.ID, w)
+			}
+			q := &profile{User: u, source: index, offset: offset, weight: w}
+			q.firstWeek = int(math.Floor((u.First + offset - first.Start) / week))
+			q.lastWeek = int(math.Floor((u.Last + offset - first.Start) / week))
+			if cycle {
+				// A pass takes as long as the log: the activity and what is left of the log around it. It is rounded to whole
+				// weeks, but not so that two passes overlap.
+				q.cycle = max(1, int(math.Round(p.Weeks())), int(math.Ceil((u.Last-u.First)/week)))
+			}
+			out = append(out, q)
+		}
+		return out
+	}
+	c.longTerm, c.temporary, c.rare = profiles(p.LongTerm, true), profiles(p.Temporary, false), profiles(p.Rare, false)
+	if err != nil {
+		return c, err
+	}
+	longTerm, err := factor("LongTerm", s.LongTerm)
+	if err != nil {
+		return c, err
+	}
+	temporary, err := factor("Temporary", s.Temporary)
+	if err != nil {
+		return c, err
+	}
+	c.count = int(math.Round(cfg.Load * longTerm * float64(len(c.longTerm))))
+	if total(c.longTerm) == 0 {
+		c.count = 0
+	}
+	if total(c.temporary) > 0 {
+		c.present, c.weekly = cfg.Load*temporary*p.Present, cfg.Load*temporary*p.Arrivals
+	}
+	return c, nil
+}
+
+// factor reads a factor of Source.
+func factor(name string, f float64) (float64, error) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return 0, fmt.Errorf("the factor %s of the source is %v; want a number", name, f)
+	case f == 0:
+		return 1, nil
+	}
+	return max(f, 0), nil
+}
+
+func total(profiles []*profile) float64 {
+	var sum float64
+	for _, p := range profiles {
+		sum += p.weight
+	}
+	return sum
+}
+
+// populate starts the users of week 0.
+func (g *Generator) populate(c *crowd) {
+	for i, n := range g.copies(c.longTerm, c.count) {
+		p := c.longTerm[i]
+		span := p.weeks()
+		if g.cfg.Stationary {
+			span = max(span, p.cycle)
+		}
+		// Replicas of a user are spread over his activity.
+		first := g.rng.IntN(span)
+		for r := range n {
+			g.join(p, c.source, 0, p.firstWeek+(first+r*span/n)%span)
+		}
+	}
+	n := int(c.present)
+	if g.rng.Float64() < c.present-float64(n) {
+		n++
+	}
+	// Those who came for longer are more likely to be there.
+	present := newDraw(c.temporary, func(p *profile) float64 { return p.weight * float64(p.weeks()) })
+	for range n {
+		p := present.next(g.rng)
+		g.join(p, c.source, 0, p.firstWeek+g.rng.IntN(p.weeks()))
+	}
+}
+
+// admit starts the temporary users that come in the next week: a binomial number, so that each user of the pool is selected with the
+// probability that makes the average right.
+func (g *Generator) admit() {
+	rare := newDraw(g.rare, func(p *profile) float64 { return p.weight })
+	for i := range g.crowds {
+		c := &g.crowds[i]
+		if c.weekly == 0 {
+			continue
+		}
+		trials := float64(len(c.temporary)) * math.Ceil(c.weekly/float64(len(c.temporary)))
+		n := distuv.Binomial{N: trials, P: c.weekly / trials, Src: g.rng}.Rand()
+		regular := newDraw(c.temporary, func(p *profile) float64 { return p.weight })
+		for range int(n) {
+			from := &regular
+			if g.cfg.RarePerWeek > 0 && g.rng.Float64() < g.cfg.RarePerWeek/g.weekly {
+				from = &rare
+			}
+			p := from.next(g.rng)
+			g.join(p, p.source, g.week, p.firstWeek)
+		}
+	}
+	g.week++
+}
+
+// copies returns how often each of the users is selected for so many places. What each can expect is n by his weight; he gets its whole part,
+// so that without weights nobody is replicated before all are in, and the places left go out at random. The paper's choice is
+// wholly random; with a few users who have most of the work, the load then misses its target by a tenth and more. Here users with
+// like work share a place, which leaves everyone his chance and makes the load vary less.
+func (g *Generator) copies(users []*profile, n int) []int {
+	counts := make([]int, len(users))
+	sum := total(users)
+	if sum == 0 {
+		return counts
+	}
+	rest := n
+	for i, p := range users {
+		counts[i] = int(float64(n) * p.weight / sum)
+		rest -= counts[i]
+	}
+	// Systematic sampling: exactly the places that are left, and every user's expectation is kept.
+	at, given := g.rng.Float64(), 0
+	for _, i := range g.shuffled(users, rest) {
+		_, fraction := math.Modf(float64(n) * users[i].weight / sum)
+		before := math.Floor(at)
+		at += fraction
+		if math.Floor(at) > before && given < rest {
+			counts[i]++
+			given++
+		}
+	}
+	return counts
+}
+
+// shuffled returns the indexes of the users in the order of their work, but at random among the neighbors that share one of so many
+// places.
+func (g *Generator) shuffled(users []*profile, places int) []int {
+	work := make([]float64, len(users))
+	order := make([]int, len(users))
+	for i, p := range users {
+		work[i], order[i] = p.Work(), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(work[b], work[a]) })
+	block := (len(users) + places) / max(1, places)
+	for neighbors := range slices.Chunk(order, max(2, block)) {
+		g.rng.Shuffle(len(neighbors), func(i, j int) { neighbors[i], neighbors[j] = neighbors[j], neighbors[i] })
+	}
+	return order
+}
+
+// draw selects users at random, none of them again while there are others.
+type draw struct {
+	users   []*profile
+	weights []float64
+	left    []float64
+}
+
+func newDraw(users []*profile, weight func(*profile) float64) draw {
+	d := draw{users: users, weights: make([]float64, len(users))}
+	for i, p := range users {
+		d.weights[i] = weight(p)
+	}
+	return d
+}
+
+func (d *draw) next(rng *rand.Rand) *profile {
+	var sum float64
+	for _, w := range d.left {
+		sum += w
+	}
+	if sum == 0 {
+		d.left, sum = slices.Clone(d.weights), 0
+		for _, w := range d.left {
+			sum += w
+		}
+	}
+	u, last := rng.Float64()*sum, 0
+	for i, w := range d.left {
+		if w == 0 {
+			continue
+		}
+		last = i
+		if u -= w; u < 0 {
+			break
+		}
+	}
+	d.left[last] = 0
+	return d.users[last]
+}

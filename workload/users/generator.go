@@ -1,0 +1,243 @@
+package users
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+)
+
+// Config says what workload is made.
+type Config struct {
+	Seed   uint64  // the same seed, sources and settings make the same workload
+	Length float64 // seconds; 0 for the length of the first source's log, +Inf for no end
+	Load   float64 // factor on the number of users, and so on the average load; 0 for 1
+
+	// Stationary starts long-term users at any week of their cycle, the time until they are started over included, so that as many
+	// are active at the begin as later. The paper starts all of them within their activity, which makes the begin busier than
+	// the rest.
+	Stationary bool
+
+	// RarePerWeek is how many of the new temporary users of a week, on the average, come from the rare pool instead: the paper's RB_NPW.
+	// It is at most the rate at which temporary users come.
+	RarePerWeek float64
+
+	// Weight, if set, is the relative weight with which a user is selected, 0 or more; the numbers of users stay as they are. It
+	// biases the workload to a class of users (the paper's section 6.5.4).
+	Weight func(*User) float64
+
+	// Feedback, if set, makes the users wait for their jobs; see Generator.Ended.
+	Feedback *Feedback
+}
+
+// Source is a log to resample from.
+type Source struct {
+	Pools     *Pools
+	LongTerm  float64             // factor on the number of long-term users, beside Config.Load; 0 for 1, negative for none
+	Temporary float64             // the same of temporary ones
+	Procs     func(procs int) int // if set, fits the sizes of the jobs to the machine that the workload is for
+}
+
+// Arrival is one job of a resampled workload.
+type Arrival struct {
+	Job            // Submit is in the time of the first source, User the number of the member from 1; Wait is not known
+	Serial   int64 // counts the jobs from 1
+	Source   int   // index of the source it comes from
+	Original *User // whose job it was
+}
+
+// Generator yields the jobs of a resampled workload in order of submission. It is for one goroutine.
+type Generator struct {
+	cfg        Config
+	rng        *rand.Rand
+	origin     float64 // begin of week 0
+	until      float64
+	crowds     []crowd // by source
+	weekly     float64 // temporary users per week, of all sources
+	rare       []*profile
+	week       int // next week to admit users in
+	members    []member
+	unused     []int32 // indexes of members that are through
+	queue      queue
+	memberSeq  int64
+	serial     int64
+	awaited    map[int64]int32 // the member that waits for the end of a job, by its serial
+	lastSubmit float64
+}
+
+// NewGenerator returns a generator of a workload made from one log, or mixed from several: for each, a pool of long-term users of its
+// own, and temporary ones that come at its own rate. Weeks are those of the first source; jobs of the others keep their weekday
+// and time of day by Pools.Monday. The error names the setting that cannot be.
+func NewGenerator(cfg Config, sources ...Source) (*Generator, error) {
+	if err := cfg.defaults(sources); err != nil {
+		return nil, fmt.Errorf("resample: %w", err)
+	}
+	first := sources[0].Pools
+	g := &Generator{
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a616b6179)), origin: first.Start, until: first.Start + cfg.Length,
+		awaited: map[int64]int32{}, lastSubmit: math.Inf(-1),
+	}
+	for i := range sources {
+		c, err := newCrowd(i, sources[i], first, cfg)
+		if err != nil {
+			return nil, fmt.Errorf("resample %q: %w", sources[i].Pools.Name, err)
+		}
+		g.crowds = append(g.crowds, c)
+		g.weekly += c.weekly
+		g.rare = append(g.rare, c.rare...)
+	}
+	switch {
+	case cfg.RarePerWeek > 0 && total(g.rare) == 0:
+		return nil, errors.New("resample: RarePerWeek is set, but no source has a rare behavior; see Options.Rare")
+	case cfg.RarePerWeek > g.weekly:
+		return nil, fmt.Errorf("resample: %v rare behaviors per week are more than the %.3g temporary users", cfg.RarePerWeek, g.weekly)
+	}
+	for i := range g.crowds {
+		g.populate(&g.crowds[i])
+	}
+	g.week = 1
+	if g.memberSeq == 0 && g.weekly == 0 {
+		return nil, fmt.Errorf("resample %q: %w: no long-term user was selected and no temporary one comes", first.Name, ErrNoJobs)
+	}
+	return g, nil
+}
+
+func (c *Config) defaults(sources []Source) error {
+	if len(sources) == 0 {
+		return errors.New("no source")
+	}
+	for i := range sources {
+		if sources[i].Pools == nil {
+			return fmt.Errorf("source %d has no pools", i)
+		}
+	}
+	if c.Load == 0 {
+		c.Load = 1
+	}
+	if c.Length == 0 {
+		c.Length = sources[0].Pools.End - sources[0].Pools.Start
+	}
+	switch {
+	case !(c.Load > 0) || math.IsInf(c.Load, 1):
+		return fmt.Errorf("load factor %v; want a number above 0", c.Load)
+	case !(c.Length > 0):
+		return fmt.Errorf("length %v s; want more than 0", c.Length)
+	case !(c.RarePerWeek >= 0):
+		return fmt.Errorf("%v rare behaviors per week; want 0 or more", c.RarePerWeek)
+	}
+	return nil
+}
+
+// Peek returns when the next job is submitted, +Inf if there is none before the end of the workload. With Feedback it is as of what is
+// known: Ended may make it earlier.
+func (g *Generator) Peek() float64 {
+	for {
+		boundary := g.origin + float64(g.week)*week
+		if len(g.queue) > 0 && g.queue[0].at < boundary {
+			break
+		}
+		if boundary >= g.until || g.weekly == 0 {
+			break
+		}
+		g.admit()
+	}
+	if len(g.queue) == 0 || g.queue[0].at >= g.until {
+		return math.Inf(1)
+	}
+	return g.queue[0].at
+}
+
+// Next returns the next job, false if there is none; see Peek.
+func (g *Generator) Next() (Arrival, bool) {
+	at := g.Peek()
+	if math.IsInf(at, 1) {
+		return Arrival{}, false
+	}
+	i := g.queue[0].member
+	m := &g.members[i]
+	g.serial++
+	g.lastSubmit = max(g.lastSubmit, at)
+	a := Arrival{Job: m.user.Jobs[m.next], Serial: g.serial, Source: m.source, Original: m.user.User}
+	a.Submit, a.User, a.Wait = g.lastSubmit, m.number, -1
+	if fit := g.crowds[m.source].fit; fit != nil {
+		a.Procs = max(1, fit(a.Procs))
+	}
+	g.advance(i, a.Submit)
+	return a, true
+}
+
+// All returns the jobs that remain.
+func (g *Generator) All() iter.Seq[Arrival] {
+	return func(yield func(Arrival) bool) {
+		for {
+			a, ok := g.Next()
+			if !ok || !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// advance moves the member at the head of the queue to its next job.
+func (g *Generator) advance(i int32, submitted float64) {
+	m := &g.members[i]
+	last := m.next
+	m.next++
+	if m.next == len(m.user.Jobs) {
+		if m.user.cycle == 0 {
+			g.queue.pop()
+			g.unused = append(g.unused, i)
+			return
+		}
+		m.next = 0
+		m.shift += float64(m.user.cycle) * week
+	}
+	at := m.user.Jobs[m.next].Submit + m.shift
+	if f := g.cfg.Feedback; f != nil {
+		var known bool
+		if at, known = f.release(m, last, submitted); !known {
+			g.queue.pop()
+			g.awaited[g.serial] = i
+			return
+		}
+	}
+	g.queue.replace(at)
+}
+
+// A member is one user of the workload.
+type member struct {
+	user    *profile
+	number  int64
+	source  int
+	next    int     // its next job
+	shift   float64 // added to the submit times of the log
+	session []bool  // with feedback: which of its jobs begin a session
+}
+
+// join adds a user as of a week of the workload, at which he does what he did in that week of his log.
+func (g *Generator) join(p *profile, source, at, logWeek int) {
+	m := member{user: p, source: source}
+	shift := at - logWeek
+	if logWeek > p.lastWeek {
+		shift += p.cycle // between two passes
+	} else {
+		m.next = p.firstFrom(g.origin + float64(logWeek)*week)
+	}
+	m.shift = p.offset + float64(shift)*week
+	g.memberSeq++
+	m.number = g.memberSeq
+	if f := g.cfg.Feedback; f != nil {
+		m.session = f.sessions(p)
+	}
+	var i int32
+	if n := len(g.unused); n > 0 {
+		i = g.unused[n-1]
+		g.unused = g.unused[:n-1]
+		g.members[i] = m
+	} else {
+		i = int32(len(g.members))
+		g.members = append(g.members, m)
+	}
+	g.queue.push(due{at: p.Jobs[m.next].Submit + m.shift, number: m.number, member: i})
+}
