@@ -176,6 +176,7 @@ func (c *geCluster) arrayKinds() []geKind {
 		{"array released", 0, "sleep 2", "-t 1-4 -h", func(id string) { c.qdel(id, "2"); c.run("qrls", id) }},
 		{"array deleted", 0, "sleep 100", "-t 1-4 -tc 2", func(id string) {
 			c.runs(id + ".1")
+			c.runs(id + ".2") // else it may be deleted before it starts, which qacct does not tell
 			c.qdel(id, "3", "4")
 			c.run("qdel", id)
 		}},
