@@ -17,6 +17,7 @@ import (
 // TestRealGridEngine proves on a real Grid Engine that what the daemon keeps of every job, one of each awkward kind among them, is what Grid Engine itself
 // says in the end, and that its picture is qstat's at random instants while all of it happens. WAITCAST_LONG=1 makes it 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	jobs, instants := 60, 20
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs, instants = 300, 100

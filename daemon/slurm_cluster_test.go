@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/waitcast/waitcast/collector/slurm"
@@ -72,10 +73,14 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 	return c
 }
 
+// nextPort is from where the next test looks for ports: two that run side by side get different ones.
+var nextPort atomic.Int64
+
 // freePorts returns the first of n ports in a row that nobody listens on now.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
-	for first := 20_000 + os.Getpid()%10_000; first < 60_000; first += n {
+	for range 1000 {
+		first := 20_000 + os.Getpid()%10_000 + int(nextPort.Add(int64(n))) - n
 		free := 0
 		for ; free < n; free++ {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+free))

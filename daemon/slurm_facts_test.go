@@ -20,6 +20,7 @@ func (c *slurmCluster) asksFacts() string {
 // TestRealSlurmFacts proves that the daemon knows what a real Slurm was told of its machine: overlapping partitions, a node that was drained and one that is down, a
 // maintenance reservation in an hour; and that it notices what changes.
 func TestRealSlurmFacts(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 4)
 	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7", "maxtime=30", "oversubscribe=exclusive")
 	c.run("scontrol", "create", "partition=right", "nodes=n[03-04]", "maxnodes=1", "defaulttime=10")
@@ -71,6 +72,7 @@ func TestRealSlurmFacts(t *testing.T) {
 
 // TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd.
 func TestRealSlurmLimits(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
 	c.run("sacctmgr", "-i", "modify", "qos", "high", "set", "GrpTRES=cpu=6,mem=10G", "MaxJobsPerUser=3", "MaxWall=1-00:00:00", "Priority=100")
 	c.run("sacctmgr", "-i", "modify", "account", "biology", "set", "MaxJobs=2", "GrpTRES=node=1")
@@ -89,6 +91,7 @@ func TestRealSlurmLimits(t *testing.T) {
 
 // TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count is squeue's, while tasks start, are killed, held and suspended.
 func TestRealSlurmArray(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4)
 	d := c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 1s}").start(t)
 	d.caughtUp()

@@ -40,6 +40,7 @@ func (c *slurmCluster) startRest() string {
 // TestRealSlurmRest proves that a daemon that asks slurmrestd has the same picture, attribute by attribute, as one that asks squeue: of jobs that run, wait, are held, of
 // arrays, heterogeneous jobs and whole nodes; and that both see the same ends.
 func TestRealSlurmRest(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 4, 4)
 	socket := c.startRest()
 	for _, j := range []struct{ command, args string }{

@@ -19,6 +19,7 @@ import (
 // TestRealSlurm proves on a real Slurm that what the daemon keeps of every try of every job, one of each awkward kind among them, is what sacct
 // says in the end, and that its picture is squeue's at random instants. WAITCAST_LONG=1 makes it more jobs and instants.
 func TestRealSlurm(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
 	if long() {
 		jobs, instants, pause, slow = 300, 100, 2*time.Second, "15s"

@@ -89,7 +89,8 @@ func (l *lock) release(clean bool) error {
 	if clean {
 		err = l.write(holder{Suspect: l.mine.Suspect})
 	}
-	return errors.Join(err, l.file.Close())
+	// A child process between its fork and its exec still has the file open: closing alone would leave it locked for that long.
+	return errors.Join(err, syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }
 
 func (l *lock) write(h holder) error {
