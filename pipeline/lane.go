@@ -18,6 +18,7 @@ type lane struct {
 	recall  cluster.Known // what known is while a journal is replayed
 	refused int64         // changes from which the models could not learn, since the start of the process
 	dirty   bool          // something changed since the last view
+	journal bool          // changes are kept
 }
 
 // output is what a lane adds to the batch to be committed.
@@ -63,7 +64,9 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 			if err := l.models.learn(c); err != nil {
 				l.refused++
 			}
-			out.entries = append(out.entries, modelstore.Entry{Seq: number, Source: source, Event: c.Event})
+			if l.journal {
+				out.entries = append(out.entries, modelstore.Entry{Seq: number, Source: source, Event: c.Event})
+			}
 		},
 	})
 }

@@ -116,7 +116,9 @@ func (p *Pipeline) newLane(c ClusterConfig) *lane {
 	if p.store != nil {
 		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
 	}
-	return newLane(c, p.cfg.Models, known, p.cfg.Forecasts)
+	l := newLane(c, p.cfg.Models, known, p.cfg.Forecasts)
+	l.journal = p.store != nil
+	return l
 }
 
 // AddSource makes a source known before its first delivery.
