@@ -233,8 +233,13 @@ func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	if !ok {
 		return p.errMessage(msg)
 	}
-	p.emit(p.event(job.Submit, at, id))
-	if value, ok := valueOf(rest, "InitPrio="); ok && string(value) == "0" {
+	ev := p.event(job.Submit, at, id)
+	value, told := valueOf(rest, "InitPrio=")
+	if priority, ok := logtext.Digits(value); told && ok {
+		ev.Priority = priority
+	}
+	p.emit(ev)
+	if told && string(value) == "0" {
 		p.emit(p.event(job.Hold, at, id))
 	}
 	return nil

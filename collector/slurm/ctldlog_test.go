@@ -56,7 +56,7 @@ func logGood() []formattest.Case {
 	task := told(job.End, "9_3", none)
 	task.All = true
 	return []formattest.Case{
-		line("submitted", "_slurm_rpc_submit_batch_job: JobId=2 InitPrio=3019 usec=350", told(job.Submit, "2", none)),
+		line("submitted", "_slurm_rpc_submit_batch_job: JobId=2 InitPrio=3019 usec=350", told(job.Submit, "2", job.Attributes{Priority: 3019})),
 		line("submitted held", "_slurm_rpc_submit_batch_job: JobId=7 InitPrio=0 usec=562", told(job.Submit, "7", none), told(job.Hold, "7", none)),
 		line("submitted, heterogeneous", "_slurm_rpc_submit_batch_het_job: JobId=21 usec=588", told(job.Submit, "21", none)),
 		line("allocated at once", "sched: _slurm_rpc_allocate_resources JobId=50 NodeList=n[01-02] usec=372", told(job.Submit, "50", none), atOnce),
