@@ -19,5 +19,6 @@ func (a *app) progress(size int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(to), progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine of its own turns it, which Clear does not wait for
 	)
 }

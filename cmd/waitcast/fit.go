@@ -1,0 +1,322 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/swf"
+	"github.com/waitcast/waitcast/workload/compare"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/markov"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// The models, by the names that --model takes.
+const (
+	modelLublin     = "lublin"
+	modelMarkov     = "markov"
+	modelUniformLog = "uniformlog"
+	modelAll        = "all"
+)
+
+// fitFlags are those of waitcast fit.
+type fitFlags struct {
+	model  string
+	choice selection
+	seed   seed
+}
+
+func newFit(a *app) *cobra.Command {
+	var f fitFlags
+	command := &cobra.Command{
+		Use:   "fit TRACE.swf | -",
+		Short: "Fit the papers' models to a workload",
+		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and of Downey (uniform-log, by queue) to a\n" +
+			"workload, and print their parameters and how well they fit. TRACE may be compressed with gzip; - is standard input.",
+		Example: "  waitcast fit KTH-SP2-1996-2.1-cln.swf.gz --status 1\n" +
+			"  waitcast fit log.swf --model lublin --json > params.json && waitcast generate --params params.json",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains([]string{modelLublin, modelMarkov, modelUniformLog, modelAll}, f.model) {
+				return &usageError{fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, all", f.model)}
+			}
+			f.seed.settle(a, c)
+			return a.fit(args[0], f)
+		},
+	}
+	command.Flags().StringVar(&f.model, "model", modelAll, "model to fit: lublin, markov, uniformlog or all")
+	f.choice.flags(command)
+	f.seed.flag(command)
+	return command
+}
+
+// fitted is what waitcast fit --json prints, and what --params of waitcast generate reads.
+type fitted struct {
+	Trace      string            `json:"trace"`
+	Jobs       int               `json:"jobs"`
+	LeftOut    leftOut           `json:"left_out"`
+	BadLines   int64             `json:"bad_lines"`
+	MaxProcs   int64             `json:"max_procs,omitempty"`
+	Seed       uint64            `json:"seed"`
+	Lublin     *lublinFit        `json:"lublin,omitempty"`
+	Markov     *markovFit        `json:"markov,omitempty"`
+	UniformLog []queueFit        `json:"uniformlog,omitempty"`
+	Missing    map[string]string `json:"missing,omitempty"` // why a model could not be fitted, by its name
+}
+
+// goodness is how well a law fits values.
+type goodness struct {
+	KS             float64 `json:"ks"`
+	KSSignificance float64 `json:"ks_significance"` // too kind, as the law was fitted to the same values
+	Chi2           float64 `json:"chi2"`
+	ChiClasses     int     `json:"chi2_classes"` // of equal probability
+	Chi2Signif     float64 `json:"chi2_significance"`
+}
+
+type lublinFit struct {
+	Params     hypergamma.Params     `json:"params"` // what generate draws from
+	Fit        hypergamma.ModelFit   `json:"fit"`
+	Runtime    goodness              `json:"runtime_goodness"`    // of ln runtime
+	Work       goodness              `json:"work_goodness"`       // of ln (processors * runtime)
+	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // of subsampleSize runtimes
+	ShortGaps  int                   `json:"short_gaps_left_out"` // interarrivals of at most 1 s
+}
+
+type markovFit struct {
+	Chains *markov.Chains `json:"chains"`
+	// The distances are those of as many drawn jobs as were learned from (Song, Table 4).
+	ProcsKS        float64 `json:"procs_ks"`
+	RuntimeKS      float64 `json:"runtime_ks"`
+	AreaDifference float64 `json:"area_difference"` // of squashed areas, as a share
+}
+
+// queueFit is Downey's law of a queue, or why there is none.
+type queueFit struct {
+	Queue   string    `json:"queue"`
+	Jobs    int       `json:"jobs"` // of positive runtime
+	Law     *queueLaw `json:"law,omitempty"`
+	Missing string    `json:"missing,omitempty"`
+}
+
+type queueLaw struct {
+	uniformlog.Model
+	R2       float64  `json:"r2"`
+	TMin     float64  `json:"t_min_seconds"`
+	TMax     float64  `json:"t_max_seconds"`
+	Goodness goodness `json:"goodness"`
+}
+
+const (
+	chiClasses       = 20  // at most; of equal probability
+	chiExpected      = 5   // values that each class expects at least, as hypergamma.ChiSquared joins smaller ones
+	subsampleSize    = 500 // the paper of Lublin and Feitelson takes 500 to 1,000 (section 5.1)
+	subsampleRepeats = 100
+)
+
+func (a *app) fit(file string, f fitFlags) error {
+	r, err := a.record(file)
+	if err != nil {
+		return err
+	}
+	left, err := f.choice.choose(r)
+	if err != nil {
+		return err
+	}
+	out := fitted{
+		Trace: r.name, Jobs: len(r.records), LeftOut: left, BadLines: r.bad, MaxProcs: r.header.MaxProcs, Seed: f.seed.value, Missing: map[string]string{},
+	}
+	var failures []error
+	wanted := 0
+	for _, m := range []struct {
+		name string
+		fit  func() error
+	}{
+		{modelLublin, func() (err error) {
+			out.Lublin, err = fitLublin(r, int(min(r.header.MaxProcs, mostProcs)), f.seed.rng('l'))
+			return err
+		}},
+		{modelMarkov, func() (err error) { out.Markov, err = fitMarkov(r, f.seed.rng('m')); return err }},
+		{modelUniformLog, func() (err error) { out.UniformLog, err = fitQueues(r); return err }},
+	} {
+		if f.model != modelAll && f.model != m.name {
+			continue
+		}
+		wanted++
+		if err := m.fit(); err != nil {
+			out.Missing[m.name] = err.Error()
+			failures = append(failures, fmt.Errorf("%s: %s: %w", r.name, m.name, err))
+		}
+	}
+	if len(failures) == wanted {
+		return errors.Join(failures...)
+	}
+	if a.json {
+		return json.NewEncoder(a.stdout).Encode(out)
+	}
+	return out.print(a.stdout)
+}
+
+// fitLublin fits the model of Lublin and Feitelson for a machine of so many processors (0: the largest job's).
+func fitLublin(r *recording, machine int, rng *rand.Rand) (*lublinFit, error) {
+	c := r.columns()
+	for _, procs := range c.Procs {
+		if machine > 0 && procs > machine {
+			return nil, fmt.Errorf("a job has %d processors, the machine (MaxProcs in the header, or --procs) %d", procs, machine)
+		}
+	}
+	m, err := hypergamma.FitModel(c, machine, hypergamma.ArrivalOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := &lublinFit{Params: m.Params(), Fit: m, ShortGaps: m.Arrival.Dropped}
+	if err := out.Params.Validate(); err != nil {
+		return nil, fmt.Errorf("the fit is no model that jobs can be drawn from: %w", err)
+	}
+	logs, _, err := hypergamma.LogSeconds(c.Seconds)
+	if err != nil {
+		return nil, err
+	}
+	if out.Runtime, err = judge(logs, m.Runtime.CDF); err != nil {
+		return nil, err
+	}
+	if out.Subsamples, err = hypergamma.SubsampleTest(rng, logs, m.Runtime.CDF, subsampleSize, subsampleRepeats); err != nil {
+		return nil, err
+	}
+	for i, procs := range c.Procs {
+		c.Seconds[i] *= float64(procs)
+	}
+	if logs, _, err = hypergamma.LogSeconds(c.Seconds); err != nil {
+		return nil, err
+	}
+	out.Work, err = judge(logs, m.Work.CDF)
+	return out, err
+}
+
+// judge tests a law on values: KS, and chi2 on classes that are equally likely by the law.
+func judge(values []float64, cdf func(float64) float64) (goodness, error) {
+	g := goodness{KS: hypergamma.KS(values, cdf)}
+	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
+	classes := min(chiClasses, len(values)/chiExpected)
+	if classes < 2 {
+		return g, nil
+	}
+	observed, expected := make([]float64, classes), make([]float64, classes)
+	for _, x := range values {
+		observed[min(int(cdf(x)*float64(classes)), classes-1)]++
+	}
+	for i := range expected {
+		expected[i] = float64(len(values)) / float64(classes)
+	}
+	var err error
+	g.ChiClasses = classes
+	g.Chi2, g.Chi2Signif, err = hypergamma.ChiSquared(observed, expected)
+	return g, err
+}
+
+// learn gives the jobs to a Markov model in their order.
+func learn(r *recording) (*markov.Chains, error) {
+	m, err := markov.New(0)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.records {
+		if err := m.Append(int(r.records[i].Procs()), float64(r.records[i].Runtime)); err != nil {
+			return nil, fmt.Errorf("job %d: %w", r.records[i].ID, err)
+		}
+	}
+	return m.Chains(), nil
+}
+
+// fitMarkov fits the chains, and draws as many jobs from them to see how far they are from the recorded ones.
+func fitMarkov(r *recording, rng *rand.Rand) (*markovFit, error) {
+	chains, err := learn(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := markov.NewGenerator(chains, rng)
+	if err != nil {
+		return nil, err
+	}
+	n := len(r.records)
+	drawn, recorded := [2][]float64{make([]float64, n), make([]float64, n)}, [2][]float64{make([]float64, n), make([]float64, n)}
+	for i := range n {
+		procs, seconds := g.Next()
+		drawn[0][i], drawn[1][i] = float64(procs), seconds
+		recorded[0][i], recorded[1][i] = float64(r.records[i].Procs()), float64(r.records[i].Runtime)
+	}
+	out := &markovFit{Chains: chains}
+	if out.ProcsKS, err = compare.KS(drawn[0], recorded[0]); err != nil {
+		return nil, err
+	}
+	if out.RuntimeKS, err = compare.KS(drawn[1], recorded[1]); err != nil {
+		return nil, err
+	}
+	ours, err := compare.SquashedArea(drawn[0], drawn[1])
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := compare.SquashedArea(recorded[0], recorded[1])
+	if err != nil {
+		return nil, err
+	}
+	out.AreaDifference, err = compare.AreaDifference(ours, theirs)
+	return out, err
+}
+
+// byQueue sorts records of positive runtime by their queue's name.
+func byQueue(r *recording) (names []string, of map[string][]*swf.Record) {
+	of = map[string][]*swf.Record{}
+	for i := range r.records {
+		if rec := &r.records[i]; rec.Runtime > 0 {
+			name := r.header.QueueName(rec)
+			of[name] = append(of[name], rec)
+		}
+	}
+	for name := range of {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, of
+}
+
+// runtimesOf are the runtimes of records in seconds.
+func runtimesOf(records []*swf.Record) []float64 {
+	out := make([]float64, len(records))
+	for i, rec := range records {
+		out[i] = float64(rec.Runtime)
+	}
+	return out
+}
+
+// fitQueues fits Downey's law to the runtimes of each queue. It is an error if none can be fitted.
+func fitQueues(r *recording) ([]queueFit, error) {
+	names, of := byQueue(r)
+	out := make([]queueFit, 0, len(names))
+	var failures []error
+	for _, name := range names {
+		q := queueFit{Queue: name, Jobs: len(of[name])}
+		values := runtimesOf(of[name])
+		f, err := uniformlog.FitValues(values)
+		if err != nil {
+			q.Missing = err.Error()
+			failures = append(failures, fmt.Errorf("queue %s: %w", name, err))
+			out = append(out, q)
+			continue
+		}
+		q.Law = &queueLaw{Model: f.Model, R2: f.R2, TMin: f.TMin(), TMax: min(f.TMax(), math.MaxFloat64)}
+		if q.Law.Goodness, err = judge(values, f.CDF); err != nil {
+			return nil, err
+		}
+		out = append(out, q)
+	}
+	if len(failures) == len(names) {
+		return nil, errors.Join(append(failures, errors.New("no queue could be fitted"))...)
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// Each job is a copy of a recorded one at the same time of the week, with a number, user and submit of its own.
+func TestResampleCopiesRecords(t *testing.T) {
+	text := inhabited(t)
+	header, original := read(t, text)
+	type key struct{ moment, runtime, procs, limit, queue int64 }
+	of := func(r *swf.Record) key {
+		return key{r.Submit % weekSeconds, r.Runtime, r.Allocated, r.TimeLimit, r.Queue}
+	}
+	known := map[key]bool{}
+	for i := range original {
+		known[of(&original[i])] = true
+	}
+	r := succeed(t, text, "resample", "-", "--length", "30w", "--seed", "5", "--stationary")
+	h, jobs := read(t, r.stdout)
+	if h.MaxProcs != 64 || h.Queues[1] != "short" || len(h.Lines) != 2 || h.Lines[1] != header.Lines[0] || !strings.Contains(h.Lines[0], "length 210d") {
+		t.Errorf("header %+v", h)
+	}
+	users := map[int64]bool{}
+	for i := range jobs {
+		j := &jobs[i]
+		users[j.User] = true
+		if !known[of(j)] || j.ID != int64(i+1) || j.Wait != swf.Unknown || i > 0 && j.Submit < jobs[i-1].Submit || j.Submit >= 30*weekSeconds {
+			t.Fatalf("job %d: %+v", i, *j)
+		}
+	}
+	if rate := float64(len(jobs)) / 30 / (float64(len(original)) / 20); math.Abs(rate-1) > .2 || len(users) < 20 {
+		t.Errorf("%v times as many jobs a week, %d users", rate, len(users))
+	}
+	if !strings.Contains(r.stderr, "12 long-term users") || !strings.Contains(r.stderr, "offered load 0.") {
+		t.Errorf("told: %s", r.stderr)
+	}
+}
+
+// Twice the users are about twice the jobs; a load above the machine's is warned of.
+func TestResampleLoad(t *testing.T) {
+	text := inhabited(t)
+	_, once := read(t, succeed(t, text, "resample", "-", "--seed", "1").stdout)
+	r := succeed(t, text, "resample", "-", "--seed", "1", "--load", "2")
+	_, twice := read(t, r.stdout)
+	if rate := float64(len(twice)) / float64(len(once)); math.Abs(rate-2) > .3 || strings.Contains(r.stderr, "warning") {
+		t.Errorf("%v times as many jobs; %s", rate, r.stderr)
+	}
+	if r := succeed(t, text, "resample", "-", "--seed", "1", "--load", "20"); !strings.Contains(r.stderr, "more than the machine can do") {
+		t.Errorf("no warning: %s", r.stderr)
+	}
+}
+
+// A trace that is mixed in brings its jobs, cut to the first one's machine, in queues by name, without numbers that mean something else there.
+func TestResampleMixes(t *testing.T) {
+	text := inhabited(t)
+	other := strings.NewReplacer("Queue: 1 short", "Queue: 1 long", "Queue: 2 long", "Queue: 2 night", "MaxProcs: 64", "MaxProcs: 512").Replace(text)
+	small := strings.Replace(text, "MaxProcs: 64", "MaxProcs: 8", 1)
+	h, jobs := read(t, succeed(t, "", "resample", save(t, "a.swf", small), save(t, "b.swf", other), "--seed", "1").stdout)
+	if h.MaxProcs != 8 || h.Queues[1] != "short" || h.Queues[2] != "long" || h.Queues[3] != "night" {
+		t.Errorf("header %+v", h)
+	}
+	mixed := map[int64]int{}
+	for _, j := range jobs {
+		if j.Group == 3 {
+			continue // of the first trace, whose own sizes are as they were
+		}
+		mixed[j.Queue]++
+		if j.Procs() > 8 || j.Partition != swf.Unknown || j.Executable != swf.Unknown || j.Allocated != j.RequestedProcs {
+			t.Fatalf("%+v", j)
+		}
+	}
+	if mixed[1] != 0 || mixed[2] == 0 || mixed[3] == 0 || len(mixed) != 2 {
+		t.Errorf("queues of the mixed-in jobs: %v", mixed)
+	}
+}
+
+// Flurries are taken out of their users and come as often as asked: none at 0.
+func TestResampleRare(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(inhabited(t))
+	for range 600 {
+		text.WriteString("900001 5000000 0 77 1 -1 -1 1 100 -1 1 5 3 4 1 1 -1 -1\n")
+	}
+	flurries := func(args ...string) float64 {
+		n := 0
+		_, jobs := read(t, succeed(t, text.String(), append([]string{"resample", "-", "--seed", "1", "--length", "100w"}, args...)...).stdout)
+		for _, j := range jobs {
+			if j.Runtime == 77 && j.TimeLimit == 100 {
+				n++
+			}
+		}
+		return float64(n) / 600
+	}
+	if n := flurries(); n < 1 {
+		t.Errorf("%v flurries as recorded", n)
+	}
+	if n := flurries("--rare", "0"); n != 0 {
+		t.Errorf("%v flurries at 0 a week", n)
+	}
+	if n := flurries("--rare", "0.5"); math.Abs(n-50) > 25 {
+		t.Errorf("%v flurries in 100 weeks, want about 50", n)
+	}
+}
+
+// KTH x 1.3 reaches the load within 10 % over 8 seeds, as told on standard error.
+func TestResampleKTH(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: no whole trace")
+	}
+	kth := refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
+	_, original := read(t, succeed(t, "", "shake", kth, "--seed", "1", "--attribute", "estimate").stdout)
+	sum := func(jobs []swf.Record) (work float64) {
+		for _, j := range jobs {
+			work += float64(max(0, j.Procs()) * max(0, j.Runtime))
+		}
+		return work
+	}
+	mean := 0.
+	for _, seed := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		_, jobs := read(t, succeed(t, "", "resample", kth, "--load", "1.3", "--stationary", "--seed", seed).stdout)
+		mean += sum(jobs) / 8
+	}
+	closeTo(t, "work of the resampled trace as a share", mean/sum(original), 1.3, .13)
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/simulator/swfload"
+	"github.com/waitcast/waitcast/study"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// simulateFlags are what the subcommand simulate is told.
+type simulateFlags struct {
+	experiment study.Experiment
+	procs      int
+	rules      string
+	clamp      bool
+	plot       string
+	seed       uint64
+}
+
+func newSimulate(a *app) *cobra.Command {
+	var f simulateFlags
+	command := &cobra.Command{
+		Use:   "simulate TRACE.swf",
+		Short: "Schedule a workload file",
+		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, with the waits that the jobs\n" +
+			"would have had, goes to standard output, the measures go to standard error. TRACE may be compressed with gzip; - is\n" +
+			"standard input.",
+		Example: "  waitcast simulate KTH-SP2-1996-2.1-cln.swf.gz --policy easy > easy.swf\n" +
+			"  waitcast simulate log.swf --policy conservative --load 0.9 --plot queue.svg --json > /dev/null",
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.simulate(args[0], f) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.experiment.Policy, "policy", "easy", strings.Join(study.Policies(), ", "))
+	flags.StringVar(&f.experiment.Estimates, "estimates", "limits", "what the policy plans with: "+strings.Join(study.Estimates(), ", "))
+	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 is the header's MaxProcs")
+	flags.StringVar(&f.rules, "rules", "plain", "how records are read, and what comes first in an instant: plain, or pyss as the Python simulator of that name does")
+	flags.BoolVar(&f.clamp, "clamp", false, "cut jobs larger than the machine to its size instead of leaving them out")
+	flags.BoolVar(&f.experiment.Kill, "kill", false, "end jobs at their time limits")
+	flags.Float64Var(&f.experiment.Load, "load", 0, "offered load to reach by scaling the times between submissions; 0 leaves them as they are")
+	flags.Float64Var(&f.experiment.WarmUp, "warm-up", 0, "share of the time, from the beginning, of which jobs do not count")
+	flags.StringVar(&f.plot, "plot", "", "file for a plot of queue length and utilization, SVG")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of all chance; no policy uses any yet")
+	return command
+}
+
+// simulate schedules a trace.
+func (a *app) simulate(path string, f simulateFlags) error {
+	if err := f.experiment.Check(); err != nil {
+		return &usageError{err.Error()}
+	}
+	options := swfload.Options{Procs: f.procs, Clamp: f.clamp, Keep: true, Queue: true}
+	switch f.rules {
+	case "plain":
+	case "pyss":
+		options.Rules, f.experiment.SubmitsFirst = swfload.Pyss, true
+	default:
+		return &usageError{fmt.Sprintf("--rules is %q; allowed: plain, pyss", f.rules)}
+	}
+	trace, header, bad, err := a.readTrace(path, options)
+	if err != nil {
+		return err
+	}
+	if f.plot != "" && len(trace.Jobs) > 0 { // some 500 points
+		f.experiment.Step = math.Max(60, (trace.Jobs[len(trace.Jobs)-1].Submit-trace.Jobs[0].Submit)/500)
+	}
+	bar := a.countBar(len(trace.Jobs))
+	f.experiment.Progress = func(ended int) { _ = bar.Set(ended) } // it is only decoration
+	result, err := f.experiment.Simulate(trace)
+	_ = bar.Clear()
+	if err != nil {
+		return err
+	}
+	if err := writeScheduled(a.stdout, header, trace, result, &f); err != nil {
+		return err
+	}
+	if f.plot != "" {
+		if err := plotTo(f.plot, path+", "+f.experiment.Policy, result.Series); err != nil {
+			return err
+		}
+	}
+	return a.measures(trace, bad, result, &f)
+}
+
+// countBar is a bar of so many jobs.
+func (a *app) countBar(n int) *progressbar.ProgressBar {
+	to := a.stderr
+	if !a.terminal || a.json {
+		to = io.Discard
+	}
+	return progressbar.NewOptions(max(1, n),
+		progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionSetItsString("jobs"),
+		progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
+	)
+}
+
+// maxBadLines is how many bad lines of a trace are shown.
+const maxBadLines = 10
+
+// badLines are the lines of a trace that could not be used.
+type badLines struct {
+	First []string `json:"first,omitempty"`
+	N     int64    `json:"n"`
+}
+
+// readTrace reads a file, or standard input.
+func (a *app) readTrace(path string, o swfload.Options) (*swfload.Trace, *swf.Header, badLines, error) {
+	var bad badLines
+	var reader *swf.Reader
+	if path == "-" {
+		reader = swf.NewReader(a.stdin, swf.Name("standard input"), swf.CollectBadLines(maxBadLines))
+	} else {
+		file, err := swf.Open(path, swf.CollectBadLines(maxBadLines))
+		if err != nil {
+			return nil, nil, bad, err
+		}
+		defer file.Close() //nolint:errcheck // it was only read
+		reader = file.Reader
+	}
+	trace, err := swfload.Read(reader, o)
+	if err != nil {
+		return nil, nil, bad, fmt.Errorf("%s: %w", path, err)
+	}
+	first, n := reader.BadLines()
+	for _, b := range first {
+		bad.First = append(bad.First, b.Error())
+	}
+	if bad.N = n; len(trace.Jobs) == 0 {
+		return nil, nil, bad, errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", path, told(&trace.Report)), firstBad(bad))
+	}
+	return trace, reader.Header(), bad, nil
+}
+
+func firstBad(b badLines) error {
+	if b.N == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
+}
+
+// writeScheduled writes the trace as it was scheduled: the records with other waits, and other runtimes where jobs were killed.
+func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
+	out := swf.NewWriter(to)
+	h := *header
+	h.MaxProcs = int64(trace.Procs)
+	h.Lines = append([]string{
+		fmt.Sprintf("; Note: scheduled by waitcast simulate: policy %s, estimates %s, %d processors, load factor %.4g", f.experiment.Policy, f.experiment.Estimates, trace.Procs, 1/r.Factor),
+	}, header.Lines...)
+	if err := out.WriteHeader(&h); err != nil {
+		return err
+	}
+	first := trace.Jobs[0].Submit
+	for i, j := range trace.Jobs {
+		rec := trace.Records[i]
+		submit := first + (j.Submit-first)*r.Factor
+		rec.Submit, rec.Allocated = int64(math.Round(submit)), int64(j.Procs)
+		rec.Wait, rec.Runtime = swf.Unknown, swf.Unknown
+		if !math.IsNaN(r.Start[i]) {
+			rec.Wait, rec.Runtime = int64(math.Round(r.Start[i]-submit)), int64(math.Round(r.End[i]-r.Start[i]))
+		}
+		if r.Killed[i] {
+			rec.Status = swf.StatusFailed
+		}
+		if err := out.Write(&rec); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func plotTo(path, title string, series []simulator.Point) error {
+	file, err := os.Create(path) //nolint:gosec // the user names it
+	if err != nil {
+		return err
+	}
+	return errors.Join(study.Plot(file, title, series), file.Close())
+}
+
+// told says what the reader had to change or leave out, in one line; "nothing" if nothing.
+func told(r *swfload.Report) string {
+	var out []string
+	for _, t := range []struct {
+		what string
+		swfload.Tally
+	}{
+		{"larger than the machine", r.TooLarge}, {"never ran", r.NeverRan}, {"without processors", r.NoProcs}, {"without a time limit", r.NoEstimate},
+		{"ran longer than their limit", r.Raised}, {"submitted before 0", r.Early}, {"out of order", r.Unordered}, {"with a number used before", r.Duplicates},
+	} {
+		if t.N > 0 {
+			out = append(out, fmt.Sprintf("%d %s (job %d)", t.N, t.what, t.First[0]))
+		}
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, ", ")
+}
+
+// simulated is what --json prints.
+type simulated struct {
+	Policy    string           `json:"policy"`
+	Estimates string           `json:"estimates"`
+	Procs     int              `json:"procs"`
+	Records   int              `json:"records"`
+	Simulated int              `json:"simulated"`
+	Factor    float64          `json:"interarrival_factor"`
+	Reading   swfload.Report   `json:"reading"`
+	BadLines  badLines         `json:"bad_lines"`
+	Measures  simulator.Report `json:"measures"`
+}
+
+// measures prints the measures to standard error: standard output has the workload.
+func (a *app) measures(trace *swfload.Trace, bad badLines, r *study.Result, f *simulateFlags) error {
+	if a.json {
+		return json.NewEncoder(a.stderr).Encode(simulated{
+			Policy: f.experiment.Policy, Estimates: f.experiment.Estimates, Procs: trace.Procs, Records: trace.Report.Records,
+			Simulated: len(trace.Jobs), Factor: r.Factor, Reading: trace.Report, BadLines: bad, Measures: r.Report,
+		})
+	}
+	t := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', 0)
+	row := func(label, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", label, fmt.Sprintf(format, args...))
+	}
+	row("Jobs", "%d of %d records on %d processors, policy %s", len(trace.Jobs), trace.Report.Records, trace.Procs, f.experiment.Policy)
+	row("Noted", "%s", told(&trace.Report))
+	for _, b := range bad.First {
+		row("Bad line", "%s", printable(b))
+	}
+	row("Utilization", "%.1f %%", 100*r.Utilization)
+	row("Throughput", "%.1f jobs an hour", 3600*r.Throughput)
+	row("Queue", "%.1f jobs on average, at most %d", r.MeanQueue, r.MaxQueue)
+	growth := ""
+	if r.Saturated {
+		growth = ": the machine is saturated, its waits grow with the length of the log"
+	}
+	row("Growth", "%+.1f waiting jobs a week%s", r.Growth, growth)
+	fmt.Fprintln(t, "\tmean\tmedian\t95 %\tmax")
+	for _, s := range []struct {
+		name string
+		simulator.Summary
+	}{{"Wait, s", r.All.Wait}, {"Slowdown", r.All.Slowdown}, {"Bounded slowdown", r.All.Bounded}} {
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\n", s.name, s.Mean, s.Median, s.P95, s.Max)
+	}
+	return t.Flush()
+}

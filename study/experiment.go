@@ -1,0 +1,186 @@
+// Package study simulates traces under a scheduler of choice: one experiment at a time, or grids of them (policies, loads, seeds, shakes) on all
+// cores or as a Slurm job array, whose results are rows of a CSV file that a study which was interrupted goes on with.
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/simulator/swfload"
+)
+
+// Policies are the names of the policies, in the order in which they are listed.
+func Policies() []string { return []string{"fcfs", "easy", "conservative", "priority"} }
+
+// Estimates are the names of what a policy may plan with: the time limits of the trace; the runtimes themselves; or the mean of the user's last two runtimes, at most the limit
+// (D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
+func Estimates() []string { return []string{"limits", "actual", "recent"} }
+
+// Experiment says how a trace is simulated.
+type Experiment struct {
+	// Policy and Estimates are names of Policies and Estimates; empty is fcfs and limits.
+	Policy    string
+	Estimates string
+	// Kill ends jobs at their time limits.
+	Kill bool
+	// SubmitsFirst handles the submissions of an instant before its ends, as pyss does.
+	SubmitsFirst bool
+	// Load is the offered load to reach by scaling the times between submissions; 0 leaves them as they are.
+	Load float64
+	// WarmUp is the share of the trace's time, from its beginning, of which jobs do not count.
+	WarmUp float64
+	// Step is the length of a point of the report's series, in seconds; 0 for no series.
+	Step float64
+	// Progress, if set, is called now and then with the number of jobs that have ended.
+	Progress func(ended int)
+}
+
+// OptionError is a setting that cannot be.
+type OptionError struct{ Name, Value, Allowed string }
+
+// Error names the setting, its value and what is allowed.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("%s: %q is not known; allowed: %s", e.Name, e.Value, e.Allowed)
+}
+
+// Check returns an *OptionError for a setting that cannot be.
+func (e *Experiment) Check() error {
+	if e.Policy != "" && !slices.Contains(Policies(), e.Policy) {
+		return &OptionError{"policy", e.Policy, strings.Join(Policies(), ", ")}
+	}
+	if e.Estimates != "" && !slices.Contains(Estimates(), e.Estimates) {
+		return &OptionError{"estimates", e.Estimates, strings.Join(Estimates(), ", ")}
+	}
+	if e.Load < 0 || math.IsNaN(e.Load) || e.Load > 10 {
+		return &OptionError{"load", fmt.Sprint(e.Load), "0 to 10"}
+	}
+	if !(e.WarmUp >= 0 && e.WarmUp < 1) {
+		return &OptionError{"warm-up", fmt.Sprint(e.WarmUp), "0 up to, not including, 1"}
+	}
+	return nil
+}
+
+// Result is what became of a trace.
+type Result struct {
+	simulator.Report
+	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed says which ended at their limits.
+	Start, End []float64
+	Killed     []bool
+	// Factor is by what the times between submissions were multiplied.
+	Factor float64
+}
+
+// policy returns a new policy by its name. The priority policy is a plain multifactor one: a job's age counts ten times as much as its user's share, and large jobs
+// gain a little, as many sites set Slurm up.
+func policy(name string) simulator.Policy {
+	switch name {
+	case "easy":
+		return new(simulator.EASY)
+	case "conservative":
+		return new(simulator.Conservative)
+	case "priority":
+		return &simulator.Priority{WeightAge: 1000, WeightFairShare: 10000, WeightSize: 100, Backfill: simulator.BackfillEASY}
+	}
+	return new(simulator.FCFS)
+}
+
+// Simulate runs one experiment on a trace, which is not changed.
+func (e *Experiment) Simulate(trace *swfload.Trace) (*Result, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	factor := 1.0
+	if offered := simulator.OfferedLoad(trace.Jobs, trace.Procs); e.Load > 0 && offered > 0 {
+		factor = offered / e.Load
+	}
+	out := &Result{
+		Start: filled(len(trace.Jobs), math.NaN()), End: filled(len(trace.Jobs), math.NaN()), Killed: make([]bool, len(trace.Jobs)), Factor: factor,
+	}
+	numbered := 0
+	jobs := simulator.ScaleInterarrivals(func() (simulator.Job, bool) {
+		if numbered == len(trace.Jobs) {
+			return simulator.Job{}, false
+		}
+		j := trace.Jobs[numbered]
+		j.ID = int64(numbered) // ids of the trace need not be unique
+		numbered++
+		return j, true
+	}, factor)
+	recent := newRecentRuntimes()
+	cfg := simulator.Config{Procs: trace.Procs, Policy: policy(e.Policy), Arrivals: jobs, Kill: e.Kill}
+	if e.SubmitsFirst {
+		cfg.Order = simulator.SubmitsFirst
+	}
+	switch e.Estimates {
+	case "actual":
+		cfg.Estimate = simulator.ActualRuntime
+	case "recent":
+		cfg.Estimate = recent.estimate
+	}
+	s, err := simulator.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	measure := simulator.Measure{Procs: trace.Procs, Step: e.Step}
+	if n := len(trace.Jobs); n > 0 {
+		first := trace.Jobs[0].Submit
+		measure.From = first + e.WarmUp*factor*(trace.Jobs[n-1].Submit-first)
+	}
+	collect, ended := simulator.NewCollector(measure), 0
+	err = s.Advance(math.Inf(1), func(ev simulator.Event) {
+		collect.Observe(ev)
+		if ev.Kind != simulator.Ended {
+			return
+		}
+		recent.ended(ev.Job)
+		out.Start[ev.Job.ID], out.End[ev.Job.ID], out.Killed[ev.Job.ID] = ev.Job.Start, ev.Job.End, ev.Job.Killed
+		if ended++; e.Progress != nil && ended%1024 == 0 {
+			e.Progress(ended)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Report = collect.Report()
+	return out, nil
+}
+
+func filled(n int, with float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = with
+	}
+	return out
+}
+
+// recentRuntimes remembers the last two runtimes of every user.
+type recentRuntimes struct{ last map[int64][2]float64 }
+
+func newRecentRuntimes() *recentRuntimes { return &recentRuntimes{map[int64][2]float64{}} }
+
+func (r *recentRuntimes) ended(j *simulator.Job) {
+	before, ok := r.last[j.User]
+	if !ok {
+		before[0] = j.End - j.Start
+	}
+	r.last[j.User] = [2]float64{j.End - j.Start, before[0]}
+}
+
+// estimate returns the mean of the user's last two runtimes, at most the limit; the limit where the user has not run a job yet.
+func (r *recentRuntimes) estimate(j *simulator.Job) float64 {
+	limit := j.Limit
+	if limit <= 0 {
+		limit = j.Estimate
+	}
+	if limit <= 0 {
+		limit = math.Inf(1)
+	}
+	last, ok := r.last[j.User]
+	if !ok {
+		return limit
+	}
+	return math.Min(math.Max(1, (last[0]+last[1])/2), limit)
+}

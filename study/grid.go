@@ -1,0 +1,348 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/simulator/swfload"
+	"github.com/waitcast/waitcast/workload/shake"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// MaxCells is how many cells a grid may have.
+const MaxCells = 1_000_000
+
+// Grid is experiments on one trace: each policy with each kind of estimates at each load, and there the trace itself and, for each seed, so many shaken
+// ones.
+type Grid struct {
+	Policies  []string
+	Estimates []string  // empty is limits alone
+	Loads     []float64 // 0 leaves the times between submissions as they are; empty is 0 alone
+	// Shakes is how many shaken traces each seed gives; 0 for the trace itself alone, in which nothing is random, and which therefore has no seeds. A
+	// shaken trace depends on its seed and number only: all policies, estimates and loads see the same ones, so that they can be compared in pairs.
+	Shakes int
+	Seeds  []uint64
+	Shake  shake.Config // MaxProcs is set to the machine's
+
+	// Kill, WarmUp and SubmitsFirst are those of the experiments.
+	Kill         bool
+	WarmUp       float64
+	SubmitsFirst bool
+}
+
+// Cell is one experiment of a grid.
+type Cell struct {
+	Index     int // in the order of the grid, from 0
+	Policy    string
+	Estimates string
+	Load      float64 // asked for; 0 is the trace's own
+	Seed      uint64  // 0 for the trace itself
+	Shake     int     // number of the shaken trace, from 1; 0 for the trace itself
+}
+
+// Plan is a grid on its trace. It is safe for use by several goroutines.
+type Plan struct {
+	grid   Grid
+	trace  *swfload.Trace
+	cells  []Cell
+	id     string
+	jobs   []users.Job   // of the trace, for the shaker
+	shaker *shake.Shaker // nil without shakes
+	reuse  sync.Pool     // of *shaken
+}
+
+// shaken is memory that one cell after the other may use.
+type shaken struct {
+	jobs  []users.Job
+	trace swfload.Trace
+}
+
+// NewPlan checks a grid; a setting that cannot be is an *OptionError. The trace must not be changed afterwards.
+func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
+	if len(grid.Estimates) == 0 {
+		grid.Estimates = []string{"limits"}
+	}
+	if len(grid.Loads) == 0 {
+		grid.Loads = []float64{0}
+	}
+	if err := grid.check(); err != nil {
+		return nil, err
+	}
+	p := &Plan{grid: grid, trace: trace, cells: grid.cells()}
+	if grid.Shakes > 0 {
+		p.jobs = make([]users.Job, len(trace.Jobs))
+		for i, j := range trace.Jobs {
+			p.jobs[i] = users.Job{Index: i, User: j.User, Procs: j.Procs, Submit: j.Submit, Wait: -1, Runtime: j.Runtime, Estimate: j.Limit}
+		}
+		grid.Shake.MaxProcs = trace.Procs
+		var err error
+		if p.shaker, err = shake.New(p.jobs, grid.Shake); err != nil {
+			return nil, err
+		}
+	}
+	p.reuse.New = func() any { return new(shaken) }
+	p.id = p.fingerprint()
+	return p, nil
+}
+
+// check finds what cannot be.
+func (g *Grid) check() error {
+	if err := errors.Join(some("policy", g.Policies), some("estimates", g.Estimates), some("load", g.Loads)); err != nil {
+		return err
+	}
+	if g.Shakes < 0 {
+		return &OptionError{"shakes", fmt.Sprint(g.Shakes), "0 or more"}
+	}
+	if g.Shakes == 0 && len(g.Seeds) > 0 {
+		return &OptionError{"seeds", fmt.Sprint(g.Seeds), "none without shakes: nothing else is random"}
+	}
+	if g.Shakes > 0 {
+		if err := some("seeds", g.Seeds); err != nil {
+			return err
+		}
+	}
+	n := float64(len(g.Policies)) * float64(len(g.Estimates)) * float64(len(g.Loads)) * (1 + float64(len(g.Seeds))*float64(g.Shakes))
+	if n > MaxCells {
+		return &OptionError{"grid", fmt.Sprintf("%.0f cells", n), fmt.Sprintf("up to %d", MaxCells)}
+	}
+	for _, policy := range g.Policies {
+		for _, estimates := range g.Estimates {
+			for _, load := range g.Loads {
+				e := g.experiment(&Cell{Policy: policy, Estimates: estimates, Load: load})
+				if err := e.Check(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// some returns an error for no values, and for one that comes twice.
+func some[T comparable](name string, values []T) error {
+	if len(values) == 0 {
+		return &OptionError{name, "", "one or more"}
+	}
+	seen := map[T]bool{}
+	for _, v := range values {
+		if seen[v] {
+			return &OptionError{name, fmt.Sprintf("%v, twice", v), "each value once"}
+		}
+		seen[v] = true
+	}
+	return nil
+}
+
+func (g *Grid) cells() []Cell {
+	var out []Cell
+	for _, policy := range g.Policies {
+		for _, estimates := range g.Estimates {
+			for _, load := range g.Loads {
+				out = append(out, Cell{Index: len(out), Policy: policy, Estimates: estimates, Load: load})
+				for _, seed := range g.Seeds {
+					for n := range g.Shakes {
+						out = append(out, Cell{len(out), policy, estimates, load, seed, n + 1})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (g *Grid) experiment(c *Cell) Experiment {
+	return Experiment{Policy: c.Policy, Estimates: c.Estimates, Load: c.Load, Kill: g.Kill, WarmUp: g.WarmUp, SubmitsFirst: g.SubmitsFirst}
+}
+
+// fingerprint tells this grid on this trace from all others, by a hash of both.
+func (p *Plan) fingerprint() string {
+	h, g := sha256.New(), p.grid
+	if g.Shakes == 0 {
+		g.Shake = shake.Config{}
+	}
+	// Neither can fail: the grid has no value that JSON lacks, and a hash takes everything.
+	_ = json.NewEncoder(h).Encode(g)
+	numbers := []float64{1 /* of this format */, float64(p.trace.Procs)}
+	for i := range p.trace.Jobs {
+		j := &p.trace.Jobs[i]
+		numbers = append(numbers, j.Submit, j.Runtime, j.Limit, j.Estimate, float64(j.Procs), float64(j.User))
+	}
+	_ = binary.Write(h, binary.LittleEndian, numbers)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// ID tells the study, which is the grid on the trace, from all others: the first column of its CSV.
+func (p *Plan) ID() string { return p.id }
+
+// Cells returns the number of cells.
+func (p *Plan) Cells() int { return len(p.cells) }
+
+// Part is every Of-th cell, from that of Index on. The zero Part is all cells.
+type Part struct{ Index, Of int }
+
+func (t Part) has(cell int) bool { return t.Of == 0 || cell%t.Of == t.Index }
+
+func (t Part) check() error {
+	if t != (Part{}) && !(t.Index >= 0 && t.Index < t.Of) {
+		return &OptionError{"part", fmt.Sprintf("%d/%d", t.Index, t.Of), "K/N with K from 0 up to N-1"}
+	}
+	return nil
+}
+
+// Options say how a plan is run.
+type Options struct {
+	Out     string // the CSV; what it has already is not run again
+	Workers int    // cells at once; 0 for one per core
+	Part    Part
+	// Done, if set, is called as cells are done, by one goroutine at a time.
+	Done func(done, of int)
+}
+
+// InterruptedError says that the context ended before all cells were done. Those that were are in the CSV.
+type InterruptedError struct {
+	Out      string
+	Done, Of int
+	Err      error // the context's
+}
+
+// Error says how to go on.
+func (e *InterruptedError) Error() string {
+	return fmt.Sprintf("interrupted: %s has %d of %d runs; the same command goes on from there", e.Out, e.Done, e.Of)
+}
+
+// Unwrap returns the context's error.
+func (e *InterruptedError) Unwrap() error { return e.Err }
+
+// Run simulates the cells that the CSV does not have yet and returns all rows, in the order of the grid. Every row is on the disk before it counts as
+// done; in the end the file is in order too, and the same however many workers there were and however often it was interrupted. When the
+// context ends, the cells that have begun are finished, and an *InterruptedError is returned.
+func (p *Plan) Run(ctx context.Context, o Options) ([]Row, error) {
+	if err := o.Part.check(); err != nil {
+		return nil, err
+	}
+	file, err := p.openResults(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer file.close()
+	of, todo := 0, []Cell(nil)
+	for _, c := range p.cells {
+		if o.Part.has(c.Index) {
+			of++
+			if _, ok := file.rows[c.Index]; !ok {
+				todo = append(todo, c)
+			}
+		}
+	}
+	done := of - len(todo)
+	tell := func() {
+		if o.Done != nil {
+			o.Done(done, of)
+		}
+	}
+	tell()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for r := range p.simulateAll(ctx, todo, o.Workers) {
+		if r.err == nil && err == nil {
+			r.err = file.add(r.row)
+		}
+		if r.err != nil {
+			err = cmp.Or(err, r.err)
+			stop()
+			continue
+		}
+		done++
+		tell()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case done < of:
+		return nil, &InterruptedError{o.Out, done, of, ctx.Err()}
+	}
+	return file.finish()
+}
+
+type outcome struct {
+	row Row
+	err error
+}
+
+// simulateAll yields the results of cells as they come, until the context ends.
+func (p *Plan) simulateAll(ctx context.Context, todo []Cell, workers int) <-chan outcome {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	out := make(chan outcome)
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range min(workers, len(todo)) {
+		work.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(todo) {
+					return
+				}
+				row, err := p.simulate(&todo[i])
+				out <- outcome{row, err}
+			}
+		})
+	}
+	go func() {
+		work.Wait()
+		close(out)
+	}()
+	return out
+}
+
+// simulate runs one cell.
+func (p *Plan) simulate(c *Cell) (Row, error) {
+	trace := p.trace
+	if c.Shake > 0 {
+		memory := p.reuse.Get().(*shaken)
+		defer p.reuse.Put(memory)
+		trace = p.shake(memory, c)
+	}
+	e := p.grid.experiment(c)
+	r, err := e.Simulate(trace)
+	if err != nil {
+		return Row{}, fmt.Errorf("policy %s, estimates %s, load %v, seed %d, shake %d: %w", c.Policy, c.Estimates, c.Load, c.Seed, c.Shake, err)
+	}
+	return Row{
+		Cell: *c, Offered: simulator.OfferedLoad(trace.Jobs, trace.Procs) / r.Factor, Jobs: r.All.Jobs, Waiting: r.Waiting,
+		MeanWait: r.All.Wait.Mean, MedianWait: r.All.Wait.Median, P95Wait: r.All.Wait.P95, Slowdown: r.All.Slowdown.Mean, Bounded: r.All.Bounded.Mean,
+		Utilization: r.Utilization, PerHour: 3600 * r.Throughput, MaxQueue: r.MaxQueue, Growth: r.Growth, Saturated: r.Saturated,
+	}, nil
+}
+
+// shake returns the cell's shaken trace. What was shaken is the time limit; the estimate that policies plan with follows it, and is never below the
+// runtime, as in the rules by which traces are read.
+func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
+	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1)))) // as shake.Runs seeds its runs
+	t := &memory.trace
+	t.Procs, t.Jobs = p.trace.Procs, t.Jobs[:0]
+	for i := range memory.jobs {
+		from := &memory.jobs[i]
+		j := p.trace.Jobs[from.Index]
+		j.Submit, j.Procs, j.Runtime = from.Submit, from.Procs, math.Max(0, from.Runtime)
+		if from.Estimate != p.jobs[from.Index].Estimate {
+			j.Limit, j.Estimate = from.Estimate, from.Estimate
+		}
+		j.Estimate = math.Max(j.Estimate, j.Runtime)
+		t.Jobs = append(t.Jobs, j)
+	}
+	return t
+}
