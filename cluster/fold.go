@@ -145,7 +145,7 @@ func (f fold) apply(ev job.Event) Verdict {
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
-		return true // of a life that nobody told of
+		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of a life that nobody told of
 	}
 	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.toldBefore(j, ev) {
 		return false
@@ -414,7 +414,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 	next.learn(&ev)
 	next.Attempt++
 	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
-	if j.Unsized {
+	if j.Unsized && ev.Procs < 1 {
 		next.Procs = 0 // it was a guess
 	}
 	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}

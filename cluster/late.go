@@ -37,11 +37,14 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 		return j
 	}
 	ev.Kind, ev.Attempt = job.Update, j.Attempt
-	if j.Attempt > 0 {
-		ev.Time = later(ev.Time, j.Submit) // else it would look like one of an earlier life
+	if j.Attempt > 0 && ev.Time.Before(j.Submit) {
+		ev.Time, ev.Derived = j.Submit, true // else it would look like one of an earlier life
 	}
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
+	if ev.Procs != next.Procs { // it is of before the start: the guess stays
+		ev.Procs = 0
+	}
 	next.Updated = later(next.Updated, ev.Time)
 	f.before(&ev)
 	f.take(j)
@@ -117,7 +120,8 @@ func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.toldBefore(j, &ev) {
 		return Duplicate
 	}
-	ev.Kind, ev.Time = job.Update, later(ev.Time, j.Submit)
+	// Moved, it is an event of its own: its replay must not find more to be over than the record itself did.
+	ev.Kind, ev.Time, ev.Derived = job.Update, later(ev.Time, j.Submit), true
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
 	return f.update(ev)

@@ -73,8 +73,8 @@ func (f fold) splitOff(whole *Job, at time.Time) {
 	}
 	next := *whole
 	next.Tasks--
-	next.Updated = later(whole.Updated, at)
-	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated}
+	next.Updated = later(later(whole.Updated, at), whole.Submit) // before its submission it would look like one of an earlier life
+	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated, Derived: true}
 	ev.Tasks = next.Tasks
 	f.before(&ev)
 	f.take(whole)
