@@ -98,16 +98,16 @@ func (r *running) snapshots() int {
 // TestUnknownLinesByVersion proves that lines which no parser of Slurm's logs knows are counted by the version of the slurmctld that wrote them.
 func TestUnknownLinesByVersion(t *testing.T) {
 	s, script := factsSite(t)
-	d := s.start(t)
 	count := func(version string) string {
 		return fmt.Sprintf(`waitcast_slurm_unknown_lines_total{cluster="main",version=%q}`, version)
 	}
 	tell := func(message string) {
 		s.add(t, time.Now().UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
 	}
-	tell("sched: Vanish JobId=2")
-	d.wantMetric(count("unknown"), "1")
+	tell("sched: Vanish JobId=2") // read before the scheduler is asked
 	head(t, script, `case "$*" in *config) echo 'SLURM_VERSION = 24.05.3';; *) exit 1;; esac`)
+	d := s.start(t)
+	d.wantMetric(count("unknown"), "1")
 	d.eventually("the version", func() bool { f := d.Views()[0].Facts; return f != nil && f.Version == "24.05.3" })
 	tell("sched: Vanish JobId=3")
 	d.wantMetric(count("24.05.3"), "1")

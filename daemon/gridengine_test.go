@@ -362,7 +362,8 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		note(said(id, "runs"), id, "runs", "qstat")
 	}
 	for number, tasks := range shown.waiting {
-		if tasks == nil || said(number, "waits") || len(tasks) == len(c.tasks(number)) {
+		begun := slices.ContainsFunc(tasks, func(task string) bool { return said(taskName(number, task), "waits") }) // all of it can wait again, rescheduled
+		if tasks == nil || said(number, "waits") || !begun && len(tasks) == len(c.tasks(number)) {
 			note(said(number, "waits"), number, "waits", "qstat")
 			continue
 		}
