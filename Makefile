@@ -17,12 +17,17 @@ build:
 test:
 	$(GO) test ./...
 
+# Under the race detector: the packages that run goroutines; the others are numbers and parsers.
+RACE := ./api/... ./client/... ./cmd/... ./collector/source ./collector/tail ./daemon ./demo ./modelstore/... ./pipeline \
+	./simulator ./study ./workload/shake
+
 race:
-	$(GO) test -race -short ./...
+	$(GO) test -race -short $(RACE)
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
 	WAITCAST_LONG=1 $(GO) test -timeout 60m ./...
+	$(GO) test -race -short ./...
 	$(MAKE) fuzz
 
 # Debian packages for the tests that need them; as root.

@@ -136,6 +136,9 @@ func (e endless) Read(p []byte) (n int, err error) {
 // TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines cost nothing but themselves: every good line
 // counts once, and every line of junk is in quarantine.
 func TestBinaryJunk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits out a grace of 10 s: not with -short")
+	}
 	const jobs = 200
 	s := newSite(t, "accounting", "")
 	seed := killSeed(t)
@@ -193,6 +196,9 @@ func rubbish(rng *rand.Rand, good string) string {
 // ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a million) records of submissions, starts and
 // ends, each submission of which is forecast.
 func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100,000 lines: not with -short")
+	}
 	for name, c := range map[string]struct {
 		lines int
 		line  func(n int, rng *rand.Rand) string
@@ -201,11 +207,8 @@ func TestFlood(t *testing.T) {
 		"whole lives": {10_000, numberedLine},
 	} {
 		t.Run(name, func(t *testing.T) {
-			switch {
-			case long():
+			if long() {
 				c.lines = 1_000_000
-			case testing.Short():
-				c.lines /= 50 // the race detector slows the database down tenfold
 			}
 			flood(t, c.lines, c.line)
 		})
