@@ -221,6 +221,9 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 
 // TestImportKilled proves that an import whose client is gone in the middle leaves a part of the jobs, and that importing again takes in just the rest.
 func TestImportKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes: not with -short")
+	}
 	trace := kth(t)
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())

@@ -23,6 +23,9 @@ import (
 // one file undisturbed: for every style of rotation. Of copytruncate, which loses lines by itself, each line lost was written between the end of
 // the copying and the truncation, and is in none of the files that it left.
 func TestRotationKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes: not with -short; TestKill is enough there")
+	}
 	seed := killSeed(t)
 	for i, s := range rotationStyles() {
 		t.Run(s.name, func(t *testing.T) { rotationTest(t, s, seed+uint64(i)) })
@@ -31,11 +34,8 @@ func TestRotationKill(t *testing.T) {
 
 // extent returns how many lines are written during how many kills, and the mean number of lines from rotation to rotation.
 func extent() (lines, kills, every int) {
-	switch {
-	case os.Getenv("WAITCAST_LONG") != "":
+	if long() {
 		return 10_000, 200, 200
-	case testing.Short():
-		return 150, 3, 20
 	}
 	return 500, 8, 40
 }
