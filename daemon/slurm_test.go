@@ -174,7 +174,7 @@ func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 }
 
 // history makes jobs of several kinds happen and dumps them. The last is submitted when the others are over: what a dump tells of later than its last
-// submission is held back until there is a later one.
+// submission is held back for some seconds otherwise.
 func (c *slurmCluster) history() {
 	c.t.Helper()
 	c.sbatch("sleep 1", "-t", "1", "--job-name=two\nlines|and a bar")

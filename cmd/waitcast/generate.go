@@ -134,7 +134,7 @@ func (a *app) generate(f *generateFlags) error {
 	if err := out.WriteHeader(header); err != nil {
 		return err
 	}
-	bar := a.countBar(int(f.jobs))
+	bar := a.countBar(int(f.jobs), "jobs")
 	defer bar.Clear() //nolint:errcheck // it is only decoration
 	rec := swf.Record{
 		Wait: swf.Unknown, CPUTime: swf.Unknown, Memory: swf.Unknown, TimeLimit: swf.Unknown, RequestedMem: swf.Unknown, Status: swf.StatusCompleted,

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/simulator"
@@ -76,7 +75,7 @@ func (a *app) simulate(path string, f simulateFlags) error {
 	if f.plot != "" && len(trace.Jobs) > 0 { // some 500 points
 		f.experiment.Step = math.Max(60, (trace.Jobs[len(trace.Jobs)-1].Submit-trace.Jobs[0].Submit)/500)
 	}
-	bar := a.countBar(len(trace.Jobs))
+	bar := a.countBar(len(trace.Jobs), "jobs")
 	f.experiment.Progress = func(ended int) { _ = bar.Set(ended) } // it is only decoration
 	result, err := f.experiment.Simulate(trace)
 	_ = bar.Clear()
@@ -92,18 +91,6 @@ func (a *app) simulate(path string, f simulateFlags) error {
 		}
 	}
 	return a.measures(trace, bad, result, &f)
-}
-
-// countBar is a bar of so many jobs.
-func (a *app) countBar(n int) *progressbar.ProgressBar {
-	to := a.stderr
-	if !a.terminal || a.json {
-		to = io.Discard
-	}
-	return progressbar.NewOptions(max(1, n),
-		progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionSetItsString("jobs"),
-		progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
-	)
 }
 
 // maxBadLines is how many bad lines of a trace are shown.

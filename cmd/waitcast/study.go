@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -17,7 +16,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -109,7 +107,7 @@ func (a *app) study(ctx context.Context, path string, f studyFlags, given *pflag
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends it at once
-	bar := a.runBar(plan.Cells())
+	bar := a.countBar(plan.Cells(), "runs")
 	done := func(done, of int) {
 		bar.ChangeMax(max(1, of))
 		_ = bar.Set(done) // it is only decoration
@@ -140,18 +138,6 @@ func (a *app) tellTrace(trace *swfload.Trace, bad badLines) {
 	if bad.N > 0 {
 		fmt.Fprintf(a.stderr, "%d bad lines, first %s\n", bad.N, printable(bad.First[0]))
 	}
-}
-
-// runBar is a bar of so many runs.
-func (a *app) runBar(n int) *progressbar.ProgressBar {
-	to := a.stderr
-	if !a.terminal || a.json {
-		to = io.Discard
-	}
-	return progressbar.NewOptions(max(1, n),
-		progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionSetItsString("runs"),
-		progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
-	)
 }
 
 // studySlurm runs a plan as a job array, whose tasks run this command with the flags that were given.
