@@ -2,8 +2,9 @@ package boost
 
 // cell sums the rows of one bin.
 type cell struct {
-	gradient, weight float64
-	rows             int32
+	gradient float64
+	weight   float32
+	rows     int32
 }
 
 // histogram has the cells of every feature in a row, 256 of each.
@@ -27,37 +28,43 @@ func (t *trainer) put(h *histogram) { t.spare = append(t.spare, h) }
 // fill sums a leaf's rows.
 func (t *trainer) fill(l *leaf) {
 	rows := t.order[l.from:l.to]
-	for f, bins := range t.bins {
-		cells := l.hist.cells[f*perFeature : (f+1)*perFeature]
+	gradients := t.sorted[:len(rows)]
+	for i, r := range rows {
+		gradients[i] = t.gradient[r]
+	}
+	for _, f := range t.features {
+		bins := t.bins[f]
+		cells := (*[perFeature]cell)(l.hist.cells[f*perFeature:])
 		if t.weight == nil {
-			for _, r := range rows {
+			for i, r := range rows {
 				c := &cells[bins[r]]
-				c.gradient += t.gradient[r]
+				c.gradient += gradients[i]
 				c.rows++
+			}
+			for i := range cells {
+				cells[i].weight = float32(cells[i].rows)
 			}
 			continue
 		}
-		for _, r := range rows {
+		for i, r := range rows {
 			c := &cells[bins[r]]
-			c.gradient += t.gradient[r]
-			c.weight += t.weight[r]
+			c.gradient += gradients[i]
+			c.weight += float32(t.weight[r])
 			c.rows++
-		}
-	}
-	if t.weight == nil {
-		for i := range l.hist.cells {
-			l.hist.cells[i].weight = float64(l.hist.cells[i].rows)
 		}
 	}
 }
 
 // subtract takes another histogram out of h.
-func (h *histogram) subtract(part *histogram) {
-	for i := range h.cells {
-		c, p := &h.cells[i], &part.cells[i]
-		c.gradient -= p.gradient
-		c.weight -= p.weight
-		c.rows -= p.rows
+func (t *trainer) subtract(h, part *histogram) {
+	for _, f := range t.features {
+		cells, less := (*[perFeature]cell)(h.cells[f*perFeature:]), (*[perFeature]cell)(part.cells[f*perFeature:])
+		for i := range cells {
+			c, p := &cells[i], &less[i]
+			c.gradient -= p.gradient
+			c.weight -= p.weight
+			c.rows -= p.rows
+		}
 	}
 }
 
@@ -72,7 +79,7 @@ func (c *cell) score() float64 {
 	if c.weight <= 0 {
 		return 0
 	}
-	return c.gradient * c.gradient / c.weight
+	return c.gradient * c.gradient / float64(c.weight)
 }
 
 // find finds the best split of a leaf. Of equal ones the first counts.
@@ -82,7 +89,7 @@ func (t *trainer) find(l *leaf) {
 	if l.to-l.from < 2*t.params.MinLeaf {
 		return
 	}
-	for f := range t.bins {
+	for _, f := range t.features {
 		cells := l.hist.cells[f*perFeature : (f+1)*perFeature]
 		n := len(t.upper[f]) + 1
 		var all cell

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -41,8 +42,12 @@ type trainer struct {
 	params     Params
 	prediction []float64
 	gradient   []float64
-	order      []int32 // rows, those of one leaf together
+	order      []int32 // the rows that the tree is grown on, those of one leaf together
+	rest       []int32 // the other rows
+	features   []int   // those that the tree is grown on
 	scratch    []int32
+	sorted     []float64 // the gradients of one leaf's rows
+	rng        *rand.Rand
 	residuals  []pair
 	spare      []*histogram
 }
@@ -54,6 +59,7 @@ func newTrainer(d *Data, level float64, p Params) *trainer {
 	t := &trainer{
 		Data: d, level: level, params: p, prediction: make([]float64, d.rows), gradient: make([]float64, d.rows),
 		order: make([]int32, d.rows), scratch: make([]int32, d.rows), residuals: make([]pair, 0, d.rows),
+		sorted: make([]float64, d.rows), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))),
 	}
 	return t
 }
@@ -145,10 +151,8 @@ type split struct {
 // grow grows one tree and adds it to the predictions; false if not even the root can be split.
 func (t *trainer) grow(gain []float64) (tree, bool) {
 	t.gradients()
-	for i := range t.order {
-		t.order[i] = int32(i)
-	}
-	root := &leaf{to: t.rows, hist: t.take()}
+	t.draw()
+	root := &leaf{to: len(t.order), hist: t.take()}
 	t.fill(root)
 	t.find(root)
 	leaves := []*leaf{root}
@@ -177,7 +181,52 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 			t.prediction[r] += value
 		}
 	}
+	for _, r := range t.rest {
+		t.prediction[r] += t.value(&grown, r)
+	}
+	for i := range grown.nodes {
+		grown.nodes[i].bin = 0
+	}
 	return grown, len(leaves) > 1
+}
+
+// draw draws the rows and features of the next tree.
+func (t *trainer) draw() {
+	t.order, t.rest = t.order[:0], t.rest[:0]
+	for i := range t.rows {
+		if t.params.RowShare == 1 || t.rng.Float64() < t.params.RowShare {
+			t.order = append(t.order, int32(i))
+		} else {
+			t.rest = append(t.rest, int32(i))
+		}
+	}
+	t.features = t.features[:0]
+	for f := range t.bins {
+		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
+			t.features = append(t.features, f)
+		}
+	}
+	if len(t.features) == 0 && len(t.bins) > 0 {
+		t.features = append(t.features, t.rng.IntN(len(t.bins)))
+	}
+}
+
+// value returns what a tree says of one of the rows.
+func (t *trainer) value(grown *tree, r int32) float64 {
+	for i := int32(0); ; {
+		n := &grown.nodes[i]
+		if n.feature < 0 {
+			return n.value
+		}
+		b := t.bins[n.feature][r]
+		left := b <= n.bin
+		if b == missing {
+			left = n.missingLeft
+		}
+		if i = n.right; left {
+			i = n.left
+		}
+	}
 }
 
 // gradients computes the negative gradient of the pinball loss: the level where the target is above the prediction, else the level less 1.
@@ -210,7 +259,7 @@ func (t *trainer) divide(l *leaf, grown *tree) *leaf {
 	copy(rows[left:], t.scratch[:right])
 	at := int32(len(grown.nodes))
 	n := &grown.nodes[l.node]
-	n.feature, n.missingLeft, n.threshold = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin)
+	n.feature, n.missingLeft, n.threshold, n.bin = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin), uint8(s.bin)
 	n.left, n.right = at, at+1
 	grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
 	other := &leaf{from: l.from + left, to: l.to, node: at + 1, hist: t.take()}
@@ -222,7 +271,7 @@ func (t *trainer) divide(l *leaf, grown *tree) *leaf {
 	whole := l.hist // of both parts: the large one's is what the small one's leaves
 	small.hist, large.hist = other.hist, whole
 	t.fill(small)
-	large.hist.subtract(small.hist)
+	t.subtract(large.hist, small.hist)
 	t.find(l)
 	t.find(other)
 	return other

@@ -62,6 +62,8 @@ func Size(procs int) int {
 type Config struct {
 	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by default.
 	Level, Confidence float64
+	// Run is how many misses in a row are taken for a change; 0 adapts it to the correlation of the waits (see Run), starting at three.
+	Run int
 	// Most is how many waits are kept, 100,000 by default: the oldest go first.
 	Most int
 }
@@ -89,10 +91,14 @@ func New(cfg Config) (*Series, error) {
 	if cfg.Most == 0 {
 		cfg.Most = 100_000
 	}
-	if !(cfg.Level > 0 && cfg.Level < 1 && cfg.Confidence > 0 && cfg.Confidence < 1) || cfg.Most < Least(cfg.Level, cfg.Confidence) {
+	if !(cfg.Level > 0 && cfg.Level < 1 && cfg.Confidence > 0 && cfg.Confidence < 1) || cfg.Run < 0 || cfg.Most < Least(cfg.Level, cfg.Confidence) {
 		return nil, errConfig
 	}
-	return &Series{cfg: cfg, run: Run(0, cfg.Level)}, nil
+	s := &Series{cfg: cfg, run: cfg.Run}
+	if s.run == 0 {
+		s.run = Run(0, cfg.Level)
+	}
+	return s, nil
 }
 
 // N returns the number of waits in the history, Trimmed how often it was cut.
@@ -133,7 +139,9 @@ func (s *Series) Add(wait float64) {
 
 // change forgets all but the newest waits that a bound needs, and learns from the history before it what run of misses the next change must show.
 func (s *Series) change() {
-	s.run = Run(correlation(s.waits), s.cfg.Level)
+	if s.cfg.Run == 0 {
+		s.run = Run(correlation(s.waits), s.cfg.Level)
+	}
 	s.drop(max(0, len(s.waits)-Least(s.cfg.Level, s.cfg.Confidence)))
 	s.misses = 0
 	s.trimmed++
