@@ -1,0 +1,263 @@
+// Package blend combines the quantile forecasts of several experts into one that is, in the long run, not much worse than the
+// best fixed convex combination of them, for every level apart, by the pinball loss of z = ln(wait + 60 s).
+//
+// Each level has a Bernstein Online Aggregation with one rate per expert (O. Wintenberger, "Optimal learning with
+// Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses: with g a subgradient of the loss
+// at the combination f and r_k = g (f - z_k), a weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2), and f is the mean of the z_k by
+// eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >= -1/2, the sum of the weights never grows, and at steady rates
+//
+//	sum over rounds of r_k <= ln(1/pi_k)/eta_k + eta_k V_k,   V_k = sum of r_k^2,
+//
+// pi the prior weights. The pinball loss is convex: its excess over any fixed convex combination is at most the same combination of these.
+// The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), E_k the largest |r_k| so far, for which that is O(sqrt(V_k ln K)), so
+// O(sqrt(T ln K)); that they move costs terms of lower order in the paper, which reckons all weights anew at each rate,
+// as fixed share does not allow. An expert that is absent (NaN) sleeps: the others divide its weight, its own is left alone, and the
+// bound counts only the forecasts at which it was awake (Y. Freund et al., "Using and combining predictors that specialize",
+// STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A second-order bound with excess losses", COLT 2014).
+//
+// Against a change of regime, weights are mixed with the prior after each step (fixed share: M. Herbster and M. Warmuth,
+// "Tracking the best expert", Machine Learning 32, 1998), which bounds the loss against a sequence of combinations that changes
+// m times by another O(m ln(K/share)) / eta; E and V forget with Config.Memory.
+//
+// A group (a queue, a size class) has weights of its own, started at and shared towards the common ones; a second
+// aggregation chooses between the common and the groups' combinations. Outcomes are learnt in any order and at any
+// delay: the bound is then for the forecasts as the combination stood when they were learnt, and each outstanding outcome costs at
+// most one step more (P. Joulani, A. Gyorgy and C. Szepesvari, "Online learning under delayed feedback", ICML 2013).
+package blend
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Config says what a Blend combines. The zero value of a field means its default.
+type Config struct {
+	// Levels are the quantile levels, rising within (0, 1); there is no default.
+	Levels []float64
+	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0; their number is that of the
+	// experts.
+	Priors []float64
+	// Share is the part of the weights that is given back to the prior after each outcome: 1/2000 by default; it must be below 1.
+	Share float64
+	// Memory is the number of outcomes over which the rates look back: 10,000 by default.
+	Memory float64
+	// MaxGroups is how many groups have weights of their own, 256 by default: those first seen. Others get the common weights.
+	MaxGroups int
+}
+
+func (c *Config) fill() error {
+	if len(c.Levels) == 0 || len(c.Priors) == 0 {
+		return fmt.Errorf("blend: %d levels and %d priors: give at least one of each", len(c.Levels), len(c.Priors))
+	}
+	last := 0.0
+	for _, p := range c.Levels {
+		if !(p > last && p < 1) {
+			return fmt.Errorf("blend: levels %v: give rising numbers between 0 and 1", c.Levels)
+		}
+		last = p
+	}
+	for k, p := range c.Priors {
+		if !goodPrior(p) {
+			return fmt.Errorf("blend: prior %g of expert %d: give a positive number", p, k)
+		}
+	}
+	if c.Share == 0 {
+		c.Share = 1. / 2000
+	}
+	if c.Memory == 0 {
+		c.Memory = 10000
+	}
+	if c.MaxGroups == 0 {
+		c.MaxGroups = 256
+	}
+	if !(c.Share > 0 && c.Share < 1 && c.Memory > 1 && !math.IsInf(c.Memory, 0) && c.MaxGroups > 0) {
+		return fmt.Errorf("blend: share %g, memory %g, groups %d: out of range", c.Share, c.Memory, c.MaxGroups)
+	}
+	c.Levels, c.Priors = slices.Clone(c.Levels), slices.Clone(c.Priors)
+	return nil
+}
+
+func goodPrior(p float64) bool { return p > 0 && !math.IsInf(p, 1) }
+
+// Blend is the combination. It keeps scratch memory between calls and is not safe for concurrent use.
+type Blend struct {
+	cfg    Config
+	common []mixer // by level
+	groups []group // in the order in which they were first learnt
+	index  map[string]int
+
+	grown  []float64                   // scratch, by expert
+	outs   [1 + MaxGroupsOfJob]float64 // scratch: the common combination and each chosen group's
+	chosen []int                       // scratch: the groups of a job
+}
+
+// MaxGroupsOfJob is the most groups that one forecast may belong to; more are ignored.
+const MaxGroupsOfJob = 3
+
+// group is the weights of one group.
+type group struct {
+	name   string
+	mixers []mixer // by level
+	top    []mixer // by level: the common combination against the group's own
+}
+
+// New returns a Blend.
+func New(cfg Config) (*Blend, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	b := &Blend{cfg: cfg, index: map[string]int{}, chosen: make([]int, 0, MaxGroupsOfJob)}
+	for range cfg.Levels {
+		b.common = append(b.common, newMixer(cfg.Priors))
+	}
+	b.scratch()
+	return b, nil
+}
+
+func (b *Blend) scratch() { b.grown = make([]float64, max(2, len(b.cfg.Priors))) }
+
+// Experts returns the number of experts.
+func (b *Blend) Experts() int { return len(b.cfg.Priors) }
+
+// Grow adds an expert, the last, with a prior weight relative to the first priors; in every group it begins with its prior's part
+// of the whole.
+func (b *Blend) Grow(prior float64) error {
+	if !goodPrior(prior) {
+		return fmt.Errorf("blend: prior %g of a new expert: give a positive number", prior)
+	}
+	sum := 0.0
+	for _, p := range b.cfg.Priors {
+		sum += p
+	}
+	b.cfg.Priors = append(b.cfg.Priors, prior)
+	for l := range b.cfg.Levels {
+		b.common[l].grow(prior / sum)
+		b.common[l].normalize()
+		for g := range b.groups {
+			b.groups[g].mixers[l].grow(prior / sum)
+			b.groups[g].mixers[l].normalize()
+		}
+	}
+	b.scratch()
+	return nil
+}
+
+// Combine combines the experts' forecasts x into out and tells whether it could: x[l*K + k] is expert k's quantile of level l as
+// z = ln(wait + 60 s), NaN where it has none; out has one number per level and rises. groups name what the job belongs to; a group that was
+// never learnt counts as the common one. It is false, and out is left alone, where some level has no expert or x has not
+// the length levels x experts.
+func (b *Blend) Combine(groups []string, x, out []float64) bool {
+	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
+		return false
+	}
+	for l := range b.cfg.Levels {
+		if !slices.ContainsFunc(b.row(x, l), awake) {
+			return false
+		}
+	}
+	b.find(groups)
+	for l := range b.cfg.Levels {
+		b.forecasts(x, l)
+		out[l] = b.choose(l)
+	}
+	Rearrange(out)
+	return true
+}
+
+// Learn takes in the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine. What is not a
+// finite number or of a wrong length is left out.
+func (b *Blend) Learn(groups []string, x []float64, y float64) {
+	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || !awake(y) {
+		return
+	}
+	for _, name := range groups[:min(len(groups), MaxGroupsOfJob)] {
+		b.add(name)
+	}
+	b.find(groups)
+	even := [2]float64{1, 1}
+	for l, p := range b.cfg.Levels {
+		row := b.row(x, l)
+		if !slices.ContainsFunc(row, awake) {
+			continue
+		}
+		b.forecasts(x, l)
+		for i, g := range b.chosen {
+			pair := [2]float64{b.outs[0], b.outs[1+i]}
+			b.groups[g].top[l].learn(pair[:], y, p, even[:], &b.cfg, b.grown)
+		}
+		b.common[l].learn(row, y, p, b.cfg.Priors, &b.cfg, b.grown)
+		for _, g := range b.chosen {
+			b.groups[g].mixers[l].learn(row, y, p, b.common[l].w, &b.cfg, b.grown)
+		}
+	}
+}
+
+// Weights writes the common weights of the experts at the level of the given number into w: a share each, sum 1, not yet multiplied by
+// their rates.
+func (b *Blend) Weights(level int, w []float64) {
+	if level < 0 || level >= len(b.common) || len(w) < len(b.cfg.Priors) {
+		return
+	}
+	copy(w, b.common[level].w)
+}
+
+func (b *Blend) row(x []float64, l int) []float64 {
+	k := len(b.cfg.Priors)
+	return x[l*k : (l+1)*k]
+}
+
+// find sets chosen to the known groups among names.
+func (b *Blend) find(names []string) {
+	b.chosen = b.chosen[:0]
+	for _, name := range names[:min(len(names), MaxGroupsOfJob)] {
+		if g, ok := b.index[name]; ok {
+			b.chosen = append(b.chosen, g)
+		}
+	}
+}
+
+// add makes a group of the name, with the common weights.
+func (b *Blend) add(name string) {
+	if _, ok := b.index[name]; ok || len(b.groups) >= b.cfg.MaxGroups {
+		return
+	}
+	g := group{name: name}
+	for l := range b.common {
+		g.mixers = append(g.mixers, mixer{
+			w: slices.Clone(b.common[l].w), scale: slices.Clone(b.common[l].scale), v: slices.Clone(b.common[l].v), eta: slices.Clone(b.common[l].eta),
+		})
+		g.top = append(g.top, newMixer([]float64{1, 1}))
+	}
+	b.index[name] = len(b.groups)
+	b.groups = append(b.groups, g)
+}
+
+// forecasts sets outs to the combinations of level l: the common one, and each chosen group's.
+func (b *Blend) forecasts(x []float64, l int) {
+	row := b.row(x, l)
+	b.outs[0], _ = b.common[l].mix(row)
+	for i, g := range b.chosen {
+		b.outs[1+i], _ = b.groups[g].mixers[l].mix(row)
+	}
+}
+
+// choose returns the combination of the forecasts in outs: the mean over the groups of each one's choice between the common
+// and its own.
+func (b *Blend) choose(l int) float64 {
+	if len(b.chosen) == 0 {
+		return b.outs[0]
+	}
+	sum := 0.0
+	for i, g := range b.chosen {
+		pair := [2]float64{b.outs[0], b.outs[1+i]}
+		f, _ := b.groups[g].top[l].mix(pair[:])
+		sum += f
+	}
+	return sum / float64(len(b.chosen))
+}
+
+// Rearrange makes the quantiles of rising levels rise, by sorting them, which never raises the mean pinball loss over levels (V. Chernozhukov,
+// I. Fernandez-Val and A. Galichon, "Quantile and probability curves without crossing", Econometrica 78, 2010). It does not
+// allocate.
+func Rearrange(q []float64) { slices.Sort(q) }

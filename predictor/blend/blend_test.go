@@ -1,0 +1,297 @@
+package blend
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func must(t testing.TB, cfg Config) *Blend {
+	t.Helper()
+	b, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
+
+// play combines and learns n rounds of one level and returns the losses of the blend and of each expert, where x gives the forecasts and the outcome of
+// a round. Outcomes are learnt late rounds later, in pairs in reverse order.
+func play(b *Blend, p float64, n, late int, groups func(i int) []string, round func(i int) (x []float64, y float64)) (blend float64, expert []float64) {
+	type told struct {
+		x      []float64
+		y      float64
+		groups []string
+	}
+	var wait []told
+	expert = make([]float64, b.Experts())
+	out := make([]float64, 1)
+	for i := range n {
+		x, y := round(i)
+		var g []string
+		if groups != nil {
+			g = groups(i)
+		}
+		b.Combine(g, x, out)
+		blend += pinball(p, y, out[0])
+		for k, z := range x {
+			if math.IsNaN(z) {
+				z = out[0]
+			}
+			expert[k] += pinball(p, y, z)
+		}
+		wait = append(wait, told{slices.Clone(x), y, g})
+		for len(wait) > late+1 {
+			b.Learn(wait[1].groups, wait[1].x, wait[1].y)
+			b.Learn(wait[0].groups, wait[0].x, wait[0].y)
+			wait = wait[2:]
+		}
+	}
+	return blend, expert
+}
+
+// The loss over T rounds exceeds that of the best fixed convex combination (found here by trying all in steps of .02) by at most
+// the stated order: 2 sqrt(V ln K) + 4 E ln K with V <= T E^2, E the largest linearised regret, here max(p, 1-p) times the largest distance of two
+// experts. Random biases and noise, levels and delays; also where that best is no single expert.
+func TestRegretBound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := rapid.SampledFrom([]float64{.1, .5, .9}).Draw(rt, "p")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		bias := [2]float64{rng.NormFloat64(), rng.NormFloat64()}
+		const n = 3000
+		xs, ys := make([][]float64, n), make([]float64, n)
+		e := 0.0
+		for i := range n {
+			ys[i] = rng.NormFloat64()
+			xs[i] = []float64{bias[0] + .3*rng.NormFloat64(), bias[1] + .3*rng.NormFloat64()}
+			e = max(e, math.Abs(xs[i][0]-xs[i][1])*max(p, 1-p))
+		}
+		b := must(t, Config{Levels: []float64{p}, Priors: []float64{1, 1}, Share: 1e-9, Memory: 1e9})
+		got, _ := play(b, p, n, 0, nil, func(i int) ([]float64, float64) { return xs[i], ys[i] })
+		best := math.Inf(1)
+		for w := 0.0; w <= 1; w += .02 {
+			loss := 0.0
+			for i := range n {
+				loss += pinball(p, ys[i], w*xs[i][0]+(1-w)*xs[i][1])
+			}
+			best = min(best, loss)
+		}
+		bound := 2*math.Sqrt(n*e*e*math.Ln2) + 4*e*math.Ln2
+		if got > best+bound {
+			rt.Fatalf("level %g: loss %.1f, best %.1f, bound %.1f more", p, got, best, bound)
+		}
+	})
+}
+
+// noisy gives the outcome with an error of its own for each expert.
+func noisy(rng *rand.Rand, sd ...float64) ([]float64, float64) {
+	y := 2 * rng.NormFloat64()
+	x := make([]float64, len(sd))
+	for k, s := range sd {
+		x[k] = math.NaN()
+		if s > 0 {
+			x[k] = y + s*rng.NormFloat64()
+		}
+	}
+	return x, y
+}
+
+// The expert that is far best but sleeps for the first half (the trees) takes over within a few outcomes of waking: the loss after it wakes is at most 2 %
+// above its own, with outcomes 200 rounds late.
+func TestLateBestExpertTakesOver(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{8, 1, 1, 1}})
+	play(b, .5, 5000, 200, nil, func(int) ([]float64, float64) { return noisy(rng, 0, 1.5, 2, 3) })
+	got, expert := play(b, .5, 5000, 200, nil, func(int) ([]float64, float64) { return noisy(rng, .3, 1.5, 2, 3) })
+	if got > 1.02*expert[0] {
+		t.Errorf("loss %.1f, the best expert's %.1f", got, expert[0])
+	}
+}
+
+// After the best expert has gone wrong, the second takes over, however long the first was best: fixed share.
+func TestChangeOfRegime(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
+	play(b, .5, 20000, 0, nil, func(int) ([]float64, float64) { return noisy(rng, .3, 2) })
+	got, expert := play(b, .5, 3000, 0, nil, func(int) ([]float64, float64) { return noisy(rng, 2, .3) })
+	if got > 1.3*expert[1] {
+		t.Errorf("loss %.1f after the change, the better expert's %.1f, the worse one's %.1f", got, expert[1], expert[0])
+	}
+}
+
+// Where each group has another best expert, groups halve the loss of common weights; a group never seen is served by the common ones.
+func TestGroups(t *testing.T) {
+	loss := map[bool]float64{}
+	for _, grouped := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(4, 4))
+		b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}, MaxGroups: 2})
+		names := func(i int) []string {
+			if !grouped {
+				return nil
+			}
+			return [][]string{{"a"}, {"b"}}[i%2]
+		}
+		loss[grouped], _ = play(b, .5, 8000, 20, names, func(i int) ([]float64, float64) {
+			if i%2 == 0 {
+				return noisy(rng, .2, 3)
+			}
+			return noisy(rng, 3, .2)
+		})
+		x, one, other := []float64{1, 2}, make([]float64, 1), make([]float64, 1)
+		if grouped {
+			b.Learn([]string{"one too many"}, x, 1)
+		}
+		b.Combine(nil, x, one)
+		b.Combine([]string{"never seen", "one too many"}, x, other)
+		if one[0] != other[0] || len(b.groups) > 2 {
+			t.Errorf("unknown groups give %g, the common weights %g; %d groups", other[0], one[0], len(b.groups))
+		}
+	}
+	if loss[true] > .5*loss[false] {
+		t.Errorf("loss with groups %.1f, without %.1f", loss[true], loss[false])
+	}
+}
+
+// A new expert begins with its prior's part, and an expert that sleeps neither gains nor loses weight.
+func TestGrowAndSleep(t *testing.T) {
+	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
+	b.Learn([]string{"a"}, []float64{1, 5}, 1)
+	if err := b.Grow(2); err != nil {
+		t.Fatal(err)
+	}
+	w := make([]float64, 3)
+	b.Weights(0, w)
+	if math.Abs(w[2]-.5) > 1e-9 || math.Abs(w[0]+w[1]-.5) > 1e-9 {
+		t.Errorf("weights %v after an expert of the others' prior joined, want .5 for it", w)
+	}
+	for range 100 {
+		b.Learn([]string{"a"}, []float64{1, 5, math.NaN()}, 1)
+	}
+	b.Weights(0, w)
+	if math.Abs(w[2]-.5) > 1e-6 || w[0] < .49 {
+		t.Errorf("weights %v after the third slept and the first was right, want about .5, 0, .5", w)
+	}
+	if b.Grow(0) == nil || b.Grow(math.NaN()) == nil || b.Grow(math.Inf(1)) == nil {
+		t.Error("a prior that is none is taken")
+	}
+}
+
+// Whatever is learnt, a combination lies within the awake experts' forecasts of all levels and rises; a level without an expert gives false.
+// A restored Blend goes on as the one it was saved from.
+func TestAnyInputAndRestore(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := must(t, Config{Levels: []float64{.25, .5, .9}, Priors: []float64{3, 1}, Share: .01, MaxGroups: 2})
+		number := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e9, 0, 4.1, 9, 20, 1e9})
+		group := rapid.SampledFrom([]string{"", "a", "b", "c"})
+		for range rapid.IntRange(0, 40).Draw(rt, "steps") {
+			x := make([]float64, 6)
+			lo, hi := math.Inf(1), math.Inf(-1)
+			for i := range x {
+				if x[i] = number.Draw(rt, "x"); awake(x[i]) {
+					lo, hi = min(lo, x[i]), max(hi, x[i])
+				}
+			}
+			groups, out := []string{group.Draw(rt, "g"), group.Draw(rt, "h")}, make([]float64, 3)
+			can := true
+			for l := range 3 {
+				can = can && (awake(x[2*l]) || awake(x[2*l+1]))
+			}
+			slack := 1e-9 * (math.Abs(lo) + math.Abs(hi))
+			if ok := b.Combine(groups, x, out); ok != can || ok && !(out[0] >= lo-slack && out[2] <= hi+slack && slices.IsSorted(out)) {
+				rt.Fatalf("%v gives %v, %v", x, out, ok)
+			}
+			b.Learn(groups, x, number.Draw(rt, "y"))
+			if rapid.Bool().Draw(rt, "restore") {
+				b = restored(rt, b)
+			}
+		}
+	})
+}
+
+func restored(t *rapid.T, b *Blend) *Blend {
+	data, err := b.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Blend
+	if err := out.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{1, 2, 3, 4, 5, 6}
+	b.Learn([]string{"a"}, x, 3)
+	out.Learn([]string{"a"}, x, 3)
+	one, _ := b.MarshalBinary()
+	two, _ := out.MarshalBinary()
+	if !bytes.Equal(one, two) {
+		t.Fatal("what was restored goes on otherwise")
+	}
+	return &out
+}
+
+// Damaged bytes give an error or a Blend that combines, never a panic.
+func FuzzUnmarshal(f *testing.F) {
+	b := must(f, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
+	b.Learn([]string{"a"}, []float64{1, 2}, 1)
+	data, err := b.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:len(data)/3])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var b Blend
+		if b.UnmarshalBinary(data) != nil {
+			return
+		}
+		x, out := make([]float64, b.Experts()*len(b.cfg.Levels)), make([]float64, len(b.cfg.Levels))
+		b.Learn([]string{"a"}, x, 1)
+		if !b.Combine([]string{"a"}, x, out) || math.IsNaN(out[0]) {
+			t.Fatalf("combines zeros to %v", out)
+		}
+	})
+}
+
+// A configuration that cannot be meant is refused.
+func TestBadConfig(t *testing.T) {
+	for _, c := range []Config{{}, {Levels: []float64{.5}}, {Levels: []float64{.5, .4}, Priors: []float64{1}}, {Levels: []float64{.5}, Priors: []float64{0}},
+		{Levels: []float64{.5}, Priors: []float64{1}, Share: 1}, {Levels: []float64{.5}, Priors: []float64{1}, Memory: math.NaN()}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+func stepper(t testing.TB) func() {
+	b := must(t, Config{Levels: []float64{.1, .25, .5, .75, .9, .95}, Priors: []float64{8, 2, 1, 1, 1, 1, 1, 1, 1, 1}})
+	groups, x, out := []string{"queue 1", "size 2"}, make([]float64, 60), make([]float64, 6)
+	for i := range x {
+		x[i] = float64(i%10) + 4
+	}
+	return func() {
+		b.Combine(groups, x, out)
+		b.Learn(groups, x, 7)
+	}
+}
+
+// What the package is asked for every job does not allocate.
+func TestHotPathDoesNotAllocate(t *testing.T) {
+	step := stepper(t)
+	step()
+	if n := testing.AllocsPerRun(100, step); n != 0 {
+		t.Errorf("%g allocations for each job", n)
+	}
+}
+
+func BenchmarkJob(b *testing.B) {
+	step := stepper(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		step()
+	}
+}

@@ -1,0 +1,98 @@
+package blend
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"math"
+)
+
+// version is that of the saved form.
+const version = 1
+
+type savedMixer struct{ W, Scale, V, Eta []float64 }
+
+type savedGroup struct {
+	Name        string
+	Mixers, Top []savedMixer
+}
+
+type saved struct {
+	Version int
+	Config  Config
+	Common  []savedMixer
+	Groups  []savedGroup
+}
+
+func save(ms []mixer) []savedMixer {
+	out := make([]savedMixer, len(ms))
+	for i, m := range ms {
+		out[i] = savedMixer{m.w, m.scale, m.v, m.eta}
+	}
+	return out
+}
+
+func load(ms []savedMixer, levels, experts int) ([]mixer, error) {
+	if len(ms) != levels {
+		return nil, fmt.Errorf("blend: saved state has %d levels, want %d", len(ms), levels)
+	}
+	out := make([]mixer, len(ms))
+	for i, m := range ms {
+		if len(m.W) != experts || len(m.Scale) != experts || len(m.V) != experts || len(m.Eta) != experts {
+			return nil, fmt.Errorf("blend: saved state of level %d is not of %d experts", i, experts)
+		}
+		for k, w := range m.W {
+			if !(w > 0 && w < 2) || !(m.Scale[k] >= 0) || !(m.V[k] >= 0) || math.IsInf(m.V[k], 1) || !(m.Eta[k] > 0 && m.Eta[k] <= 1) {
+				return nil, fmt.Errorf("blend: saved weight of level %d, expert %d is not a weight", i, k)
+			}
+		}
+		out[i] = mixer{m.W, m.Scale, m.V, m.Eta}
+	}
+	return out, nil
+}
+
+// MarshalBinary saves the state; the same history gives the same bytes.
+func (b *Blend) MarshalBinary() ([]byte, error) {
+	s := saved{Version: version, Config: b.cfg, Common: save(b.common)}
+	for _, g := range b.groups {
+		s.Groups = append(s.Groups, savedGroup{g.name, save(g.mixers), save(g.top)})
+	}
+	var buf bytes.Buffer
+	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
+		return nil, fmt.Errorf("blend: save: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// UnmarshalBinary restores what MarshalBinary saved. After an error the Blend is as it was.
+func (b *Blend) UnmarshalBinary(data []byte) error {
+	var s saved
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
+		return fmt.Errorf("blend: saved state: %w", err)
+	}
+	if s.Version != version {
+		return fmt.Errorf("blend: saved state of version %d, want %d: start afresh", s.Version, version)
+	}
+	out, err := New(s.Config)
+	if err != nil {
+		return fmt.Errorf("blend: saved state: %w", err)
+	}
+	levels, experts := len(s.Config.Levels), len(s.Config.Priors)
+	if out.common, err = load(s.Common, levels, experts); err != nil {
+		return err
+	}
+	for _, g := range s.Groups {
+		mixers, err := load(g.Mixers, levels, experts)
+		if err != nil {
+			return err
+		}
+		top, err := load(g.Top, levels, 2)
+		if err != nil {
+			return err
+		}
+		out.index[g.Name] = len(out.groups)
+		out.groups = append(out.groups, group{g.Name, mixers, top})
+	}
+	*b = *out
+	return nil
+}

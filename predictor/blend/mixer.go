@@ -1,0 +1,115 @@
+package blend
+
+import "math"
+
+// mixer holds the weights of K experts for one level: BOA with a rate of its own for each expert, sleeping experts and
+// fixed share. See the package comment for the sources.
+type mixer struct {
+	w     []float64 // weights; their sum over all experts is 1, but for rounding
+	scale []float64 // E: largest |r| seen
+	v     []float64 // V: discounted sum of r^2
+	eta   []float64 // the rate that follows from them
+}
+
+func newMixer(prior []float64) mixer {
+	m := mixer{}
+	for _, p := range prior {
+		m.grow(p)
+	}
+	m.normalize()
+	return m
+}
+
+// grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are added).
+func (m *mixer) grow(p float64) {
+	m.w = append(m.w, p)
+	m.scale = append(m.scale, 0)
+	m.v = append(m.v, 0)
+	m.eta = append(m.eta, 1)
+}
+
+func (m *mixer) normalize() {
+	sum := 0.0
+	for _, w := range m.w {
+		sum += w
+	}
+	for k := range m.w {
+		m.w[k] = max(m.w[k]/sum, least)
+	}
+}
+
+// least keeps weights away from 0, from which they could not rise.
+const least = 1e-200
+
+// mix returns the combination of the awake experts, each by its weight times its rate, and the sum of their weights; 0 and 0 if none is awake.
+func (m *mixer) mix(x []float64) (f, mass float64) {
+	sum := 0.0
+	for k, z := range x {
+		if awake(z) {
+			w := m.w[k] * m.eta[k]
+			f += w * z
+			sum += w
+			mass += m.w[k]
+		}
+	}
+	if sum == 0 {
+		return 0, 0
+	}
+	return f / sum, mass
+}
+
+// learn takes in the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards, relative
+// to each other. grown is scratch.
+func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, grown []float64) {
+	f, mass := m.mix(x)
+	if mass == 0 {
+		return
+	}
+	g := gradient(p, y, f)
+	keep := 1 - 1/cfg.Memory
+	priors, sum := 0.0, 0.0
+	for k, z := range x {
+		if !awake(z) {
+			continue
+		}
+		r := g * (f - z) // regret against expert k, linearized
+		eta := m.eta[k]
+		grown[k] = m.w[k] * math.Exp(max(eta*r*(1-eta*r), -most))
+		m.scale[k] = max(m.scale[k]*keep, math.Abs(r))
+		m.v[k] = m.v[k]*keep + r*r
+		m.eta[k] = m.rate(k, len(x))
+		sum += grown[k]
+		priors += prior[k]
+	}
+	// The awake experts share the mass they had before: what sleeps neither gains nor loses.
+	for k, z := range x {
+		if awake(z) {
+			m.w[k] = max(mass*((1-cfg.Share)*grown[k]/sum+cfg.Share*prior[k]/priors), least)
+		}
+	}
+}
+
+// most is by how much the logarithm of a weight falls at most in one step, for the first steps, whose scale is not known yet.
+const most = 5
+
+// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, sec. 3), at most 1, with e^2 for fewer experts than that.
+func (m *mixer) rate(k, experts int) float64 {
+	if m.v[k] <= 0 {
+		return 1
+	}
+	return max(min(1, 1/(2*m.scale[k]), math.Sqrt(math.Log(max(float64(experts), math.E*math.E))/m.v[k])), least)
+}
+
+// gradient is a subgradient of the pinball loss in f; 0 in its kink.
+func gradient(p, y, f float64) float64 {
+	switch {
+	case y > f:
+		return -p
+	case y < f:
+		return 1 - p
+	}
+	return 0
+}
+
+// awake tells whether a forecast counts: z is ln(wait + 60 s), and what is no number, infinite or absurd is not there.
+func awake(z float64) bool { return math.Abs(z) < 1e100 }

@@ -1,0 +1,101 @@
+package conformal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/gob"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// version is that of the saved form.
+const version = 1
+
+type saved struct {
+	Version  int
+	Config   Config
+	Accounts []account
+	Jobs     []pending // in the order in which they were served
+	Seq      uint64
+	Clock    float64
+}
+
+// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes.
+func (c *Calibrator) MarshalBinary() ([]byte, error) {
+	s := saved{Version: version, Config: c.cfg, Accounts: c.accounts, Seq: c.jobs.seq, Clock: c.clock}
+	for _, slot := range c.jobs.index {
+		s.Jobs = append(s.Jobs, *c.jobs.slots[slot])
+	}
+	slices.SortFunc(s.Jobs, func(a, b pending) int { return cmp.Compare(a.Seq, b.Seq) })
+	var buf bytes.Buffer
+	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
+		return nil, fmt.Errorf("conformal: save: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// UnmarshalBinary restores what MarshalBinary saved. After an error the Calibrator is as it was.
+func (c *Calibrator) UnmarshalBinary(data []byte) error {
+	var s saved
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
+		return fmt.Errorf("conformal: saved state: %w", err)
+	}
+	if s.Version != version {
+		return fmt.Errorf("conformal: saved state of version %d, want %d: start afresh", s.Version, version)
+	}
+	out, err := New(s.Config)
+	if err != nil {
+		return fmt.Errorf("conformal: saved state: %w", err)
+	}
+	if err := out.restoreAccounts(s.Accounts); err != nil {
+		return err
+	}
+	out.clock = s.Clock
+	for i := range s.Jobs {
+		if err := out.restoreJob(&s.Jobs[i]); err != nil {
+			return err
+		}
+	}
+	out.jobs.seq = s.Seq
+	*c = *out
+	return nil
+}
+
+func (c *Calibrator) restoreAccounts(accounts []account) error {
+	n := len(c.cfg.Levels)
+	if len(accounts) == 0 || len(accounts) > 1+c.cfg.MaxGroups || accounts[0].Name != "" {
+		return fmt.Errorf("conformal: saved state: %d accounts, or the first is not that of all jobs", len(accounts))
+	}
+	c.accounts = accounts
+	for i, a := range accounts {
+		bad := func(s shift) bool {
+			return math.IsNaN(s.Beta-s.Beta) || math.IsNaN(s.Mean-s.Mean) || !(s.N >= 0) || math.IsInf(s.N, 1)
+		}
+		if len(a.Above) != n || len(a.Zero) != n || slices.ContainsFunc(a.Above, bad) || slices.ContainsFunc(a.Zero, bad) {
+			return fmt.Errorf("conformal: saved state: account %q is not of %d levels with finite numbers", a.Name, n)
+		}
+		c.index[a.Name] = i
+	}
+	return nil
+}
+
+func (c *Calibrator) restoreJob(j *pending) error {
+	n := len(c.cfg.Levels)
+	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 || j.NGroups > len(j.Groups)
+	for _, g := range j.Groups {
+		bad = bad || g < 0 || g >= len(c.accounts)
+	}
+	if _, twice := c.jobs.index[j.ID]; bad || twice {
+		return fmt.Errorf("conformal: saved state: job %d is damaged or twice there", j.ID)
+	}
+	slot := c.jobs.take(j.ID, n)
+	*slot = *j
+	slot.at = -1
+	slot.due = slot.Submit + c.up(slot.Q[n-1]) + linger
+	if slot.Next < n {
+		slot.due = slot.Submit + c.up(slot.Q[slot.Next])
+	}
+	c.jobs.schedule(slot)
+	return nil
+}

@@ -1,0 +1,337 @@
+// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers what it says, overall
+// and in each group of jobs, and goes on doing so when the forecasts' errors change.
+//
+// A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit ln(p/(1-p)) + shift, interpolated
+// in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a forecast that is sure of itself is moved little and one that is not much, and
+// one that expects a start at once keeps its 0. The shift is the sum of one number beta per group the job belongs to (all jobs are
+// one). Each outcome moves beta by a step: up by rate p after a miss, down by rate (1-p) after a hit: adaptive conformal
+// inference (I. Gibbs and E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several
+// groups, which may overlap, are served by a sum follows I. Gibbs, J. Cherian and E. Candes,
+// "Conformal prediction with conditional guarantees", JRSS B 2025. Summing the steps, at a steady rate and with no forgetting,
+// the share of hits among the N decided jobs of a group differs from p by |beta| / (rate N), whatever the data. What is served is bounded,
+// Bound tanh(sum/Bound) (a saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control for time series
+// prediction", NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of their steps overshoots. For the same reason beta
+// fades, with Config.Memory, towards its own running mean m, which lets the share differ by the mean of |beta - m| / (rate Memory) more.
+//
+// # Delay
+//
+// A level is a hit if the job starts up to q after its submit, and a miss as soon as it has waited longer. Hits therefore report before
+// misses of the same instant, and counting both as they come narrows the forecasts just when a queue grows. Here the
+// error 1{W <= q} - p of a level is split into the steps of the martingale that its expectation is while the job waits: a job that has
+// waited past its own lower quantile q_j, of level p_j, has a hit at level p_k > p_j only with probability (p_k - p_j)/(1 - p_j),
+// so that level k has by then earned
+//
+//	D = (p_k - p_j)/(1 - p_j) - p_k = -(1 - p_k) p_j/(1 - p_j),
+//
+// and after q_k itself -p_k; a job that started up to q_j has earned all of 1 - p_k. A job's account is only brought up
+// to date at its submit + q_j, instants that are fixed at its submit; so its expectation, under forecasts that are right, is 0 at
+// every instant, however submits come in bursts (J. Doob's decomposition), and its sum is the plain error in the end. Misses are
+// counted when they happen and partly before, hits at the next q_j after the start.
+//
+// # Cancelled jobs
+//
+// A job cancelled while it waits is a miss at each level whose q has passed. At the others it is censored: its account
+// stops at what it has earned at its age, which is the miss in part, as probable as the forecast itself says, that redistributing a censored
+// observation to the right gives it (B. Efron, "The two sample problem with censored data", Berkeley Symposium 1967). That is for
+// the waits there would be if nobody cancelled. The jobs that do start waited less, and where they are what is scored
+// the account is taken back when the job is cancelled: Config.KeepCancelled chooses. (On SDSC-SP2, where one job in ten is cancelled,
+// to keep it whole brings .528 of the started jobs below the quantile .5, and .777 below .75.)
+//
+// # Atoms
+//
+// Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait within q rounded down and up to the
+// log's resolution is a tie: hit or miss or anything between, whichever brings beta nearest to 0. So the interval
+// [P(W < q-), P(W <= q+)] is brought to hold p, and a forecast whose interval does is left alone. Levels forecast as 0 have accounts of their
+// own and stay 0 until waits above 0 outnumber what the level allows by Config.Dead.
+package conformal
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Offset is what is added to a wait, in seconds, before its logarithm is taken.
+const Offset = 60
+
+// zeroZ is z of a wait of 0: ln(60 s).
+const zeroZ = 4.0943445622221004
+
+// MaxWait is the longest quantile that is served, in seconds: ten years.
+const MaxWait = 10 * 365.25 * 86400
+
+// MaxGroupsOfJob is the most groups that one job may belong to besides that of all jobs; more are ignored.
+const MaxGroupsOfJob = 3
+
+// Config says what a Calibrator corrects. The zero value of a field means its default.
+type Config struct {
+	// Levels are the quantile levels, rising within (0, 1); there is no default.
+	Levels []float64
+	// Resolution is that of the waits, in seconds: 1 by default.
+	Resolution float64
+	// Rate is the lasting step, in logits, of the level .5, .005 by default; that of level p is sqrt(.25/(p (1-p))) as much, and all are five times
+	// that at first.
+	Rate float64
+	// Memory is the number of a group's decided jobs over which its correction fades to its running mean over as many, 5,000 by default.
+	Memory float64
+	// Bound is the largest shift of the logit of a level, 2 by default: from .5 to .88.
+	Bound float64
+	// Slope is how far a shift of 1 moves z besides, .1 by default: without it forecasts whose quantiles are all equal could not be corrected.
+	Slope float64
+	// Dead is how much a level forecast as 0 must be in arrears, in logits, before it is served as more: .2 by default.
+	Dead float64
+	// KeepCancelled is the part of its account that a job cancelled before its start leaves behind, 0 to 1: 1 counts its misses as misses,
+	// with 0 (the default) the levels cover the waits of the jobs that start, by which forecasts are scored.
+	KeepCancelled float64
+	// MaxGroups and MaxPending bound the memory: groups beyond the first 256, and jobs that are served while 200,000 are undecided, are not
+	// followed.
+	MaxGroups, MaxPending int
+}
+
+func (c *Config) fill() error {
+	last := 0.0
+	for _, p := range c.Levels {
+		if !(p > last && p < 1) {
+			return fmt.Errorf("conformal: levels %v: give rising numbers between 0 and 1", c.Levels)
+		}
+		last = p
+	}
+	if n := len(c.Levels); n == 0 || n > 64 {
+		return fmt.Errorf("conformal: %d levels: give 1 to 64", n)
+	}
+	for _, f := range []struct {
+		name string
+		v    *float64
+		d    float64
+	}{{"resolution", &c.Resolution, 1}, {"rate", &c.Rate, .005}, {"memory", &c.Memory, 5000}, {"bound", &c.Bound, 2}, {"slope", &c.Slope, .1}, {"dead", &c.Dead, .2}} {
+		if *f.v == 0 {
+			*f.v = f.d
+		}
+		if !(*f.v > 0) || math.IsInf(*f.v, 1) {
+			return fmt.Errorf("conformal: %s %g: give a positive number", f.name, *f.v)
+		}
+	}
+	if c.MaxGroups == 0 {
+		c.MaxGroups = 256
+	}
+	if c.MaxPending == 0 {
+		c.MaxPending = 200000
+	}
+	if !(c.KeepCancelled >= 0 && c.KeepCancelled <= 1) || c.Memory < 1 || c.MaxGroups < 1 || c.MaxPending < 1 {
+		return fmt.Errorf("conformal: kept part %g, memory %g, %d groups, %d pending: out of range",
+			c.KeepCancelled, c.Memory, c.MaxGroups, c.MaxPending)
+	}
+	c.Levels = slices.Clone(c.Levels)
+	return nil
+}
+
+// account is what one group owes: its shifts by level, for levels forecast above 0 and as 0, and the jobs decided.
+type account struct {
+	Name        string
+	Above, Zero []shift
+}
+
+// shift is the correction of one level of a group.
+type shift struct {
+	Beta float64 // the sum of the steps, fading towards Mean
+	Mean float64 // its running mean
+	N    float64 // jobs decided
+}
+
+// Calibrator corrects forecasts and learns from their outcomes. It is not safe for concurrent use.
+type Calibrator struct {
+	cfg      Config
+	accounts []account // the first is of all jobs
+	index    map[string]int
+	jobs     ledger
+	clock    float64
+
+	logit []float64 // of the levels
+	step  []float64 // of the levels: the lasting step
+	z     []float64 // scratch: the raw forecast
+}
+
+// New returns a Calibrator that corrects nothing yet.
+func New(cfg Config) (*Calibrator, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	c := &Calibrator{cfg: cfg, index: map[string]int{}, clock: math.Inf(-1)}
+	c.jobs.index = map[int64]int{}
+	c.account("")
+	c.z = make([]float64, len(cfg.Levels))
+	for _, p := range c.cfg.Levels {
+		c.logit = append(c.logit, math.Log(p/(1-p)))
+		c.step = append(c.step, c.cfg.Rate*math.Sqrt(.25/(p*(1-p))))
+	}
+	return c, nil
+}
+
+// account returns the number of the group's account, made if there is room; 0, that of all jobs, if there is none.
+func (c *Calibrator) account(name string) int {
+	if a, ok := c.index[name]; ok {
+		return a
+	}
+	if len(c.accounts) > c.cfg.MaxGroups {
+		return 0
+	}
+	n := len(c.cfg.Levels)
+	c.index[name] = len(c.accounts)
+	c.accounts = append(c.accounts, account{Name: name, Above: make([]shift, n), Zero: make([]shift, n)})
+	return len(c.accounts) - 1
+}
+
+// isZero tells whether a forecast says that the job starts at once: below half a second.
+func isZero(raw float64) bool { return !(raw >= .5) }
+
+// Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of the groups
+// of the job besides that of all jobs; names not yet known have no correction of their own. What is written rises, lies within [0, MaxWait]
+// and is never NaN (a raw NaN counts as 0). out may be raw. It is false, with nothing written, for wrong lengths.
+func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
+	if len(raw) != len(c.cfg.Levels) || len(out) != len(raw) {
+		return false
+	}
+	var in [1 + MaxGroupsOfJob]int
+	n := 1
+	for _, name := range groups[:min(len(groups), MaxGroupsOfJob)] {
+		if a, ok := c.index[name]; ok && a > 0 {
+			in[n] = a
+			n++
+		}
+	}
+	for l, q := range raw {
+		c.z[l] = zeroZ
+		if !isZero(q) {
+			c.z[l] = math.Log(min(q, MaxWait) + Offset)
+		}
+	}
+	slices.Sort(c.z)
+	for l := range out {
+		out[l] = c.shifted(in[:n], l)
+	}
+	c.uncross(out)
+	return true
+}
+
+// uncross makes q rise from the level nearest to the median outwards: each level gives way to those within. Sorting would serve one level's
+// correction as another's, and neither account would ever learn of it.
+func (c *Calibrator) uncross(q []float64) {
+	m := 0
+	for l, at := range c.logit {
+		if math.Abs(at) < math.Abs(c.logit[m]) {
+			m = l
+		}
+	}
+	for l := m + 1; l < len(q); l++ {
+		q[l] = max(q[l], q[l-1])
+	}
+	for l := m - 1; l >= 0; l-- {
+		q[l] = min(q[l], q[l+1])
+	}
+}
+
+// shifted is the quantile of level l, corrected, in seconds; c.z is the raw forecast.
+func (c *Calibrator) shifted(in []int, l int) float64 {
+	by := 0.0
+	zero := c.z[l] <= zeroZ
+	for _, a := range in {
+		if zero {
+			by += c.accounts[a].Zero[l].Beta
+		} else {
+			by += c.accounts[a].Above[l].Beta
+		}
+	}
+	if zero {
+		by -= c.cfg.Dead
+		if by <= 0 {
+			return 0
+		}
+	}
+	by = c.cfg.Bound * math.Tanh(by/c.cfg.Bound)
+	z := c.curve(c.logit[l] + by)
+	if z > zeroZ || !zero {
+		z += c.cfg.Slope * by
+	}
+	return min(max(math.Exp(z)-Offset, 0), MaxWait)
+}
+
+// curve is the raw forecast at another level, given as ln(p/(1-p)): interpolated, and beyond the lowest and highest level continued as between the
+// two next to it.
+func (c *Calibrator) curve(at float64) float64 {
+	n := len(c.logit)
+	if n == 1 {
+		return c.z[0]
+	}
+	i := 1
+	for i < n-1 && c.logit[i] < at {
+		i++
+	}
+	slope := (c.z[i] - c.z[i-1]) / (c.logit[i] - c.logit[i-1])
+	if over := at - c.logit[n-1]; over > 0 {
+		return c.z[n-1] + over*min(slope, steepest)
+	}
+	return max(c.z[i-1]+(at-c.logit[i-1])*slope, zeroZ)
+}
+
+// steepest is how far z goes up at most for each unit of logit beyond the highest level, where nothing tells what the forecast thinks. It was
+// set, as the defaults of Config were, on the first halves of five real logs.
+const steepest = .4
+
+// rate is the step of an account of level l that has decided n jobs: five times the lasting one at first, twice that after 3,000; and
+// larger far from the median, where an error in p is a larger one in its logit.
+func (c *Calibrator) rate(l int, n float64) float64 {
+	const fast, jobs = 4, 1000
+	return c.step[l] * (1 + fast*jobs/(jobs+n))
+}
+
+// earn moves the account of job j at level l to d, in all its groups; final tells that the level is decided.
+func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
+	step := d - j.Earned[l]
+	for _, a := range j.Groups[:j.NGroups] {
+		s := c.accounts[a].of(j, l)
+		s.Beta -= c.rate(l, s.N) * step
+		if final {
+			c.decide(s)
+		}
+	}
+	j.Earned[l] = d
+}
+
+// tie decides level l of job j as whatever between miss and hit brings each account nearest to 0.
+func (c *Calibrator) tie(j *pending, l int) {
+	p := c.cfg.Levels[l]
+	for _, a := range j.Groups[:j.NGroups] {
+		s := c.accounts[a].of(j, l)
+		rate := c.rate(l, s.N)
+		s.Beta -= rate * min(max(s.Beta/rate, -p-j.Earned[l]), 1-p-j.Earned[l])
+		c.decide(s)
+	}
+}
+
+// decide counts a decided job and forgets a little of what is not lasting.
+func (c *Calibrator) decide(s *shift) {
+	s.N++
+	s.Mean += (s.Beta - s.Mean) / c.cfg.Memory
+	s.Beta += (s.Mean - s.Beta) / c.cfg.Memory
+}
+
+func (a *account) of(j *pending, l int) *shift {
+	if j.Zero&(1<<l) != 0 {
+		return &a.Zero[l]
+	}
+	return &a.Above[l]
+}
+
+// Shift returns the correction of the logit for the level of the given number in the groups, for levels forecast above 0, before it is bounded.
+func (c *Calibrator) Shift(groups []string, level int) float64 {
+	if level < 0 || level >= len(c.cfg.Levels) {
+		return 0
+	}
+	sum := c.accounts[0].Above[level].Beta
+	for _, name := range groups[:min(len(groups), MaxGroupsOfJob)] {
+		if a, ok := c.index[name]; ok && a > 0 {
+			sum += c.accounts[a].Above[level].Beta
+		}
+	}
+	return sum
+}

@@ -1,0 +1,203 @@
+package conformal
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+func levels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
+
+// world draws waits whose law given the state at the submit is known: an atom at 0, else ln(wait) normal.
+type world struct {
+	rng           *rand.Rand
+	now, mu, atom float64
+	sigma         float64
+	waitLaw       distuv.LogNormal
+	burst         bool
+	i             int
+	raw, served   []float64
+}
+
+func newWorld(seed uint64) *world {
+	return &world{rng: rand.New(rand.NewPCG(seed, 7)), sigma: 1, mu: 8, raw: make([]float64, 6), served: make([]float64, 6)}
+}
+
+// next moves to the next submit. Submits come in bursts of an hour each day in which the queue grows: ten times as many, and the law of waits
+// rises in the burst and falls after it.
+func (w *world) next() {
+	gap := 600.0
+	w.mu, w.burst = 7, false
+	if math.Mod(w.now, 86400) < 3600*3 {
+		w.mu, w.burst = 9, true
+		gap = 60
+	}
+	w.now += w.rng.ExpFloat64() * gap
+	w.waitLaw = distuv.LogNormal{Mu: w.mu, Sigma: w.sigma}
+	w.i++
+}
+
+func (w *world) quantile(p float64) float64 {
+	if p <= w.atom {
+		return 0
+	}
+	return w.waitLaw.Quantile((p - w.atom) / (1 - w.atom))
+}
+
+func (w *world) wait() float64 {
+	if w.rng.Float64() < w.atom {
+		return 0
+	}
+	return math.Ceil(w.waitLaw.Quantile(w.rng.Float64()))
+}
+
+// ending is a start or a cancellation to come.
+type ending struct {
+	at     float64
+	id     int64
+	cancel bool
+}
+
+// agenda is the endings to come, by instant (small: a slice kept in order is enough).
+type agenda []ending
+
+func (a *agenda) add(e ending) {
+	i := len(*a)
+	*a = append(*a, e)
+	for ; i > 0 && (*a)[i-1].at < e.at; i-- {
+		(*a)[i] = (*a)[i-1]
+	}
+	(*a)[i] = e
+}
+
+func (a *agenda) until(now float64, c *Calibrator) {
+	for n := len(*a); n > 0 && (*a)[n-1].at < now; n = len(*a) {
+		e := (*a)[n-1]
+		*a = (*a)[:n-1]
+		if e.cancel {
+			c.Cancelled(e.id, e.at)
+		} else {
+			c.Started(e.id, e.at)
+		}
+	}
+}
+
+func mustNew(t testing.TB, cfg Config) *Calibrator {
+	t.Helper()
+	if cfg.Levels == nil {
+		cfg.Levels = levels()
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Under forecasts that are right, the correction does not move, on average, from the start of a burst of submits to the submits within it, though
+// outcomes come late and short waits first: nothing narrows as a queue grows. An account that counts hits and misses as
+// they come is shown beside it to fail the same test. What is served is the right forecast: the account is watched, not used.
+func TestNoBiasWhereQueuesGrow(t *testing.T) {
+	for _, patience := range []float64{0, 3e4} {
+		c := mustNew(t, Config{Rate: .01, Memory: 1e9, KeepCancelled: 1})
+		w := newWorld(3)
+		var todo agenda
+		naive := naiveAccount{rate: .01}
+		var ours, theirs [6]drift
+		day := -1.0
+		for i := range int64(200000) {
+			w.next()
+			todo.until(w.now, c)
+			c.Advance(w.now)
+			naive.until(w.now)
+			for l, p := range levels() {
+				w.raw[l] = w.quantile(p)
+				fresh := math.Floor(w.now/86400) != day
+				ours[l].add(c.Shift(nil, l), fresh, w.burst)
+				theirs[l].add(naive.beta[l], fresh, w.burst)
+			}
+			day = math.Floor(w.now / 86400)
+			wait := w.wait()
+			c.Watch(i, w.now, nil, w.raw, w.raw)
+			e := ending{at: w.now + wait, id: i}
+			if patience > 0 {
+				if until := w.rng.ExpFloat64() * patience; until < wait {
+					e = ending{at: w.now + until, id: i, cancel: true}
+				}
+			}
+			todo.add(e)
+			for l, p := range levels() {
+				naive.add(l, p, w.now, wait, w.raw[l])
+			}
+		}
+		for l, p := range levels() {
+			mean, se := ours[l].mean()
+			other, otherSE := theirs[l].mean()
+			t.Logf("patience %g, level %g: %+.4f (%.4f), counted as they come %+.4f (%.4f)", patience, p, mean, se, other, otherSE)
+			if math.Abs(mean) > 4*se {
+				t.Errorf("patience %g, level %g: the correction moves by %+.4f within bursts, standard error %.4f", patience, p, mean, se)
+			}
+			if p > .2 && p < .9 && other > -8*otherSE {
+				t.Errorf("level %g: outcomes counted as they come move it by %+.4f only: the test shows nothing", p, other)
+			}
+		}
+	}
+}
+
+// drift averages, over days, how far a shift is from what it was at the day's first submit.
+type drift struct {
+	first, sum, n    float64
+	days, total, sqr float64
+}
+
+func (d *drift) add(shift float64, fresh, within bool) {
+	if fresh {
+		if d.n > 0 {
+			m := d.sum / d.n
+			d.days, d.total, d.sqr = d.days+1, d.total+m, d.sqr+m*m
+		}
+		d.first, d.sum, d.n = shift, 0, 0
+	}
+	if within {
+		d.sum, d.n = d.sum+shift-d.first, d.n+1
+	}
+}
+
+func (d *drift) mean() (mean, se float64) {
+	mean = d.total / d.days
+	return mean, math.Sqrt((d.sqr/d.days - mean*mean) / d.days)
+}
+
+type naiveAccount struct {
+	rate float64
+	beta [6]float64
+	todo [6]agenda
+	step [6]map[int64]float64
+	n    int64
+}
+
+func (a *naiveAccount) add(l int, p, now, wait, q float64) {
+	if a.step[l] == nil {
+		a.step[l] = map[int64]float64{}
+	}
+	a.n++
+	at, d := now+q, p
+	if wait <= q {
+		at, d = now+wait, p-1
+	}
+	a.todo[l].add(ending{at: at, id: a.n})
+	a.step[l][a.n] = d
+}
+
+func (a *naiveAccount) until(now float64) {
+	for l := range a.todo {
+		for n := len(a.todo[l]); n > 0 && a.todo[l][n-1].at < now; n = len(a.todo[l]) {
+			e := a.todo[l][n-1]
+			a.todo[l] = a.todo[l][:n-1]
+			a.beta[l] += a.rate * a.step[l][e.id]
+			delete(a.step[l], e.id)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package forward_test
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// sure is the law of a job whose residual lifetime is known.
+type sure float64
+
+func (s sure) Residual(float64, float64) float64 { return float64(s) }
+
+// world draws states.
+type world struct {
+	capacity, running, waiting, most int // the largest of each
+	limits                           int // seconds
+	policies                         []forward.Policy
+	known                            bool // all limits are
+	outages, past, blocked, ranks    bool // past: outages may go on already
+}
+
+func (w world) draw(t *rapid.T) forward.State {
+	s := forward.State{Capacity: rapid.IntRange(1, w.capacity).Draw(t, "capacity")}
+	s.Policy = rapid.SampledFrom(w.policies).Draw(t, "policy")
+	size := rapid.IntRange(1, min(w.most, s.Capacity))
+	seconds := rapid.IntRange(1, w.limits)
+	limit := rapid.OneOf(seconds, seconds, seconds, rapid.Just(0))
+	if w.known {
+		limit = seconds
+	}
+	free := s.Capacity
+	for range rapid.IntRange(0, w.running).Draw(t, "running") {
+		n := size.Draw(t, "size")
+		if n > free {
+			break
+		}
+		free -= n
+		s.Running = append(s.Running, forward.Running{
+			Procs: n, Age: float64(rapid.IntRange(0, w.limits).Draw(t, "age")), Limit: float64(limit.Draw(t, "limit")),
+			Law: sure(rapid.IntRange(0, w.limits).Draw(t, "residual")),
+		})
+	}
+	for range rapid.IntRange(0, w.waiting).Draw(t, "waiting") {
+		j := forward.Waiting{
+			Procs: size.Draw(t, "size"), Limit: float64(limit.Draw(t, "limit")), Law: sure(rapid.IntRange(0, w.limits).Draw(t, "runtime")),
+		}
+		if w.blocked && rapid.IntRange(0, 2).Draw(t, "blocked") == 0 {
+			j.Eligible = float64(seconds.Draw(t, "eligible"))
+		}
+		if n := len(s.Waiting); w.ranks && n > 0 {
+			j.Rank = s.Waiting[n-1].Rank + max(0, rapid.IntRange(-2, 2).Draw(t, "rank"))
+		}
+		s.Waiting = append(s.Waiting, j)
+	}
+	if w.outages {
+		for range rapid.IntRange(0, 3).Draw(t, "outages") {
+			from := rapid.IntRange(1, 2*w.limits).Draw(t, "from")
+			if w.past {
+				from -= 6
+			}
+			s.Outages = append(s.Outages, forward.Outage{
+				From: float64(from), Until: float64(from + seconds.Draw(t, "outage")),
+				Procs: rapid.IntRange(1, max(1, s.Capacity/3)).Draw(t, "away"),
+			})
+		}
+	}
+	return s
+}
+
+func (w world) request(t *rapid.T, s *forward.State) forward.Request {
+	least := 0
+	if w.known {
+		least = 1
+	}
+	return forward.Request{
+		Procs: rapid.IntRange(1, s.Capacity).Draw(t, "request procs"),
+		Limit: float64(rapid.IntRange(least, w.limits).Draw(t, "request limit")),
+	}
+}
+
+// simulated returns the wait of a request by package simulator, with the request really in the queue.
+func simulated(t testing.TB, s *forward.State, r forward.Request) float64 {
+	const now = 1e6
+	cfg := simulator.Config{Procs: s.Capacity, Policy: new(simulator.FCFS)}
+	if s.Policy == forward.EASY {
+		cfg.Policy = new(simulator.EASY)
+	}
+	for _, o := range s.Outages {
+		cfg.Outages = append(cfg.Outages, simulator.Outage{From: now + o.From, Until: now + o.Until, Procs: o.Procs})
+	}
+	sim, err := simulator.New(cfg)
+	check(t, err)
+	state := simulator.State{Now: now}
+	for _, j := range s.Running {
+		state.Running = append(state.Running, simulator.Job{
+			Procs: j.Procs, Limit: j.Limit, Start: now - j.Age, Runtime: j.Age + j.Law.Residual(j.Age, .5),
+		})
+	}
+	for _, j := range s.Waiting {
+		state.Waiting = append(state.Waiting, simulator.Job{Procs: j.Procs, Limit: j.Limit, Runtime: j.Law.Residual(0, .5)})
+	}
+	check(t, sim.Load(state))
+	check(t, sim.Submit(simulator.Job{ID: 7, Procs: r.Procs, Limit: r.Limit, Submit: now}))
+	for {
+		e, ok, err := sim.Next(math.Inf(1))
+		check(t, err)
+		if !ok {
+			return math.Inf(1)
+		}
+		if e.Kind == simulator.Started && e.Job.ID == 7 {
+			return e.Time - now
+		}
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type fataler interface{ Fatalf(string, ...any) }
+
+// one returns the single wait of a state without chance.
+func one(t fataler, waits []float64, err error) float64 {
+	if err != nil || len(waits) != 1 {
+		t.Fatalf("got waits %v, error %v; want one wait", waits, err)
+	}
+	return waits[0]
+}

@@ -1,0 +1,250 @@
+package forward
+
+import (
+	"math"
+	"math/bits"
+)
+
+// layout is the waiting jobs by size, as no replica changes it: jobs of one size, or of a narrow range of sizes, are a lane, in the order of the queue, in
+// blocks of 64.
+type layout struct {
+	procs  []int32 // by position in the queue
+	plan   []float64
+	lanes  []span  // by size
+	slots  []int32 // position of the job in each slot; -1 where a lane's last block is not full
+	place  []int32 // slot by position
+	lane   []uint8 // by position
+	counts [sizes]int32
+}
+
+// span is what a lane has: sizes from lo to hi, blocks from first up to, not with, end.
+type span struct {
+	lo, hi     int32
+	first, end int32
+}
+
+// lanes is which of the layout's jobs still wait, and what the smallest of them ask for.
+type lanes struct {
+	words []uint64  // by position: waits and may compete
+	head  int       // no word before it has a bit
+	lane  []minimum // of all of a lane
+	block []minimum // of its blocks
+}
+
+// minimum is the least that any of some jobs asks for.
+type minimum struct {
+	mask  uint64 // of a block: the jobs that wait
+	plan  float64
+	procs int32
+	alive int32 // jobs that wait
+	from  int32 // of a lane: no block before it has a job that waits
+}
+
+const (
+	exact = 16                   // sizes up to this have a lane of their own, above there are four for each power of two
+	sizes = exact + 1 + 4*(31-4) // kinds of lanes
+)
+
+// kind returns the lane's kind of a size; larger sizes have larger kinds.
+func kind(procs int32) int {
+	if procs <= exact {
+		return int(procs)
+	}
+	n := bits.Len32(uint32(procs)) // 5 or more
+	return exact + 1 + 4*(n-5) + int(uint32(procs)>>(n-3)&3)
+}
+
+// build lays out the jobs whose procs and plan are set.
+func (l *layout) build() {
+	n := len(l.procs)
+	l.place, l.lane = resize(l.place, n), resize(l.lane, n)
+	clear(l.counts[:])
+	for _, p := range l.procs {
+		l.counts[kind(p)]++
+	}
+	l.lanes = l.lanes[:0]
+	var index [sizes]int32
+	blocks := int32(0)
+	for k, c := range l.counts {
+		if c == 0 {
+			continue
+		}
+		index[k] = int32(len(l.lanes))
+		end := blocks + (c+63)/64
+		l.lanes = append(l.lanes, span{lo: math.MaxInt32, first: blocks, end: end})
+		l.counts[k] = blocks * 64 // the next slot of the lane
+		blocks = end
+	}
+	l.slots = resize(l.slots, int(blocks)*64)
+	for i := range l.slots {
+		l.slots[i] = -1
+	}
+	for i, p := range l.procs {
+		k := kind(p)
+		slot := l.counts[k]
+		l.counts[k]++
+		s := &l.lanes[index[k]]
+		s.lo, s.hi = min(s.lo, p), max(s.hi, p)
+		l.slots[slot], l.place[i], l.lane[i] = int32(i), slot, uint8(index[k])
+	}
+}
+
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4+8)
+	}
+	return s[:n]
+}
+
+// none makes it have no job of the layout.
+func (q *lanes) none(l *layout) {
+	q.words = resize(q.words, (len(l.procs)+63)/64)
+	clear(q.words)
+	q.head = 0
+	empty := minimum{plan: math.Inf(1), procs: math.MaxInt32}
+	q.lane = resize(q.lane, len(l.lanes))
+	for i := range q.lane {
+		q.lane[i] = empty
+		q.lane[i].from = l.lanes[i].first
+	}
+	q.block = resize(q.block, len(l.slots)/64)
+	for i := range q.block {
+		q.block[i] = empty
+	}
+}
+
+func (q *lanes) copyFrom(src *lanes) {
+	q.words = append(q.words[:0], src.words...)
+	q.lane = append(q.lane[:0], src.lane...)
+	q.block = append(q.block[:0], src.block...)
+	q.head = src.head
+}
+
+// add lets a job of the layout wait.
+func (q *lanes) add(l *layout, at int) {
+	q.words[at/64] |= 1 << (at % 64)
+	q.head = min(q.head, at/64)
+	slot := l.place[at]
+	b, a := &q.block[slot/64], &q.lane[l.lane[at]]
+	b.mask |= 1 << (slot % 64)
+	a.from = min(a.from, slot/64)
+	for _, m := range [...]*minimum{b, a} {
+		m.alive++
+		m.plan, m.procs = min(m.plan, l.plan[at]), min(m.procs, l.procs[at])
+	}
+}
+
+// remove takes a job out that waits.
+func (q *lanes) remove(l *layout, at int) {
+	q.words[at/64] &^= 1 << (at % 64)
+	slot := l.place[at]
+	b, a, s := &q.block[slot/64], &q.lane[l.lane[at]], &l.lanes[l.lane[at]]
+	b.mask &^= 1 << (slot % 64)
+	b.alive--
+	a.alive--
+	plan, procs := l.plan[at], l.procs[at]
+	if plan > b.plan && (procs > b.procs || s.lo == s.hi) {
+		return
+	}
+	b.plan, b.procs = math.Inf(1), math.MaxInt32
+	for mask := b.mask; mask != 0; mask &= mask - 1 {
+		i := l.slots[int(slot)&^63+bits.TrailingZeros64(mask)]
+		b.plan, b.procs = min(b.plan, l.plan[i]), min(b.procs, l.procs[i])
+	}
+	if plan > a.plan && (procs > a.procs || s.lo == s.hi) {
+		return
+	}
+	a.plan, a.procs = math.Inf(1), math.MaxInt32
+	for k := a.from; k < s.end; k++ {
+		a.plan, a.procs = min(a.plan, q.block[k].plan), min(a.procs, q.block[k].procs)
+	}
+}
+
+// first returns the position of the first job that waits, -1 if none does.
+func (q *lanes) first() int {
+	for ; q.head < len(q.words); q.head++ {
+		if w := q.words[q.head]; w != 0 {
+			return q.head*64 + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
+// smallest returns a size below which no job waits.
+func (q *lanes) smallest(l *layout) int {
+	for i := range q.lane {
+		if q.lane[i].alive > 0 {
+			return int(l.lanes[i].lo)
+		}
+	}
+	return math.MaxInt
+}
+
+// stair is what may start now: jobs of up to most processors, of up to within seconds.
+type stair struct {
+	within float64
+	most   int
+}
+
+// fits reports whether a job of such a size and limit may start by one of the stairs.
+func fits(stairs []stair, procs int32, plan float64) bool {
+	for i := range stairs {
+		if int(procs) > stairs[i].most {
+			return false // the later ones are lower
+		}
+		if plan <= stairs[i].within {
+			return true
+		}
+	}
+	return false
+}
+
+// search returns the position of the first job, before the position bound, that may start by the stairs; -1 if none may.
+func (q *lanes) search(l *layout, stairs []stair, bound int) int {
+	best := bound
+	for i := range l.lanes {
+		if int(l.lanes[i].lo) > stairs[0].most {
+			break
+		}
+		a := &q.lane[i]
+		if a.alive == 0 || !fits(stairs, l.lanes[i].lo, a.plan) {
+			continue
+		}
+		for a.from < l.lanes[i].end && q.block[a.from].mask == 0 {
+			a.from++
+		}
+		for k := a.from; k < l.lanes[i].end; k++ {
+			b := &q.block[k]
+			if b.mask == 0 {
+				continue
+			}
+			if int(l.slots[int(k)*64+bits.TrailingZeros64(b.mask)]) >= best {
+				break
+			}
+			if !fits(stairs, b.procs, b.plan) {
+				continue
+			}
+			if at := q.inBlock(l, int(k), stairs, best); at >= 0 {
+				best = at
+				break
+			}
+		}
+	}
+	if best == bound {
+		return -1
+	}
+	return best
+}
+
+func (q *lanes) inBlock(l *layout, k int, stairs []stair, bound int) int {
+	for mask := q.block[k].mask; mask != 0; mask &= mask - 1 {
+		at := int(l.slots[k*64+bits.TrailingZeros64(mask)])
+		if at >= bound {
+			return -1
+		}
+		if fits(stairs, l.procs[at], l.plan[at]) {
+			return at
+		}
+	}
+	return -1
+}

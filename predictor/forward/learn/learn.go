@@ -1,0 +1,249 @@
+// Package learn finds out, from nothing but the submits, starts and ends of jobs, which queues of a machine compete for the same processors and by
+// which policy: what a forward simulation has to know where nobody tells.
+//
+// What is looked for is what a policy would never do. In a pool that is right, a job that heads its queue does not wait while it fits into what is
+// free; where the pool is thought too large (two pools taken for one) or too small (one taken for two), it seems to do so often. A start says
+// which of the waiting jobs was preferred to which: the older one (first come, first served), one that fits where the first one does not (backfilling),
+// or the one of the better queue.
+package learn
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Job is what is told of a job at its submit.
+type Job struct {
+	ID    int64
+	Queue string
+	// Partition is the part of the machine, where the log tells that beside the queue (field 16 of the Standard Workload Format, beside
+	// field 15); empty where not. Queues of different partitions are in different pools. Where partitions are the queues, as Slurm's are, they may share
+	// nodes, and belong into Queue.
+	Partition string
+	Procs     int
+	Limit     float64 // seconds, 0 for unknown
+}
+
+// ErrUnknownJob is a start or an end of a job whose submit was not told, or that has started or ended before.
+var ErrUnknownJob = errors.New("unknown job")
+
+// ErrBadInput is wrapped by the errors about jobs and times that make no sense.
+var ErrBadInput = errors.New("bad input")
+
+const (
+	grace    = 60.   // seconds that a job may wait though it fits: schedulers run now and then
+	most     = 2048  // snapshots kept
+	relearn  = 2000  // starts between two searches for pools
+	patience = 4     // times that a job may be passed though it fits, and is not taken for held
+	deepest  = 256   // waiting jobs looked at in one start
+	crowd    = 256   // of so many running jobs more, one start less is checked against the rule of backfilling
+	firstFew = 16    // the searches for pools come at 2000/16 starts, then twice as many, until they come every 2000
+	faster   = 1e-12 // so that a time equal but for rounding counts as equal
+)
+
+// Learner is told what happens, in order of time; within one instant ends first, then submits, then starts, if that can be had. It keeps the jobs that
+// wait and run, and a few thousand snapshots. It is not safe for use by several goroutines.
+type Learner struct {
+	now      float64
+	queues   []string
+	index    map[string]int
+	jobs     map[int64]*job
+	waiting  []*job // by submit
+	running  []*job // by start
+	started  []*job // at this instant
+	used     []int  // by queue
+	dirty    bool
+	shots    shots
+	pools    []*pool
+	poolOf   []int // by queue
+	starts   int
+	searchAt int
+}
+
+type job struct {
+	Job
+	queue   int
+	submit  float64
+	start   float64
+	running bool
+	passed  int // starts of younger jobs while it would have fitted
+}
+
+// plan returns the seconds that the scheduler plans with.
+func (k *job) plan() float64 {
+	if k.Limit > 0 {
+		return k.Limit
+	}
+	return math.Inf(1)
+}
+
+// held reports whether a job seems to be held back by something else than want of processors.
+func (k *job) held() bool { return k.passed > patience }
+
+// New returns a Learner that knows nothing.
+func New() *Learner {
+	return &Learner{index: map[string]int{}, jobs: map[int64]*job{}, searchAt: relearn / firstFew, now: math.Inf(-1)}
+}
+
+// Submit tells of a job that waits from an instant on, in seconds: from when it may compete, if it was held back before.
+func (l *Learner) Submit(at float64, j Job) error {
+	if err := l.advance(at); err != nil {
+		return err
+	}
+	if j.Procs < 1 || !(j.Limit >= 0) {
+		return fmt.Errorf("%w: job %d has %d processors, limit %v s", ErrBadInput, j.ID, j.Procs, j.Limit)
+	}
+	if l.jobs[j.ID] != nil {
+		return fmt.Errorf("%w: job %d was submitted before and has not ended", ErrBadInput, j.ID)
+	}
+	k := &job{Job: j, queue: l.queue(&j), submit: at}
+	l.jobs[j.ID] = k
+	l.waiting = append(l.waiting, k)
+	l.dirty = true
+	return nil
+}
+
+// Start tells of the start of a job.
+func (l *Learner) Start(at float64, id int64) error {
+	if err := l.advance(at); err != nil {
+		return err
+	}
+	k := l.jobs[id]
+	if k == nil || k.running {
+		return fmt.Errorf("start: %w: %d", ErrUnknownJob, id)
+	}
+	l.waiting = drop(l.waiting, k)
+	k.running, k.start = true, at
+	l.running = append(l.running, k)
+	l.started = append(l.started, k)
+	l.used[k.queue] += k.Procs
+	l.shots.widest[k.queue] = max(l.shots.widest[k.queue], k.Procs)
+	l.dirty = true
+	return nil
+}
+
+// End tells that a job has ended, or that it has been cancelled while it waited.
+func (l *Learner) End(at float64, id int64) error {
+	if err := l.advance(at); err != nil {
+		return err
+	}
+	k := l.jobs[id]
+	if k == nil {
+		return fmt.Errorf("end: %w: %d", ErrUnknownJob, id)
+	}
+	delete(l.jobs, id)
+	if k.running {
+		l.running = drop(l.running, k)
+		l.used[k.queue] -= k.Procs
+	} else {
+		l.waiting = drop(l.waiting, k)
+	}
+	l.dirty = true
+	return nil
+}
+
+func drop(jobs []*job, k *job) []*job {
+	if i := slices.Index(jobs, k); i >= 0 {
+		return slices.Delete(jobs, i, i+1)
+	}
+	return jobs
+}
+
+// queue returns the index of a queue; a new one is in a pool of its own until the next search.
+func (l *Learner) queue(j *Job) int {
+	if i, ok := l.index[j.Queue]; ok {
+		return i
+	}
+	i := len(l.queues)
+	l.index[j.Queue] = i
+	l.queues = append(l.queues, j.Queue)
+	l.shots.partition = append(l.shots.partition, j.Partition)
+	l.used = append(l.used, 0)
+	l.shots.widest = append(l.shots.widest, 0)
+	l.poolOf = append(l.poolOf, len(l.pools))
+	l.pools = append(l.pools, &pool{queues: []int{i}})
+	return i
+}
+
+// advance ends the instant up to now if another one has come.
+func (l *Learner) advance(at float64) error {
+	if math.IsNaN(at) || math.IsInf(at, 0) || at < l.now {
+		return fmt.Errorf("%w: something happens at %v s, after what happened at %v s", ErrBadInput, at, l.now)
+	}
+	if at > l.now {
+		l.settle()
+		l.shots.close(at)
+		l.now = at
+	}
+	return nil
+}
+
+// settle takes in what the instant that ends here shows.
+func (l *Learner) settle() {
+	if !l.dirty {
+		return
+	}
+	l.dirty = false
+	for _, p := range l.pools {
+		if !p.searched {
+			p.highest = max(p.highest, p.used(l.used))
+		}
+	}
+	for _, k := range l.started {
+		l.judge(k)
+	}
+	l.starts += len(l.started)
+	l.started = l.started[:0]
+	l.shots.take(l)
+	if l.starts >= l.searchAt {
+		l.searchAt = l.starts + min(relearn, max(l.starts, relearn/firstFew))
+		l.search()
+	}
+}
+
+// search finds the pools anew. A pool that stays what it was keeps its evidence.
+func (l *Learner) search() {
+	groups := l.shots.cluster(len(l.queues))
+	old := l.pools
+	l.pools = nil
+	for _, g := range groups {
+		p := &pool{queues: g.queues}
+		for _, o := range old {
+			if slices.Equal(o.queues, g.queues) {
+				p = o
+			}
+		}
+		p.highest, p.searched = g.procs, true
+		for _, q := range g.queues {
+			l.poolOf[q] = len(l.pools)
+		}
+		l.pools = append(l.pools, p)
+	}
+}
+
+// Pool is queues whose jobs compete for the same processors.
+type Pool struct {
+	Queues  []string // sorted
+	Procs   int      // the most that they held at one time, but for a two hundredth of it, and at least the widest job
+	Finding Finding
+}
+
+// Pools returns the pools as they are known so far, the largest first.
+func (l *Learner) Pools() []Pool {
+	out := make([]Pool, 0, len(l.pools))
+	for _, p := range l.pools {
+		names := make([]string, len(p.queues))
+		for i, q := range p.queues {
+			names[i] = l.queues[q]
+		}
+		slices.Sort(names)
+		out = append(out, Pool{Queues: names, Procs: p.highest, Finding: p.find(l.queues)})
+	}
+	slices.SortFunc(out, func(a, b Pool) int {
+		return cmp.Or(cmp.Compare(b.Procs, a.Procs), slices.Compare(a.Queues, b.Queues))
+	})
+	return out
+}

@@ -1,0 +1,247 @@
+package forward
+
+import (
+	"math"
+	"slices"
+)
+
+// waiter is a job that waits, as a pass sees it.
+type waiter struct {
+	id    int32
+	at    int // position among the state's, -1 for a late one
+	late  int // index among the late ones
+	procs int
+	plan  float64
+}
+
+// head returns the first job of the queue; its id is none where nobody waits.
+func (m *machine) head() waiter {
+	at := m.waiting.first()
+	if len(m.late) > 0 && (at < 0 || at >= int(m.late[0].slot)) {
+		return m.comerAt(0)
+	}
+	if at < 0 {
+		return waiter{id: none}
+	}
+	return m.old(at)
+}
+
+func (m *machine) old(at int) waiter {
+	return waiter{int32(len(m.state.Running) + at), at, -1, int(m.layout.procs[at]), m.layout.plan[at]}
+}
+
+func (m *machine) comerAt(i int) waiter {
+	l := &m.late[i]
+	return waiter{l.id, -1, i, int(l.procs), l.plan}
+}
+
+// isAhead reports whether a job goes before the request that the probe stands for.
+func (m *machine) isAhead(w *waiter) bool {
+	if w.at >= 0 {
+		return w.at < m.ahead
+	}
+	return m.late[w.late].before(m.ahead, m.rank)
+}
+
+// pass starts what may start now. It reports whether the request has started.
+func (m *machine) pass() bool {
+	m.measure()
+	h := m.head()
+	for h.id != none && (m.probe == nil || m.isAhead(&h)) && m.room(&h) {
+		if m.begin(&h) {
+			return true
+		}
+		h = m.head()
+	}
+	if m.probe != nil && (h.id == none || !m.isAhead(&h)) {
+		m.climb()
+		m.probe.take(m.now, m.stairs)
+		return false
+	}
+	if h.id == none || !m.backs || m.free <= 0 {
+		return false
+	}
+	if m.waiting.smallest(&m.layout) > m.free && len(m.late) == 0 && (m.probe == nil || m.probe.least() >= min(m.free, m.probe.most)) {
+		return false
+	}
+	m.reserve(&h)
+	m.climb()
+	if m.probe == nil {
+		return m.backfill(false)
+	}
+	m.backfill(true)
+	m.probe.take(m.now, m.stairs)
+	if m.ahead < len(m.state.Waiting) || len(m.late) > 0 {
+		m.backfill(false)
+	}
+	return false
+}
+
+// measure finds what is free now and when outages begin, but for reservations.
+func (m *machine) measure() {
+	m.drops = append(m.drops[:0], drop{0, m.free})
+	has := m.free
+	for _, c := range m.changes[m.changed:] {
+		has += c.procs
+		if c.procs < 0 {
+			m.drops = append(m.drops, drop{c.at - m.now, has + m.running.by(c.at)})
+		}
+	}
+}
+
+// room reports whether a job could start now if nobody had a reservation.
+func (m *machine) room(w *waiter) bool {
+	for i, d := range m.drops {
+		if i > 0 && d.in >= w.plan {
+			break
+		}
+		if w.procs > d.most {
+			return false
+		}
+	}
+	return true
+}
+
+// begin starts a job, and reports whether it is the request.
+func (m *machine) begin(w *waiter) bool {
+	if w.id == m.asked {
+		return true
+	}
+	runtime := 0.
+	if w.at >= 0 {
+		m.waiting.remove(&m.layout, w.at)
+		runtime = m.lifetime(w.id)
+	} else {
+		runtime = m.late[w.late].runtime
+		m.late = slices.Delete(m.late, w.late, w.late+1)
+	}
+	t := &m.jobs[w.id]
+	t.start, t.end, t.expect = m.now, m.now+runtime, m.now+w.plan
+	if t.expect <= m.now && t.end > m.now {
+		t.expect = overrun(m.now, t.start)
+	}
+	m.free -= w.procs
+	m.run(w.id)
+	for i := range m.drops {
+		if i == 0 || m.drops[i].in < w.plan {
+			m.drops[i].most -= w.procs
+		}
+	}
+	return false
+}
+
+// reserve gives the first job, which cannot start now, the earliest time that the plan has for it.
+func (m *machine) reserve(w *waiter) {
+	at, has := m.earliest(w.procs, w.plan)
+	for i := range m.drops {
+		if in := m.drops[i].in; i > 0 && in >= at-m.now && in < at-m.now+w.plan {
+			m.drops[i].most -= w.procs
+		}
+	}
+	d := drop{min(at-m.now, math.MaxFloat64), has - w.procs}
+	i := len(m.drops)
+	for i > 1 && m.drops[i-1].in > d.in {
+		i--
+	}
+	m.drops = slices.Insert(m.drops, i, d)
+}
+
+// earliest returns the first instant from which a job can hold its processors for as long as planned, and what is free then; +Inf if there
+// is none.
+func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
+	base, from := m.free, m.now
+	ahead := m.changes[m.changed:]
+	for {
+		at, freed := from, -1
+		if base < procs {
+			if t, sum := m.running.when(procs - base); t >= from {
+				at, freed = t, sum
+			}
+		}
+		past := 0 // changes to be passed
+		if len(ahead) > 0 {
+			if past = 1; at < ahead[0].at {
+				past = m.collision(ahead, base, at+plan, procs)
+			}
+		}
+		if past == 0 {
+			if freed < 0 {
+				freed = m.running.by(at)
+			}
+			return at, base + freed
+		}
+		for _, c := range ahead[:past] {
+			base, from = base+c.procs, c.at
+		}
+		ahead = ahead[past:]
+	}
+}
+
+// collision returns 0 if so many processors are free at all changes before an instant, else one more than the index of the first at which they are not.
+func (m *machine) collision(ahead []change, base int, until float64, procs int) int {
+	for i, c := range ahead {
+		if c.at >= until {
+			break
+		}
+		if base += c.procs; base+m.running.by(c.at) < procs {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// climb makes the stairs from the drops.
+func (m *machine) climb() {
+	m.stairs = m.stairs[:0]
+	most := m.drops[0].most
+	for i := range m.drops {
+		most = min(most, m.drops[i].most)
+		within := math.Inf(1)
+		if i+1 < len(m.drops) {
+			within = m.drops[i+1].in
+		}
+		if n := len(m.stairs); n > 0 && m.stairs[n-1].most == most {
+			m.stairs[n-1].within = within
+			continue
+		}
+		m.stairs = append(m.stairs, stair{within, most})
+	}
+}
+
+// backfill lets jobs behind the first one start where the stairs allow; only those ahead of the probe if bounded. It reports whether the request
+// has started.
+func (m *machine) backfill(bounded bool) bool {
+	for m.stairs[0].most > 0 {
+		w := m.candidate(bounded)
+		if w.id == none {
+			return false
+		}
+		if m.begin(&w) {
+			return true
+		}
+		m.climb()
+	}
+	return false
+}
+
+// candidate returns the first job that may start by the stairs: not the head, for which there was no room even without them.
+func (m *machine) candidate(bounded bool) waiter {
+	bound := len(m.state.Waiting)
+	if bounded {
+		bound = m.ahead
+	}
+	at := m.waiting.search(&m.layout, m.stairs, bound)
+	for i := range m.late {
+		l := &m.late[i]
+		if at >= 0 && at < int(l.slot) || bounded && !l.before(m.ahead, m.rank) {
+			break
+		}
+		if fits(m.stairs, l.procs, l.plan) {
+			return m.comerAt(i)
+		}
+	}
+	if at < 0 {
+		return waiter{id: none}
+	}
+	return m.old(at)
+}

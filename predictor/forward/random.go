@@ -1,0 +1,29 @@
+package forward
+
+import "math"
+
+// mix is a hash whose bits all depend on all of its input: the finalizer of SplitMix64 (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// uniform returns a number in (0, 1) that depends on both.
+func uniform(stream, key uint64) float64 {
+	return (float64(mix(stream^mix(key))>>11) + .5) / (1 << 53)
+}
+
+// quantile returns the quantile of its law at which a job of a replica falls: its own, mixed with its group's.
+func quantile(stream, key, group uint64, rho float64) float64 {
+	u := uniform(stream, key)
+	if group == 0 || rho == 0 {
+		return u
+	}
+	z := math.Sqrt(rho)*normal(uniform(mix(stream), group)) + math.Sqrt(1-rho)*normal(u)
+	const least = 1. / (1 << 53)
+	return min(max(math.Erfc(-z/math.Sqrt2)/2, least), 1-least)
+}
+
+func normal(u float64) float64 { return math.Sqrt2 * math.Erfinv(2*u-1) }

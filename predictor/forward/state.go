@@ -1,0 +1,246 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+)
+
+// Policy says who starts when. The order of State.Waiting is the policy's own in all of them.
+type Policy uint8
+
+// The policies.
+const (
+	// FCFS starts jobs strictly in order.
+	FCFS Policy = iota
+	// EASY lets a job overtake if it does not delay the first one that waits, by the time limits.
+	EASY
+	// Conservative gives every job a reservation; it is played as EASY, which starts jobs a little sooner.
+	Conservative
+	// PriorityFCFS orders by rank and starts strictly in that order.
+	PriorityFCFS
+	// PriorityEASY orders by rank and backfills as EASY does.
+	PriorityEASY
+	policies
+)
+
+// String returns the policy as configuration and answers write it.
+func (p Policy) String() string {
+	names := [...]string{"fcfs", "easy", "conservative", "priority_fcfs", "priority_easy"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return fmt.Sprintf("policy(%d)", uint8(p))
+}
+
+func (p Policy) backfills() bool { return p == EASY || p == Conservative || p == PriorityEASY }
+func (p Policy) ranked() bool    { return p == PriorityFCFS || p == PriorityEASY }
+
+// Law is the lifetime of one job. Residual returns the seconds that it still runs at an age, in seconds, 0 for a job that starts: the quantile u,
+// in (0, 1), of what remains. It must be a number from 0, and is cut at 100 years. Laws of one State may be called by several goroutines.
+type Law interface {
+	Residual(age, u float64) float64
+}
+
+// Running is a job that holds processors.
+type Running struct {
+	Key   uint64 // its identity: the same job gets the same random numbers in every forecast; 0 for its index
+	Group uint64 // jobs of one group (a user's campaign) share a part of their fate, see State.Rho; 0 for none
+	Procs int
+	Age   float64 // seconds, 0 or more
+	Limit float64 // seconds, 0 for unknown
+	Law   Law     // nil is a job that runs to its limit
+}
+
+// Waiting is a job that waits.
+type Waiting struct {
+	Key      uint64
+	Group    uint64
+	Procs    int
+	Limit    float64 // seconds, 0 for unknown
+	Eligible float64 // seconds from now until it may compete; 0 or less for now, +Inf for never
+	Rank     int     // the lower the sooner; used by policies by priority
+	Law      Law     // nil is a job that runs to its limit
+}
+
+// Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds them keeps
+// them to its end.
+type Outage struct {
+	From, Until float64 // seconds from now; From may be past, Until may be +Inf
+	Procs       int
+}
+
+// Arrival is a job that comes later.
+type Arrival struct {
+	After   float64 // seconds since the arrival before, or since now
+	Procs   int
+	Limit   float64 // seconds, 0 for unknown
+	Runtime float64 // seconds
+	Rank    int
+}
+
+// Arrivals returns the stream of arrivals of one replica; the stream returns false at its end. It must give the same for the same replica and seed.
+type Arrivals func(replica int, seed uint64) func() (Arrival, bool)
+
+// State is a pool at an instant.
+type State struct {
+	// Capacity is the pool's processors, those that are away in Outages included.
+	Capacity int
+	Running  []Running
+	// Waiting is in the order in which the policy takes the jobs; policies by priority: by Rank first. A job that is larger than the pool ever is
+	// does not compete.
+	Waiting []Waiting
+	Outages []Outage
+	Policy  Policy
+	// DefaultLimit is what the scheduler plans with where a limit is unknown, in seconds; 0 for no end.
+	DefaultLimit float64
+	// Rho is the correlation, from 0 up to but not 1, of the fates of jobs of one group: of the normal scores of their quantiles (a Gaussian
+	// copula of one factor).
+	Rho float64
+	// Arrivals may be nil.
+	Arrivals Arrivals
+	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then. 0 for 30 days. Without arrivals there is none.
+	Horizon float64
+}
+
+const (
+	longest        = 100 * 365 * 86400. // seconds: 100 years
+	defaultHorizon = 30 * 86400.
+)
+
+// Request is a job that would be submitted now.
+type Request struct {
+	Procs    int
+	Limit    float64 // seconds, 0 for unknown
+	Eligible float64 // seconds from now until it may compete, 0 or less for now
+	Rank     int     // against arrivals
+	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see State.Behind.
+	Behind int
+}
+
+// Behind returns how many jobs that wait, from the end, a request of a rank goes before.
+func (s *State) Behind(rank int) int {
+	if !s.Policy.ranked() {
+		return 0
+	}
+	return len(s.Waiting) - sort.Search(len(s.Waiting), func(i int) bool { return s.Waiting[i].Rank > rank })
+}
+
+// ErrBadInput is wrapped by the errors about numbers that make no sense.
+var ErrBadInput = errors.New("bad input")
+
+// FieldError is a number of a State or a Request that makes no sense; it wraps ErrBadInput.
+type FieldError struct {
+	Field string // running[3].procs
+	Value float64
+	Need  string
+}
+
+// Error names the field, its value, and what it needs.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s is %v, need %s", e.Field, e.Value, e.Need)
+}
+
+// Unwrap returns ErrBadInput.
+func (e *FieldError) Unwrap() error { return ErrBadInput }
+
+// TooLargeError is a request that could never start: it is larger than the pool will ever be.
+type TooLargeError struct{ Procs, Most int }
+
+// Error names both sizes.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
+}
+
+// NeverError is a request that does not start though it is small enough: an outage without an end comes before it could end by its limit.
+type NeverError struct {
+	Procs int
+	Limit float64
+}
+
+// Error names the request.
+func (e *NeverError) Error() string {
+	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time", e.Procs, e.Limit)
+}
+
+// LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
+type LawError struct{ Age, U, Value float64 }
+
+// Error tells what was asked and what came.
+func (e *LawError) Error() string {
+	return fmt.Sprintf("a job's residual lifetime at age %v s, quantile %v, is %v, need a number from 0", e.Age, e.U, e.Value)
+}
+
+// Unwrap returns ErrBadInput.
+func (e *LawError) Unwrap() error { return ErrBadInput }
+
+// field returns an error unless ok.
+func field(ok bool, name string, i int, part string, value float64, need string) error {
+	if ok {
+		return nil
+	}
+	if i >= 0 {
+		name = fmt.Sprintf("%s[%d].%s", name, i, part)
+	}
+	return &FieldError{Field: name, Value: value, Need: need}
+}
+
+const needProcs, needSeconds = "1 up to 2147483647", "a finite number from 0"
+
+func isProcs(n int) bool       { return n >= 1 && n <= math.MaxInt32 }
+func isSeconds(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+
+// check says whether the numbers of a state make sense.
+func (s *State) check() error {
+	err := errors.Join(
+		field(isProcs(s.Capacity), "capacity", -1, "", float64(s.Capacity), needProcs),
+		field(s.Policy < policies, "policy", -1, "", float64(s.Policy), "one of the policies"),
+		field(isSeconds(s.DefaultLimit), "default limit", -1, "", s.DefaultLimit, needSeconds),
+		field(isSeconds(s.Horizon), "horizon", -1, "", s.Horizon, needSeconds),
+		field(s.Rho >= 0 && s.Rho < 1, "rho", -1, "", s.Rho, "0 up to but not 1"),
+	)
+	for i := range s.Running {
+		r := &s.Running[i]
+		if !isProcs(r.Procs) || !isSeconds(r.Age) || !isSeconds(r.Limit) {
+			err = errors.Join(err, field(isProcs(r.Procs), "running", i, "procs", float64(r.Procs), needProcs),
+				field(isSeconds(r.Age), "running", i, "age", r.Age, needSeconds),
+				field(isSeconds(r.Limit), "running", i, "limit", r.Limit, needSeconds))
+		}
+	}
+	for i := range s.Waiting {
+		w := &s.Waiting[i]
+		if !isProcs(w.Procs) || !isSeconds(w.Limit) || math.IsNaN(w.Eligible) {
+			err = errors.Join(err, field(isProcs(w.Procs), "waiting", i, "procs", float64(w.Procs), needProcs),
+				field(isSeconds(w.Limit), "waiting", i, "limit", w.Limit, needSeconds),
+				field(!math.IsNaN(w.Eligible), "waiting", i, "eligible", w.Eligible, "a number"))
+		}
+		if s.Policy.ranked() && i > 0 && w.Rank < s.Waiting[i-1].Rank {
+			err = errors.Join(err, field(false, "waiting", i, "rank", float64(w.Rank), "the order of the ranks"))
+		}
+	}
+	for i, o := range s.Outages {
+		if !(o.From < o.Until) || math.IsInf(o.From, 0) || o.Procs < 0 || o.Procs > math.MaxInt32 {
+			err = errors.Join(err, field(o.From < o.Until && !math.IsInf(o.From, 0), "outages", i, "from", o.From, "a finite number below until"),
+				field(o.Procs >= 0 && o.Procs <= math.MaxInt32, "outages", i, "procs", float64(o.Procs), "0 or more"))
+		}
+	}
+	return err
+}
+
+// check says whether a request makes sense in a pool that has at most so many processors, with so many jobs that wait.
+func (r *Request) check(most, waiting int) error {
+	switch {
+	case !isProcs(r.Procs):
+		return field(false, "request procs", -1, "", float64(r.Procs), needProcs)
+	case !isSeconds(r.Limit):
+		return field(false, "request limit", -1, "", r.Limit, needSeconds)
+	case math.IsNaN(r.Eligible) || math.IsInf(r.Eligible, 1):
+		return field(false, "request eligible", -1, "", r.Eligible, "a finite number")
+	case r.Behind < 0 || r.Behind > waiting:
+		return field(false, "request behind", -1, "", float64(r.Behind), fmt.Sprintf("0 up to the %d that wait", waiting))
+	case r.Procs > most:
+		return &TooLargeError{Procs: r.Procs, Most: most}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package forward
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// SurfaceOptions say how a surface is made.
+type SurfaceOptions struct {
+	Replicas int // 0 for 100
+	Workers  int // goroutines, 0 for as many as there are cores
+	Seed     uint64
+	Rank     int // of the requests, for policies by priority
+	Behind   int // see Request.Behind
+
+	// Most is the largest size that the queue takes, 0 for all that the pool ever has.
+	Most int
+	// Sizes and Limits (seconds, above 0) are added to those at which Quantile is exact: the sizes up to 256 and steps of at most 4 % above;
+	// the limits that users round to, from a minute to four weeks, and no limit.
+	Sizes  []int
+	Limits []float64
+}
+
+// Surface is the waits of every request, whatever its size and time limit, that joins a queue now. It does not change, and is safe for use by
+// many goroutines.
+type Surface struct {
+	capacity int
+	policy   *State // its limits only
+	steps    [][]step
+	sizes    []int     // at which the grid is, rising; the first direct ones are 1, 2, 3...
+	direct   int       //
+	limits   []float64 // rising, the last +Inf
+	grid     []float64 // sorted waits by limit, size and replica; +Inf for never
+}
+
+// NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by several goroutines at once. The
+// error is one of Sim.Waits or the context's.
+func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, error) {
+	if o.Replicas == 0 {
+		o.Replicas = 100
+	}
+	var c scene
+	if err := c.prepare(state); err != nil {
+		return nil, err
+	}
+	probe := Request{Procs: 1, Rank: o.Rank, Behind: o.Behind}
+	if err := probe.check(max(1, c.most), len(state.Waiting)); err != nil {
+		return nil, err
+	}
+	if o.Replicas < 0 || o.Most < 0 {
+		return nil, field(false, "replicas, or most,", -1, "", float64(min(o.Replicas, o.Most)), "0 or more")
+	}
+	most := c.most
+	if o.Most > 0 {
+		most = min(most, o.Most)
+	}
+	steps, err := simulator.Replicas(ctx, o.Replicas, o.Workers, o.Seed, func() *player { return new(player) },
+		func(p *player, replica int, _ *rand.Rand) ([]step, error) { return p.play(&c, &o, most, replica) })
+	if err != nil {
+		return nil, err
+	}
+	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit}, steps: steps}
+	s.choose(&o)
+	s.fill()
+	return s, nil
+}
+
+// player is the scratch memory of one goroutine.
+type player struct {
+	machine machine
+	probe   envelope
+}
+
+func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) ([]step, error) {
+	m := &p.machine
+	m.reset(c, replica, o.Seed)
+	p.probe.reset(most)
+	m.probe, m.ahead = &p.probe, len(c.state.Waiting)-o.Behind
+	if m.rank = 0; c.state.Policy.ranked() {
+		m.rank = o.Rank
+	}
+	m.play()
+	if m.failed != nil {
+		return nil, m.failed
+	}
+	if at := m.horizon; !math.IsInf(at, 1) && p.probe.least() < most {
+		p.probe.raise(at, stair{math.Inf(1), most})
+	}
+	return slices.Clone(p.probe.steps), nil
+}
+
+// Capacity returns the largest size that can ever start.
+func (s *Surface) Capacity() int { return s.capacity }
+
+// Replicas returns how many waits each answer comes from.
+func (s *Surface) Replicas() int { return len(s.steps) }
+
+func (s *Surface) check(procs int, limit float64) error {
+	r := Request{Procs: procs, Limit: limit}
+	return r.check(s.capacity, 0)
+}
+
+// Waits appends to dst[:0] the waits, in seconds, of a request of a size and a limit (0 for unknown) in every replica, sorted, and returns it. They are exact for
+// every size and limit. The error is a *TooLargeError, a *NeverError or a *FieldError.
+func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, error) {
+	dst = dst[:0]
+	if err := s.check(procs, limit); err != nil {
+		return dst, err
+	}
+	plan := s.policy.plan(limit)
+	for _, steps := range s.steps {
+		w, ok := wait(steps, int32(procs), plan)
+		if !ok {
+			return dst[:0], &NeverError{Procs: procs, Limit: limit}
+		}
+		dst = append(dst, w)
+	}
+	slices.Sort(dst)
+	return dst, nil
+}
+
+// Quantile returns a quantile, at a level from 0 to 1, of the wait of a request, in seconds: the least of the waits that so many of them do not exceed. It
+// is looked up: exact at the grid's sizes and limits, else that of the next larger size and limit on it, which is never less. Errors are those
+// of Waits.
+func (s *Surface) Quantile(procs int, limit, level float64) (float64, error) {
+	if err := s.check(procs, limit); err != nil {
+		return 0, err
+	}
+	if !(level >= 0 && level <= 1) {
+		return 0, field(false, "level", -1, "", level, "0 to 1")
+	}
+	q := stat.Quantile(level, stat.Empirical, s.cell(procs, s.policy.plan(limit)), nil)
+	if math.IsInf(q, 1) {
+		return 0, &NeverError{Procs: procs, Limit: limit}
+	}
+	return q, nil
+}
+
+// cell returns the sorted waits at the grid's point for a request.
+func (s *Surface) cell(procs int, plan float64) []float64 {
+	i := procs - 1
+	if i >= s.direct {
+		i, _ = slices.BinarySearch(s.sizes, procs)
+	}
+	j, _ := slices.BinarySearch(s.limits, plan)
+	n := len(s.steps)
+	from := (j*len(s.sizes) + i) * n
+	return s.grid[from : from+n]
+}
+
+// choose chooses where the grid is.
+func (s *Surface) choose(o *SurfaceOptions) {
+	const (
+		direct = 256
+		ratio  = 1.04
+	)
+	s.direct = min(direct, s.capacity)
+	s.sizes = make([]int, 0, 512)
+	for n := 1; n <= s.direct; n++ {
+		s.sizes = append(s.sizes, n)
+	}
+	for n := s.direct; n < s.capacity; {
+		n = min(s.capacity, max(n+1, int(float64(n)*ratio)))
+		s.sizes = append(s.sizes, n)
+	}
+	for n := direct; n <= s.capacity/2; n *= 2 {
+		s.sizes = append(s.sizes, n)
+	}
+	for _, n := range o.Sizes {
+		if n > s.direct && n <= s.capacity {
+			s.sizes = append(s.sizes, n)
+		}
+	}
+	s.sizes = sorted(s.sizes)
+	const minute, hour, day = 60, 3600, 86400
+	s.limits = []float64{
+		minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 20 * minute, 30 * minute, 45 * minute,
+		hour, 1.5 * hour, 2 * hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 8 * hour, 10 * hour, 12 * hour, 15 * hour, 18 * hour, 20 * hour,
+		day, 1.5 * day, 2 * day, 3 * day, 4 * day, 5 * day, 7 * day, 14 * day, 28 * day, math.Inf(1),
+	}
+	if d := s.policy.DefaultLimit; d > 0 {
+		s.limits = append(s.limits, d)
+	}
+	for _, l := range o.Limits {
+		if isSeconds(l) && l > 0 {
+			s.limits = append(s.limits, l)
+		}
+	}
+	s.limits = sorted(s.limits)
+}
+
+func sorted[T int | float64](x []T) []T {
+	slices.Sort(x)
+	return slices.Compact(x)
+}
+
+// fill computes the grid.
+func (s *Surface) fill() {
+	n, sizes := len(s.steps), len(s.sizes)
+	s.grid = make([]float64, len(s.limits)*sizes*n)
+	for j, limit := range s.limits {
+		plane := s.grid[j*sizes*n : (j+1)*sizes*n]
+		for r, steps := range s.steps {
+			i := 0
+			for k := 0; k < len(steps) && i < sizes; k++ {
+				if steps[k].within < limit {
+					continue
+				}
+				for ; i < sizes && s.sizes[i] <= int(steps[k].most); i++ {
+					plane[i*n+r] = steps[k].at
+				}
+			}
+			for ; i < sizes; i++ {
+				plane[i*n+r] = math.Inf(1)
+			}
+		}
+		for i := range sizes {
+			slices.Sort(plane[i*n : (i+1)*n])
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package headtest
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// fewest is how many jobs of a class must have ended before its law is fitted; until then that of all queues stands in.
+const fewest = 30
+
+// downey keeps Downey's laws of lifetimes: per queue, one-processor jobs apart, fitted to the jobs that have ended.
+type downey struct {
+	windows map[[2]string]*uniformlog.Window
+	fits    map[[2]string]headqueue.Lifetime
+}
+
+func newDowney() *downey {
+	return &downey{windows: map[[2]string]*uniformlog.Window{}, fits: map[[2]string]headqueue.Lifetime{}}
+}
+
+func classes(j *Job) [2][2]string {
+	class := job.Class(j.Procs)
+	return [2][2]string{{j.Queue, class}, {"", class}}
+}
+
+func (d *downey) ended(j *Job) {
+	for _, key := range classes(j) {
+		w := d.windows[key]
+		if w == nil {
+			w = uniformlog.NewWindow(0, 0)
+			d.windows[key] = w
+		}
+		_ = w.Add(instant(j.Start), j.End-j.Start) // what is no lifetime is left out
+		delete(d.fits, key)
+	}
+}
+
+// of returns the law of a job's class, nil where too few have ended.
+func (d *downey) of(j *Job) headqueue.Lifetime {
+	for _, key := range classes(j) {
+		if law, ok := d.fits[key]; ok {
+			return law
+		}
+		w := d.windows[key]
+		if w == nil || w.N() < fewest {
+			continue
+		}
+		if fit, err := w.Fit(instant(j.Start)); err == nil {
+			law := &fit.Model
+			d.fits[key] = law
+			return law
+		}
+	}
+	return nil
+}
+
+func instant(seconds float64) time.Time { return time.Unix(int64(seconds), 0) }

@@ -1,0 +1,137 @@
+package headtest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/predictor/residual"
+)
+
+// holder is a running job as the features see it; times are in seconds from now.
+type holder struct {
+	job               *Job
+	age               float64
+	law               residual.Law
+	low, median, high float64 // quartiles of what remains
+	rest              float64 // to the limit; the .95 quantile without one
+	downey            headqueue.Lifetime
+	sharesUser        bool
+}
+
+// scene is what the methods share at one ask.
+type scene struct {
+	ask
+	holders []holder
+	order   []int
+	known   bool // Downey's law of every holder is
+}
+
+// set looks at all running jobs.
+func (s *scene) set(a *ask, m *residual.Model, d *downey) {
+	s.ask = *a
+	if cap(s.holders) < len(a.running) {
+		s.holders = make([]holder, len(a.running), 2*len(a.running))
+	}
+	s.holders = s.holders[:len(a.running)]
+	s.known = true
+	for i, j := range a.running {
+		h := &s.holders[i]
+		h.job, h.age = j, a.at-j.Start
+		m.LawInto(&h.law, j.Job, a.at)
+		tail := h.law.Tail(h.age)
+		h.low, h.median, h.high = h.law.Draw(h.age, tail, .25), h.law.Draw(h.age, tail, .5), h.law.Draw(h.age, tail, .75)
+		h.rest = h.law.Draw(h.age, tail, .95)
+		if j.Limit > 0 {
+			h.rest = max(0, j.Limit-h.age)
+		}
+		h.sharesUser = j.User != "" && j.User == a.job.User
+		h.downey = d.of(j)
+		s.known = s.known && h.downey != nil
+	}
+}
+
+// plan returns when the need is met if every job ends at its time, and the holder whose end meets it.
+func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
+	s.order = s.order[:0]
+	for i := range s.holders {
+		s.order = append(s.order, i)
+	}
+	slices.SortStableFunc(s.order, func(a, b int) int {
+		return cmp.Compare(ends(&s.holders[a]), ends(&s.holders[b]))
+	})
+	freed := 0
+	for _, i := range s.order {
+		h := &s.holders[i]
+		if freed += h.job.Procs; freed >= s.need {
+			return ends(h), h
+		}
+	}
+	return math.Inf(1), nil
+}
+
+// delta is the seconds up to about which waits count alike for the learner.
+const delta = 5
+
+// logOf is the learner's scale of times.
+func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
+
+func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
+
+// features appends what the trees look at. exact are the exact method's quantiles by the residual laws, classic Downey's four medians by his; NaN is missing.
+func (s *scene) features(row, exact, classic []float64) []float64 {
+	for _, q := range exact {
+		row = append(row, logOf(q))
+	}
+	row = append(row, logOf(exact[len(exact)-1])-logOf(exact[0]))
+	for _, q := range classic {
+		row = append(row, logOf(q))
+	}
+	low, _ := s.plan(func(h *holder) float64 { return h.low })
+	high, _ := s.plan(func(h *holder) float64 { return h.high })
+	byLimit, _ := s.plan(func(h *holder) float64 { return h.rest })
+	middle, critical := s.plan(func(h *holder) float64 { return h.median })
+	row = append(row, logOf(low), logOf(middle), logOf(high), logOf(byLimit))
+	row = appendHolder(row, critical)
+	row = s.crowd(row)
+	day := math.Mod(s.at, 86400) / 3600
+	return append(row, float64(s.need), float64(s.free), float64(s.job.Procs), float64(len(s.holders)), float64(s.need)/float64(max(1, s.used())),
+		logOf(s.at-s.lastEnd), logOf(max(0, s.at-s.lastStart)), day, math.Mod(math.Floor(s.at/86400), 7))
+}
+
+// crowd appends what matters of the running jobs together: the one likely to end first, the widest, and those of which each would do.
+func (s *scene) crowd(row []float64) []float64 {
+	next, soonest := math.Inf(1), (*holder)(nil)
+	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)
+	own, oldest := 0.0, 0.0
+	for i := range s.holders {
+		h := &s.holders[i]
+		oldest = max(oldest, h.age)
+		if h.sharesUser {
+			own += float64(h.job.Procs)
+		}
+		if h.median < next {
+			next, soonest = h.median, h
+		}
+		if widest == nil || h.job.Procs > widest.job.Procs {
+			widest = h
+		}
+		if h.job.Procs >= s.need {
+			benefactors++
+			least = min(least, h.median)
+		}
+	}
+	row = appendHolder(row, soonest)
+	row = appendHolder(row, widest)
+	return append(row, benefactors, logOf(least), own/float64(max(1, s.used())), logOf(oldest))
+}
+
+// appendHolder appends what matters of one running job.
+func appendHolder(row []float64, h *holder) []float64 {
+	if h == nil {
+		nan := math.NaN()
+		return append(row, nan, nan, nan, nan, nan, nan)
+	}
+	return append(row, logOf(h.age), logOf(h.median), logOf(h.high)-logOf(h.low), logOf(h.rest), float64(h.job.Procs), h.law.Runs)
+}

@@ -1,0 +1,158 @@
+package headtest
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Result is what a replay of a trace gave.
+type Result struct {
+	Jobs    int     `json:"jobs"` // that ran
+	Methods []Score `json:"methods"`
+}
+
+// Score is how well one method did. What it cannot be scored on is missing in the maps; a correlation that is not defined is 0.
+type Score struct {
+	Method string `json:"method"`
+	N      int    `json:"n"` // forecasts scored
+	// Coverage holds, by level, the parts of the waits less than the quantile, and at most it.
+	Coverage map[string][2]float64 `json:"coverage"`
+	// LogPinball holds, by level, the mean pinball loss of ln(wait + 60 s).
+	LogPinball map[string]float64 `json:"log_pinball"`
+	// Strata are the forecasts by true wait: le_1m, le_1h, gt_1h.
+	Strata map[string]Stratum `json:"strata"`
+	// WithinFactor2 and 3 are the parts of the medians that, with 60 s more, are within that factor of the wait with 60 s more.
+	WithinFactor2 float64 `json:"within_factor_2"`
+	WithinFactor3 float64 `json:"within_factor_3"`
+	// R is the correlation of medians and waits, RLog that of ln(max(1 s, .)) of both.
+	R    float64 `json:"r"`
+	RLog float64 `json:"r_log"`
+	// MedianAbsError is the median of the distance between median and wait, in seconds.
+	MedianAbsError float64 `json:"median_abs_error_seconds"`
+	// Interval is the median distance between the quantiles at .5 and .95, in seconds; 0 where the method has none.
+	Interval float64 `json:"interval_seconds"`
+}
+
+// Stratum is the score on the jobs with a true wait within some bounds.
+type Stratum struct {
+	N          int                `json:"n"`
+	LogPinball map[string]float64 `json:"log_pinball"`
+}
+
+// strata returns the names and the highest true waits of the strata, in seconds.
+func strata() (names []string, upTo []float64) {
+	return []string{"le_1m", "le_1h", "gt_1h"}, []float64{60, 3600, math.Inf(1)}
+}
+
+// tally collects one method's forecasts.
+type tally struct {
+	waits     []float64
+	quantiles [][]float64
+}
+
+// add takes in a forecast; one without a median is none.
+func (t *tally) add(wait float64, quantiles []float64) {
+	if math.IsNaN(quantiles[0]) {
+		return
+	}
+	t.waits = append(t.waits, wait)
+	t.quantiles = append(t.quantiles, slices.Clone(quantiles))
+}
+
+func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
+
+func (t *tally) score(method string) Score {
+	s := Score{
+		Method: method, N: len(t.waits), Coverage: map[string][2]float64{}, LogPinball: t.pinball(-1, math.Inf(1)).LogPinball, Strata: map[string]Stratum{},
+	}
+	names, upTo := strata()
+	over := -1.
+	for i, name := range names {
+		s.Strata[name] = t.pinball(over, upTo[i])
+		over = upTo[i]
+	}
+	if s.N == 0 {
+		return s
+	}
+	for k, level := range Levels() {
+		if below, upTo, ok := t.coverage(k); ok {
+			s.Coverage[levelName(level)] = [2]float64{below, upTo}
+		}
+	}
+	t.medians(&s)
+	return s
+}
+
+// pinball scores the waits more than one bound and at most the other.
+func (t *tally) pinball(over, upTo float64) Stratum {
+	s := Stratum{LogPinball: map[string]float64{}}
+	for k, level := range Levels() {
+		n, sum := 0, 0.0
+		for i, w := range t.waits {
+			if w > over && w <= upTo {
+				n++
+				sum += loss(level, math.Log(w+60)-math.Log(t.quantiles[i][k]+60))
+			}
+		}
+		s.N = n
+		if n > 0 && !math.IsNaN(sum) {
+			s.LogPinball[levelName(level)] = sum / float64(n)
+		}
+	}
+	return s
+}
+
+// coverage returns the parts of the waits below a quantile and up to it; false where a forecast lacks it.
+func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
+	for i, w := range t.waits {
+		q := t.quantiles[i][k]
+		if math.IsNaN(q) {
+			return 0, 0, false
+		}
+		if w < q {
+			below++
+		}
+		if w <= q {
+			upTo++
+		}
+	}
+	n := float64(len(t.waits))
+	return below / n, upTo / n, true
+}
+
+// medians fills in what is scored on the medians alone.
+func (t *tally) medians(s *Score) {
+	n := len(t.waits)
+	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, w := range t.waits {
+		q := t.quantiles[i]
+		median[i], logMedian[i], logWait[i] = q[0], math.Log(max(1, q[0])), math.Log(max(1, w))
+		errs[i], widths[i] = math.Abs(q[0]-w), q[len(q)-1]-q[0]
+		off := math.Abs(math.Log((q[0] + 60) / (w + 60)))
+		if off <= math.Ln2 {
+			s.WithinFactor2++
+		}
+		if off <= math.Log(3) {
+			s.WithinFactor3++
+		}
+	}
+	s.WithinFactor2 /= float64(n)
+	s.WithinFactor3 /= float64(n)
+	s.R, s.RLog = correlation(median, t.waits), correlation(logMedian, logWait)
+	slices.Sort(errs)
+	s.MedianAbsError = stat.Quantile(.5, stat.Empirical, errs, nil)
+	if !slices.ContainsFunc(widths, math.IsNaN) {
+		slices.Sort(widths)
+		s.Interval = stat.Quantile(.5, stat.Empirical, widths, nil)
+	}
+}
+
+func correlation(a, b []float64) float64 {
+	if r := stat.Correlation(a, b, nil); !math.IsNaN(r) {
+		return r
+	}
+	return 0
+}

@@ -1,0 +1,102 @@
+package headtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/waitcast/waitcast/predictor/residual"
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// Job is a job of the trace. Times are in seconds since the trace's beginning.
+type Job struct {
+	ID              int64 // the log's
+	Submit, Runtime float64
+	// Start and End are those under strict first come, first served, set by Run in what it hands out.
+	Start, End float64
+	residual.Job
+}
+
+// Trace is a log's jobs on one pool.
+type Trace struct {
+	Procs int
+	Jobs  []Job
+}
+
+// ErrNoProcs says that the size of the machine is not known.
+var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
+
+// Read reads the jobs that ran; procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the machine. A runtime of 0 counts as 1 s. Lines that cannot be used are
+// left out.
+func Read(r *swf.Reader, procs int) (*Trace, error) {
+	if err := r.ReadHeader(); err != nil {
+		return nil, fmt.Errorf("headtest: read header: %w", err)
+	}
+	if procs <= 0 {
+		procs = int(r.Header().MaxProcs)
+	}
+	if procs <= 0 {
+		return nil, ErrNoProcs
+	}
+	t := &Trace{Procs: procs}
+	var rec swf.Record
+	for {
+		err := r.Next(&rec)
+		var line *swf.LineError
+		switch {
+		case errors.Is(err, io.EOF):
+			return t, nil
+		case errors.As(err, &line):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("headtest: %w", err)
+		}
+		if !rec.Ran() || rec.Procs() < 1 || rec.Submit < 0 {
+			continue
+		}
+		j := Job{ID: rec.ID, Submit: float64(rec.Submit), Runtime: math.Max(1, float64(rec.Runtime))}
+		j.Job = residual.Job{
+			Queue: r.Header().QueueName(&rec), User: name(rec.User), App: name(rec.Executable),
+			Procs: min(procs, int(rec.Procs())), Limit: max(0, float64(rec.TimeLimit)),
+		}
+		t.Jobs = append(t.Jobs, j)
+	}
+}
+
+// name returns a number of the log as text, empty where it is not known.
+func name(n int64) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// schedule runs the jobs strictly first come, first served. It returns copies in order of start.
+func (t *Trace) schedule() ([]Job, error) {
+	sim, err := simulator.New(simulator.Config{Procs: t.Procs})
+	if err != nil {
+		return nil, fmt.Errorf("headtest: %w", err)
+	}
+	for i, j := range t.Jobs {
+		in := simulator.Job{ID: int64(i), Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime}
+		if err := sim.Submit(in); err != nil {
+			return nil, fmt.Errorf("headtest: job %d: %w", j.ID, err)
+		}
+	}
+	out := make([]Job, 0, len(t.Jobs))
+	err = sim.Advance(math.Inf(1), func(e simulator.Event) {
+		if e.Kind == simulator.Started {
+			j := t.Jobs[e.Job.ID]
+			j.Start, j.End = e.Job.Start, e.Job.End
+			out = append(out, j)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("headtest: %w", err)
+	}
+	return out, nil
+}

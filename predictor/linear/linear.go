@@ -1,0 +1,235 @@
+// Package linear learns quantiles online as linear functions of features: a plain model that says something useful after
+// a few dozen outcomes, for the time before stronger ones are trained.
+//
+// For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles", Econometrica 46, 1978) is
+// lowered by stochastic subgradient steps with one rate per coefficient, eta / sqrt(sum of squared gradients) (J. Duchi, E. Hazan
+// and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011, fig. 1), whose regret against the best fixed coefficients is
+// O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T) (theorem 5 there). Features are standardized by their running mean and
+// deviation (as S. Ross, P. Mineiro and J. Langford, "Normalized online learning", UAI 2013, advise for features of unknown scale) and cut at
+// 4 deviations; a missing one (NaN) counts as its mean, and has a coefficient for being missing. What is
+// served is the running mean of the coefficients (B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging",
+// SIAM J. Control Optim. 30, 1992) over a window that grows to Config.Window outcomes.
+package linear
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Config says what a Model learns. The zero value of a field means its default.
+type Config struct {
+	// Levels are the quantile levels, rising within (0, 1); there is no default.
+	Levels []float64
+	// Features is the number of features.
+	Features int
+	// Rate is eta, in units of the target: .3 by default.
+	Rate float64
+	// Window is the number of outcomes over which coefficients are averaged, and Memory that over which the sums of squared gradients and
+	// the features' moments look back: 500 and 20,000 by default.
+	Window, Memory float64
+}
+
+func (c *Config) fill() error {
+	last := 0.0
+	for _, p := range c.Levels {
+		if !(p > last && p < 1) {
+			return fmt.Errorf("linear: levels %v: give rising numbers between 0 and 1", c.Levels)
+		}
+		last = p
+	}
+	if len(c.Levels) == 0 || c.Features < 0 {
+		return fmt.Errorf("linear: %d levels, %d features: give at least one level, and no negative number of features", len(c.Levels), c.Features)
+	}
+	for _, d := range []struct {
+		v *float64
+		d float64
+	}{{&c.Rate, .3}, {&c.Window, 500}, {&c.Memory, 20000}} {
+		if *d.v == 0 {
+			*d.v = d.d
+		}
+		if !(*d.v > 0) || math.IsInf(*d.v, 1) {
+			return fmt.Errorf("linear: rate %g, window %g, memory %g: give positive numbers", c.Rate, c.Window, c.Memory)
+		}
+	}
+	c.Levels = slices.Clone(c.Levels)
+	return nil
+}
+
+// cut is where standardized features are cut, in deviations.
+const cut = 4
+
+// Model is a set of linear quantiles. It keeps scratch memory between calls and is not safe for concurrent use.
+type Model struct {
+	s state
+	x []float64 // scratch: 1, the standardized features, then whether each is missing
+}
+
+// state is what is saved.
+type state struct {
+	Config   Config
+	N        float64   // outcomes learnt
+	Seen     []float64 // by feature: the (discounted) number of values, their mean and variance
+	Mean     []float64
+	Var      []float64
+	Low, Top float64   // least and largest target
+	W        []float64 // coefficients, by level, then 1, features, missing
+	G        []float64 // sums of squared gradients
+	A        []float64 // averaged coefficients
+}
+
+// New returns a Model that has learnt nothing.
+func New(cfg Config) (*Model, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	m := &Model{}
+	f := cfg.Features
+	n := (1 + 2*f) * len(cfg.Levels)
+	m.s = state{Config: cfg,
+		Seen: make([]float64, f), Mean: make([]float64, f), Var: make([]float64, f),
+		W: make([]float64, n), G: make([]float64, n), A: make([]float64, n)}
+	m.x = make([]float64, 1+2*f)
+	return m, nil
+}
+
+// N returns the number of outcomes learnt.
+func (m *Model) N() int { return int(m.s.N) }
+
+// Predict writes the quantiles of the target for the features x into out, rising, within the range of the targets seen. It is
+// false, and out is left alone, before anything was learnt or where x or out has a wrong length. NaN and infinite features are missing.
+func (m *Model) Predict(x, out []float64) bool {
+	if m.s.N == 0 || len(x) != m.s.Config.Features || len(out) != len(m.s.Config.Levels) {
+		return false
+	}
+	m.standardize(x)
+	for l := range out {
+		out[l] = min(max(dot(m.row(m.s.A, l), m.x), m.s.Low), m.s.Top)
+	}
+	slices.Sort(out)
+	return true
+}
+
+// Learn takes in the target y of the features x. What is not finite or of a wrong length is left out.
+func (m *Model) Learn(x []float64, y float64) {
+	if len(x) != m.s.Config.Features || !finite(y) || math.Abs(y) > 1e100 {
+		return
+	}
+	s := &m.s
+	if s.N == 0 {
+		s.Low, s.Top = y, y
+		for l := range s.Config.Levels {
+			m.row(s.W, l)[0], m.row(s.A, l)[0] = y, y
+		}
+	}
+	s.N++
+	s.Low, s.Top = min(s.Low, y), max(s.Top, y)
+	m.moments(x)
+	m.standardize(x)
+	keep := 1 - 1/s.Config.Memory
+	pace := 1 / min(s.N, s.Config.Window)
+	for l, p := range s.Config.Levels {
+		w, g, a := m.row(s.W, l), m.row(s.G, l), m.row(s.A, l)
+		slope := 0.0
+		switch f := dot(w, m.x); {
+		case y > f:
+			slope = -p
+		case y < f:
+			slope = 1 - p
+		}
+		for i, v := range m.x {
+			d := slope * v
+			if d != 0 {
+				g[i] = g[i]*keep + d*d
+				w[i] -= s.Config.Rate * d / math.Sqrt(g[i])
+			}
+			a[i] += pace * (w[i] - a[i])
+		}
+	}
+}
+
+func (m *Model) row(v []float64, l int) []float64 {
+	n := len(m.x)
+	return v[l*n : (l+1)*n]
+}
+
+// moments takes the features into their running means and variances (B. Welford, Technometrics 4, 1962), forgetting what is older than
+// Memory.
+func (m *Model) moments(x []float64) {
+	s := &m.s
+	for i, v := range x {
+		if !usable(v) {
+			continue
+		}
+		s.Seen[i] = min(s.Seen[i]+1, s.Config.Memory)
+		d := v - s.Mean[i]
+		s.Mean[i] += d / s.Seen[i]
+		s.Var[i] += (d*(v-s.Mean[i]) - s.Var[i]) / s.Seen[i]
+	}
+}
+
+// standardize sets the scratch row from the features.
+func (m *Model) standardize(x []float64) {
+	m.x[0] = 1
+	for i, v := range x {
+		z, missing := 0.0, 0.0
+		switch sd := math.Sqrt(m.s.Var[i]); {
+		case !usable(v):
+			missing = 1
+		case sd > 0:
+			z = min(max((v-m.s.Mean[i])/sd, -cut), cut)
+		}
+		m.x[1+i], m.x[1+len(x)+i] = z, missing
+	}
+}
+
+func dot(w, x []float64) float64 {
+	f := 0.0
+	for i, v := range x {
+		f += w[i] * v
+	}
+	return f
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// usable tells whether a feature counts: what is not finite, or so large that its square is not, is missing.
+func usable(v float64) bool { return math.Abs(v) < 1e100 }
+
+// MarshalBinary saves the state; the same history gives the same bytes.
+func (m *Model) MarshalBinary() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := gob.NewEncoder(&buf).Encode(m.s); err != nil {
+		return nil, fmt.Errorf("linear: save: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// UnmarshalBinary restores what MarshalBinary saved. After an error the Model is as it was.
+func (m *Model) UnmarshalBinary(data []byte) error {
+	var s state
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
+		return fmt.Errorf("linear: saved state: %w", err)
+	}
+	if s.Config.Features > len(data) {
+		return fmt.Errorf("linear: saved state: %d features in %d bytes", s.Config.Features, len(data))
+	}
+	out, err := New(s.Config)
+	if err != nil {
+		return fmt.Errorf("linear: saved state: %w", err)
+	}
+	for _, pair := range [][2][]float64{{s.Seen, out.s.Seen}, {s.Mean, out.s.Mean}, {s.Var, out.s.Var}, {s.W, out.s.W}, {s.G, out.s.G}, {s.A, out.s.A}} {
+		if len(pair[0]) != len(pair[1]) {
+			return fmt.Errorf("linear: saved state has %d values where %d belong", len(pair[0]), len(pair[1]))
+		}
+		if slices.ContainsFunc(pair[0], func(v float64) bool { return !finite(v) }) {
+			return fmt.Errorf("linear: saved state holds a value that is not finite")
+		}
+	}
+	s.Config = out.s.Config
+	out.s = s
+	*m = *out
+	return nil
+}

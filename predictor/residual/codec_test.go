@@ -1,0 +1,111 @@
+package residual
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A restored model has the same bytes, gives the same laws and goes on learning the same as the one that was saved.
+func TestRestoredModelGoesOnTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, j, now := anyModel(t)
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := New(Config{Runs: 1})
+		if err := back.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := back.MarshalBinary()
+		if !bytes.Equal(data, again) {
+			t.Fatal("bytes change in a round trip")
+		}
+		for i := range 40 {
+			if *m.Law(j, now) != *back.Law(j, now) {
+				t.Fatalf("laws differ after %d more events", i)
+			}
+			now += 500
+			for _, each := range []*Model{m, back} {
+				each.Started(int64(1000+i), j, now)
+				each.Ended(int64(i%61), now)
+				each.Observe(Job{Queue: "short", User: "a", Procs: i % 3}, now, float64(i*i))
+			}
+		}
+	})
+}
+
+// The same history gives the same bytes and, however many of a user's jobs run, the same law each time.
+func TestDeterministic(t *testing.T) {
+	m := benchModel()
+	j := Job{Queue: "q", User: "7", Procs: 5, Limit: 5000}
+	for i := range 100 {
+		m.Started(int64(i), Job{Queue: "q", User: "7", Procs: 1 + i%9, Limit: float64(1000 + 77*i)}, 9e5+float64(i*i))
+	}
+	first := *m.Law(j, 1e6)
+	for range 50 {
+		if *m.Law(j, 1e6) != first {
+			t.Fatal("two laws of one model differ")
+		}
+	}
+	a, _ := benchModel().MarshalBinary()
+	b, _ := benchModel().MarshalBinary()
+	if !bytes.Equal(a, b) {
+		t.Error("two models of one history differ")
+	}
+}
+
+// Bytes that are cut off are refused, and leave the model as it was.
+func TestCutBytesAreRefused(t *testing.T) {
+	data, _ := benchModel().MarshalBinary()
+	m := New(Config{Runs: 7})
+	before, _ := m.MarshalBinary()
+	for _, n := range []int{0, 1, 5, 40, len(data) / 2, len(data) - 1} {
+		if err := m.UnmarshalBinary(data[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	if err := m.UnmarshalBinary(append([]byte{99}, data[1:]...)); err == nil {
+		t.Error("an unknown version was read")
+	}
+	if after, _ := m.MarshalBinary(); !bytes.Equal(before, after) {
+		t.Error("a refused model changed the one it was read into")
+	}
+}
+
+// Whatever the bytes, a model that is accepted gives laws within bounds and goes on learning.
+func FuzzUnmarshal(f *testing.F) {
+	m := New(Config{Runs: 2, Users: 2})
+	m.Observe(Job{Queue: "q", User: "u", App: "a", Procs: 3, Limit: 600}, 50, 600)
+	m.Observe(Job{Queue: "q", User: "v", Procs: 1}, 60, 20)
+	m.Started(4, Job{Queue: "q", User: "u", Procs: 3, Limit: 600}, 70)
+	data, _ := m.MarshalBinary()
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := New(Config{})
+		if m.UnmarshalBinary(data) != nil {
+			return
+		}
+		j := Job{Queue: "q", User: "u", App: "a", Procs: 3, Limit: 600}
+		for i := range 40 {
+			m.Started(int64(i), j, 100)
+			m.Ended(int64(i), 200)
+			m.Observe(j, 300, 10)
+		}
+		for _, j := range []Job{j, {}} {
+			l := m.Law(j, 1000)
+			for _, age := range []float64{0, 10, 599, 601, 1e9} {
+				if r := l.Residual(age, .5); !(r >= 0) || math.IsInf(r, 1) {
+					t.Fatalf("%v remain at %v", r, age)
+				}
+				if s := l.Survival(age); !(s >= 0 && s <= 1) {
+					t.Fatalf("survival %v", s)
+				}
+			}
+		}
+	})
+}
