@@ -44,17 +44,18 @@ type ArrivalFit struct {
 	Daily     Gamma          `json:"daily"`      // of slot numbers, the slot at midnight being 1 and the day beginning at 5:00
 	DailyN    int            `json:"daily_n"`    // jobs it was fitted to
 	DailyKS   float64        `json:"daily_ks"`   // D of the slot numbers (Table 7)
+	Cycle     Gamma          `json:"cycle"`      // as Daily, but fitted by what the model draws with it, which ends where the day does; see fitCycle
 	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
 }
 
-// Params returns the fitted arrival model. Its slots are numbered as in the authors' program, from 1: by that numbering the paper's own row for KTH
-// comes out.
+// Params returns the fitted arrival model, with Cycle as its daily law: Daily, which the paper's Table 7 has, would narrow the cycle with every
+// fit. Its slots are numbered as in the authors' program, from 1: by that numbering the paper's own row for KTH comes out.
 //
 // Its cap is chosen so that the mean interarrival is the log's, and the offered load with it. Without a cap that mean is ruled by gaps that no
 // log shows (KTH's would be 4 days), and where the scale of Peak is 1 or more it does not exist; with the longest gap of the log as cap
 // it is still 1.3 (KTH) to 3 times (CTC) too long.
 func (f *ArrivalFit) Params() ArrivalParams {
-	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Daily, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
+	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Cycle, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
 	law := p.interarrival()
 	low, high := math.Log(f.MeanGap), 40.
 	if !(law.meanExp(high) > f.MeanGap) {
@@ -221,7 +222,7 @@ func (f *ArrivalFit) setDay(counts *[Slots]float64) error {
 	if !ok {
 		return fmt.Errorf("hypergamma: fit of the daily cycle: %w", ErrNoSpread)
 	}
-	f.Daily = g
+	f.Daily, f.Cycle = g, fitCycle(counts, g)
 	spots := make([]spot, Slots)
 	for i := range spots {
 		k := (i + dayShift) % Slots

@@ -26,6 +26,9 @@ type encoded struct {
 	FittedAt int       `json:"fitted_at"`
 	Seconds  []float64 `json:"seconds"`
 	Censored []int     `json:"censored"` // indices into Seconds
+	Starts   []float64 `json:"starts,omitempty"`
+	Since    *float64  `json:"since,omitempty"`
+	Alive    []float64 `json:"alive,omitempty"`
 }
 
 // MarshalBinary encodes all that [Selector.UnmarshalBinary] needs to go on as this selector would.
@@ -43,6 +46,7 @@ func (s *Selector) MarshalBinary() ([]byte, error) {
 			e.Censored = append(e.Censored, i)
 		}
 	}
+	s.alive.encode(&e, s.starts[len(s.starts)-len(e.Seconds):])
 	b, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("lifetime: encode the selector: %w", err)
@@ -79,6 +83,10 @@ func (s *Selector) UnmarshalBinary(data []byte) error {
 		}
 		in.recent[i].Censored = true
 	}
+	if err := in.alive.decode(&e); err != nil {
+		return err
+	}
+	in.starts = e.Starts
 	for i, sum := range e.Sums {
 		if math.IsNaN(sum) || e.Failed[i] < 0 {
 			return fmt.Errorf("lifetime: score %v, %d failed: %w", sum, e.Failed[i], ErrCorrupt)

@@ -3,6 +3,7 @@ package lifetime
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -53,6 +54,8 @@ type Selector struct {
 	seen       int
 	fittedAt   int           // seen at the latest fit; 0: none
 	recent     []Observation // the latest ones: at least those of the window and since the latest fit
+	starts     []float64     // of recent
+	alive      running       // jobs that ran at the latest fit
 }
 
 // firstFit is the number of observations at which laws are fitted first.
@@ -63,13 +66,23 @@ func NewSelector(candidates []Candidate, o Options) *Selector {
 	n := len(candidates)
 	return &Selector{
 		options: o.withDefaults(), candidates: slices.Clone(candidates), laws: make([]Law, n), errors: make([]string, n),
-		sums: make([]float64, n), failed: make([]int, n),
+		sums: make([]float64, n), failed: make([]int, n), alive: running{since: always},
 	}
 }
 
 // Observe scores the candidates on an observation, if they have been fitted, and learns from it. A running job is observed once, when it ends or is
 // given up as censored. The error wraps [ErrValue]; the observation is then ignored.
-func (s *Selector) Observe(o Observation) error {
+func (s *Selector) Observe(o Observation) error { return s.ObserveAt(o, always, nil) }
+
+// ObserveAt is Observe of a job that began at start, in seconds by any clock, so that laws are fitted to a window by start: one by end favors short
+// jobs. Observations must come in the order of ends. At a refit running is asked how long the jobs have lived, in seconds, that began at since or
+// later and run still: these count as censored. A window by start that keeps less than half of the latest observations, because jobs live longer
+// than the window is, tells too little of long lives; then laws are fitted to the observations alone, for in the long run jobs leave by the
+// same law by which they come.
+func (s *Selector) ObserveAt(o Observation, start float64, running func(since float64) []float64) error {
+	if math.IsNaN(start) {
+		return fmt.Errorf("lifetime: observation that began at %v: %w", start, ErrValue)
+	}
 	if !(o.Seconds >= 0 && o.Seconds <= uniformlog.MaxLifetime) {
 		return fmt.Errorf("lifetime: observation of %v s: %w (0 to %d expected)", o.Seconds, ErrValue, int64(uniformlog.MaxLifetime))
 	}
@@ -84,9 +97,10 @@ func (s *Selector) Observe(o Observation) error {
 		s.weight = keep*s.weight + 1
 		s.n++
 	}
-	s.keep(o)
+	s.keep(o, max(start, always))
 	if s.seen >= s.nextFit() {
 		s.fittedAt = s.seen
+		s.askRunning(running)
 		s.refit()
 	}
 	return nil
@@ -103,19 +117,19 @@ func (s *Selector) nextFit() int {
 // held is how many observations are needed to do the latest fit again.
 func (s *Selector) held() int { return s.options.Window + s.options.Refit }
 
-func (s *Selector) keep(o Observation) {
+func (s *Selector) keep(o Observation, start float64) {
 	if len(s.recent) >= 2*s.held() {
 		n := copy(s.recent, s.recent[len(s.recent)-s.held():])
-		s.recent = s.recent[:n]
+		copy(s.starts, s.starts[len(s.starts)-n:])
+		s.recent, s.starts = s.recent[:n], s.starts[:n]
 	}
-	s.recent = append(s.recent, o)
+	s.recent, s.starts = append(s.recent, o), append(s.starts, start)
 	s.seen++
 }
 
 // refit fits all laws to the window as it was at fittedAt.
 func (s *Selector) refit() {
-	window := s.recent[:len(s.recent)-(s.seen-s.fittedAt)]
-	window = window[max(len(window)-s.options.Window, 0):]
+	window := s.sample()
 	for i, c := range s.candidates {
 		l, err := c.Fit(window)
 		s.laws[i], s.errors[i] = l, ""

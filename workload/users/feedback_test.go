@@ -107,13 +107,11 @@ func TestFeedbackThrottlesASaturatedMachine(t *testing.T) {
 	p := split(t, trace, users.Options{})
 	run := func(f *users.Feedback) (slope float64, saturated bool, jobs int, mean float64) {
 		g := generator(t, users.Config{Seed: 5, Load: 2, Feedback: f}, users.Source{Pools: p})
-		submits, ends := simulate(t, g, procs)
-		weekly := users.Outstanding(submits, ends, p.Start)
-		slope, saturated = users.Saturation(weekly)
-		for _, n := range weekly {
-			mean += float64(n) / float64(len(weekly))
+		r := simulate(t, g, procs)
+		for _, n := range r.Weekly {
+			mean += float64(n) / float64(len(r.Weekly))
 		}
-		return slope, saturated, len(submits), mean
+		return r.Growth, r.Saturated, r.All.Jobs, mean
 	}
 	openSlope, saturated, openJobs, openMean := run(nil)
 	slope, _, jobs, mean := run(&users.Feedback{Patience: 4 * hour})
@@ -126,13 +124,14 @@ func TestFeedbackThrottlesASaturatedMachine(t *testing.T) {
 	}
 }
 
-// simulate drives EASY by a generator, and returns when jobs were submitted and ended.
-func simulate(t *testing.T, g *users.Generator, procs int) (submits, ends []float64) {
+// simulate drives EASY by a generator, and returns the measures.
+func simulate(t *testing.T, g *users.Generator, procs int) simulator.Report {
 	t.Helper()
 	s, err := simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	collect := simulator.NewCollector(simulator.Measure{Procs: procs})
 	for {
 		at := g.Peek()
 		e, ok, err := s.Next(at)
@@ -140,21 +139,20 @@ func simulate(t *testing.T, g *users.Generator, procs int) (submits, ends []floa
 			t.Fatal(err)
 		}
 		if ok {
+			collect.Observe(e)
 			if e.Kind == simulator.Ended {
-				ends = append(ends, e.Time)
 				g.Ended(e.Job.ID, e.Time)
 			}
 			continue
 		}
 		a, ok := g.Next()
 		if !ok {
-			return submits, ends
+			return collect.Report()
 		}
 		if err := s.Submit(simulator.Job{
 			ID: a.Serial, Submit: a.Submit, Procs: a.Procs, Runtime: a.Runtime, Estimate: max(a.Runtime, a.Estimate, 1),
 		}); err != nil {
 			t.Fatal(err)
 		}
-		submits = append(submits, a.Submit)
 	}
 }

@@ -6,7 +6,8 @@
 // puts them together again: it starts each at some week of his activity and moves his jobs by whole weeks, so that every job
 // keeps its weekday and time of day, brings new temporary users every week, and starts long-term ones over when they are
 // through. It yields jobs one by one in order of submission, with no end if asked to. With [Feedback] the users react to how
-// fast a simulated machine is. [Saturation] tells whether the load was more than the machine could do.
+// fast a simulated machine is. Whether a load was more than a machine could do (the paper's section 6.3) is for the simulator to tell,
+// whose Saturation counts what is left undone.
 package users
 
 import (
