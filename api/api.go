@@ -48,12 +48,14 @@ type Server struct {
 	opts        Options
 	handler     http.Handler
 	forecasters sync.Pool
-	born        int64 // tells apart the ETags of two processes
+	analyses    analyses
+	drawing     chan struct{} // a place for each workload that is streamed
+	born        int64         // tells apart the ETags of two processes
 }
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
-	s := &Server{views: views, opts: opts, born: time.Now().UnixNano()}
+	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads)}
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
 	mux := http.NewServeMux()
@@ -95,9 +97,10 @@ func (s *Server) register(a huma.API) {
 	}, s.getQueues)
 	huma.Register(a, huma.Operation{
 		OperationID: "get-model", Method: http.MethodGet, Path: "/v1/models/{queue}",
-		Summary: "The models of one queue: Downey's lifetimes and Song's Markov chains",
+		Summary: "The models of one queue: laws of lifetimes, Lublin and Feitelson's model, Markov chains, users",
 		Errors:  []int{http.StatusNotFound},
 	}, s.getModel)
+	s.registerWorkload(a)
 }
 
 // healthz says that the process serves.

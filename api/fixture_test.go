@@ -48,7 +48,7 @@ func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
 	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
 	now := func() time.Time { return f.now }
 	metrics := pipeline.NewMetrics(f.registry)
-	cfg := pipeline.Config{Clusters: clusters, Models: pipeline.ModelConfig{MinSamples: 5}, Forecasts: true}
+	cfg := pipeline.Config{Clusters: clusters, Models: pipeline.ModelConfig{MinSamples: 5, HistoryJobs: 10_000}, Forecasts: true}
 	f.pipeline = pipeline.New(cfg, nil, now, zap.NewNop(), metrics)
 	for _, c := range clusters {
 		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}

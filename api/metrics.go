@@ -74,6 +74,17 @@ func newViewCollector(s *Server) *viewCollector {
 		{"model_b0", "Intercept of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
 		{"model_b1", "Slope of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
 		{"model_r2", "Coefficient of determination of the uniform-log fit.", []string{"cluster", "queue", "class"}},
+		{"model_fitted", "1 if the model could be fitted: uniform_log, lublin, markov, users.", []string{"cluster", "queue", "model"}},
+		{"model_law_selected", "1 for the law of lifetimes that forecasts use, 0 for the others.", []string{"cluster", "queue", "class", "law"}},
+		{"model_law_log_score", "Mean logarithm of the probability that a law of lifetimes gave beforehand to what then happened.", []string{"cluster", "queue", "class", "law"}},
+		{"history_jobs", "Jobs that left and are kept to tell the users' ways.", []string{"cluster", "queue"}},
+		{"history_users", "Users of the kept jobs, by how long they come: long_term, temporary, dropped (cut off by an end of the history).", []string{"cluster", "queue", "stay"}},
+		{"history_flurries", "Bursts of jobs of one user among the kept jobs.", []string{"cluster", "queue"}},
+		{"history_flurry_jobs", "Jobs of these bursts.", []string{"cluster", "queue"}},
+		{"history_flurry_timestamp_seconds", "Event time of the newest submission of a burst; 0 if there is none.", []string{"cluster", "queue"}},
+		{"history_robots", "Daily robots among the kept jobs: one user's jobs at one time of day, day after day.", []string{"cluster", "queue"}},
+		{"history_saturated", "1 if jobs come faster than they can be run: the jobs in the system grow by more than one a week.", []string{"cluster", "queue"}},
+		{"history_growth_jobs_per_second", "By how much the jobs that were submitted and have not left grow.", []string{"cluster", "queue"}},
 		{"model_fit_timestamp_seconds", "Event time of the newest refit.", []string{"cluster", "queue", "class"}},
 	} {
 		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
@@ -98,7 +109,10 @@ func (c *viewCollector) Collect(ch chan<- prometheus.Metric) {
 			e.scores(v.Cluster, queue, s)
 		}
 		for _, queue := range v.Models.Queues() {
-			e.models(v.Cluster, queue, v.Models.Queue(queue))
+			m := v.Models.Queue(queue)
+			e.models(v.Cluster, queue, m)
+			e.competition(v.Cluster, queue, m)
+			e.history(v, queue, m)
 		}
 	}
 }

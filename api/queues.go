@@ -2,12 +2,10 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/workload/markov"
 )
 
 type queuesInput struct {
@@ -92,53 +90,4 @@ func lifetimes(l *pipeline.LifetimeView, queue string, class int, ks bool) wire.
 		m.KS = &d
 	}
 	return m
-}
-
-type modelInput struct {
-	Queue       string `path:"queue" doc:"queue"`
-	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
-}
-
-// Models is the answer of GET /v1/models/{queue}.
-type Models struct {
-	Cluster    string         `json:"cluster"`
-	Queue      string         `json:"queue"`
-	Lifetimes  []wire.Model   `json:"lifetimes"`
-	Markov     *markov.Chains `json:"markov"`
-	AsOf       time.Time      `json:"as_of"`
-	AgeSeconds float64        `json:"age_seconds"`
-	Stale      bool           `json:"stale"`
-}
-
-type modelOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
-	Body Models
-}
-
-func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, error) {
-	v, err := s.view(in.Cluster)
-	if err != nil {
-		return nil, err
-	}
-	if !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
-	}
-	tag := s.tag(false, v)
-	if err := unchanged(in.IfNoneMatch, tag); err != nil {
-		return nil, err
-	}
-	_, age, stale := s.asOf(v)
-	out := &modelOutput{ETag: tag, Body: Models{
-		Cluster: v.Cluster, Queue: in.Queue, Lifetimes: []wire.Model{}, AsOf: v.At, AgeSeconds: age, Stale: stale,
-	}}
-	models := v.Models.Queue(in.Queue)
-	if models == nil {
-		return out, nil // no job of it has been seen yet
-	}
-	for i := range models.Lifetimes {
-		out.Body.Lifetimes = append(out.Body.Lifetimes, lifetimes(&models.Lifetimes[i], in.Queue, i, true))
-	}
-	out.Body.Markov = models.Chains
-	return out, nil
 }

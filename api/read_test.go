@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
@@ -96,7 +95,7 @@ func TestQueuesOldestPicture(t *testing.T) {
 // with Song's chains as large as the data have them.
 func TestModels(t *testing.T) {
 	f := lively(t)
-	var got api.Models
+	var got wire.Models
 	f.get("/v1/models/work", &got)
 	if got.Cluster != "main" || got.Queue != "work" || len(got.Lifetimes) != 2 {
 		t.Fatalf("%q %q with %d classes", got.Cluster, got.Queue, len(got.Lifetimes))
@@ -113,12 +112,12 @@ func TestModels(t *testing.T) {
 		t.Errorf("chains %+v, want 14 runtime states and 1 of processors", got.Markov)
 	}
 	f.feed("main", one{id: "only", queue: "single", procs: 1, submit: 0, start: 0, end: 7}.events("main")...)
-	var single api.Models
+	var single wire.Models
 	f.get("/v1/models/single", &single) // correlations of one job are not numbers, which JSON cannot write
 	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" || !strings.Contains(p.Hint, "declared, single, work") {
 		t.Errorf("unknown queue: %+v", p)
 	}
-	var empty api.Models
+	var empty wire.Models
 	f.get("/v1/models/declared", &empty)
 	for _, m := range empty.Lifetimes {
 		if m.N != 0 || m.FittedAt != nil || m.KS != nil {
@@ -198,7 +197,7 @@ func TestETag(t *testing.T) {
 // TestHead proves that HEAD answers as GET does.
 func TestHead(t *testing.T) {
 	f := lively(t)
-	for _, path := range []string{"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/healthz", "/metrics", "/openapi.json"} {
+	for _, path := range []string{"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/v1/workload?model=users&queue=work", "/healthz", "/metrics", "/openapi.json"} {
 		get, head := f.do(http.MethodGet, path, nil), f.do(http.MethodHead, path, nil)
 		if head.status != http.StatusOK || head.header.Get("Content-Type") != get.header.Get("Content-Type") || head.header.Get("ETag") != get.header.Get("ETag") {
 			t.Errorf("HEAD %s: %d %v, want as GET: %d %v", path, head.status, head.header, get.status, get.header)
@@ -229,6 +228,8 @@ func TestMetricsLint(t *testing.T) {
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
 		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "unknown"}, "code": {"200", "405"}, "version": {"test"},
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
+		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
+		"stay": {"long_term", "temporary", "dropped"},
 		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
@@ -254,6 +255,7 @@ func TestNoUserNames(t *testing.T) {
 	f := lively(t)
 	paths := []string{
 		"/v1/wait?queue=work&procs=1&user=" + secret, "/v1/wait?queue=nope&procs=1", "/v1/queues", "/v1/models/work", "/metrics", "/readyz",
+		"/v1/workload?queue=work&model=markov&jobs=50", "/v1/workload?model=users&format=jsonl&jobs=50",
 		"/openapi.json", "/v1/wait?queue=work&procs=2",
 	}
 	for _, path := range paths {

@@ -189,6 +189,9 @@ func model(l *predictor.Law) wire.Model {
 	if l.N == 0 {
 		return m
 	}
+	if m.Law = l.Name; !l.Valid() { // Downey's law does not fit at all: another one was chosen
+		return m
+	}
 	m.B0, m.B1, m.R2 = l.B0, l.B1, l.R2
 	m.TMinSeconds, m.TMaxSeconds = l.TMin(), l.TMax()
 	at := l.At.UTC()

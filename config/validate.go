@@ -216,6 +216,7 @@ func isPattern(pattern string) bool {
 func (k checker) models(m Models) {
 	k.between("models.window_jobs", m.WindowJobs, 10, 10_000_000)
 	k.that("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
+	k.between("models.history_jobs", m.HistoryJobs, 0, 10_000_000)
 	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
 	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }

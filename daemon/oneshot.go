@@ -104,6 +104,7 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 		return o.readBulk(ctx, cfg.Models)
 	}
 	cfg.Clusters = []pipeline.ClusterConfig{o.cluster}
+	cfg.Models.Plain, cfg.Models.HistoryJobs = true, 0
 	return o.fold(ctx, cfg)
 }
 

@@ -76,13 +76,14 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: pipeline.ModelConfig{
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
-			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget,
+			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
 		},
 		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
 		Retention: cfg.Store.JournalRetention, Forecasts: forecasts,
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools)}
+		pc.Location, _ = c.Location() // validated; nil is UTC
 		for _, q := range c.Queues {
 			pc.Queues = append(pc.Queues, q.Name)
 		}

@@ -30,7 +30,10 @@ type output struct {
 func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *lane {
 	l := &lane{state: cluster.New(cfg.Name, cfg.Procs), models: newModels(models), known: known}
 	l.state.SetPools(cfg.Pools)
-	l.models.pool = l.state.Pool
+	l.models.pool, l.models.running = l.state.Pool, l.state.Running
+	if cfg.Location != nil {
+		l.models.zone = cfg.Location
+	}
 	if forecasts {
 		l.ledger = newLedger(cfg.Name)
 	}

@@ -20,8 +20,9 @@ type savedLedger struct {
 	Jobs     []*cluster.Job    `json:"jobs"`
 	Facts    []*job.Facts      `json:"facts,omitempty"`
 	Surfaces []savedSurface    `json:"surfaces"`
-	Of       []int             `json:"of"`      // by open: its surface, -1 if it needs none
-	Current  int               `json:"current"` // the current surface, -1 if there is none
+	Curves   []*drawn          `json:"curves,omitempty"` // of the surfaces' laws
+	Of       []int             `json:"of"`               // by open: its surface, -1 if it needs none
+	Current  int               `json:"current"`          // the current surface, -1 if there is none
 	Scores   map[string]*Score `json:"scores"`
 }
 
@@ -30,6 +31,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	var opens table[open]
 	var jobs table[cluster.Job]
 	var facts table[job.Facts]
+	var curves table[drawn]
 	waiting := make([]*open, 0, len(l.open))
 	for _, o := range l.open {
 		waiting = append(waiting, o)
@@ -48,7 +50,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 		if !ok {
 			n = len(out.Surfaces)
 			numbers[f] = n
-			out.Surfaces = append(out.Surfaces, f.save(&jobs, &opens, &facts))
+			out.Surfaces = append(out.Surfaces, f.save(&jobs, &opens, &facts, &curves))
 		}
 		return n
 	}
@@ -59,7 +61,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	for i := len(out.Of); i < len(opens.all); i++ {
 		out.Of = append(out.Of, number(opens.all[i].Surface))
 	}
-	out.Opens, out.Jobs, out.Facts = opens.all, jobs.all, facts.all
+	out.Opens, out.Jobs, out.Facts, out.Curves = opens.all, jobs.all, facts.all, curves.all
 	return json.Marshal(out)
 }
 
@@ -84,9 +86,12 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	}
 	fresh := newLedger(l.cluster)
 	fresh.instant = in.Instant
+	if slices.ContainsFunc(in.Curves, func(c *drawn) bool { return c == nil || !c.sound() }) {
+		return errLedger
+	}
 	surfaces := make([]*surface, len(in.Surfaces))
 	for i := range in.Surfaces {
-		f, ok := in.Surfaces[i].restore(in.Jobs, in.Opens, in.Facts)
+		f, ok := in.Surfaces[i].restore(in.Jobs, in.Opens, in.Facts, in.Curves)
 		if !ok {
 			return errLedger
 		}

@@ -24,8 +24,13 @@ type ModelConfig struct {
 	WindowAge  time.Duration
 	// MinSamples is the number of lifetimes below which a queue's model is not used.
 	MinSamples int
-	// Forget is the share of their weight that the Markov chains lose with every job.
+	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of the competing laws of lifetimes lose with
+	// every job.
 	Forget float64
+	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
+	HistoryJobs int
+	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs tells.
+	Plain bool
 }
 
 // allQueues names the models over all queues together, which stand in for a queue that has too few lifetimes yet.
@@ -39,30 +44,26 @@ type models struct {
 	queues map[string]*queueModels
 	now    time.Time
 	late   []lateEnd // in the order of their ends
+	// history is of all queues.
+	history *history
+	// zone is the zone of the cluster: its daily cycle follows the clock there.
+	zone *time.Location
 	// pool returns the pool that a queue's jobs compete for; nil: sizes are processors.
 	pool func(queue string) *cluster.Pool
+	// running returns the jobs that run; nil: none are known.
+	running func() []*cluster.Job
 }
 
 type queueModels struct {
 	windows [len(classes)]*lifetimes
+	lublin  *lublin
 	chains  *markov.Model
 	// published is the newest immutable copy of the chains, nil if they learnt something since.
 	published *markov.Chains
 }
 
-// lifetimes is one class's window with its newest fit.
-type lifetimes struct {
-	window *uniformlog.Window
-	fitted bool // fit or err is of the window's present content
-	law    predictor.Law
-	err    error
-	sample *uniformlog.Sample
-	queue  string
-	class  string
-}
-
 func newModels(cfg ModelConfig) *models {
-	m := &models{cfg: cfg, queues: map[string]*queueModels{}}
+	m := &models{cfg: cfg, queues: map[string]*queueModels{}, history: newHistory(cfg.HistoryJobs), zone: time.UTC}
 	m.queue(allQueues)
 	return m
 }
@@ -74,11 +75,9 @@ func (m *models) queue(name string) *queueModels {
 		if err != nil { // the configuration was validated; without forgetting it cannot fail
 			chains, _ = markov.New(0)
 		}
-		q = &queueModels{chains: chains}
+		q = &queueModels{chains: chains, lublin: newLublin(m.cfg.Forget)}
 		for i := range q.windows {
-			q.windows[i] = &lifetimes{
-				window: uniformlog.NewWindow(m.cfg.WindowJobs, m.cfg.WindowAge), queue: name, class: classes[i],
-			}
+			q.windows[i] = newLifetimes(m.cfg, name, classes[i])
 		}
 		m.queues[name] = q
 	}
@@ -104,13 +103,12 @@ func (m *models) learn(c cluster.Change) error {
 func (m *models) change(c cluster.Change) error {
 	switch c.Event.Kind {
 	case job.Submit:
-		q := m.queue(c.After.FirstQueue)
-		q.published = nil
-		return q.chains.Submitted(key(c.After))
+		return m.submitted(c.After)
 	case job.Update, job.Hold, job.Release, job.Start:
 		return errors.Join(m.moved(c), m.completed(c.After))
 	case job.Cancel:
 		if c.After == nil { // else it was only asked for
+			m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)
 			return m.without(c.Before)
 		}
 	case job.End:
@@ -122,13 +120,26 @@ func (m *models) change(c cluster.Change) error {
 	return nil
 }
 
+// submitted takes in a submission.
+func (m *models) submitted(j *cluster.Job) error {
+	q := m.queue(j.FirstQueue)
+	q.published = nil
+	err := q.chains.Submitted(key(j))
+	if m.cfg.Plain {
+		return err
+	}
+	all := m.queue(allQueues)
+	all.published = nil
+	return errors.Join(err, all.chains.Submitted(key(j)), q.lublin.submitted(j.Submit, m.zone), all.lublin.submitted(j.Submit, m.zone))
+}
+
 // moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes after the jobs that are known
 // by then.
 func (m *models) moved(c cluster.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
-	switch err := m.without(c.Before); {
+	switch err := m.queue(c.Before.FirstQueue).without(c.Before); {
 	case errors.Is(err, markov.ErrUnknown):
 		return nil // it has ended, and counts where it was
 	case err != nil:
@@ -139,9 +150,16 @@ func (m *models) moved(c cluster.Change) error {
 	return q.chains.Submitted(key(c.After))
 }
 
-// without takes a job out of the sequence of its queue.
+// without takes a job out of the sequences.
 func (m *models) without(j *cluster.Job) error {
-	q := m.queue(j.FirstQueue)
+	err := m.queue(j.FirstQueue).without(j)
+	if m.cfg.Plain {
+		return err
+	}
+	return errors.Join(err, m.queue(allQueues).without(j))
+}
+
+func (q *queueModels) without(j *cluster.Job) error {
 	q.published = nil
 	return q.chains.NeverRan(key(j))
 }
@@ -151,13 +169,23 @@ func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	class := classIndex(j.Procs)
 	var errs error
 	for _, name := range [...]string{j.Queue, allQueues} {
-		l := m.queue(name).windows[class]
-		errs = errors.Join(errs, l.window.Add(start, seconds))
-		l.fitted = false
+		q := m.queue(name)
+		errs = errors.Join(errs, q.windows[class].add(start, seconds))
+		if !m.cfg.Plain {
+			errs = errors.Join(errs, q.lublin.ended(max(1, j.Procs), seconds),
+				q.windows[class].contest.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(), m.ages(name, class)))
+		}
 	}
 	q := m.queue(j.FirstQueue)
 	q.published = nil
-	return errors.Join(errs, q.chains.Ended(key(j), m.size(j), seconds))
+	errs = errors.Join(errs, q.chains.Ended(key(j), m.size(j), seconds))
+	if m.cfg.Plain {
+		return errs
+	}
+	m.history.add(j, start.Sub(j.Order), seconds)
+	all := m.queue(allQueues)
+	all.published = nil
+	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
 // size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the old sizes as they forget all that is old.
@@ -173,25 +201,6 @@ func (m *models) size(j *cluster.Job) int {
 // key names a submission in the sequence of the chains: a requeued job is still the same submission.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
 
-// expire drops what is too old at an instant.
-func (l *lifetimes) expire(now time.Time) {
-	before := l.window.N()
-	l.window.Expire(now)
-	if l.window.N() != before {
-		l.fitted = false
-	}
-}
-
-// refit brings one class's fit up to date.
-func (l *lifetimes) refit(now time.Time) {
-	if l.expire(now); l.fitted {
-		return
-	}
-	fit, err := l.window.Fit(now)
-	l.law, l.err = predictor.NewLaw(fit, l.queue, l.class), err
-	l.fitted, l.sample = true, nil
-}
-
 // Law implements predictor.Models for the writer's own forecasts.
 func (m *models) Law(queue string, procs int) (predictor.Law, bool) {
 	class := classIndex(procs)
@@ -202,7 +211,7 @@ func (m *models) Law(queue string, procs int) (predictor.Law, bool) {
 		}
 		l := q.windows[class]
 		l.refit(m.now)
-		if l.err == nil && l.law.N >= m.cfg.MinSamples {
+		if l.usable(m.cfg.MinSamples) {
 			return l.law, true
 		}
 	}
@@ -213,40 +222,58 @@ func (m *models) Law(queue string, procs int) (predictor.Law, bool) {
 type QueueView struct {
 	// Lifetimes holds the classes in the order sequential, parallel.
 	Lifetimes [len(classes)]LifetimeView
+	// Lublin is the model of Lublin and Feitelson.
+	Lublin *LublinView
 	// Chains are Song's two Markov chains.
 	Chains *markov.Chains
 }
 
-// LifetimeView is one class's fit and the sample it was made from.
+// LifetimeView is one class's law, Downey's fit and the sample that was made from, and how the competing laws stand.
 type LifetimeView struct {
-	Law predictor.Law
-	// Err says why there is no fit.
+	// Law is what forecasts use if Usable: of the chosen law the lifetime, and Downey's fit beside it.
+	Law    predictor.Law
+	Usable bool
+	// Err says why there is no fit of Downey's.
 	Err error
+	// Contest tells how the competing laws stand.
+	Contest *ContestView
 	// Sample is what KS distances are computed from.
 	Sample *uniformlog.Sample
 }
 
 // ModelView is an immutable copy of all models of a cluster.
 type ModelView struct {
-	minSamples int
-	queues     map[string]*QueueView
+	queues map[string]*QueueView
+	// History is what is kept of the jobs that left.
+	History *HistoryView
+	zone    *time.Location
+}
+
+// machine returns the processors that a queue's jobs compete for, 0 where that is not known.
+func (m *models) machine(queue string) int {
+	if m.pool == nil || queue == allQueues {
+		return 0 // that of the largest job
+	}
+	return m.pool(queue).Capacity(cluster.Procs)
 }
 
 // view publishes the models as they are now.
 func (m *models) view() *ModelView {
-	v := &ModelView{minSamples: m.cfg.MinSamples, queues: make(map[string]*QueueView, len(m.queues))}
+	v := &ModelView{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.zone}
 	named := len(m.queues) > 2 // beside all queues together and the default
 	for name, q := range m.queues {
 		if q.published == nil {
 			q.published = q.chains.Chains()
 		}
-		qv, empty := &QueueView{Chains: q.published}, true
+		qv, empty := &QueueView{Chains: q.published, Lublin: q.lublin.view(m.machine(name))}, true
 		for i, l := range q.windows {
 			l.refit(m.now)
 			if l.sample == nil {
 				l.sample = l.window.Snapshot()
 			}
-			qv.Lifetimes[i] = LifetimeView{Law: l.law, Err: l.err, Sample: l.sample}
+			qv.Lifetimes[i] = LifetimeView{
+				Law: l.law, Usable: l.usable(m.cfg.MinSamples), Err: l.err, Contest: l.contest.view(), Sample: l.sample,
+			}
 			empty = empty && l.window.N() == 0
 		}
 		if name == cluster.DefaultQueue && empty && named {
@@ -279,7 +306,7 @@ func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
 		if q == nil {
 			continue
 		}
-		if l := q.Lifetimes[class]; l.Err == nil && l.Law.N >= v.minSamples {
+		if l := q.Lifetimes[class]; l.Usable {
 			return l.Law, true
 		}
 	}
@@ -287,7 +314,7 @@ func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
 }
 
 // modelsVersion is written into every saved set of models.
-const modelsVersion = 2
+const modelsVersion = 3
 
 // MarshalBinary saves the models, queues in order of their names.
 func (m *models) MarshalBinary() ([]byte, error) {
@@ -302,6 +329,11 @@ func (m *models) MarshalBinary() ([]byte, error) {
 		return nil, err
 	}
 	out = appendBytes(out, late)
+	history, err := m.history.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	out = appendBytes(out, history)
 	out = binary.AppendUvarint(out, uint64(len(m.queues)))
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
@@ -326,7 +358,7 @@ type binaryPart interface {
 }
 
 func (q *queueModels) parts() []binaryPart {
-	return []binaryPart{q.windows[0].window, q.windows[1].window, q.chains}
+	return []binaryPart{q.windows[0].window, q.windows[1].window, q.windows[0].contest, q.windows[1].contest, q.lublin, q.chains}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
@@ -342,9 +374,14 @@ func (m *models) UnmarshalBinary(data []byte) error {
 		}
 	}
 	fresh := newModels(m.cfg)
-	fresh.now, fresh.pool = now, m.pool
+	fresh.now, fresh.pool, fresh.zone, fresh.running = now, m.pool, m.zone, m.running
 	if raw := d.bytes(); d.err == nil {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
+			return fmt.Errorf("saved models: %w", err)
+		}
+	}
+	if raw := d.bytes(); d.err == nil {
+		if err := fresh.history.UnmarshalBinary(raw); err != nil {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}

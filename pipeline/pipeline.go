@@ -30,6 +30,8 @@ type ClusterConfig struct {
 	Queues []string
 	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
 	Pools []cluster.PoolConfig
+	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
+	Location *time.Location
 }
 
 // Config is what a pipeline is made from.

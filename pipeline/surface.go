@@ -49,7 +49,7 @@ func (m *models) freeze() laws {
 		var both [len(classes)]*predictor.Law
 		for i, l := range q.windows {
 			l.refit(m.now)
-			if l.err == nil && l.law.N >= m.cfg.MinSamples {
+			if l.usable(m.cfg.MinSamples) {
 				law := l.law
 				both[i] = &law
 			}
@@ -160,6 +160,8 @@ type savedLaw struct {
 	N     int    `json:"n"`
 	Queue string `json:"queue"`
 	Class int    `json:"class"`
+	Name  string `json:"name"`
+	Drawn []int  `json:"drawn,omitempty"` // one, or none
 }
 
 // savedSurface is a surface with the jobs by their places in a table, and the opens by their places in another.
@@ -208,7 +210,7 @@ func pickAll[T any](all []*T, numbers []int) ([]*T, bool) {
 	return out, true
 }
 
-func (f *surface) save(jobs *table[cluster.Job], opens *table[open], facts *table[job.Facts]) savedSurface {
+func (f *surface) save(jobs *table[cluster.Job], opens *table[open], facts *table[job.Facts], curves *table[drawn]) savedSurface {
 	out := savedSurface{
 		At: f.At.UTC(), Pools: f.Pools, Running: jobs.number(f.Running), Waiting: jobs.number(f.Waiting),
 		Vague: opens.number(f.Vague), Later: opens.number(f.Later),
@@ -219,7 +221,11 @@ func (f *surface) save(jobs *table[cluster.Job], opens *table[open], facts *tabl
 	for name, both := range f.Laws {
 		for class, law := range both {
 			if law != nil {
-				out.Laws = append(out.Laws, savedLaw{Model: law.Model, N: law.N, Queue: name, Class: class})
+				saved := savedLaw{Model: law.Model, N: law.N, Queue: name, Class: class, Name: law.Name}
+				if curve, ok := law.Lifetime.(*drawn); ok {
+					saved.Drawn = curves.number([]*drawn{curve})
+				}
+				out.Laws = append(out.Laws, saved)
 			}
 		}
 	}
@@ -232,7 +238,7 @@ func (f *surface) save(jobs *table[cluster.Job], opens *table[open], facts *tabl
 	return out
 }
 
-func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open, facts []*job.Facts) (*surface, bool) {
+func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open, facts []*job.Facts, curves []*drawn) (*surface, bool) {
 	f := &surface{At: in.At, Pools: in.Pools, Laws: laws{}}
 	ok := len(in.Pools) > 0
 	fill := func(good bool) { ok = ok && good }
@@ -255,6 +261,12 @@ func (in *savedSurface) restore(jobs []*cluster.Job, opens []*open, facts []*job
 			return nil, false
 		}
 		law := predictor.NewLaw(uniformlog.Fit{Model: l.Model, N: l.N}, l.Queue, classes[l.Class])
+		law.Name = l.Name
+		curve, good := pickAll(curves, l.Drawn)
+		fill(good)
+		if len(curve) > 0 {
+			law.Lifetime = curve[0]
+		}
 		both := f.Laws[l.Queue]
 		both[l.Class] = &law
 		f.Laws[l.Queue] = both

@@ -60,6 +60,7 @@ type Model struct {
 	TMinSeconds float64    `json:"tmin_seconds"`
 	TMaxSeconds float64    `json:"tmax_seconds"`
 	FittedAt    *time.Time `json:"fitted_at,omitempty" doc:"event time of the refit"`
+	Law         string     `json:"law,omitempty" doc:"the law that forecasts take: the best of those that compete, or uniform_log; left out where there is none" enum:"uniform_log,uniform_log_at_limit,hyper_gamma,kaplan_meier"`
 }
 
 // ClusterState is what the forecast saw of the pool of nodes that the job competes for. Amounts are numbers of what binds.

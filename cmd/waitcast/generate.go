@@ -37,6 +37,7 @@ type generateFlags struct {
 	procs                              int
 	choice                             selection
 	seed                               seed
+	live                               liveFlags
 }
 
 func newGenerate(a *app) *cobra.Command {
@@ -45,11 +46,16 @@ func newGenerate(a *app) *cobra.Command {
 		Use:   "generate",
 		Short: "Generate a workload from a model",
 		Long: "Draw jobs from a workload model: Lublin and Feitelson's with built-in parameters (--set), with those of a file that 'waitcast fit --json' wrote\n" +
-			"(--params), or any model fitted to a trace first (--from). The workload goes to standard output.",
+			"(--params), any model fitted to a trace first (--from), or any model that the daemon keeps up to date (--live). The workload goes to standard\n" +
+			"output.",
 		Example: "  waitcast generate --set lublin99 --procs 256 --jobs 100000 --seed 1 > synthetic.swf\n" +
-			"  waitcast generate --model markov --from KTH-SP2-1996-2.1-cln.swf.gz --jobs 20000 > markov.swf",
+			"  waitcast generate --model markov --from KTH-SP2-1996-2.1-cln.swf.gz --jobs 20000 > markov.swf\n" +
+			"  waitcast generate --live --model users --queue batch --hours 168 > week.swf",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.live.on {
+				return a.generateLive(c, &f)
+			}
 			if err := a.noJSON("generate"); err != nil {
 				return err
 			}
@@ -61,7 +67,7 @@ func newGenerate(a *app) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.model, "model", modelLublin, "model: lublin, markov or uniformlog")
+	flags.StringVar(&f.model, "model", modelLublin, "model: lublin, markov or uniformlog; with --live users too")
 	flags.StringVar(&f.set, "set", "", "built-in parameters of the model lublin: "+strings.Join(hypergamma.SetNames(), ", "))
 	flags.StringVar(&f.params, "params", "", "file of parameters of the model lublin, as waitcast fit --json writes it; - is standard input")
 	flags.StringVar(&f.from, "from", "", "trace that the model is fitted to first; - is standard input")
@@ -70,6 +76,7 @@ func newGenerate(a *app) *cobra.Command {
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine (default: 128 with --set, the header's MaxProcs with --from)")
 	f.choice.flags(command)
 	f.seed.flag(command)
+	f.live.flags(command)
 	return command
 }
 
@@ -83,10 +90,12 @@ func (f *generateFlags) check() error {
 	}
 	problem := ""
 	switch {
+	case f.live.given():
+		problem = "--queue, --cluster, --hours and --format go with --live"
 	case !slices.Contains([]string{modelLublin, modelMarkov, modelUniformLog}, f.model):
 		problem = fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog", f.model)
 	case given != 1:
-		problem = "give one of --set, --params and --from"
+		problem = "give one of --set, --params and --from, or --live"
 	case f.model != modelLublin && f.from == "":
 		problem = fmt.Sprintf("the model %s must be fitted to a trace: give --from", f.model)
 	case f.set != "" && !slices.Contains(hypergamma.SetNames(), f.set):
@@ -364,7 +373,7 @@ func drawMarkov(r *recording, f *generateFlags, procs int) (*synthetic, error) {
 // drawQueues draws from Downey's laws: the queue by its share of the jobs, the runtime by the queue's law, up to the longest that was recorded, and a size
 // from those recorded in the queue. Jobs of queues without a law are drawn from the law of all jobs together.
 func drawQueues(r *recording, f *generateFlags, procs int) (*synthetic, error) {
-	names, of := byQueue(r)
+	names, of := byQueue(r, new(grouping))
 	var all []*swf.Record
 	for _, name := range names {
 		all = append(all, of[name]...)

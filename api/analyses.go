@@ -1,0 +1,40 @@
+package api
+
+import (
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// known is what takes a pass over a queue's history to know.
+type known struct {
+	view   *cluster.View
+	made   time.Time // by the wall clock
+	users  *pipeline.Analysis
+	lublin pipeline.LublinFit
+}
+
+// analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made one after the other, when somebody
+// asks, and once for many who ask of one view.
+type analyses struct {
+	mu     sync.Mutex
+	newest map[[2]string]*known
+}
+
+// of returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
+func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *known {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.newest == nil {
+		a.newest = map[[2]string]*known{}
+	}
+	key := [2]string{v.Cluster, queue}
+	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
+		return k
+	}
+	k := &known{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue)}
+	a.newest[key] = k
+	return k
+}

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/workload/clean"
+)
+
+// analysisAge is how old the analysis of a history may be that metrics tell of: a scrape must not cost a pass over every history.
+const analysisAge = time.Minute
+
+// competition tells how the competing laws of lifetimes of a queue stand.
+func (e emitter) competition(cluster, queue string, m *pipeline.QueueView) {
+	for i := range m.Lifetimes {
+		l, class := &m.Lifetimes[i], pipeline.Classes()[i]
+		for _, s := range l.Contest.Standings {
+			e.gauge("model_law_selected", flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
+			if scored(&s) {
+				e.gauge("model_law_log_score", s.Mean, cluster, queue, class, s.Name)
+			}
+		}
+	}
+}
+
+// history tells of the users of a queue, in numbers, and which models are fitted.
+func (e emitter) history(v *pipeline.View, queue string, m *pipeline.QueueView) {
+	k := e.server.analyses.of(v, queue, analysisAge, e.server.opts.Now)
+	for model, fitted := range map[string]bool{
+		pipeline.ModelUniformLog: m.Lifetimes[0].Err == nil || m.Lifetimes[1].Err == nil,
+		pipeline.ModelLublin:     k.lublin.Err() == nil,
+		pipeline.ModelMarkov:     m.Chains.Pairs > 0,
+		pipeline.ModelUsers:      k.users.Pools != nil,
+	} {
+		e.gauge("model_fitted", flag(fitted), v.Cluster, queue, model)
+	}
+	u := people(k.users)
+	for stay, n := range map[string]int{"long_term": u.LongTerm, "temporary": u.Temporary, "dropped": u.Dropped} {
+		e.gauge("history_users", float64(n), v.Cluster, queue, stay)
+	}
+	newest := time.Time{}
+	for _, f := range k.users.Findings {
+		if at := k.users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
+			newest = at
+		}
+	}
+	const week = 7 * 86400
+	for name, value := range map[string]float64{
+		"history_jobs": float64(u.Jobs), "history_flurries": float64(u.Flurries), "history_flurry_jobs": float64(u.FlurryJobs),
+		"history_flurry_timestamp_seconds": unix(newest), "history_robots": float64(u.Robots),
+		"history_saturated": flag(u.Saturated), "history_growth_jobs_per_second": u.Growth / week,
+	} {
+		e.gauge(name, value, v.Cluster, queue)
+	}
+}

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// Models asks for the models of a queue, and also returns the answer's JSON. Cluster may be empty where the daemon watches only one.
+//
+// Errors are those of Wait.
+func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Models, json.RawMessage, error) {
+	query := url.Values{}
+	if cluster != "" {
+		query.Set("cluster", cluster)
+	}
+	var answer wire.Models
+	raw, err := c.get(ctx, "/v1/models/"+url.PathEscape(queue), query, &answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &answer, raw, nil
+}
+
+// Queues asks for the queues, of one cluster or, where that is empty, of all, and also returns the answer's JSON.
+//
+// Errors are those of Wait.
+func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json.RawMessage, error) {
+	query := url.Values{}
+	if cluster != "" {
+		query.Set("cluster", cluster)
+	}
+	var answer wire.Queues
+	raw, err := c.get(ctx, "/v1/queues", query, &answer)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &answer, raw, nil
+}
+
+// Workload says which jobs the daemon is to draw from its live models; what is empty or 0 is left to it.
+type Workload struct {
+	Cluster string
+	// Queue is the queue; empty means all queues together.
+	Queue string
+	// Model is lublin, markov, uniform_log or users.
+	Model string
+	// Jobs and Hours bound the workload.
+	Jobs  int64
+	Hours float64
+	// Format is swf or jsonl.
+	Format string
+	// Seed draws the same jobs from the same models; nil is a random one.
+	Seed *uint64
+}
+
+// Workload asks for jobs drawn from the live models and returns them as they come: the caller reads and closes. The context's end ends the stream. The
+// number is the seed that was used.
+//
+// Errors are those of Wait.
+func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint64, error) {
+	target := c.base.JoinPath("/v1/workload")
+	target.RawQuery = w.query().Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	request.Header.Set("Accept", "text/plain, application/x-ndjson, application/problem+json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, 0, unreachable(c.URL(), err)
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close() //nolint:errcheck // it was only read
+		_, err = c.answer(response, nil)
+		return nil, 0, err
+	}
+	seed, err := strconv.ParseUint(response.Header.Get("Waitcast-Seed"), 10, 64)
+	kind, _, mimeErr := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || mimeErr != nil || kind != "text/plain" && kind != "application/x-ndjson" {
+		_ = response.Body.Close()
+		return nil, 0, &AnswerError{URL: c.URL(), Status: response.StatusCode, Err: fmt.Errorf("it is no workload (content type %q)", kind)}
+	}
+	return response.Body, seed, nil
+}
+
+func (w *Workload) query() url.Values {
+	query := url.Values{}
+	for name, text := range map[string]string{"cluster": w.Cluster, "queue": w.Queue, "model": w.Model, "format": w.Format} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	if w.Jobs > 0 {
+		query.Set("jobs", strconv.FormatInt(w.Jobs, 10))
+	}
+	if w.Hours > 0 {
+		query.Set("hours", strconv.FormatFloat(w.Hours, 'f', -1, 64))
+	}
+	if w.Seed != nil {
+		query.Set("seed", strconv.FormatUint(*w.Seed, 10))
+	}
+	return query
+}

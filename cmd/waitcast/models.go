@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+func newModels(a *app) *cobra.Command {
+	var cluster string
+	command := &cobra.Command{
+		Use:   "models [QUEUE]",
+		Short: "Show the models that the daemon keeps of the queues",
+		Long: "Show what the daemon has learnt of a queue, or of all: the laws of lifetimes that compete with their scores, the model of Lublin and Feitelson,\n" +
+			"the Markov chains, and what the users do, in numbers.",
+		Example: "  waitcast models batch\n" +
+			"  waitcast models batch --json | jq .markov.procs.transitions",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.models(c.Context(), cluster, args) },
+	}
+	command.Flags().StringVar(&cluster, "cluster", "", "cluster, if the daemon watches several")
+	return command
+}
+
+// models asks for one queue, or for all of them.
+func (a *app) models(ctx context.Context, cluster string, queues []string) error {
+	if a.timeout <= 0 {
+		return &usageError{"--timeout must be more than 0"}
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	if len(queues) == 0 {
+		known, _, err := c.Queues(ctx, cluster)
+		if err != nil {
+			return a.refusedAs(err)
+		}
+		for _, q := range known.Queues {
+			if q.Cluster != known.Queues[0].Cluster {
+				return &usageError{"the daemon watches several clusters: give --cluster"}
+			}
+			queues = append(queues, q.Name)
+		}
+		if len(queues) == 0 {
+			return errors.New("the daemon knows no queue yet")
+		}
+	}
+	age, stale := 0.0, false
+	for i, queue := range queues {
+		answer, raw, err := c.Models(ctx, cluster, queue)
+		if err != nil {
+			return a.refusedAs(err)
+		}
+		if err := a.printModels(answer, raw, i > 0); err != nil {
+			return err
+		}
+		age, stale = answer.AgeSeconds, answer.Stale
+	}
+	if stale {
+		return &staleError{fromSeconds(age)}
+	}
+	return nil
+}
+
+// refusedAs prints the daemon's refusal as JSON too where that is wanted.
+func (a *app) refusedAs(err error) error {
+	var problem *client.ProblemError
+	if a.json && errors.As(err, &problem) {
+		return errors.Join(err, a.printJSON(problem.JSON))
+	}
+	return err
+}
+
+func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error {
+	if a.json {
+		return a.printJSON(raw)
+	}
+	var out bytes.Buffer
+	if more {
+		out.WriteByte('\n')
+	}
+	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", printable(m.Queue), printable(m.Cluster), m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
+	if m.Lublin == nil || m.Users == nil || m.Markov == nil {
+		out.WriteString("  no job of it has been seen yet\n")
+	} else {
+		lawsTable(&out, m.Laws)
+		lublinText(&out, m.Lublin)
+		markovText(&out, m.Markov)
+		usersText(&out, m.Users)
+	}
+	_, err := a.stdout.Write(out.Bytes())
+	return err
+}
+
+// lawsTable writes the competing laws, the best first, the chosen one with a star.
+func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
+	for _, l := range laws {
+		fmt.Fprintf(w, "\nLifetimes of %s jobs: %d\n", l.Class, l.Jobs) //nolint:errcheck // a buffer
+		if l.Reason != "" {
+			fmt.Fprintf(w, "  %s\n", printable(l.Reason)) //nolint:errcheck // a buffer
+		}
+		if l.Jobs == 0 {
+			continue
+		}
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "  law\tlog score\tscored on\tnot fitted because") //nolint:errcheck // a buffer
+		for _, s := range l.Scores {
+			mark, score := " ", "-"
+			if s.Law == l.Chosen {
+				mark = "*"
+			}
+			if s.LogScore != nil {
+				score = fmt.Sprintf("%.3f", *s.LogScore)
+			}
+			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, s.Law, score, s.Scored, printable(s.Reason)) //nolint:errcheck // a buffer
+		}
+		_ = t.Flush() // a buffer
+		if q := l.Law; q != nil {
+			fmt.Fprintf(w, "  by the law with *: half of the jobs take %s, 9 of 10 %s\n", band(q.P25, q.P75), upTo(q.P90)) //nolint:errcheck // a buffer
+		}
+	}
+}
+
+func lublinText(out *bytes.Buffer, l *wire.Lublin) {
+	gamma := func(g wire.Gamma) string { return fmt.Sprintf("Gamma(%.4g, %.4g)", g.Shape, g.Scale) }
+	out.WriteString("\nLublin and Feitelson\n")
+	row := func(name, reason, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if reason != "" {
+			text = "not fitted: " + printable(reason)
+		}
+		fmt.Fprintf(out, "  %-10s%s\n", name, text)
+	}
+	s, r, a := &l.Size, &l.Runtime, &l.Arrival
+	row("sizes", s.Reason, "serial %.3f, powers of two %.3f, log2 size %.2f / %.2f / %.2f, p %.3f; KS %.3f",
+		s.Serial, s.PowerOfTwo, s.Low, s.Medium, s.High, s.Prob, s.KS)
+	row("runtimes", r.Reason, "ln: %.3f %s + %s; p(s) = %.4g s + %.3f; KS %.3f, by size %.3f", r.P, gamma(r.First), gamma(r.Second), r.A, r.B, r.KS, r.AllKS)
+	row("arrivals", a.Reason, "peak ln gap %s, ARAR %.3f, mean gap %s; daily %s, KS %.3f",
+		gamma(a.Peak), a.ARAR, duration.Format(fromSeconds(math.Round(a.MeanGapSeconds))), gamma(a.Daily), a.DailyKS)
+}
+
+func markovText(out *bytes.Buffer, m *wire.Markov) {
+	fmt.Fprintf(out, "\nMarkov chains: %d jobs, %d pairs, %d states of size, %d of runtime, cor0 %.3f, cor1 %.3f\n",
+		m.Jobs, m.Pairs, len(m.Procs.States), len(m.Runtime.States), m.Cor0, m.Cor1)
+	if len(m.Procs.States) == 0 || len(m.Procs.States) > 12 {
+		return
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', tabwriter.AlignRight)
+	row := []string{"  size"}
+	for _, s := range m.Procs.States {
+		row = append(row, fmt.Sprint(s))
+	}
+	fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a buffer
+	for i, s := range m.Procs.States {
+		row = []string{fmt.Sprint(s)}
+		for _, p := range m.Procs.Transitions[i] {
+			row = append(row, fmt.Sprintf("%.2f", p))
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a buffer
+	}
+	_ = t.Flush() // a buffer
+}
+
+func usersText(out *bytes.Buffer, u *wire.Users) {
+	fmt.Fprintf(out, "\nUsers, by the newest %d jobs (%d never ran)\n", u.Jobs, u.NeverRanJobs)
+	if u.Reason != "" {
+		fmt.Fprintf(out, "  not told apart: %s\n", printable(u.Reason))
+	} else {
+		fmt.Fprintf(out, "  %d long-term, %d temporary (%.2g come in a week), %d cut off by an end of the history; %d sessions\n",
+			u.LongTerm, u.Temporary, u.PerWeek, u.Dropped, u.Sessions)
+	}
+	fmt.Fprintf(out, "  flurries: %d of %d jobs; daily robots: %d of %d jobs\n", u.Flurries, u.FlurryJobs, u.Robots, u.RobotJobs)
+	state := "not saturated"
+	if u.Saturated {
+		state = "SATURATED: jobs come faster than they can be run"
+	}
+	fmt.Fprintf(out, "  jobs in the system grow by %.2g a week over %d weeks: %s\n", u.Growth, u.Weeks, state)
+}

@@ -1,0 +1,146 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/workload/clean"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+const weekSeconds = 7 * 86400
+
+// Analysis is what the kept history of a queue tells of its users.
+type Analysis struct {
+	// Origin is the instant of time 0, the first submission.
+	Origin time.Time
+	// Jobs is the number of jobs kept, NeverRan of which left the queue without a start; Sessions that of their users' sessions.
+	Jobs, NeverRan, Sessions int
+	// Pools are the users by the time that they stay, nil where NoPools says why they cannot be told.
+	Pools   *users.Pools
+	NoPools string
+	// Findings are the flurries and daily robots, nil where there are none or NoFindings says why nothing could be looked at.
+	Findings   []clean.Finding
+	NoFindings string
+	// Growth is by how many jobs a week what is submitted and has not ended grows, Saturated whether that is more than the machine can do, and Weeks the
+	// number of weeks that tell.
+	Growth    float64
+	Saturated bool
+	Weeks     int
+}
+
+// Analyze looks at the history of a queue (empty: of all queues): a pass over all of it, some 100 ms for 100,000 jobs.
+func (v *View) Analyze(queue string) *Analysis {
+	jobs, origin := v.Models.History.Jobs(queue)
+	a := &Analysis{Origin: origin, Jobs: len(jobs)}
+	if len(jobs) == 0 {
+		a.NoPools = "no job has left yet"
+		if v.Models.History.Limit == 0 {
+			a.NoPools = "no history is kept: models.history_jobs is 0"
+		}
+		a.NoFindings = a.NoPools
+		return a
+	}
+	if pools, err := split(v, jobs, origin, nil); err != nil {
+		a.NoPools = oneLine(err.Error())
+	} else {
+		a.Pools, a.Sessions = pools, sessions(pools)
+	}
+	report, err := clean.Find(jobs, clean.Options{Start: origin.In(v.Models.zone)})
+	if err != nil {
+		a.NoFindings = oneLine(err.Error())
+	} else {
+		a.Findings, a.NeverRan = report.Findings, report.NeverRan
+	}
+	weekly := v.outstanding(queue, jobs, origin)
+	a.Weeks = len(weekly)
+	a.Growth, a.Saturated = simulator.Saturation(weekly)
+	return a
+}
+
+// split takes jobs apart into users.
+func split(v *View, jobs []users.Job, origin time.Time, rare []users.RareBehavior) (*users.Pools, error) {
+	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.zone)), weekSeconds)
+	return users.Split(users.Trace{Name: v.Cluster, Jobs: jobs, Monday: monday}, users.Options{Rare: rare})
+}
+
+// sessions counts the sessions of all users.
+func sessions(p *users.Pools) int {
+	n := 0
+	for _, pool := range [...][]*users.User{p.LongTerm, p.Temporary, p.Dropped} {
+		for _, u := range pool {
+			n += len(users.Sessions(u.Jobs, 0))
+		}
+	}
+	return n
+}
+
+// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which the history tells all of them.
+func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
+	since := 0.0
+	if first, ok := v.Models.History.began(); ok {
+		since = max(0, first.Sub(origin).Seconds())
+	}
+	var submits, leaves []float64
+	for i := range jobs {
+		submits, leaves = append(submits, jobs[i].Submit), append(leaves, jobs[i].End())
+	}
+	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range list {
+			if queue == allQueues || j.Queue == queue {
+				submits = append(submits, j.Order.Sub(origin).Seconds())
+			}
+		}
+	}
+	slices.Sort(submits)
+	slices.Sort(leaves)
+	var weekly []int
+	came, left := 0, 0
+	for at := since; at <= v.At.Sub(origin).Seconds(); at += weekSeconds {
+		for came < len(submits) && submits[came] < at {
+			came++
+		}
+		for left < len(leaves) && leaves[left] < at {
+			left++
+		}
+		weekly = append(weekly, came-left)
+	}
+	return weekly
+}
+
+// began returns since when the history has all jobs that left; false where it has forgotten none.
+func (v *HistoryView) began() (time.Time, bool) {
+	if len(v.blocks) == 0 || !v.forgot {
+		return time.Time{}, false
+	}
+	r := v.blocks[0][0]
+	seconds := float64(max(r.wait, 0)) + float64(max(r.runtime, 0))
+	return time.UnixMilli(r.submit + int64(seconds*1000)).UTC(), true
+}
+
+// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its arrivals could not be followed live, because
+// the log is told in the order of ends, they are fitted to the history.
+func (v *View) LublinOf(queue string) LublinFit {
+	q := v.Models.queues[queue]
+	if q == nil {
+		const none = "no job has been seen"
+		return LublinFit{NoSizes: none, NoRuntimes: none, NoArrivals: none}
+	}
+	fit := q.Lublin.Fit()
+	if fit.NoArrivals == "" {
+		return fit
+	}
+	jobs, origin := v.Models.History.Jobs(queue)
+	local := make([]float64, len(jobs))
+	for i := range jobs {
+		local[i] = hypergamma.LocalSeconds(origin.Add(time.Duration(jobs[i].Submit * float64(time.Second))).In(v.Models.zone))
+	}
+	if arrivals, err := hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{}); err == nil {
+		fit.Arrival, fit.NoArrivals = arrivals, ""
+	}
+	return fit
+}

@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/lifetime"
+)
+
+// drawn is the survival function of a law of lifetimes as straight lines over ln t, as the forecasts take it: they ask it thousands of times, and an
+// open forecast keeps it in the saved state. At a jump two knots have one X. It never changes.
+type drawn struct {
+	X []float64 `json:"x"` // ln seconds, never falling
+	S []float64 `json:"s"` // Pr{lifetime > t}, never rising
+}
+
+const (
+	// shortest is what a lifetime below it counts as, in seconds: below what a log can tell.
+	shortest = .01
+	// drawnSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
+	drawnSteps = 256
+	// drawnWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than .002 off where the law is as wide
+	// as any fitted one.
+	drawnWidth = .05
+	// drawnRest is the survival below which a smooth law ends.
+	drawnRest = 1e-6
+)
+
+// draw returns the survival function of a law, nil for none.
+func draw(law lifetime.Law) *drawn {
+	switch l := law.(type) {
+	case nil:
+		return nil
+	case lifetime.UniformLog: // straight between its bounds
+		return newDrawn([]float64{math.Log(l.TMin()), math.Log(l.TMax())}, []float64{1, 0})
+	case lifetime.AtLimit:
+		end := math.Log(l.Limit)
+		top := min(math.Log(l.TMax()), end)
+		low := min(math.Log(l.TMin()), top)
+		return newDrawn([]float64{low, top, end}, []float64{1, max(0, min(1, 1-l.B0-l.B1*top)), 0})
+	case lifetime.HyperGamma:
+		return drawSmooth(l)
+	}
+	return drawSteps(law)
+}
+
+func newDrawn(x, s []float64) *drawn {
+	least := math.Log(shortest)
+	for i := range x {
+		x[i] = max(x[i], least)
+	}
+	return &drawn{x, s}
+}
+
+// drawSmooth draws a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
+func drawSmooth(l lifetime.HyperGamma) *drawn {
+	x, s := []float64{0, 0}, []float64{1, 1 - l.Short}
+	end := math.Log(math.Exp2(31)) // where lifetimes are not told apart any more
+	if q := quantileBound(l.Log); q < end {
+		end = q
+	}
+	for at := drawnWidth; at < end && s[len(s)-1] > drawnRest; at += drawnWidth {
+		x, s = append(x, at), append(s, min(s[len(s)-1], l.Survival(math.Exp(at))))
+	}
+	last := x[len(x)-1]
+	return newDrawn(append(x, last+drawnWidth), append(s, 0))
+}
+
+// quantileBound returns an x beyond which next to nothing of the law lies: 12 standard deviations above the larger mean.
+func quantileBound(l hypergamma.Law) float64 {
+	bound := 0.0
+	for _, g := range [...]hypergamma.Gamma{l.First, l.Second} {
+		bound = max(bound, g.Mean()+12*math.Sqrt(g.Shape)*g.Scale)
+	}
+	return bound
+}
+
+// drawSteps draws a law without a form through its quantiles, with its jumps.
+func drawSteps(law lifetime.Law) *drawn {
+	var x, s []float64
+	for i := range drawnSteps + 1 {
+		t := law.Quantile(float64(i) / drawnSteps)
+		at := math.Log(max(t, shortest))
+		if len(x) > 0 && at <= x[len(x)-1] {
+			continue
+		}
+		before, after := law.Survival(math.Nextafter(t, -1)), law.Survival(t)
+		if len(x) == 0 || before-after > 1./drawnSteps {
+			x, s = append(x, at), append(s, before)
+		}
+		x, s = append(x, at), append(s, after)
+	}
+	return newDrawn(x, s)
+}
+
+// Survival implements headqueue.Lifetime.
+func (d *drawn) Survival(seconds float64) float64 {
+	at := math.Log(seconds)
+	if !(seconds > 0) || at < d.X[0] {
+		return 1
+	}
+	n := sort.Search(len(d.X), func(i int) bool { return d.X[i] > at })
+	if n == len(d.X) {
+		return d.S[n-1]
+	}
+	from, to := d.X[n-1], d.X[n]
+	return d.S[n-1] + (d.S[n]-d.S[n-1])*(at-from)/(to-from)
+}
+
+// sound reports whether d, read from saved state, is a survival function.
+func (d *drawn) sound() bool {
+	falling := func(a, b float64) int {
+		switch {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	}
+	return len(d.X) > 0 && len(d.X) == len(d.S) && slices.IsSorted(d.X) && slices.IsSortedFunc(d.S, falling) &&
+		d.S[0] <= 1 && d.S[len(d.S)-1] >= 0
+}

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// record is one job that has left. Users are numbers: their names are not kept.
+type record struct {
+	submit                  int64 // Unix milliseconds
+	wait, runtime, estimate float32
+	user                    uint32 // from 1; 0: not told
+	queue                   uint32 // index into queues
+	procs                   int32
+}
+
+// neverRan is the runtime of a job that left the queue without a start.
+const neverRan = -1
+
+// blockJobs is the number of jobs that are forgotten at once.
+const blockJobs = 1024
+
+// history keeps the newest jobs that left, in the order in which they did. Blocks are only appended to, so that a view shares them.
+type history struct {
+	limit  int
+	blocks [][]record
+	n      int
+	forgot bool               // some were
+	users  map[uint64]*member // by the hash of their names
+	hashes map[uint32]uint64  // the same, by number
+	next   uint32
+	queues []string
+	number map[string]uint32
+}
+
+// member is a user with jobs in the history.
+type member struct {
+	number uint32
+	jobs   int
+}
+
+func newHistory(limit int) *history {
+	return &history{limit: limit, users: map[uint64]*member{}, hashes: map[uint32]uint64{}, number: map[string]uint32{}}
+}
+
+// add takes in a job that was submitted at an instant and left; runtime is in seconds, neverRan if it did not start.
+func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
+	if h.limit <= 0 {
+		return
+	}
+	h.append(record{
+		submit: j.Order.UnixMilli(), wait: float32(max(0, wait.Seconds())), runtime: float32(runtime),
+		estimate: float32(j.TimeLimit.Seconds()), user: h.user(j.User), queue: h.queue(j.Queue),
+		procs: int32(max(0, min(j.Procs, math.MaxInt32))),
+	})
+}
+
+func (h *history) append(r record) {
+	if last := len(h.blocks) - 1; last < 0 || len(h.blocks[last]) == blockJobs {
+		h.blocks = append(h.blocks, make([]record, 0, blockJobs))
+	}
+	last := len(h.blocks) - 1
+	h.blocks[last] = append(h.blocks[last], r)
+	if h.n++; h.n > h.limit {
+		h.forget()
+	}
+}
+
+// forget drops the oldest block.
+func (h *history) forget() {
+	for _, r := range h.blocks[0] {
+		h.n--
+		if r.user == 0 {
+			continue
+		}
+		hash := h.hashes[r.user]
+		if u := h.users[hash]; u.jobs > 1 {
+			u.jobs--
+		} else {
+			delete(h.users, hash)
+			delete(h.hashes, r.user)
+		}
+	}
+	h.blocks, h.forgot = slices.Clone(h.blocks[1:]), true
+}
+
+// user counts a job of a user and returns his number.
+func (h *history) user(name string) uint32 {
+	if name == "" {
+		return 0
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	sum := hash.Sum64()
+	u := h.users[sum]
+	if u == nil {
+		h.next++
+		u = &member{number: h.next}
+		h.users[sum], h.hashes[h.next] = u, sum
+	}
+	u.jobs++
+	return u.number
+}
+
+func (h *history) queue(name string) uint32 {
+	n, ok := h.number[name]
+	if !ok {
+		n = uint32(len(h.queues))
+		h.queues = append(h.queues, name)
+		h.number[name] = n
+	}
+	return n
+}
+
+// HistoryView is an immutable copy of the history.
+type HistoryView struct {
+	// Limit is the number of jobs that are kept, 0 for none.
+	Limit  int
+	forgot bool
+	blocks [][]record
+	queues []string
+}
+
+func (h *history) view() *HistoryView {
+	return &HistoryView{Limit: h.limit, forgot: h.forgot, blocks: slices.Clone(h.blocks), queues: h.queues[:len(h.queues):len(h.queues)]}
+}
+
+// Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of them, at origin. Users are
+// numbers.
+func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
+	number := slices.Index(v.queues, queue)
+	if queue != allQueues && number < 0 {
+		return nil, time.Time{}
+	}
+	first := int64(math.MaxInt64)
+	for r := range v.each(queue, number) {
+		first = min(first, r.submit)
+		user := int64(r.user)
+		if user == 0 {
+			user = -1
+		}
+		jobs = append(jobs, users.Job{
+			User: user, Queue: int64(r.queue), Procs: int(r.procs), Submit: float64(r.submit), Wait: toMillis(r.wait),
+			Runtime: toMillis(r.runtime), Estimate: toMillis(r.estimate),
+		})
+	}
+	slices.SortStableFunc(jobs, func(a, b users.Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	for i := range jobs {
+		jobs[i].Index, jobs[i].Submit = i, (jobs[i].Submit-float64(first))/1000
+	}
+	return jobs, time.UnixMilli(first).UTC()
+}
+
+// toMillis returns seconds without the digits that a float32 does not have.
+func toMillis(seconds float32) float64 { return math.Round(float64(seconds)*1000) / 1000 }
+
+// each goes over the jobs of a queue.
+func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for _, b := range v.blocks {
+			for i := range b {
+				if (queue == allQueues || int(b[i].queue) == number) && !yield(&b[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Queues returns the names of the queues by their numbers.
+func (v *HistoryView) Queues() []string { return v.queues }
+
+var errHistory = errors.New("saved history: a number points nowhere")
+
+// MarshalBinary implements binaryPart.
+func (h *history) MarshalBinary() ([]byte, error) {
+	out := make([]byte, 0, 24*h.n+64)
+	out = binary.AppendUvarint(out, uint64(h.next))
+	forgot := uint64(0)
+	if h.forgot {
+		forgot = 1
+	}
+	out = binary.AppendUvarint(out, forgot)
+	out = binary.AppendUvarint(out, uint64(len(h.queues)))
+	for _, name := range h.queues {
+		out = appendBytes(out, []byte(name))
+	}
+	out = binary.AppendUvarint(out, uint64(len(h.hashes)))
+	for _, number := range slices.Sorted(maps.Keys(h.hashes)) {
+		out = binary.AppendUvarint(out, uint64(number))
+		out = binary.BigEndian.AppendUint64(out, h.hashes[number])
+	}
+	out = binary.AppendUvarint(out, uint64(len(h.blocks)))
+	before := int64(0)
+	for _, b := range h.blocks {
+		out = binary.AppendUvarint(out, uint64(len(b)))
+		for _, r := range b {
+			out = binary.AppendVarint(out, r.submit-before)
+			for _, x := range [...]float32{r.wait, r.runtime, r.estimate} {
+				out = binary.BigEndian.AppendUint32(out, math.Float32bits(x))
+			}
+			out = binary.AppendUvarint(out, uint64(r.user))
+			out = binary.AppendUvarint(out, uint64(r.queue))
+			out = binary.AppendUvarint(out, uint64(r.procs))
+			before = r.submit
+		}
+	}
+	return out, nil
+}
+
+// UnmarshalBinary implements binaryPart.
+func (h *history) UnmarshalBinary(data []byte) error {
+	d := decoder{rest: data}
+	in := newHistory(h.limit)
+	in.next = uint32(d.uvarint())
+	in.forgot = d.uvarint() == 1
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		in.queue(string(d.bytes()))
+	}
+	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+		number := uint32(d.uvarint())
+		hash := uint64(d.uint32())<<32 | uint64(d.uint32())
+		in.hashes[number], in.users[hash] = hash, &member{number: number}
+	}
+	before := int64(0)
+	for blocks := d.uvarint(); blocks > 0 && d.err == nil; blocks-- {
+		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
+			before += d.varint()
+			r := record{submit: before, wait: d.float32(), runtime: d.float32(), estimate: d.float32()}
+			r.user, r.queue, r.procs = uint32(d.uvarint()), uint32(d.uvarint()), int32(d.uvarint())
+			u := in.users[in.hashes[r.user]]
+			if int(r.queue) >= len(in.queues) || r.user != 0 && u == nil {
+				return errHistory
+			}
+			if r.user != 0 {
+				u.jobs++
+			}
+			in.append(r)
+		}
+	}
+	if d.err != nil {
+		return d.err
+	}
+	*h = *in
+	return nil
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.rest)
+	if n <= 0 {
+		d.err = errShort
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *decoder) uint32() uint32 {
+	if len(d.rest) < 4 {
+		d.err = errShort
+		return 0
+	}
+	v := binary.BigEndian.Uint32(d.rest)
+	d.rest = d.rest[4:]
+	return v
+}
+
+func (d *decoder) float32() float32 { return math.Float32frombits(d.uint32()) }

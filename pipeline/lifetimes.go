@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/workload/lifetime"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// lifetimes is one class's window with its newest fit, and the competition of the laws.
+type lifetimes struct {
+	window  *uniformlog.Window
+	contest *contest
+	fitted  bool // fit or err is of the window's present content
+	law     predictor.Law
+	err     error
+	sample  *uniformlog.Sample
+	queue   string
+	class   string
+}
+
+func newLifetimes(cfg ModelConfig, queue, class string) *lifetimes {
+	return &lifetimes{
+		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), contest: newContest(cfg), queue: queue, class: class,
+	}
+}
+
+// add puts a lifetime into the window.
+func (l *lifetimes) add(start time.Time, seconds float64) error {
+	l.fitted = false
+	return l.window.Add(start, seconds)
+}
+
+// expire drops what is too old at an instant.
+func (l *lifetimes) expire(now time.Time) {
+	before := l.window.N()
+	l.window.Expire(now)
+	if l.window.N() != before {
+		l.fitted = false
+	}
+}
+
+// refit brings one class's law up to date: the chosen one, and Downey's fit beside it.
+func (l *lifetimes) refit(now time.Time) {
+	if l.expire(now); l.fitted {
+		return
+	}
+	fit, err := l.window.Fit(now)
+	l.law, l.err = predictor.NewLaw(fit, l.queue, l.class), err
+	l.law.Name = lifetime.NameUniformLog
+	if c := l.contest; c.law != nil {
+		l.law.Name, l.law.Lifetime, l.law.N = c.name, c.law, l.window.N()
+	}
+	l.fitted, l.sample = true, nil
+}
+
+// usable reports whether the newest law may stand behind forecasts.
+func (l *lifetimes) usable(least int) bool {
+	return (l.err == nil || l.contest.law != nil) && l.law.N >= least
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// The most lifetimes that a competing law is fitted to, and the part of them after which it is fitted anew.
+const (
+	contestWindow = 4000
+	contestRefits = 4
+)
+
+// contest is the competition of the laws of lifetimes for one class of jobs of a queue: each is scored on every lifetime before it learns it, and at
+// every refit the best so far is chosen.
+type contest struct {
+	selector *lifetime.Selector
+	longest  float64 // time limit told so far, seconds
+	limit    float64 // the same at the newest refit
+
+	name string // of the chosen law; empty before the first refit
+	law  *drawn
+
+	published *ContestView // nil if something was observed since
+}
+
+var errNoLimit = errors.New("no job has told a time limit")
+
+func newContest(cfg ModelConfig) *contest {
+	c := new(contest)
+	candidates := lifetime.Candidates(1) // of that limit only the name stays
+	for i := range candidates {
+		if candidates[i].Name == lifetime.NameAtLimit {
+			candidates[i].Fit = c.fitAtLimit
+		}
+	}
+	window := contestWindow
+	if cfg.WindowJobs > 0 {
+		window = min(window, cfg.WindowJobs)
+	}
+	c.selector = lifetime.NewSelector(candidates, lifetime.Options{
+		Window: window, Refit: max(1, window/contestRefits), Forget: cfg.Forget,
+	})
+	return c
+}
+
+func (c *contest) fitAtLimit(jobs []lifetime.Observation) (lifetime.Law, error) {
+	if c.limit <= 0 {
+		return nil, errNoLimit
+	}
+	law, err := lifetime.FitAtLimit(jobs, c.limit)
+	if err != nil {
+		return nil, err
+	}
+	return law, nil
+}
+
+// observe scores the laws on a lifetime and learns it. start is in Unix seconds.
+func (c *contest) observe(start, seconds, limit float64, running func(since float64) []float64) error {
+	c.published, c.longest = nil, max(c.longest, limit)
+	refit := false
+	err := c.selector.ObserveAt(lifetime.Observation{Seconds: seconds}, start, func(since float64) []float64 {
+		c.limit, refit = c.longest, true
+		return running(since)
+	})
+	if refit && c.selector.Seen() >= FirstChoice {
+		var law lifetime.Law
+		law, c.name, _ = c.selector.Best()
+		c.law = draw(law)
+	}
+	return err
+}
+
+// ContestView tells how the competing laws of one class stand.
+type ContestView struct {
+	// Standings are the laws with their scores, the best first.
+	Standings []lifetime.Standing
+	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then they use Downey's fit of the window.
+	Chosen string
+	// Law is that law, nil before.
+	Law lifetime.Law
+	// Seen is the number of lifetimes observed.
+	Seen int
+}
+
+// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted, and scored, from 64 on; a choice by fewer
+// scores than these 192 would be chance, and the laws, fitted anew whenever their lifetimes have doubled, behind.
+const FirstChoice = 256
+
+func (c *contest) view() *ContestView {
+	if c.published == nil {
+		c.published = &ContestView{
+			Standings: c.selector.Standings(), Chosen: c.name, Law: c.selector.Law(c.name), Seen: c.selector.Seen(),
+		}
+	}
+	return c.published
+}
+
+// MarshalBinary implements binaryPart.
+func (c *contest) MarshalBinary() ([]byte, error) {
+	out := binary.BigEndian.AppendUint64(nil, math.Float64bits(c.longest))
+	out = binary.BigEndian.AppendUint64(out, math.Float64bits(c.limit))
+	out = appendBytes(out, []byte(c.name))
+	data, err := c.selector.MarshalBinary()
+	return append(out, data...), err
+}
+
+// UnmarshalBinary implements binaryPart.
+func (c *contest) UnmarshalBinary(data []byte) error {
+	if len(data) < 16 {
+		return errShort
+	}
+	c.longest = math.Float64frombits(binary.BigEndian.Uint64(data))
+	c.limit = math.Float64frombits(binary.BigEndian.Uint64(data[8:]))
+	d := decoder{rest: data[16:]}
+	c.name = string(d.bytes())
+	if d.err != nil {
+		return d.err
+	}
+	if err := c.selector.UnmarshalBinary(d.rest); err != nil {
+		return err
+	}
+	law := c.selector.Law(c.name)
+	if c.name != "" && law == nil {
+		return fmt.Errorf("saved laws: the chosen one, %q, is not among them", c.name)
+	}
+	c.law, c.published = draw(law), nil
+	return nil
+}
+
+// ages returns how long the jobs of a queue and class have lived that began since an instant, in Unix seconds, and run.
+func (m *models) ages(queue string, class int) func(since float64) []float64 {
+	return func(since float64) []float64 {
+		if m.running == nil {
+			return nil
+		}
+		var out []float64
+		for _, j := range m.running() {
+			if (queue == allQueues || j.Queue == queue) && j.Procs > 0 && classIndex(j.Procs) == class && !guessed(j) &&
+				unixSeconds(j.Start) >= since {
+				out = append(out, max(0, age(j, m.now)))
+			}
+		}
+		return out
+	}
+}
+
+func age(j *cluster.Job, now time.Time) float64 { return j.Age(now).Seconds() }

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/lifetime"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// lawsOf are one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, the uniform-log law Downey's example (1996, section 4).
+func lawsOf(t testing.TB) map[string]lifetime.Law {
+	t.Helper()
+	downey := uniformlog.Model{B0: -.183, B1: .104}
+	kth := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.90, Scale: .906}, Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var jobs []lifetime.Observation
+	for i := range 3000 {
+		seconds := math.Floor(math.Exp(9 * rng.Float64()))
+		if i%4 == 0 {
+			seconds = 3600 // an atom
+		}
+		jobs = append(jobs, lifetime.Observation{Seconds: seconds, Censored: i%9 == 1})
+	}
+	km, err := lifetime.FitKaplanMeier(jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]lifetime.Law{
+		lifetime.NameUniformLog: lifetime.UniformLog{Model: downey}, lifetime.NameAtLimit: lifetime.AtLimit{Model: downey, Limit: 7200},
+		lifetime.NameHyperGamma: lifetime.HyperGamma{Log: kth, Short: .02}, lifetime.NameKaplanMeier: km,
+	}
+}
+
+// A drawn law is the law within half a percent, the steps of one without a form within two, falls everywhere and keeps its jumps.
+func TestDrawnLawIsTheLaw(t *testing.T) {
+	for name, law := range lawsOf(t) {
+		d := draw(law)
+		if !d.sound() {
+			t.Errorf("%s: no survival function", name)
+		}
+		tolerance := .005
+		if name == lifetime.NameKaplanMeier {
+			tolerance = 2. / drawnSteps
+		}
+		rapid.Check(t, func(rt *rapid.T) {
+			seconds := math.Exp(rapid.Float64Range(-1, 16).Draw(rt, "ln seconds"))
+			if got, want := d.Survival(seconds), law.Survival(seconds); math.Abs(got-want) > tolerance {
+				rt.Errorf("%s: alive after %v s: %v, want %v", name, seconds, got, want)
+			}
+			if more := d.Survival(seconds * 1.01); more > d.Survival(seconds) {
+				rt.Errorf("%s rises at %v s", name, seconds)
+			}
+		})
+	}
+	if d := draw(lawsOf(t)[lifetime.NameAtLimit]); d.Survival(7199.9) < .2 || d.Survival(7200) != 0 {
+		t.Errorf("at the limit the law falls from %v to %v", d.Survival(7199.9), d.Survival(7200))
+	}
+	if d := draw(lawsOf(t)[lifetime.NameKaplanMeier]); d.Survival(3599.9)-d.Survival(3600) < .2 {
+		t.Errorf("a quarter of the jobs end at 3600 s, the law falls from %v to %v", d.Survival(3599.9), d.Survival(3600))
+	}
+	if draw(nil) != nil {
+		t.Error("a curve of no law")
+	}
+}
+
+// stream hands lifetimes drawn from a law to models, one job after the other, and returns the models.
+func stream(t testing.TB, m *models, law lifetime.Law, n int, limit time.Duration) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(7, 7))
+	for i := range n {
+		start := at(float64(i) * 600)
+		j := &cluster.Job{ID: "j", Seq: uint64(i), FirstQueue: "q", Order: start, Submit: start, Start: start}
+		j.Queue, j.User, j.Procs, j.TimeLimit = "q", "somebody", 8, limit
+		if err := m.learn(cluster.Change{Event: job.Event{Kind: job.Submit, Time: start}, After: j}); err != nil {
+			t.Fatal(err)
+		}
+		end := start.Add(time.Duration(math.Floor(law.Sample(rng))) * time.Second)
+		ev := job.Event{Kind: job.End, Time: end, Times: job.Times{Start: start, End: end}}
+		if err := m.learn(cluster.Change{Event: ev, Before: j}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Forecasts use the law that fits the queue: Downey's where jobs live by it, cut at the limit where a limit cuts them, another where they live by
+// another; the choice is visible, and stays over a restart.
+func TestBestLawIsUsed(t *testing.T) {
+	laws := lawsOf(t)
+	for name, allowed := range map[string][]string{
+		lifetime.NameUniformLog: {lifetime.NameUniformLog, lifetime.NameAtLimit}, // no job reaches the limit
+		lifetime.NameAtLimit:    {lifetime.NameAtLimit},
+		lifetime.NameHyperGamma: {lifetime.NameHyperGamma},
+	} {
+		limit := 2 * time.Hour
+		if name != lifetime.NameAtLimit {
+			limit = 1000 * time.Hour
+		}
+		m := newModels(ModelConfig{MinSamples: 30})
+		stream(t, m, laws[name], 4000, limit)
+		law, ok := m.Law("q", 8)
+		if !ok {
+			t.Fatalf("%s: no law", name)
+		}
+		found := false
+		for _, a := range allowed {
+			found = found || a == law.Name
+		}
+		c := m.view().Queue("q").Lifetimes[1].Contest
+		if !found || c.Chosen != law.Name || c.Seen != 4000 {
+			t.Errorf("jobs live by %s: forecasts use %s, of %+v", name, law.Name, c.Standings)
+		}
+		for _, seconds := range []float64{30, 600, 7000, 30_000} {
+			if got, want := law.Lifetime.Survival(seconds), laws[name].Survival(seconds); math.Abs(got-want) > .04 {
+				t.Errorf("%s: alive after %v s: %.3f, want %.3f", name, seconds, got, want)
+			}
+		}
+		restored := newModels(m.cfg)
+		if err := restored.UnmarshalBinary(saves(t, m)); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := restored.Law("q", 8)
+		if d := cmp.Diff(law.Lifetime, again.Lifetime); d != "" || again.Name != law.Name {
+			t.Errorf("%s: restored as %s: %s", name, again.Name, d)
+		}
+	}
+}
+
+// With few lifetimes the law is Downey's, and the choice is open.
+func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
+	m := newModels(ModelConfig{MinSamples: 30})
+	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
+	law, ok := m.Law("q", 8)
+	if !ok || law.Name != lifetime.NameUniformLog || m.view().Queue("q").Lifetimes[1].Contest.Chosen != "" {
+		t.Errorf("law %q of %d lifetimes", law.Name, FirstChoice-1)
+	}
+}
+
+// All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
+func TestEqualLifetimes(t *testing.T) {
+	m := newModels(ModelConfig{MinSamples: 30})
+	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0) // 3 s is before the law begins
+	l := m.view().Queue("q").Lifetimes[1]
+	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {
+		t.Errorf("law %q, usable: %v, Downey's fit: %v", l.Law.Name, l.Usable, l.Err)
+	}
+	if s := l.Law.Lifetime.Survival(2.9); s != 1 || l.Law.Lifetime.Survival(3) != 0 {
+		t.Errorf("alive after 2.9 s: %v, after 3 s: %v", s, l.Law.Lifetime.Survival(3))
+	}
+}

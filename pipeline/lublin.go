@@ -1,0 +1,139 @@
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/workload/hypergamma"
+)
+
+// lateSubmit is how far back a submission may lie behind the newest of its queue to be counted as an arrival: logs differ by seconds. What comes later, as
+// from a log that is told in the order of ends, has no gap to the one before.
+const lateSubmit = time.Minute
+
+// lublin is the live model of Lublin and Feitelson of one queue.
+type lublin struct {
+	live      *hypergamma.Live
+	newest    time.Time // submission
+	published *LublinView
+}
+
+func newLublin(forget float64) *lublin {
+	live, err := hypergamma.NewLive(forget)
+	if err != nil { // the configuration was validated; without forgetting it cannot fail
+		live, _ = hypergamma.NewLive(0)
+	}
+	return &lublin{live: live}
+}
+
+func (l *lublin) submitted(at time.Time, zone *time.Location) error {
+	if at.Before(l.newest.Add(-lateSubmit)) {
+		return nil
+	}
+	l.newest, l.published = later(l.newest, at), nil
+	return l.live.Submitted(hypergamma.LocalSeconds(at.In(zone)))
+}
+
+func (l *lublin) ended(procs int, seconds float64) error {
+	l.published = nil
+	return l.live.Ended(procs, seconds)
+}
+
+// view returns a copy that is fitted when it is first asked, for a machine of so many processors.
+func (l *lublin) view(machine int) *LublinView {
+	if l.published == nil || l.published.machine != machine {
+		l.published = &LublinView{live: l.live.Clone(), machine: machine}
+	}
+	return l.published
+}
+
+// MarshalBinary implements binaryPart.
+func (l *lublin) MarshalBinary() ([]byte, error) {
+	newest, err := l.newest.UTC().MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	data, err := l.live.MarshalBinary()
+	return append(appendBytes(nil, newest), data...), err
+}
+
+// UnmarshalBinary implements binaryPart.
+func (l *lublin) UnmarshalBinary(data []byte) error {
+	d := decoder{rest: data}
+	newest := d.bytes()
+	if d.err != nil {
+		return d.err
+	}
+	l.published = nil
+	return errors.Join(l.newest.UnmarshalBinary(newest), l.live.UnmarshalBinary(d.rest))
+}
+
+// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come by the dozen a second: it is made
+// when somebody asks.
+type LublinView struct {
+	machine int
+	once    sync.Once
+	live    *hypergamma.Live
+	fit     LublinFit
+}
+
+// LublinFit is a fitted model, part by part.
+type LublinFit struct {
+	hypergamma.ModelFit
+	// NoSizes, NoRuntimes and NoArrivals say why a part is not fitted; empty where it is.
+	NoSizes, NoRuntimes, NoArrivals string
+}
+
+// Err says why jobs cannot be drawn from the whole model, nil if they can.
+func (f *LublinFit) Err() error {
+	var errs []error
+	for _, part := range [...]struct{ name, why string }{{"sizes", f.NoSizes}, {"runtimes", f.NoRuntimes}, {"arrivals", f.NoArrivals}} {
+		if part.why != "" {
+			errs = append(errs, errors.New(part.name+": "+part.why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Fit returns the fit.
+func (v *LublinView) Fit() LublinFit {
+	v.once.Do(func() {
+		fit, err := v.live.Fit(v.machine)
+		v.fit.ModelFit, v.live = fit, nil
+		v.fit.explain(err)
+	})
+	return v.fit
+}
+
+// explain takes apart the joined errors of a fit, each of which begins with the name of its part.
+func (f *LublinFit) explain(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			f.explain(e)
+		}
+		return
+	}
+	if err == nil {
+		return
+	}
+	part, why, _ := strings.Cut(err.Error(), ": ")
+	switch why = oneLine(why); part {
+	case "sizes":
+		f.NoSizes = why
+	case "runtimes":
+		f.NoRuntimes = why
+	default:
+		f.NoArrivals = why
+	}
+}
+
+// oneLine makes joined errors one sentence, without the names of packages.
+func oneLine(text string) string {
+	text = strings.ReplaceAll(text, "\n", "; ")
+	for _, name := range [...]string{"hypergamma: ", "lifetime: ", "uniformlog: ", "markov: "} {
+		text = strings.ReplaceAll(text, name, "")
+	}
+	return text
+}

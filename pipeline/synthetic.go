@@ -1,0 +1,228 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/markov"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// The models that jobs can be drawn from.
+const (
+	ModelLublin     = "lublin"
+	ModelMarkov     = "markov"
+	ModelUniformLog = "uniform_log"
+	ModelUsers      = "users"
+)
+
+// NotFittedError says that a live model has not seen enough to draw jobs from it.
+type NotFittedError struct {
+	Model, Queue string
+	// Why names what is missing.
+	Why string
+}
+
+// Error implements error.
+func (e *NotFittedError) Error() string {
+	where := "queue " + e.Queue
+	if e.Queue == allQueues {
+		where = "all queues together"
+	}
+	return fmt.Sprintf("no jobs can be drawn from the model %s of %s: %s", e.Model, where, e.Why)
+}
+
+// SyntheticJob is one drawn job.
+type SyntheticJob struct {
+	Submit  float64 // seconds since the workload's start, never falling
+	Procs   int     // at least 1
+	Runtime float64 // seconds, at least 0
+	Limit   float64 // time limit in seconds, 0 if the model tells none
+	User    int64   // from 1; -1 if the model tells none
+	Queue   int64   // number in Synthetic.Queues; -1 if the model tells none
+}
+
+// Synthetic is a workload drawn from the live models. It is for one goroutine.
+type Synthetic struct {
+	// Start is the instant of time 0: later than the view, and a midnight of the cluster's zone or, with users, whole weeks after their history began.
+	Start time.Time
+	// Machine is the number of processors of the cluster, 0 if it is not known.
+	Machine int
+	// Queues are the queues' names by number.
+	Queues []string
+	next   func() (SyntheticJob, bool)
+}
+
+// Next draws the next job; false if no more come.
+func (s *Synthetic) Next() (SyntheticJob, bool) { return s.next() }
+
+// The streams of random numbers that one seed gives.
+const (
+	streamJobs = iota + 1
+	streamArrivals
+	streamSizes
+)
+
+// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together): the same for one seed and view. The error is a
+// *NotFittedError where the model has not seen enough.
+func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
+	if v.At.IsZero() || v.Models.queues[queue] == nil {
+		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}
+	}
+	s := &Synthetic{Start: midnightAfter(v.At, v.Models.zone), Machine: v.Capacity}
+	rng := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+	var err error
+	switch model {
+	case ModelLublin:
+		err = v.drawLublin(s, queue, rng)
+	case ModelMarkov:
+		err = v.drawMarkov(s, queue, rng)
+	case ModelUniformLog:
+		err = v.drawUniformLog(s, queue, rng)
+	case ModelUsers:
+		err = v.drawUsers(s, queue, seed)
+	default:
+		return nil, fmt.Errorf("there is no model %q; there are %s", model, strings.Join(SyntheticModels(), ", "))
+	}
+	if err != nil {
+		return nil, &NotFittedError{model, queue, oneLine(err.Error())}
+	}
+	return s, nil
+}
+
+// midnightAfter returns the next midnight of a zone.
+func midnightAfter(at time.Time, zone *time.Location) time.Time {
+	y, m, d := at.In(zone).Date()
+	return time.Date(y, m, d+1, 0, 0, 0, 0, zone).UTC()
+}
+
+func (v *View) drawLublin(s *Synthetic, queue string, rng func(uint64) *rand.Rand) error {
+	fit := v.LublinOf(queue)
+	if err := fit.Err(); err != nil {
+		return err
+	}
+	g, err := hypergamma.New(rng(streamJobs), fit.Params())
+	if err != nil {
+		return err
+	}
+	s.next = func() (SyntheticJob, bool) {
+		j := g.Next()
+		return SyntheticJob{Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime, User: -1, Queue: -1}, true
+	}
+	return nil
+}
+
+// arrivals returns the submissions for the models that have none of their own: those of Lublin and Feitelson.
+func arrivals(fit *LublinFit, rng *rand.Rand) (func() float64, error) {
+	if fit.NoArrivals != "" {
+		return nil, errors.New("arrivals: " + fit.NoArrivals)
+	}
+	p := fit.Arrival.Params()
+	if err := (hypergamma.Params{Runtime: hypergamma.ProgramAll(1).Runtime, Arrival: p}).Validate(); err != nil {
+		return nil, err
+	}
+	a := hypergamma.NewArrivals(p)
+	return func() float64 { return a.Next(rng) }, nil
+}
+
+func (v *View) drawMarkov(s *Synthetic, queue string, rng func(uint64) *rand.Rand) error {
+	fit := v.LublinOf(queue)
+	submit, err := arrivals(&fit, rng(streamArrivals))
+	if err != nil {
+		return err
+	}
+	g, err := markov.NewGenerator(v.Models.queues[queue].Chains, rng(streamJobs))
+	if err != nil {
+		return err
+	}
+	s.next = func() (SyntheticJob, bool) {
+		at := submit()
+		procs, runtime := g.Next()
+		return SyntheticJob{Submit: at, Procs: procs, Runtime: runtime, User: -1, Queue: -1}, true
+	}
+	return nil
+}
+
+// drawUniformLog draws runtimes by Downey's laws of the two classes, sizes and arrivals by Lublin and Feitelson.
+func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand.Rand) error {
+	fit := v.LublinOf(queue)
+	submit, err := arrivals(&fit, rng(streamArrivals))
+	if err != nil {
+		return err
+	}
+	if fit.NoSizes != "" {
+		return errors.New("sizes: " + fit.NoSizes)
+	}
+	size := fit.Params().Size
+	laws, err := v.downey(queue, size.Serial)
+	if err != nil {
+		return err
+	}
+	drawn, sizes := rng(streamJobs), rng(streamSizes)
+	s.next = func() (SyntheticJob, bool) {
+		j := SyntheticJob{Submit: submit(), Procs: size.Rand(sizes), User: -1, Queue: -1}
+		j.Runtime = laws[classIndex(j.Procs)].Rand(drawn)
+		return j, true
+	}
+	return nil
+}
+
+// downey returns the laws of the classes that there are; a class that has too few jobs for a law borrows the other's.
+func (v *View) downey(queue string, serial float64) ([len(classes)]uniformlog.Model, error) {
+	var laws [len(classes)]uniformlog.Model
+	var missing []int
+	var errs []error
+	for i, l := range v.Models.queues[queue].Lifetimes {
+		laws[i] = l.Law.Model
+		if l.Err != nil {
+			missing = append(missing, i)
+			errs = append(errs, fmt.Errorf("%s jobs: %w", classes[i], l.Err))
+		}
+	}
+	const few = .05 // a share of jobs that may live by another class's law
+	share := [len(classes)]float64{serial, 1 - serial}
+	if len(missing) == len(laws) || len(missing) > 0 && share[missing[0]] > few {
+		return laws, errors.Join(errs...)
+	}
+	for _, i := range missing {
+		laws[i] = laws[1-i]
+	}
+	return laws, nil
+}
+
+func (v *View) drawUsers(s *Synthetic, queue string, seed uint64) error {
+	history := v.Models.History
+	jobs, origin := history.Jobs(queue)
+	if len(jobs) == 0 {
+		return errors.New(v.Analyze(queue).NoPools)
+	}
+	pools, err := split(v, jobs, origin, nil)
+	if err != nil {
+		return err
+	}
+	g, err := users.NewGenerator(users.Config{Seed: seed, Length: math.Inf(1), Stationary: true}, users.Source{Pools: pools})
+	if err != nil {
+		return err
+	}
+	weeks := math.Ceil(v.At.Sub(origin).Seconds() / weekSeconds)
+	s.Start = origin.Add(time.Duration(weeks) * weekSeconds * time.Second)
+	s.Queues = history.Queues()
+	s.next = func() (SyntheticJob, bool) {
+		a, ok := g.Next()
+		return SyntheticJob{
+			Submit: a.Submit - pools.Start, Procs: a.Procs, Runtime: a.Runtime, Limit: max(0, a.Estimate), User: a.User, Queue: a.Queue,
+		}, ok
+	}
+	return nil
+}
+
+// SyntheticModels returns the names of the models that jobs can be drawn from.
+func SyntheticModels() []string {
+	return []string{ModelLublin, ModelMarkov, ModelUniformLog, ModelUsers}
+}

@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+)
+
+// learner hands submissions and ends of a long stream of jobs to models with the daemon's defaults, without a picture.
+type learner struct {
+	models *models
+	rng    *rand.Rand
+	n      uint64
+	now    time.Time
+}
+
+func newLearner() *learner {
+	cfg := ModelConfig{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
+	return &learner{models: newModels(cfg), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
+}
+
+// job learns one job from submission to end.
+func (l *learner) job(b testing.TB) {
+	l.n++
+	l.now = l.now.Add(time.Duration(l.rng.ExpFloat64() * 300 * float64(time.Second)))
+	seconds := math.Floor(math.Exp(5 + 2*l.rng.NormFloat64()))
+	if l.rng.IntN(3) == 0 {
+		seconds = math.Floor(math.Exp(9 + .5*l.rng.NormFloat64()))
+	}
+	j := &cluster.Job{ID: fmt.Sprint(l.n), Seq: l.n, FirstQueue: "a", Order: l.now, Submit: l.now, Start: l.now}
+	j.Queue, j.User, j.Procs, j.TimeLimit = "a", fmt.Sprint("u", l.rng.IntN(200)), 1+l.rng.IntN(2)*l.rng.IntN(64), 36*time.Hour
+	submit := job.Event{Kind: job.Submit, ID: j.ID, Time: l.now}
+	end := job.Event{Kind: job.End, ID: j.ID, Time: l.now.Add(time.Duration(seconds) * time.Second), Times: job.Times{Start: l.now}}
+	end.Times.End = end.Time
+	for _, c := range []cluster.Change{{Event: submit, After: j}, {Event: end, Before: j}} {
+		if err := l.models.learn(c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkUpdate is what one job costs, from submission to end, that all models of its queue and all those of all queues together learn, refits
+// of the competing laws included. The aim is 20 us.
+func BenchmarkUpdate(b *testing.B) {
+	l := newLearner()
+	for range 1 << 15 {
+		l.job(b)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l.job(b)
+	}
+}
+
+// BenchmarkPublish is what a view of all models costs after each job.
+func BenchmarkPublish(b *testing.B) {
+	l := newLearner()
+	for range 1 << 15 {
+		l.job(b)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		l.job(b)
+		l.models.view()
+	}
+}
+
+// BenchmarkSave is what a saved state costs of the models of one queue with full windows and history.
+func BenchmarkSave(b *testing.B) {
+	l := newLearner()
+	for range 120_000 {
+		l.job(b)
+	}
+	for b.Loop() {
+		data, err := l.models.MarshalBinary()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(data)), "B/snapshot")
+	}
+}
+
+// BenchmarkAnalyze is what telling users, flurries and robots costs from a full history, and a fit of Lublin and Feitelson's model.
+func BenchmarkAnalyze(b *testing.B) {
+	l := newLearner()
+	for range 120_000 {
+		l.job(b)
+	}
+	v := &View{View: cluster.New("c", 128).View(), Models: l.models.view()}
+	b.Run("users", func(b *testing.B) {
+		for b.Loop() {
+			v.Analyze("a")
+		}
+	})
+	b.Run("lublin", func(b *testing.B) {
+		for b.Loop() {
+			l.models.queues["a"].lublin.published = nil
+			l.models.queues["a"].lublin.view(0).Fit()
+		}
+	})
+}
