@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long test-deps race lint fmt generate check-generated bench demo fuzz cross
+.PHONY: all build test test-long papers test-deps race lint fmt generate check-generated bench demo fuzz cross
 
 all: build test lint
 
@@ -46,6 +46,11 @@ generate:
 
 check-generated: generate
 	git diff --exit-code -- . ':!go.sum'
+
+# The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
+SHARED ?= ../shared
+papers:
+	$(GO) run ./scripts/papers -shared $(SHARED) $(LONG)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...

@@ -27,7 +27,9 @@ type Law struct {
 	Queue string
 	// Class is job.Sequential or job.Parallel.
 	Class string
-	// Lifetime is the fitted model as the forecasts take it.
+	// Name is the law that the forecasts take, one of the names of package lifetime; empty: Downey's.
+	Name string
+	// Lifetime is that law. The Fit is Downey's in any case.
 	Lifetime headqueue.Lifetime
 }
 

@@ -48,8 +48,8 @@ func (e *OptionError) Error() string {
 
 // Check returns an *OptionError for a setting that cannot be.
 func (e *Experiment) Check() error {
-	if e.Policy != "" && !slices.Contains(Policies(), e.Policy) {
-		return &OptionError{"policy", e.Policy, strings.Join(Policies(), ", ")}
+	if _, err := NewPolicy(e.Policy); err != nil {
+		return err
 	}
 	if e.Estimates != "" && !slices.Contains(Estimates(), e.Estimates) {
 		return &OptionError{"estimates", e.Estimates, strings.Join(Estimates(), ", ")}
@@ -73,18 +73,20 @@ type Result struct {
 	Factor float64
 }
 
-// policy returns a new policy by its name. The priority policy is a plain multifactor one: a job's age counts ten times as much as its user's share, and large jobs
-// gain a little, as many sites set Slurm up.
-func policy(name string) simulator.Policy {
+// NewPolicy returns a new policy by its name, an *OptionError for a name that is not known. The priority policy is a plain multifactor one: a job's age counts ten times
+// as much as its user's share, and large jobs gain a little, as many sites set Slurm up.
+func NewPolicy(name string) (simulator.Policy, error) {
 	switch name {
+	case "", "fcfs":
+		return new(simulator.FCFS), nil
 	case "easy":
-		return new(simulator.EASY)
+		return new(simulator.EASY), nil
 	case "conservative":
-		return new(simulator.Conservative)
+		return new(simulator.Conservative), nil
 	case "priority":
-		return &simulator.Priority{WeightAge: 1000, WeightFairShare: 10000, WeightSize: 100, Backfill: simulator.BackfillEASY}
+		return &simulator.Priority{WeightAge: 1000, WeightFairShare: 10000, WeightSize: 100, Backfill: simulator.BackfillEASY}, nil
 	}
-	return new(simulator.FCFS)
+	return nil, &OptionError{"policy", name, strings.Join(Policies(), ", ")}
 }
 
 // Simulate runs one experiment on a trace, which is not changed.
@@ -110,7 +112,11 @@ func (e *Experiment) Simulate(trace *swfload.Trace) (*Result, error) {
 		return j, true
 	}, factor)
 	recent := newRecentRuntimes()
-	cfg := simulator.Config{Procs: trace.Procs, Policy: policy(e.Policy), Arrivals: jobs, Kill: e.Kill}
+	policy, err := NewPolicy(e.Policy)
+	if err != nil {
+		return nil, err
+	}
+	cfg := simulator.Config{Procs: trace.Procs, Policy: policy, Arrivals: jobs, Kill: e.Kill}
 	if e.SubmitsFirst {
 		cfg.Order = simulator.SubmitsFirst
 	}

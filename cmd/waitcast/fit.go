@@ -4,17 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/compare"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/markov"
-	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
 // The models, by the names that --model takes.
@@ -22,6 +19,7 @@ const (
 	modelLublin     = "lublin"
 	modelMarkov     = "markov"
 	modelUniformLog = "uniformlog"
+	modelLifetime   = "lifetime"
 	modelAll        = "all"
 )
 
@@ -29,6 +27,7 @@ const (
 type fitFlags struct {
 	model  string
 	choice selection
+	group  grouping
 	seed   seed
 }
 
@@ -38,19 +37,25 @@ func newFit(a *app) *cobra.Command {
 		Use:   "fit TRACE.swf | -",
 		Short: "Fit the papers' models to a workload",
 		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and of Downey (uniform-log, by queue) to a\n" +
-			"workload, and print their parameters and how well they fit. TRACE may be compressed with gzip; - is standard input.",
+			"workload, and print their parameters and how well they fit; and say which law of lifetimes foretells each queue best. TRACE may be compressed\n" +
+			"with gzip; - is standard input.",
 		Example: "  waitcast fit KTH-SP2-1996-2.1-cln.swf.gz --status 1\n" +
+			"  waitcast fit SDSC-Par-1996-3.1-cln.swf.gz --model uniformlog --group 'short=*s' --group 'long=*l' --sequential --sequential-keep interactive\n" +
 			"  waitcast fit log.swf --model lublin --json > params.json && waitcast generate --params params.json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains([]string{modelLublin, modelMarkov, modelUniformLog, modelAll}, f.model) {
-				return &usageError{fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, all", f.model)}
+			if !slices.Contains([]string{modelLublin, modelMarkov, modelUniformLog, modelLifetime, modelAll}, f.model) {
+				return &usageError{fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, lifetime, all", f.model)}
+			}
+			if err := f.group.parse(); err != nil {
+				return &usageError{err.Error()}
 			}
 			f.seed.settle(a, c)
 			return a.fit(args[0], f)
 		},
 	}
-	command.Flags().StringVar(&f.model, "model", modelAll, "model to fit: lublin, markov, uniformlog or all")
+	command.Flags().StringVar(&f.model, "model", modelAll, "model to fit: lublin, markov, uniformlog, lifetime or all")
+	f.group.flags(command)
 	f.choice.flags(command)
 	f.seed.flag(command)
 	return command
@@ -67,6 +72,7 @@ type fitted struct {
 	Lublin     *lublinFit        `json:"lublin,omitempty"`
 	Markov     *markovFit        `json:"markov,omitempty"`
 	UniformLog []queueFit        `json:"uniformlog,omitempty"`
+	Lifetimes  []lifetimeFit     `json:"lifetime,omitempty"`
 	Missing    map[string]string `json:"missing,omitempty"` // why a model could not be fitted, by its name
 }
 
@@ -94,22 +100,6 @@ type markovFit struct {
 	ProcsKS        float64 `json:"procs_ks"`
 	RuntimeKS      float64 `json:"runtime_ks"`
 	AreaDifference float64 `json:"area_difference"` // of squashed areas, as a share
-}
-
-// queueFit is Downey's law of a queue, or why there is none.
-type queueFit struct {
-	Queue   string    `json:"queue"`
-	Jobs    int       `json:"jobs"` // of positive runtime
-	Law     *queueLaw `json:"law,omitempty"`
-	Missing string    `json:"missing,omitempty"`
-}
-
-type queueLaw struct {
-	uniformlog.Model
-	R2       float64  `json:"r2"`
-	TMin     float64  `json:"t_min_seconds"`
-	TMax     float64  `json:"t_max_seconds"`
-	Goodness goodness `json:"goodness"`
 }
 
 const (
@@ -142,7 +132,8 @@ func (a *app) fit(file string, f fitFlags) error {
 			return err
 		}},
 		{modelMarkov, func() (err error) { out.Markov, err = fitMarkov(r, f.seed.rng('m')); return err }},
-		{modelUniformLog, func() (err error) { out.UniformLog, err = fitQueues(r); return err }},
+		{modelUniformLog, func() (err error) { out.UniformLog, err = fitQueues(r, &f.group); return err }},
+		{modelLifetime, func() (err error) { out.Lifetimes, err = compareLifetimes(r, &f.group); return err }},
 	} {
 		if f.model != modelAll && f.model != m.name {
 			continue
@@ -267,56 +258,4 @@ func fitMarkov(r *recording, rng *rand.Rand) (*markovFit, error) {
 	}
 	out.AreaDifference, err = compare.AreaDifference(ours, theirs)
 	return out, err
-}
-
-// byQueue sorts records of positive runtime by their queue's name.
-func byQueue(r *recording) (names []string, of map[string][]*swf.Record) {
-	of = map[string][]*swf.Record{}
-	for i := range r.records {
-		if rec := &r.records[i]; rec.Runtime > 0 {
-			name := r.header.QueueName(rec)
-			of[name] = append(of[name], rec)
-		}
-	}
-	for name := range of {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, of
-}
-
-// runtimesOf are the runtimes of records in seconds.
-func runtimesOf(records []*swf.Record) []float64 {
-	out := make([]float64, len(records))
-	for i, rec := range records {
-		out[i] = float64(rec.Runtime)
-	}
-	return out
-}
-
-// fitQueues fits Downey's law to the runtimes of each queue. It is an error if none can be fitted.
-func fitQueues(r *recording) ([]queueFit, error) {
-	names, of := byQueue(r)
-	out := make([]queueFit, 0, len(names))
-	var failures []error
-	for _, name := range names {
-		q := queueFit{Queue: name, Jobs: len(of[name])}
-		values := runtimesOf(of[name])
-		f, err := uniformlog.FitValues(values)
-		if err != nil {
-			q.Missing = err.Error()
-			failures = append(failures, fmt.Errorf("queue %s: %w", name, err))
-			out = append(out, q)
-			continue
-		}
-		q.Law = &queueLaw{Model: f.Model, R2: f.R2, TMin: f.TMin(), TMax: min(f.TMax(), math.MaxFloat64)}
-		if q.Law.Goodness, err = judge(values, f.CDF); err != nil {
-			return nil, err
-		}
-		out = append(out, q)
-	}
-	if len(failures) == len(names) {
-		return nil, errors.Join(append(failures, errors.New("no queue could be fitted"))...)
-	}
-	return out, nil
 }

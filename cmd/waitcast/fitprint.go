@@ -35,7 +35,14 @@ func (f *fitted) print(to io.Writer) error {
 		l := q.Law
 		row("  "+printable(q.Queue), "%d jobs: b0 %.3f, b1 %.3f, from %.3g s to %.3g s; R2 %.3f, %s", q.Jobs, l.B0, l.B1, l.TMin, l.TMax, l.R2, l.Goodness)
 	}
-	for _, name := range []string{modelLublin, modelMarkov, modelUniformLog} {
+	if len(f.Lifetimes) > 0 {
+		row("", "")
+		row("Lifetimes", "laws of each queue's runtimes, by mean log score on jobs that they were not fitted to; the best first")
+	}
+	for _, q := range f.Lifetimes {
+		q.rows(row)
+	}
+	for _, name := range []string{modelLublin, modelMarkov, modelUniformLog, modelLifetime} {
 		if why, ok := f.Missing[name]; ok {
 			row("Not fitted", "%s: %s", name, why)
 		}
@@ -73,7 +80,7 @@ func (l *lublinFit) rows(row func(label, format string, args ...any)) {
 	row("  p by size", "%.4g s + %.4g; KS %.3f over all jobs", runtime.A, runtime.B, runtime.AllKS)
 	row("  peak ln gap", "%s; KS %.3f, %d gaps; %d gaps of at most 1 s left out", gammaText(arrival.Peak), arrival.PeakKS, arrival.PeakN, l.ShortGaps)
 	row("  arrivals", "ARAR %.4g, mean gap %.4g s, longest %.4g s", arrival.ARAR, arrival.MeanGap, arrival.Longest)
-	row("  daily cycle", "%s; KS %.3f", gammaText(arrival.Daily), arrival.DailyKS)
+	row("  daily cycle", "%s; KS %.3f; as drawn, within the day: %s", gammaText(arrival.Daily), arrival.DailyKS, gammaText(arrival.Cycle))
 	row("  ln work", "%s", lawText(work.Law))
 	row("", "%s", l.Work)
 }
@@ -90,4 +97,20 @@ func (m *markovFit) rows(row func(label, format string, args ...any)) {
 		row(chain.name, "%d states, %d to %d", len(chain.States), chain.States[0], chain.States[len(chain.States)-1])
 	}
 	row("  drawn jobs", "KS of sizes %.3f, of runtimes %.3f; squashed area %+.1f %%", m.ProcsKS, m.RuntimeKS, 100*m.AreaDifference)
+}
+
+// rows writes how the laws of lifetimes did on a queue.
+func (q *lifetimeFit) rows(row func(label, format string, args ...any)) {
+	if q.Chosen == "" {
+		row("  "+printable(q.Queue), "%d jobs: %s", q.Jobs, q.Missing)
+		return
+	}
+	row("  "+printable(q.Queue), "%d jobs: %s, median %.3g s, 95 %% within %.3g s", q.Jobs, q.Chosen, q.Median, q.P95)
+	for _, law := range q.Laws {
+		if law.N == law.Failed {
+			row("", "  %s: not fitted: %s", law.Name, law.Error)
+			continue
+		}
+		row("", "  %s: %.4f over %d jobs, %d of them without a fit", law.Name, law.Mean, law.N, law.Failed)
+	}
 }

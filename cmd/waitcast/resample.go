@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,8 @@ type resampleFlags struct {
 	rareGiven  bool
 	length     duration.Value
 	stationary bool
+	bias       bias
+	feedback   feedbackFlags
 	seed       seed
 }
 
@@ -30,8 +33,10 @@ func newResample(a *app) *cobra.Command {
 		Short: "Make a workload of other users' sequences of jobs",
 		Long: "Resample a workload user by user: of any length, with more or fewer users, each with his own jobs at their weekdays and times of day. More traces\n" +
 			"are mixed in. The workload goes to standard output, its load to standard error. A trace may be compressed with gzip; - is standard input.",
-		Example: "  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 1.3 --length 26w --seed 1 > busier.swf",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 1.3 --length 26w --seed 1 > busier.swf\n" +
+			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --favor wide=5 --temporary 0.5 > wider.swf\n" +
+			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 2 --feedback easy --patience 4h > throttled.swf",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.noJSON("resample"); err != nil {
 				return err
@@ -45,6 +50,9 @@ func newResample(a *app) *cobra.Command {
 			if c.Flags().Changed("length") && f.length <= 0 {
 				return &usageError{"--length must be more than 0"}
 			}
+			if err := errors.Join(f.bias.parse(), f.feedback.check(c)); err != nil {
+				return &usageError{err.Error()}
+			}
 			f.seed.settle(a, c)
 			return a.resample(args, f)
 		},
@@ -54,6 +62,8 @@ func newResample(a *app) *cobra.Command {
 	flags.Var(&f.length, "length", "how much time the workload covers (default: that of the first trace)")
 	flags.Float64Var(&f.rare, "rare", 0, "flurries a week; where it is given, 0 too, the traces' own flurries are taken out of their users")
 	flags.BoolVar(&f.stationary, "stationary", false, "as many users at the beginning as later; otherwise the beginning is busier, as in the paper")
+	f.bias.flags(command)
+	f.feedback.flags(command)
 	f.seed.flag(command)
 	return command
 }
@@ -76,8 +86,10 @@ func (a *app) resample(files []string, f resampleFlags) error {
 	if f.rare > 0 && !slices.ContainsFunc(m.sources, func(s users.Source) bool { return len(s.Pools.Rare) > 0 }) {
 		return fmt.Errorf("--rare %v: no flurry was found in %q", f.rare, files)
 	}
+	f.bias.factors(m.sources)
 	cfg := users.Config{
 		Seed: f.seed.value, Length: time.Duration(f.length).Seconds(), Load: f.load, Stationary: f.stationary, RarePerWeek: f.rare,
+		Weight: f.bias.weight(m.sources), Feedback: f.feedback.config(),
 	}
 	g, err := users.NewGenerator(cfg, m.sources...)
 	if err != nil {
@@ -91,13 +103,26 @@ func (a *app) resample(files []string, f resampleFlags) error {
 		a.note("%s: %d long-term users, %d temporary ones, %d left out near the ends; jobs left out: %s",
 			m.traces[i].name, len(s.Pools.LongTerm), len(s.Pools.Temporary), len(s.Pools.Dropped), m.left[i])
 	}
+	jobs := func(yield func(users.Arrival, float64) bool) {
+		for arrival := range g.All() {
+			if !yield(arrival, swf.Unknown) {
+				return
+			}
+		}
+	}
+	if f.feedback.policy != "" {
+		if jobs, err = a.throttled(g, m.traces[0], &f.feedback); err != nil {
+			return err
+		}
+	}
 	out := swf.NewWriter(a.stdout)
 	if err := out.WriteHeader(m.header(files, &f)); err != nil {
 		return err
 	}
 	work := 0.0
-	for arrival := range g.All() {
+	for arrival, wait := range jobs {
 		rec := m.copied(&arrival)
+		rec.Wait = int64(math.Round(wait))
 		work += float64(arrival.Procs) * arrival.Runtime
 		if err := out.Write(&rec); err != nil {
 			return err
@@ -107,8 +132,8 @@ func (a *app) resample(files []string, f resampleFlags) error {
 		return err
 	}
 	target := f.load
-	if len(files) > 1 {
-		target = 0 // the other traces add to it
+	if len(files) > 1 || f.bias.any() || f.feedback.policy != "" {
+		target = 0 // other traces add to it, other users or waiting ones change it
 	}
 	a.tellLoad(m.traces[0], pools, work/cfg.Length, target)
 	return nil
@@ -157,7 +182,8 @@ func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	if f.rareGiven {
 		rare = fmt.Sprintf("%v a week", f.rare)
 	}
-	how := fmt.Sprintf("resample: load %v, length %s, flurries %s, stationary %v, seed %d, of %q", f.load, length, rare, f.stationary, f.seed.value, files)
+	how := fmt.Sprintf("resample: load %v, length %s, flurries %s, stationary %v%s%s, seed %d, of %q",
+		f.load, length, rare, f.stationary, f.bias.String(), f.feedback.String(), f.seed.value, files)
 	h := madeBy(m.traces[0].header, how, true)
 	known, names, next := map[string]int64{}, map[int64]string{}, int64(0)
 	for n, name := range h.Queues {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -105,6 +106,99 @@ func TestResampleRare(t *testing.T) {
 	}
 	if n := flurries("--rare", "0.5"); math.Abs(n-50) > 25 {
 		t.Errorf("%v flurries in 100 weeks, want about 50", n)
+	}
+}
+
+// Favored users come more often, so that the jobs are more like theirs; a class of weight 0 is left out; the numbers of long-term and temporary users have factors.
+func TestResampleFavor(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("; MaxProcs: 64\n; UnixStartTime: 0\n")
+	for week := range 30 { // users 0 to 9 stay for long, odd ones with wide jobs; 100 to 129 come for a week each
+		for user := range 10 {
+			procs := 1 + 31*(user%2)
+			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*weekSeconds+1000*user, 100+user, procs, user)
+		}
+		fmt.Fprintf(&text, "1 %d 0 77 2 -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*weekSeconds+50000, 100+week)
+	}
+	of := func(args ...string) (wide, temporary float64) {
+		h, jobs := read(t, succeed(t, text.String(), append([]string{"resample", "-", "--seed", "3", "--length", "100w", "--stationary"}, args...)...).stdout)
+		if told := strings.Contains(h.Lines[0], "favored"); told != (len(args) > 0) {
+			t.Errorf("%v: header %q", args, h.Lines[0])
+		}
+		n := 0.
+		for _, j := range jobs {
+			switch j.Allocated {
+			case 32:
+				wide++
+				n++
+			case 1:
+				n++
+			default:
+				temporary++
+			}
+		}
+		return wide / max(1, n), temporary / 100
+	}
+	wide, temporary := of()
+	if math.Abs(wide-.5) > .3 || math.Abs(temporary-1) > .4 {
+		t.Errorf("unbiased: %v of the long-term users' jobs are wide, %v temporary users a week", wide, temporary)
+	}
+	if favored, _ := of("--favor", "wide=50"); favored < .8 || favored <= wide {
+		t.Errorf("%v wide jobs where wide users are favored, %v otherwise", favored, wide)
+	}
+	if none, _ := of("--favor", "wide=0"); none != 0 {
+		t.Errorf("%v wide jobs where wide users are left out", none)
+	}
+	if _, twice := of("--temporary", "3"); twice < 2*temporary {
+		t.Errorf("%v temporary users a week, %v with the factor 3", temporary, twice)
+	}
+	if _, none := of("--temporary", "0"); none != 0 {
+		t.Errorf("%v temporary users a week with the factor 0", none)
+	}
+}
+
+// Users who wait for a machine that cannot keep up submit less than their copies that do not; the waits are those of the simulation.
+func TestResampleFeedback(t *testing.T) {
+	text := strings.Replace(inhabited(t), "MaxProcs: 64", "MaxProcs: 16", 1)
+	args := []string{"resample", "-", "--seed", "2", "--load", "4"}
+	_, open := read(t, succeed(t, text, args...).stdout)
+	r := succeed(t, text, append(args, "--feedback", "easy")...)
+	h, closed := read(t, r.stdout)
+	if len(closed) == 0 || len(closed) > len(open) || !strings.Contains(h.Lines[0], "feedback of easy") || !strings.Contains(r.stderr, "easy on 16 processors: mean wait ") {
+		t.Errorf("%d jobs, %d without feedback; header %q; %s", len(closed), len(open), h.Lines[0], r.stderr)
+	}
+	waited := 0
+	for i, j := range closed {
+		if j.Wait < 0 || i > 0 && j.Submit < closed[i-1].Submit {
+			t.Fatalf("job %d: %+v", i, j)
+		}
+		if j.Wait > 0 {
+			waited++
+		}
+	}
+	if waited < len(closed)/4 {
+		t.Errorf("%d of %d jobs wait", waited, len(closed))
+	}
+	if again := succeed(t, text, append(args, "--feedback", "easy")...); again.stdout != r.stdout {
+		t.Error("the same seed gives another workload")
+	}
+	wide := succeed(t, text, append(args, "--feedback", "easy", "--procs", "4096")...)
+	if _, jobs := read(t, wide.stdout); len(jobs) < len(closed) {
+		t.Errorf("%d jobs on a machine on which nobody waits, %d on one where all do", len(jobs), len(closed))
+	}
+}
+
+func TestResampleRefuses(t *testing.T) {
+	for problem, args := range map[string][]string{
+		"want CLASS=WEIGHT": {"--favor", "rich=2"}, "--favor is \"wide\"": {"--favor", "wide"}, "--long-term is -1": {"--long-term", "-1"},
+		"--patience goes with --feedback": {"--patience", "4h"}, "policy: \"lottery\"": {"--feedback", "lottery"}, "--procs is -1": {"--feedback", "easy", "--procs", "-1"},
+	} {
+		if r := runOn(inhabited(t), append([]string{"resample", "-"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, problem) || r.stdout != "" {
+			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
+		}
+	}
+	if r := runOn(strings.Replace(inhabited(t), "MaxProcs: 64", "Note: none", 1), "resample", "-", "--feedback", "easy"); r.code != exitFailed || !strings.Contains(r.stderr, "say with --procs") {
+		t.Errorf("code %d, %s", r.code, r.stderr)
 	}
 }
 

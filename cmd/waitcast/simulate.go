@@ -93,50 +93,6 @@ func (a *app) simulate(path string, f simulateFlags) error {
 	return a.measures(trace, bad, result, &f)
 }
 
-// maxBadLines is how many bad lines of a trace are shown.
-const maxBadLines = 10
-
-// badLines are the lines of a trace that could not be used.
-type badLines struct {
-	First []string `json:"first,omitempty"`
-	N     int64    `json:"n"`
-}
-
-// readTrace reads a file, or standard input.
-func (a *app) readTrace(path string, o swfload.Options) (*swfload.Trace, *swf.Header, badLines, error) {
-	var bad badLines
-	var reader *swf.Reader
-	if path == "-" {
-		reader = swf.NewReader(a.stdin, swf.Name("standard input"), swf.CollectBadLines(maxBadLines))
-	} else {
-		file, err := swf.Open(path, swf.CollectBadLines(maxBadLines))
-		if err != nil {
-			return nil, nil, bad, err
-		}
-		defer file.Close() //nolint:errcheck // it was only read
-		reader = file.Reader
-	}
-	trace, err := swfload.Read(reader, o)
-	if err != nil {
-		return nil, nil, bad, fmt.Errorf("%s: %w", path, err)
-	}
-	first, n := reader.BadLines()
-	for _, b := range first {
-		bad.First = append(bad.First, b.Error())
-	}
-	if bad.N = n; len(trace.Jobs) == 0 {
-		return nil, nil, bad, errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", path, told(&trace.Report)), firstBad(bad))
-	}
-	return trace, reader.Header(), bad, nil
-}
-
-func firstBad(b badLines) error {
-	if b.N == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
-}
-
 // writeScheduled writes the trace as it was scheduled: the records with other waits, and other runtimes where jobs were killed.
 func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
 	out := swf.NewWriter(to)

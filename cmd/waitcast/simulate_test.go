@@ -99,6 +99,14 @@ func TestSimulateOptions(t *testing.T) {
 	}
 }
 
+// A compressed trace on standard input is read like a plain one.
+func TestSimulateZipped(t *testing.T) {
+	plain, packed := simulateCommand(t, smallTrace, "-"), simulateCommand(t, zipped(t, smallTrace), "-")
+	if plain.stdout == "" || packed.stdout != plain.stdout || packed.code != plain.code {
+		t.Errorf("plain %+v\npacked %+v", plain, packed)
+	}
+}
+
 // The plot is well-formed SVG.
 func TestSimulatePlot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "q.svg")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -29,7 +30,7 @@ import (
 type studyFlags struct {
 	policies, estimates, loads, seeds string
 	attribute, level, degree          string
-	rules, out, part                  string
+	rules, out, part, points, plot    string
 	grid                              study.Grid
 	procs, workers, parts, atOnce     int
 	clamp, slurm                      bool
@@ -44,6 +45,7 @@ func newStudy(a *app) *cobra.Command {
 		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, on all cores or as a Slurm\n" +
 			"job array. Every run is a line of RESULTS.csv; after an interruption the same command goes on from there.",
 		Example: "  waitcast study CTC.swf.gz --policy easy,conservative --load 0.5:0.95:0.01 --out ctc.csv\n" +
+			"  waitcast study CTC.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out ctc.csv --points curve.csv --plot curve.svg\n" +
 			"  waitcast study CTC.swf.gz --load 0.9 --shakes 100 --seeds 1:5 --out shaken.csv --slurm --slurm-option=--partition=short",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.study(c.Context(), args[0], f, c.Flags()) },
@@ -65,6 +67,8 @@ func newStudy(a *app) *cobra.Command {
 	flags.BoolVar(&f.grid.Kill, "kill", false, "end jobs at their time limits")
 	flags.Float64Var(&f.grid.WarmUp, "warm-up", 0, "share of the time, from the beginning, of which jobs do not count")
 	flags.StringVar(&f.out, "out", "", "file for the results, CSV; required")
+	flags.StringVar(&f.points, "points", "", "file for a line per load, CSV: the trace's own result, mean and 5 to 95 % span of the shaken ones")
+	flags.StringVar(&f.plot, "plot", "", "file for a plot of the bounded slowdown over the load, SVG")
 	flags.IntVar(&f.workers, "workers", 0, "runs at once; 0 is one per core, and 1 in a task of Slurm")
 	flags.StringVar(&f.part, "part", "", "only part K/N of the runs, K from 0 up to N-1")
 	flags.BoolVar(&f.slurm, "slurm", false, "submit the runs as a Slurm job array, wait, and gather the results")
@@ -84,6 +88,8 @@ func (a *app) study(ctx context.Context, path string, f studyFlags, given *pflag
 	switch {
 	case f.slurm && (f.part != "" || path == "-"):
 		return &usageError{"--slurm goes neither with --part nor with standard input"}
+	case f.part != "" && (f.points != "" || f.plot != ""):
+		return &usageError{"--points and --plot go not with --part: they are of the whole study"}
 	case f.grid.Shakes == 0 && given.Changed("seeds"):
 		return &usageError{"--seeds needs --shakes: nothing else is random"}
 	case f.workers < 0 || f.parts < 0 || f.atOnce < 0:
@@ -107,10 +113,14 @@ func (a *app) study(ctx context.Context, path string, f studyFlags, given *pflag
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends it at once
-	bar := a.countBar(plan.Cells(), "runs")
+	bar, began, before, ran := a.countBar(plan.Cells(), "runs"), time.Now(), -1, 0
 	done := func(done, of int) {
 		bar.ChangeMax(max(1, of))
 		_ = bar.Set(done) // it is only decoration
+		if before < 0 {
+			before = done
+		}
+		ran = done - before
 	}
 	var rows []study.Row
 	if f.slurm {
@@ -129,7 +139,37 @@ func (a *app) study(ctx context.Context, path string, f studyFlags, given *pflag
 	if part.Of > 0 {
 		return nil // a summary would be of pieces
 	}
-	return a.printGroups(study.Groups(rows))
+	if seconds := time.Since(began).Seconds(); ran > 0 && !f.slurm {
+		fmt.Fprintf(a.stderr, "%d runs in %.1f s: %.3g jobs a second\n", ran, seconds, float64(ran)*float64(len(trace.Jobs))/seconds)
+	}
+	groups := study.Groups(rows)
+	if err := f.curves(path, groups); err != nil {
+		return err
+	}
+	return a.printGroups(groups)
+}
+
+// curves writes the files that show a whole study.
+func (f *studyFlags) curves(trace string, groups []study.Group) error {
+	for _, c := range []struct {
+		path  string
+		write func(to io.Writer) error
+	}{
+		{f.points, func(to io.Writer) error { return study.WritePoints(to, groups) }},
+		{f.plot, func(to io.Writer) error { return study.PlotCurves(to, filepath.Base(trace), groups) }},
+	} {
+		if c.path == "" {
+			continue
+		}
+		file, err := os.Create(c.path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(c.write(file), file.Close()); err != nil {
+			return fmt.Errorf("%s: %w", c.path, err)
+		}
+	}
+	return nil
 }
 
 // tellTrace says on standard error what was not as it should be.
@@ -157,7 +197,7 @@ func (a *app) studySlurm(
 	}
 	workers := max(1, f.workers)
 	command := []string{self, "study", trace, "--workers=" + strconv.Itoa(workers)}
-	own := []string{"slurm", "slurm-option", "slurm-parts", "slurm-at-once", "out", "workers", "json", "url", "timeout"}
+	own := []string{"slurm", "slurm-option", "slurm-parts", "slurm-at-once", "out", "points", "plot", "workers", "json", "url", "timeout"}
 	given.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(own, flag.Name) {
 			command = append(command, "--"+flag.Name+"="+flag.Value.String())
@@ -289,5 +329,13 @@ func (a *app) printGroups(groups []study.Group) error {
 		}
 		fmt.Fprintln(t)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range study.Curves(groups) {
+		if text := c.String(); text != "" {
+			fmt.Fprintln(a.stdout, text)
+		}
+	}
+	return nil
 }

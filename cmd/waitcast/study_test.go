@@ -78,6 +78,28 @@ func TestStudy(t *testing.T) {
 	expect(t, runWith("", append(args, "--kill")...), 1, out+" has the results of another study")
 }
 
+// The curves of a study go to files of their own, also where all runs were there already, and the table tells their roughness.
+func TestStudyCurves(t *testing.T) {
+	dir := t.TempDir()
+	points, plot := filepath.Join(dir, "points.csv"), filepath.Join(dir, "plot.svg")
+	args := []string{"study", queuedTrace(t, dir, 200), "--load", "0.7:0.9:0.05", "--shakes", "3", "--out", filepath.Join(dir, "out.csv")}
+	expect(t, runWith("", args...), 0, "20 runs in ", "jobs a second")
+	r := runWith("", append(args, "--points", points, "--plot", plot)...)
+	expect(t, r, 0)
+	if strings.Contains(r.stderr, "jobs a second") || !strings.Contains(r.stdout, "the mean of 3 shaken copies by ") {
+		t.Errorf("the second time:\n%s%s", r.stdout, r.stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(content(t, points)), "\n")
+	if len(lines) != 6 || lines[0] != strings.Join(study.PointColumns(), ",") || !strings.HasPrefix(lines[1], "easy,limits,0.7,0.7,") {
+		t.Errorf("points:\n%s", strings.Join(lines, "\n"))
+	}
+	if svg := content(t, plot); !strings.Contains(svg, "<svg") || !strings.Contains(svg, "mean of shaken copies") {
+		t.Errorf("plot:\n%s", svg)
+	}
+	expect(t, runWith("", append(args, "--points", dir)...), 1, dir)
+	expect(t, runWith("", append(args, "--part", "0/2", "--plot", plot)...), 2, "--plot go not with --part")
+}
+
 // Ctrl-C leaves a file that the same command goes on with.
 func TestStudyIsInterrupted(t *testing.T) {
 	dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/spf13/cobra"
 
+	"github.com/waitcast/waitcast/simulator/swfload"
 	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/clean"
 	"github.com/waitcast/waitcast/workload/compare"
@@ -39,15 +40,30 @@ type recording struct {
 	bad     int64 // lines that could not be used
 }
 
-// record reads a whole workload file, plain or gzip; "-" is standard input. Bad lines are told on standard error. A file without jobs is an error.
-func (a *app) record(file string) (*recording, error) {
-	r := &recording{name: file}
+// badLines are the lines of a workload file that could not be used.
+type badLines struct {
+	First []string `json:"first,omitempty"`
+	N     int64    `json:"n"`
+}
+
+// maxBadLines is how many bad lines of a file are kept.
+const maxBadLines = 10
+
+// called is what a workload file is called in messages.
+func called(file string) string {
 	if file == "-" {
-		r.name = "standard input"
+		return "standard input"
 	}
+	return file
+}
+
+// readSWF opens a workload file, plain or gzip, "-" being standard input, and gives its reader to use, which skips bad lines. It is the one way in which the commands
+// read such files. Errors name the file.
+func (a *app) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
+	name := called(file)
 	in, size, err := a.open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.name, err)
+		return bad, fmt.Errorf("%s: %w", name, err)
 	}
 	defer in.Close() //nolint:errcheck // it was only read
 	var from io.Reader = in
@@ -56,13 +72,38 @@ func (a *app) record(file string) (*recording, error) {
 		defer bar.Clear() //nolint:errcheck // it is only decoration
 		from = io.TeeReader(in, bar)
 	}
-	err = r.read(from, func(bad *swf.LineError) {
-		if r.bad++; r.bad <= shownBadLines {
-			a.note("left out: %v", bad)
+	text := bufio.NewReaderSize(from, swf.MaxLine)
+	from = text
+	if head, _ := text.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b { // RFC 1952, section 2.3.1
+		zip, err := gzip.NewReader(text)
+		if err != nil {
+			return bad, fmt.Errorf("%s: %w", name, err)
 		}
-	})
+		defer zip.Close() //nolint:errcheck // it was only read
+		from = zip
+	}
+	reader := swf.NewReader(from, swf.Name(name), swf.CollectBadLines(maxBadLines))
+	if err := use(reader); err != nil {
+		return bad, fmt.Errorf("%s: %w", name, err)
+	}
+	first, n := reader.BadLines()
+	for _, b := range first {
+		bad.First = append(bad.First, b.Error())
+	}
+	bad.N = n
+	return bad, nil
+}
+
+// record reads a whole workload file. Bad lines are told on standard error. A file without jobs is an error.
+func (a *app) record(file string) (*recording, error) {
+	r := &recording{name: called(file)}
+	bad, err := a.readSWF(file, r.read)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.name, err)
+		return nil, err
+	}
+	r.bad = bad.N
+	for _, line := range bad.First[:min(len(bad.First), shownBadLines)] {
+		a.note("left out: %s", line)
 	}
 	if r.bad > shownBadLines {
 		a.note("%s: %d bad lines in all", r.name, r.bad)
@@ -73,18 +114,7 @@ func (a *app) record(file string) (*recording, error) {
 	return r, nil
 }
 
-func (r *recording) read(in io.Reader, onBad func(*swf.LineError)) error {
-	text := bufio.NewReaderSize(in, swf.MaxLine)
-	var from io.Reader = text
-	if head, _ := text.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b { // RFC 1952, section 2.3.1
-		zip, err := gzip.NewReader(text)
-		if err != nil {
-			return err
-		}
-		defer zip.Close() //nolint:errcheck // it was only read
-		from = zip
-	}
-	reader := swf.NewReader(from, swf.Name(r.name), swf.OnBadLine(onBad))
+func (r *recording) read(reader *swf.Reader) error {
 	for {
 		var rec swf.Record
 		if err := reader.Next(&rec); errors.Is(err, io.EOF) {
@@ -97,6 +127,29 @@ func (r *recording) read(in io.Reader, onBad func(*swf.LineError)) error {
 	r.header = reader.Header()
 	slices.SortStableFunc(r.records, func(x, y swf.Record) int { return cmp.Compare(x.Submit, y.Submit) })
 	return nil
+}
+
+// readTrace reads a workload file for a simulation. A file without jobs that can be simulated is an error.
+func (a *app) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header, bad badLines, err error) {
+	bad, err = a.readSWF(file, func(reader *swf.Reader) error {
+		trace, err = swfload.Read(reader, o)
+		header = reader.Header()
+		return err
+	})
+	if err != nil {
+		return nil, nil, bad, err
+	}
+	if len(trace.Jobs) == 0 {
+		return nil, nil, bad, errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file), told(&trace.Report)), firstBad(bad))
+	}
+	return trace, header, bad, nil
+}
+
+func firstBad(b badLines) error {
+	if b.N == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
 }
 
 // note tells something on standard error.

@@ -132,7 +132,7 @@ func TestTraceCommandErrors(t *testing.T) {
 		{[]string{"fit", never}, exitFailed, "left out: 1 never ran"},
 		{[]string{"fit", trace, "--status", "5"}, exitFailed, "with another status"},
 		{[]string{"fit", single, "--model", "lublin"}, exitFailed, "at least 50 needed"},
-		{[]string{"fit", trace, "--model", "x"}, exitUsage, "allowed: lublin, markov, uniformlog, all"},
+		{[]string{"fit", trace, "--model", "x"}, exitUsage, "allowed: lublin, markov, uniformlog, lifetime, all"},
 		{[]string{"fit"}, exitUsage, "accepts 1 arg"},
 		{[]string{"generate"}, exitUsage, "give one of --set, --params and --from"},
 		{[]string{"generate", "--set", "paper", "--from", trace}, exitUsage, "give one of"},
