@@ -3,12 +3,11 @@ package papers
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/waitcast/waitcast/papers/downey"
 	"github.com/waitcast/waitcast/predictor/headqueue"
-	"github.com/waitcast/waitcast/simulator"
 	"github.com/waitcast/waitcast/workload/lifetime"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -34,25 +33,6 @@ func (d *Data) downeyModel() (Table, error) {
 	return t, nil
 }
 
-// class is Downey's class of a job: queues by the last letter of their names, one-processor jobs apart except in interactive and standby.
-func class(queue string, procs int64) string {
-	switch {
-	case queue == "interactive" || queue == "standby":
-		return queue
-	case procs == 1:
-		return "sequential"
-	}
-	switch queue[len(queue)-1] {
-	case 's':
-		return "short"
-	case 'm':
-		return "medium"
-	case 'l':
-		return "long"
-	}
-	return queue
-}
-
 func (d *Data) downeyClasses() (Table, error) {
 	t := Table{Title: "Table 2: the classes of the Paragon, a year later"}
 	l, err := d.log(paragon)
@@ -62,7 +42,7 @@ func (d *Data) downeyClasses() (Table, error) {
 	lifetimes := map[string][]float64{}
 	for i := range l.records {
 		if r := &l.records[i]; r.Runtime > 0 {
-			c := class(l.header.QueueName(r), r.Allocated)
+			c := downey.Class(l.header.QueueName(r), r.Allocated)
 			lifetimes[c] = append(lifetimes[c], float64(r.Runtime))
 		}
 	}
@@ -104,7 +84,7 @@ func (d *Data) downeyLaws() (Table, error) {
 	order := endOrder(l)
 	for _, i := range order {
 		if r := &l.records[i]; r.Runtime > 0 {
-			c := class(l.header.QueueName(r), r.Allocated)
+			c := downey.Class(l.header.QueueName(r), r.Allocated)
 			stream[c] = append(stream[c], lifetime.Observation{Seconds: float64(r.Runtime)})
 		}
 	}
@@ -127,118 +107,38 @@ func (d *Data) downeyLaws() (Table, error) {
 	return t, nil
 }
 
-// downey1995 are the parameters of Downey's Table 2.
-func downey1995(class string) uniformlog.Model {
-	switch class {
-	case "sequential":
-		return uniformlog.Model{B0: -.65, B1: .21}
-	case "short":
-		return uniformlog.Model{B0: -.30, B1: .15}
-	case "long":
-		return uniformlog.Model{B0: -.73, B1: .13}
-	}
-	return uniformlog.Model{B0: -.50, B1: .14} // medium, and the letterless standby queues
-}
-
 // downeyTable6 applies the parameters of 1995 to the batch jobs of 1996.
 func (d *Data) downeyTable6() (Table, error) {
 	t := Table{Title: "Table 6: the parameters of 1995 on the jobs of 1996"}
-	const procs = 368
-	jobs, laws, err := d.batch1996(procs)
+	l, err := d.log(paragon)
 	if err != nil {
 		return t, err
 	}
-	logs := headPairs(jobs, laws, procs)
+	jobs, laws, err := downey.Batch1996(l.header, l.records)
+	if err != nil {
+		return t, err
+	}
+	logs := downey.AtHead(jobs, laws, downey.Procs)
 	for _, m := range []struct {
 		name, what         string
 		paper, independent float64
 	}{{headqueue.NameA, "predictor A", .56, .54}, {headqueue.NameB, "predictor B", .50, .52}, {headqueue.NameCombined, "combined", .58, .56}} {
 		pair := logs[m.name]
-		r := stat.Correlation(pair[0], pair[1], nil)
-		t.promise(fmt.Sprintf("%s: correlation of logarithms, %d jobs", m.what, len(pair[0])), number(r, 3), number(m.paper, 2), number(m.independent, 2),
+		r := stat.Correlation(pair.Forecast, pair.Wait, nil)
+		t.promise(fmt.Sprintf("%s: correlation of logarithms, %d jobs", m.what, len(pair.Wait)), number(r, 3), number(m.paper, 2), number(m.independent, 2),
 			"the paper's within .05, the independent one within .01", math.Abs(r-m.paper) <= .05 && math.Abs(r-m.independent) <= .01)
-		plain := [2][]float64{}
-		for side := range plain {
-			for _, x := range pair[side] {
-				plain[side] = append(plain[side], math.Exp(x))
-			}
-		}
-		t.note(m.what+": of plain seconds", number(stat.Correlation(plain[0], plain[1], nil), 3), "", ".20 to .41")
+		t.note(m.what+": of plain seconds", number(stat.Correlation(plain(pair.Forecast), plain(pair.Wait), nil), 3), "", ".20 to .41")
 	}
 	t.because("Batch jobs of 1 January to 15 May 1996, started strictly first come, first served on the paper's 368 processors; forecasts for the job at the head of the queue that has to wait. His correlations are those of logarithms, which the paper " +
 		"does not say: those of plain seconds are far lower. The letterless standby queues count as medium. A job older than the law's tmax counts as not ending.")
 	return t, nil
 }
 
-// batch1996 returns the jobs as strict first come, first served starts them, and their laws by ID.
-func (d *Data) batch1996(procs int) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
-	l, err := d.log(paragon)
-	if err != nil {
-		return nil, nil, err
+// plain returns the numbers whose logarithms are given.
+func plain(logs []float64) []float64 {
+	out := make([]float64, len(logs))
+	for i, x := range logs {
+		out[i] = math.Exp(x)
 	}
-	since := func(month time.Month, day int) float64 {
-		return time.Date(1996, month, day, 0, 0, 0, 0, l.header.Location()).Sub(l.header.Start()).Seconds()
-	}
-	from, to := since(time.January, 1), since(time.May, 16)
-	sim, err := simulator.New(simulator.Config{Procs: procs})
-	if err != nil {
-		return nil, nil, err
-	}
-	laws := map[int64]headqueue.Lifetime{}
-	for i := range l.records {
-		r := &l.records[i]
-		const batch = 2
-		submit := float64(r.Submit)
-		if r.Runtime <= 0 || r.Allocated < 1 || int(r.Allocated) > procs || submit < from || submit >= to || r.Partition != batch {
-			continue
-		}
-		id := int64(len(laws))
-		laws[id] = downey1995(class(l.header.QueueName(r), r.Allocated))
-		if err := sim.Submit(simulator.Job{ID: id, Submit: submit, Procs: int(r.Allocated), Runtime: float64(r.Runtime)}); err != nil {
-			return nil, nil, err
-		}
-	}
-	var jobs []simulator.Job
-	err = sim.Advance(math.Inf(1), func(e simulator.Event) {
-		if e.Kind == simulator.Started {
-			jobs = append(jobs, *e.Job)
-		}
-	})
-	return jobs, laws, err
-}
-
-// headPairs forecasts every job that waits at the head of the queue, and returns the logarithms of forecast and wait by method.
-func headPairs(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) map[string][2][]float64 {
-	logs := map[string][2][]float64{}
-	var calc headqueue.Calc
-	var running []simulator.Job
-	for i := 1; i < len(jobs); i++ {
-		running = append(running, jobs[i-1])
-		head := max(jobs[i].Submit, jobs[i-1].Start)
-		state := headqueue.State{Capacity: procs, Free: procs}
-		kept := running[:0]
-		for _, r := range running {
-			if r.End > head {
-				kept = append(kept, r)
-				state.Free -= r.Procs
-				state.Running = append(state.Running, headqueue.Holder{Procs: r.Procs, Age: head - r.Start, Law: laws[r.ID]})
-			}
-		}
-		running = kept
-		wait := jobs[i].Start - head
-		if wait <= 0 {
-			continue
-		}
-		result, err := calc.Forecast(&state, jobs[i].Procs, []float64{.5}, nil)
-		if err != nil { // there is no forecast, as where only jobs older than their laws hold the processors
-			continue
-		}
-		for _, m := range result.Medians {
-			if m.Cannot == nil && !math.IsInf(m.Seconds, 1) {
-				pair := logs[m.Name]
-				logs[m.Name] = [2][]float64{append(pair[0], math.Log(max(1, m.Seconds))), append(pair[1], math.Log(wait))}
-			}
-		}
-	}
-	return logs
+	return out
 }

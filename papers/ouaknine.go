@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/waitcast/waitcast/papers/ouaknine"
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
@@ -108,10 +109,11 @@ func (o *shakenTables) singles() (Table, error) {
 			if err != nil {
 				return t, err
 			}
-			slowdown, _, err := easyMeans(jobs, procs)
+			means, err := ouaknine.Simulate(jobs, procs)
 			if err != nil {
 				return t, err
 			}
+			slowdown := means.Slowdown
 			if state == asLogged {
 				base = slowdown
 				t.note("the log itself"+reading, number(slowdown, 2), "88.15", "")

@@ -6,26 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/papers/ouaknine"
 	"github.com/waitcast/waitcast/workload/shake"
 	"github.com/waitcast/waitcast/workload/users"
 )
 
 // The states of SDSC-SP2 that are simulated.
 const (
-	asLogged  = "log"
-	cutOff    = "30 s off" // without the 30 s of job 64241
-	reversed  = "reversed" // jobs of one instant in reverse order
-	asGiven   = ", limits as given"
-	butterfly = 64241
+	asLogged = "log"
+	cutOff   = "30 s off" // without the 30 s of job 64241
+	reversed = "reversed" // jobs of one instant in reverse order
+	asGiven  = ", limits as given"
 )
 
 // shakeCase is a state of the log, shaken so many times.
@@ -65,67 +64,23 @@ func (s *spread) values() []*float64 {
 	return []*float64{&s.Original, &s.Mean, &s.Low, &s.High, &s.Concentration, &s.SD, &s.Min, &s.Max}
 }
 
-// sdscJobs reads the jobs of SDSC-SP2 that ran, in a state. An estimate below the runtime is raised to it, or kept as the user gave it: such a job overruns it.
+// sdscJobs reads the jobs of SDSC-SP2 that ran, in a state, and the log's processors.
 func (d *Data) sdscJobs(state string) ([]users.Job, int, error) {
 	l, err := d.log(sdsc)
 	if err != nil {
 		return nil, 0, err
 	}
-	given := len(state) > len(asGiven) && state[len(state)-len(asGiven):] == asGiven
-	var jobs []users.Job
-	for i := range l.records {
-		r := &l.records[i]
-		if !r.Ran() || r.Procs() <= 0 {
-			continue
+	state, given := strings.CutSuffix(state, asGiven)
+	jobs := ouaknine.Jobs(l.records, given)
+	switch state {
+	case cutOff:
+		if jobs, err = ouaknine.Truncated(jobs); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", sdsc, err)
 		}
-		j := users.Job{
-			Index: int(r.ID), User: r.User, Procs: int(r.Procs()), Submit: float64(r.Submit), Wait: -1, Runtime: float64(r.Runtime), Estimate: float64(max(r.TimeLimit, 1)),
-		}
-		if !given {
-			j.Estimate = max(j.Estimate, j.Runtime)
-		}
-		if r.ID == butterfly && (state == cutOff || state == cutOff+asGiven) {
-			if r.Runtime != 64830 || r.TimeLimit != 64800 || r.Procs() != 9 {
-				return nil, 0, fmt.Errorf("job %d of %s is not the one of the thesis", butterfly, sdsc)
-			}
-			j.Runtime -= 30
-		}
-		jobs = append(jobs, j)
-	}
-	if state == reversed || state == reversed+asGiven {
-		for from := 0; from < len(jobs); {
-			to := from
-			for to < len(jobs) && jobs[to].Submit == jobs[from].Submit {
-				to++
-			}
-			slices.Reverse(jobs[from:to])
-			from = to
-		}
+	case reversed:
+		jobs = ouaknine.Reversed(jobs)
 	}
 	return jobs, int(l.header.MaxProcs), nil
-}
-
-// easyMeans simulates jobs under EASY; slowdown and wait are means over all jobs.
-func easyMeans(jobs []users.Job, procs int) (slowdown, wait float64, err error) {
-	i := 0
-	s, err := simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY), Arrivals: func() (simulator.Job, bool) {
-		if i == len(jobs) {
-			return simulator.Job{}, false
-		}
-		j := &jobs[i]
-		i++
-		return simulator.Job{ID: int64(j.Index), Submit: j.Submit, Procs: min(j.Procs, procs), Runtime: j.Runtime, Estimate: j.Estimate}, true
-	}})
-	if err != nil {
-		return 0, 0, err
-	}
-	err = s.Advance(math.Inf(1), func(e simulator.Event) {
-		if e.Kind == simulator.Started {
-			slowdown += simulator.BoundedSlowdown(e.Job.Wait(), e.Job.Runtime, 10) / float64(len(jobs))
-			wait += e.Job.Wait() / float64(len(jobs))
-		}
-	})
-	return slowdown, wait, err
 }
 
 // run simulates a case.
@@ -140,28 +95,30 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	results, err := shake.Runs(context.Background(), s, c.runs, 1, func(_ int, jobs []users.Job) (r [2]float64, err error) {
-		r[0], r[1], err = easyMeans(jobs, procs)
-		return r, err
-	})
+	results, err := shake.Runs(context.Background(), s, c.runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
 	if err != nil {
 		return out, err
 	}
-	slowdown, wait, err := easyMeans(jobs, procs)
+	original, err := ouaknine.Simulate(jobs, procs)
 	if err != nil {
 		return out, err
 	}
-	for k, s := range []*spread{&out.slowdown, &out.wait} {
-		values := make([]float64, len(results))
-		for i, r := range results {
-			values[i] = r[k]
-		}
-		if s.Summary, err = shake.Summarize([]float64{slowdown, wait}[k], values); err != nil {
-			return out, err
-		}
-		s.SD, s.Min, s.Max = stat.StdDev(values, nil), slices.Min(values), slices.Max(values)
+	if out.slowdown, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Slowdown }); err != nil {
+		return out, err
 	}
-	return out, nil
+	out.wait, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Wait })
+	return out, err
+}
+
+// spreadOf summarizes one of the measures.
+func spreadOf(original ouaknine.Means, results []ouaknine.Means, of func(ouaknine.Means) float64) (s spread, err error) {
+	values := make([]float64, len(results))
+	for i, r := range results {
+		values[i] = of(r)
+	}
+	s.Summary, err = shake.Summarize(of(original), values)
+	s.SD, s.Min, s.Max = stat.StdDev(values, nil), slices.Min(values), slices.Max(values)
+	return s, err
 }
 
 // shakenFile is the CSV of the shaken runs.

@@ -1,6 +1,10 @@
 package simulator
 
-import "math"
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/internal/byend"
+)
 
 // EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995): the first job of the queue starts as soon as it
 // fits. While it does not, it has a reservation at the first instant at which, by their estimates, enough of the running jobs will have
@@ -10,7 +14,7 @@ import "math"
 // With estimates that are upper bounds, no start delays the first job past its reservation. A pass costs O(log n) a start and
 // about as much for finding that there is nothing to start; while outages are to come, it looks at every waiting job.
 type EASY struct {
-	ends ends
+	ends byend.List
 	candidates
 	plan Profile // scratch, for outages
 }
@@ -20,14 +24,14 @@ func (*EASY) New() Policy { return new(EASY) }
 
 // Attach implements Policy.
 func (e *EASY) Attach(p *Pool) {
-	e.ends.reset()
+	e.ends.Reset()
 	e.candidates.attach(p)
 }
 
 // CopyFrom implements Policy.
 func (e *EASY) CopyFrom(src Policy) {
 	if o, ok := src.(*EASY); ok {
-		e.ends.copyFrom(&o.ends)
+		e.ends.CopyFrom(&o.ends)
 		e.candidates.copyFrom(&o.candidates)
 	}
 }
@@ -43,16 +47,16 @@ func (e *EASY) Started(p *Pool, r Ref) {
 	if int(r) < len(e.places) && e.places[r].lane >= 0 {
 		e.candidates.remove(r)
 	}
-	e.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+	e.ends.Add(p.item(r))
 }
 
 // Ended implements Policy.
-func (e *EASY) Ended(p *Pool, r Ref) { e.ends.remove(p.Expected(r), p.Seq(r)) }
+func (e *EASY) Ended(p *Pool, r Ref) { e.ends.Remove(p.Expected(r), int32(r)) }
 
 // Overran implements Policy.
 func (e *EASY) Overran(p *Pool, r Ref, was float64) {
-	e.ends.remove(was, p.Seq(r))
-	e.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+	e.ends.Remove(was, int32(r))
+	e.ends.Add(p.item(r))
 }
 
 // Head implements Policy.
@@ -99,7 +103,7 @@ func (e *EASY) Schedule(p *Pool, _ Cause) {
 
 // reservation returns when the job that cannot start now can, and how many processors it will leave over then.
 func (e *EASY) reservation(p *Pool, head Ref) (at float64, extra int) {
-	at, freed := e.ends.when(p.Held(head) - p.Free())
+	at, freed := e.ends.When(p.Held(head) - p.Free())
 	return at, p.Free() + freed - p.Held(head)
 }
 

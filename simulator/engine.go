@@ -3,6 +3,8 @@ package simulator
 import (
 	"fmt"
 	"math"
+
+	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
 // Simulator is one machine. It is not safe for use by several goroutines.
@@ -14,8 +16,8 @@ type Simulator struct {
 	nodes   []node // what the simulator keeps beside each
 	spare   []Ref  // of jobs that have ended, to be used again
 	pools   []Pool
-	pending heap // by submit time
-	running heap // by the instant of their end, or of the end expected if that is earlier
+	pending quadheap.Heap // by submit time
+	running quadheap.Heap // by the instant of their end, or of the end expected if that is earlier
 	out     []told
 	outAt   int      // the next of out to be returned
 	done    Ref      // job of the Ended event returned last
@@ -95,7 +97,7 @@ func (s *Simulator) Submit(job Job) error {
 	if err != nil {
 		return err
 	}
-	s.pending.push(item{job.Submit, s.nodes[r].seq, r})
+	s.pending.Push(quadheap.Item{At: job.Submit, Seq: s.nodes[r].seq, ID: int32(r)})
 	return nil
 }
 
@@ -235,7 +237,7 @@ func (s *Simulator) pull() error {
 		switch {
 		case err == nil:
 			s.ahead = r
-			s.pending.push(item{job.Submit, s.nodes[r].seq, r})
+			s.pending.Push(quadheap.Item{At: job.Submit, Seq: s.nodes[r].seq, ID: int32(r)})
 		case s.cfg.Refused != nil:
 			s.cfg.Refused(job, err)
 		default:
@@ -252,9 +254,9 @@ func (s *Simulator) step() bool {
 		why := s.owes
 		s.owes = 0
 		s.schedule(&s.pools[s.owed], why)
-	case s.running.due(s.now):
-		s.fall(s.running.pop())
-	case s.pending.due(s.now):
+	case s.running.Due(s.now):
+		s.fall(s.running.Pop())
+	case s.pending.Due(s.now):
 		p := s.join()
 		if s.cfg.Order == SubmitsFirst {
 			s.owed, s.owes = p.index, BySubmit
@@ -282,16 +284,16 @@ func (s *Simulator) step() bool {
 }
 
 // fall handles a running job whose end, or whose expected end, is now.
-func (s *Simulator) fall(it item) {
-	r := it.ref
+func (s *Simulator) fall(it quadheap.Item) {
+	r := Ref(it.ID)
 	n, j := &s.nodes[r], &s.jobs[r]
 	p := &s.pools[n.pool]
 	switch {
 	case j.End > s.now:
 		was := n.expect
 		n.expect = s.extend(j)
-		it.time = min(j.End, n.expect)
-		s.running.push(it)
+		it.At = min(j.End, n.expect)
+		s.running.Push(it)
 		p.policy.Overran(p, r, was)
 		p.dirty |= ByOverrun
 	case s.cfg.Order == EndsFirst:
@@ -307,7 +309,7 @@ func (s *Simulator) fall(it item) {
 
 // join puts the next pending job into its queue.
 func (s *Simulator) join() *Pool {
-	r := s.pending.pop().ref
+	r := Ref(s.pending.Pop().ID)
 	if r == s.ahead {
 		s.ahead = None
 	}
@@ -336,7 +338,7 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 
 // advance moves the clock to the next instant at which something happens, or to until if that is earlier; then it reports false.
 func (s *Simulator) advance(until float64) bool {
-	t := min(s.running.first(), s.pending.first())
+	t := min(s.running.First(), s.pending.First())
 	for i := range s.pools {
 		t = min(t, s.pools[i].wake, s.pools[i].nextChange())
 	}

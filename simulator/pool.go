@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+
+	"github.com/waitcast/waitcast/internal/byend"
+	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
 // PoolConfig is a set of processors that nobody else uses.
@@ -70,6 +73,12 @@ func (p *Pool) Estimate(r Ref) float64 { return p.s.nodes[r].plan }
 // Expected returns the instant at which a running job is expected to end, never in the past.
 func (p *Pool) Expected(r Ref) float64 { return p.s.nodes[r].expect }
 
+// item returns a running job as policies keep it by its expected end.
+func (p *Pool) item(r Ref) byend.Item {
+	n := &p.s.nodes[r]
+	return byend.Item{At: n.expect, ID: int32(r), Held: n.held}
+}
+
 // Queue returns the index of the job's queue in Config.Queues, -1 if no queues are configured.
 func (p *Pool) Queue(r Ref) int { return int(p.s.nodes[r].queue) }
 
@@ -77,7 +86,7 @@ func (p *Pool) Queue(r Ref) int { return int(p.s.nodes[r].queue) }
 func (p *Pool) Running() iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		for i := range p.s.running {
-			if r := p.s.running[i].ref; int(p.s.nodes[r].pool) == p.index && !yield(r) {
+			if r := Ref(p.s.running[i].ID); int(p.s.nodes[r].pool) == p.index && !yield(r) {
 				return
 			}
 		}
@@ -120,7 +129,7 @@ func (p *Pool) hold(r Ref) {
 	for n.expect < s.now || n.expect == s.now && j.End > s.now { // a state that Load was given; else it is in the future
 		n.expect = s.extend(j)
 	}
-	s.running.push(item{min(j.End, n.expect), s.nextSeq(), r})
+	s.running.Push(quadheap.Item{At: min(j.End, n.expect), Seq: s.nextSeq(), ID: int32(r)})
 	p.policy.Started(p, r)
 }
 

@@ -3,6 +3,8 @@ package simulator
 import (
 	"math"
 	"sort"
+
+	"github.com/waitcast/waitcast/internal/byend"
 )
 
 // Priority starts jobs in order of a priority that is computed anew now and then, as Slurm's multifactor plugin and its backfill
@@ -26,7 +28,7 @@ type Priority struct {
 	MaxTest  int     // waiting jobs looked at in a backfill, in order, the first included: bf_max_job_test; 0 for Slurm's 500
 	Window   float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
 
-	ends    ends
+	ends    byend.List
 	order   []ranked // waiting jobs by priority
 	usage   usage
 	updated float64 // when all priorities were computed
@@ -76,7 +78,7 @@ func orElse(x, otherwise float64) float64 {
 
 // Attach implements Policy.
 func (o *Priority) Attach(*Pool) {
-	o.ends.reset()
+	o.ends.Reset()
 	o.order = o.order[:0]
 	o.usage.reset()
 	o.updated = math.Inf(-1)
@@ -91,7 +93,7 @@ func (o *Priority) CopyFrom(src Policy) {
 	old := *o
 	*o = *from
 	o.ends, o.usage, o.plan = old.ends, old.usage, old.plan
-	o.ends.copyFrom(&from.ends)
+	o.ends.CopyFrom(&from.ends)
 	o.usage.copyFrom(&from.usage)
 	o.order = append(old.order[:0], from.order...)
 }
@@ -118,20 +120,20 @@ func (o *Priority) Withdrawn(_ *Pool, r Ref) {
 // Started implements Policy.
 func (o *Priority) Started(p *Pool, r Ref) {
 	o.Withdrawn(p, r)
-	o.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+	o.ends.Add(p.item(r))
 	o.usage.started(p, r)
 }
 
 // Ended implements Policy.
 func (o *Priority) Ended(p *Pool, r Ref) {
-	o.ends.remove(p.Expected(r), p.Seq(r))
+	o.ends.Remove(p.Expected(r), int32(r))
 	o.usage.charge(p, r, o.usage.weight(p.Now(), o.HalfLife))
 }
 
 // Overran implements Policy.
 func (o *Priority) Overran(p *Pool, r Ref, was float64) {
-	o.ends.remove(was, p.Seq(r))
-	o.ends.add(endItem{p.Expected(r), p.Seq(r), int32(p.Held(r)), r})
+	o.ends.Remove(was, int32(r))
+	o.ends.Add(p.item(r))
 }
 
 // Head implements Policy.
@@ -146,7 +148,7 @@ func (o *Priority) Head(p *Pool) Ref {
 
 // Wake implements Policy: a new order may let other jobs start. Not where nothing runs: what fits has started then.
 func (o *Priority) Wake() float64 {
-	if o.Every < 0 || len(o.order) == 0 || len(o.ends.order) == 0 {
+	if o.Every < 0 || len(o.order) == 0 || o.ends.Blocks() == 0 {
 		return math.Inf(1)
 	}
 	return o.updated + o.Every

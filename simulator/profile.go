@@ -3,6 +3,8 @@ package simulator
 import (
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/internal/byend"
 )
 
 // Profile is how many processors are free at every instant from a first one on, as far as it is known: a step function. Its zero value
@@ -123,7 +125,7 @@ func (f *Profile) Least(from, seconds float64) int {
 }
 
 // from makes it the plan of a pool's future: the jobs that run end as expected, and processors go away and come back.
-func (f *Profile) from(p *Pool, e *ends) {
+func (f *Profile) from(p *Pool, e *byend.List) {
 	now := p.Now()
 	f.Reset(now, p.Free())
 	i := p.upcoming
@@ -134,12 +136,12 @@ func (f *Profile) from(p *Pool, e *ends) {
 			f.steps = append(f.steps, Step{t, last.Free + procs})
 		}
 	}
-	for k := range e.order {
-		for _, it := range e.of(&e.order[k]) {
-			for ; i < len(p.changes) && p.changes[i].at <= it.at; i++ {
+	for k := range e.Blocks() {
+		for _, it := range e.Block(k) {
+			for ; i < len(p.changes) && p.changes[i].at <= it.At; i++ {
 				change(p.changes[i].at, p.changes[i].procs)
 			}
-			change(it.at, int(it.held))
+			change(it.At, int(it.Held))
 		}
 	}
 	for ; i < len(p.changes); i++ {

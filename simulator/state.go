@@ -73,14 +73,14 @@ func (s *Simulator) loadRunning(job Job) error {
 func (s *Simulator) Redraw(residual func(*Job) float64) {
 	for i := range s.running {
 		it := &s.running[i]
-		j := &s.jobs[it.ref]
+		j := &s.jobs[it.ID]
 		if x := residual(j); isTime(x) {
 			j.End = s.now + x
 			j.Runtime = j.End - j.Start
-			it.time = min(j.End, s.nodes[it.ref].expect)
+			it.At = min(j.End, s.nodes[it.ID].expect)
 		}
 	}
-	s.running.build()
+	s.running.Build()
 }
 
 // SetRuntime replaces Config.Runtime, as a copy needs that has a random generator of its own.

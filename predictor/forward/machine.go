@@ -3,6 +3,9 @@ package forward
 import (
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/internal/byend"
+	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
 // machine plays one replica at a time, in memory that it keeps.
@@ -12,8 +15,8 @@ type machine struct {
 	free     int
 	stream   uint64
 	jobs     []task
-	running  ends   // by their expected ends
-	events   events // what happens to those that run
+	running  byend.List    // by their expected ends
+	events   quadheap.Heap // when those that run end, or reach their expected ends
 	waiting  lanes
 	late     []late // those that wait and came later, or are the request, in the order of the queue
 	changed  int    // index of the next change of the capacity
@@ -63,7 +66,7 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.now, m.free, m.changed, m.unlocked, m.failed = 0, c.free, 0, 0, nil
 	m.stream = mix(mix(seed) + uint64(replica))
 	m.jobs = append(m.jobs[:0], c.jobs...)
-	m.running.copyFrom(&c.running)
+	m.running.CopyFrom(&c.running)
 	m.waiting.copyFrom(&c.waiting)
 	m.late = m.late[:0]
 	m.asked, m.asks, m.probe, m.ahead = none, math.Inf(1), nil, len(c.state.Waiting)
@@ -71,9 +74,9 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	for i := range c.state.Running {
 		t := &m.jobs[i]
 		t.end = m.lifetime(int32(i))
-		m.events = append(m.events, event{min(t.end, t.expect), int32(i)})
+		m.events = append(m.events, quadheap.Item{At: min(t.end, t.expect), ID: int32(i)})
 	}
-	m.events.build()
+	m.events.Build()
 	m.next, m.arrives, m.horizon = nil, math.Inf(1), math.Inf(1)
 	if c.state.Arrivals != nil && !c.plans {
 		m.next = c.state.Arrivals(replica, seed)
@@ -135,10 +138,7 @@ func (m *machine) play() float64 {
 		if m.probe != nil && m.probe.least() >= m.probe.most {
 			return math.Inf(1)
 		}
-		at := min(m.arrives, m.asks)
-		if len(m.events) > 0 {
-			at = min(at, m.events[0].at)
-		}
+		at := min(m.arrives, m.asks, m.events.First())
 		if m.changed < len(m.changes) {
 			at = min(at, m.changes[m.changed].at)
 		}
@@ -161,10 +161,10 @@ func (m *machine) happen() {
 		m.free += m.changes[m.changed].procs
 		m.changed++
 	}
-	for len(m.events) > 0 && m.events[0].at <= m.now {
-		id := m.events.pop().id
+	for m.events.Due(m.now) {
+		id := m.events.Pop().ID
 		t := &m.jobs[id]
-		m.running.remove(t.expect, id)
+		m.running.Remove(t.expect, id)
 		if t.end <= m.now {
 			m.free += int(t.procs)
 			continue
@@ -188,8 +188,8 @@ func (m *machine) happen() {
 // run notes when something happens next to a job that runs.
 func (m *machine) run(id int32) {
 	t := &m.jobs[id]
-	m.running.add(ending{t.expect, id, t.procs})
-	m.events.push(event{min(t.end, t.expect), id})
+	m.running.Add(byend.Item{At: t.expect, ID: id, Held: t.procs})
+	m.events.Push(quadheap.Item{At: min(t.end, t.expect), ID: id})
 }
 
 // pull asks for the next arrival.

@@ -84,7 +84,7 @@ func (m *machine) measure() {
 	for _, c := range m.changes[m.changed:] {
 		has += c.procs
 		if c.procs < 0 {
-			m.drops = append(m.drops, drop{c.at - m.now, has + m.running.by(c.at)})
+			m.drops = append(m.drops, drop{c.at - m.now, has + m.running.By(c.at)})
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	for {
 		at, freed := from, -1
 		if base < procs {
-			if t, sum := m.running.when(procs - base); t >= from {
+			if t, sum := m.running.When(procs - base); t >= from {
 				at, freed = t, sum
 			}
 		}
@@ -166,7 +166,7 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 		}
 		if past == 0 {
 			if freed < 0 {
-				freed = m.running.by(at)
+				freed = m.running.By(at)
 			}
 			return at, base + freed
 		}
@@ -183,7 +183,7 @@ func (m *machine) collision(ahead []change, base int, until float64, procs int) 
 		if c.at >= until {
 			break
 		}
-		if base += c.procs; base+m.running.by(c.at) < procs {
+		if base += c.procs; base+m.running.By(c.at) < procs {
 			return i + 1
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/internal/byend"
 )
 
 // scene is a State made ready to be copied by every replica. Jobs have numbers: those that run first, then those that wait.
@@ -12,12 +14,12 @@ type scene struct {
 	free    int
 	most    int // processors that the pool ever has
 	jobs    []task
-	running ends
+	running byend.List
 	changes []change // of the capacity, by time; one for an instant
 	layout  layout
 	waiting lanes
 	blocked []int32 // positions of the jobs that become eligible later, by when
-	scratch []ending
+	scratch []byend.Item
 	backs   bool
 	plans   bool // by the time limits alone, without chance
 }
@@ -63,10 +65,10 @@ func (c *scene) prepare(s *State) error {
 			t.expect = overrun(0, t.start)
 		}
 		c.free -= r.Procs
-		c.scratch = append(c.scratch, ending{t.expect, int32(i), t.procs})
+		c.scratch = append(c.scratch, byend.Item{At: t.expect, ID: int32(i), Held: t.procs})
 		c.jobs = append(c.jobs, t)
 	}
-	c.running.fill(c.scratch)
+	c.running.Fill(c.scratch)
 	c.prepareQueue()
 	return nil
 }

@@ -12,21 +12,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/waitcast/waitcast/internal/refdata"
-	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/papers/ouaknine"
 	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/shake"
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Job 64241 of SDSC-SP2 was estimated to run for 64,800 s and ran for 30 s more (the thesis, section 6.1).
-const (
-	butterfly  = 64241
-	itsLimit   = 64800
-	itsRuntime = 64830
-)
-
-// readSDSC reads the jobs of SDSC-SP2 that ran. An estimate below the runtime is raised to it, or, if asked for, kept as the user gave it; such a
-// job overruns it. Index is the job's number.
+// readSDSC reads the jobs of SDSC-SP2 that ran; see [ouaknine.Jobs].
 func readSDSC(t testing.TB, asGiven bool) ([]users.Job, int) {
 	t.Helper()
 	if testing.Short() {
@@ -37,35 +29,21 @@ func readSDSC(t testing.TB, asGiven bool) ([]users.Job, int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	var jobs []users.Job
+	var records []swf.Record
 	var r swf.Record
-	for {
-		if err := f.Next(&r); errors.Is(err, io.EOF) {
-			return jobs, int(f.Header().MaxProcs)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if !r.Ran() || r.Procs() <= 0 {
-			continue
-		}
-		j := users.Job{
-			Index: int(r.ID), User: r.User, Procs: int(r.Procs()), Submit: float64(r.Submit), Wait: -1,
-			Runtime: float64(r.Runtime), Estimate: float64(max(r.TimeLimit, 1)),
-		}
-		if !asGiven {
-			j.Estimate = max(j.Estimate, j.Runtime)
-		}
-		jobs = append(jobs, j)
+	for err = f.Next(&r); err == nil; err = f.Next(&r) {
+		records = append(records, r)
 	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return ouaknine.Jobs(records, asGiven), int(f.Header().MaxProcs)
 }
 
-// result is what the thesis measures: means over all jobs.
-type result struct{ slowdown, wait float64 }
+func slowdown(r ouaknine.Means) float64 { return r.Slowdown }
+func wait(r ouaknine.Means) float64     { return r.Wait }
 
-func slowdown(r result) float64 { return r.slowdown }
-func wait(r result) float64     { return r.wait }
-
-func column(results []result, f func(result) float64) []float64 {
+func column(results []ouaknine.Means, f func(ouaknine.Means) float64) []float64 {
 	out := make([]float64, len(results))
 	for i, r := range results {
 		out[i] = f(r)
@@ -73,48 +51,22 @@ func column(results []result, f func(result) float64) []float64 {
 	return out
 }
 
-// easy simulates the jobs under EASY.
-func easy(jobs []users.Job, procs int) (result, error) {
-	i := 0
-	s, err := simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY), Arrivals: func() (simulator.Job, bool) {
-		if i == len(jobs) {
-			return simulator.Job{}, false
-		}
-		j := &jobs[i]
-		i++
-		return simulator.Job{
-			ID: int64(j.Index), Submit: j.Submit, Procs: min(j.Procs, procs), Runtime: j.Runtime, Estimate: j.Estimate,
-		}, true
-	}})
-	if err != nil {
-		return result{}, err
-	}
-	var r result
-	err = s.Advance(math.Inf(1), func(e simulator.Event) {
-		if e.Kind == simulator.Started {
-			r.slowdown += simulator.BoundedSlowdown(e.Job.Wait(), e.Job.Runtime, 10) / float64(len(jobs))
-			r.wait += e.Job.Wait() / float64(len(jobs))
-		}
-	})
-	return r, err
-}
-
-func single(t testing.TB, jobs []users.Job, procs int) result {
+func single(t testing.TB, jobs []users.Job, procs int) ouaknine.Means {
 	t.Helper()
-	r, err := easy(jobs, procs)
+	r, err := ouaknine.Simulate(jobs, procs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) []result {
+func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) []ouaknine.Means {
 	t.Helper()
 	s, err := shake.New(jobs, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := shake.Runs(context.Background(), s, runs, 1, func(_ int, jobs []users.Job) (result, error) { return easy(jobs, procs) })
+	results, err := shake.Runs(context.Background(), s, runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,32 +75,6 @@ func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) [
 
 // long reports whether the full number of runs is asked for.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
-
-// truncated returns the jobs with the 30 s of job 64241 cut off.
-func truncated(t testing.TB, jobs []users.Job) []users.Job {
-	t.Helper()
-	out := slices.Clone(jobs)
-	i := slices.IndexFunc(out, func(j users.Job) bool { return j.Index == butterfly })
-	if i < 0 || out[i].Runtime != itsRuntime || out[i].Procs != 9 {
-		t.Fatalf("job %d is not the one of the thesis", butterfly)
-	}
-	out[i].Runtime = itsLimit
-	return out
-}
-
-// reversed returns the jobs with those of one instant in reverse order.
-func reversed(jobs []users.Job) []users.Job {
-	out := slices.Clone(jobs)
-	for from := 0; from < len(out); {
-		to := from
-		for to < len(out) && out[to].Submit == out[from].Submit {
-			to++
-		}
-		slices.Reverse(out[from:to])
-		from = to
-	}
-	return out
-}
 
 // TestShakingRemovesAccidents repeats sections 6.1 and 6.2 of the thesis: an effect of 30 s of one job, and of the order of jobs submitted at one instant, is
 // there in single runs and gone from the means of shaken ones: they agree within .3 % (all jobs by up to 60 s) and .7 % (by up to 5 minutes). The
@@ -164,6 +90,10 @@ func TestShakingRemovesAccidents(t *testing.T) {
 			break
 		}
 		jobs, procs := readSDSC(t, asGiven)
+		truncated, err := ouaknine.Truncated(jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range []struct {
 			name   string
 			jobs   []users.Job
@@ -171,8 +101,8 @@ func TestShakingRemovesAccidents(t *testing.T) {
 			bound  float64
 			paper  string
 		}{
-			{"30 s", truncated(t, jobs), 60, forTruncation, "8.3 % single, .3 % shaken"},
-			{"order", reversed(jobs), 300, forOrder, "6.7 % single, .47 % shaken"},
+			{"30 s", truncated, 60, forTruncation, "8.3 % single, .3 % shaken"},
+			{"order", ouaknine.Reversed(jobs), 300, forOrder, "6.7 % single, .47 % shaken"},
 		} {
 			one, other := single(t, jobs, procs), single(t, c.jobs, procs)
 			cfg := shake.Config{Attribute: shake.Interarrival, Degree: c.degree, Fraction: 1}
@@ -182,7 +112,7 @@ func TestShakingRemovesAccidents(t *testing.T) {
 				c.bound = 3 * math.Hypot(sa, sb) / math.Sqrt(float64(runs)) / a
 			}
 			t.Logf("%s, estimates as given %v, %d runs: single %.3f and %.3f (%+.3f %%), shaken means %.3f and %.3f (%+.3f %%); thesis: %s",
-				c.name, asGiven, runs, one.slowdown, other.slowdown, 100*(other.slowdown/one.slowdown-1), a, b, 100*(b/a-1), c.paper)
+				c.name, asGiven, runs, one.Slowdown, other.Slowdown, 100*(other.Slowdown/one.Slowdown-1), a, b, 100*(b/a-1), c.paper)
 			if math.Abs(b/a-1) > c.bound {
 				t.Errorf("%s: mean bounded slowdowns %v and %v of %d shaken runs differ by more than %v", c.name, a, b, runs, c.bound)
 			}
@@ -198,7 +128,7 @@ func TestLittleShakingStaysNear(t *testing.T) {
 		runs = 60
 	}
 	jobs, procs := readSDSC(t, false)
-	original := single(t, jobs, procs).slowdown
+	original := single(t, jobs, procs).Slowdown
 	var spans []float64
 	for _, c := range []struct{ fraction, low, high float64 }{{.01, .95, 1.08}, {.1, .94, 1.15}} {
 		cfg := shake.Default()
@@ -240,7 +170,7 @@ func TestAllAttributes(t *testing.T) {
 		for _, fraction := range []float64{.01, .1, 1} {
 			c.Fraction, c.Level = fraction, max(c.Level, shake.Jobs)
 			results := shaken(t, jobs, procs, 60, c)
-			for what, f := range map[string]func(result) float64{"bounded slowdown": slowdown, "wait": wait} {
+			for what, f := range map[string]func(ouaknine.Means) float64{"bounded slowdown": slowdown, "wait": wait} {
 				s, err := shake.Summarize(f(original), column(results, f))
 				if err != nil {
 					t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/papers/downey"
 	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -57,8 +58,7 @@ func TestGeneratorRefuses(t *testing.T) {
 	}
 }
 
-// The Paragon of the next year: queues by the last letter of their names, one-processor jobs apart except in interactive and standby, all jobs with
-// runtime > 0. An independent fit, empirical cdf at the middle of its steps, gave these b0, b1, R2; ours are within .01.
+// The Paragon of the next year, by Downey's classes, all jobs with runtime > 0. An independent fit, empirical cdf at the middle of its steps, gave these b0, b1, R2; ours are within .01.
 func TestParagon1996(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestParagon1996(t *testing.T) {
 	var r swf.Record
 	for f.Next(&r) == nil {
 		if r.Runtime > 0 {
-			c := paragonClass(f.Header().QueueName(&r), r.Allocated)
+			c := downey.Class(f.Header().QueueName(&r), r.Allocated)
 			lifetimes[c] = append(lifetimes[c], float64(r.Runtime))
 		}
 	}
@@ -87,24 +87,6 @@ func TestParagon1996(t *testing.T) {
 		near(t, class+" b1", m.B1, want.B1, .01)
 		near(t, class+" R2", fit.R2, want.R2, .01)
 	}
-}
-
-func paragonClass(queue string, procs int64) string {
-	switch {
-	case queue == "interactive" || queue == "standby":
-		return queue
-	case procs == 1:
-		return "sequential"
-	}
-	switch queue[len(queue)-1] {
-	case 's':
-		return "short"
-	case 'm':
-		return "medium"
-	case 'l':
-		return "long"
-	}
-	return queue
 }
 
 func BenchmarkGenerator(b *testing.B) {
