@@ -1,0 +1,156 @@
+package advice
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Running is a malleable job that runs.
+type Running struct {
+	Procs int // that it holds now
+	Left  Law // of the seconds until its end, if it keeps its size; finite and above 0
+	// Billing is as in Candidate.
+	Billing float64
+}
+
+// Size is a size that a running job could have.
+type Size struct {
+	Procs    int
+	MaxProcs int // that its queue or machine gives to one job, 0 for unknown
+	// Wait is until the processors that it lacks are there, for a size above the present one; it runs on meanwhile. Shrinking needs no
+	// wait. All sizes wait in the same futures.
+	Wait Wait
+	// Left is the law of the seconds until its end, if it had the size from now on: of the work that is left.
+	Left Law
+	// Overhead is the seconds it stands still while it changes to the size.
+	Overhead float64
+}
+
+// Action is what to do with a running job.
+type Action uint8
+
+// The actions.
+const (
+	Keep Action = iota
+	Expand
+	Shrink
+)
+
+// String returns the action as a word.
+func (a Action) String() string {
+	switch a {
+	case Expand:
+		return "expand"
+	case Shrink:
+		return "shrink"
+	}
+	return "keep"
+}
+
+// ActionOf says what takes a job from a size to another.
+func ActionOf(from, to int) Action {
+	switch {
+	case to > from:
+		return Expand
+	case to < from:
+		return Shrink
+	}
+	return Keep
+}
+
+// holding is what a running job does while it waits for more processors: it goes on with what it has.
+type holding struct {
+	procs    float64
+	left     []float64 // seconds until its end as it is, by node
+	overhead float64
+}
+
+// outcome returns when a job finishes that gets its new size after the wait, and what it uses. By then a share wait/left of the work is done; the
+// rest takes as much less of the time that the new size would need for all of it.
+func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSeconds float64) {
+	left := h.left[node]
+	if wait >= left {
+		return left, left * h.procs
+	}
+	rest := h.overhead + (1-wait/left)*run
+	return wait + rest, wait*h.procs + rest*procs
+}
+
+// Resize compares what a running job could do: the first answer is to keep its size, and the request that gains are over; one follows for each size, named
+// by SizeName. Wait of an answer is until the change, Run what keeping or the new size would need for all that is left. Processor-hours and costs
+// are of what is left. The job gains from more processors only as far as its runtimes fall with them, and from fewer only under the objective
+// Cost: there ProcHour is how much others want the processors. Errors are those of Choose.
+func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
+	if err := objective.check(); err != nil {
+		return nil, err
+	}
+	candidates := []Candidate{{Name: SizeName(job.Procs), Procs: job.Procs, Run: job.Left, Billing: job.Billing}}
+	for _, o := range sizes {
+		c := Candidate{Name: SizeName(o.Procs), Procs: o.Procs, MaxProcs: o.MaxProcs, Wait: o.Wait, Run: o.Left, Billing: job.Billing}
+		place := len(candidates) - 1
+		if o.Procs < job.Procs && (o.Wait.Law != nil || o.Wait.Futures != nil) {
+			return nil, c.fail(place, "wait", "a smaller size needs no wait", nil)
+		}
+		if !(o.Overhead >= 0) || math.IsInf(o.Overhead, 1) {
+			return nil, c.fail(place, "overhead", fmt.Sprintf("%v s; want 0 or more", o.Overhead), nil)
+		}
+		candidates = append(candidates, c)
+	}
+	if err := check(candidates); err != nil {
+		var bad *CandidateError
+		if errors.As(err, &bad) {
+			bad.Place-- // keeping the size is not among the caller's
+		}
+		return nil, err
+	}
+	s := newScene(candidates, objective)
+	for i, o := range sizes {
+		s.courses[i+1].now = &holding{float64(job.Procs), s.courses[0].runs, o.Overhead}
+	}
+	answers := make([]Answer, len(candidates))
+	for i := range candidates {
+		a, err := s.resized(i)
+		if err != nil {
+			return nil, candidates[i].fail(i-1, "wait", err.Error(), err)
+		}
+		answers[i] = a
+	}
+	return s.rank(answers, 0)
+}
+
+// SizeName is the name of the answer of a size.
+func SizeName(procs int) string { return fmt.Sprintf("%d processors", procs) }
+
+// resized says what a size comes to, by all of its outcomes.
+func (s *scene) resized(i int) (Answer, error) {
+	c := &s.courses[i]
+	wait, err := c.candidate.Wait.law()
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Name: c.candidate.Name, Procs: c.candidate.Procs, Wait: quantiles(wait), MeanWait: wait.Mean(),
+		Run: quantiles(c.candidate.Run), MeanRun: c.candidate.Run.Mean()}
+	inTime, n := 0., float64(len(c.waits)*s.nodes)
+	for future := range c.waits {
+		for node := range s.nodes {
+			finish, procSeconds := c.outcome(future, node)
+			a.MeanFinish += finish / n
+			a.ProcHours += procSeconds / 3600 / n
+			if finish <= s.objective.Deadline {
+				inTime += 1 / n
+			}
+		}
+	}
+	all := s.finishes(i)
+	a.Finish = make([]float64, 0, len(Levels()))
+	for _, p := range Levels() {
+		a.Finish = append(a.Finish, quantile(all, p))
+	}
+	a.InTime = math.NaN()
+	if s.objective.Deadline > 0 {
+		a.InTime = min(inTime, 1)
+	}
+	s.score(&a, c.candidate.billing(), func(p float64) float64 { return quantile(all, p) })
+	return a, nil
+}

@@ -1,0 +1,149 @@
+package advice_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// expand is the result of a job that finishes in an hour as it is, and sooner by a share when it expands.
+func expand(t interface{ Fatal(...any) }, gain float64) *advice.Result {
+	return must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 8, Left: advice.Fixed(3600)},
+		[]advice.Size{{Procs: 16, Left: advice.Fixed(3600 * (1 - gain))}}, advice.Objective{}))
+}
+
+// changes counts how often advice changes over forecasts a minute apart, each with a gain drawn anew; the job has its size when the first comes.
+func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func() float64) int {
+	standing, n := advice.Standing{Name: advice.SizeName(8)}, 0
+	for step := range steps {
+		next := must[advice.Standing](t)(s.Settle(standing, float64(60*step), expand(t, gain())))
+		if next != standing {
+			n++
+		}
+		standing = next
+	}
+	return n
+}
+
+// A forecast that is noisy around the threshold does not flap: at a gain of .1, give or take .09, advice that wants .1 changes once, in 5,000 forecasts. Around 0 it does not
+// change at all. Without hysteresis the latter flaps every other time.
+func TestNoiseDoesNotFlap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	around := func(middle float64) func() float64 {
+		return func() float64 { return middle + .09*(2*rng.Float64()-1) }
+	}
+	if n := changes(t, advice.Steady{Gain: .1}, 5000, around(.1)); n != 1 {
+		t.Errorf("around the threshold: %d changes, want 1", n)
+	}
+	if n := changes(t, advice.Steady{Gain: .1}, 5000, around(0)); n != 0 {
+		t.Errorf("around 0: %d changes, want none", n)
+	}
+	if n := changes(t, advice.Steady{}, 5000, around(0)); n < 2000 {
+		t.Errorf("without hysteresis: %d changes; this test can tell nothing", n)
+	}
+}
+
+// Noise of any size changes advice at most once in Hold, and that is reached: with a hold of an hour, forecasts that turn around every minute, over 5,000
+// minutes, change it 84 times at most.
+func TestHold(t *testing.T) {
+	sign := 1.
+	n := changes(t, advice.Steady{Gain: .1, Hold: 3600}, 5000, func() float64 { sign = -sign; return sign * .5 })
+	if n > 5000/60+1 || n < 60 {
+		t.Errorf("%d changes, want 60 to 84", n)
+	}
+}
+
+// Whatever the scores of several candidates and their noise, as long as it moves scores by less than half of what the threshold asks, no advice comes back that was left; and advice that
+// changes has always gained what the threshold asks.
+func TestNoReturn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gain := rapid.Float64Range(.02, .5).Draw(t, "gain")
+		s := advice.Steady{Gain: gain}
+		truth := rapid.SliceOfN(rapid.Float64Range(100, 1e4), 2, 5).Draw(t, "truth")
+		// Scores are off by a factor of at most 1 + noise either way: of two, by (1 + noise)^2, whose inverse is above 1 - gain.
+		noise := 1/math.Sqrt(1-gain) - 1
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		standing, left := advice.Standing{}, map[string]bool{}
+		for now := range 200 {
+			c := make([]advice.Candidate, len(truth))
+			for i, x := range truth {
+				f := math.Pow(1+noise*.999, 2*rng.Float64()-1)
+				c[i] = advice.Candidate{Name: fmt.Sprint(i), Procs: 1 + i, Run: advice.Fixed(x * f)}
+			}
+			r := choose(t, c, advice.NoRequest, advice.Objective{})
+			next := must[advice.Standing](t)(s.Settle(standing, float64(now), r))
+			if next != standing && standing.Name != "" {
+				left[standing.Name] = true
+			}
+			if left[next.Name] {
+				t.Fatalf("advice %s came back", next.Name)
+			}
+			standing = next
+		}
+	})
+}
+
+// An advice that is gone, infinitely bad, or none yet is replaced at once, whatever the hold.
+func TestReplacedAtOnce(t *testing.T) {
+	s := advice.Steady{Gain: .5, Hold: 1e6}
+	r := expand(t, .01)
+	for _, standing := range []advice.Standing{{}, {Name: "64 processors", Since: 5}} {
+		if got, err := s.Settle(standing, 10, r); err != nil || got != (advice.Standing{Name: advice.SizeName(16), Since: 10}) {
+			t.Errorf("%+v: %+v, %v", standing, got, err)
+		}
+	}
+	never := choose(t, []advice.Candidate{
+		{Name: "never", Procs: 1, Run: advice.Fixed(1), Wait: advice.Wait{Law: advice.Fixed(math.Inf(1))}}, {Name: "other", Procs: 1, Run: advice.Fixed(1e9)},
+	}, advice.NoRequest, advice.Objective{})
+	if got, err := s.Settle(advice.Standing{Name: "never", Since: 9}, 10, never); err != nil || got.Name != "other" {
+		t.Errorf("an advice that never starts: %+v, %v", got, err)
+	}
+}
+
+// Under a deadline the least gain is of the probability: from .5 to .7 is enough for .15, not for .25.
+func TestSteadyDeadline(t *testing.T) {
+	futures := func(late int) advice.Wait {
+		w := make([]float64, 10)
+		for i := range late {
+			w[i] = 1000
+		}
+		return advice.Wait{Futures: w}
+	}
+	r := choose(t, []advice.Candidate{
+		{Name: "a", Procs: 1, Run: advice.Fixed(10), Wait: futures(5)}, {Name: "b", Procs: 2, Run: advice.Fixed(10), Wait: futures(3)},
+	}, advice.NoRequest, advice.Objective{Kind: advice.ByDeadline, Deadline: 100})
+	for gain, want := range map[float64]string{.15: "b", .25: "a"} {
+		if got, err := (advice.Steady{Gain: gain}).Settle(advice.Standing{Name: "a"}, 1, r); err != nil || got.Name != want {
+			t.Errorf("least gain %v: %+v, %v, want %s", gain, got, err, want)
+		}
+	}
+}
+
+// Settings and times that cannot be are refused, and the advice stays.
+func TestBadSteady(t *testing.T) {
+	r := expand(t, .5)
+	standing := advice.Standing{Name: advice.SizeName(8), Since: 100}
+	for _, c := range []struct {
+		s   advice.Steady
+		now float64
+	}{
+		{advice.Steady{Gain: math.NaN()}, 200}, {advice.Steady{Gain: 1}, 200}, {advice.Steady{Gain: -.1}, 200}, {advice.Steady{Hold: math.NaN()}, 200},
+		{advice.Steady{Hold: -1}, 200}, {advice.Steady{}, math.NaN()}, {advice.Steady{}, math.Inf(1)},
+	} {
+		got, err := c.s.Settle(standing, c.now, r)
+		var bad *advice.ObjectiveError
+		if !errors.As(err, &bad) || got != standing {
+			t.Errorf("%+v at %v: %+v, %v, want an *ObjectiveError", c.s, c.now, got, err)
+		}
+	}
+	var back *advice.ClockError
+	if got, err := (advice.Steady{}).Settle(standing, 99, r); !errors.As(err, &back) || got != standing {
+		t.Errorf("a time before: %+v, %v, want a *ClockError", got, err)
+	}
+}

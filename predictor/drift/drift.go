@@ -1,0 +1,157 @@
+// Package drift notices that a stream of losses, or of anything else, has changed its level: after a downtime, with new limits or partitions, what was learnt before
+// says less of what comes.
+//
+// It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954): jobs that wait together
+// lose together, so single values would alarm at every burst. The level and the spread that the sum is measured against are running ones; while the sum stands
+// high they learn nothing, so that a slow change is not swallowed.
+package drift
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// Config says how sensitive a Detector is. The zero value of a field means its default.
+type Config struct {
+	// Block is how many values make a block, 100 by default.
+	Block int
+	// Memory is over how many blocks the level and the spread look back, 150 by default; before half of them there is no alarm.
+	Memory float64
+	// Slack is the change that is let pass, in deviations of a block's mean, .5 by default; Height the sum at which it is an alarm, 10 by default. If blocks were independent and
+	// normal there would be a false alarm to either side once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, b = h + 1.166 (D. Siegmund, "Sequential Analysis", 1985, equation 2.57): 141,000.
+	Slack, Height float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Block <= 0 {
+		c.Block = 100
+	}
+	for _, f := range [...]struct {
+		v  *float64
+		to float64
+	}{{&c.Memory, 150}, {&c.Slack, .5}, {&c.Height, 10}} {
+		if !(*f.v > 0) {
+			*f.v = f.to
+		}
+	}
+	return c
+}
+
+// Change is what a value told.
+type Change int8
+
+// The changes.
+const (
+	None Change = 0
+	Up   Change = 1
+	Down Change = -1
+)
+
+// Detector follows one stream. It is not safe for concurrent use.
+type Detector struct {
+	cfg Config
+	s   state
+}
+
+// state is all that is saved.
+type state struct {
+	Sum, N       float64 // of the open block
+	Mean, Square float64 // of the means of blocks, and of their squared distances
+	Blocks       float64 // how many they rest on, up to the memory
+	High, Low    float64 // the sums
+	Alarms       uint64
+}
+
+// New returns a Detector that has seen nothing.
+func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
+
+// Alarms returns how many changes there were.
+func (d *Detector) Alarms() int { return int(d.s.Alarms) }
+
+// Level returns the running mean that new values are held against; false before there is one.
+func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
+
+// Add takes in a value and tells whether the level has changed by it. After a change the level is learnt anew. What is not a finite number is left out.
+func (d *Detector) Add(v float64) Change {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return None
+	}
+	s := &d.s
+	s.Sum += v
+	if s.N++; int(s.N) < d.cfg.Block {
+		return None
+	}
+	mean := s.Sum / s.N
+	s.Sum, s.N = 0, 0
+	if s.Blocks < math.Max(2, d.cfg.Memory/2) {
+		d.learn(mean)
+		return None
+	}
+	z := 0.0
+	if deviation := math.Sqrt(s.Square); deviation > 0 {
+		z = (mean - s.Mean) / deviation
+	} else if mean != s.Mean {
+		z = math.Copysign(d.cfg.Height, mean-s.Mean)
+	}
+	z = math.Max(-4, math.Min(4, z)) // one block alone is no change
+	s.High, s.Low = math.Max(0, s.High+z-d.cfg.Slack), math.Max(0, s.Low-z-d.cfg.Slack)
+	switch {
+	case s.High >= d.cfg.Height:
+		d.restart(mean)
+		return Up
+	case s.Low >= d.cfg.Height:
+		d.restart(mean)
+		return Down
+	case math.Max(s.High, s.Low) < d.cfg.Height/3:
+		d.learn(mean)
+	}
+	return None
+}
+
+// learn takes a block into the level and the spread.
+func (d *Detector) learn(mean float64) {
+	s := &d.s
+	s.Blocks = math.Min(s.Blocks+1, d.cfg.Memory)
+	off := mean - s.Mean
+	s.Mean += off / s.Blocks
+	s.Square += (off*(mean-s.Mean) - s.Square) / s.Blocks
+}
+
+// restart begins again at a new level.
+func (d *Detector) restart(mean float64) {
+	d.s = state{Alarms: d.s.Alarms + 1}
+	d.learn(mean)
+}
+
+const version = 1
+
+// MarshalBinary saves the state.
+func (d *Detector) MarshalBinary() ([]byte, error) {
+	return binary.Append([]byte{version}, binary.LittleEndian, d.s)
+}
+
+// ErrCorrupt says that bytes are not a saved Detector.
+var ErrCorrupt = errors.New("drift: not a saved detector")
+
+// UnmarshalBinary restores what MarshalBinary saved. After an error the Detector is as it was.
+func (d *Detector) UnmarshalBinary(data []byte) error {
+	if len(data) == 0 || data[0] != version {
+		return ErrCorrupt
+	}
+	var s state
+	n, err := binary.Decode(data[1:], binary.LittleEndian, &s)
+	if err != nil || n != len(data)-1 {
+		return ErrCorrupt
+	}
+	for _, v := range [...]float64{s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return ErrCorrupt
+		}
+	}
+	if s.N < 0 || s.Square < 0 || s.Blocks < 0 {
+		return ErrCorrupt
+	}
+	d.s = s
+	return nil
+}

@@ -1,0 +1,114 @@
+package drift
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// run feeds values until the first change or the end.
+func run(d *Detector, n int, next func() float64) (Change, int) {
+	for i := range n {
+		if c := d.Add(next()); c != None {
+			return c, i + 1
+		}
+	}
+	return None, n
+}
+
+// TestQuiet: a level that stays raises hardly any alarm: were blocks independent and normal, one in 70,000 blocks; losses are neither, so that some
+// more are let pass where values are skewed and neighbors alike.
+func TestQuiet(t *testing.T) {
+	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
+		alarms := 0
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			d, x := New(Config{}), 0.0
+			for range 100_000 {
+				x = rho*x + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+				d.Add(math.Exp(x))
+			}
+			alarms += d.Alarms()
+		}
+		if alarms > 10 {
+			t.Errorf("%s: %d false alarms in 20,000 blocks", name, alarms)
+		}
+	}
+}
+
+// TestNoticesChange: a level that moves by one deviation of a block's mean is noticed, to the right side, within 60 blocks on average: a sum gains .5 a block on its way to 10.
+func TestNoticesChange(t *testing.T) {
+	for _, want := range []Change{Up, Down} {
+		total := 0
+		const streams = 40
+		for seed := range uint64(streams) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			d := New(Config{})
+			if c, at := run(d, 20_000, rng.NormFloat64); c != None {
+				t.Logf("false alarm %v at %d", c, at)
+				continue
+			}
+			shift := float64(want) / math.Sqrt(100)
+			c, after := run(d, 100_000, func() float64 { return shift + rng.NormFloat64() })
+			if c != want {
+				t.Fatalf("seed %d: %v, want %v", seed, c, want)
+			}
+			total += after
+		}
+		if mean := float64(total) / streams / 100; mean > 60 {
+			t.Errorf("%v: noticed after %.0f blocks on average", want, mean)
+		}
+	}
+}
+
+// TestOutlier: one block, however wild, is no change; nor are values that are no numbers.
+func TestOutlier(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	d := New(Config{})
+	if c, _ := run(d, 20_000, rng.NormFloat64); c != None {
+		t.Fatal("false alarm before")
+	}
+	if c, _ := run(d, 100, func() float64 { return 1e9 }); c != None {
+		t.Error("one wild block is taken for a change")
+	}
+	if d.Add(math.NaN()) != None || d.Add(math.Inf(1)) != None {
+		t.Error("what is no number is taken for a change")
+	}
+}
+
+// TestConstant: a stream without any spread does not divide by 0, and its change is noticed.
+func TestConstant(t *testing.T) {
+	d := New(Config{})
+	if c, _ := run(d, 20_000, func() float64 { return 3 }); c != None {
+		t.Errorf("a constant is a change: %v", c)
+	}
+	if c, _ := run(d, 5000, func() float64 { return 4 }); c != Up {
+		t.Errorf("got %v, want up", c)
+	}
+}
+
+// TestCodec: a restored detector goes on as the saved one; what is not a saved one is refused.
+func TestCodec(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	a := New(Config{})
+	run(a, 3333, rng.NormFloat64)
+	data, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(Config{})
+	if err := b.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	for range 20_000 {
+		v := rng.NormFloat64() + .2
+		if x, y := a.Add(v), b.Add(v); x != y {
+			t.Fatalf("the restored one says %v, the other %v", y, x)
+		}
+	}
+	for _, bad := range [][]byte{nil, {9}, data[:len(data)-1], append(data, 0)} {
+		if err := b.UnmarshalBinary(bad); err == nil {
+			t.Errorf("%d bytes are taken for a saved detector", len(bad))
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Package speedup says how long a program runs on any number of processors: from a table of measured runtimes ([Table]), Amdahl's
+// law ([Amdahl]), Downey's model ([Downey]), or the history of its runs ([History]).
+//
+// All of them are a [Curve]. Times are seconds; a size is a number of processors, from 1.
+package speedup
+
+import "fmt"
+
+// Curve is a runtime as a function of the size. A curve never changes and may be used by any number of goroutines.
+type Curve interface {
+	// Runtime returns the seconds on so many processors: the median where the runtime is uncertain. It is finite and above 0. The error
+	// is a *SizeError for a size that is below 1, or of which the curve knows nothing.
+	Runtime(procs int) (float64, error)
+
+	// Spread returns the standard deviation of ln runtime around Runtime, 0 where the curve is certain. It is only meant for sizes at which
+	// Runtime gives no error.
+	Spread(procs int) float64
+}
+
+// SizeError is a size of which a curve knows nothing.
+type SizeError struct {
+	Procs    int
+	From, To int // the sizes that the curve knows; To is 0 where there is no largest
+}
+
+// Error says which sizes are known.
+func (e *SizeError) Error() string {
+	if e.To == 0 {
+		return fmt.Sprintf("no runtime for %d processors: sizes go from %d", e.Procs, e.From)
+	}
+	return fmt.Sprintf("no runtime for %d processors: what is known covers %d to %d; add a size, or leave this one out", e.Procs, e.From, e.To)
+}
+
+// ParameterError is a parameter of a model that cannot be.
+type ParameterError struct {
+	Name  string
+	Value float64
+	Want  string
+}
+
+// Error names the parameter and what it must be.
+func (e *ParameterError) Error() string {
+	return fmt.Sprintf("%s is %v; want %s", e.Name, e.Value, e.Want)
+}
+
+// The runtimes that are taken, in seconds: a nanosecond to some 30,000 years. Between them no formula here overflows.
+const (
+	shortest = 1e-9
+	longest  = 1e12
+)
+
+// sensible says whether seconds are a time that a program can run.
+func sensible(seconds float64) bool { return seconds >= shortest && seconds <= longest }
+
+// model is a curve that knows every size: the runtime on one processor, by the speedup.
+type model struct {
+	t1 float64
+}
+
+func (m model) runtime(procs int, speedup func(n float64) float64) (float64, error) {
+	if procs < 1 {
+		return 0, &SizeError{Procs: procs, From: 1}
+	}
+	return m.t1 / speedup(float64(procs)), nil
+}
+
+// Spread returns 0: the model is taken at its word.
+func (model) Spread(int) float64 { return 0 }
+
+func checkT1(t1 float64) error {
+	if !sensible(t1) {
+		return &ParameterError{"T1", t1, "the seconds on one processor, 1e-9 to 1e12"}
+	}
+	return nil
+}
+
+// Amdahl is the law that a share of the work is serial and the rest perfectly parallel (G. Amdahl, "Validity of the single processor
+// approach to achieving large scale computing capabilities", AFIPS 1967): R(n) = T1 (F + (1-F)/n).
+type Amdahl struct {
+	model
+	serial float64
+}
+
+// NewAmdahl returns Amdahl's law for a serial share F, 0 to 1, and the seconds T1 on one processor. The error is a *ParameterError.
+func NewAmdahl(serial, t1 float64) (*Amdahl, error) {
+	if !(serial >= 0 && serial <= 1) {
+		return nil, &ParameterError{"F", serial, "the serial share of the work, 0 to 1"}
+	}
+	if err := checkT1(t1); err != nil {
+		return nil, err
+	}
+	return &Amdahl{model{t1}, serial}, nil
+}
+
+// Runtime returns the seconds on so many processors.
+func (a *Amdahl) Runtime(procs int) (float64, error) { return a.runtime(procs, a.speedup) }
+
+func (a *Amdahl) speedup(n float64) float64 { return n / (1 + a.serial*(n-1)) }
