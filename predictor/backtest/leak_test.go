@@ -1,0 +1,138 @@
+package backtest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// records reads the first records of a trace.
+func records(t *testing.T, path string, most int) (*swf.Header, []swf.Record) {
+	t.Helper()
+	f, err := swf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := f.ReadHeader(); err != nil {
+		t.Fatal(err)
+	}
+	var out []swf.Record
+	var rec swf.Record
+	for len(out) < most {
+		err := f.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			out = append(out, rec)
+		}
+	}
+	return f.Header(), out
+}
+
+// cutAt is the log as it was known when the last job at an instant was submitted: starts and ends at the instant or later are unknown.
+func cutAt(all []swf.Record, at int64) []swf.Record {
+	var out []swf.Record
+	for _, r := range all {
+		if r.Submit > at {
+			continue
+		}
+		switch start := r.Submit + r.Wait; {
+		case r.Wait < 0:
+		case start >= at:
+			r.Wait, r.Runtime = swf.Unknown, swf.Unknown
+		case r.Runtime >= 0 && start+r.Runtime >= at:
+			r.Runtime = swf.Unknown
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// forecasts replays records and returns every forecast of each job, by its number.
+func forecasts(t *testing.T, h *swf.Header, all []swf.Record) map[int64][]float64 {
+	t.Helper()
+	var file bytes.Buffer
+	w := swf.NewWriter(&file)
+	if err := w.WriteHeader(h); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		if err := w.Write(&all[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	trace, err := Read(swf.NewReader(&file), "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[int64][]float64{}
+	options := Options{Engine: engine.Config{First: 200}, Predict: func(j *Job, _ string, q []float64) error {
+		out[j.Number] = append(out[j.Number], q...)
+		return nil
+	}}
+	if _, err := Run(trace, options); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestNoLeakage: what happens at an instant or later changes no forecast made up to it. The instants are submits of jobs that started at once: their own starts must
+// not be known to themselves.
+func TestNoLeakage(t *testing.T) {
+	jobs, cuts, traces := 2500, 2, []string{"SDSC-SP2-1998-4.2-cln"}
+	if os.Getenv("WAITCAST_LONG") != "" {
+		jobs, cuts, traces = 8000, 10, append(traces, "KTH-SP2-1996-2.1-cln", "SDSC-Par-1996-3.1-cln")
+	}
+	for _, name := range traces {
+		t.Run(name, func(t *testing.T) {
+			h, all := records(t, refdata.Shared(t, "traces/"+name+".swf.gz"), jobs)
+			whole := forecasts(t, h, all)
+			for k := range cuts {
+				i := soonest(all, len(all)*(k+1)/(cuts+1), len(all)/(cuts+1)/2)
+				part := forecasts(t, h, cutAt(all, all[i].Submit))
+				if len(part) < i/2 {
+					t.Fatalf("cut at job %d: %d jobs are forecast", all[i].ID, len(part))
+				}
+				for id, q := range part {
+					if !equal(q, whole[id]) {
+						t.Fatalf("cut at job %d: the forecast of job %d changes from %v to %v", all[i].ID, id, whole[id], q)
+					}
+				}
+			}
+		})
+	}
+}
+
+// soonest returns the job that started soonest of so many from one on.
+func soonest(all []swf.Record, from, count int) int {
+	best := from
+	for i := from; i < from+count; i++ {
+		if all[i].Runtime > 0 && all[i].Wait >= 0 && all[i].Wait < all[best].Wait {
+			best = i
+		}
+	}
+	return best
+}
+
+func equal(a, b []float64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

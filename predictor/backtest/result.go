@@ -1,0 +1,118 @@
+package backtest
+
+import (
+	"math"
+	"strconv"
+)
+
+// Result is what a backtest found, as it is written in JSON.
+type Result struct {
+	Traces []TraceResult `json:"traces"`
+}
+
+// TraceResult is the scores of all methods on one trace.
+type TraceResult struct {
+	Trace string `json:"trace"`
+	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
+	Jobs       int            `json:"jobs"`
+	BadRecords int            `json:"bad_records"`
+	Resolution float64        `json:"resolution_seconds"`
+	Methods    []MethodResult `json:"methods"`
+	// Constant is the best constant forecast in hindsight: the largest share of waits within a factor 2 of one number.
+	Constant Constant `json:"best_constant"`
+	// Importance is each feature's part of what the trees of the median gained, in falling order.
+	Importance []Importance `json:"feature_importance,omitempty"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"took_seconds"`
+}
+
+// Constant is a forecast that is the same for every job.
+type Constant struct {
+	Seconds float64 `json:"seconds"`
+	Within2 float64 `json:"within_factor_2"`
+}
+
+// Importance is a feature's part of all gain.
+type Importance struct {
+	Feature string  `json:"feature"`
+	Gain    float64 `json:"gain"`
+}
+
+// Figures are the scores of some jobs. Levels are keys: "0.5", "0.75", "0.9", "0.95".
+type Figures struct {
+	N int `json:"n"`
+	// Coverage is [P(W < q), P(W <= q)].
+	Coverage map[string][2]float64 `json:"coverage"`
+	// LogPinball is the mean pinball loss of ln(wait + 60 s).
+	LogPinball map[string]float64 `json:"log_pinball"`
+	// Within2 and Within3 are the shares of medians within a factor of the wait, both with 60 s added.
+	Within2 float64 `json:"within_factor_2"`
+	Within3 float64 `json:"within_factor_3"`
+}
+
+// MethodResult is the scores of one method.
+type MethodResult struct {
+	Method string `json:"method"`
+	Figures
+	Strata Strata `json:"strata"`
+	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null where one of them never varies.
+	R    *float64 `json:"r"`
+	RLog *float64 `json:"r_log"`
+	// MedianAbsError is the median of |wait - median forecast|; Interval the mean of the .95 quantile less the median.
+	MedianAbsError *float64 `json:"median_abs_error_seconds"`
+	Interval       *float64 `json:"interval_seconds"`
+	// WithCancelled counts also the jobs that never ran, where they are known misses.
+	WithCancelled WithCancelled `json:"with_cancelled"`
+	Calibration   Calibration   `json:"calibration"`
+}
+
+// Strata are the scores by the true wait.
+type Strata struct {
+	UpToMinute Figures `json:"le_1m"`
+	UpToHour   Figures `json:"le_1h"`
+	Longer     Figures `json:"gt_1h"`
+}
+
+// WithCancelled is the coverage where jobs that were cancelled after a quantile had passed count as its misses.
+type WithCancelled struct {
+	Cancelled int                   `json:"cancelled"`
+	Coverage  map[string][2]float64 `json:"coverage"`
+}
+
+// Calibration tells whether levels cover what they say: over the whole trace and over the jobs with a median above 60 s the interval [P(W < q-), P(W <= q+)], q
+// rounded down and up to the log's resolution, must come within .02 of the level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05 or two
+// day-block bootstrap errors.
+type Calibration struct {
+	Pass       bool                  `json:"pass"`
+	Whole      map[string]CoverageOf `json:"whole"`
+	Long       map[string]CoverageOf `json:"median_above_60s"`
+	Months     int                   `json:"month_pairs"`
+	MonthsHeld float64               `json:"month_pairs_held"`
+}
+
+// CoverageOf is one level's interval, how far it lies from the level, and whether that is allowed.
+type CoverageOf struct {
+	Interval [2]float64 `json:"interval"`
+	Miss     float64    `json:"miss"`
+	Holds    bool       `json:"holds"`
+}
+
+// Method returns the scores of a method, nil if there are none.
+func (t *TraceResult) Method(name string) *MethodResult {
+	for i := range t.Methods {
+		if t.Methods[i].Method == name {
+			return &t.Methods[i]
+		}
+	}
+	return nil
+}
+
+func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
+
+// number returns nil for what JSON cannot say.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}

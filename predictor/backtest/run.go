@@ -1,0 +1,155 @@
+package backtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// Waitcast names the served forecast among the methods.
+const Waitcast = "waitcast"
+
+// Uncorrected names the combination before its correction.
+const Uncorrected = "uncorrected"
+
+// Options say how a trace is replayed. The zero value scores every job and learns the capacity.
+type Options struct {
+	// Warmup is the part of the jobs, in [0, 1), that are only learnt from.
+	Warmup float64
+	// Engine is how the engine works; its levels are set here.
+	Engine engine.Config
+	// Predict is called with every forecast after the warm-up, also of jobs never seen to start: the job, the method's name, and the quantiles in seconds.
+	Predict func(j *Job, method string, quantiles []float64) error
+	// Progress is called now and then with the number of jobs done.
+	Progress func(done int)
+}
+
+// Run replays a trace and scores every method.
+func Run(t *Trace, o Options) (*TraceResult, error) {
+	if !(o.Warmup >= 0 && o.Warmup < 1) {
+		return nil, fmt.Errorf("warm-up %v: give a part of the jobs from 0 to below 1", o.Warmup)
+	}
+	begin := time.Now()
+	o.Engine.Levels, o.Engine.Downey = Levels(), true
+	o.Engine.Resolution = t.resolution()
+	e, err := engine.New(o.Engine)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))), methods: append([]string{Waitcast, Uncorrected}, engine.Experts()...)}
+	for _, name := range r.methods {
+		s, err := newMethodScore(name, o.Engine.Resolution)
+		if err != nil {
+			return nil, err
+		}
+		r.scores = append(r.scores, s)
+	}
+	t.Replay(e, r.take)
+	if r.err != nil {
+		return nil, r.err
+	}
+	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), BadRecords: t.Bad, Resolution: o.Engine.Resolution, Constant: bestConstant(r.waits)}
+	for _, s := range r.scores {
+		out.Methods = append(out.Methods, s.result())
+	}
+	for _, f := range e.Importance() {
+		out.Importance = append(out.Importance, Importance(f))
+	}
+	out.Seconds = time.Since(begin).Seconds()
+	return out, nil
+}
+
+// run is one replay as it is scored.
+type run struct {
+	trace   *Trace
+	options Options
+	from    int
+	methods []string
+	scores  []*methodScore
+	waits   []float64
+	err     error
+}
+
+// take scores the forecasts of one submission. Their outcome is in the trace already, but nobody who forecasts sees it.
+func (r *run) take(job int, f engine.Forecast) {
+	if r.options.Progress != nil && job%1000 == 0 {
+		r.options.Progress(job)
+	}
+	if job < r.from || r.err != nil {
+		return
+	}
+	j := &r.trace.Jobs[job]
+	if j.Scored() {
+		r.waits = append(r.waits, j.Wait())
+	}
+	for k, name := range r.methods {
+		q := f.Quantiles
+		switch {
+		case k == 1:
+			q = f.Combined
+		case k > 1:
+			q = f.Experts[k-2]
+		}
+		if q == nil {
+			continue
+		}
+		if r.options.Predict != nil {
+			if r.err = r.options.Predict(j, name, q); r.err != nil {
+				return
+			}
+		}
+		switch {
+		case j.Scored():
+			r.err = r.scores[k].add(j.Submit-r.trace.Jobs[0].Submit, j.Wait(), q)
+		case j.Cancelled && j.Recorded:
+			r.scores[k].cancelled(j.Wait(), q)
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes, else 1. The first ten, so that a log that is cut
+// off later is read alike.
+func (t *Trace) resolution() float64 {
+	seen := 0
+	for i := range t.Jobs {
+		j := &t.Jobs[i]
+		if !j.Recorded || j.Wait() <= 0 {
+			continue
+		}
+		if math.Mod(j.Wait(), 60) != 0 {
+			return 1
+		}
+		if seen++; seen == 10 {
+			return 60
+		}
+	}
+	return 1
+}
+
+// bestConstant returns the forecast that is within a factor 2 of the most waits, 60 s added to both: on the scale of logarithms the best place of a window of width 2 ln 2.
+func bestConstant(waits []float64) Constant {
+	z := make([]float64, len(waits))
+	for i, w := range waits {
+		z[i] = engine.Log(w)
+	}
+	slices.Sort(z)
+	best, at, from := 0, 0.0, 0
+	for to := range z {
+		for z[to]-z[from] > 2*math.Ln2+rounding {
+			from++
+		}
+		if n := to - from + 1; n > best {
+			best, at = n, z[from]+math.Ln2
+		}
+	}
+	if len(z) == 0 {
+		return Constant{}
+	}
+	return Constant{Seconds: engine.Unlog(at), Within2: float64(best) / float64(len(z))}
+}

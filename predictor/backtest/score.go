@@ -1,0 +1,184 @@
+package backtest
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/predictor/coverage"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// Levels are the quantile levels that are forecast and scored.
+func Levels() []float64 { return []float64{.5, .75, .9, .95} }
+
+const (
+	medianLevel = 0
+	highLevel   = 3
+)
+
+// Strata of the true wait: up to a minute, up to an hour, longer.
+const (
+	shortStratum = iota
+	hourStratum
+	longStratum
+	strata
+)
+
+func stratumOf(wait float64) int {
+	switch {
+	case wait <= 60:
+		return shortStratum
+	case wait <= 3600:
+		return hourStratum
+	}
+	return longStratum
+}
+
+// sums add up what forecasts of some jobs lost and covered.
+type sums struct {
+	n             int
+	loss          []float64 // of the pinball loss of ln(wait + 60 s), by level
+	below, upTo   []int     // waits below, and at most, the quantile
+	factor2       int
+	factor3       int
+	cancelled     int   // known misses at some level
+	cancelledMiss []int // by level
+}
+
+func newSums() sums {
+	k := len(Levels())
+	return sums{loss: make([]float64, k), below: make([]int, k), upTo: make([]int, k), cancelledMiss: make([]int, k)}
+}
+
+func (s *sums) add(q []float64, wait float64) {
+	s.n++
+	z := engine.Log(wait)
+	for i, level := range Levels() {
+		s.loss[i] += Pinball(level, engine.Log(q[i]), z)
+		if wait < q[i] {
+			s.below[i]++
+		}
+		if wait <= q[i] {
+			s.upTo[i]++
+		}
+	}
+	switch off := math.Abs(z - engine.Log(q[medianLevel])); {
+	case off <= math.Log(2)+rounding:
+		s.factor2++
+		s.factor3++
+	case off <= math.Log(3)+rounding:
+		s.factor3++
+	}
+}
+
+// rounding lets exactly twice the wait count as within a factor 2.
+const rounding = 1e-12
+
+// Pinball returns the pinball loss of a quantile of the given level.
+func Pinball(level, quantile, value float64) float64 {
+	d := value - quantile
+	return math.Max(level*d, (level-1)*d)
+}
+
+// methodScore collects one method's forecasts of one trace.
+type methodScore struct {
+	name           string
+	all            sums
+	strata         [strata]sums
+	waits, medians []float64
+	widths         []float64
+	calibration    *coverage.Score
+}
+
+func newMethodScore(name string, resolution float64) (*methodScore, error) {
+	m := &methodScore{name: name, all: newSums()}
+	for i := range m.strata {
+		m.strata[i] = newSums()
+	}
+	var err error
+	m.calibration, err = coverage.New(coverage.Config{Levels: Levels(), Resolution: resolution})
+	return m, err
+}
+
+// add scores the forecast of a job that waited, submitted so many seconds after the first of the trace.
+func (m *methodScore) add(since, wait float64, q []float64) error {
+	m.all.add(q, wait)
+	m.strata[stratumOf(wait)].add(q, wait)
+	m.waits, m.medians = append(m.waits, wait), append(m.medians, q[medianLevel])
+	m.widths = append(m.widths, q[highLevel]-q[medianLevel])
+	return m.calibration.Add(since, wait, q)
+}
+
+// cancelled takes in a job that was cancelled after it had waited so long: that is a miss of each quantile that it had outlived.
+func (m *methodScore) cancelled(waited float64, q []float64) {
+	m.all.cancelled++
+	for i, v := range q {
+		if v < waited {
+			m.all.cancelledMiss[i]++
+		}
+	}
+}
+
+// result works out the figures; NaN, which JSON has not, becomes null.
+func (m *methodScore) result() MethodResult {
+	r := MethodResult{Method: m.name, Figures: m.all.figures(), Strata: Strata{
+		UpToMinute: m.strata[shortStratum].figures(), UpToHour: m.strata[hourStratum].figures(), Longer: m.strata[longStratum].figures(),
+	}}
+	logWaits, logMedians, errors := make([]float64, len(m.waits)), make([]float64, len(m.waits)), make([]float64, len(m.waits))
+	for i, w := range m.waits {
+		logWaits[i], logMedians[i] = engine.Log(w), engine.Log(m.medians[i])
+		errors[i] = math.Abs(w - m.medians[i])
+	}
+	r.R, r.RLog = number(stat.Correlation(m.waits, m.medians, nil)), number(stat.Correlation(logWaits, logMedians, nil))
+	slices.Sort(errors)
+	slices.Sort(m.widths)
+	if len(errors) > 0 {
+		r.MedianAbsError = number(stat.Quantile(.5, stat.Empirical, errors, nil))
+		r.Interval = number(stat.Mean(m.widths, nil))
+	}
+	report := m.calibration.Report()
+	r.Calibration = Calibration{Pass: report.Pass, MonthsHeld: report.Share, Whole: pairs(report.All), Long: pairs(report.Long)}
+	for _, p := range report.Months {
+		if p.N > 0 {
+			r.Calibration.Months++
+		}
+	}
+	r.WithCancelled = m.all.withCancelled()
+	return r
+}
+
+func pairs(in []coverage.Pair) map[string]CoverageOf {
+	out := map[string]CoverageOf{}
+	for _, p := range in {
+		out[levelName(p.Level)] = CoverageOf{Interval: [2]float64{p.Interval.Low, p.Interval.High}, Miss: p.Miss, Holds: p.Holds()}
+	}
+	return out
+}
+
+func (s *sums) figures() Figures {
+	f := Figures{N: s.n, Coverage: map[string][2]float64{}, LogPinball: map[string]float64{}}
+	if s.n == 0 {
+		return f
+	}
+	n := float64(s.n)
+	for i, level := range Levels() {
+		name := levelName(level)
+		f.Coverage[name] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
+		f.LogPinball[name] = s.loss[i] / n
+	}
+	f.Within2, f.Within3 = float64(s.factor2)/n, float64(s.factor3)/n
+	return f
+}
+
+// withCancelled is the coverage over the jobs that started and, as misses, those whose cancellation came after the quantile.
+func (s *sums) withCancelled() WithCancelled {
+	out := WithCancelled{Cancelled: s.cancelled, Coverage: map[string][2]float64{}}
+	for i, level := range Levels() {
+		if n := float64(s.n + s.cancelledMiss[i]); n > 0 {
+			out.Coverage[levelName(level)] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+// Package backtest replays recorded logs through the predictors as if they had happened live, and scores every method on the same jobs. A forecast sees only
+// what was known at the submission: at one instant ends come first, then submits in the order of the file, then starts.
+package backtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/swf"
+)
+
+// Job is one job of a trace. Instants are in seconds since the log's start.
+type Job struct {
+	// Number is the job's in the log.
+	Number int64
+	Submit float64
+	engine.Request
+	// Starts and Ends tell whether Start and End are known; a job that does not start, and is not Cancelled, waits until the log's end.
+	Starts, Ends, Cancelled bool
+	Start, End              float64
+	// Lost is true where it started and its end is not in the log: it is given up a day after its limit.
+	Lost bool
+	// NeverRan is true where the log's status says so; such a job is not scored.
+	NeverRan bool
+	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until their cancellation.
+	Recorded bool
+}
+
+// Wait returns the recorded wait, or the time until the cancellation.
+func (j *Job) Wait() float64 {
+	if j.Cancelled {
+		return j.End - j.Submit
+	}
+	return j.Start - j.Submit
+}
+
+// Scored reports whether the job's wait is known to the scorer: it ran, and the log tells when it started.
+func (j *Job) Scored() bool { return j.Starts && j.Recorded && !j.NeverRan }
+
+// Trace is a log as it is replayed.
+type Trace struct {
+	Name  string
+	Procs int // the header's MaxProcs, 0 if it does not tell
+	Jobs  []Job
+	// Bad is how many records were left out because they have no size or no submit time.
+	Bad int
+}
+
+// Open reads a trace from a file in the Standard Workload Format, plain or compressed with gzip.
+func Open(path, name string) (t *Trace, err error) {
+	bad := 0
+	f, err := swf.Open(path, swf.OnBadLine(func(*swf.LineError) { bad++ }))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	t, err = Read(f.Reader, name)
+	if t != nil {
+		t.Bad += bad
+	}
+	return t, err
+}
+
+// Read reads a trace to its end.
+func Read(r *swf.Reader, name string) (*Trace, error) {
+	if err := r.ReadHeader(); err != nil {
+		return nil, err
+	}
+	t := &Trace{Name: name, Procs: int(r.Header().MaxProcs)}
+	var rec swf.Record
+	for {
+		if err := r.Next(&rec); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if j, ok := jobOf(&rec, r.Header()); ok {
+			t.Jobs = append(t.Jobs, j)
+		} else {
+			t.Bad++
+		}
+	}
+	if len(t.Jobs) == 0 {
+		return nil, fmt.Errorf("%s: no job to replay", name)
+	}
+	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	return t, nil
+}
+
+// jobOf turns a record into a job; false if it has no size. The size is the one asked for where the log tells it: what was allocated is known at the start
+// only.
+func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
+	procs := rec.RequestedProcs
+	if procs < 1 {
+		procs = rec.Allocated
+	}
+	if procs < 1 {
+		return Job{}, false
+	}
+	if len(h.Queues) == 0 && rec.Partition >= 0 {
+		named := *rec
+		named.Queue = swf.Unknown // the partition is the queue, as in Slurm
+		rec = &named
+	}
+	j := Job{Number: rec.ID, Submit: float64(rec.Submit), Request: engine.Request{Queue: h.QueueName(rec), Procs: int(procs)}}
+	if len(h.Queues) > 0 && rec.Partition >= 0 {
+		j.Partition = strconv.FormatInt(rec.Partition, 10)
+	}
+	if rec.User >= 0 {
+		j.User = strconv.FormatInt(rec.User, 10)
+	}
+	if rec.Executable >= 0 {
+		j.App = strconv.FormatInt(rec.Executable, 10)
+	}
+	j.Limit = max(0, float64(rec.TimeLimit))
+	fate(&j, rec)
+	return j, true
+}
+
+// grace is how long after its time limit a job is taken to run whose end is not in the log, in seconds.
+const grace = 86400
+
+// fate tells what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though, and one that has processors and a wait, but no
+// runtime, may be one that still runs where the log was cut off. So it counts as started, and is not scored.
+func fate(j *Job, rec *swf.Record) {
+	wait := float64(rec.Wait)
+	j.NeverRan = rec.Status == swf.StatusCancelled && rec.Runtime <= 0
+	running := rec.Runtime < 0 && rec.Allocated > 0 && rec.Wait >= 0
+	switch {
+	case j.NeverRan && !running:
+		if rec.Wait >= 0 {
+			j.Cancelled, j.Recorded, j.End = true, true, j.Submit+wait
+		}
+		return
+	case rec.Wait >= 0:
+		j.Starts, j.Recorded, j.Start = true, true, j.Submit+wait
+	case rec.Runtime >= 0:
+		j.Starts, j.Start = true, j.Submit
+	}
+	switch {
+	case !j.Starts:
+	case rec.Runtime >= 0:
+		j.Ends, j.End = true, j.Start+float64(rec.Runtime)
+	case j.Limit > 0:
+		j.Ends, j.Lost, j.End = true, true, j.Start+j.Limit+grace
+	}
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// cluster is an engine with so many jobs that run and wait, and trees.
+func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	capacity := 10 * runs
+	cfg.Capacity = capacity
+	if cfg.First == 0 {
+		cfg.First = 400
+	}
+	e, err := New(cfg)
+	check(t, err)
+	t.Cleanup(e.Close)
+	tell := func() {
+		for _, q := range []string{"batch", "debug", "long"} {
+			e.SetPool(q, Pool{Name: "all", Procs: capacity, PolicyKnown: true, Policy: forward.EASY})
+		}
+	}
+	request := func() Request {
+		limit := []float64{600, 1800, 3600, 7200, 14400, 86400}[rng.IntN(6)]
+		return Request{
+			Queue: []string{"batch", "debug", "long"}[rng.IntN(3)], User: fmt.Sprint("u", rng.IntN(users)),
+			Procs: min(1+int(math.Exp2(4*rng.Float64())), capacity/4), Limit: limit,
+		}
+	}
+	clock, id := 1e9, uint64(0)
+	for range 500 { // some history
+		id++
+		clock++
+		e.Submit(clock, id, request())
+		e.Start(clock+float64(rng.IntN(300)), id, true)
+		e.End(e.clock+float64(rng.IntN(30)), id)
+		clock = e.clock
+	}
+	view := e.View(clock)
+	if runs+waits < 5000 {
+		tell()
+	}
+	for range runs + waits { // from a kept view: a submission of its own each would take long
+		id++
+		clock += .01
+		e.SubmitAt(view, clock, clock, id, request())
+		if id <= 500+uint64(runs) {
+			e.Start(clock, id, false)
+		}
+	}
+	tell()
+	e.SubmitAt(view, clock, clock, id+1, request())
+	return e, clock + 1
+}
+
+var sizes = []struct {
+	name               string
+	runs, waits, users int
+}{{"Small", 100, 50, 200}, {"Large", 10_000, 20_000, 2000}}
+
+// BenchmarkView is a view after an event: one start, one submission.
+func BenchmarkView(b *testing.B) {
+	for _, c := range sizes {
+		b.Run(c.name, func(b *testing.B) {
+			e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
+			r := Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
+			view := e.View(clock)
+			id := uint64(1e9)
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				id++
+				clock++
+				e.SubmitAt(view, clock, clock, id, r)
+				e.Start(clock, id, true)
+				e.End(clock, id)
+				b.StartTimer()
+				view = e.View(clock)
+			}
+		})
+	}
+}
+
+// BenchmarkEvent is a submission with its forecast, its start and its end.
+func BenchmarkEvent(b *testing.B) {
+	for _, c := range sizes {
+		b.Run(c.name, func(b *testing.B) {
+			e, clock := cluster(b, c.runs, c.waits, c.users, Config{First: 1e9})
+			r := Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
+			id := uint64(1e9)
+			b.ReportAllocs()
+			for b.Loop() {
+				id++
+				clock++
+				e.Submit(clock, id, r)
+				e.Start(clock, id, true)
+				e.End(clock, id)
+			}
+		})
+	}
+}
+
+// BenchmarkForecast is a request answered from a view by every core.
+func BenchmarkForecast(b *testing.B) {
+	for _, c := range append(sizes, struct {
+		name               string
+		runs, waits, users int
+	}{"Idle", 20, 0, 20}) {
+		b.Run(c.name, func(b *testing.B) {
+			e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
+			v := e.View(clock)
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(p *testing.PB) {
+				r := Request{Queue: "batch", User: "u1", Limit: 3600}
+				for p.Next() {
+					r.Procs = 1 + r.Procs%64 // as many are asked
+					if v.Forecast(&r).Quantiles == nil {
+						b.Error("it says nothing")
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkSave is the engine as it is saved.
+func BenchmarkSave(b *testing.B) {
+	for _, c := range sizes {
+		e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
+		b.Run("Engine"+c.name, func(b *testing.B) {
+			for b.Loop() {
+				data, err := e.MarshalBinary()
+				check(b, err)
+				b.ReportMetric(float64(len(data)), "bytes")
+			}
+		})
+		v := e.View(clock)
+		b.Run("View"+c.name, func(b *testing.B) {
+			for b.Loop() {
+				data, err := v.MarshalBinary()
+				check(b, err)
+				b.ReportMetric(float64(len(data)), "bytes")
+			}
+		})
+		data, err := e.MarshalBinary()
+		check(b, err)
+		b.Run("Restore"+c.name, func(b *testing.B) {
+			for b.Loop() {
+				fresh, err := New(Config{Capacity: 10 * c.runs})
+				check(b, err)
+				check(b, fresh.UnmarshalBinary(data))
+				fresh.Close()
+			}
+		})
+	}
+}

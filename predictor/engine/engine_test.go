@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A view answers, to the last bit, as a submission at its instant is answered: also after the engine went on, when it was saved and restored, and from several goroutines.
+func TestViewIsTheSubmission(t *testing.T) {
+	for _, downey := range []bool{false, true} {
+		e := quick(t, Config{Downey: downey})
+		e.SetPool("wide", Pool{Name: "w", Procs: 64})
+		e.SetOutages("w", []Outage{{From: 1e9 + 20_000, Until: 1e9 + 40_000, Procs: 32}})
+		type kept struct {
+			view *View
+			r    Request
+			want Forecast
+		}
+		var all []kept
+		for i, h := range happenings(1, 900) {
+			if h.kind == submitted {
+				v := e.View(h.at)
+				got, want := v.Forecast(&h.r), h.tell(e)
+				if !same(got, want) {
+					t.Fatalf("event %d: the view says %+v, the submission %+v", i, got, want)
+				}
+				if len(all) < 40 || i%40 == 0 {
+					all = append(all, kept{v, h.r, want})
+				}
+				continue
+			}
+			h.tell(e)
+		}
+		if e.learner.models == nil || len(e.pools.learnt) == 0 {
+			t.Fatal("nothing was trained or no pool was found: the test shows nothing")
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for _, k := range all {
+					if got := k.view.Forecast(&k.r); !same(got, k.want) {
+						t.Errorf("later the view says %+v, the submission said %+v", got, k.want)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for i := 0; i < len(all); i += 5 {
+			data, err := all[i].view.MarshalBinary()
+			check(t, err)
+			v, err := UnmarshalView(data)
+			check(t, err)
+			if got := v.Forecast(&all[i].r); !same(got, all[i].want) {
+				t.Fatalf("restored, the view says %+v, the submission said %+v", got, all[i].want)
+			}
+			again, err := v.MarshalBinary()
+			check(t, err)
+			if !bytes.Equal(data, again) {
+				t.Fatal("a restored view is saved in other bytes")
+			}
+		}
+	}
+}
+
+// A restored engine goes on, to the last bit, as one that was not disturbed, wherever it is saved: also while trees are trained.
+func TestRestoredEngineGoesOn(t *testing.T) {
+	all := happenings(2, 1200)
+	for _, downey := range []bool{false, true} {
+		cfg := Config{Downey: downey}
+		plain, e := quick(t, cfg), quick(t, cfg)
+		training := 0
+		for i, h := range all {
+			if h.kind == begun && e.learner.next != nil || i%300 == 299 {
+				if e.learner.next != nil {
+					training++
+				}
+				data, err := e.MarshalBinary()
+				check(t, err)
+				fresh := quick(t, cfg)
+				check(t, fresh.UnmarshalBinary(data))
+				again, err := fresh.MarshalBinary()
+				check(t, err)
+				if !bytes.Equal(data, again) {
+					t.Fatalf("event %d: a restored engine is saved in other bytes", i)
+				}
+				e.Close()
+				e = fresh
+			}
+			if a, b := h.tell(plain), h.tell(e); !same(a, b) {
+				t.Fatalf("event %d: undisturbed %+v, restored %+v", i, a, b)
+			}
+		}
+		if training < 5 {
+			t.Fatalf("it was saved only %d times while trees were trained", training)
+		}
+	}
+}
+
+// The same events give the same forecasts, whether trees are trained in the background or not, and whether or not views are taken.
+func TestBackgroundAndViewsChangeNothing(t *testing.T) {
+	a, b := quick(t, Config{Synchronous: true}), quick(t, Config{})
+	for i, h := range happenings(3, 1000) {
+		if i%3 == 0 {
+			b.View(h.at - 10).Forecast(&Request{Queue: "long", Procs: 3})
+			b.View(h.at + 1e5)
+		}
+		if x, y := h.tell(a), h.tell(b); !same(x, y) {
+			t.Fatalf("event %d: %+v and %+v", i, x, y)
+		}
+		runtime.Gosched()
+	}
+}
+
+// A submission that is told late is forecast as from its instant, and then is as if it had been there since.
+func TestLateSubmission(t *testing.T) {
+	e := quick(t, Config{})
+	var last happening
+	for _, h := range happenings(4, 400) {
+		h.tell(e)
+		last = h
+	}
+	at := last.at + 10
+	v := e.View(at)
+	r := Request{Queue: "long", User: "u1", Procs: 5, Limit: 600}
+	want := v.Forecast(&r)
+	e.Submit(at+5, 9001, Request{Queue: "short", User: "u2", Procs: 7, Limit: 60})
+	if got := e.SubmitAt(v, at, at+20, 9000, r); !same(got, want) {
+		t.Fatalf("told late %+v, want %+v", got, want)
+	}
+	line := e.line.waiting()
+	i := slices.IndexFunc(line, func(j *tracked) bool { return j.id == 9000 })
+	k := slices.IndexFunc(line, func(j *tracked) bool { return j.id == 9001 })
+	if i < 0 || k < 0 || i > k {
+		t.Errorf("the late one has place %d, a later submission %d", i, k)
+	}
+	before := e.learner.seen
+	e.Start(at+12, 9000, true) // it had started before it was told
+	if s := e.queues["long"].of(sizeClass(5)); e.learner.seen != before+1 || s.lastWait != Log(12) {
+		t.Errorf("learnt a wait of %v s, want 12", Unlog(s.lastWait))
+	}
+}
+
+// What is not known yet changes no forecast: with another future the earlier forecasts are the same.
+func TestNoLeak(t *testing.T) {
+	all := happenings(5, 600)
+	a, b := quick(t, Config{}), quick(t, Config{})
+	half := len(all) / 2
+	for i, h := range all {
+		x := h.tell(a)
+		if i >= half {
+			h.at += 5000
+			h.r.Procs = 64
+		}
+		y := h.tell(b)
+		if i < half && !same(x, y) {
+			t.Fatalf("event %d: %+v and %+v", i, x, y)
+		}
+	}
+	// A start at the very instant of a submission is not known at it: with the start told after it, or never, it is forecast alike.
+	c, d := quick(t, Config{}), quick(t, Config{})
+	for _, e := range []*Engine{c, d} {
+		e.Submit(100, 1, Request{Procs: 4})
+		e.Start(100, 1, true)
+		e.Submit(200, 2, Request{Procs: 4})
+	}
+	x := c.Submit(200, 3, Request{Procs: 4})
+	c.Start(200, 2, true)
+	y := d.Submit(200, 3, Request{Procs: 4})
+	if !same(x, y) {
+		t.Errorf("%+v and %+v", x, y)
+	}
+}
+
+// While nothing is known nothing is said, and what a forecast rests on grows with what was learnt.
+func TestColdStart(t *testing.T) {
+	e := quick(t, Config{})
+	if f := e.View(0).Forecast(&Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" || f.Learnt != 0 {
+		t.Errorf("nothing is known, and it says %+v", f)
+	}
+	if f := e.Submit(0, 1, Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" {
+		t.Errorf("nothing is known, and it says %+v", f)
+	}
+	e.Start(10, 1, true)
+	if f := e.Submit(20, 2, Request{Procs: 4}); f.Quantiles == nil || f.Learnt != 1 || f.Basis == "trees" || f.Basis == "" {
+		t.Errorf("after one start it says %+v", f)
+	}
+	told := quick(t, Config{Capacity: 8})
+	if f := told.Submit(0, 1, Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil || f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
+		t.Errorf("an empty machine of known size: %+v", f)
+	}
+	for i, h := range happenings(6, 400) {
+		h.id += 10
+		if f := h.tell(e); h.kind == submitted && e.learner.models != nil && f.Basis != "trees" {
+			t.Fatalf("event %d rests on %q", i, f.Basis)
+		}
+	}
+}
+
+// A held job does not compete, but is its user's; a request that never fits has no simulation; outages take processors away.
+func TestHeldAndAway(t *testing.T) {
+	e := quick(t, Config{Capacity: 10})
+	e.SetPool("q", Pool{Name: "p", Procs: 10, PolicyKnown: true})
+	e.Submit(0, 1, Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
+	e.Start(0, 1, true)
+	e.Submit(1, 2, Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
+	ask := func() Forecast { return e.View(2).Forecast(&Request{Queue: "q", Procs: 4, Limit: 50}) }
+	if f := ask(); f.JobsAhead != 1 || f.ProcsAhead != 10 || f.Free != 0 || f.Needed != 14 {
+		t.Errorf("behind one job: %+v", f)
+	}
+	e.Hold(2, 2)
+	if f := ask(); f.JobsAhead != 0 || f.Needed != 4 || e.users["u"].userFacts.waiting.jobs != 1 {
+		t.Errorf("behind a held job: %+v", f)
+	}
+	e.Release(2, 2)
+	if f := ask(); f.JobsAhead != 1 {
+		t.Errorf("behind a released job: %+v", f)
+	}
+	e.Requeued(3, 1)
+	if f := e.View(3).Forecast(&Request{Queue: "q", Procs: 4}); f.JobsAhead != 2 || f.Free != 10 {
+		t.Errorf("behind a requeued job: %+v", f)
+	}
+	e.SetOutages("p", []Outage{{From: 0, Until: 50, Procs: 8}, {From: 9, Until: 2, Procs: 1}})
+	if f := e.View(3).Forecast(&Request{Queue: "q", Procs: 4}); f.Free != 2 {
+		t.Errorf("in an outage %d are free, want 2", f.Free)
+	}
+	if f := e.View(60).Forecast(&Request{Queue: "q", Procs: 40}); f.Experts[simulation] != nil {
+		t.Errorf("a request that never fits is simulated: %v", f.Experts[simulation])
+	}
+}
+
+// Damaged bytes are refused and leave the engine as it was; so does a state of other levels.
+func TestDamagedState(t *testing.T) {
+	e := quick(t, Config{})
+	for _, h := range happenings(7, 300) {
+		h.tell(e)
+	}
+	data, err := e.MarshalBinary()
+	check(t, err)
+	view, err := e.View(0).MarshalBinary()
+	check(t, err)
+	for i := 0; i < len(data); i += 1 + len(data)/200 {
+		bad := slices.Clone(data)
+		bad[i] ^= 0x41
+		if err := quick(t, Config{}).UnmarshalBinary(bad); err == nil {
+			t.Fatalf("byte %d changed, and no error", i)
+		}
+	}
+	for _, n := range []int{0, 1, 4, 5, len(data) - 1} {
+		if err := quick(t, Config{}).UnmarshalBinary(data[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+	if _, err := UnmarshalView(view[:len(view)/2]); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("half a view: %v", err)
+	}
+	if err := quick(t, Config{Levels: []float64{.5}}).UnmarshalBinary(data); !errors.Is(err, errShape) {
+		t.Errorf("other levels: %v", err)
+	}
+	if (&View{}).Forecast(&Request{}).Quantiles != nil {
+		t.Error("a view that no engine gave says something")
+	}
+	if _, err := (&View{}).MarshalBinary(); err == nil {
+		t.Error("a view that no engine gave is saved")
+	}
+}
+
+// The sampled law is the law it was taken from.
+func TestSampledLaw(t *testing.T) {
+	e := quick(t, Config{})
+	for _, h := range happenings(8, 200) {
+		h.tell(e)
+	}
+	for _, limit := range []float64{0, .5, 1, 40, 3600, 1e6, 3e8} {
+		j := &tracked{Request: Request{Queue: "long", User: "u1", Procs: 3, Limit: limit}}
+		want := e.laws.Law(j.kin(), e.clock)
+		got := sample(want)
+		for _, age := range []float64{0, .5, 10, 100, limit * .99, limit, limit + 30, 1e7, 1e10} {
+			for _, u := range []float64{0, 1e-6, .1, .5, .9, .999, 1} {
+				a, b := want.Residual(age, u), got.Residual(age, u)
+				near := math.Abs(a-b) <= 1e-2*(1+a+age*1e-3)
+				alike := math.Abs(want.Survival(age+b)/want.Survival(age)-(1-u)) < 1e-3 // where hardly any job ends a quantile says little
+				if !(b >= 0) || !near && !alike {
+					t.Errorf("limit %v, age %v, u %v: %v, want %v", limit, age, u, b, a)
+				}
+			}
+		}
+	}
+}

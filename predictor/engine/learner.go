@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/waitcast/waitcast/predictor/boost"
+)
+
+// learner keeps the rows whose waits are known and the trees trained on them. A training begins when so many waits have been learnt, and its trees come into force when
+// so many more have: the same starts give the same forecasts, however long it takes.
+type learner struct {
+	cfg     Config
+	rows    [][]float32
+	targets []float64
+	seen    int // waits in all
+	trained int // seen when the last training began
+	models  []*boost.Model
+	next    *training
+	closed  atomic.Bool
+}
+
+// training is trees in the making.
+type training struct {
+	from, due int // seen when it began, and when its trees come into force
+	done      chan struct{}
+	models    []*boost.Model // once done; nil where it failed
+}
+
+func newLearner(cfg Config) *learner { return &learner{cfg: cfg} }
+
+// leastLag and lagPart are after how many more waits trees come into force: a part of the rows, at least so many.
+const (
+	leastLag  = 20
+	lagPart   = 100
+	leastMore = 200 // waits between two trainings
+)
+
+// learn takes in the logarithm of a wait.
+func (l *learner) learn(row []float32, z float64) {
+	l.rows = append(l.rows, row)
+	l.targets = append(l.targets, z)
+	l.seen++
+	if t := l.next; t != nil && l.seen >= t.due {
+		l.take(t)
+	}
+	if l.next != nil { // its rows stay until it is done
+		return
+	}
+	if extra := len(l.rows) - l.cfg.Rows; extra > l.cfg.Rows/10 {
+		l.rows, l.targets = slices.Delete(l.rows, 0, extra), slices.Delete(l.targets, 0, extra)
+	}
+	if l.seen >= l.cfg.First && l.seen-l.trained >= max(leastMore, int(l.cfg.Growth*float64(len(l.rows)))) {
+		lag := max(leastLag, len(l.rows)/lagPart)
+		if l.models == nil {
+			lag = 0
+		}
+		l.trained = l.seen
+		l.begin(l.seen, l.seen+lag)
+		if lag == 0 {
+			l.take(l.next)
+		}
+	}
+}
+
+// take waits for a training and brings its trees into force.
+func (l *learner) take(t *training) {
+	<-t.done
+	l.next = nil
+	if t.models != nil {
+		l.models = t.models
+	}
+}
+
+// begin begins a training on the rows that there were when so many waits had been seen.
+func (l *learner) begin(from, due int) {
+	n := len(l.rows) - (l.seen - from)
+	rows, targets := slices.Clone(l.rows[:n]), slices.Clone(l.targets[:n])
+	t := &training{from: from, due: due, done: make(chan struct{})}
+	l.next = t
+	work := func() {
+		defer close(t.done)
+		t.models = l.train(rows, targets)
+	}
+	if l.cfg.Synchronous {
+		work()
+	} else {
+		go work()
+	}
+}
+
+// train trains on rows with as many workers as there are cores but one. It is nil where that is not possible, or the learner is closed.
+func (l *learner) train(rows [][]float32, targets []float64) []*boost.Model {
+	n := len(rows)
+	columns := make([][]float64, len(rows[0]))
+	for f := range columns {
+		c := make([]float64, n)
+		for i, r := range rows {
+			c[i] = float64(r[f])
+		}
+		columns[f] = c
+	}
+	var weight []float64
+	if l.cfg.HalfLife > 0 {
+		weight = make([]float64, n)
+		for i := range weight {
+			weight[i] = math.Max(1e-9, math.Exp2(-float64(n-1-i)/l.cfg.HalfLife))
+		}
+	}
+	data, err := boost.NewData(columns, targets, weight, l.cfg.Trees.Bins)
+	if err != nil {
+		return nil
+	}
+	workers := runtime.GOMAXPROCS(0)
+	if !l.cfg.Synchronous {
+		workers = max(1, workers-1)
+	}
+	models := make([]*boost.Model, len(l.cfg.Levels))
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, workers)
+	for i, level := range l.cfg.Levels {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if l.closed.Load() {
+				failed.Store(true)
+				return
+			}
+			runtime.Gosched()
+			m, err := boost.Train(data, level, l.cfg.Trees)
+			if err != nil {
+				failed.Store(true)
+				return
+			}
+			models[i] = m
+		})
+	}
+	wg.Wait()
+	if failed.Load() {
+		return nil
+	}
+	return models
+}
+
+// close waits until nothing is trained any more. A training that it cuts short begins again where the learner is restored.
+func (l *learner) close() {
+	l.closed.Store(true)
+	if l.next != nil {
+		<-l.next.done
+	}
+}
+
+// Importance is a feature's part of what the trees gained.
+type Importance struct {
+	Feature string
+	Gain    float64
+}
+
+// Importance returns the features' parts of what the newest trees of the level nearest the median gained, in falling order; nil before they are trained.
+func (e *Engine) Importance() []Importance {
+	var best *boost.Model
+	for _, m := range e.learner.models {
+		if best == nil || math.Abs(m.Level-.5) < math.Abs(best.Level-.5) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	var out []Importance
+	for i, gain := range best.Importance() {
+		out = append(out, Importance{e.names[i], gain})
+	}
+	slices.SortStableFunc(out, func(a, b Importance) int { return cmp.Compare(b.Gain, a.Gain) })
+	return out
+}

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"hash/crc32"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// recounted is what is counted of jobs, counted anew.
+func recounted(t *rapid.T, e *Engine) {
+	all, running := tally{}, amount{}
+	queues, users := map[string]*tally{}, map[string][2]amount{}
+	live := 0
+	for _, j := range e.jobs {
+		live++
+		u := users[j.User]
+		switch j.state {
+		case waiting:
+			all.add(j, 1)
+			if queues[j.Queue] == nil {
+				queues[j.Queue] = &tally{}
+			}
+			queues[j.Queue].add(j, 1)
+			u[0].add(j, 1)
+		case held:
+			u[0].add(j, 1)
+		default:
+			running.add(j, 1)
+			u[1].add(j, 1)
+		}
+		users[j.User] = u
+	}
+	if all != e.waiting || running != e.running || int(running.jobs) != len(e.runningJobs) || int(all.total.jobs) != len(e.line.waiting()) {
+		t.Fatalf("counted %v waiting, %v running; %v and %v, in the line %d", e.waiting.total, e.running, all.total, running, len(e.line.waiting()))
+	}
+	for name, q := range e.queues {
+		want := tally{}
+		if queues[name] != nil {
+			want = *queues[name]
+		}
+		if q.waiting != want || len(q.line.waiting()) != int(want.total.jobs) {
+			t.Fatalf("queue %q: counted %v, in the line %d, want %v", name, q.waiting.total, len(q.line.waiting()), want.total)
+		}
+	}
+	for name, u := range e.users {
+		if w := users[name]; u.userFacts.waiting != w[0] || u.userFacts.running != w[1] || len(u.line.waiting()) != int(w[0].jobs) {
+			t.Fatalf("user %q: counted %v and %v, want %v", name, u.userFacts.waiting, u.userFacts.running, w)
+		}
+	}
+}
+
+func sound(t *rapid.T, f Forecast) {
+	for _, q := range [][]float64{f.Quantiles, f.Combined} {
+		for i, v := range q {
+			if !(v >= 0) || math.IsInf(v, 0) || i > 0 && v < q[i-1] {
+				t.Fatalf("quantiles %v", q)
+			}
+		}
+	}
+	if f.Quantiles == nil != (f.Basis == "") || f.JobsAhead < 0 || f.ProcsAhead < 0 || f.Free < 0 || f.Needed < 0 {
+		t.Fatalf("forecast %+v", f)
+	}
+}
+
+// requests draws requests, sensible and not.
+func requests() *rapid.Generator[Request] {
+	return rapid.Custom(func(t *rapid.T) Request {
+		return Request{
+			Queue: rapid.SampledFrom([]string{"a", "b", "", "c"}).Draw(t, "queue"), User: rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "user"),
+			Procs: rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
+			Limit: rapid.OneOf(rapid.Float64Range(0, 5000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
+		}
+	})
+}
+
+// Whatever happens in whatever order and with whatever numbers, nothing fails, quantiles rise from 0, what is counted is what there is, and a restored engine says the same.
+func TestAnyEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Config{First: 40, Downey: rapid.Bool().Draw(t, "downey")}
+		e, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { e.Close() }()
+		times := rapid.OneOf(rapid.Float64Range(0, 5000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e300, -5, 0}))
+		var view *View
+		clock := 0.0
+		for range rapid.IntRange(1, 120).Draw(t, "events") {
+			now := times.Draw(t, "now")
+			if rapid.Bool().Draw(t, "forward") {
+				clock += math.Abs(math.Mod(now, 100))
+				if now = clock; math.IsNaN(clock) {
+					clock = 0
+				}
+			}
+			id := rapid.Uint64Range(0, 30).Draw(t, "id")
+			r := requests().Draw(t, "request")
+			fresh := 1000 + e.entered // no job has it
+			switch rapid.IntRange(0, 15).Draw(t, "kind") {
+			default:
+				view = e.View(now)
+				if got := view.Forecast(&r); view.at == e.clock {
+					want := e.Submit(now, fresh, r)
+					if e.clock == view.at && !same(got, want) {
+						t.Fatalf("view %+v, submission %+v", got, want)
+					}
+				}
+			case 1:
+				sound(t, e.Submit(now, id, r))
+			case 2:
+				sound(t, e.SubmitAt(view, now, times.Draw(t, "later"), id, r))
+			case 3, 4, 5:
+				e.Start(now, id, rapid.Bool().Draw(t, "learn"))
+			case 6, 7:
+				e.End(now, id)
+			case 8:
+				e.Gone(now, id)
+			case 9:
+				e.Hold(now, id)
+			case 10:
+				e.Release(now, id)
+			case 11:
+				e.Requeued(now, id)
+			case 12:
+				e.Lost(now, id)
+			case 13:
+				e.Update(now, id, r)
+			case 14:
+				e.SetPool(r.Queue, Pool{Name: r.User, Procs: r.Procs, PolicyKnown: true, Policy: 4, Order: []string{"b", "a"}})
+				e.SetOutages(r.User, []Outage{{From: now, Until: times.Draw(t, "until"), Procs: r.Procs}})
+			case 15:
+				data, err := e.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				other, _ := New(cfg)
+				if err := other.UnmarshalBinary(data); err != nil {
+					t.Fatal(err)
+				}
+				want, got := e.View(now).Forecast(&r), other.View(now).Forecast(&r)
+				if !same(want, got) {
+					t.Fatalf("restored %+v, want %+v", got, want)
+				}
+				e.Close()
+				e = other
+			}
+			recounted(t, e)
+			if view != nil {
+				sound(t, view.Forecast(&r))
+			}
+		}
+	})
+}
+
+// What is remembered is bounded, and a user or queue that has jobs is not forgotten.
+func TestBounded(t *testing.T) {
+	e := quick(t, Config{First: 1e9})
+	e.Submit(0, 0, Request{Queue: "stays", User: "stays", Procs: 1})
+	for i := range uint64(3 * mostUsers) {
+		name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
+		r := Request{Queue: name, User: name, Procs: 1 + int(i%7)}
+		e.law(&tracked{Request: r}, 0)
+		now := float64(i)
+		e.enter(now, now, i+1, r, &given{}) // not asked, which would take long
+		e.Start(now, i+1, false)
+		e.End(now+1, i+1)
+	}
+	if len(e.users) > mostUsers || len(e.queues) > mostQueues || len(e.inOrder) != len(e.queues) || len(e.jobs) != 1 || len(e.rules.old.queues) > heardQueues {
+		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.users), len(e.queues), len(e.jobs), len(e.rules.old.queues))
+	}
+	if e.users["stays"] == nil || e.queues["stays"] == nil {
+		t.Error("one that has a job was forgotten")
+	}
+	v := e.View(1e6)
+	n := 0
+	for i := range v.users {
+		n += len(v.users[i])
+	}
+	if n != len(e.users) || len(v.queues.all) != len(e.queues) {
+		t.Errorf("the view knows %d users and %d queues, the engine %d and %d", n, len(v.queues.all), len(e.users), len(e.queues))
+	}
+}
+
+// FuzzRestore reads any bytes as an engine and as a view: it fails or gives what can be asked.
+func FuzzRestore(f *testing.F) {
+	e, err := New(Config{First: 40, Downey: true})
+	check(f, err)
+	e.SetPool("short", Pool{Name: "p", Procs: 64, PolicyKnown: true, Policy: 4, Order: []string{"short"}})
+	for _, h := range happenings(9, 60) {
+		h.tell(e)
+	}
+	data, err := e.MarshalBinary()
+	check(f, err)
+	view, err := e.View(0).MarshalBinary()
+	check(f, err)
+	e.Close()
+	f.Add(data)
+	f.Add(view)
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		data = slices.Clone(data)
+		if len(data) < 5 || len(data) > 1<<20 {
+			return
+		}
+		body := data[1 : len(data)-4]
+		data[0] = version
+		data = seal(data[:len(data)-4]) // so that what is inside is looked at too
+		if crc32.ChecksumIEEE(data) == 0 {
+			return
+		}
+		fresh, _ := New(Config{First: 40, Downey: true})
+		defer fresh.Close()
+		if fresh.UnmarshalBinary(data) == nil {
+			fresh.Submit(1e9, 1, Request{Queue: "short", User: "u1", Procs: 3})
+			fresh.Start(2e9, 1, true)
+		}
+		if v, err := restoreView(body); err == nil {
+			v.Forecast(&Request{Queue: "short", User: "u1", Procs: 3})
+		}
+	})
+}
