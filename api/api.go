@@ -38,6 +38,8 @@ type Options struct {
 	// Registry is what /metrics serves; the api's own metrics are registered with it.
 	Registry *prometheus.Registry
 	Log      *zap.Logger
+	// Accuracy reads the ledger; without it GET /v1/accuracy is not there.
+	Accuracy AccuracyFunc
 	// Admin is what administrators may ask for; without it those paths are not there.
 	Admin *Admin
 }
@@ -50,12 +52,13 @@ type Server struct {
 	forecasters sync.Pool
 	analyses    analyses
 	drawing     chan struct{} // a place for each workload that is streamed
+	counting    chan struct{} // a place for the one who reads the ledger
 	born        int64         // tells apart the ETags of two processes
 }
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
-	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads)}
+	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
 	mux := http.NewServeMux()
@@ -101,6 +104,10 @@ func (s *Server) register(a huma.API) {
 		Errors:  []int{http.StatusNotFound},
 	}, s.getModel)
 	s.registerWorkload(a)
+	s.registerJobs(a)
+	if s.opts.Accuracy != nil {
+		s.registerAccuracy(a)
+	}
 }
 
 // healthz says that the process serves.

@@ -18,6 +18,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -30,6 +31,20 @@ type fixture struct {
 	server   *api.Server
 	sources  map[string]*source.Config
 	takeIn   api.ImportFunc
+	rows     []modelstore.Row
+	asked    api.AccuracyQuery // the newest
+}
+
+// ledger is the accuracy of the fixture's rows.
+func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
+	f.asked = q
+	var out pipeline.Accuracy
+	for i := range f.rows {
+		if q.Queue == "" || f.rows[i].Queue == q.Queue {
+			out.Add(&f.rows[i])
+		}
+	}
+	return &out, nil
 }
 
 // staleAfter is the fixture's limit.
@@ -57,7 +72,7 @@ func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
 		metrics.Touch(s)
 	}
 	f.server = api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(),
+		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger,
 		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 			return f.takeIn(ctx, req, progress)
 		}},

@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // metrics are the api's own counters, and a collector that reads the published views when it is scraped.
@@ -45,6 +46,8 @@ type viewCollector struct {
 
 func newViewCollector(s *Server) *viewCollector {
 	c := &viewCollector{server: s, descs: map[string]*prometheus.Desc{}}
+	bySize, byLevel := []string{"cluster", "queue", "size"}, []string{"cluster", "queue", "size", "level"}
+	byPeer, byPeerLevel := []string{"cluster", "queue", "peer"}, []string{"cluster", "queue", "peer", "level"}
 	for _, d := range []struct {
 		name, help string
 		labels     []string
@@ -63,13 +66,22 @@ func newViewCollector(s *Server) *viewCollector {
 		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
 		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
 		{"forecasts_open", "Forecasts whose jobs have not started yet.", []string{"cluster"}},
-		{"forecasts_scored_total", "Forecasts whose jobs have started.", []string{"cluster", "queue"}},
-		{"forecasts_scored_live_total", "Those of them that were made as it happened, not from history.", []string{"cluster", "queue"}},
-		{"forecasts_censored_total", "Forecasts whose jobs left the queue without a start.", []string{"cluster", "queue"}},
-		{"forecasts_impossible_total", "Jobs that started without a forecast because none was possible.", []string{"cluster", "queue"}},
-		{"forecasts_hits_total", "Scored forecasts whose wait was not longer than the quantile of that level.", []string{"cluster", "queue", "level"}},
-		{"forecasts_log_pinball_total", "Sum of the pinball loss of ln(wait + 60 s) over scored forecasts.", []string{"cluster", "queue", "level"}},
-		{"forecasts_median_error_seconds", "Median absolute error of the median over the newest 1000 scored forecasts.", []string{"cluster", "queue"}},
+		{"forecasts_waits_learnt", "Waits that the forecasts have learnt from.", []string{"cluster"}},
+		{"forecasts_drifts_total", "How often the losses of the medians have changed their level, up or down.", []string{"cluster"}},
+		{"forecasts_drift_timestamp_seconds", "Event time of the newest rise of that level; 0 if there was none.", []string{"cluster"}},
+		{"forecasts_scored_total", "Forecasts whose jobs have started.", bySize},
+		{"forecasts_scored_live_total", "Those of them that were made as it happened, not from history.", bySize},
+		{"forecasts_censored_total", "Forecasts whose jobs left the queue without a start.", bySize},
+		{"forecasts_impossible_total", "Jobs that started without a forecast because none was possible.", bySize},
+		{"forecasts_hits_total", "Scored forecasts whose wait was not longer than the quantile of that level, rounded up to whole seconds.", byLevel},
+		{"forecasts_below_total", "Scored forecasts whose wait was shorter than the quantile of that level, rounded down to whole seconds.", byLevel},
+		{"forecasts_outlived_total", "Forecasts whose jobs left the queue without a start after the quantile of that level had passed.", byLevel},
+		{"forecasts_log_pinball_total", "Sum of the pinball loss of ln(wait + 60 s) over scored forecasts.", byLevel},
+		{"forecasts_median_error_seconds", "Median absolute error of the median over the newest 1000 scored forecasts.", bySize},
+		{"peer_forecasts_scored_total", "Scored forecasts for which another method had an answer, too.", byPeer},
+		{"peer_forecasts_hits_total", "Those whose wait was not longer than the other method's quantile of that level, rounded up to whole seconds.", byPeerLevel},
+		{"peer_forecasts_log_pinball_total", "Sum of the pinball loss of ln(wait + 60 s) of the other method.", byPeerLevel},
+		{"peer_forecasts_served_log_pinball_total", "The same sum of the forecast itself, over the same jobs.", byPeerLevel},
 		{"model_samples", "Lifetimes in the window of a model.", []string{"cluster", "queue", "class"}},
 		{"model_b0", "Intercept of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
 		{"model_b1", "Slope of the uniform-log law cdf(t) = b0 + b1 ln t.", []string{"cluster", "queue", "class"}},
@@ -105,9 +117,10 @@ func (c *viewCollector) Collect(ch chan<- prometheus.Metric) {
 	e.gauge("build_info", 1, c.server.opts.Version)
 	for _, v := range c.server.views.Views() {
 		e.cluster(v)
-		for queue, s := range v.Scores {
-			e.scores(v.Cluster, queue, s)
+		for key, s := range v.Scores {
+			e.scores(v.Cluster, key, s)
 		}
+		e.peers(v)
 		for _, queue := range v.Models.Queues() {
 			m := v.Models.Queue(queue)
 			e.models(v.Cluster, queue, m)
@@ -148,6 +161,11 @@ func (e emitter) cluster(v *pipeline.View) {
 		}
 	}
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
+	if v.Engine != nil {
+		e.gauge("forecasts_waits_learnt", float64(v.Engine.Forecast(&engine.Request{}).Learnt), v.Cluster)
+	}
+	e.counter("forecasts_drifts_total", float64(v.Drifts), v.Cluster)
+	e.gauge("forecasts_drift_timestamp_seconds", unix(v.Drifted), v.Cluster)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
 	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)
@@ -158,20 +176,42 @@ func (e emitter) cluster(v *pipeline.View) {
 	}
 }
 
-func (e emitter) scores(cluster, queue string, s *pipeline.Score) {
-	e.counter("forecasts_scored_total", float64(s.Scored), cluster, queue)
-	e.counter("forecasts_scored_live_total", float64(s.Live), cluster, queue)
-	e.counter("forecasts_censored_total", float64(s.Censored), cluster, queue)
-	e.counter("forecasts_impossible_total", float64(s.Unforecast), cluster, queue)
+// scores tells how the forecasts of a queue and size class turned out.
+func (e emitter) scores(cluster string, key pipeline.ScoreKey, s *pipeline.Score) {
+	labels := []string{cluster, key.Queue, key.Size}
+	e.counter("forecasts_scored_total", float64(s.N), labels...)
+	e.counter("forecasts_scored_live_total", float64(s.Live), labels...)
+	e.counter("forecasts_censored_total", float64(s.Censored), labels...)
+	e.counter("forecasts_impossible_total", float64(s.Unforecast), labels...)
 	for i, level := range predictor.Levels() {
-		q := strconv.FormatFloat(level, 'g', -1, 64)
-		e.counter("forecasts_hits_total", float64(s.Hits[i]), cluster, queue, q)
-		e.counter("forecasts_log_pinball_total", s.LogPinball[i], cluster, queue, q)
+		at := append(labels[:3:3], levelName(level))
+		e.counter("forecasts_hits_total", float64(s.UpTo[i]), at...)
+		e.counter("forecasts_below_total", float64(s.Below[i]), at...)
+		e.counter("forecasts_outlived_total", float64(s.Outlived[i]), at...)
+		e.counter("forecasts_log_pinball_total", s.LogPinball[i], at...)
 	}
 	if len(s.Errors) > 0 {
-		e.gauge("forecasts_median_error_seconds", s.MedianError(), cluster, queue)
+		e.gauge("forecasts_median_error_seconds", s.MedianError(), labels...)
 	}
 }
+
+// peers tells how other methods did on the jobs of each queue.
+func (e emitter) peers(v *pipeline.View) {
+	for queue, s := range v.ByQueue() {
+		for i := range s.Peers {
+			p := &s.Peers[i]
+			e.counter("peer_forecasts_scored_total", float64(p.N), v.Cluster, queue, p.Method)
+			for l, level := range predictor.Levels() {
+				at := []string{v.Cluster, queue, p.Method, levelName(level)}
+				e.counter("peer_forecasts_hits_total", float64(p.UpTo[l]), at...)
+				e.counter("peer_forecasts_log_pinball_total", p.LogPinball[l], at...)
+				e.counter("peer_forecasts_served_log_pinball_total", p.Served.LogPinball[l], at...)
+			}
+		}
+	}
+}
+
+func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
 func (e emitter) models(cluster, queue string, m *pipeline.QueueView) {
 	for i := range m.Lifetimes {

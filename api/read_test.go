@@ -16,7 +16,9 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
 )
 
 // lively returns a fixture with a history, two running jobs, one waiting and one held.
@@ -35,6 +37,13 @@ func lively(t testing.TB) *fixture {
 	add("c", 8, -1)
 	add("d", 5, -1, job.Hold)
 	f.now = at(begin + 60)
+	f.rows = []modelstore.Row{
+		{
+			Queue: "work", Procs: 4, Submit: at(0), Start: at(90), Outcome: modelstore.Started, WaitSeconds: 90,
+			Levels: predictor.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600}, Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
+		},
+		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400, Levels: predictor.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
+	}
 	return f
 }
 
@@ -230,6 +239,7 @@ func TestMetricsLint(t *testing.T) {
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
 		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
+		"size": pipeline.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
@@ -256,7 +266,7 @@ func TestNoUserNames(t *testing.T) {
 	paths := []string{
 		"/v1/wait?queue=work&procs=1&user=" + secret, "/v1/wait?queue=nope&procs=1", "/v1/queues", "/v1/models/work", "/metrics", "/readyz",
 		"/v1/workload?queue=work&model=markov&jobs=50", "/v1/workload?model=users&format=jsonl&jobs=50",
-		"/openapi.json", "/v1/wait?queue=work&procs=2",
+		"/openapi.json", "/v1/wait?queue=work&procs=2", "/v1/accuracy", "/v1/jobs", "/v1/jobs/c",
 	}
 	for _, path := range paths {
 		if a := f.do(http.MethodGet, path, nil); len(a.body) == 0 || strings.Contains(string(a.body), secret) {
@@ -291,6 +301,9 @@ func TestOpenAPI(t *testing.T) {
 	for path, params := range map[string][]string{
 		"/v1/wait":           {"account", "cluster", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
+		"/v1/accuracy":       {"cluster", "made", "queue", "since", "size_class", "until"},
+		"/v1/jobs":           {"cluster", "limit", "queue"},
+		"/v1/jobs/{id}":      {"cluster", "id"},
 		"/v1/models/{queue}": {"cluster", "queue"},
 	} {
 		get, ok := doc.Paths[path]["get"]

@@ -48,15 +48,17 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 		return nil, err
 	}
 	now, age, stale := s.asOf(v)
-	f := s.forecasters.Get().(*predictor.Forecaster)
-	defer s.forecasters.Put(f)
-	scene := v.Scene(now, attributes(&req))
-	forecast, err := f.Forecast(scene)
+	scene, forecast, served, err := s.forecast(v, now, attributes(&req))
 	if err != nil {
 		return nil, forecastProblem(err)
 	}
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
-	body := answer(v, req, scene, &forecast, now, age, stale)
+	body := answer(v, req, scene, forecast, now, age, stale)
+	served.into(&body)
+	body.Reason = reason(&body)
+	if forecast.Closed {
+		body.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
+	}
 	if name := s.unread(v); name != "" {
 		body.Reason += "; the log of source " + name + " cannot be read"
 	}
@@ -128,10 +130,6 @@ func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predic
 		},
 		AsOf: v.At, AgeSeconds: age, Stale: stale,
 	}
-	w.Reason = reason(&w)
-	if f.Closed {
-		w.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
-	}
 	return w
 }
 
@@ -199,27 +197,48 @@ func model(l *predictor.Law) wire.Model {
 	return m
 }
 
-// reason says the forecast in one sentence.
+// reason says the forecast in one sentence: what is free, who is ahead, and what the forecast rests on.
 func reason(w *wire.Wait) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs", "memory": "processors' shares of memory"}[w.State.Binds]
 	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
+	ahead := count(w.State.QueuedAheadJobs, "job")
 	switch {
-	case w.Method == headqueue.MethodNow && w.State.QueuedAheadJobs == 0:
-		text = fmt.Sprintf("starts at once: %s and nobody is ahead", text)
-	case w.Method == headqueue.MethodNow:
-		text = fmt.Sprintf("starts at once: %s, enough for the %s ahead too", text, count(w.State.QueuedAheadJobs, "job"))
+	case w.State.Needed == 0 && w.State.QueuedAheadJobs == 0:
+		text = fmt.Sprintf("starts at once if it fits: %s and nobody is ahead", text)
+	case w.State.Needed == 0:
+		text = fmt.Sprintf("starts at once if it fits: %s, enough for the %s ahead too", text, ahead)
 	case w.State.QueuedAheadJobs == 0:
 		text = fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
 			text, w.State.Needed, count(w.State.RunningJobs, "job"))
 	default:
-		text = fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first; first come, first served is assumed",
-			count(w.State.QueuedAheadJobs, "job"), w.State.QueuedAhead, what, text, w.State.Needed)
+		text = fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first, unless this job fits between them",
+			ahead, w.State.QueuedAhead, what, text, w.State.Needed)
 	}
+	text += "; " + basis(w)
 	if w.Stale {
 		text += fmt.Sprintf("; STALE: the newest record is %s old, this is how it looked then",
 			duration.Format(time.Duration(w.AgeSeconds)*time.Second))
 	}
 	return text
+}
+
+// fewWaits is below how many learnt waits the answer says that little is known: before so many nothing is trained.
+const fewWaits = 300
+
+// basis says what the forecast rests on.
+func basis(w *wire.Wait) string {
+	b := &w.Basis
+	switch {
+	case w.Method != pipeline.Waitcast:
+		return "no wait has been learnt yet: first come, first served is assumed"
+	case b.Learnt < fewWaits && b.Learnt == 1:
+		return "little is known yet: 1 wait learnt"
+	case b.Learnt < fewWaits:
+		return fmt.Sprintf("little is known yet: %d waits learnt", b.Learnt)
+	case b.Similar == 0:
+		return fmt.Sprintf("no wait of such a job in queue %s is known yet: learnt from %d others", w.Queue, b.Learnt)
+	}
+	return fmt.Sprintf("learnt from %s of such jobs and %d in all", count(b.Similar, "wait"), b.Learnt)
 }
 
 func count(n int, what string) string {

@@ -31,6 +31,7 @@ type Config struct {
 	Log            Log           `key:"log"`
 	Clusters       []Cluster     `key:"clusters"`
 	Models         Models        `key:"models"`
+	Accuracy       Accuracy      `key:"accuracy"`
 	Store          Store         `key:"store"`
 }
 
@@ -98,6 +99,11 @@ type Models struct {
 	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" shape:"state" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
 	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" shape:"state" doc:"share of its weight that a job loses with each new one in the Markov chains, in the model of Lublin and Feitelson and in the scores of the competing laws of lifetimes"`
 	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" shape:"state" doc:"newest jobs that left, per cluster, that users are resampled from and flurries found in; 32 bytes of memory each; 0 keeps none"`
+}
+
+// Accuracy says how long it is kept how forecasts turned out.
+type Accuracy struct {
+	Retention time.Duration `key:"retention" default:"400d" allowed:"1d or more" shape:"no" doc:"how long the ledger keeps a forecast and what became of its job, in event time since the start or cancellation"`
 }
 
 // Store says how state outlives the process.

@@ -89,7 +89,8 @@ func TestDefaults(t *testing.T) {
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
 			Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
-		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, HistoryJobs: 100_000},
+		Models:   config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, HistoryJobs: 100_000},
+		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
 		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), SnapshotEvents: 20000, SnapshotInterval: time.Minute,
 			JournalRetention: 400 * 24 * time.Hour},
 	}

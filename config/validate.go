@@ -32,6 +32,7 @@ func (c *Config) check(p *problems) {
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
 	k.clusters(c.Clusters)
 	k.models(c.Models)
+	k.that("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range", duration.String(c.Accuracy.Retention))
 	k.store(c.Store, c.Models, c.DataDir != "")
 }
 

@@ -99,6 +99,10 @@ func (d *Daemon) start(ctx context.Context) error {
 	}
 	metrics := pipeline.NewMetrics(d.registry)
 	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
+	d.stopping = append(d.stopping, func() error {
+		d.pipeline.Close()
+		return nil
+	})
 	if err := d.pipeline.Restore(ctx, d.cfg.Fingerprint()); err != nil {
 		return err
 	}
@@ -178,7 +182,8 @@ func (d *Daemon) listen(ctx context.Context) error {
 	}
 	handler := api.New(d.pipeline, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Admin: &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
+		Accuracy: d.accuracy,
+		Admin:    &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
 	}).Handler()
 	requests, end := context.WithCancelCause(context.Background())
 	d.server = &http.Server{

@@ -39,7 +39,8 @@ type Options struct {
 }
 
 const (
-	history = 7 * 24 * time.Hour // written before the daemon starts
+	// history is written before the daemon starts: enough jobs for the forecasts to be trained several times, few enough to be read within half a minute, since every one of them is forecast.
+	history = 3 * 24 * time.Hour
 	// waiting is the number of queued jobs with which the history ends; it goes on for at most a day to find them.
 	waiting = 5
 	pulse   = 50 * time.Millisecond // between writes to the log, by the wall clock
@@ -67,8 +68,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "wrote 7 simulated days of PBS accounting records, %d jobs, in %.1f s: %s\n",
-		c.jobs, time.Since(begun).Seconds(), logs)
+	fmt.Fprintf(o.Out, "wrote %d simulated days of PBS accounting records, %d jobs, in %.1f s: %s\n",
+		history/(24*time.Hour), c.jobs, time.Since(begun).Seconds(), logs)
 	clock := simulatedClock(now, o.Speed)
 	d, err := start(ctx, o, dir, logs, clock)
 	if err != nil {

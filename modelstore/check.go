@@ -3,6 +3,7 @@ package modelstore
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,6 +73,16 @@ func (r *Row) Check() error {
 		return r.invalid("wait", fmt.Sprintf("of %v s is out of range", r.WaitSeconds))
 	case len(r.Levels) != len(r.Quantiles):
 		return r.invalid("quantiles", fmt.Sprintf("number %d, but there are %d levels", len(r.Quantiles), len(r.Levels)))
+	}
+	for i, p := range r.Peers {
+		switch {
+		case p.Method == "" || !isText(p.Method):
+			return r.invalid("peer", fmt.Sprintf("number %d has no name of UTF-8 text", i))
+		case slices.ContainsFunc(r.Peers[:i], func(q Peer) bool { return q.Method == p.Method }):
+			return r.invalid("peer", fmt.Sprintf("%q is there twice", p.Method))
+		case len(p.Quantiles) != len(r.Levels):
+			return r.invalid("peer", fmt.Sprintf("%q has %d quantiles, but there are %d levels", p.Method, len(p.Quantiles), len(r.Levels)))
+		}
 	}
 	return nil
 }

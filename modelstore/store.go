@@ -77,12 +77,22 @@ type Row struct {
 	// that there is none, +Inf "never"; both come back bit by bit.
 	Levels    []float64
 	Quantiles []float64
+	// Peers are what other methods answered at the same instant, for comparison on the same jobs; at the same levels.
+	Peers []Peer
 	// Reason says why there was no forecast; empty if there was one.
 	Reason string
 	// Replayed marks a forecast made after the fact.
 	Replayed bool
 	// Served is the number of the surface that was really served; 0 if none was.
 	Served int64
+}
+
+// Peer is another method's answer to the question of a row.
+type Peer struct {
+	// Method names it; of one row each once.
+	Method string
+	// Quantiles are in seconds, one for each of the row's Levels, as Row.Quantiles.
+	Quantiles []float64
 }
 
 // Closed returns the event time at which the row was closed: the start, or submission plus wait for a job that never
@@ -214,6 +224,10 @@ type Store interface {
 	// nothing where there is none. It works in several transactions; an error or ctx leaves a part of it done. The
 	// ledger keeps the rows of pruned jobs, and the file keeps its size: later entries use the room.
 	Prune(ctx context.Context, before time.Time, upTo int64) (int64, error)
+
+	// PruneRows deletes the rows of the ledger that were closed (Row.Closed) before an instant, and returns how many. It works in
+	// several transactions; an error or ctx leaves a part of it done.
+	PruneRows(ctx context.Context, before time.Time) (int64, error)
 
 	// DropSnapshots deletes all snapshots, so that the state is built anew from the journal; journal, ledger and
 	// checkpoints stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new fingerprint

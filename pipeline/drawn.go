@@ -2,18 +2,17 @@ package pipeline
 
 import (
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// drawn is the survival function of a law of lifetimes as straight lines over ln t, as the forecasts take it: they ask it thousands of times, and an
-// open forecast keeps it in the saved state. At a jump two knots have one X. It never changes.
+// drawn is the survival function of a law of lifetimes as straight lines over ln t, as forecasts take it that ask it thousands of times. At a jump two knots have one X. It never
+// changes.
 type drawn struct {
-	X []float64 `json:"x"` // ln seconds, never falling
-	S []float64 `json:"s"` // Pr{lifetime > t}, never rising
+	X []float64 // ln seconds, never falling
+	S []float64 // Pr{lifetime > t}, never rising
 }
 
 const (
@@ -107,19 +106,4 @@ func (d *drawn) Survival(seconds float64) float64 {
 	}
 	from, to := d.X[n-1], d.X[n]
 	return d.S[n-1] + (d.S[n]-d.S[n-1])*(at-from)/(to-from)
-}
-
-// sound reports whether d, read from saved state, is a survival function.
-func (d *drawn) sound() bool {
-	falling := func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	}
-	return len(d.X) > 0 && len(d.X) == len(d.S) && slices.IsSorted(d.X) && slices.IsSortedFunc(d.S, falling) &&
-		d.S[0] <= 1 && d.S[len(d.S)-1] >= 0
 }

@@ -18,6 +18,7 @@ type lane struct {
 	recall  cluster.Known // what known is while a journal is replayed
 	refused int64         // changes from which the models could not learn, since the start of the process
 	dirty   bool          // something changed since the last view
+	owed    bool          // the last view lacks the open instant, because there was no time for it
 	journal bool          // changes are kept
 }
 
@@ -35,12 +36,23 @@ func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecas
 		l.models.zone = cfg.Location
 	}
 	if forecasts {
-		l.ledger = newLedger(cfg.Name)
+		l.ledger = newLedger(cfg.Name, newFollower(cfg.Procs, models.Engine))
 	}
 	for _, q := range cfg.Queues {
 		l.models.queue(q)
 	}
 	return l
+}
+
+// due reports whether there is time now for what the last view lacks.
+func (l *lane) due() bool { return l.owed && l.ledger.preview.due() }
+
+// close ends what runs in the background.
+func (l *lane) close() {
+	if l.ledger != nil {
+		l.ledger.follower.engine.Close()
+		l.ledger.preview.close()
+	}
 }
 
 // take folds one event: picture, models and forecasts follow it, and what is to be kept goes to out. seq gives the
@@ -56,13 +68,13 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 		Before: func(at time.Time) {
 			number = seq()
 			if l.ledger != nil {
-				l.ledger.before(at, l.state, l.models, row)
+				l.ledger.before(at, l.state, row)
 			}
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty = true
 			if l.ledger != nil {
-				l.ledger.note(c, row)
+				l.ledger.note(c, l.state, row)
 			}
 			if err := l.models.learn(c); err != nil {
 				l.refused++
@@ -79,7 +91,7 @@ func (l *lane) parts() map[string]binaryPart {
 	prefix := l.state.Name() + "/"
 	parts := map[string]binaryPart{prefix + "state": l.state, prefix + "models": l.models}
 	if l.ledger != nil {
-		parts[prefix+"ledger"] = l.ledger
+		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.follower
 	}
 	return parts
 }

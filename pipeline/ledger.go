@@ -1,22 +1,26 @@
 package pipeline
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/predictor"
-	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/predictor/drift"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// reasonArray is why the last task of an array has no forecast: the number of tasks was told after the forecast of the first.
-const reasonArray = "unknown_tasks"
+// Reasons why a job has no forecast.
+const (
+	// reasonArray: the number of an array's tasks was told after the forecast of the first, that of the last cannot be made any more.
+	reasonArray = "unknown_tasks"
+	// reasonNothingLearnt: no expert can say anything yet.
+	reasonNothingLearnt = "not_fitted"
+)
 
 // never stands for a quantile that is not reached, in the ledger and in saved state, where +Inf cannot be written.
 const never = -1
@@ -28,19 +32,24 @@ type open struct {
 	// Sized is true where the size was told at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
 	// Made is true once the forecast is made: when the instant of the submission is over, or when the job's size and queue are told.
-	Made    bool     `json:"made,omitempty"`
+	Made bool `json:"made,omitempty"`
+	// Entered is true once the engine knows of the job.
+	Entered bool     `json:"entered,omitempty"`
 	Answers []answer `json:"answers,omitempty"`
 	// Last is the forecast for the last task of an array; Answers are for the first.
 	Last *answer `json:"last,omitempty"`
+	// Rest is true once the engine knows of the tasks of an array but the first.
+	Rest bool `json:"rest,omitempty"`
 	// Parts is the number of tasks that were told apart from the array, Part says that this is such a task.
 	Parts int  `json:"parts,omitempty"`
 	Part  bool `json:"part,omitempty"`
-	// Surface is what the forecast will be made from if it is not made yet, Place the number of those that came while it was current.
-	Surface *surface `json:"-"`
-	Place   int      `json:"place,omitempty"`
+	// Sight is what the forecast will be made on if it is not made yet.
+	Sight *sight `json:"-"`
 	// Closed is when the job started or left before its forecast was made, Started says which.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
+	// Ended is true where it has ended, too, before its forecast was made.
+	Ended bool `json:"ended,omitempty"`
 	// After is true where the forecast was made after the job had started or left, because too little of it was known before.
 	After bool `json:"after,omitempty"`
 }
@@ -48,133 +57,207 @@ type open struct {
 // answer is the forecast for one size. A job whose size is not told in time gets one for every power of two below the capacity, and one for the
 // capacity.
 type answer struct {
-	Procs     int       `json:"procs"` // in what binds
-	Method    string    `json:"method,omitempty"`
-	Quantiles []float64 `json:"quantiles,omitempty"`
-	Reason    string    `json:"reason,omitempty"` // why there is none
+	Procs     int               `json:"procs"`
+	Method    string            `json:"method,omitempty"`
+	Quantiles []float64         `json:"quantiles,omitempty"`
+	Peers     []modelstore.Peer `json:"peers,omitempty"`
+	Reason    string            `json:"reason,omitempty"` // why there is none
+	// Ahead and AheadProcs are the jobs that were ahead, and what they asked for.
+	Ahead      int `json:"ahead,omitempty"`
+	AheadProcs int `json:"ahead_procs,omitempty"`
 }
 
 // ledger predicts every job at its submission and scores it at its start.
 //
-// The forecast of a job is made from the picture at the instant of its submission: ends are known, submissions up to its own, no start. So it depends on
+// The forecast of a job is made from what could be known at the instant of its submission: ends are known, submissions up to its own, no start. So it depends on
 // the events alone, not on how they were cut into batches. It is made when that instant is over; for a job of which size or queue are not told by then, when they are.
 type ledger struct {
-	cluster    string
-	forecaster *predictor.Forecaster
-	levels     []float64
-	instant    time.Time
-	pending    []*open          // of the instant, in the order of submission, those that are closed already too
-	late       []*open          // not made yet although their instant is over, in the order of submission
-	open       map[string]*open // of the jobs that wait, by id
-	surface    *surface         // the newest, nil if it is too old for the open instant
-	scores     map[string]*Score
+	cluster  string
+	follower *follower
+	levels   []float64
+	instant  time.Time
+	pending  []*open          // of the instant, in the order of submission, those that are closed already too
+	late     []*open          // not made yet although their instant is over, in the order of submission
+	open     map[string]*open // of the jobs that wait, by id
+	sight    *sight           // the newest view that was kept
+	scores   map[ScoreKey]*Score
+	drift    *drift.Detector // of the losses of the medians
+	drifted  time.Time       // when they rose last
+	board    *board
+	preview  preview
 }
 
-func newLedger(cluster string) *ledger {
-	return &ledger{
-		cluster: cluster, forecaster: predictor.NewForecaster(), levels: predictor.Levels(),
-		open: map[string]*open{}, scores: map[string]*Score{},
-	}
+func newLedger(cluster string, f *follower) *ledger {
+	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, board: &board{}, drift: drift.New(drift.Config{})}
 }
 
 // before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
 // of that instant are made.
-func (l *ledger) before(at time.Time, s *cluster.State, m *models, emit func(modelstore.Row)) {
+func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
 	if !at.After(l.instant) {
 		return
 	}
-	if l.surface != nil && l.instant.Sub(l.surface.At) > surfaceAge {
-		l.surface = nil
-	}
+	l.follower.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
-		known := o.known()
-		if !known {
-			o.Surface = l.current(s, m)
+		if o.known() {
+			l.make(o, s, emit)
+		} else {
+			o.Sight = l.current()
 			l.late = append(l.late, o)
-		}
-		if l.surface != nil {
-			o.Place = len(l.surface.Later)
-			l.surface.Later = append(l.surface.Later, o)
-		}
-		if known {
-			l.make(o, scenes(s, m, l.instant, &o.Job), emit)
+			l.show(o)
 		}
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]
+	l.follower.settle(l.instant)
+	if l.sight != nil && at.Sub(l.sight.At) > sightAgeMax {
+		l.sight = nil
+	}
 	l.instant = at
-	l.expire(emit)
+	l.expire(s, emit)
 }
 
-// make makes the forecast of a job from what could be known when it was submitted.
-func (l *ledger) make(o *open, scene *predictor.Scene, emit func(modelstore.Row)) {
-	o.Answers = []answer{l.answer(scene)}
-	if o.Job.Tasks > 1 || o.Parts > 0 {
-		behind(scene, max(1, o.Job.Tasks)+o.Parts-1)
-		last := l.answer(scene)
-		o.Last = &last
-	}
+// make makes the forecast of a job that was submitted at the open instant.
+func (l *ledger) make(o *open, s *cluster.State, emit func(modelstore.Row)) {
+	now := clock(l.instant)
+	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.follower.engine.Submit(now, id, r) })
 	l.made(o, emit)
 }
 
-func (l *ledger) made(o *open, emit func(modelstore.Row)) {
-	o.Made, o.Surface = true, nil
-	if !o.Closed.IsZero() {
-		l.close(o, emit)
+// enter tells the engine of a job by submit, and keeps its forecasts. The tasks of an array are two jobs there: the first, and the others together. Of an array of which a
+// task was told apart the first is that.
+func (l *ledger) enter(o *open, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
+	o.Entered = true
+	if o.Part || o.Parts == 0 {
+		f := submit(engineID(&o.Job), asked(&o.Job))
+		o.Answers = []answer{answerOf(&f, o.Job.Procs)}
+	}
+	if others := l.others(o); others > 0 {
+		f := submit(restID(&o.Job), rest(&o.Job, others, procsOf(s, o.Job.Queue)))
+		last := answerOf(&f, o.Job.Procs)
+		o.Last, o.Rest = &last, true
 	}
 }
 
+// procsOf returns the processors of a queue's pool, 0 where that is not known.
+func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity(cluster.Procs) }
+
+func (l *ledger) made(o *open, emit func(modelstore.Row)) {
+	o.Made, o.Sight = true, nil
+	if !o.Closed.IsZero() {
+		l.close(o, emit)
+	}
+	l.show(o)
+}
+
 // told makes the forecast of a job of which enough is known now.
-func (l *ledger) told(o *open, emit func(modelstore.Row)) {
-	if o.Made || o.Surface == nil || !o.known() {
+func (l *ledger) told(o *open, s *cluster.State, emit func(modelstore.Row)) {
+	if o.Made || o.Sight == nil || !o.known() {
 		return
 	}
 	o.After = !o.Closed.IsZero()
 	l.late = slices.DeleteFunc(l.late, func(x *open) bool { return x == o })
-	l.make(o, o.Surface.scene(l.cluster, o), emit)
+	l.catchUp(o, s)
+	l.made(o, emit)
+}
+
+// catchUp tells the engine of a job that was submitted a while ago, and what became of it since. Its forecast is made on what could be known at its submission. Its wait is
+// learnt; its runtime is not, if it has ended.
+func (l *ledger) catchUp(o *open, s *cluster.State) {
+	e, now, submitted := l.follower.engine, clock(l.instant), clock(o.Job.Submit)
+	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
+		if id == engineID(&o.Job) {
+			return e.SubmitAt(o.Sight.View, submitted, now, id, r)
+		}
+		wide := rest(&o.Job, l.others(o)+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
+		f := e.SubmitAt(o.Sight.View, submitted, now, id, wide)
+		e.Update(now, id, r)
+		return f
+	})
+	switch {
+	case o.Started:
+		l.begun(o)
+		if o.Ended {
+			l.tellBoth(doLost, &o.Job)
+		}
+	case !o.Closed.IsZero():
+		l.tellBoth(doGone, &o.Job)
+	case o.Job.Held:
+		l.held(&o.Job)
+	}
 }
 
 // expire makes the forecasts of the jobs of which too little has been told for too long: one for each size.
-func (l *ledger) expire(emit func(modelstore.Row)) {
+func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > lateGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
-		scene := o.Surface.scene(l.cluster, o)
-		size := scene.Capacity()
-		for scene.Size = 1; scene.Size < size; scene.Size *= 2 {
-			o.Answers = append(o.Answers, l.answer(scene))
+		request := asked(&o.Job)
+		ask := func(procs int) {
+			request.Procs = procs
+			f := o.Sight.View.Forecast(&request)
+			o.Answers = append(o.Answers, answerOf(&f, procs))
 		}
-		scene.Size = size
-		o.Answers = append(o.Answers, l.answer(scene))
+		size := max(1, procsOf(s, o.Job.Queue))
+		for procs := 1; procs < size; procs *= 2 {
+			ask(procs)
+		}
+		ask(size)
 		l.made(o, emit)
+		l.guess(o, s)
 	}
 	l.late = slices.Delete(l.late, 0, n)
 }
 
+// guess tells the engine of a job of which it is not known what it asks for, so that it is not left out of the picture. Updates tell more.
+func (l *ledger) guess(o *open, s *cluster.State) {
+	if o.Ended || !o.Closed.IsZero() && !o.Started || o.Part && o.Started { // a task that runs is a job of its own
+		return
+	}
+	o.Entered = true
+	id := engineID(&o.Job)
+	if o.Parts > 0 && !o.Part {
+		id = restID(&o.Job)
+		l.remain(o, s)
+	} else {
+		l.silent(&o.Job)
+	}
+	if o.Started {
+		l.follower.tell(l.instant, step{Do: doStart, ID: id, At: o.Closed})
+	}
+}
+
 // note takes in one change of the picture.
-func (l *ledger) note(c cluster.Change, emit func(modelstore.Row)) {
+func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
 	switch c.Event.Kind {
 	case job.Submit:
-		if !c.Event.Derived {
+		switch {
+		case !c.Event.Derived:
 			l.begin(c.After, c.Event.Live)
-		} else {
-			l.split(c.After)
+		case !l.split(c.After, s) && c.Event.Times.End.IsZero(): // else it is over, and was never told of when it mattered
+			l.silent(c.After)
 		}
 	case job.Requeue:
+		l.over(c.Before)
+		l.tellBoth(doLost, c.Before)
 		l.begin(c.After, c.Event.Live)
 	case job.Update:
-		l.update(c, emit)
+		l.update(c, s, emit)
+	case job.Hold, job.Release:
+		if c.Before.Held != c.After.Held {
+			l.held(c.After)
+		}
+		l.update(c, s, emit)
 	case job.Start:
-		if o := l.open[c.Event.ID]; o != nil {
-			l.learn(o, c.After)
-			l.resolve(o, c.After.Start, true, emit)
-		}
+		l.start(c, s, emit)
 	case job.Cancel:
-		if o := l.open[c.Event.ID]; o != nil && c.After == nil {
-			l.resolve(o, c.Event.Time, false, emit)
+		if c.After == nil {
+			l.gone(c, s, emit)
 		}
+	case job.End:
+		l.ended(c)
 	}
 }
 
@@ -182,83 +265,125 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	o := &open{Job: *j, Live: live}
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
+	l.show(o)
+	l.follower.busy[engineID(j)], l.follower.busy[restID(j)] = true, true
 }
 
-// split opens the forecast of the first task that is told apart from an array: the one that was made for the array, or will be.
-func (l *ledger) split(j *cluster.Job) {
-	whole := l.open[cluster.WholeOf(j.ID)]
-	if whole == nil || !strings.Contains(j.ID, "_") {
-		return
+// silent tells the engine of a job for which there is no forecast to score: its submission was learnt afterwards.
+func (l *ledger) silent(j *cluster.Job) {
+	l.follower.tell(l.instant, step{Do: doSubmit, ID: engineID(j), Request: asked(j)})
+}
+
+// tellBoth tells a step of a job by both its names; the engine knows of those that it has been told of.
+func (l *ledger) tellBoth(do stepKind, j *cluster.Job) {
+	for _, id := range [...]uint64{engineID(j), restID(j)} {
+		l.follower.tell(l.instant, step{Do: do, ID: id})
 	}
-	whole.Parts++
-	if whole.Parts > 1 {
-		return
-	}
-	o := &open{
-		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Answers: whole.Answers, Surface: whole.Surface, Place: whole.Place,
-	}
-	o.Job.Order, o.Job.Submit, o.Job.Seq = whole.Job.Order, whole.Job.Submit, whole.Job.Seq
-	l.open[j.ID] = o
-	switch {
-	case o.Made:
-	case o.Surface == nil: // of this instant
-		l.pending = append(l.pending, o)
-	default:
-		at := slices.Index(l.late, whole)
-		l.late = slices.Insert(l.late, at+1, o)
+}
+
+// held tells the engine that a job, or an array, competes no more, or again.
+func (l *ledger) held(j *cluster.Job) {
+	if j.Held {
+		l.tellBoth(doHold, j)
+	} else {
+		l.tellBoth(doRelease, j)
 	}
 }
 
 // learn takes over what is known of a job now.
 func (l *ledger) learn(o *open, j *cluster.Job) {
-	o.Job.Attributes, o.Job.Unqueued, o.Job.Unsized = j.Attributes, j.Unqueued, j.Unsized
+	o.Job.Attributes, o.Job.Unqueued, o.Job.Unsized, o.Job.Held = j.Attributes, j.Unqueued, j.Unsized, j.Held
 }
 
 // update takes in what became known of a job, also of one that has started or left.
-func (l *ledger) update(c cluster.Change, emit func(modelstore.Row)) {
+func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
 	o := l.open[c.Event.ID]
 	if o == nil || o.Job.Attempt != c.After.Attempt {
-		i := slices.IndexFunc(l.late, func(o *open) bool { return o.Job.ID == c.Event.ID && o.Job.Attempt == c.After.Attempt })
-		if i < 0 {
-			return
+		o = l.lateOne(c.After)
+	}
+	if o != nil {
+		l.learn(o, c.After)
+		l.told(o, s, emit)
+	}
+	if before, after := asked(c.Before), asked(c.After); before != after {
+		l.follower.tell(l.instant, step{Do: doUpdate, ID: engineID(c.After), Request: after})
+	}
+	if o != nil && o.Rest && !o.Part {
+		r := rest(c.After, l.others(o), procsOf(s, c.After.Queue))
+		l.follower.tell(l.instant, step{Do: doUpdate, ID: restID(c.After), Request: r})
+	}
+}
+
+// lateOne returns the forecast of a job that is not made yet although the instant of its submission is over, nil if there is none.
+func (l *ledger) lateOne(j *cluster.Job) *open {
+	i := slices.IndexFunc(l.late, func(o *open) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
+	if i < 0 {
+		return nil
+	}
+	return l.late[i]
+}
+
+// start takes in a start.
+func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
+	o, id := l.open[c.Event.ID], engineID(c.After)
+	if o == nil {
+		if c.Event.Times.End.IsZero() || !c.Event.Derived { // else it is over, and was never told of
+			l.follower.tell(l.instant, step{Do: doStart, ID: id, At: c.After.Start})
 		}
-		o = l.late[i]
+		return
 	}
 	l.learn(o, c.After)
-	l.told(o, emit)
+	entered := o.Sight == nil // or it will be at the end of this instant
+	if o.Part {
+		l.silent(c.After)
+		l.follower.tell(l.instant, step{Do: doStart, ID: id, At: c.After.Start})
+	}
+	l.resolve(o, c.After.Start, true, s, emit)
+	if entered {
+		l.begun(o)
+	}
+}
+
+// gone takes in that a job left without a start.
+func (l *ledger) gone(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
+	o := l.open[c.Event.ID]
+	if o == nil {
+		l.tellBoth(doGone, c.Before)
+		return
+	}
+	l.resolve(o, c.Event.Time, false, s, emit)
+	l.tellBoth(doGone, &o.Job)
+}
+
+// ended takes in the end of a job that ran.
+func (l *ledger) ended(c cluster.Change) {
+	l.over(c.Before)
+	if c.Event.Derived { // a lost end says nothing of the runtime
+		l.tellBoth(doLost, c.Before)
+		return
+	}
+	l.tellBoth(doEnd, c.Before)
+}
+
+// over notes that a job runs no more whose forecast is not made yet.
+func (l *ledger) over(j *cluster.Job) {
+	if o := l.lateOne(j); o != nil {
+		o.Ended = true
+	}
 }
 
 // resolve ends the wait of a job. Its row is written once its forecast is made.
-func (l *ledger) resolve(o *open, at time.Time, started bool, emit func(modelstore.Row)) {
+func (l *ledger) resolve(o *open, at time.Time, started bool, s *cluster.State, emit func(modelstore.Row)) {
 	delete(l.open, o.Job.ID)
+	if !o.Part {
+		l.board.drop(&o.Job)
+	}
 	o.Closed, o.Started = at, started
 	if o.Made {
 		l.close(o, emit)
 		return
 	}
-	l.told(o, emit)
-}
-
-func (l *ledger) answer(scene *predictor.Scene) answer {
-	out := answer{Procs: scene.Size}
-	f, err := l.forecaster.Forecast(scene)
-	if err != nil {
-		out.Reason = "failed"
-		var cannot *headqueue.CannotSay
-		if errors.As(err, &cannot) {
-			out.Reason = string(cannot.Reason)
-		}
-		return out
-	}
-	out.Method = f.Method
-	out.Quantiles = make([]float64, len(f.Quantiles))
-	for i, q := range f.Quantiles {
-		if math.IsInf(q, 1) || math.IsNaN(q) {
-			q = never
-		}
-		out.Quantiles[i] = q
-	}
-	return out
+	l.told(o, s, emit)
 }
 
 // pick returns the answer for a size: the only one there is, or of the two sizes around it the one of the larger (the
@@ -271,20 +396,25 @@ func pick(answers []answer, procs int) answer {
 	return answers[min(i, len(answers)-1)]
 }
 
-// close writes the row of a job that started or left the queue.
-func (l *ledger) close(o *open, emit func(modelstore.Row)) {
-	a := pick(o.Answers, o.Job.Procs)
+// served returns the forecast by which a job is scored.
+func (o *open) served() answer {
 	switch {
 	case o.Last != nil && !o.Part:
-		a = *o.Last
+		return *o.Last
 	case o.Parts > 0 && !o.Part:
-		a = answer{Reason: reasonArray}
+		return answer{Reason: reasonArray}
 	}
+	return pick(o.Answers, o.Job.Procs)
+}
+
+// close writes the row of a job that started or left the queue.
+func (l *ledger) close(o *open, emit func(modelstore.Row)) {
+	a := o.served()
 	row := modelstore.Row{
 		Cluster: l.cluster, JobID: o.Job.ID, Attempt: o.Job.Attempt, Queue: o.Job.Queue,
 		Procs: o.Job.Procs, TimeLimit: o.Job.TimeLimit, Submit: o.Job.Submit,
 		Outcome: modelstore.Cancelled, WaitSeconds: math.Max(0, o.Closed.Sub(o.Job.Submit).Seconds()),
-		Method: a.Method, Quantiles: a.Quantiles, Reason: a.Reason, Replayed: !o.Live || o.After,
+		Method: a.Method, Quantiles: a.Quantiles, Peers: a.Peers, Reason: a.Reason, Replayed: !o.Live || o.After,
 	}
 	if a.Quantiles != nil {
 		row.Levels = l.levels
@@ -297,10 +427,27 @@ func (l *ledger) close(o *open, emit func(modelstore.Row)) {
 }
 
 func (l *ledger) score(row *modelstore.Row) {
-	s := l.scores[row.Queue]
+	key := ScoreKey{Queue: row.Queue, Size: SizeClass(row.Procs)}
+	s := l.scores[key]
 	if s == nil {
 		s = newScore(len(l.levels))
-		l.scores[row.Queue] = s
+		l.scores[key] = s
 	}
 	s.add(row)
+	if row.Outcome == modelstore.Started && row.Quantiles != nil {
+		if l.drift.Add(loss(row.Levels[predictor.Median], math.Max(0, row.Quantiles[predictor.Median]), row.WaitSeconds)) == drift.Up {
+			l.drifted = l.instant
+		}
+	}
+}
+
+// publish puts into a view what readers see of the forecasts. It returns false where that is not all that is known.
+func (l *ledger) publish(v *View) (whole bool) {
+	v.Open = len(l.open)
+	v.board, v.Drifts, v.Drifted = l.board, l.drift.Alarms(), l.drifted
+	v.Engine, whole = l.look()
+	for key, s := range l.scores {
+		v.Scores[key] = s.clone()
+	}
+	return whole
 }

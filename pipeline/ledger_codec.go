@@ -3,65 +3,107 @@ package pipeline
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// savedLedger holds the forecasts in one table, and the surfaces that are still needed with the jobs in them in another.
+// savedLedger holds the forecasts in one table, and the views that are still needed.
 type savedLedger struct {
-	Instant  time.Time         `json:"instant"`
-	Opens    []*open           `json:"opens"`
-	Pending  []int             `json:"pending"`
-	Late     []int             `json:"late"`
-	Open     []int             `json:"open"`
-	Jobs     []*cluster.Job    `json:"jobs"`
-	Facts    []*job.Facts      `json:"facts,omitempty"`
-	Surfaces []savedSurface    `json:"surfaces"`
-	Curves   []*drawn          `json:"curves,omitempty"` // of the surfaces' laws
-	Of       []int             `json:"of"`               // by open: its surface, -1 if it needs none
-	Current  int               `json:"current"`          // the current surface, -1 if there is none
-	Scores   map[string]*Score `json:"scores"`
+	Instant time.Time           `json:"instant"`
+	Opens   []*open             `json:"opens"`
+	Pending []int               `json:"pending"`
+	Late    []int               `json:"late"`
+	Open    []int               `json:"open"`
+	After   []step              `json:"after,omitempty"`
+	Busy    []uint64            `json:"busy,omitempty"`
+	Sights  []savedSight        `json:"sights,omitempty"`
+	Of      []int               `json:"of"`      // by open: its view, -1 if it needs none
+	Current int                 `json:"current"` // the newest view, -1 if there is none
+	Scores  map[ScoreKey]*Score `json:"scores"`
+	Drift   []byte              `json:"drift"`
+	Drifted time.Time           `json:"drifted,omitzero"`
+}
+
+type savedSight struct {
+	At   time.Time `json:"at"`
+	View []byte    `json:"view"`
+}
+
+// table numbers pointers in the order in which they are met.
+type table[T any] struct {
+	all   []*T
+	index map[*T]int
+}
+
+func (t *table[T]) number(list []*T) []int {
+	if t.index == nil {
+		t.index = map[*T]int{}
+	}
+	out := make([]int, len(list))
+	for i, v := range list {
+		n, ok := t.index[v]
+		if !ok {
+			n = len(t.all)
+			t.index[v] = n
+			t.all = append(t.all, v)
+		}
+		out[i] = n
+	}
+	return out
+}
+
+func pickAll[T any](all []*T, numbers []int) ([]*T, bool) {
+	out := make([]*T, len(numbers))
+	for i, n := range numbers {
+		if n < 0 || n >= len(all) {
+			return nil, false
+		}
+		out[i] = all[n]
+	}
+	return out, true
 }
 
 // MarshalBinary saves open forecasts and scores: the same ledger gives the same bytes.
 func (l *ledger) MarshalBinary() ([]byte, error) {
 	var opens table[open]
-	var jobs table[cluster.Job]
-	var facts table[job.Facts]
-	var curves table[drawn]
+	var sights table[sight]
 	waiting := make([]*open, 0, len(l.open))
 	for _, o := range l.open {
 		waiting = append(waiting, o)
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Scores: l.scores,
+		Instant: l.instant.UTC(), Scores: l.scores, Drifted: l.drifted, After: l.follower.After,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
-	numbers := map[*surface]int{}
-	number := func(f *surface) int {
-		if f == nil {
+	for id := range l.follower.busy {
+		out.Busy = append(out.Busy, id)
+	}
+	slices.Sort(out.Busy)
+	number := func(s *sight) int {
+		if s == nil {
 			return -1
 		}
-		n, ok := numbers[f]
-		if !ok {
-			n = len(out.Surfaces)
-			numbers[f] = n
-			out.Surfaces = append(out.Surfaces, f.save(&jobs, &opens, &facts, &curves))
+		return sights.number([]*sight{s})[0]
+	}
+	for _, o := range opens.all {
+		out.Of = append(out.Of, number(o.Sight))
+	}
+	out.Opens, out.Current = opens.all, number(l.sight)
+	for _, s := range sights.all {
+		data, err := s.View.MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("a kept view: %w", err)
 		}
-		return n
+		out.Sights = append(out.Sights, savedSight{s.At.UTC(), data})
 	}
-	for i := 0; i < len(opens.all); i++ { // a surface may name more
-		out.Of = append(out.Of, number(opens.all[i].Surface))
+	var err error
+	if out.Drift, err = l.drift.MarshalBinary(); err != nil {
+		return nil, fmt.Errorf("the detector of changes: %w", err)
 	}
-	out.Current = number(l.surface)
-	for i := len(out.Of); i < len(opens.all); i++ {
-		out.Of = append(out.Of, number(opens.all[i].Surface))
-	}
-	out.Opens, out.Jobs, out.Facts, out.Curves = opens.all, jobs.all, facts.all, curves.all
 	return json.Marshal(out)
 }
 
@@ -84,48 +126,54 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	fresh := newLedger(l.cluster)
-	fresh.instant = in.Instant
-	if slices.ContainsFunc(in.Curves, func(c *drawn) bool { return c == nil || !c.sound() }) {
-		return errLedger
+	fresh := newLedger(l.cluster, l.follower)
+	fresh.instant, fresh.drifted = in.Instant, in.Drifted
+	if err := fresh.drift.UnmarshalBinary(in.Drift); err != nil {
+		return fmt.Errorf("saved ledger: %w", err)
 	}
-	surfaces := make([]*surface, len(in.Surfaces))
-	for i := range in.Surfaces {
-		f, ok := in.Surfaces[i].restore(in.Jobs, in.Opens, in.Facts, in.Curves)
-		if !ok {
-			return errLedger
+	sights := make([]*sight, len(in.Sights))
+	for i, s := range in.Sights {
+		view, err := engine.UnmarshalView(s.View)
+		if err != nil {
+			return fmt.Errorf("saved ledger: %w", err)
 		}
-		surfaces[i] = f
+		sights[i] = &sight{At: s.At, View: view}
 	}
-	at := func(n int) *surface {
-		if n < 0 || n >= len(surfaces) {
+	at := func(n int) *sight {
+		if n < 0 || n >= len(sights) {
 			return nil
 		}
-		return surfaces[n]
+		return sights[n]
 	}
 	if len(in.Of) != len(in.Opens) {
 		return errLedger
 	}
 	for i, o := range in.Opens {
-		o.Surface = at(in.Of[i])
-		if o.Surface != nil && o.Place > len(o.Surface.Later) {
-			return errLedger
-		}
+		o.Sight = at(in.Of[i])
 	}
-	fresh.surface = at(in.Current)
+	fresh.sight = at(in.Current)
 	var ok [3]bool
 	var waiting []*open
 	fresh.pending, ok[0] = pickAll(in.Opens, in.Pending)
 	fresh.late, ok[1] = pickAll(in.Opens, in.Late)
 	waiting, ok[2] = pickAll(in.Opens, in.Open)
-	if ok != [3]bool{true, true, true} {
+	if ok != [3]bool{true, true, true} || slices.ContainsFunc(fresh.late, func(o *open) bool { return o.Sight == nil }) {
 		return errLedger
 	}
 	for _, o := range waiting {
 		fresh.open[o.Job.ID] = o
+		fresh.show(o)
 	}
-	for queue, s := range in.Scores {
-		fresh.scores[queue] = s
+	for key, s := range in.Scores {
+		if s == nil || !s.sound(len(l.levels)) {
+			return fmt.Errorf("saved ledger: the score of queue %q, size %s is not one", key.Queue, key.Size)
+		}
+		fresh.scores[key] = s
+	}
+	fresh.follower.After = in.After
+	clear(fresh.follower.busy)
+	for _, id := range in.Busy {
+		fresh.follower.busy[id] = true
 	}
 	*l = *fresh
 	return nil

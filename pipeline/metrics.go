@@ -73,7 +73,7 @@ func (m *Metrics) publish(map[string]*View) { m.Published.Inc() }
 func (v *View) Scored() (scored int64, median float64) {
 	var errs []float64
 	for _, s := range v.Scores {
-		scored += s.Scored
+		scored += s.N
 		errs = append(errs, s.Errors...)
 	}
 	if len(errs) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -29,6 +30,8 @@ type ModelConfig struct {
 	Forget float64
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
+	// Engine says how the engine of the forecasts works. Its levels are set here, and the capacity by each cluster.
+	Engine engine.Config
 	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs tells.
 	Plain bool
 }
@@ -200,23 +203,6 @@ func (m *models) size(j *cluster.Job) int {
 
 // key names a submission in the sequence of the chains: a requeued job is still the same submission.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
-
-// Law implements predictor.Models for the writer's own forecasts.
-func (m *models) Law(queue string, procs int) (predictor.Law, bool) {
-	class := classIndex(procs)
-	for _, name := range [...]string{queue, allQueues} {
-		q := m.queues[name]
-		if q == nil {
-			continue
-		}
-		l := q.windows[class]
-		l.refit(m.now)
-		if l.usable(m.cfg.MinSamples) {
-			return l.law, true
-		}
-	}
-	return predictor.Law{}, false
-}
 
 // QueueView is the published state of one queue's models.
 type QueueView struct {

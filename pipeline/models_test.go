@@ -146,7 +146,6 @@ func TestModelsCodec(t *testing.T) {
 				}
 			}
 			looked.view()
-			looked.Law("a", 4)
 		}})
 	}
 	want := saves(t, quiet)
@@ -160,8 +159,8 @@ func TestModelsCodec(t *testing.T) {
 	if d := cmp.Diff(want, saves(t, restored)); d != "" {
 		t.Fatal("restored models are saved otherwise")
 	}
-	a, _ := quiet.Law("a", 4)
-	b, ok := restored.Law("a", 4)
+	a, _ := quiet.view().Law("a", 4)
+	b, ok := restored.view().Law("a", 4)
 	if !ok || a.Model != b.Model {
 		t.Fatalf("restored law %+v, want %+v", b.Model, a.Model)
 	}

@@ -44,6 +44,8 @@ type Config struct {
 	SnapshotInterval time.Duration
 	// Retention is how long, in event time, journal entries are kept; 0 means for ever.
 	Retention time.Duration
+	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
+	LedgerRetention time.Duration
 	// Forecasts says whether every job is predicted at its submission and scored at its start.
 	Forecasts bool
 }
@@ -173,10 +175,17 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			if err := p.releaseQuiet(ctx); err != nil {
 				return err
 			}
-			if p.publishNeeded {
+			if p.publishNeeded || p.due() {
 				p.publish()
 			}
 		}
+	}
+}
+
+// Close ends what runs in the background; after Run.
+func (p *Pipeline) Close() {
+	for _, l := range p.lanes {
+		l.close()
 	}
 }
 
@@ -334,6 +343,16 @@ func (in *inlet) checkpoint(cp []byte) []byte {
 	return cp
 }
 
+// due reports whether a view can now have what it lacks.
+func (p *Pipeline) due() bool {
+	for _, l := range p.lanes {
+		if l.due() {
+			return true
+		}
+	}
+	return false
+}
+
 // publish makes the present state visible to readers.
 func (p *Pipeline) publish() {
 	now := p.now()
@@ -342,17 +361,11 @@ func (p *Pipeline) publish() {
 	for _, c := range p.cfg.Clusters {
 		l := p.lanes[c.Name]
 		var v View
-		if old != nil && !l.dirty && (*old)[c.Name] != nil {
+		if old != nil && !l.dirty && !l.due() && (*old)[c.Name] != nil {
 			v = *(*old)[c.Name]
 		} else {
-			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[string]*Score{}, Declared: c.Queues, Refused: l.refused}
-			if l.ledger != nil {
-				v.Open = len(l.ledger.open)
-				for queue, s := range l.ledger.scores {
-					v.Scores[queue] = s.clone()
-				}
-			}
-			l.dirty = false
+			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
+			l.dirty, l.owed = false, l.ledger != nil && !l.ledger.publish(&v)
 		}
 		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)
 		views[c.Name] = &v

@@ -75,7 +75,7 @@ func closedByTheirEvents(t *testing.T, k kept) {
 // forecast counts the rows with a forecast that needed a model.
 func forecast(rows []modelstore.Row) (n int) {
 	for i := range rows {
-		if rows[i].Quantiles != nil && rows[i].Method != "now" {
+		if rows[i].Quantiles != nil {
 			n++
 		}
 	}
@@ -166,12 +166,12 @@ func TestViewsDoNotChange(t *testing.T) {
 	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
 	type seen struct {
 		view   *View
-		scores map[string]Score
+		scores map[ScoreKey]Score
 		open   int
 		laws   map[string]float64
 	}
 	look := func(v *View) seen {
-		s := seen{view: v, scores: map[string]Score{}, open: v.Open, laws: map[string]float64{}}
+		s := seen{view: v, scores: map[ScoreKey]Score{}, open: v.Open, laws: map[string]float64{}}
 		for queue, score := range v.Scores {
 			s.scores[queue] = *score.clone()
 		}

@@ -93,6 +93,7 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 		if err := l.restore(snap.Parts); err != nil {
 			p.log.Warn("the saved state cannot be used: rebuilding from the journal", zap.String("cluster", name), zap.Error(err))
 			for _, c := range p.cfg.Clusters {
+				p.lanes[c.Name].close()
 				p.lanes[c.Name] = p.newLane(c)
 			}
 			return 0, p.store.DropSnapshots(ctx)

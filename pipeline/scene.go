@@ -10,69 +10,56 @@ import (
 	"github.com/waitcast/waitcast/predictor"
 )
 
-// rank leaves of the jobs that wait those that go before j, in the order in which they go: that of their submissions, or, where the scheduler tells its rules, of
-// their priorities. A job of which another was told already when j was submitted (known) may pass j by its priority.
-func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time.Time, known func(*cluster.Job) bool) []*cluster.Job {
-	if rules == nil {
-		ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool { return !first(w, j) })
-		if !slices.IsSortedFunc(ahead, byOrder) {
-			slices.SortStableFunc(ahead, byOrder)
-		}
-		return ahead
-	}
-	type ranked struct {
+// rank leaves of the jobs that wait those that go before j, in the order in which they go by the rules that the scheduler tells.
+func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
+	mine := rules.Rank(j, now)
+	ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool {
+		c := rules.Rank(w, now).Compare(mine)
+		return c > 0 || c == 0 && !first(w, j)
+	})
+	return ranked(ahead, rules, now)
+}
+
+// ranked returns jobs in the order in which the rules let them go.
+func ranked(jobs []*cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
+	type place struct {
 		cluster.Rank
 		job *cluster.Job
 	}
-	mine := rules.Rank(j, now)
-	var ahead []ranked
-	for _, w := range waiting {
-		r := rules.Rank(w, now)
-		if c := r.Compare(mine); (c < 0 && (known(w) || first(w, j))) || c == 0 && first(w, j) {
-			ahead = append(ahead, ranked{r, w})
-		}
+	all := make([]place, len(jobs))
+	for i, j := range jobs {
+		all[i] = place{rules.Rank(j, now), j}
 	}
-	slices.SortFunc(ahead, func(a, b ranked) int { return cmp.Or(a.Compare(b.Rank), byOrder(a.job, b.job)) })
-	out := waiting[:0]
-	for _, r := range ahead {
-		out = append(out, r.job)
+	slices.SortFunc(all, func(a, b place) int { return cmp.Or(a.Compare(b.Rank), byOrder(a.job, b.job)) })
+	out := jobs[:0]
+	for _, p := range all {
+		out = append(out, p.job)
 	}
 	return out
 }
 
-// scenes returns what may be known of the cluster at an instant by a job that was submitted then: a start at the very
-// instant is not known yet.
-func scenes(s *cluster.State, m predictor.Models, at time.Time, j *cluster.Job) *predictor.Scene {
-	pool, one := s.Pool(j.Queue), s.OnePool()
-	scene := predictor.NewScene(s.Name(), at, pool, j.Attributes, m)
-	for _, r := range s.Running() {
-		switch {
-		case !one && s.Pool(r.Queue) != pool:
-		case r.Start.Before(at):
-			scene.Running = append(scene.Running, r)
-		case r.ID != j.ID:
-			scene.Ahead = append(scene.Ahead, r)
-		}
+// Pooled returns the scene of a request that is submitted at the given instant, with the jobs that run in the pool that it competes for, and without those that wait.
+func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
+	pool := v.Pool(request.Queue)
+	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)
+	scene.Running = v.Running
+	if len(v.Pools) > 1 {
+		scene.Running = slices.DeleteFunc(slices.Clone(v.Running), v.outside(pool))
 	}
-	for _, q := range s.Queued() {
-		if q.ID != j.ID && !q.Held && (one || s.Pool(q.Queue) == pool) {
-			scene.Ahead = append(scene.Ahead, q)
-		}
-	}
-	known := func(w *cluster.Job) bool { return w.Submit.Before(at) }
-	scene.Ahead = rank(scene.Ahead, j, s.Rules(), at, known)
 	return scene
+}
+
+// outside tells the jobs that do not compete for a pool.
+func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
+	return func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
 }
 
 // Scene returns what a request that is submitted at the given instant sees of the pool that it competes for.
 func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
-	pool := v.Pool(request.Queue)
-	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)
-	scene.Running, scene.Ahead = v.Running, v.Queued
+	scene := v.Pooled(now, request)
+	scene.Ahead = v.Queued
 	if len(v.Pools) > 1 {
-		elsewhere := func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
-		scene.Running = slices.DeleteFunc(slices.Clone(v.Running), elsewhere)
-		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), elsewhere)
+		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), v.outside(scene.Pool))
 	}
 	if slices.ContainsFunc(scene.Ahead, held) {
 		scene.Ahead = slices.DeleteFunc(slices.Clone(scene.Ahead), held)
@@ -81,8 +68,7 @@ func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 		return scene
 	}
 	last := &cluster.Job{Attributes: request, Order: now, Submit: now, Seq: ^uint64(0)}
-	everyone := func(*cluster.Job) bool { return true }
-	scene.Ahead = rank(slices.Clone(scene.Ahead), last, v.Rules, now, everyone)
+	scene.Ahead = rank(slices.Clone(scene.Ahead), last, v.Rules, now)
 	return scene
 }
 

@@ -38,8 +38,7 @@ func ids(jobs []*cluster.Job) []string {
 	return out
 }
 
-// Ahead of a job are those of its own pool that the scheduler's rules put before it: by tier, then by priority, then by submission. The same
-// holds for a request that is not submitted.
+// Ahead of a request are the jobs of its own pool that the scheduler's rules put before it: by tier, then by priority, then by submission.
 func TestWhoIsAhead(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0
@@ -50,14 +49,6 @@ func TestWhoIsAhead(t *testing.T) {
 		inQueue(event(job.Submit, "waits", 600), "a", 2, 0), inQueue(event(job.Submit, "high", 610), "high", 2, 0), inQueue(event(job.Submit, "own", 620), "own", 2, 0),
 		inQueue(event(job.Submit, "me", 700), "a", 4, 0), inQueue(event(job.Submit, "twin", 700), "a", 4, 0), inQueue(event(job.Submit, "above", 700), "high", 4, 0),
 	}})
-	l := p.lanes["c"]
-	scene := scenes(l.state, l.models, at(700), l.state.Job("me"))
-	if d := cmp.Diff([]string{"high", "boosted", "waits"}, ids(scene.Ahead)); d != "" {
-		t.Errorf("ahead of the job (-want +got): %s", d)
-	}
-	if d := cmp.Diff([]string{"full"}, ids(scene.Running)); d != "" {
-		t.Errorf("running in its pool (-want +got): %s", d)
-	}
 	v := p.View("c")
 	if d := cmp.Diff([]string{"high", "above", "boosted", "waits", "me", "twin"}, ids(v.Scene(at(700), job.Attributes{Queue: "a", Procs: 1}).Ahead)); d != "" {
 		t.Errorf("ahead of a request (-want +got): %s", d)
@@ -65,35 +56,5 @@ func TestWhoIsAhead(t *testing.T) {
 	own := v.Scene(at(700), job.Attributes{Queue: "own", Procs: 1})
 	if d := cmp.Diff([]string{"own"}, ids(own.Ahead)); d != "" || len(own.Running) > 0 || own.Capacity() != 16 {
 		t.Errorf("ahead in another pool of %d processors (-want +got): %s", own.Capacity(), d)
-	}
-}
-
-// A surface that is kept knows the scheduler's rules of then, also after it was saved.
-func TestKeptSurfaceKnowsTheRules(t *testing.T) {
-	cfg := testConfig()
-	cfg.Clusters[0].Procs = 0
-	p, src := newPipeline(cfg, nil, collector.Live)
-	late := inQueue(event(job.Update, "me", 615), "a", 4, 0)
-	bare := ruled()
-	bare.Time, bare.Facts = at(605), &job.Facts{Nodes: bare.Facts.Nodes}
-	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		ruled(), inQueue(event(job.Submit, "full", 1), "a", 32, 0), event(job.Start, "full", 1),
-		inQueue(event(job.Submit, "low", 501), "a", 1, 1), inQueue(event(job.Submit, "waits", 590), "a", 2, 0), event(job.Submit, "me", 600), bare,
-	}})
-	l := p.lanes["c"].ledger
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh := newLedger("c")
-	if err := fresh.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	for name, l := range map[string]*ledger{"kept": l, "saved": fresh} {
-		o := l.open["me"]
-		o.Job.Attributes = late.Attributes
-		if d := cmp.Diff([]string{"waits"}, ids(o.Surface.scene("c", o).Ahead)); d != "" {
-			t.Errorf("%s: ahead of the job (-want +got): %s", name, d)
-		}
 	}
 }

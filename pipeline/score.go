@@ -1,10 +1,14 @@
 package pipeline
 
 import (
+	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
 // recent is the number of newest scored forecasts over which the median error is taken.
@@ -16,53 +20,181 @@ const neverSeconds = 365 * 86400
 // logShift is added to a wait before its logarithm is taken, in seconds, so that the many waits of 0 count alike.
 const logShift = 60
 
-// Score says how the forecasts of one queue turned out.
+// resolution is that of the waits that logs tell, in seconds.
+const resolution = 1
+
+// ScoreKey says whose forecasts a Score tells of.
+type ScoreKey struct {
+	Queue string
+	// Size is one of SizeClasses.
+	Size string
+}
+
+// MarshalText writes the key of a saved score.
+func (k ScoreKey) MarshalText() ([]byte, error) { return []byte(k.Size + " " + k.Queue), nil }
+
+// UnmarshalText reads it.
+func (k *ScoreKey) UnmarshalText(text []byte) error {
+	size, queue, ok := strings.Cut(string(text), " ")
+	if !ok {
+		return fmt.Errorf("%q is no key of a score", text)
+	}
+	k.Size, k.Queue = size, queue
+	return nil
+}
+
+// SizeClasses are the classes of sizes in which forecasts are scored, powers of two put together.
+func SizeClasses() []string { return []string{"1", "2-8", "9-64", "65-512", "513-4096", "4097+"} }
+
+// SizeClass returns the class of a number of processors; what is not known counts as 1.
+func SizeClass(procs int) string {
+	n := bits.Len(uint(max(1, procs) - 1)) // the power of two that is enough
+	return SizeClasses()[min((n+2)/3, len(SizeClasses())-1)]
+}
+
+// Figures tell how quantiles turned out, by level.
+type Figures struct {
+	// N is the number of jobs.
+	N int64 `json:"n"`
+	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded up: a perfect forecast's level lies between the two shares.
+	Below []int64 `json:"below"`
+	UpTo  []int64 `json:"up_to"`
+	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
+	LogPinball []float64 `json:"log_pinball"`
+	// Within2 counts the waits of which the median is within a factor 2, both with 60 s added.
+	Within2 int64 `json:"within_2"`
+}
+
+func newFigures(levels int) Figures {
+	return Figures{Below: make([]int64, levels), UpTo: make([]int64, levels), LogPinball: make([]float64, levels)}
+}
+
+func (f *Figures) add(levels, quantiles []float64, wait float64) {
+	f.N++
+	for i, q := range quantiles {
+		if q == never {
+			q = neverSeconds
+		}
+		below, upTo := coverage.Covered(wait, q, resolution)
+		f.Below[i] += count(below)
+		f.UpTo[i] += count(upTo)
+		f.LogPinball[i] += loss(levels[i], q, wait)
+		if levels[i] == .5 && math.Abs(math.Log(q+logShift)-math.Log(wait+logShift)) <= math.Ln2+1e-12 { // exactly twice is within
+			f.Within2++
+		}
+	}
+}
+
+func (f *Figures) merge(o *Figures) {
+	f.N += o.N
+	f.Within2 += o.Within2
+	for i := range o.Below {
+		f.Below[i] += o.Below[i]
+		f.UpTo[i] += o.UpTo[i]
+		f.LogPinball[i] += o.LogPinball[i]
+	}
+}
+
+func (f *Figures) clone() Figures {
+	c := *f
+	c.Below, c.UpTo, c.LogPinball = slices.Clone(f.Below), slices.Clone(f.UpTo), slices.Clone(f.LogPinball)
+	return c
+}
+
+func count(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// loss is the pinball loss of ln(wait + 60 s).
+func loss(level, quantile, wait float64) float64 {
+	return Pinball(level, math.Log(quantile+logShift), math.Log(wait+logShift))
+}
+
+// Score says how the forecasts of some jobs turned out.
 type Score struct {
-	// Scored is the number of forecasts whose job started; Live of them were made as it happened.
-	Scored int64 `json:"scored"`
-	Live   int64 `json:"live"`
-	// Censored is the number of forecasts whose job left the queue without a start.
-	Censored int64 `json:"censored"`
+	// Figures are of the forecasts whose job started.
+	Figures
+	// Live is how many of them were made as it happened.
+	Live int64 `json:"live"`
+	// Censored is the number of forecasts whose job left the queue without a start, Outlived how many of those had waited longer than the quantile: known
+	// misses.
+	Censored int64   `json:"censored"`
+	Outlived []int64 `json:"outlived"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
-	// Hits counts, per level, the waits that were not longer than the quantile.
-	Hits []int64 `json:"hits"`
-	// LogPinball is the sum, per level, of the pinball loss of ln(wait + 60 s).
-	LogPinball []float64 `json:"log_pinball"`
+	// Peers are other methods on the jobs for which they had an answer.
+	Peers []PeerScore `json:"peers,omitempty"`
 	// Errors are the newest absolute errors of the median, in seconds, oldest overwritten first.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
 }
 
+// PeerScore compares another method with the forecast that was served.
+type PeerScore struct {
+	Method string `json:"method"`
+	Figures
+	// Served is the forecast on the same jobs.
+	Served Figures `json:"served"`
+}
+
 func newScore(levels int) *Score {
-	return &Score{Hits: make([]int64, levels), LogPinball: make([]float64, levels)}
+	return &Score{Figures: newFigures(levels), Outlived: make([]int64, levels)}
 }
 
 func (s *Score) add(row *modelstore.Row) {
 	switch {
 	case row.Outcome != modelstore.Started:
 		s.Censored++
+		for i, q := range row.Quantiles {
+			s.Outlived[i] += count(q != never && row.WaitSeconds > math.Ceil(q))
+		}
 		return
 	case row.Quantiles == nil:
 		s.Unforecast++
 		return
 	}
-	s.Scored++
+	s.Figures.add(row.Levels, row.Quantiles, row.WaitSeconds)
 	if !row.Replayed {
 		s.Live++
 	}
-	for i, q := range row.Quantiles {
-		if q == never {
-			q = neverSeconds
+	for i, level := range row.Levels {
+		if level == .5 {
+			s.remember(math.Abs(row.Quantiles[i] - row.WaitSeconds))
 		}
-		// A log of whole seconds tells a wait to the second.
-		if row.WaitSeconds <= math.Ceil(q) {
-			s.Hits[i]++
-		}
-		s.LogPinball[i] += Pinball(row.Levels[i], math.Log(q+logShift), math.Log(row.WaitSeconds+logShift))
-		if row.Levels[i] == .5 {
-			s.remember(math.Abs(q - row.WaitSeconds))
-		}
+	}
+	for _, p := range row.Peers {
+		peer := s.peer(p.Method)
+		peer.Figures.add(row.Levels, p.Quantiles, row.WaitSeconds)
+		peer.Served.add(row.Levels, row.Quantiles, row.WaitSeconds)
+	}
+}
+
+// peer returns the score of another method.
+func (s *Score) peer(method string) *PeerScore {
+	i := slices.IndexFunc(s.Peers, func(p PeerScore) bool { return p.Method == method })
+	if i < 0 {
+		i = len(s.Peers)
+		s.Peers = append(s.Peers, PeerScore{Method: method, Figures: newFigures(len(s.Below)), Served: newFigures(len(s.Below))})
+	}
+	return &s.Peers[i]
+}
+
+// merge adds another score; of errors it keeps its own.
+func (s *Score) merge(o *Score) {
+	s.Figures.merge(&o.Figures)
+	s.Live += o.Live
+	s.Censored += o.Censored
+	s.Unforecast += o.Unforecast
+	for i := range o.Outlived {
+		s.Outlived[i] += o.Outlived[i]
+	}
+	for i := range o.Peers {
+		peer := s.peer(o.Peers[i].Method)
+		peer.Figures.merge(&o.Peers[i].Figures)
+		peer.Served.merge(&o.Peers[i].Served)
 	}
 }
 
@@ -98,6 +230,22 @@ func Pinball(level, q, y float64) float64 {
 // clone returns an independent copy for a view.
 func (s *Score) clone() *Score {
 	c := *s
-	c.Hits, c.LogPinball, c.Errors = slices.Clone(s.Hits), slices.Clone(s.LogPinball), slices.Clone(s.Errors)
+	c.Figures, c.Outlived, c.Errors, c.Peers = s.Figures.clone(), slices.Clone(s.Outlived), slices.Clone(s.Errors), slices.Clone(s.Peers)
+	for i := range c.Peers {
+		c.Peers[i].Figures, c.Peers[i].Served = c.Peers[i].Figures.clone(), c.Peers[i].Served.clone()
+	}
 	return &c
+}
+
+// sound reports whether a saved score is of so many levels.
+func (s *Score) sound(levels int) bool {
+	good := func(f *Figures) bool {
+		return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
+	}
+	for i := range s.Peers {
+		if !good(&s.Peers[i].Figures) || !good(&s.Peers[i].Served) {
+			return false
+		}
+	}
+	return good(&s.Figures) && len(s.Outlived) == levels && s.Next >= 0 && s.Next <= len(s.Errors)
 }

@@ -151,19 +151,27 @@ func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
 }
 
-// prune forgets journal entries that are older than the retention, after a snapshot.
+// prune forgets journal entries and rows of the ledger that are older than their retentions, after a snapshot.
 func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
-	if snap == nil || p.cfg.Retention <= 0 {
+	if snap == nil {
 		return
 	}
 	newest := time.Time{}
 	for _, l := range p.lanes {
-		if l.state.Now().After(newest) {
-			newest = l.state.Now()
+		newest = later(newest, l.state.Now())
+	}
+	failed := func(what string, err error) {
+		if err != nil && ctx.Err() == nil {
+			p.metrics.StoreErrors.Inc()
+			p.log.Warn("cannot prune "+what+": it grows beyond its retention", zap.Error(err))
 		}
 	}
-	if _, err := p.store.Prune(ctx, newest.Add(-p.cfg.Retention), snap.Seq); err != nil && ctx.Err() == nil {
-		p.metrics.StoreErrors.Inc()
-		p.log.Warn("cannot prune the journal: it grows beyond its retention", zap.Error(err))
+	if p.cfg.Retention > 0 {
+		_, err := p.store.Prune(ctx, newest.Add(-p.cfg.Retention), snap.Seq)
+		failed("the journal", err)
+	}
+	if p.cfg.LedgerRetention > 0 {
+		_, err := p.store.PruneRows(ctx, newest.Add(-p.cfg.LedgerRetention))
+		failed("the ledger", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
@@ -16,8 +17,14 @@ type View struct {
 	// Published is the wall-clock time of publication.
 	Published time.Time
 	Models    *ModelView
-	// Scores tell, per queue, how the forecasts turned out so far.
-	Scores map[string]*Score
+	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
+	Engine *engine.View
+	board  *board
+	// Drifts is how often the losses of the medians have changed their level, Drifted when they rose last, in event time; zero if they never did.
+	Drifts  int
+	Drifted time.Time
+	// Scores tell, per queue and size class, how the forecasts turned out so far.
+	Scores map[ScoreKey]*Score
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
@@ -79,3 +86,15 @@ func (v *View) Loads() map[string]Load {
 
 // Classes are the lifetime classes in the order of QueueView.Lifetimes.
 func Classes() []string { return []string{job.Sequential, job.Parallel} }
+
+// ByQueue returns the scores of each queue, of all sizes together.
+func (v *View) ByQueue() map[string]*Score {
+	out := map[string]*Score{}
+	for key, s := range v.Scores {
+		if out[key.Queue] == nil {
+			out[key.Queue] = newScore(len(s.Below))
+		}
+		out[key.Queue].merge(s)
+	}
+	return out
+}

@@ -95,6 +95,23 @@ func (s *Scene) taken(o *job.Outage) int {
 	return s.Pool.Size(&a, s.Dimension)
 }
 
+// MoveOut moves the waits, in seconds, that end while the request cannot start because of an outage to the end of that, in place. It reports whether there was any. A wait is +Inf
+// where nobody knows the end.
+func (s *Scene) MoveOut(waits []float64) bool {
+	closed, _ := s.closures()
+	moved := false
+	for i, q := range waits {
+		for _, c := range closed {
+			if q > c.from && q < c.until || q == 0 && c.from == 0 {
+				q = c.until
+			}
+		}
+		moved = moved || q != waits[i]
+		waits[i] = q
+	}
+	return moved
+}
+
 // moveOut moves the waits of a result that end while the request cannot start to the ends of those times. The result's Within must begin with
 // the horizons and go on with the beginnings of the closures. It reports whether there was any.
 func moveOut(r *headqueue.Result, closed []closure, horizons []float64) bool {

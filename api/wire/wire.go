@@ -43,7 +43,7 @@ type CannotSay struct {
 
 // Method is the answer of one predictor.
 type Method struct {
-	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, and exact or what stands in for it behind a queue"`
+	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, exact or what stands in for it behind a queue (first come, first served); and the experts that the forecast is combined from: trees, linear, simulation, simulation_corrected, qbets, limits, recent, user_last"`
 	MedianSeconds *float64   `json:"median_seconds" doc:"its median wait, seconds; null if it cannot say"`
 	CannotSay     *CannotSay `json:"cannot_say,omitempty"`
 }
@@ -61,6 +61,13 @@ type Model struct {
 	TMaxSeconds float64    `json:"tmax_seconds"`
 	FittedAt    *time.Time `json:"fitted_at,omitempty" doc:"event time of the refit"`
 	Law         string     `json:"law,omitempty" doc:"the law that forecasts take: the best of those that compete, or uniform_log; left out where there is none" enum:"uniform_log,uniform_log_at_limit,hyper_gamma,kaplan_meier"`
+}
+
+// Basis tells what a forecast rests on.
+type Basis struct {
+	Learnt  int    `json:"waits_learnt" doc:"waits that had been learnt from, of all queues"`
+	Similar int    `json:"similar_waits" doc:"how many of them were of jobs of the same queue and size class"`
+	RestsOn string `json:"rests_on" doc:"what says most: trees, linear, simulation, recent, limits; empty where no wait has been learnt and the jobs that run are all there is to go by"`
 }
 
 // ClusterState is what the forecast saw of the pool of nodes that the job competes for. Amounts are numbers of what binds.
@@ -89,8 +96,9 @@ type Wait struct {
 	WaitSeconds      Quantiles    `json:"wait_seconds"`
 	Start            Instants     `json:"start"`
 	StartWithin      StartWithin  `json:"start_within"`
-	Method           string       `json:"method" doc:"how the distribution was made: now, exact, saddlepoint; behind a queue it ends in _queue"`
-	Methods          []Method     `json:"methods"`
+	Method           string       `json:"method" doc:"how the distribution was made: waitcast; before anything could be learnt now, exact, saddlepoint, behind a queue with _queue at the end"`
+	Methods          []Method     `json:"methods" doc:"what single methods say"`
+	Basis            Basis        `json:"basis"`
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`
 	Reason           string       `json:"reason" doc:"the forecast in one sentence"`

@@ -127,7 +127,7 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Run on a simulated cluster: needs nothing",
 		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a temporary\n" +
-			"folder, and runs the daemon on it: a week of history first, then simulated time goes on.",
+			"folder, and runs the daemon on it: three days of history first, then simulated time goes on.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unexpected argument %q", args[0])}

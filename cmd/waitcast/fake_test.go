@@ -24,7 +24,7 @@ func canned() wire.Wait {
 		WaitSeconds: wire.Quantiles{P10: ptr(300.), P25: ptr(1200.), P50: ptr(2100.), P75: ptr(4200.), P90: ptr(10800.), P95: ptr(19200.)},
 		Start:       wire.Instants{P50: ptr(at.Add(35 * time.Minute))},
 		StartWithin: wire.StartWithin{Minute: 0.004, TenMinutes: 0.2, Hour: 0.6, FourHours: 0.92, Day: 0.999},
-		Method:      "fcfs_queue",
+		Method:      "waitcast",
 		Reason:      "12 jobs with 96 processors wait ahead in the queue; 40 processors must become free before this job can start.",
 		AsOf:        at, AgeSeconds: 3,
 	}

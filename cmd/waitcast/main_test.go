@@ -32,7 +32,7 @@ Starts within   1 min    10 min   1 h      4 h      1 d
 Why             12 jobs with 96 processors wait ahead in the queue; 40
                 processors must become free before this job can start.
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
-Method          fcfs_queue
+Method          waitcast
 Asked           queue short of cluster main, 16 processors, nodes: 2, time limit
                 2 h 30 min
 `

@@ -96,6 +96,29 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
+// PruneRows implements modelstore.Store.
+func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) {
+	var total int64
+	for {
+		var n int64
+		err := s.change(ctx, "prune the ledger", func(w *batch) error {
+			result, err := w.tx.ExecContext(w.uncanceled(),
+				"DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE closed < ? ORDER BY closed LIMIT ?)", clampTime(before), pruneWindow)
+			if err != nil {
+				return err
+			}
+			n, err = result.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		if total += n; n < pruneWindow {
+			return total, nil
+		}
+	}
+}
+
 // firstSeq returns the least number in the journal; empty says that there is none.
 func (w *batch) firstSeq() (first int64, empty bool, err error) {
 	var least sql.NullInt64

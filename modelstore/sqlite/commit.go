@@ -29,8 +29,8 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind, turn) DO NOTHING`},
 		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
-			wait_seconds, method, levels_id, quantiles, reason, replayed, served, crc)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
+			wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers, crc)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
 		{&p.has, `SELECT 1 FROM journal WHERE cluster = ? AND job_id = ? AND attempt = ? AND kind = ?`},
 		{&p.head, `UPDATE head SET last_seq = ?, crc = ?`},
 	} {
@@ -192,14 +192,14 @@ func (w *batch) rows(rows []modelstore.Row) error {
 		if err := r.Check(); err != nil {
 			return err
 		}
-		levels, quantiles := packFloats(r.Levels), packFloats(r.Quantiles)
+		levels, quantiles, peers := packFloats(r.Levels), packFloats(r.Quantiles), packPeers(r.Peers)
 		levelsID, err := w.levelsID(levelIDs, levels)
 		if err != nil {
 			return err
 		}
 		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(),
 			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason, r.Replayed, r.Served,
-			sumRow(w.sum, r, levels, quantiles))
+			peers, sumRow(w.sum, r, levels, quantiles, peers))
 		if err != nil {
 			return err
 		}

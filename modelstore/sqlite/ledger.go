@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"strings"
 	"time"
 
@@ -10,11 +11,40 @@ import (
 )
 
 // sumRow returns the checksum of a row of the ledger.
-func sumRow(s *summer, r *modelstore.Row, levels, quantiles []byte) int64 {
+func sumRow(s *summer, r *modelstore.Row, levels, quantiles, peers []byte) int64 {
 	s.int(r.Seq).text(r.Cluster).text(r.JobID).int(int64(r.Attempt)).text(r.Queue).int(int64(r.Procs)).int(int64(r.TimeLimit))
 	s.int(r.Submit.UnixNano()).maybe(r.Start.UnixNano(), !r.Start.IsZero()).int(r.Closed().UnixNano()).text(r.Outcome)
 	s.float(r.WaitSeconds).text(r.Method).bytes(levels).bytes(quantiles).text(r.Reason)
-	return s.maybe(0, r.Replayed).int(r.Served).sum()
+	s.maybe(0, r.Replayed).int(r.Served)
+	if peers != nil {
+		s.bytes(peers)
+	}
+	return s.sum()
+}
+
+// packPeers returns the bytes of other methods' answers; nil for none.
+func packPeers(peers []modelstore.Peer) []byte {
+	var b []byte
+	for _, p := range peers {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Method)))
+		b = append(b, p.Method...)
+		b = append(b, packFloats(p.Quantiles)...)
+	}
+	return b
+}
+
+// unpackPeers undoes packPeers for a row of so many levels. Bytes that are no answers were caught by the checksum.
+func unpackPeers(b []byte, levels int) []modelstore.Peer {
+	var peers []modelstore.Peer
+	for len(b) >= 4 {
+		n := uint64(binary.LittleEndian.Uint32(b))
+		if b = b[4:]; n+uint64(8*levels) > uint64(len(b)) {
+			return peers
+		}
+		peers = append(peers, modelstore.Peer{Method: string(b[:n]), Quantiles: unpackFloats(b[n : n+uint64(8*levels)])})
+		b = b[n+uint64(8*levels):]
+	}
+	return peers
 }
 
 // where returns the condition of a query and its arguments.
@@ -79,7 +109,7 @@ func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(mo
 		limit = q.Limit
 	}
 	rows, err := db.QueryContext(ctx, `SELECT l.seq, l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
-		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.crc
+		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.peers, l.crc
 		FROM ledger l LEFT JOIN levels v ON v.id = l.levels_id`+condition+order, append(args, limit)...)
 	if err != nil {
 		return err
@@ -102,15 +132,16 @@ func scanRow(ctx context.Context, rows *sql.Rows, sum *summer) (modelstore.Row, 
 	var r modelstore.Row
 	var timeLimit, submit, crc int64
 	var start sql.NullInt64
-	var levels, quantiles []byte
+	var levels, quantiles, peers []byte
 	err := rows.Scan(&r.Seq, &r.Cluster, &r.JobID, &r.Attempt, &r.Queue, &r.Procs, &timeLimit, &submit, &start,
-		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &crc)
+		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &peers, &crc)
 	if err != nil {
 		return r, scanError(ctx, "ledger", err)
 	}
 	r.TimeLimit, r.Submit, r.Start = time.Duration(timeLimit), time.Unix(0, submit).UTC(), instant(start)
 	r.Levels, r.Quantiles = unpackFloats(levels), unpackFloats(quantiles)
-	if sumRow(sum, &r, levels, quantiles) != crc {
+	r.Peers = unpackPeers(peers, len(r.Levels))
+	if sumRow(sum, &r, levels, quantiles, peers) != crc {
 		return r, damaged("the ledger's row of event %d fails its checksum", r.Seq)
 	}
 	return r, nil

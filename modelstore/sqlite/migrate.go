@@ -80,7 +80,15 @@ func runMigration(ctx context.Context, db *sql.DB, text string, version int) err
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	text += fmt.Sprintf("\n;PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 	if _, err := tx.ExecContext(ctx, text); err != nil {
+		if madeBefore(err) {
+			return damaged("the schema is newer than its version, %d: %v", version-1, err)
+		}
 		return err
 	}
 	return tx.Commit()
+}
+
+// madeBefore reports whether a migration failed because what it makes is there already: then the version in the file's header is not the schema's.
+func madeBefore(err error) bool {
+	return strings.Contains(err.Error(), "duplicate column name") || strings.Contains(err.Error(), "already exists")
 }

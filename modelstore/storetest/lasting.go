@@ -154,6 +154,33 @@ func pruneKeepsNumbers(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(n+1, n+2))
 }
 
+// pruneRows proves that rows closed before an instant go, over many transactions, and that the others and the journal stay.
+func pruneRows(t *testing.T, p Place) {
+	s := open(t, p)
+	const n = 25_000
+	var all []modelstore.Row
+	for seq := int64(1); seq <= n; seq++ {
+		all = append(all, MakeRow(seq))
+	}
+	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 3), Rows: all})
+	for _, c := range []struct {
+		before  time.Time
+		deleted int64
+		left    []modelstore.Row
+	}{
+		{time.Unix(-1e15, 0), 0, all}, // before all times
+		{Epoch().Add(21_001 * time.Second), 21_000, all[21_000:]},
+		{Epoch().Add(21_001 * time.Second), 0, all[21_000:]}, // again
+		{modelstore.MaxTime(), n - 21_000, nil},
+	} {
+		deleted, err := s.PruneRows(background(), c.before)
+		must(t, err)
+		equal(t, "deleted", deleted, c.deleted)
+		equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), c.left)
+	}
+	equal(t, "journal", Entries(t, s), MakeEntries(1, 3))
+}
+
 // reopen proves that all of it is there after an orderly close.
 func reopen(t *testing.T, p Place) {
 	s := p.Open(t)
@@ -200,6 +227,7 @@ func closed(t *testing.T, p Place) {
 		"Meta":        func() error { _, err := s.Meta(background(), "x"); return err },
 		"SetMeta":     func() error { return s.SetMeta(background(), "x", "y") },
 		"Prune":       func() error { _, err := s.Prune(background(), Epoch(), 1); return err },
+		"PruneRows":   func() error { _, err := s.PruneRows(background(), Epoch()); return err },
 		"Drop":        func() error { return s.DropSnapshots(background()) },
 	} {
 		if err := call(); !errors.Is(err, modelstore.ErrClosed) {

@@ -35,6 +35,7 @@ func rowRoundTrip(t *testing.T, p Place) {
 	bare.Queue, bare.Procs, bare.TimeLimit, bare.Method, bare.Levels, bare.Quantiles, bare.Reason, bare.Served = "", 0, 0, "", nil, nil, "no history", 0
 	bare.WaitSeconds = 86400.000000001
 	other.Levels, other.Quantiles = []float64{.9}, []float64{1e9}
+	other.Peers = []modelstore.Peer{{Method: "exact", Quantiles: []float64{math.Inf(1)}}, {Method: "limits", Quantiles: []float64{5}}}
 	commit(t, s, modelstore.Batch{Rows: []modelstore.Row{replayed, bare, other}})
 	got := Rows(t, s, modelstore.RowQuery{})
 	equal(t, "rows", got, []modelstore.Row{replayed, other, bare}) // in order of number
@@ -137,9 +138,14 @@ func failureLeavesNothing(t *testing.T, p Place) {
 		"row wait long":     row(func(r *modelstore.Row) { r.WaitSeconds = 1e12 }),
 		"row wait negative": row(func(r *modelstore.Row) { r.WaitSeconds = -1 }),
 		"row quantiles":     row(func(r *modelstore.Row) { r.Quantiles = r.Quantiles[1:] }),
-		"snapshot ahead":    func(b *modelstore.Batch) { b.Snapshot.Seq = 701 },
-		"snapshot name":     func(b *modelstore.Batch) { b.Snapshot.Parts[""] = nil },
-		"snapshot time":     func(b *modelstore.Batch) { b.Snapshot.At = time.Time{} },
+		"peer unnamed":      row(func(r *modelstore.Row) { r.Peers = []modelstore.Peer{{Quantiles: r.Quantiles}} }),
+		"peer quantiles":    row(func(r *modelstore.Row) { r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles[1:]}} }),
+		"peer twice": row(func(r *modelstore.Row) {
+			r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles}, {Method: "qbets", Quantiles: r.Quantiles}}
+		}),
+		"snapshot ahead": func(b *modelstore.Batch) { b.Snapshot.Seq = 701 },
+		"snapshot name":  func(b *modelstore.Batch) { b.Snapshot.Parts[""] = nil },
+		"snapshot time":  func(b *modelstore.Batch) { b.Snapshot.At = time.Time{} },
 	} {
 		b := everything()
 		spoil(&b)

@@ -37,7 +37,7 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries, "FailureLeavesNothing": failureLeavesNothing,
 		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "Meta": meta,
 		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback, "SnapshotsAllDamaged": snapshotsAllDamaged,
-		"DropSnapshots": dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers,
+		"DropSnapshots": dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers, "PruneRows": pruneRows,
 		"BadLines": badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
 		"CloseDuringReplay": closeDuringReplay, "ModelAgainstStore": modelAgainstStore,
 	} {
@@ -76,6 +76,9 @@ func MakeRow(seq int64) modelstore.Row {
 		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: Epoch(),
 		Start: Epoch().Add(time.Duration(seq) * time.Second), Outcome: modelstore.Started, WaitSeconds: float64(seq), Method: "combined",
 		Levels: []float64{.25, .5, .75, .95}, Quantiles: []float64{1, 2.5, math.Inf(1), math.NaN()}, Served: seq,
+	}
+	if seq%3 == 0 {
+		r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: []float64{0, 1, 2, 3}}, {Method: "limits", Quantiles: []float64{math.NaN(), 7, 7, math.Inf(1)}}}
 	}
 	if seq%4 == 0 {
 		r.Start, r.Outcome = time.Time{}, modelstore.Cancelled

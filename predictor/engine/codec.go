@@ -222,7 +222,9 @@ func (s *stream) user(u *userFacts) {
 		s.int(&r.queue)
 		s.mean(&r.mean)
 	})
-	u.oldest = math.NaN()
+	if s.reading {
+		u.oldest = math.NaN()
+	}
 }
 
 func (e *Engine) codePools(s *stream) {

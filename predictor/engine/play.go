@@ -137,11 +137,25 @@ const mostPriority = 1 << 52
 
 // rankOf returns the place of a request in the pool's order, the lower the sooner: by its priority, else by that of its queue.
 func (f *poolFacts) rankOf(r *Request) int {
-	if f.prioritized {
+	if f.prioritized && r.Priority > 0 {
 		return mostPriority - int(math.Min(r.Priority, mostPriority))
+	}
+	if f.prioritized {
+		return f.likely(r.Queue)
 	}
 	p := pool{policy: f.policy, order: f.order}
 	return p.rank(r.Queue)
+}
+
+// likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits, else the last.
+func (f *poolFacts) likely(queue string) int {
+	rank, newest := mostPriority, uint64(0)
+	for i := range f.waiting {
+		if w := &f.waiting[i]; w.queue == queue && w.key > newest {
+			rank, newest = w.rank, w.key
+		}
+	}
+	return rank
 }
 
 // play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN where it cannot be said.

@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// AccuracyQuery says which rows of the ledger are asked for.
+type AccuracyQuery struct {
+	// Cluster and Queue select; an empty queue means any.
+	Cluster, Queue string
+	// Since and Until select by when the wait ended; a zero Until means no bound.
+	Since, Until time.Time
+}
+
+// AccuracyFunc reads the ledger.
+type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*pipeline.Accuracy, error)
+
+type accuracyInput struct {
+	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue   string `query:"queue" doc:"only this queue"`
+	Size    string `query:"size_class" enum:"1,2-8,9-64,65-512,513-4096,4097+" doc:"only this size class"`
+	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened, or after the fact"`
+	Since   string `query:"since" default:"30d" doc:"only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
+	Until   string `query:"until" doc:"and before"`
+}
+
+type accuracyOutput struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         wire.Accuracy
+}
+
+func (s *Server) registerAccuracy(a huma.API) {
+	huma.Register(a, huma.Operation{
+		OperationID: "get-accuracy", Method: http.MethodGet, Path: "/v1/accuracy",
+		Summary:     "Forecasts against facts",
+		Description: "How the forecasts turned out that were made for every job at its submission, beside other methods on the same jobs. The ledger is read for it, by one request at a time.",
+		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}, s.getAccuracy)
+}
+
+func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if v.At.IsZero() {
+		return nil, nothingRead(v)
+	}
+	if in.Queue != "" && !v.HasQueue(in.Queue) {
+		return nil, unknownQueue(v, in.Queue)
+	}
+	q := AccuracyQuery{Cluster: v.Cluster, Queue: in.Queue}
+	if q.Since, err = since(in.Since, v.At); err != nil {
+		return nil, unprocessable("since", err.Error())
+	}
+	if in.Until != "" {
+		if q.Until, err = since(in.Until, v.At); err != nil {
+			return nil, unprocessable("until", err.Error())
+		}
+	}
+	select {
+	case s.counting <- struct{}{}:
+		defer func() { <-s.counting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	found, err := s.opts.Accuracy(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	out := &accuracyOutput{CacheControl: "no-cache", Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: v.At, Groups: []wire.AccuracyGroup{}}}
+	if !q.Until.IsZero() {
+		out.Body.Until = &q.Until
+	}
+	_, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
+	for _, g := range found.Groups() {
+		w := group(&g)
+		if (in.Size == "" || w.SizeClass == in.Size) && (in.Made == "" || w.Made == in.Made) && (in.Queue == "" || w.Queue == in.Queue) {
+			out.Body.Groups = append(out.Body.Groups, w)
+		}
+	}
+	return out, nil
+}
+
+// since reads an instant, or a time before the newest record.
+func since(text string, newest time.Time) (time.Time, error) {
+	for _, layout := range [...]string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	d, err := duration.Parse(text)
+	if err != nil || d < 0 {
+		return time.Time{}, fmt.Errorf("%q is neither an instant (2026-03-02, 2026-03-02T13:00:00Z) nor a time (%s)", text, duration.Allowed)
+	}
+	return newest.Add(-d), nil
+}
+
+// group writes the scores of some jobs.
+func group(g *pipeline.AccuracyGroup) wire.AccuracyGroup {
+	w := wire.AccuracyGroup{
+		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored, KnownMisses: map[string]int64{},
+		Methods: []wire.MethodAccuracy{figures(pipeline.Waitcast, &g.Figures)},
+	}
+	if g.Replayed {
+		w.Made = "replayed"
+	}
+	for i, level := range predictor.Levels() {
+		w.KnownMisses[levelName(level)] = g.Outlived[i]
+	}
+	for i := range g.Peers {
+		p := &g.Peers[i]
+		m := figures(p.Method, &p.Figures)
+		m.Waitcast = losses(&p.Served)
+		w.Methods = append(w.Methods, m)
+	}
+	return w
+}
+
+func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
+	m := wire.MethodAccuracy{Method: method, N: f.N, Coverage: map[string][2]float64{}, LogPinball: losses(f)}
+	if f.N == 0 {
+		return m
+	}
+	n := float64(f.N)
+	for i, level := range predictor.Levels() {
+		m.Coverage[levelName(level)] = [2]float64{float64(f.Below[i]) / n, float64(f.UpTo[i]) / n}
+	}
+	m.WithinFactor2 = float64(f.Within2) / n
+	return m
+}
+
+// losses returns the mean losses of the median and the levels above it.
+func losses(f *pipeline.Figures) map[string]float64 {
+	out := map[string]float64{}
+	for i, level := range predictor.Levels() {
+		if level >= .5 && f.N > 0 {
+			out[levelName(level)] = f.LogPinball[i] / float64(f.N)
+		}
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+type jobsInput struct {
+	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue       string `query:"queue" doc:"only this queue"`
+	Limit       int    `query:"limit" default:"1000" minimum:"1" maximum:"100000" doc:"at most so many jobs, those submitted first"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+}
+
+type jobsOutput struct {
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body wire.Jobs
+}
+
+type jobInput struct {
+	ID          string `path:"id" doc:"the job's id as the scheduler writes it"`
+	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+}
+
+type jobOutput struct {
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body wire.JobAnswer
+}
+
+func (s *Server) registerJobs(a huma.API) {
+	huma.Register(a, huma.Operation{
+		OperationID: "get-jobs", Method: http.MethodGet, Path: "/v1/jobs",
+		Summary: "The jobs that wait, what was forecast for each at its submission, and what that means now",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}, s.getJobs)
+	huma.Register(a, huma.Operation{
+		OperationID: "get-job", Method: http.MethodGet, Path: "/v1/jobs/{id}",
+		Summary: "One job that waits, what was forecast for it at its submission, and what that means now",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}, s.getJob)
+}
+
+func (s *Server) getJobs(_ context.Context, in *jobsInput) (*jobsOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if v.At.IsZero() {
+		return nil, nothingRead(v)
+	}
+	if in.Queue != "" && !v.HasQueue(in.Queue) {
+		return nil, unknownQueue(v, in.Queue)
+	}
+	out := &jobsOutput{ETag: s.tag(true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: v.At}}
+	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
+		return nil, err
+	}
+	var now time.Time
+	now, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
+	for _, w := range v.Waiting() {
+		if in.Queue != "" && w.Job.Queue != in.Queue {
+			continue
+		}
+		if out.Body.Waiting++; len(out.Body.Jobs) < in.Limit {
+			out.Body.Jobs = append(out.Body.Jobs, waitingJob(v, &w, now))
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) getJob(_ context.Context, in *jobInput) (*jobOutput, error) {
+	v, err := s.view(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if v.At.IsZero() {
+		return nil, nothingRead(v)
+	}
+	all := v.Waiting()
+	i := slices.IndexFunc(all, func(w pipeline.Waiting) bool { return w.Job.ID == in.ID })
+	if i < 0 {
+		return nil, notFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted", in.ID, v.Cluster))
+	}
+	out := &jobOutput{ETag: s.tag(true, v), Body: wire.JobAnswer{Cluster: v.Cluster, AsOf: v.At}}
+	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
+		return nil, err
+	}
+	var now time.Time
+	now, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
+	out.Body.Job = waitingJob(v, &all[i], now)
+	return out, nil
+}
+
+// waitingJob describes a job that waits. Whose it is it does not tell.
+func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time) wire.Job {
+	j := w.Job
+	out := wire.Job{
+		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(), Submit: j.Submit,
+		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason, AheadJobs: w.Ahead, AheadProcs: w.AheadProcs,
+	}
+	served := v.Served(j)
+	switch {
+	case served == nil:
+		out.NoForecast = "afterwards"
+	case served.Quantiles == nil:
+		out.NoForecast = served.Reason
+	default:
+		out.Forecast = jobForecast(served, out.WaitedSeconds, now)
+		out.Moved = moved(&out)
+	}
+	return out
+}
+
+func jobForecast(served *pipeline.Served, waited float64, now time.Time) *wire.JobForecast {
+	rest := pipeline.NewCurve(served.Levels, served.Quantiles).Rest(waited)
+	out := &wire.JobForecast{
+		AtSubmit: quantiles(served.Quantiles), Now: quantiles(rest), Start: instants(rest, now),
+		AheadJobs: served.Ahead, AheadProcs: served.AheadProcs, Methods: []wire.Method{},
+	}
+	for _, p := range served.Peers {
+		m := wire.Method{Name: p.Method}
+		if q := p.Quantiles[predictor.Median]; q >= 0 {
+			m.MedianSeconds = seconds(q)
+		}
+		out.Methods = append(out.Methods, m)
+	}
+	return out
+}
+
+// moved says why a job's forecast is another one now.
+func moved(j *wire.Job) string {
+	waited := "it has waited " + duration.Format(time.Duration(j.WaitedSeconds)*time.Second)
+	then, now := j.Forecast.AheadJobs, j.AheadJobs
+	switch {
+	case j.Held:
+		return waited + ", and is held: it does not compete"
+	case now < then:
+		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now", waited, were(then), now)
+	case now > then:
+		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: others were let go before it", waited, were(then), now)
+	case now == 0:
+		return waited + ": nobody is ahead of it"
+	}
+	return fmt.Sprintf("%s: %s ahead of it, as at its submission", waited, count(now, "job"))
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "1 job was"
+	}
+	return fmt.Sprintf("%d jobs were", n)
+}

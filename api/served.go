@@ -1,0 +1,118 @@
+package api
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+// served is what the engine says of a request.
+type served struct{ engine.Forecast }
+
+// playedJobs is up to how many running and waiting jobs an answer is explained by playing first come, first served: behind more that takes milliseconds.
+const playedJobs = 300
+
+// forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can say nothing yet that is the answer; an error says that
+// nobody can.
+func (s *Server) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
+	out := &served{}
+	if v.Engine != nil {
+		r := pipeline.Asked(&request)
+		if r.Priority == 0 && v.Rules != nil {
+			r.Priority = float64(v.Rules.Priority(&request, 0))
+		}
+		out.Forecast = v.Engine.Forecast(&r)
+	}
+	scene, explained, err := s.explain(v, now, request, out)
+	var cannot *headqueue.CannotSay
+	refused := errors.As(err, &cannot) && (cannot.Reason == headqueue.LargerThanMachine || cannot.Reason == predictor.ReasonUnknownSize)
+	if refused || out.Quantiles == nil {
+		return scene, explained, out, err
+	}
+	if err != nil {
+		explained.Need, explained.Medians = out.Needed, nil
+	}
+	explained.Method = pipeline.Waitcast
+	explained.Quantiles = rising(out.Quantiles)
+	explained.Closed = scene.MoveOut(explained.Quantiles)
+	explained.Within = within(explained.Quantiles)
+	return scene, explained, out, nil
+}
+
+// explain says what is ahead of a request, what is free and what is needed.
+func (s *Server) explain(v *pipeline.View, now time.Time, request job.Attributes, out *served) (*predictor.Scene, *predictor.Forecast, error) {
+	scene := v.Pooled(now, request)
+	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
+		scene = v.Scene(now, request)
+		f := s.forecasters.Get().(*predictor.Forecaster)
+		defer s.forecasters.Put(f)
+		explained, err := f.Forecast(scene)
+		return scene, &explained, err
+	}
+	explained := &predictor.Forecast{
+		Dimension: scene.Dimension, Used: max(0, scene.Capacity()-out.Free), AheadJobs: out.JobsAhead, AheadProcs: out.ProcsAhead,
+	}
+	explained.Need = out.Needed
+	return scene, explained, nil
+}
+
+// rising returns quantiles as they may be told whatever comes: none is below 0 or below the one before it.
+func rising(quantiles []float64) []float64 {
+	out, last := slices.Clone(quantiles), 0.0
+	for i, q := range out {
+		if !(q > last) { // also what is no number
+			out[i] = last
+		}
+		last = out[i]
+	}
+	return out
+}
+
+// within returns the probabilities of a start within the horizons, between the quantiles on a line in ln(wait + 60 s).
+func within(quantiles []float64) []float64 {
+	levels := predictor.Levels()
+	known := len(quantiles)
+	for known > 0 && math.IsInf(quantiles[known-1], 1) { // an outage of which nobody knows the end
+		known--
+	}
+	out := make([]float64, len(predictor.Horizons()))
+	if known < 2 {
+		return out
+	}
+	curve := pipeline.NewCurve(levels[:known], quantiles[:known])
+	for i, h := range predictor.Horizons() {
+		out[i] = curve.Within(h)
+		if known < len(levels) {
+			out[i] = math.Min(out[i], levels[known-1])
+		}
+	}
+	return out
+}
+
+// into adds to an answer what it rests on, and what the experts say.
+func (s *served) into(w *wire.Wait) {
+	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
+	for i, name := range engine.Experts() {
+		if i >= len(s.Experts) || slices.ContainsFunc(w.Methods, func(m wire.Method) bool { return m.Name == name }) {
+			continue
+		}
+		m := wire.Method{Name: name}
+		if q := s.Experts[i]; q != nil {
+			if median := q[predictor.Median]; !pipeline.Forever(median) {
+				m.MedianSeconds = seconds(median)
+			}
+		} else {
+			m.CannotSay = &wire.CannotSay{Reason: string(headqueue.NotFitted), Detail: "it has nothing to go by yet"}
+		}
+		w.Methods = append(w.Methods, m)
+	}
+}

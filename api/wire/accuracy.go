@@ -1,0 +1,35 @@
+package wire
+
+import "time"
+
+// Accuracy is the answer of GET /v1/accuracy: forecasts against facts. Levels are keys: "0.5", "0.95".
+type Accuracy struct {
+	Cluster    string          `json:"cluster"`
+	Since      time.Time       `json:"since" doc:"jobs that started, or left without a start, at or after this"`
+	Until      *time.Time      `json:"until" doc:"and before this; null: no bound"`
+	Groups     []AccuracyGroup `json:"groups" doc:"all together, each queue, and each size class of each; what was forecast live first"`
+	AsOf       time.Time       `json:"as_of"`
+	AgeSeconds float64         `json:"age_seconds"`
+	Stale      bool            `json:"stale"`
+}
+
+// AccuracyGroup is the forecasts of one queue and size class.
+type AccuracyGroup struct {
+	Queue       string           `json:"queue" doc:"empty: all queues together"`
+	SizeClass   string           `json:"size_class" doc:"processors: 1, 2-8, 9-64, 65-512, 513-4096, 4097+; empty: all sizes together"`
+	Made        string           `json:"made" enum:"live,replayed" doc:"live: as it happened; replayed: after the fact, from what could have been known"`
+	Unforecast  int64            `json:"unforecast" doc:"jobs that started without a forecast, because none was possible"`
+	Cancelled   int64            `json:"cancelled" doc:"jobs that left the queue without a start; no score counts them"`
+	KnownMisses map[string]int64 `json:"known_misses" doc:"of these by level: those that had waited longer than the quantile"`
+	Methods     []MethodAccuracy `json:"methods" doc:"waitcast, then other methods on those of its jobs for which they had an answer"`
+}
+
+// MethodAccuracy tells how one method did.
+type MethodAccuracy struct {
+	Method        string                `json:"method" doc:"waitcast, qbets, limits (the plan from the time limits), downey_combined"`
+	N             int64                 `json:"n" doc:"jobs"`
+	Coverage      map[string][2]float64 `json:"coverage" doc:"by level: the share of waits shorter than the quantile (rounded down to whole seconds), and of those up to it (rounded up); the level of a perfect forecast lies between the two"`
+	LogPinball    map[string]float64    `json:"log_pinball" doc:"by level: the mean pinball loss of ln(wait + 60 s); the lower the better"`
+	WithinFactor2 float64               `json:"within_factor_2" doc:"share of medians within a factor 2 of the wait, both with 60 s added"`
+	Waitcast      map[string]float64    `json:"waitcast_log_pinball,omitempty" doc:"of another method: what waitcast lost on the same jobs"`
+}

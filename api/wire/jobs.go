@@ -1,0 +1,50 @@
+package wire
+
+import "time"
+
+// Jobs is the answer of GET /v1/jobs: the jobs that wait, in the order of their submissions.
+type Jobs struct {
+	Cluster    string    `json:"cluster"`
+	Jobs       []Job     `json:"jobs"`
+	Waiting    int       `json:"waiting" doc:"jobs that wait and match, those beyond the limit too"`
+	AsOf       time.Time `json:"as_of"`
+	AgeSeconds float64   `json:"age_seconds"`
+	Stale      bool      `json:"stale"`
+}
+
+// JobAnswer is the answer of GET /v1/jobs/{id}.
+type JobAnswer struct {
+	Cluster string `json:"cluster"`
+	Job
+	AsOf       time.Time `json:"as_of"`
+	AgeSeconds float64   `json:"age_seconds"`
+	Stale      bool      `json:"stale"`
+}
+
+// Job is one waiting job with its forecast. It does not tell whose it is.
+type Job struct {
+	ID               string       `json:"id"`
+	Queue            string       `json:"queue"`
+	Procs            int          `json:"procs" doc:"0: not told yet"`
+	Tasks            int          `json:"tasks,omitempty" doc:"of an array that waits as one record"`
+	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
+	Submit           time.Time    `json:"submit"`
+	WaitedSeconds    float64      `json:"waited_seconds"`
+	Held             bool         `json:"held,omitempty" doc:"it waits for something else than processors"`
+	HeldReason       string       `json:"held_reason,omitempty" doc:"in the scheduler's word"`
+	Forecast         *JobForecast `json:"forecast" doc:"null where there is none: no_forecast says why"`
+	NoForecast       string       `json:"no_forecast,omitempty" doc:"pending: the instant of the submission is not over; unknown: the size or the queue is not told yet; afterwards: the submission was learnt after the fact; or a reason as in cannot_say"`
+	AheadJobs        int          `json:"ahead_jobs" doc:"jobs that go before it now"`
+	AheadProcs       int          `json:"ahead_procs"`
+	Moved            string       `json:"moved,omitempty" doc:"why the forecast is another one now, in one sentence"`
+}
+
+// JobForecast is what was served at the submission, and what follows from it now.
+type JobForecast struct {
+	AtSubmit   Quantiles `json:"at_submit" doc:"the whole wait as it was forecast at the submission, seconds; an array's is for its last task"`
+	Now        Quantiles `json:"now" doc:"the rest of the wait, seconds, given that the job has waited so long already"`
+	Start      Instants  `json:"start" doc:"the same as points in time"`
+	AheadJobs  int       `json:"ahead_jobs_at_submit"`
+	AheadProcs int       `json:"ahead_procs_at_submit"`
+	Methods    []Method  `json:"methods" doc:"medians that other methods forecast at the submission"`
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
+)
+
+func newAccuracy(a *app) *cobra.Command {
+	var q client.AccuracyQuery
+	command := &cobra.Command{
+		Use:   "accuracy",
+		Short: "Show how the forecasts turned out",
+		Long: "Show how the forecasts turned out that the daemon made for every job at its submission, by queue and size, beside other methods on the same jobs.\n\n" +
+			"A quantile of .90 should be at or above nine tenths of the waits: its two shares are of the waits below it and of those up to it.",
+		Example: "  waitcast accuracy -q batch --since 7d\n" +
+			"  waitcast accuracy --made live --json | jq '.groups[0].methods[0].coverage'",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.accuracy(c.Context(), q) },
+	}
+	flags := command.Flags()
+	flags.StringVarP(&q.Queue, "queue", "q", "", "only this queue")
+	flags.StringVar(&q.SizeClass, "size", "", "only this class of sizes: 1, 2-8, 9-64, 65-512, 513-4096, 4097+")
+	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
+	flags.StringVar(&q.Since, "since", "", "only waits that ended since: 7d before the newest record, or 2026-03-02; default 30d")
+	flags.StringVar(&q.Until, "until", "", "and before")
+	flags.StringVar(&q.Cluster, "cluster", "", "cluster, if the daemon watches several")
+	return command
+}
+
+func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
+	if a.timeout <= 0 {
+		return &usageError{"--timeout must be more than 0"}
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	answer, raw, err := c.Accuracy(ctx, q)
+	switch {
+	case err != nil:
+		return a.refusedAs(err)
+	case a.json:
+		err = a.printJSON(raw)
+	default:
+		_, err = a.stdout.Write(accuracyText(answer, a.zone))
+	}
+	if err == nil && answer.Stale {
+		return &staleError{fromSeconds(answer.AgeSeconds)}
+	}
+	return err
+}
+
+// accuracyText writes a table for each way of making forecasts.
+func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", printable(answer.Cluster), answer.Since.In(zone).Format("2006-01-02 15:04"))
+	if answer.Until != nil {
+		fmt.Fprintf(&out, " and before %s", answer.Until.In(zone).Format("2006-01-02 15:04"))
+	}
+	out.WriteByte('\n')
+	for _, made := range []string{"live", "replayed"} {
+		groups := slices.DeleteFunc(slices.Clone(answer.Groups), func(g wire.AccuracyGroup) bool { return g.Made != made })
+		if len(groups) == 0 {
+			continue
+		}
+		fmt.Fprintf(&out, "\nForecasts made %s\n", map[string]string{"live": "as it happened", "replayed": "after the fact, from what could have been known"}[made])
+		accuracyTable(&out, groups)
+	}
+	if len(answer.Groups) == 0 {
+		out.WriteString("  no forecast has been scored there\n")
+	} else {
+		out.WriteString("\nLoss is the mean pinball loss of ln(wait + 1 min), the lower the better. Known misses are jobs that left the queue unstarted after the quantile had passed.\n")
+	}
+	return out.Bytes()
+}
+
+func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "queue\tsize\tmethod\tjobs\tup to .50\tup to .95\tloss .50\tloss .95\twithin 2x\tknown misses .95\n") //nolint:errcheck // a buffer
+	for i := range groups {
+		g := &groups[i]
+		for k := range g.Methods {
+			m := &g.Methods[k]
+			queue, size, misses := "", "", ""
+			if k == 0 {
+				queue, size = orAll(g.Queue), orAll(g.SizeClass)
+				misses = fmt.Sprintf("%d of %d", g.KnownMisses["0.95"], g.Cancelled)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(queue), size, printable(m.Method), m.N, //nolint:errcheck // a buffer
+				shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"), lossOf(m, "0.95"), share(m), misses)
+		}
+	}
+	_ = t.Flush() // a buffer
+}
+
+func orAll(name string) string {
+	if name == "" {
+		return "all"
+	}
+	return name
+}
+
+// shares writes the two shares of a level.
+func shares(m *wire.MethodAccuracy, level string) string {
+	c, ok := m.Coverage[level]
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f-%.3f", c[0], c[1])
+}
+
+// lossOf writes the loss of a level, and of another method what the forecast lost on the same jobs.
+func lossOf(m *wire.MethodAccuracy, level string) string {
+	loss, ok := m.LogPinball[level]
+	if !ok {
+		return "-"
+	}
+	text := fmt.Sprintf("%.3f", loss)
+	if ours, ok := m.Waitcast[level]; ok {
+		text += fmt.Sprintf(" (ours %.3f)", ours)
+	}
+	return text
+}
+
+func share(m *wire.MethodAccuracy) string {
+	if m.N == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", m.WithinFactor2)
+}

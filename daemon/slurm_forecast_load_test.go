@@ -1,0 +1,194 @@
+package daemon_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The machine and the load of the comparison: those of the reference load, whose jobs take 6 to 60 s, on its usual 32 nodes of 4 processors, with as many
+// arrivals as the machine can bear. Shorter jobs would flatter us: time limits are whole minutes, Slurm's unit, and what the scheduler says follows from them.
+const (
+	forecastNodes, forecastCPUs = 32, 4
+	forecastJobs                = 300
+	shortestRun, longestRun     = 6.0, 60.0 // seconds
+	meanGap                     = 2.5       // seconds between submissions
+	phase                       = 60.0      // seconds of many arrivals, then of few
+)
+
+// planned is a job of the load.
+type planned struct {
+	after       time.Duration // the first may be submitted
+	user, queue string
+	nodes, cpus int
+	minutes     int
+	run         float64 // seconds
+}
+
+// planLoad draws the jobs: runtimes log-uniform, nodes powers of two up to a quarter of the machine, limits 2 to 10 times the runtime in whole minutes.
+func planLoad(seed uint64, jobs int) []planned {
+	random := rand.New(rand.NewPCG(seed, 6))
+	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // everybody has these
+	widths := 1 + int(math.Log2(forecastNodes/4))
+	at, out := 0.0, make([]planned, jobs)
+	for i := range out {
+		p := planned{after: time.Duration(at * float64(time.Second)), user: users[random.IntN(len(users))], queue: "medium", nodes: 1 << random.IntN(widths)}
+		p.run = shortestRun * math.Pow(longestRun/shortestRun, random.Float64())
+		p.minutes = int(p.run*(2+8*random.Float64())/60) + 1
+		p.cpus = p.nodes * forecastCPUs
+		if p.nodes == 1 {
+			p.cpus = 1 + random.IntN(forecastCPUs) // small jobs share a node
+		}
+		switch r := random.Float64(); {
+		case r > .95:
+			p.queue = "long"
+		case r < .65 && p.minutes <= 10: // short takes no longer ones
+			p.queue = "short"
+		}
+		gap := 3 * meanGap
+		if int(at/phase)%2 == 0 {
+			gap = .6 * meanGap
+		}
+		at += random.ExpFloat64() * gap
+		out[i] = p
+	}
+	return out
+}
+
+// args are sbatch's, less the command.
+func (p *planned) args() []string {
+	return []string{
+		"--output=/dev/null", "--chdir=/tmp", "--uid=" + p.user, "-p", p.queue, "-N", strconv.Itoa(p.nodes), "-n", strconv.Itoa(p.cpus), "-t", strconv.Itoa(p.minutes),
+		"--wrap", fmt.Sprintf("sleep %.2f", p.run),
+	}
+}
+
+// likeReference makes the cluster order jobs by age, size and partition and plan as often as the reference cluster does. The controller must be started anew
+// for it.
+func (c *slurmCluster) likeReference() {
+	c.t.Helper()
+	path := filepath.Join(c.dir, "slurm.conf")
+	text, err := os.ReadFile(path) //nolint:gosec // ours
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	conf := strings.NewReplacer(
+		"PriorityType=priority/basic", "PriorityType=priority/multifactor\nPriorityMaxAge=1-0\nPriorityWeightAge=10000\nPriorityWeightJobSize=500\n"+
+			"PriorityWeightPartition=1000\nPriorityWeightFairshare=0\nDebugFlags=NO_CONF_HASH",
+		"bf_interval=2,bf_resolution=5,bf_continue,sched_interval=2,batch_sched_delay=0", "bf_interval=5,bf_resolution=5,bf_window=1440,bf_max_job_test=1000,bf_continue",
+		"PartitionName=short ", "PartitionName=short PriorityJobFactor=100 ",
+		"PartitionName=medium ", "PartitionName=medium PriorityJobFactor=50 ",
+		"PartitionName=long ", "PartitionName=long PriorityJobFactor=10 ",
+	).Replace(string(text))
+	if err := os.WriteFile(path, []byte(conf), 0o644); err != nil { //nolint:gosec // jobs of other users read it
+		c.t.Fatal(err)
+	}
+	c.restart()
+	got := c.run("scontrol", "show", "config")
+	for _, want := range []string{"priority/multifactor", "bf_interval=5", "PriorityWeightPartition = 1000"} {
+		if !strings.Contains(got, want) {
+			c.t.Fatalf("no %s in the configuration:\n%s", want, got)
+		}
+	}
+}
+
+// restart starts the controller anew, and waits until all nodes are there.
+func (c *slurmCluster) restart() {
+	c.t.Helper()
+	pid, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.pid"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.run("scontrol", "shutdown", "slurmctld")
+	eventually(c.t, "slurmctld to end", func() bool {
+		state, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
+		return err != nil || strings.Contains(string(state), ") Z ")
+	})
+	again := exec.Command("slurmctld", "-D")
+	again.Env = append(os.Environ(), c.conf())
+	again.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := again.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { // before the cluster is taken down
+		_ = again.Process.Signal(syscall.SIGTERM)
+		_ = again.Wait() // killed
+	})
+	eventually(c.t, "slurmctld to answer, with all nodes", func() bool {
+		_, err := c.try("scontrol", "ping")
+		idle, _ := c.try("sinfo", "-h", "-N", "-p", "short", "-t", "idle", "-o", "%N")
+		return err == nil && len(strings.Fields(idle)) == forecastNodes
+	})
+}
+
+// wouldStart asks sbatch --test-only when a request would start; the zero time if it cannot say.
+func (c *slurmCluster) wouldStart(p *planned) time.Time {
+	c.t.Helper()
+	cmd := exec.Command("sbatch", append([]string{"--test-only"}, p.args()...)...)
+	cmd.Env = append(os.Environ(), c.conf())
+	out, err := cmd.CombinedOutput()
+	_, rest, ok := strings.Cut(string(out), "to start at ")
+	if !ok {
+		c.t.Logf("sbatch --test-only: %v: %s", err, out)
+		return time.Time{}
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	at, err := time.ParseInLocation("2006-01-02T15:04:05", word, time.Local)
+	if err != nil {
+		c.t.Errorf("sbatch --test-only: %v", err)
+	}
+	return at
+}
+
+// estimate is when Slurm said that a job would start, and when it said so.
+type estimate struct{ asked, start time.Time }
+
+// estimates are the first of squeue --start for each job.
+type estimates struct {
+	mu    sync.Mutex
+	first map[string]estimate
+	stop  func()
+}
+
+// watchEstimates asks squeue --start every second until stop is called.
+func (c *slurmCluster) watchEstimates() *estimates {
+	e := &estimates{first: map[string]estimate{}}
+	quit, done := make(chan struct{}), make(chan struct{})
+	e.stop = sync.OnceFunc(func() { close(quit); <-done })
+	c.t.Cleanup(e.stop)
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				e.take(time.Now(), c.run("squeue", "--start", "-h", "-t", "PD", "-o", "%i|%S"))
+			}
+		}
+	}()
+	return e
+}
+
+// take takes in one answer: lines of a job's number and its start in Unix seconds, or N/A.
+func (e *estimates) take(asked time.Time, answer string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for line := range strings.Lines(answer) {
+		id, start, _ := strings.Cut(strings.TrimSpace(line), "|")
+		unix, err := strconv.ParseInt(start, 10, 64)
+		if _, known := e.first[id]; !known && err == nil && unix > 0 {
+			e.first[id] = estimate{asked, time.Unix(unix, 0)}
+		}
+	}
+}

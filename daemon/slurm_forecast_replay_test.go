@@ -1,0 +1,37 @@
+package daemon_test
+
+import (
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/backtest"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// replay tells the predictor by itself what happened, as a backtest does, and notes what it says at each submission. It knows the partitions and that they share
+// all nodes, as the daemon does, and everything of a job at its submission, where the daemon has to wait for a snapshot.
+func replay(t *testing.T, out []outcome) {
+	t.Helper()
+	e, err := engine.New(engine.Config{Levels: backtest.Levels(), Downey: true, Synchronous: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, queue := range []string{"short", "medium", "long"} {
+		e.SetPool(queue, engine.Pool{Name: "nodes", Procs: forecastNodes * forecastCPUs})
+	}
+	traceOf(out).Replay(e, func(i int, f engine.Forecast) { out[i].replayed = f.Quantiles })
+}
+
+// traceOf returns what happened as a trace; its jobs are in the order of the outcomes.
+func traceOf(out []outcome) *backtest.Trace {
+	trace := &backtest.Trace{Name: "slurm", Procs: forecastNodes * forecastCPUs}
+	for i := range out {
+		o := &out[i]
+		trace.Jobs = append(trace.Jobs, backtest.Job{
+			Number: int64(o.number), Submit: o.submit.Sub(out[0].submit).Seconds(), Start: o.start.Sub(out[0].submit).Seconds(), End: o.end.Sub(out[0].submit).Seconds(),
+			Starts: true, Ends: true, Recorded: true,
+			Request: engine.Request{Queue: o.queue, User: o.user, Procs: o.cpus, Limit: float64(60 * o.minutes), Priority: float64(o.priority)},
+		})
+	}
+	return trace
+}

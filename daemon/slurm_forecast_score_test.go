@@ -1,0 +1,193 @@
+package daemon_test
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/backtest"
+)
+
+// outcome is a job of the load, what was foretold of it, and what came true.
+type outcome struct {
+	planned
+	seed               uint64
+	number             int // in its seed, from 0
+	id                 string
+	asked              time.Time
+	submit, start, end time.Time
+	priority           int64     // at its submission
+	testOnly           time.Time // start foretold by sbatch --test-only just before; zero if it did not say
+	squeue             estimate  // the first of squeue --start; zero if there was none
+	served, replayed   []float64 // quantiles in seconds, of the levels of a backtest: from the daemon's ledger, and of the predictor told the same by itself
+	late               bool      // the ledger's were made after the fact: the job had started before a snapshot told its size
+}
+
+func (o *outcome) wait() float64 { return o.start.Sub(o.submit).Seconds() }
+
+// pick returns the quantiles of a backtest's levels.
+func pick(levels, quantiles []float64) []float64 {
+	var out []float64
+	for _, level := range backtest.Levels() {
+		if i := slices.Index(levels, level); i >= 0 {
+			out = append(out, quantiles[i])
+		}
+	}
+	return out
+}
+
+// figures are what is compared, of one set of jobs. Errors are median absolute ones, in seconds.
+type figures struct {
+	jobs, asked       int // asked: of which squeue --start said something
+	late              int
+	wait              float64
+	testOnly, squeue  float64
+	waitcast, onAsked float64 // of all, and of those asked
+	covered           float64 // by the .9 quantile
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
+// off returns by how much a foretold start was wrong, by Slurm's clock of whole seconds.
+func off(foretold, start time.Time) float64 {
+	return math.Abs(foretold.Sub(start.Truncate(time.Second)).Seconds())
+}
+
+// score compares the forecasts that quantiles chooses; a job without one counts as infinitely wrong.
+func score(all []outcome, quantiles func(*outcome) []float64) figures {
+	var f figures
+	var wait, testOnly, squeue, waitcast, onAsked []float64
+	covered := 0
+	for i := range all {
+		o := &all[i]
+		if o.number < learntFrom {
+			continue
+		}
+		wait = append(wait, o.wait())
+		if o.late {
+			f.late++
+		}
+		wrong := math.Inf(1)
+		if q := quantiles(o); len(q) == len(backtest.Levels()) {
+			wrong = math.Abs(q[0] - o.wait())
+			if o.wait() <= q[2] {
+				covered++
+			}
+		}
+		waitcast = append(waitcast, wrong)
+		if !o.testOnly.IsZero() {
+			testOnly = append(testOnly, off(o.testOnly, o.start))
+		}
+		if !o.squeue.start.IsZero() {
+			squeue, onAsked = append(squeue, off(o.squeue.start, o.start)), append(onAsked, wrong)
+		}
+	}
+	f.jobs, f.asked, f.covered = len(wait), len(squeue), float64(covered)/float64(max(1, len(wait)))
+	f.wait, f.testOnly, f.squeue, f.waitcast, f.onAsked = median(wait), median(testOnly), median(squeue), median(waitcast), median(onAsked)
+	return f
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%d jobs (%d told late), median wait %.1f s; off by, in the median: --test-only %.1f s, waitcast %.1f s (1/%.2f); "+
+		"on the %d of which squeue --start spoke: it %.1f s, waitcast %.1f s (1/%.2f); .9 covers %.3f",
+		f.jobs, f.late, f.wait, f.testOnly, f.waitcast, f.testOnly/f.waitcast, f.asked, f.squeue, f.onAsked, f.squeue/f.onAsked, f.covered)
+}
+
+// judge prints the figures of every seed, and checks those of all.
+func judge(t *testing.T, all []outcome) {
+	t.Helper()
+	slices.SortFunc(all, func(a, b outcome) int { return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number)) })
+	served := func(o *outcome) []float64 { return o.served }
+	replayed := func(o *outcome) []float64 { return o.replayed }
+	for seed := range uint64(forecastSeeds) {
+		own := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.seed != seed+1 })
+		if len(own) == 0 { // only some of them were asked for
+			continue
+		}
+		t.Logf("seed %d, served: %s", seed+1, score(own, served))
+		t.Logf("seed %d, replayed: %s", seed+1, score(own, replayed))
+	}
+	for _, c := range []struct {
+		name string
+		f    figures
+	}{{"served", score(all, served)}, {"replayed", score(all, replayed)}} {
+		t.Logf("all, %s: %s", c.name, c.f)
+		if !(c.f.waitcast <= ofTestOnly*c.f.testOnly) {
+			t.Errorf("%s: off by %.1f s in the median, want at most a third of --test-only's %.1f s", c.name, c.f.waitcast, c.f.testOnly)
+		}
+		if !(c.f.onAsked <= ofSqueue*c.f.squeue) {
+			t.Errorf("%s: off by %.1f s in the median, want at most a sixth of squeue --start's %.1f s", c.name, c.f.onAsked, c.f.squeue)
+		}
+		if !(c.f.covered >= leastCovered && c.f.covered <= mostCovered) {
+			t.Errorf("%s: the .9 quantile covers %.3f, want %.2f to %.2f", c.name, c.f.covered, leastCovered, mostCovered)
+		}
+	}
+	if f := score(all, served); !(f.wait >= 10) {
+		t.Errorf("a median wait of %.1f s is no queueing", f.wait)
+	}
+}
+
+// save writes a row of every job where WAITCAST_OUT names a folder.
+func save(t *testing.T, name string, all []outcome) {
+	t.Helper()
+	dir := os.Getenv("WAITCAST_OUT")
+	if dir == "" {
+		return
+	}
+	header := []string{
+		"seed", "number", "job", "user", "queue", "nodes", "procs", "limit_seconds", "runtime_seconds", "asked", "submit", "start", "end", "priority",
+		"test_only_start", "squeue_asked", "squeue_start", "late",
+	}
+	for _, from := range []string{"served", "replayed"} {
+		for _, level := range backtest.Levels() {
+			header = append(header, fmt.Sprintf("%s_p%g", from, 100*level))
+		}
+	}
+	unix := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		return strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)
+	}
+	rows := [][]string{header}
+	for i := range all {
+		o := &all[i]
+		row := []string{
+			fmt.Sprint(o.seed), fmt.Sprint(o.number), o.id, o.user, o.queue, fmt.Sprint(o.nodes), fmt.Sprint(o.cpus), fmt.Sprint(60 * o.minutes), fmt.Sprintf("%.2f", o.run),
+			unix(o.asked), unix(o.submit), unix(o.start), unix(o.end), fmt.Sprint(o.priority), unix(o.testOnly), unix(o.squeue.asked), unix(o.squeue.start), fmt.Sprint(o.late),
+		}
+		for _, q := range [][]float64{o.served, o.replayed} {
+			for k := range backtest.Levels() {
+				text := ""
+				if k < len(q) {
+					text = fmt.Sprintf("%.3f", q[k])
+				}
+				row = append(row, text)
+			}
+		}
+		rows = append(rows, row)
+	}
+	f, err := os.Create(filepath.Join(dir, name)) //nolint:gosec // whoever runs the test names it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := csv.NewWriter(f).WriteAll(rows); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// follower tells the engine what happens, in the order in which it must be told: at one instant ends first, then the submissions, then the starts. What happens to a job
+// that is submitted or started at the open instant is told once its submissions are.
+type follower struct {
+	cfg    engine.Config
+	engine *engine.Engine
+	// After is what is to be told after the submissions of the open instant.
+	After []step
+	// busy are the jobs that are submitted or started at the open instant.
+	busy map[uint64]bool
+	// told are the pools that the engine knows of.
+	told map[string]engine.Pool
+	away map[string][]engine.Outage
+}
+
+// step is something that is told to the engine.
+type step struct {
+	Do stepKind `json:"do"`
+	ID uint64   `json:"id"`
+	// Learn is of a start: whether its wait is to be learnt. At is when it was, which may be told late.
+	Learn bool      `json:"learn,omitempty"`
+	At    time.Time `json:"at,omitzero"`
+	// Request is of a submission without a forecast to keep, or of an update.
+	Request engine.Request `json:"request,omitzero"`
+}
+
+type stepKind uint8
+
+const (
+	doSubmit stepKind = iota + 1
+	doStart
+	doEnd
+	doGone
+	doLost
+	doHold
+	doRelease
+	doUpdate
+)
+
+// newFollower returns a follower that has told nothing, of a machine of so many processors; 0: the highest use seen.
+func newFollower(procs int, cfg engine.Config) *follower {
+	cfg.Capacity, cfg.Levels, cfg.Downey = procs, predictor.Levels(), true
+	e, err := engine.New(cfg)
+	if err != nil { // the levels are our own; nothing else can be refused
+		cfg = engine.Config{Capacity: procs, Levels: cfg.Levels, Downey: true}
+		e, _ = engine.New(cfg)
+	}
+	return &follower{cfg: cfg, engine: e, busy: map[uint64]bool{}, told: map[string]engine.Pool{}, away: map[string][]engine.Outage{}}
+}
+
+// clock returns an instant as the engine counts it.
+func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
+
+// engineID names an attempt of a job. An array has a second name, for its tasks but the first.
+func engineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
+
+// restID is the second name of an array.
+func restID(j *cluster.Job) uint64 { return engineID(j) | 1 }
+
+// asked returns what a job asks for.
+func asked(j *cluster.Job) engine.Request {
+	return engine.Request{Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs), Limit: j.TimeLimit.Seconds(), Priority: float64(j.Priority)}
+}
+
+// Asked returns a request as the engine of a view's cluster takes it.
+func Asked(a *job.Attributes) engine.Request {
+	return asked(&cluster.Job{Attributes: *a})
+}
+
+// tell tells a step now, or after the submissions of the instant where the job is one of that.
+func (f *follower) tell(instant time.Time, s step) {
+	if s.Do == doSubmit || s.Do == doStart || f.busy[s.ID] {
+		f.busy[s.ID] = true
+		f.After = append(f.After, s)
+		return
+	}
+	do(f.engine, clock(instant), s)
+}
+
+// settle tells what was to be told after the submissions.
+func (f *follower) settle(instant time.Time) {
+	now := clock(instant)
+	f.doAll(f.engine, now)
+	clear(f.After)
+	f.After = f.After[:0]
+	clear(f.busy)
+}
+
+func (f *follower) doAll(e *engine.Engine, now float64) {
+	for _, submits := range [...]bool{true, false} {
+		for _, s := range f.After {
+			if (s.Do == doSubmit) == submits {
+				do(e, now, s)
+			}
+		}
+	}
+}
+
+func do(e *engine.Engine, now float64, s step) {
+	switch s.Do {
+	case doSubmit:
+		e.Submit(now, s.ID, s.Request)
+	case doStart:
+		e.Start(math.Min(now, clock(s.At)), s.ID, s.Learn)
+	case doEnd:
+		e.End(now, s.ID)
+	case doGone:
+		e.Gone(now, s.ID)
+	case doLost:
+		e.Lost(now, s.ID)
+	case doHold:
+		e.Hold(now, s.ID)
+	case doRelease:
+		e.Release(now, s.ID)
+	case doUpdate:
+		e.Update(now, s.ID, s.Request)
+	}
+}
+
+// pools tells the engine of the pools that are configured or that the scheduler tells; the others it learns.
+func (f *follower) pools(s *cluster.State) {
+	for _, p := range s.Pools() {
+		if p.Name == "" {
+			continue
+		}
+		told := engine.Pool{Name: p.Name}
+		if p.Source != cluster.FromHighestUse {
+			told.Procs = int(p.Has[cluster.Procs])
+		}
+		var away []engine.Outage
+		for _, o := range p.Outages {
+			until := math.Inf(1)
+			if !o.Until.IsZero() {
+				until = clock(o.Until)
+			}
+			if !o.From.After(s.Now()) && until > clock(s.Now()) { // what the pool has is without it
+				told.Procs += o.Procs
+			}
+			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs})
+		}
+		for _, q := range p.Queues {
+			if before, ok := f.told[q]; !ok || before.Name != told.Name || before.Procs != told.Procs {
+				f.told[q] = told
+				f.engine.SetPool(q, told)
+			}
+		}
+		if before, ok := f.away[p.Name]; !slices.Equal(before, away) || !ok && len(away) > 0 {
+			f.away[p.Name] = away
+			f.engine.SetOutages(p.Name, away)
+		}
+	}
+}
+
+// MarshalBinary saves the engine.
+func (f *follower) MarshalBinary() ([]byte, error) { return f.engine.MarshalBinary() }
+
+// UnmarshalBinary restores what MarshalBinary saved.
+func (f *follower) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
+
+// peersOf names the experts whose answers the ledger keeps beside the forecast.
+func peersOf() []string { return []string{"qbets", "limits", "downey_combined"} }
+
+// Waitcast names the served forecast among the methods.
+const Waitcast = "waitcast"
+
+// answerOf returns a forecast as the ledger keeps it.
+func answerOf(f *engine.Forecast, procs int) answer {
+	out := answer{Procs: procs, Ahead: f.JobsAhead, AheadProcs: f.ProcsAhead}
+	if f.Quantiles == nil {
+		out.Reason = reasonNothingLearnt
+		return out
+	}
+	out.Method, out.Quantiles = Waitcast, finite(f.Quantiles)
+	names := engine.Experts()
+	for _, name := range peersOf() {
+		if i := slices.Index(names, name); i < len(f.Experts) && f.Experts[i] != nil {
+			out.Peers = append(out.Peers, modelstore.Peer{Method: name, Quantiles: finite(f.Experts[i])})
+		}
+	}
+	return out
+}
+
+// forever is a wait, in seconds, that stands for never where an expert says so: the engine bounds them at ten years.
+const forever = 9 * 365 * 86400
+
+// Forever reports whether an expert's wait in seconds stands for never.
+func Forever(wait float64) bool { return !(wait < forever) }
+
+// finite returns quantiles with never for what is not a number of seconds, or too many.
+func finite(q []float64) []float64 {
+	out := slices.Clone(q)
+	for i, v := range out {
+		if Forever(v) {
+			out[i] = never
+		}
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// Served is the forecast of a waiting job as it was made at its submission. It does not change.
+type Served struct {
+	// At is the instant it was made for.
+	At time.Time
+	// Levels and Quantiles, in seconds, are the forecast; nil where there is none.
+	Levels, Quantiles []float64
+	// Reason is why there is none.
+	Reason string
+	// Ahead are the jobs that were ahead, AheadProcs what they asked for.
+	Ahead, AheadProcs int
+	// Peers are what other methods answered.
+	Peers []modelstore.Peer
+}
+
+// board shows the forecasts of the jobs that wait to any number of readers while one writer goes on. A reader may see a job's forecast earlier than the view that has the job.
+type board struct{ m sync.Map }
+
+type boardKey struct {
+	seq     uint64
+	attempt int
+}
+
+func (b *board) put(j *cluster.Job, s *Served) { b.m.Store(boardKey{j.Seq, j.Attempt}, s) }
+func (b *board) drop(j *cluster.Job)           { b.m.Delete(boardKey{j.Seq, j.Attempt}) }
+
+// Served returns the forecast of a job that waits, nil if there will be none: its submission was learnt afterwards.
+func (v *View) Served(j *cluster.Job) *Served {
+	if v.board == nil {
+		return nil
+	}
+	s, ok := v.board.m.Load(boardKey{j.Seq, j.Attempt})
+	if !ok {
+		return nil
+	}
+	return s.(*Served)
+}
+
+// Reasons why a job that waits has no forecast yet.
+const (
+	// NotYet: the instant of its submission is not over.
+	NotYet = "pending"
+	// NotTold: its size or its queue is not told yet.
+	NotTold = "unknown"
+)
+
+// show puts the forecast of a job that waits on the board.
+func (l *ledger) show(o *open) {
+	if !o.Closed.IsZero() || o.Part {
+		return
+	}
+	a := o.served()
+	switch {
+	case o.Made:
+	case o.Sight == nil:
+		a = answer{Reason: NotYet}
+	default:
+		a = answer{Reason: NotTold}
+	}
+	s := &Served{At: o.Job.Submit, Quantiles: a.Quantiles, Reason: a.Reason, Ahead: a.Ahead, AheadProcs: a.AheadProcs, Peers: a.Peers}
+	if a.Quantiles != nil {
+		s.Levels = l.levels
+	}
+	l.board.put(&o.Job, s)
+}
+
+// Waiting tells what is ahead of each waiting job of a view now.
+type Waiting struct {
+	Job *cluster.Job
+	// Ahead are the jobs that go before it in its pool, each task of an array one, and AheadProcs what they ask for.
+	Ahead, AheadProcs int
+}
+
+// Waiting returns the jobs that wait in the order of their submissions, held ones too, with what is ahead of each by the rules of the scheduler where those are known.
+func (v *View) Waiting() []Waiting {
+	out := make([]Waiting, len(v.Queued))
+	place := make(map[*cluster.Job]int, len(v.Queued))
+	byPool := map[*cluster.Pool][]*cluster.Job{}
+	for i, j := range v.Queued {
+		out[i].Job, place[j] = j, i
+		if !j.Held {
+			p := v.Pool(j.Queue)
+			byPool[p] = append(byPool[p], j)
+		}
+	}
+	for _, jobs := range byPool {
+		if v.Rules != nil {
+			jobs = ranked(jobs, v.Rules, v.At)
+		}
+		ahead, procs := 0, 0
+		for _, j := range jobs {
+			w := &out[place[j]]
+			w.Ahead, w.AheadProcs = ahead, procs
+			ahead += max(1, j.Tasks)
+			procs += max(1, j.Tasks) * j.Procs
+		}
+	}
+	return out
+}

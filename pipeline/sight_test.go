@@ -1,0 +1,228 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// longer returns the events of the jobs that ran for longer than so many seconds.
+func longer(events []job.Event, seconds float64) []job.Event {
+	short := map[string]bool{}
+	for _, ev := range events {
+		if ev.Kind == job.End && ev.Time.Sub(ev.Times.Start).Seconds() <= seconds {
+			short[ev.ID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(ev job.Event) bool { return short[ev.ID] })
+}
+
+// toldLate takes the attributes of some jobs out of a log and tells them so many seconds after each submission.
+func toldLate(events []job.Event, seconds int, which func(id string) bool) []job.Event {
+	var out []job.Event
+	for _, ev := range events {
+		if !which(ev.ID) {
+			out = append(out, ev)
+			continue
+		}
+		if ev.Kind == job.Submit {
+			told := ev
+			told.Kind, told.Time, told.Times = job.Update, ev.Time.Add(time.Duration(seconds)*time.Second), job.Times{}
+			out = append(out, told)
+		}
+		ev.Attributes = job.Attributes{}
+		out = append(out, ev)
+	}
+	sortByTime(out)
+	return out
+}
+
+func everyJob(string) bool { return true }
+
+func alive(events []job.Event) []job.Event {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Live = true
+	}
+	return events
+}
+
+// The forecast of a job that is told late is the one that would have been made if it had been told at the submission: a view is kept. What the late one changes for the jobs
+// after it is another matter.
+func TestForecastOfAJobToldLate(t *testing.T) {
+	events := alive(longer(workload(t, 300, 5), 3))
+	rowOf := func(events []job.Event, id string) string {
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.Live)
+		take(t, p, deliveries(src, events, 100, 1)...)
+		i := slices.IndexFunc(store.rows, func(r modelstore.Row) bool { return r.JobID == id })
+		if i < 0 {
+			return "no row"
+		}
+		r := store.rows[i]
+		return fmt.Sprint(r.Queue, r.Procs, r.Method, r.Quantiles, r.Peers, r.Reason, r.WaitSeconds)
+	}
+	compared := 0
+	for n := 250; n < 300; n++ {
+		id := fmt.Sprint(n)
+		first := slices.IndexFunc(events, func(ev job.Event) bool { return ev.ID == id })
+		if first < 0 || events[first-1].Time.Equal(events[first].Time) || events[first+1].Time.Equal(events[first].Time) {
+			continue // a view does not know the others of its instant
+		}
+		direct := rowOf(events, id)
+		if late := rowOf(toldLate(events, 2, func(other string) bool { return other == id }), id); late != direct {
+			t.Errorf("job %s told late:\n%s\nat its submission:\n%s", id, late, direct)
+		}
+		compared++
+	}
+	if compared < 8 {
+		t.Fatalf("only %d jobs were compared", compared)
+	}
+}
+
+// A forecast that is made after the start of its job is marked replayed, no other is.
+func TestForecastAfterTheStartIsReplayed(t *testing.T) {
+	store := &memory{}
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	take(t, p, deliveries(src, toldLate(alive(longer(workload(t, 400, 5), 3)), 2, everyJob), 100, 1)...)
+	var replayed int
+	for _, r := range store.rows {
+		if r.Replayed != (r.WaitSeconds < 2) {
+			t.Errorf("job %s waited %v s and is marked replayed: %v", r.JobID, r.WaitSeconds, r.Replayed)
+		}
+		if r.Replayed {
+			replayed++
+		}
+	}
+	if replayed < 20 || len(store.rows) < replayed+50 {
+		t.Fatalf("%d of %d rows are replayed: the test says too little", replayed, len(store.rows))
+	}
+}
+
+// Kept views outlive the process: a ledger and an engine that are saved and restored in the middle give the same rows.
+func TestSightsAreSaved(t *testing.T) {
+	events := toldLate(alive(longer(workload(t, 150, 6), 3)), 40, everyJob)
+	run := func(restart bool) []modelstore.Row {
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.Live)
+		for i, ev := range events {
+			take(t, p, &source.Delivery{Source: src, Events: []job.Event{ev}})
+			if restart && i%7 == 0 {
+				l := p.lanes["c"]
+				l.ledger = savedAndRestored(t, l.ledger, i)
+			}
+		}
+		return store.rows
+	}
+	if d := cmp.Diff(run(false), run(true)); d != "" {
+		t.Errorf("rows (-undisturbed +restored): %s", d)
+	}
+}
+
+func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
+	t.Helper()
+	engine, err := l.follower.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := newLedger("c", newFollower(128, testConfig().Models.Engine))
+	if err := fresh.follower.UnmarshalBinary(engine); err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	again, err := fresh.MarshalBinary()
+	if err != nil || string(again) != string(data) {
+		t.Fatalf("event %d: saved again it is different (%v):\n%.2000s\n%.2000s", event, err, data, again)
+	}
+	return fresh
+}
+
+// The number of views that are kept is bounded by a rule in event time, however long nothing is told.
+func TestFewSights(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	var events []job.Event
+	for i := range 280 {
+		events = append(events, event(job.Submit, fmt.Sprint(i), float64(i)))
+	}
+	take(t, p, &source.Delivery{Source: src, Events: events})
+	kept := map[*sight]bool{}
+	for _, o := range p.lanes["c"].ledger.late {
+		kept[o.Sight] = true
+		if behind := o.Job.Submit.Sub(o.Sight.At); behind < 0 || behind > sightAgeMax {
+			t.Errorf("job %s is to be forecast on a view %v from before its submission", o.Job.ID, behind)
+		}
+	}
+	if most := sights + int(math.Ceil(280/sightAgeMax.Seconds())); len(kept) > most || len(kept) < sights {
+		t.Errorf("%d views are kept, want %d to %d", len(kept), sights, most)
+	}
+}
+
+// The first task of an array to start is scored by the forecast of one task, the last by that of all the others together.
+func TestFirstAndLastTaskOfAnArray(t *testing.T) {
+	store := &memory{}
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	history := alive(workload(t, 200, 9))
+	end := history[len(history)-1].Time.Sub(at(0)).Seconds() + 1000
+	told := event(job.Update, "9", end+15)
+	told.Attributes = job.Attributes{Queue: "a", Procs: 64, TimeLimit: time.Hour, Tasks: 4}
+	task := told
+	task.ID, task.Tasks = "9_1", 0
+	events := append(history, inQueue(event(job.Submit, "half", end-9), "a", 64, 0), event(job.Start, "half", end-9), event(job.Submit, "9", end), event(job.Start, "9_1", end+1), told, task, event(job.Start, "9_2", end+16))
+	for i, id := range []string{"9_1", "9_2", "9_3", "9_4"} { // told before the start of the last
+		if i > 1 {
+			events = append(events, event(job.Start, id, end+float64(100*i)))
+		}
+		events = append(events, event(job.End, id, end+float64(100*i)+50))
+	}
+	events = append(events, event(job.Start, "9", end+1000), event(job.End, "9", end+2000))
+	sortByTime(events)
+	take(t, p, &source.Delivery{Source: src, Events: alive(events)})
+	rows := map[string]modelstore.Row{}
+	for _, r := range store.rows {
+		if r.JobID[0] == '9' && r.Submit.Equal(at(end)) {
+			rows[r.JobID] = r
+		}
+	}
+	first, last := rows["9_1"], rows["9"]
+	if len(rows) != 2 {
+		t.Fatalf("rows of the array: %+v", rows)
+	}
+	if first.Method != Waitcast || first.WaitSeconds != 1 || first.Procs != 64 || !first.Replayed {
+		t.Errorf("the first task: %+v", first)
+	}
+	if last.Method != Waitcast || last.WaitSeconds != 1000 || last.Replayed || last.Quantiles[0] <= 0 {
+		t.Errorf("the last task: %+v", last)
+	}
+}
+
+// A job of which nobody tells what it asks for is in the engine's picture after the grace, as one of one processor, unless it has ended or was requeued meanwhile: no ghost
+// is left of an earlier try.
+func TestJobNeverTold(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	late := lateGrace.Seconds()
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
+		event(job.Submit, "runs", 1), event(job.Start, "runs", 2), event(job.Submit, "ended", 3), event(job.Start, "ended", 4), event(job.End, "ended", 20),
+		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30), event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),
+		sized(event(job.Submit, "x", late+20), 1), sized(event(job.Submit, "y", late+60), 1), sized(event(job.Submit, "z", late+61), 1),
+	}})
+	request := Asked(&job.Attributes{Queue: "default", Procs: 1})
+	f := p.lanes["c"].ledger.follower.engine.View(clock(at(late + 61))).Forecast(&request)
+	if f.Free != 127 || f.JobsAhead != 4 { // again, waits, x, y
+		t.Errorf("%d processors are free behind %d jobs, want 127 behind 4", f.Free, f.JobsAhead)
+	}
+}
