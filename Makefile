@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long papers test-deps race lint fmt generate check-generated bench demo fuzz cross
+.PHONY: all build test test-long papers accuracy test-deps race lint fmt generate check-generated bench demo fuzz cross
 
 all: build test lint
 
@@ -51,6 +51,10 @@ check-generated: generate
 SHARED ?= ../shared
 papers:
 	$(GO) run ./scripts/papers -shared $(SHARED) $(LONG)
+
+# What is promised of the forecasts beside what is measured, on the traces; some minutes.
+accuracy:
+	$(GO) run ./scripts/accuracy -shared $(SHARED)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
