@@ -21,6 +21,9 @@ const (
 // TestLatency proves that an answer with the new state (picture, models and exact predictor) is served within 100 ms of the
 // append of a line, 99 times in 100. A loaded machine gets a second try.
 func TestLatency(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a measurement, which means nothing under the race detector: left out by -short")
+	}
 	p50, p99 := measureLatency(t)
 	t.Logf("line appended to new forecast served, over %d lines: p50 %s, p99 %s", latencyLines, p50, p99)
 	if p99 > latencyLimit {
