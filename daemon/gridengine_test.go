@@ -344,6 +344,21 @@ func geStates(d *running) map[string]string {
 	return out
 }
 
+// begun reports whether some task of an array runs.
+func (c *geCluster) begun(number string, shown geShown) bool {
+	return slices.ContainsFunc(c.tasks(number), func(task string) bool { return shown.running[taskName(number, task)] })
+}
+
+// kindOf returns the kind of a job, "" for one that is not known.
+func (c *geCluster) kindOf(number string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if asked := c.asked[number]; asked != nil {
+		return asked.kind
+	}
+	return ""
+}
+
 // judge compares what qstat showed with the picture of that time.
 func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]string, seen *agreement) {
 	said := func(id, state string) bool {
@@ -355,7 +370,8 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 			return
 		}
 		w := wrong
-		w.id, w.state, w.what = id, state, fmt.Sprintf("%s %s in %s alone (%q in the picture)", id, state, where, views[len(views)/2][id])
+		number, _, _ := strings.Cut(id, ".")
+		w.id, w.state, w.what = id, state, fmt.Sprintf("%s (%s) %s in %s alone (%q in the picture)", id, c.kindOf(number), state, where, views[len(views)/2][id])
 		seen.wrong = append(seen.wrong, w)
 	}
 	for id := range shown.running {
@@ -381,6 +397,10 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		}
 		number, task, isTask := strings.Cut(id, ".")
 		tasks, waits := shown.waiting[number]
+		if !isTask && !waits && state == "waits" && c.begun(number, shown) {
+			seen.untold++ // its last waiting tasks were deleted, which no log tells while others run
+			continue
+		}
 		if isTask {
 			waits = slices.Contains(tasks, task)
 		}
