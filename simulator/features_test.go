@@ -136,6 +136,7 @@ func TestBackfillKeepsOutOfOutages(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
+	cfg.Policy = new(simulator.EASY) // strictly first come, first served nobody would pass job 1
 	cfg.Outages = []simulator.Outage{{From: 0, Until: math.Inf(1), Procs: 3}}
 	s := machine(t, cfg)
 	submit(t, s, jobs...)
