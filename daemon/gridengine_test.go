@@ -344,11 +344,6 @@ func geStates(d *running) map[string]string {
 	return out
 }
 
-// begun reports whether some task of an array runs.
-func (c *geCluster) begun(number string, shown geShown) bool {
-	return slices.ContainsFunc(c.tasks(number), func(task string) bool { return shown.running[taskName(number, task)] })
-}
-
 // kindOf returns the kind of a job, "" for one that is not known.
 func (c *geCluster) kindOf(number string) string {
 	c.mu.Lock()
@@ -397,10 +392,6 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		}
 		number, task, isTask := strings.Cut(id, ".")
 		tasks, waits := shown.waiting[number]
-		if !isTask && !waits && state == "waits" && c.begun(number, shown) {
-			seen.untold++ // its last waiting tasks were deleted, which no log tells while others run
-			continue
-		}
 		if isTask {
 			waits = slices.Contains(tasks, task)
 		}

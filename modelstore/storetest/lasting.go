@@ -176,13 +176,7 @@ func pruneRows(t *testing.T, p Place) {
 		deleted, err := s.PruneRows(background(), c.before)
 		must(t, err)
 		equal(t, "deleted", deleted, c.deleted)
-		rows := Rows(t, s, modelstore.RowQuery{})
-		equal(t, "number of rows", len(rows), len(c.left))
-		for _, i := range [...]int{0, len(rows) / 2, len(rows) - 1} { // all of them take a minute under the race detector
-			if i >= 0 && i < len(rows) {
-				equal(t, "row", rows[i], c.left[i])
-			}
-		}
+		equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), c.left)
 	}
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 3))
 }
