@@ -49,15 +49,9 @@ func (s *Server) registerAccuracy(a huma.API) {
 }
 
 func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyOutput, error) {
-	v, err := s.view(in.Cluster)
+	v, err := s.told(in.Cluster, in.Queue)
 	if err != nil {
 		return nil, err
-	}
-	if v.At.IsZero() {
-		return nil, nothingRead(v)
-	}
-	if in.Queue != "" && !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
 	}
 	q := AccuracyQuery{Cluster: v.Cluster, Queue: in.Queue}
 	if q.Since, err = since(in.Since, v.At); err != nil {

@@ -53,15 +53,9 @@ func (s *Server) registerJobs(a huma.API) {
 }
 
 func (s *Server) getJobs(_ context.Context, in *jobsInput) (*jobsOutput, error) {
-	v, err := s.view(in.Cluster)
+	v, err := s.told(in.Cluster, in.Queue)
 	if err != nil {
 		return nil, err
-	}
-	if v.At.IsZero() {
-		return nil, nothingRead(v)
-	}
-	if in.Queue != "" && !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
 	}
 	out := &jobsOutput{ETag: s.tag(true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: v.At}}
 	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
@@ -161,4 +155,18 @@ func were(n int) string {
 		return "1 job was"
 	}
 	return fmt.Sprintf("%d jobs were", n)
+}
+
+// told returns the view of a cluster of which something has been read, and that has the queue, if one is named.
+func (s *Server) told(cluster, queue string) (*pipeline.View, error) {
+	v, err := s.view(cluster)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.At.IsZero():
+		return nil, nothingRead(v)
+	case queue != "" && !v.HasQueue(queue):
+		return nil, unknownQueue(v, queue)
+	}
+	return v, nil
 }
