@@ -288,6 +288,74 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
+// TestFlippedSchema proves for every byte of the schema's text that changing it does no harm, or is noticed.
+func TestFlippedSchema(t *testing.T) {
+	data, want := soundFile(t)
+	from := bytes.Index(data, []byte("CREATE "))
+	to := bytes.LastIndex(data[:4096], []byte("CREATE "))
+	if from < 100 || to <= from {
+		t.Fatalf("the schema's texts lie at %d to %d", from, to)
+	}
+	var o outcomes
+	step := 170 / cases(10)
+	for i := from; i < 4096; i += step {
+		damaged := bytes.Clone(data)
+		damaged[i] ^= 1 << (i % 7)
+		o.tryDamaged(t, fmt.Sprintf("byte %d", i), damaged, want, Options{})
+	}
+	t.Logf("%+v", o)
+	if o.setAside == 0 || o.intact == 0 || o.later > 0 {
+		t.Errorf("the damage tried was too weak or too strong: %+v", o)
+	}
+}
+
+// TestEmptiedTable proves that a table whose first page was replaced by an empty one of the same kind is noticed, whichever table it is.
+func TestEmptiedTable(t *testing.T) {
+	data, want := soundFile(t)
+	path := filepath.Join(t.TempDir(), "roots.db")
+	must(t, os.WriteFile(path, data, 0o640))
+	s := mustOpen(t, path, Options{})
+	rows, err := s.read.QueryContext(t.Context(), `SELECT s.name, s.rootpage FROM sqlite_schema s WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite%'`)
+	must(t, err)
+	roots := map[string]int{}
+	for rows.Next() {
+		var name string
+		var page int
+		must(t, rows.Scan(&name, &page))
+		roots[name] = page
+	}
+	must(t, rows.Err())
+	must(t, rows.Close())
+	filled := map[string]bool{}
+	for name := range roots {
+		var n int
+		must(t, s.read.QueryRowContext(t.Context(), "SELECT count(*) FROM "+name).Scan(&n))
+		filled[name] = n > 0
+	}
+	must(t, s.Close())
+	// The kinds of b-tree pages: https://www.sqlite.org/fileformat2.html#b_tree_pages
+	leafOf := map[byte]byte{2: 10, 10: 10, 5: 13, 13: 13}
+	var o outcomes
+	tried := 0
+	for name, page := range roots {
+		damaged := bytes.Clone(data)
+		at := damaged[4096*(page-1) : 4096*page]
+		leaf, ok := leafOf[at[0]]
+		if !ok {
+			t.Fatalf("the first page of %s is of kind %d", name, at[0])
+		}
+		clear(at)
+		at[0], at[5] = leaf, 0x10 // no cells; their area begins at 4096
+		o.tryDamaged(t, "emptied "+name, damaged, want, Options{})
+		if filled[name] {
+			tried++
+		}
+	}
+	if o.setAside != tried || tried < 6 {
+		t.Errorf("%d of %d emptied tables were set aside: %+v", o.setAside, tried, o)
+	}
+}
+
 // TestFlippedWAL proves that a WAL damaged while no process ran gives a shorter history of whole commits, or none.
 func TestFlippedWAL(t *testing.T) {
 	path := tempPath(t)

@@ -34,20 +34,23 @@ func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error
 	if have > len(names) {
 		return &modelstore.NewerError{Path: dbPath, Have: have, Known: len(names)}
 	}
+	texts := make([]string, len(names))
 	for i, name := range names {
-		version := i + 1
-		if number, _, _ := strings.Cut(path.Base(name), "_"); strings.TrimLeft(number, "0") != strconv.Itoa(version) {
-			return fmt.Errorf("migration %s should have the number %d", name, version)
-		}
-		if version <= have {
-			continue
+		if number, _, _ := strings.Cut(path.Base(name), "_"); strings.TrimLeft(number, "0") != strconv.Itoa(i+1) {
+			return fmt.Errorf("migration %s should have the number %d", name, i+1)
 		}
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return err
 		}
-		if err := runMigration(ctx, db, string(text), version); err != nil {
-			return fmt.Errorf("migration %s: %w", name, err)
+		texts[i] = string(text)
+	}
+	if err := checkSchema(ctx, db, texts[:have]); err != nil {
+		return err
+	}
+	for version := have + 1; version <= len(names); version++ {
+		if err := runMigration(ctx, db, texts[version-1], version); err != nil {
+			return fmt.Errorf("migration %s: %w", names[version-1], err)
 		}
 	}
 	return nil

@@ -156,9 +156,9 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	}
 	s.read.SetMaxIdleConns(4)
 	if err := s.checkAndMigrate(ctx); err != nil {
-		return explain(s.path, "open", err)
+		return explain(s.path, "open", brokenSchema(err))
 	}
-	return explain(s.path, "prepare statements", s.prepare(ctx))
+	return explain(s.path, "prepare statements", brokenSchema(s.prepare(ctx)))
 }
 
 // openDB returns a pool of connections. No mmap_size is set, ever: a file cut short under a mapping kills the process.

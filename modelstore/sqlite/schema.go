@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+// checkSchema compares the tables, columns and indexes of a database with those of a new one in memory that the same migrations made, because
+// nothing in SQLite guards the schema's text: a flipped bit renames a column. What somebody added is let be. The texts are not compared,
+// since SQLite rewrites them as tables are altered.
+func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
+	if len(migrations) == 0 {
+		return nil
+	}
+	connector, err := driver.NewConnector(":memory:")
+	if err != nil {
+		return fmt.Errorf("database in memory: %w", err)
+	}
+	fresh := sql.OpenDB(connector)
+	defer func() { _ = fresh.Close() }() // it is forgotten
+	fresh.SetMaxOpenConns(1)             // each connection has a memory of its own
+	for i, text := range migrations {
+		if err := runMigration(ctx, fresh, text, i+1); err != nil {
+			return fmt.Errorf("migration %d, in memory: %s", i+1, err.Error()) // not wrapped: it says nothing of the file
+		}
+	}
+	want, err := schemaOf(ctx, fresh)
+	if err != nil {
+		return fmt.Errorf("schema, in memory: %s", err.Error())
+	}
+	have, err := schemaOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	for part, columns := range want {
+		if have[part] != columns {
+			return damaged("the schema's %s has the columns %q instead of %q", part, have[part], columns)
+		}
+	}
+	return nil
+}
+
+// schemaOf returns the columns of each table and index, with what is declared of them.
+func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
+	parts := map[string]string{}
+	for _, query := range []string{
+		`SELECT 'table ' || s.name, x.name || ' ' || x.type || ' ' || x."notnull" || x.pk || x.hidden
+			FROM sqlite_schema s, pragma_table_xinfo(s.name) x WHERE s.type = 'table' ORDER BY s.name, x.cid`,
+		`SELECT 'index ' || s.name || ' of ' || s.tbl_name, coalesce(x.name, '') || ' ' || x.cid || x."desc" || x.key || x.coll
+			FROM sqlite_schema s, pragma_index_xinfo(s.name) x WHERE s.type = 'index' ORDER BY s.name, x.seqno`,
+	} {
+		rows, err := db.QueryContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var part, column string
+			if err := rows.Scan(&part, &column); err != nil {
+				return nil, errors.Join(scanError(ctx, "schema", err), rows.Close())
+			}
+			parts[part] += column + ", "
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// brokenSchema marks an error of the opening that a sound schema cannot give: SQLite refuses a statement of ours for what the
+// database says its tables are.
+func brokenSchema(err error) error {
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == lib.SQLITE_ERROR {
+		return damaged("the schema: %v", err)
+	}
+	return err
+}
