@@ -26,12 +26,12 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	fresh.SetMaxOpenConns(1)             // each connection has a memory of its own
 	for i, text := range migrations {
 		if err := runMigration(ctx, fresh, text, i+1); err != nil {
-			return fmt.Errorf("migration %d, in memory: %s", i+1, err.Error()) // not wrapped: it says nothing of the file
+			return inMemory(ctx, fmt.Sprintf("migration %d", i+1), err)
 		}
 	}
 	want, err := schemaOf(ctx, fresh)
 	if err != nil {
-		return fmt.Errorf("schema, in memory: %s", err.Error())
+		return inMemory(ctx, "schema", err)
 	}
 	have, err := schemaOf(ctx, db)
 	if err != nil {
@@ -43,6 +43,14 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 		}
 	}
 	return nil
+}
+
+// inMemory returns an error of the database in memory as one that says nothing of the file: not wrapped, unless the caller gave up.
+func inMemory(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s, in memory: %s", what, err.Error())
 }
 
 // schemaOf returns the columns of each table and index, with what is declared of them.
