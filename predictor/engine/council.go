@@ -8,17 +8,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// A view has copies of the experts that learn from every start and of the correction. They are made by saving them, which grows with the jobs whose outcome is awaited
-// and with the groups that have weights of their own. Above a weight of councilHeavy forecasts are therefore made, at submits as in views, with a copy that is renewed after so many starts
+// A view has copies of the experts that learn from every start and of the correction. They are made by saving them, which grows with the groups that have weights of their own. Above a weight of councilHeavy forecasts are therefore made, at submits as in views, with a copy that is renewed after so many starts
 // as that weight is reached times.
 const (
 	councilHeavy = 512
-	councilGroup = 4 // what a group weighs, in jobs
+	councilGroup = 4 // what a group weighs
 )
 
 // interval returns after how many starts the copy is renewed, 0 for no copy.
 func (e *Engine) interval() int {
-	return (e.live.calibrator.Pending() + councilGroup*(len(e.inOrder)+sizeClasses/2)) / councilHeavy
+	return councilGroup * (len(e.inOrder) + sizeClasses/2) / councilHeavy
 }
 
 // renew renews the copy where that is due.
@@ -53,7 +52,11 @@ func (e *Engine) save(advance float64) *council {
 		c.linear, _ = e.live.linear.MarshalBinary()
 		c.blend, _ = e.live.blend.MarshalBinary()
 	}
-	c.calibrator, _ = e.live.calibrator.MarshalBinary()
+	at := advance
+	if math.IsNaN(at) {
+		at = e.clock
+	}
+	c.calibrator, _ = e.live.calibrator.At(at).MarshalBinary()
 	e.frozen.council, e.frozen.stamp, e.frozen.learnt = c, e.events, e.learner.seen
 	return c
 }

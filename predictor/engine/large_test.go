@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -12,12 +13,18 @@ func crowd(t *testing.T, cfg Config) (*Engine, float64) {
 	return cluster(t, 120, 700, 50, cfg)
 }
 
-// In large pools, which are looked up, and with so many jobs awaited that the experts are copied now and then, a view is still the submission, and an engine that is saved and
+// In large pools, which are looked up, and with so many queues that the experts are copied now and then, a view is still the submission, and an engine that is saved and
 // restored, or that works in the background, says the same.
 func TestLargePools(t *testing.T) {
 	cfg := Config{First: 450}
 	plain, clock := crowd(t, Config{First: 450, Synchronous: true})
 	e, _ := crowd(t, cfg)
+	for i := range councilHeavy / councilGroup { // queues enough that the experts are copied now and then
+		for _, x := range []*Engine{e, plain} {
+			x.Submit(clock, uint64(2e6+i), Request{Queue: fmt.Sprint("rare", i), Procs: 1, Limit: 60})
+			x.Gone(clock, uint64(2e6+i))
+		}
+	}
 	rng := rand.New(rand.NewPCG(5, 5))
 	aged, making := false, 0
 	var waiting, running []uint64

@@ -1,0 +1,68 @@
+package conformal
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestAt proves that what At returns corrects as a whole copy brought to the instant does, and that the original goes on as if it had not been asked.
+func TestAt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	cfg := Config{Levels: []float64{.1, .5, .9}}
+	c, plain := mustNew(t, cfg), mustNew(t, cfg)
+	moved := 0
+	clock := 0.0
+	for id := range int64(600) {
+		clock += rng.ExpFloat64() * 10
+		groups := []string{[]string{"a", "b"}[rng.IntN(2)]}
+		raw := []float64{float64(rng.IntN(2)) * 5, 100, 400}
+		out := make([]float64, 3)
+		c.Correct(groups, raw, out)
+		for _, x := range []*Calibrator{c, plain} {
+			x.Watch(id, clock, groups, raw, out)
+		}
+		other, what := rng.Int64N(id+1), rng.IntN(4)
+		for _, x := range []*Calibrator{c, plain} {
+			switch what {
+			case 0, 1:
+				x.Started(other, clock)
+			case 2:
+				x.Cancelled(other, clock)
+			}
+		}
+		now := clock + rng.ExpFloat64()*200
+		data, err := c.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := &Calibrator{}
+		if err := whole.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		before := make([]float64, 3)
+		whole.Correct(groups, raw, before)
+		whole.Advance(now)
+		got, want := make([]float64, 3), make([]float64, 3)
+		at := c.At(now)
+		at.Correct(groups, raw, got)
+		whole.Correct(groups, raw, want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("job %d: At corrects to %v, a copy to %v", id, got, want)
+		}
+		if at.Pending() != 0 {
+			t.Fatalf("%d jobs are pending in what At returned", at.Pending())
+		}
+		if !slices.Equal(want, before) {
+			moved++
+		}
+	}
+	a, _ := c.MarshalBinary()
+	b, _ := plain.MarshalBinary()
+	if !slices.Equal(a, b) {
+		t.Error("asking At changed the calibrator")
+	}
+	if moved < 60 {
+		t.Errorf("the correction moved only %d times: the test shows little", moved)
+	}
+}
