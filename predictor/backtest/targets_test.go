@@ -26,8 +26,7 @@ func targets() []target {
 		{"CTC-SP2-1996-3.1-cln", .52, .28, 1.06, .213, .34 + .15},
 		{"SDSC-SP2-1998-4.2-cln", .48, .35, .88, .251, .53 + .05},
 		{"SDSC-Par-1996-3.1-cln", .12, .15, .53, .150, .715 - .02},
-		// The independent QBETS has .41 at .5 here; ours, by the same rules as on the other traces, .475: a miss, said in docs/predictions.md. So it is held to .475.
-		{"DOST-ASTI_COARE-Saliksik-2020-cln", .25, .38, .475 / 1.05, .302, .836 - .02},
+		{"DOST-ASTI_COARE-Saliksik-2020-cln", .25, .38, .41, .302, .836 - .02},
 	}
 }
 

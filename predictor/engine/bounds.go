@@ -11,37 +11,99 @@ import (
 const qbetsSizes = 4
 
 // mostBounds is how many waits a history of QBETS keeps: at more, the newer half is gone through afresh.
-const mostBounds = 50_000
+const mostBounds = 8_000
 
-// bounds is the history of a queue and size class in QBETS, with its waits beside it so that it can be saved: gone through again they give the same history, since
-// after a change it begins anew from as many as a bound needs, and until then there is none that could be missed.
+// qbetsConfidence is that of QBETS's bounds. Its papers give bounds that hold with a confidence of .95; the bound of confidence .5 is nearer to the quantile itself, and a peer
+// is to be compared with at its best: it loses less on each of the five logs of docs/accuracy.md.
+const qbetsConfidence = .5
+
+// qbetsRun is how many misses in a row of a level's bound QBETS takes for a change: as improbable by chance as the papers' three at the level .95, which are for waits that are independent. Adapted
+// to their correlation, as the papers do it with simulated tables, QBETS is worse on most traces in reach.
+func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
+
+// bounds is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since each finds its changes itself: all end with the newest wait, and
+// begin where the level's last change was. The waits are beside them so that they are saved once.
 type bounds struct {
-	series *qbets.Series
-	waits  []float64
-	known  []float64 // by level, NaN where the history is too short; never changed
-	fresh  bool      // known is of the present history
+	levels []float64
+	series []*qbets.Series // by level
+	waits  []float64       // those of the longest history
+	known  []float64       // by level, NaN where the history is too short; never changed
+	fresh  bool            // known is of the present histories
 }
 
-func newBounds(waits []float64) *bounds {
-	b := &bounds{}
-	b.series, _ = qbets.New(qbets.Config{Run: qbetsRun}) // it can only complain of its configuration
-	for _, w := range waits {
-		b.add(w)
+func newBounds(levels []float64) *bounds {
+	b := &bounds{levels: levels, series: make([]*qbets.Series, len(levels))}
+	for i := range b.series {
+		b.series[i] = b.begin(i, nil)
 	}
 	return b
 }
 
+// begin returns a level's history of waits.
+func (b *bounds) begin(level int, waits []float64) *qbets.Series {
+	p := b.levels[level]
+	s, _ := qbets.New(qbets.Config{Level: p, Confidence: qbetsConfidence, Run: qbetsRun(p), Most: 2 * mostBounds}) // it can only complain of its configuration
+	for _, w := range waits {
+		s.Add(w)
+	}
+	return s
+}
+
+// lengths returns how many waits each level's history has.
+func (b *bounds) lengths() []int {
+	out := make([]int, len(b.series))
+	for i, s := range b.series {
+		out[i] = s.N()
+	}
+	return out
+}
+
 func (b *bounds) add(wait float64) {
-	trimmed := b.series.Trimmed()
-	b.series.Add(wait)
+	for _, s := range b.series {
+		s.Add(wait)
+	}
 	b.waits = append(b.waits, wait)
 	b.fresh = false
-	if b.series.Trimmed() > trimmed {
-		b.waits = slices.Clone(b.waits[len(b.waits)-b.series.N():])
+	if longest := slices.Max(b.lengths()); longest < len(b.waits) {
+		b.waits = slices.Clone(b.waits[len(b.waits)-longest:])
 	}
 	if len(b.waits) >= mostBounds {
-		*b = *newBounds(b.waits[len(b.waits)/2:])
+		b.halve()
 	}
+}
+
+// halve forgets the older half of the waits.
+func (b *bounds) halve() {
+	b.waits = slices.Clone(b.waits[len(b.waits)/2:])
+	b.fresh = false
+	for i, s := range b.series {
+		if s.N() > len(b.waits) {
+			b.series[i] = b.begin(i, b.waits)
+		}
+	}
+	if longest := slices.Max(b.lengths()); longest < len(b.waits) { // a change was found in what is left
+		b.waits = slices.Clone(b.waits[len(b.waits)-longest:])
+	}
+}
+
+// misses returns how many of the newest waits in a row missed each level's bound.
+func (b *bounds) misses() []int {
+	out := make([]int, len(b.series))
+	for i, s := range b.series {
+		out[i] = s.Misses()
+	}
+	return out
+}
+
+// restore takes saved waits, of which each level's history has so many of the newest; false if that cannot be.
+func (b *bounds) restore(waits []float64, lengths, misses []int) bool {
+	for i, n := range lengths {
+		if n > len(waits) || b.series[i].Restore(waits[len(waits)-n:], misses[i]) != nil {
+			return false
+		}
+	}
+	b.waits = waits
+	return true
 }
 
 // at returns the bounds on the quantiles of the levels, NaN where the history is too short.
@@ -53,8 +115,8 @@ func (b *bounds) at(levels []float64) []float64 {
 		return b.known
 	}
 	out := make([]float64, len(levels))
-	for i, level := range levels {
-		v, ok := b.series.Bound(level)
+	for i := range levels {
+		v, ok := b.series[i].Bound(levels[i])
 		if !ok {
 			v = math.NaN()
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 1
+const version = 2
 
 // ErrCorrupt says that bytes are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -96,7 +96,7 @@ func (e *Engine) code(s *stream) error {
 	s.real(&e.lastStart, &e.lastSubmit)
 	s.clear(&e.rate.value, &e.rate.last)
 	s.recent(&e.recent)
-	s.bounds(&e.bounds)
+	s.bounds(&e.bounds, levels)
 	e.codeQueues(s)
 	e.codeUsers(s)
 	e.codePools(s)
@@ -124,24 +124,25 @@ func (e *Engine) code(s *stream) error {
 	return err
 }
 
-func (s *stream) bounds(b **bounds) {
-	var waits []float64
+func (s *stream) bounds(b **bounds, levels []float64) {
 	known := *b != nil
 	if s.flag(&known); !known {
 		return
 	}
+	var waits []float64
+	lengths, misses := make([]int, len(levels)), make([]int, len(levels))
 	if !s.reading {
-		waits = (*b).waits
+		waits, lengths, misses = (*b).waits, (*b).lengths(), (*b).misses()
 	}
 	s.reals(&waits)
-	if s.reading {
-		for _, w := range waits {
-			if !(w >= 0) {
-				s.fail()
-				return
-			}
-		}
-		*b = newBounds(waits)
+	for i := range levels {
+		s.int(&lengths[i], &misses[i])
+	}
+	if !s.reading {
+		return
+	}
+	if *b = newBounds(levels); !(*b).restore(waits, lengths, misses) {
+		s.fail()
 	}
 }
 
@@ -163,7 +164,7 @@ func (e *Engine) codeQueues(s *stream) {
 			}
 		}
 		for i := range q.series {
-			s.bounds(&q.series[i])
+			s.bounds(&q.series[i], e.cfg.Levels)
 		}
 		if s.reading {
 			q.oldest = math.NaN()

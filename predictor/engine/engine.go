@@ -126,7 +126,7 @@ func New(cfg Config) (*Engine, error) {
 	nan := math.NaN()
 	e := &Engine{
 		cfg: cfg, names: names(), capacity: cfg.Capacity, clock: math.Inf(-1), lastStart: nan, lastSubmit: nan,
-		jobs: map[uint64]*tracked{}, queues: map[string]*queue{}, users: map[string]*user{}, bounds: newBounds(nil),
+		jobs: map[uint64]*tracked{}, queues: map[string]*queue{}, users: map[string]*user{}, bounds: newBounds(cfg.Levels),
 		learner: newLearner(cfg), laws: residual.New(residual.Config{}), rules: rules{old: newHeard()},
 		pools: pools{told: map[string]Pool{}, outages: map[string][]Outage{}, highest: map[string]int{}, of: map[string]*pool{}},
 	}

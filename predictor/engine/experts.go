@@ -43,10 +43,6 @@ type hint struct {
 	simulated                    [6]float64
 }
 
-// qbetsRun is how many misses in a row QBETS takes for a change: the papers' three for waits that are independent. Adapted to their correlation, as the papers do it with
-// simulated tables, QBETS is worse on every trace in reach (KTH-SP2: loss of the median .979 for .948), and a peer is to be compared with at its best.
-const qbetsRun = 3
-
 // scratch is memory that forecasts share, one at a time.
 type scratch struct {
 	sim   forward.Sim

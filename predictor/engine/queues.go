@@ -170,7 +170,7 @@ func idle[T any](all []T, state func(T) (seen uint64, idle bool)) []T {
 func (e *Engine) addBounds(j *tracked, wait float64) {
 	for _, b := range [...]**bounds{&j.queue.series[qbets.Size(j.Procs)], &j.queue.series[qbetsSizes], &e.bounds} {
 		if *b == nil {
-			*b = newBounds(nil)
+			*b = newBounds(e.cfg.Levels)
 		}
 		(*b).add(wait)
 	}
@@ -181,7 +181,7 @@ func (e *Engine) addBounds(j *tracked, wait float64) {
 
 // thinBounds halves the longest histories as long as there are too many waits in all.
 func (e *Engine) thinBounds() {
-	const most = 1_000_000
+	const most = 200_000
 	for {
 		total, longest := len(e.bounds.waits), e.bounds
 		for _, q := range e.inOrder {
@@ -198,6 +198,6 @@ func (e *Engine) thinBounds() {
 		if total <= most {
 			return
 		}
-		*longest = *newBounds(slices.Clone(longest.waits[len(longest.waits)/2:]))
+		longest.halve()
 	}
 }

@@ -9,6 +9,7 @@ package qbets
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -76,6 +77,25 @@ type Series struct {
 	misses  int // in a row
 	run     int // of misses that is no chance
 	trimmed int
+	place   place // of the bound at the level of the misses
+}
+
+// place is the order statistic that bounds a quantile for a number of waits. One wait more moves it by one at most.
+type place struct{ n, k int }
+
+// at returns the place for n waits.
+func (p *place) at(n int, q, confidence float64) int {
+	switch {
+	case n == p.n:
+	case n == p.n+1 && p.k > 0:
+		if atMost(p.k-1, n, q) < confidence {
+			p.k++
+		}
+		p.n = n
+	default:
+		p.n, p.k = n, Index(n, q, confidence)
+	}
+	return p.k
 }
 
 var errConfig = errors.New("qbets: level and confidence must be more than 0 and less than 1, and at least the waits that a bound needs must be kept")
@@ -109,11 +129,31 @@ func (s *Series) Trimmed() int { return s.trimmed }
 
 // Bound returns the upper bound on the q quantile of the next wait, in seconds; false if the history is too short for it.
 func (s *Series) Bound(q float64) (float64, bool) {
-	k := Index(len(s.sorted), q, s.cfg.Confidence)
+	k := 0
+	if n := len(s.sorted); q == s.cfg.Level {
+		k = s.place.at(n, q, s.cfg.Confidence)
+	} else {
+		k = Index(n, q, s.cfg.Confidence)
+	}
 	if k == 0 {
 		return 0, false
 	}
 	return s.sorted[k-1], true
+}
+
+// Misses returns how many of the newest waits in a row missed their bound.
+func (s *Series) Misses() int { return s.misses }
+
+// Restore makes the series that of a history of waits in order, of which so many of the newest missed. Waits that are no number of seconds, or more misses than waits, are an error,
+// and the series is as it was.
+func (s *Series) Restore(waits []float64, misses int) error {
+	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
+	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {
+		return fmt.Errorf("qbets: %d misses of %d waits, or one that is no number of seconds: the history is damaged", misses, len(waits))
+	}
+	s.waits, s.sorted, s.misses = slices.Clone(waits), slices.Clone(waits), misses
+	slices.Sort(s.sorted)
+	return nil
 }
 
 // Add takes in a wait, in seconds, at least 0; what is not is left out. It counts as a miss if it is above the bound that was in force before it.

@@ -153,3 +153,48 @@ func TestSortedIsTheHistory(t *testing.T) {
 		t.Error("the classes of sizes are not the papers'")
 	}
 }
+
+// A restored series is the one that was saved: it bounds and finds changes alike; and its bound is that of the order statistic worked out afresh.
+func TestRestore(t *testing.T) {
+	for _, level := range []float64{.1, .5, .95} {
+		rng := rand.New(rand.NewPCG(7, uint64(100*level)))
+		cfg := Config{Level: level, Confidence: .5, Run: 4}
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 4000 {
+			if i%97 == 0 {
+				again, err := New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := again.Restore(s.waits, s.Misses()); err != nil {
+					t.Fatal(err)
+				}
+				again.trimmed = s.trimmed
+				s = again
+			}
+			scale := float64(1 + i/500%3*20)
+			s.Add(rng.ExpFloat64() * scale)
+			got, ok := s.Bound(level)
+			if k := Index(s.N(), level, .5); ok != (k > 0) || ok && got != s.sorted[k-1] {
+				t.Fatalf("level %v, %d waits: bound %v, %v; want the %dth", level, s.N(), got, ok, k)
+			}
+		}
+		plain, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng = rand.New(rand.NewPCG(7, uint64(100*level)))
+		for i := range 4000 {
+			plain.Add(rng.ExpFloat64() * float64(1+i/500%3*20))
+		}
+		if !slices.Equal(plain.waits, s.waits) || plain.trimmed != s.trimmed || s.trimmed == 0 {
+			t.Errorf("level %v: %d waits after %d cuts, restored now and then %d after %d", level, plain.N(), plain.trimmed, s.N(), s.trimmed)
+		}
+		if s.Restore([]float64{1, math.NaN()}, 0) == nil || s.Restore([]float64{1}, 2) == nil {
+			t.Error("a damaged history is accepted")
+		}
+	}
+}
