@@ -1,0 +1,231 @@
+package jobscript
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoDirectives says that a script has no line that speaks to a scheduler.
+var ErrNoDirectives = errors.New("no directives")
+
+// ErrSchedulers says that a script speaks to several schedulers.
+var ErrSchedulers = errors.New("directives of several schedulers")
+
+// Error says what is wrong with a script or its options, where, and what to do.
+type Error struct {
+	// Place is "job.sh:3", "command line" or "environment variable SBATCH_TIMELIMIT".
+	Place string
+	// Option is the option with its value, where it is about one.
+	Option string
+	// Problem and Hint say what is wrong and what to write instead; the hint may be empty.
+	Problem, Hint string
+	// Cause is ErrNoDirectives or ErrSchedulers, or nil.
+	Cause error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Place + ": ")
+	if e.Option != "" {
+		b.WriteString(e.Option + ": ")
+	}
+	b.WriteString(e.Problem)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap implements errors.Unwrap.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// layer is a kind of place where options are given; a later one overrides an earlier one.
+type layer int
+
+const (
+	inScript layer = iota
+	inEnvironment
+	onCommandLine
+)
+
+// origin is the place where something is written. The zero value is the script as a whole.
+type origin struct {
+	layer    layer
+	line     int    // in the script
+	variable string // of the environment
+}
+
+// parser reads one script.
+type parser struct {
+	name       string
+	opts       Options
+	lines      []string
+	warnings   []Warning
+	directives []Directive
+}
+
+// split cuts the script into lines. A NUL byte is in no script: sbatch refuses it, and a shell stops there.
+func (p *parser) split(text []byte) error {
+	if len(text) > MaxScript {
+		return p.fail(origin{}, "", fmt.Sprintf("longer than %d bytes", MaxScript), "schedulers take no such script")
+	}
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		return p.fail(origin{line: 1 + bytes.Count(text[:i], []byte("\n"))}, "", "a NUL byte", "this is no script")
+	}
+	p.lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	return nil
+}
+
+// place names an origin.
+func (p *parser) place(at origin) string {
+	switch {
+	case at.layer == onCommandLine:
+		return "command line"
+	case at.layer == inEnvironment:
+		return "environment variable " + at.variable
+	case at.line > 0:
+		return fmt.Sprintf("%s:%d", p.name, at.line)
+	}
+	return p.name
+}
+
+func (p *parser) fail(at origin, option, problem, hint string) *Error {
+	return &Error{Place: p.place(at), Option: clip(option), Problem: problem, Hint: hint}
+}
+
+func (p *parser) warn(at origin, format string, args ...any) {
+	p.warnings = append(p.warnings, Warning{Line: at.line, Text: fmt.Sprintf(format, args...)})
+}
+
+// clip shortens what errors and warnings repeat of the script.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// directive notes the line as one that is read.
+func (p *parser) directive(line int) {
+	p.directives = append(p.directives, Directive{Line: line, Text: strings.TrimRight(p.lines[line-1], "\r")})
+}
+
+// command returns the number of the first line that is a command, or one past the last: neither blank nor a comment, as sbatch sees it.
+func (p *parser) command() int {
+	for i, line := range p.lines {
+		if s := strings.TrimLeft(line, blanks); s != "" && s[0] != '#' {
+			return i + 1
+		}
+	}
+	return len(p.lines) + 1
+}
+
+// blanks are what isspace(3) says is one.
+const blanks = " \t\n\v\f\r"
+
+// sighting is the directives of one scheduler that a script has.
+type sighting struct {
+	scheduler   Scheduler
+	prefix      string
+	line        int // of the first that the scheduler obeys, 0 for none
+	ignoredLine int // of the first that it does not
+}
+
+// sightings looks for the directives of every scheduler.
+func (p *parser) sightings() []sighting {
+	seen := []sighting{
+		{scheduler: Slurm, prefix: "#SBATCH"}, {scheduler: PBS, prefix: "#PBS"},
+		{scheduler: GridEngine, prefix: "#$"}, {scheduler: LSF, prefix: "#BSUB"},
+	}
+	command := p.command()
+	for i, line := range p.lines {
+		number := i + 1
+		for k := range seen {
+			s := &seen[k]
+			obeyed, looks := s.obeys(line, number < command)
+			if obeyed && s.line == 0 {
+				s.line = number
+			}
+			if looks && !obeyed && s.ignoredLine == 0 {
+				s.ignoredLine = number
+			}
+		}
+	}
+	return seen
+}
+
+// obeys reports whether the scheduler reads a directive in the line, which stands before the first command or after it, and whether somebody may have meant it
+// to be one.
+func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
+	trimmed := strings.TrimLeft(line, blanks)
+	switch s.scheduler {
+	case PBS:
+		obeyed = before && strings.HasPrefix(trimmed, s.prefix)
+	case Slurm:
+		obeyed = before && strings.HasPrefix(line, s.prefix)
+	case GridEngine: // #$Id$ and the like are not meant for it
+		rest, found := strings.CutPrefix(line, s.prefix)
+		return found && strings.HasPrefix(strings.TrimLeft(rest, blanks), "-"), false
+	default:
+		obeyed = strings.HasPrefix(line, s.prefix)
+	}
+	if !strings.HasPrefix(trimmed, "#") {
+		return obeyed, false
+	}
+	word := strings.TrimLeft(trimmed[1:], blanks)
+	return obeyed, len(word) >= len(s.prefix)-1 && strings.EqualFold(word[:len(s.prefix)-1], s.prefix[1:])
+}
+
+// detect says which scheduler the script is for.
+func (p *parser) detect() (Scheduler, error) {
+	if p.opts.Scheduler != "" {
+		return p.opts.Scheduler, nil
+	}
+	var found []sighting
+	ignored := ""
+	for _, s := range p.sightings() {
+		if s.line > 0 {
+			found = append(found, s)
+		} else if s.ignoredLine > 0 && ignored == "" {
+			ignored = fmt.Sprintf("line %d looks like %s, but is none: it must be written so, at the start of a line, before the first command", s.ignoredLine, s.prefix)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0].scheduler, nil
+	case 0:
+		e := p.fail(origin{}, "", "no #SBATCH, #PBS, #$ or #BSUB line", "add one, or say the scheduler and give the options on the command line")
+		e.Cause = ErrNoDirectives
+		if ignored != "" {
+			e.Hint = ignored
+		}
+		return "", e
+	}
+	names := make([]string, len(found))
+	for i, s := range found {
+		names[i] = fmt.Sprintf("%s (line %d)", s.prefix, s.line)
+	}
+	e := p.fail(origin{}, "", "directives of several schedulers: "+strings.Join(names, " and "), "say which scheduler is meant")
+	e.Cause = ErrSchedulers
+	return "", e
+}
+
+// strangers warns of lines that look like directives and are not obeyed, and of those of other schedulers.
+func (p *parser) strangers(mine Scheduler) {
+	for _, s := range p.sightings() {
+		switch {
+		case s.scheduler != mine && s.line > 0 && mine == Slurm && s.scheduler != GridEngine:
+			p.warn(origin{line: s.line}, "%s lines are not counted here, but sbatch obeys those that it understands: use --ignore-pbs, or remove them", s.prefix)
+		case s.scheduler != mine && s.line > 0:
+			p.warn(origin{line: s.line}, "%s lines are ignored", s.prefix)
+		case s.scheduler == mine && s.line == 0 && s.ignoredLine == 0:
+			p.warn(origin{}, "there is no %s line: only the command line counts", s.prefix)
+		case s.scheduler == mine && s.ignoredLine > p.command():
+			p.warn(origin{line: s.ignoredLine}, "ignored, for it stands after the first command")
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package jobscript
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// word is one word of a directive or of the command line.
+type word struct {
+	text string
+	at   origin
+}
+
+// quoting says how a scheduler splits a directive into words. All of them know both kinds of quotes, within a word too.
+type quoting struct {
+	escape  bool // a backslash outside quotes takes away the next character's meaning
+	within  bool // and inside quotes as well
+	split   bool // but it leaves a blank outside quotes what it is
+	drop    bool // empty words vanish
+	comment bool // a # outside quotes ends the line at the beginning of a word
+	hash    bool // and within one
+	open    bool // a quote need not be closed
+}
+
+// words splits the text of a directive.
+func (p *parser) words(text string, at origin, q quoting) ([]word, error) {
+	var words []word
+	for i := 0; i < len(text); {
+		if isBlank(text[i]) {
+			i++
+			continue
+		}
+		if q.comment && text[i] == '#' {
+			break
+		}
+		w, n, ok := q.word(text[i:])
+		if !ok {
+			return nil, p.fail(at, text[i:], "a quote is not closed", "close it on the same line")
+		}
+		if w != "" || !q.drop {
+			words = append(words, word{text: w, at: at})
+		}
+		i += n
+	}
+	return words, nil
+}
+
+func isBlank(c byte) bool { return strings.IndexByte(blanks, c) >= 0 }
+
+// word returns the first word of the text and how many bytes it took, or false if a quote is not closed.
+func (q quoting) word(text string) (string, int, bool) {
+	var b strings.Builder
+	quote := byte(0)
+	i := 0
+	for ; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && (quote == 0 && q.escape || quote != 0 && q.within):
+			if i+1 < len(text) && (quote != 0 || !q.split || !isBlank(text[i+1])) {
+				i++
+				b.WriteByte(text[i])
+			}
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (isBlank(c) || q.hash && c == '#'):
+			return b.String(), i, true
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), i, quote == 0 || q.open
+}
+
+// args are the words of the command line.
+func (p *parser) args() []word {
+	words := make([]word, len(p.opts.Args))
+	for i, a := range p.opts.Args {
+		words[i] = word{text: a, at: origin{layer: onCommandLine}}
+	}
+	return words
+}
+
+// setting is one option that was given.
+type setting struct {
+	name  string // as the tables of options have it
+	value string
+	at    origin
+}
+
+// settings are those that count, by name.
+type settings map[string]setting
+
+// value returns the value of an option, "" if it was not given.
+func (s settings) value(name string) string { return s[name].value }
+
+func (s settings) has(name string) bool {
+	_, ok := s[name]
+	return ok
+}
+
+// last keeps the last setting of each name, and warns where a script contradicts itself or the environment overrides it. written is how messages show one.
+func (p *parser) last(all []setting, written func(setting) string) settings {
+	kept := settings{}
+	for _, s := range all {
+		old, ok := kept[s.name]
+		if ok && old.value != s.value && s.at.layer != onCommandLine {
+			p.overridden(old, s, written)
+		}
+		kept[s.name] = s
+	}
+	return kept
+}
+
+// overridden warns that one setting counts instead of another.
+func (p *parser) overridden(old, by setting, written func(setting) string) {
+	where := fmt.Sprintf("on line %d", by.at.line)
+	if by.at.layer == inEnvironment {
+		where = "in the environment (" + by.at.variable + ")"
+	}
+	p.warn(old.at, "%s is overridden by %s %s", clip(written(old)), clip(written(by)), where)
+}
+
+// sorted returns the names in order, so that warnings have one.
+func sorted(s settings) []string { return slices.Sorted(maps.Keys(s)) }
