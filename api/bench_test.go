@@ -10,24 +10,31 @@ import (
 
 // BenchmarkWait measures GET /v1/wait through the whole handler, the forecast included, for clusters of two sizes.
 func BenchmarkWait(b *testing.B) {
-	for _, size := range []struct{ running, queued int }{{100, 20}, {1000, 200}} {
-		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {
-			f := crowded(b, size.running, size.queued)
-			handler := f.server.Handler()
-			req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/v1/wait?queue=work&procs=16&time_limit=2h", nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			w := &discard{header: http.Header{}}
-			b.ReportAllocs()
-			for b.Loop() {
-				w.status = 0
-				handler.ServeHTTP(w, req)
-				if w.status != http.StatusOK {
-					b.Fatalf("status %d", w.status)
-				}
-			}
-		})
+	for _, size := range []struct{ running, queued int }{{100, 20}, {280, 10}, {1000, 200}} {
+		f := crowded(b, size.running, size.queued)
+		handler := f.server.Handler()
+		for _, explain := range []bool{false, true} {
+			name := fmt.Sprintf("running=%d,queued=%d,explain=%v", size.running, size.queued, explain)
+			b.Run(name, func(b *testing.B) {
+				benchmarkWait(b, handler, fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
+			})
+		}
+	}
+}
+
+func benchmarkWait(b *testing.B, handler http.Handler, path string) {
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &discard{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.status = 0
+		handler.ServeHTTP(w, req)
+		if w.status != http.StatusOK {
+			b.Fatalf("status %d", w.status)
+		}
 	}
 }
 

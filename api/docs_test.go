@@ -80,6 +80,9 @@ func shapeDiff(at string, want, got any) []string {
 		if !objects {
 			_, objects = want[0].(map[string]any)
 		}
+		if strings.HasSuffix(at, ".waits_for") { // how many there are hangs on whether there was time for a view of the open instant
+			objects = false
+		}
 		if objects && len(want) != len(got) {
 			return []string{fmt.Sprintf("%s has %d elements in the docs, %d in the answer", at, len(want), len(got))}
 		}

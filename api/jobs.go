@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -68,7 +67,7 @@ func (s *Server) getJobs(_ context.Context, in *jobsInput) (*jobsOutput, error) 
 			continue
 		}
 		if out.Body.Waiting++; len(out.Body.Jobs) < in.Limit {
-			out.Body.Jobs = append(out.Body.Jobs, waitingJob(v, &w, now))
+			out.Body.Jobs = append(out.Body.Jobs, waitingJob(v, &w, now, nil))
 		}
 	}
 	return out, nil
@@ -93,12 +92,14 @@ func (s *Server) getJob(_ context.Context, in *jobInput) (*jobOutput, error) {
 	}
 	var now time.Time
 	now, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
-	out.Body.Job = waitingJob(v, &all[i], now)
+	waits := v.PivotsOf(all[i].Job)
+	out.Body.Job = waitingJob(v, &all[i], now, waits)
+	explainJob(v, &all[i], now, waits, &out.Body.Job)
 	return out, nil
 }
 
-// waitingJob describes a job that waits. Whose it is it does not tell.
-func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time) wire.Job {
+// waitingJob describes a job that waits, and why its forecast moved, by what it waits for where that is known. Whose it is it does not tell.
+func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pipeline.Pivot) wire.Job {
 	j := w.Job
 	out := wire.Job{
 		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(), Submit: j.Submit,
@@ -112,7 +113,8 @@ func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time) wire.Job {
 		out.NoForecast = served.Reason
 	default:
 		out.Forecast = jobForecast(served, out.WaitedSeconds, now)
-		out.Moved = moved(&out)
+		m := v.Move(w, served, waits, now)
+		out.Moved, out.MovedBy = moved(&out, &m), string(m.Cause)
 	}
 	return out
 }
@@ -131,23 +133,6 @@ func jobForecast(served *pipeline.Served, waited float64, now time.Time) *wire.J
 		out.Methods = append(out.Methods, m)
 	}
 	return out
-}
-
-// moved says why a job's forecast is another one now.
-func moved(j *wire.Job) string {
-	waited := "it has waited " + duration.Format(time.Duration(j.WaitedSeconds)*time.Second)
-	then, now := j.Forecast.AheadJobs, j.AheadJobs
-	switch {
-	case j.Held:
-		return waited + ", and is held: it does not compete"
-	case now < then:
-		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now", waited, were(then), now)
-	case now > then:
-		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: others were let go before it", waited, were(then), now)
-	case now == 0:
-		return waited + ": nobody is ahead of it"
-	}
-	return fmt.Sprintf("%s: %s ahead of it, as at its submission", waited, count(now, "job"))
 }
 
 func were(n int) string {

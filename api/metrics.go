@@ -11,7 +11,6 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
-	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // metrics are the api's own counters, and a collector that reads the published views when it is scraped.
@@ -67,6 +66,15 @@ func newViewCollector(s *Server) *viewCollector {
 		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
 		{"forecasts_open", "Forecasts whose jobs have not started yet.", []string{"cluster"}},
 		{"forecasts_waits_learnt", "Waits that the forecasts have learnt from.", []string{"cluster"}},
+		{"engine_rows", "Waits that trees can be trained on.", []string{"cluster"}},
+		{"engine_trainings_total", "Trainings of trees, failed ones included, since the start of the process.", []string{"cluster"}},
+		{"engine_training_failures_total", "Trainings of trees that failed; those that were there go on.", []string{"cluster"}},
+		{"engine_training_seconds", "What the newest training took; 0 before the first of the process.", []string{"cluster"}},
+		{"engine_trees_timestamp_seconds", "Event time at which the training of the trees in force began; 0 before the first.", []string{"cluster"}},
+		{"engine_trees_behind_waits", "Waits learnt since the training of the trees in force began.", []string{"cluster"}},
+		{"engine_simulations_total", "How often a large pool was simulated for all requests, since the start of the process.", []string{"cluster"}},
+		{"engine_simulation_seconds", "What the newest of these simulations took; 0 before the first of the process.", []string{"cluster"}},
+		{"engine_simulation_age_seconds", "Event time since the oldest of these simulations in force; 0 where no pool is large, and each request is played itself.", []string{"cluster"}},
 		{"forecasts_drifts_total", "How often the losses of the medians have changed their level, up or down.", []string{"cluster"}},
 		{"forecasts_drift_timestamp_seconds", "Event time of the newest rise of that level; 0 if there was none.", []string{"cluster"}},
 		{"forecasts_scored_total", "Forecasts whose jobs have started.", bySize},
@@ -160,10 +168,8 @@ func (e emitter) cluster(v *pipeline.View) {
 			}
 		}
 	}
+	e.engine(v)
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
-	if v.Engine != nil {
-		e.gauge("forecasts_waits_learnt", float64(v.Engine.Forecast(&engine.Request{}).Learnt), v.Cluster)
-	}
 	e.counter("forecasts_drifts_total", float64(v.Drifts), v.Cluster)
 	e.gauge("forecasts_drift_timestamp_seconds", unix(v.Drifted), v.Cluster)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)

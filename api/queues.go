@@ -41,6 +41,8 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
 				Pool: v.Pool(name).Name, Models: []wire.Model{},
 			}
+			policy, known := v.Policy(name)
+			q.Policy, q.PolicySource = policy.String(), known.String()
 			if models := v.Models.Queue(name); models != nil {
 				for class := range models.Lifetimes {
 					q.Models = append(q.Models, lifetimes(&models.Lifetimes[class], name, class, false))

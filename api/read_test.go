@@ -299,7 +299,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait":           {"account", "cluster", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
+		"/v1/wait":           {"account", "cluster", "explain", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/accuracy":       {"cluster", "made", "queue", "since", "size_class", "until"},
 		"/v1/jobs":           {"cluster", "limit", "queue"},

@@ -26,6 +26,7 @@ type waitInput struct {
 	User        string `query:"user" doc:"who would submit it"`
 	Account     string `query:"account" doc:"account it would be charged to"`
 	QOS         string `query:"qos" doc:"quality of service"`
+	Explain     bool   `query:"explain" default:"true" doc:"tell waits_for and sooner, which cost more than the forecast"`
 	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
@@ -55,6 +56,10 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
 	body := answer(v, req, scene, forecast, now, age, stale)
 	served.into(&body)
+	if in.Explain {
+		a := attributes(&req)
+		body.WaitsFor, body.Sooner = pivots(v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
+	}
 	body.Reason = reason(&body)
 	if forecast.Closed {
 		body.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"

@@ -60,6 +60,8 @@ type PoolConfig struct {
 	Queues []string
 	// Has is what the pool has; 0 in a dimension means the highest use seen.
 	Has Vector
+	// Policy is by which its jobs are started, for those who forecast: fcfs, easy or priority (by the order of Queues where nobody tells the jobs' own); else it is found.
+	Policy string
 	// Binds is what binds there; nil means that it is found.
 	Binds *Dimension
 }

@@ -45,6 +45,7 @@ type Log struct {
 type Cluster struct {
 	Name     string   `key:"name" allowed:"letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64" shape:"state" doc:"name in answers and metrics; default main if there is only one cluster"`
 	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the machine; 0 means the highest use seen so far"`
+	Policy   string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" shape:"state" doc:"by which jobs are started, for forecasts: fcfs (strictly in order), easy (backfilling), priority (backfilling in order of the jobs' priorities, or of queues where nobody tells them); auto learns it from the starts"`
 	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" shape:"state" doc:"zone of the times in the logs that have no offset"`
 	Queues   []Queue  `key:"queues"`
 	Pools    []Pool   `key:"pools"`
@@ -73,6 +74,7 @@ type Pool struct {
 	Nodes  int      `key:"nodes" default:"0" allowed:"0 to 100000000" shape:"state" doc:"nodes of the pool; 0 means the highest use seen so far"`
 	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" shape:"state" doc:"GPUs of the pool; 0 means the highest use seen so far"`
 	Memory string   `key:"memory" allowed:"a number with K, M, G, T or P (powers of 1024), such as 64G" shape:"state" doc:"memory of all nodes of the pool; empty means the highest use seen so far"`
+	Policy string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" shape:"state" doc:"by which jobs of the pool are started, as the cluster's policy; auto means as that says"`
 	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" shape:"state" doc:"what the jobs of the pool run short of first; auto finds it among those of procs, gpus and memory that are given"`
 }
 

@@ -85,7 +85,7 @@ func TestDefaults(t *testing.T) {
 	want := &config.Config{
 		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"), StaleAfter: 5 * time.Minute,
 		Log: config.Log{Level: "info", Format: "console"},
-		Clusters: []config.Cluster{{Name: "main", TimeZone: "Local", Sources: []config.Source{{
+		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
 			Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
@@ -197,7 +197,7 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 // One log needs no file: flags or environment variables describe it.
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
-	want := []config.Cluster{{Name: "kth", Procs: 100, TimeZone: "Local", Sources: []config.Source{{
+	want := []config.Cluster{{Name: "kth", Procs: 100, Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
 		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
 		Interval: 15 * time.Second, Timeout: 10 * time.Second,
 	}}}}

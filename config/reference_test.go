@@ -19,9 +19,9 @@ import (
 //   - accuracy.retention: it drops old rows of the ledger, which nothing is folded from;
 //   - journal_retention: it drops old events, and those that are kept fold as before.
 var stateKeys = []string{
-	"clusters[].name", "clusters[].procs", "clusters[].time_zone", "clusters[].queues[].name",
+	"clusters[].name", "clusters[].procs", "clusters[].policy", "clusters[].time_zone", "clusters[].queues[].name",
 	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes", "clusters[].pools[].gpus",
-	"clusters[].pools[].memory", "clusters[].pools[].binds", "clusters[].sources[].format",
+	"clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds", "clusters[].sources[].format",
 	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.history_jobs",
 }
 

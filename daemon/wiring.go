@@ -82,7 +82,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts,
 	}
 	for _, c := range cfg.Clusters {
-		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools)}
+		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}
 		pc.Location, _ = c.Location() // validated; nil is UTC
 		for _, q := range c.Queues {
 			pc.Queues = append(pc.Queues, q.Name)
@@ -96,7 +96,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 func pools(configured []config.Pool) []cluster.PoolConfig {
 	var out []cluster.PoolConfig
 	for _, p := range configured {
-		pool := cluster.PoolConfig{Name: p.Name, Queues: p.Queues, Has: cluster.Vector{
+		pool := cluster.PoolConfig{Name: p.Name, Queues: p.Queues, Policy: p.Policy, Has: cluster.Vector{
 			cluster.Procs: int64(p.Procs), cluster.Nodes: int64(p.Nodes), cluster.GPUs: int64(p.GPUs),
 		}}
 		pool.Has[cluster.Memory], _ = memsize.Parse(p.Memory) // empty: 0

@@ -24,6 +24,8 @@ type follower struct {
 	// told are the pools that the engine knows of.
 	told map[string]engine.Pool
 	away map[string][]engine.Outage
+	// byHand are the configured policies of pools, by name.
+	byHand map[string]engine.Pool
 }
 
 // step is something that is told to the engine.
@@ -55,7 +57,7 @@ func newFollower(procs int, cfg engine.Config) *follower {
 	cfg.Capacity, cfg.Levels, cfg.Downey = procs, predictor.Levels(), true
 	e, err := engine.New(cfg)
 	if err != nil { // the levels are our own; nothing else can be refused
-		cfg = engine.Config{Capacity: procs, Levels: cfg.Levels, Downey: true}
+		cfg = engine.Config{Capacity: procs, Levels: cfg.Levels, Downey: true, Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order}
 		e, _ = engine.New(cfg)
 	}
 	return &follower{cfg: cfg, engine: e, busy: map[uint64]bool{}, told: map[string]engine.Pool{}, away: map[string][]engine.Outage{}}
@@ -136,7 +138,8 @@ func (f *follower) pools(s *cluster.State) {
 		if p.Name == "" {
 			continue
 		}
-		told := engine.Pool{Name: p.Name}
+		told := f.byHand[p.Name]
+		told.Name = p.Name
 		if p.Source != cluster.FromHighestUse {
 			told.Procs = int(p.Has[cluster.Procs])
 		}

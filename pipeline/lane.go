@@ -36,7 +36,8 @@ func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecas
 		l.models.zone = cfg.Location
 	}
 	if forecasts {
-		l.ledger = newLedger(cfg.Name, newFollower(cfg.Procs, models.Engine))
+		l.ledger = newLedger(cfg.Name, newFollower(cfg.Procs, cfg.played(models.Engine)))
+		l.ledger.follower.byHand = policies(cfg.Pools)
 	}
 	for _, q := range cfg.Queues {
 		l.models.queue(q)

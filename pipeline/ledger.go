@@ -65,6 +65,9 @@ type answer struct {
 	// Ahead and AheadProcs are the jobs that were ahead, and what they asked for.
 	Ahead      int `json:"ahead,omitempty"`
 	AheadProcs int `json:"ahead_procs,omitempty"`
+	// Capacity is the processors of the pool, Priority the job's.
+	Capacity int   `json:"capacity,omitempty"`
+	Priority int64 `json:"priority,omitempty"`
 }
 
 // ledger predicts every job at its submission and scores it at its start.
@@ -131,11 +134,11 @@ func (l *ledger) enter(o *open, s *cluster.State, submit func(id uint64, r engin
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
 		f := submit(engineID(&o.Job), asked(&o.Job))
-		o.Answers = []answer{answerOf(&f, o.Job.Procs)}
+		o.Answers = []answer{answerOf(&f, o.Job.Procs).in(s, &o.Job)}
 	}
 	if others := l.others(o); others > 0 {
 		f := submit(restID(&o.Job), rest(&o.Job, others, procsOf(s, o.Job.Queue)))
-		last := answerOf(&f, o.Job.Procs)
+		last := answerOf(&f, o.Job.Procs).in(s, &o.Job)
 		o.Last, o.Rest = &last, true
 	}
 }
@@ -446,6 +449,7 @@ func (l *ledger) publish(v *View) (whole bool) {
 	v.Open = len(l.open)
 	v.board, v.Drifts, v.Drifted = l.board, l.drift.Alarms(), l.drifted
 	v.Engine, whole = l.look()
+	v.Learning = l.follower.engine.Stats()
 	for key, s := range l.scores {
 		v.Scores[key] = s.clone()
 	}

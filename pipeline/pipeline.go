@@ -30,6 +30,8 @@ type ClusterConfig struct {
 	Queues []string
 	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
 	Pools []cluster.PoolConfig
+	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto or empty is learnt.
+	Policy string
 	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
 	Location *time.Location
 }

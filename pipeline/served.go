@@ -18,6 +18,9 @@ type Served struct {
 	Reason string
 	// Ahead are the jobs that were ahead, AheadProcs what they asked for.
 	Ahead, AheadProcs int
+	// Capacity is the processors of the job's pool and Priority its own, as they were; 0 where they are not known.
+	Capacity int
+	Priority int64
 	// Peers are what other methods answered.
 	Peers []modelstore.Peer
 }
@@ -66,7 +69,7 @@ func (l *ledger) show(o *open) {
 	default:
 		a = answer{Reason: NotTold}
 	}
-	s := &Served{At: o.Job.Submit, Quantiles: a.Quantiles, Reason: a.Reason, Ahead: a.Ahead, AheadProcs: a.AheadProcs, Peers: a.Peers}
+	s := &Served{At: o.Job.Submit, Quantiles: a.Quantiles, Reason: a.Reason, Ahead: a.Ahead, AheadProcs: a.AheadProcs, Capacity: a.Capacity, Priority: a.Priority, Peers: a.Peers}
 	if a.Quantiles != nil {
 		s.Levels = l.levels
 	}

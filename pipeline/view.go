@@ -19,7 +19,9 @@ type View struct {
 	Models    *ModelView
 	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
 	Engine *engine.View
-	board  *board
+	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
+	Learning engine.Stats
+	board    *board
 	// Drifts is how often the losses of the medians have changed their level, Drifted when they rose last, in event time; zero if they never did.
 	Drifts  int
 	Drifted time.Time

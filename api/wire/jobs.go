@@ -37,6 +37,9 @@ type Job struct {
 	AheadJobs        int          `json:"ahead_jobs" doc:"jobs that go before it now"`
 	AheadProcs       int          `json:"ahead_procs"`
 	Moved            string       `json:"moved,omitempty" doc:"why the forecast is another one now, in one sentence"`
+	MovedBy          string       `json:"moved_by,omitempty" enum:"held,capacity_lost,overrun,priority,let_go_before,ahead_started,time" doc:"the main reason for that; overrun is looked for in the answer for one job only"`
+	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"the running jobs whose ends its start hangs on, at most five; in the answer for one job only"`
+	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start sooner than what is left of its wait if it were submitted now in its stead; in the answer for one job only"`
 }
 
 // JobForecast is what was served at the submission, and what follows from it now.

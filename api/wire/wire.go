@@ -102,6 +102,8 @@ type Wait struct {
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`
 	Reason           string       `json:"reason" doc:"the forecast in one sentence"`
+	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"the running jobs whose ends the start hangs on, at most five, the one that matters most first"`
+	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start materially sooner (a fifth and a minute of the median): at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
 	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`
 	AgeSeconds       float64      `json:"age_seconds" doc:"how old that is"`
 	Stale            bool         `json:"stale" doc:"older than the configured limit, or the log cannot be read"`
@@ -117,6 +119,8 @@ type Queue struct {
 	QueuedProcs  int     `json:"queued_procs"`
 	HeldJobs     int     `json:"held_jobs"`
 	Pool         string  `json:"pool,omitempty" doc:"the pool of nodes that its jobs compete for; empty: the whole cluster is one"`
+	Policy       string  `json:"policy" enum:"fcfs,easy,conservative,priority_fcfs,priority_easy" doc:"by which the forecasts play its pool"`
+	PolicySource string  `json:"policy_source" enum:"configured,learnt,priorities,assumed" doc:"where that is known from: learnt is from the starts, priorities from those that the jobs are told with; assumed until enough starts have been seen"`
 	Models       []Model `json:"models"`
 }
 

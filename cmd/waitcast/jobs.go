@@ -147,6 +147,7 @@ func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 	if j.Moved != "" {
 		p.line("Why", printable(j.Moved))
 	}
+	p.explain(j.WaitsFor, j.Sooner)
 	p.line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(one.AgeSeconds))))
 	return p.Bytes()
 }

@@ -56,6 +56,7 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 	if q.P95 == nil {
 		p.line("", "(No end in sight: the jobs that can end do not free enough processors.)")
 	}
+	p.explain(w.WaitsFor, w.Sooner)
 	p.line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
 		duration.Format(fromSeconds(w.AgeSeconds))))
 	p.line("Method", w.Method)

@@ -161,3 +161,28 @@ func BenchmarkSave(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPivots is what it costs to say what a request waits for, on a view that nobody has asked yet and on one that somebody has, and to say it of a job that waits; and to ask the simulation
+// alone.
+func BenchmarkPivots(b *testing.B) {
+	for _, c := range append(sizes[:1:1], append([]struct {
+		name               string
+		runs, waits, users int
+	}{{"Most", 240, 50, 200}}, sizes[1:]...)...) {
+		e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
+		r := Request{Queue: "batch", User: "u1", Procs: 64, Limit: 3600}
+		id := e.line.waiting()[5].id
+		view := e.View(clock)
+		for name, work := range map[string]func(){
+			"First": func() { e.View(clock).Pivots(&r) }, "Next": func() { view.Pivots(&r) }, "Waiting": func() { view.PivotsOf("batch", id) },
+			"Simulated": func() { view.Simulated(&r) },
+		} {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					work()
+				}
+			})
+		}
+	}
+}

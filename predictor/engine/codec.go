@@ -121,6 +121,7 @@ func (e *Engine) code(s *stream) error {
 		err = errors.Join(err, s.council(e.kept))
 	}
 	e.codeJobs(s)
+	e.codeCauses(s)
 	return err
 }
 
@@ -251,6 +252,7 @@ func (e *Engine) codePools(s *stream) {
 		s.uint(&policy)
 		l.Finding.Policy = forward.Policy(policy)
 		list(s, &l.Finding.Order, func(n *string) { s.text(n) })
+		s.flag(&l.Finding.Enough)
 		if policy > uint64(forward.PriorityEASY) {
 			s.fail()
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/blend"
 	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/forward"
 	"github.com/waitcast/waitcast/predictor/linear"
 	"github.com/waitcast/waitcast/predictor/residual"
 )
@@ -15,6 +16,11 @@ import (
 type Config struct {
 	// Capacity is the number of processors; 0: the highest use seen.
 	Capacity int
+	// Policy is by which jobs are started where PolicyKnown and no pool is told another, else it is learnt; Order is the queues, the one preferred most first, for policies by
+	// priority where the jobs' priorities are not told.
+	Policy      forward.Policy
+	PolicyKnown bool
+	Order       []string
 	// Levels are the quantile levels that are forecast, in order.
 	Levels []float64
 	// Rows is how many of the newest waits the trees are trained on, 60,000 by default.

@@ -223,6 +223,7 @@ func (e *Engine) learn(now float64, j *tracked) {
 	j.user.started(j.queue.code, j.size, last{now, z})
 	e.addBounds(j, wait)
 	e.errors.started(j.id, z)
+	e.learner.book.now = e.clock
 	e.learner.learn(j.given.row, z)
 	e.live.linear.Learn(wide(j.given.row), z)
 	e.live.blend.Learn(j.given.groups, j.given.answers, z)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/waitcast/waitcast/predictor/boost"
 )
@@ -22,6 +23,7 @@ type learner struct {
 	models  []*boost.Model
 	next    *training
 	closed  atomic.Bool
+	book    book
 }
 
 // training is trees in the making.
@@ -29,6 +31,7 @@ type training struct {
 	from, due int // seen when it began, and when its trees come into force
 	done      chan struct{}
 	models    []*boost.Model // once done; nil where it failed
+	took      time.Duration  // once done
 }
 
 func newLearner(cfg Config) *learner { return &learner{cfg: cfg} }
@@ -59,7 +62,7 @@ func (l *learner) learn(row []float32, z float64) {
 		if l.models == nil {
 			lag = 0
 		}
-		l.trained = l.seen
+		l.trained, l.book.begun = l.seen, l.book.now
 		l.begin(l.seen, l.seen+lag)
 		if lag == 0 {
 			l.take(l.next)
@@ -71,6 +74,7 @@ func (l *learner) learn(row []float32, z float64) {
 func (l *learner) take(t *training) {
 	<-t.done
 	l.next = nil
+	l.book.trained(t)
 	if t.models != nil {
 		l.models = t.models
 	}
@@ -84,7 +88,9 @@ func (l *learner) begin(from, due int) {
 	l.next = t
 	work := func() {
 		defer close(t.done)
+		begun := time.Now()
 		t.models = l.train(rows, targets)
+		t.took = time.Since(begun)
 	}
 	if l.cfg.Synchronous {
 		work()

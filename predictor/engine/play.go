@@ -16,6 +16,7 @@ const played = 300
 type poolFacts struct {
 	procs        int
 	policy       forward.Policy
+	source       PolicySource
 	order        []string
 	outages      []Outage
 	inUse, ahead amount
@@ -43,7 +44,9 @@ func (e *Engine) freezePool(p *pool) *poolFacts {
 	}
 	f := &poolFacts{procs: e.capacityOf(p), policy: forward.EASY}
 	if p != nil {
-		f.policy, f.order, f.outages = p.policy, p.order, p.outages
+		f.policy, f.source, f.order, f.outages = p.policy, p.source, p.order, p.outages
+	} else if e.cfg.PolicyKnown && e.cfg.Policy == forward.FCFS {
+		f.policy, f.source = e.cfg.Policy, PolicyTold
 	}
 	f.inUse, f.ahead = e.uses(p)
 	if f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS {
@@ -78,7 +81,7 @@ func (e *Engine) gather(p *pool, f *poolFacts) {
 	}
 	for _, w := range e.line.waiting() {
 		if p == nil || w.queue.pool == p {
-			f.prioritized = f.prioritized || w.Priority > 0
+			f.prioritized = f.prioritized || w.Priority > 0 && f.byPriority()
 		}
 	}
 	if f.prioritized {

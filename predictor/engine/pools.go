@@ -27,6 +27,7 @@ type pool struct {
 	queues  []string
 	procs   int
 	policy  forward.Policy
+	source  PolicySource
 	order   []string
 	outages []Outage
 	making
@@ -44,11 +45,7 @@ func (e *Engine) regroup() {
 		b := byName[t.Name]
 		if b == nil {
 			b = &pool{name: t.Name, procs: t.Procs, policy: forward.EASY, outages: p.outages[t.Name]}
-			if t.PolicyKnown {
-				b.policy, b.order = t.Policy, t.Order
-			} else if f := p.finding(queue); f != nil {
-				b.policy, b.order = f.Policy, f.Order
-			}
+			e.decide(b, &t, p.finding(queue))
 			byName[t.Name] = b
 			p.all = append(p.all, b)
 		}
@@ -56,7 +53,8 @@ func (e *Engine) regroup() {
 		p.of[queue] = b
 	}
 	for _, l := range p.learnt {
-		b := &pool{procs: l.Procs, policy: l.Finding.Policy, order: l.Finding.Order}
+		b := &pool{procs: l.Procs}
+		e.decide(b, &Pool{}, &l.Finding)
 		for _, queue := range l.Queues {
 			if p.of[queue] == nil {
 				b.queues = append(b.queues, queue)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/waitcast/waitcast/predictor/forward"
 )
@@ -44,6 +45,7 @@ type table struct {
 	sizes  []int
 	limits []float64
 	cells  []float32 // by limit, then size: quantiles, hint, plan; NaN where there is no answer
+	causes
 }
 
 // width is the number of values of a cell.
@@ -51,20 +53,12 @@ func (t *table) width() int { return t.levels + 7 }
 
 // find returns what is said of a request: that of the next larger size and limit of the table. It is nil where there is nothing.
 func (t *table) find(r *Request) *simulated {
-	if t == nil || r.Procs > t.most {
-		return nil
-	}
-	limit := r.Limit
-	if limit <= 0 {
-		limit = math.Inf(1)
-	}
-	i, _ := slices.BinarySearch(t.sizes, r.Procs)
-	k, _ := slices.BinarySearch(t.limits, limit)
-	if i >= len(t.sizes) || k >= len(t.limits) {
+	i, ok := t.index(r)
+	if !ok {
 		return nil
 	}
 	w := t.width()
-	cell := t.cells[(k*len(t.sizes)+i)*w:][:w]
+	cell := t.cells[i*w:][:w]
 	if cell[0] != cell[0] {
 		return nil
 	}
@@ -76,6 +70,20 @@ func (t *table) find(r *Request) *simulated {
 		s.hint[l] = float64(cell[t.levels+l])
 	}
 	return s
+}
+
+// index returns the number of the cell of the next larger size and limit; false where there is none.
+func (t *table) index(r *Request) (int, bool) {
+	if t == nil || r.Procs > t.most {
+		return 0, false
+	}
+	limit := r.Limit
+	if limit <= 0 {
+		limit = math.Inf(1)
+	}
+	i, _ := slices.BinarySearch(t.sizes, r.Procs)
+	k, _ := slices.BinarySearch(t.limits, limit)
+	return k*len(t.sizes) + i, i < len(t.sizes) && k < len(t.limits)
 }
 
 // newTable looks a surface and the plan through.
@@ -133,6 +141,7 @@ type refresh struct {
 	due    uint64 // the event from which they are in force
 	done   chan struct{}
 	tables map[string]*table // once done
+	took   time.Duration     // once done
 }
 
 // Tables are made anew after so many of a pool's events as are a part of its jobs, or after some seconds and fewer events: the cost of one grows with its jobs. They come into
@@ -178,7 +187,7 @@ func (e *Engine) stir(p *pool) {
 
 // begin begins to make the tables of a pool as it is now.
 func (e *Engine) begin(p *pool, delay uint64) {
-	f := &poolFacts{procs: e.capacityOf(p), policy: p.policy, order: p.order, outages: p.outages}
+	f := &poolFacts{procs: e.capacityOf(p), policy: p.policy, source: p.source, order: p.order, outages: p.outages}
 	f.inUse, f.ahead = e.uses(p)
 	e.gather(p, f)
 	queues := map[int][]string{}
@@ -190,7 +199,9 @@ func (e *Engine) begin(p *pool, delay uint64) {
 	at, levels := e.clock, e.cfg.Levels
 	work := func() {
 		defer close(r.done)
+		begun := time.Now()
 		r.tables = makeTables(f, at, queues, levels)
+		r.took = time.Since(begun)
 	}
 	if e.cfg.Synchronous {
 		work()
@@ -214,18 +225,19 @@ func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []floa
 	workers := max(1, runtime.GOMAXPROCS(0)-1)
 	for _, rank := range slices.Sorted(maps.Keys(queues)) {
 		o := forward.SurfaceOptions{
-			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: workers, Seed: 1, Rank: rank, Behind: state.Behind(rank),
+			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: workers, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: pivotStarts,
 		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {
 			continue
 		}
-		o.Replicas = 1
+		o.Replicas, o.Starts = 1, 0
 		plan, err := forward.NewSurface(context.Background(), &planned, o)
 		if err != nil {
 			plan = nil
 		}
 		t := newTable(at, waits, plan, levels)
+		t.causes = causesOf(t, f, waits)
 		for _, name := range queues[rank] {
 			out[name] = t
 		}
@@ -241,6 +253,7 @@ func (e *Engine) settle() {
 	}
 	<-r.done
 	e.refresh = nil
+	e.learner.book.simulated(r)
 	tables := maps.Clone(e.tables)
 	if tables == nil {
 		tables = map[string]*table{}

@@ -9,6 +9,7 @@ import (
 type step struct {
 	at, within float64
 	most       int32
+	root       int32 // see Pivots
 }
 
 // envelope is what could have started up to now in one replica, and when it first could: the steps that let something start that could not
@@ -17,6 +18,7 @@ type envelope struct {
 	steps []step
 	now   []stair // the most for every limit: within rises, most falls
 	most  int     // nobody asks for more
+	root  int32   // of the instant
 }
 
 func (e *envelope) reset(most int) { e.steps, e.now, e.most = e.steps[:0], e.now[:0], most }
@@ -48,7 +50,7 @@ func (e *envelope) raise(at float64, s stair) {
 	if i < len(e.now) && e.now[i].most >= s.most {
 		return
 	}
-	e.steps = append(e.steps, step{at, s.within, int32(s.most)})
+	e.steps = append(e.steps, step{at, s.within, int32(s.most), e.root})
 	if i < len(e.now) && e.now[i].within == s.within {
 		i++
 	}
@@ -61,10 +63,19 @@ func (e *envelope) raise(at float64, s stair) {
 
 // wait returns when a request of a size and limit could start first; false for never.
 func wait(steps []step, procs int32, plan float64) (float64, bool) {
+	s := admits(steps, procs, plan)
+	if s == nil {
+		return 0, false
+	}
+	return s.at, true
+}
+
+// admits returns the first step that lets such a request start; nil for none.
+func admits(steps []step, procs int32, plan float64) *step {
 	for i := range steps {
 		if steps[i].most >= procs && steps[i].within >= plan {
-			return steps[i].at, true
+			return &steps[i]
 		}
 	}
-	return 0, false
+	return nil
 }

@@ -28,6 +28,7 @@ type machine struct {
 	drops    []drop
 	stairs   []stair
 	failed   error
+	trail    trail
 
 	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe is told of what the request could take that
 	// is behind ahead of the jobs that wait.
@@ -65,6 +66,7 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.scene = c
 	m.now, m.free, m.changed, m.unlocked, m.failed = 0, c.free, 0, 0, nil
 	m.stream = mix(mix(seed) + uint64(replica))
+	m.trail = trail{roots: m.trail.roots[:0], cause: none}
 	m.jobs = append(m.jobs[:0], c.jobs...)
 	m.running.CopyFrom(&c.running)
 	m.waiting.copyFrom(&c.waiting)
@@ -152,6 +154,7 @@ func (m *machine) play() float64 {
 			return m.horizon
 		}
 		m.now = at
+		m.trail.cause, m.trail.freed = none, 0
 	}
 }
 
@@ -165,6 +168,9 @@ func (m *machine) happen() {
 		id := m.events.Pop().ID
 		t := &m.jobs[id]
 		m.running.Remove(t.expect, id)
+		if m.trail.on {
+			m.blame(id, t)
+		}
 		if t.end <= m.now {
 			m.free += int(t.procs)
 			continue

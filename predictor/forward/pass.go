@@ -46,6 +46,9 @@ func (m *machine) isAhead(w *waiter) bool {
 // pass starts what may start now. It reports whether the request has started.
 func (m *machine) pass() bool {
 	m.measure()
+	if m.probe != nil {
+		m.probe.root = m.trail.cause
+	}
 	h := m.head()
 	for h.id != none && (m.probe == nil || m.isAhead(&h)) && m.room(&h) {
 		if m.begin(&h) {
@@ -114,6 +117,9 @@ func (m *machine) begin(w *waiter) bool {
 	} else {
 		runtime = m.late[w.late].runtime
 		m.late = slices.Delete(m.late, w.late, w.late+1)
+	}
+	if m.trail.on {
+		m.began(w.id)
 	}
 	t := &m.jobs[w.id]
 	t.start, t.end, t.expect = m.now, m.now+runtime, m.now+w.plan

@@ -9,6 +9,7 @@ import (
 type Sim struct {
 	scene   scene
 	machine machine
+	follows bool // the causes of starts
 }
 
 // Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas of the state, sorted, and returns it. Equal input gives equal
@@ -58,6 +59,9 @@ func (s *Sim) one(request *Request, replica int, seed uint64) (float64, error) {
 	m := &s.machine
 	m.reset(&s.scene, replica, seed)
 	m.ask(request)
+	if s.follows {
+		m.follow()
+	}
 	w := m.play()
 	switch {
 	case m.failed != nil:

@@ -25,6 +25,11 @@ type SurfaceOptions struct {
 	// the limits that users round to, from a minute to four weeks, and no limit.
 	Sizes  []int
 	Limits []float64
+
+	// Plain leaves out what Quantile is looked up in, which takes longer than the replicas of a small pool: it is worked out for each question then.
+	Plain bool
+	// Starts is of how many of the jobs that wait, from the first, StartPivots can be asked.
+	Starts int
 }
 
 // Surface is the waits of every request, whatever its size and time limit, that joins a queue now. It does not change, and is safe for use by
@@ -36,7 +41,8 @@ type Surface struct {
 	sizes    []int     // at which the grid is, rising; the first direct ones are 1, 2, 3...
 	direct   int       //
 	limits   []float64 // rising, the last +Inf
-	grid     []float64 // sorted waits by limit, size and replica; +Inf for never
+	grid     []float64 // sorted waits by limit, size and replica; +Inf for never; nil where it is plain
+	starts   [][]int32 // roots of the jobs that wait, by replica
 }
 
 // NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by several goroutines at once. The
@@ -60,14 +66,19 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Most > 0 {
 		most = min(most, o.Most)
 	}
-	steps, err := simulator.Replicas(ctx, o.Replicas, o.Workers, o.Seed, func() *player { return new(player) },
-		func(p *player, replica int, _ *rand.Rand) ([]step, error) { return p.play(&c, &o, most, replica) })
+	all, err := simulator.Replicas(ctx, o.Replicas, o.Workers, o.Seed, func() *player { return new(player) },
+		func(p *player, replica int, _ *rand.Rand) (played, error) { return p.play(&c, &o, most, replica) })
 	if err != nil {
 		return nil, err
 	}
-	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit}, steps: steps}
-	s.choose(&o)
-	s.fill()
+	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit}}
+	for i := range all {
+		s.steps, s.starts = append(s.steps, all[i].steps), append(s.starts, all[i].starts)
+	}
+	if !o.Plain {
+		s.choose(&o)
+		s.fill()
+	}
 	return s, nil
 }
 
@@ -77,9 +88,16 @@ type player struct {
 	probe   envelope
 }
 
-func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) ([]step, error) {
+// played is what a replica leaves.
+type played struct {
+	steps  []step
+	starts []int32
+}
+
+func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) (played, error) {
 	m := &p.machine
 	m.reset(c, replica, o.Seed)
+	m.follow()
 	p.probe.reset(most)
 	m.probe, m.ahead = &p.probe, len(c.state.Waiting)-o.Behind
 	if m.rank = 0; c.state.Policy.ranked() {
@@ -87,12 +105,13 @@ func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) ([]step, e
 	}
 	m.play()
 	if m.failed != nil {
-		return nil, m.failed
+		return played{}, m.failed
 	}
 	if at := m.horizon; !math.IsInf(at, 1) && p.probe.least() < most {
+		p.probe.root = none
 		p.probe.raise(at, stair{math.Inf(1), most})
 	}
-	return slices.Clone(p.probe.steps), nil
+	return played{slices.Clone(p.probe.steps), m.startRoots(o.Starts)}, nil
 }
 
 // Capacity returns the largest size that can ever start.
@@ -134,6 +153,13 @@ func (s *Surface) Quantile(procs int, limit, level float64) (float64, error) {
 	}
 	if !(level >= 0 && level <= 1) {
 		return 0, field(false, "level", -1, "", level, "0 to 1")
+	}
+	if s.grid == nil {
+		waits, err := s.Waits(procs, limit, nil)
+		if err != nil {
+			return 0, err
+		}
+		return stat.Quantile(level, stat.Empirical, waits, nil), nil
 	}
 	q := stat.Quantile(level, stat.Empirical, s.cell(procs, s.policy.plan(limit)), nil)
 	if math.IsInf(q, 1) {

@@ -1,0 +1,28 @@
+package api
+
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// engine tells what the engine of a cluster learnt from, and what its work in the background takes.
+func (e emitter) engine(v *pipeline.View) {
+	s := v.Learning
+	trees := s.TreesAt
+	if math.IsNaN(trees) {
+		trees = 0
+	}
+	for name, value := range map[string]float64{
+		"forecasts_waits_learnt": float64(s.Learnt), "engine_rows": float64(s.Rows),
+		"engine_training_seconds": s.TrainingTook.Seconds(), "engine_trees_timestamp_seconds": trees, "engine_trees_behind_waits": float64(s.TreesBehind),
+		"engine_simulation_seconds": s.SimulationTook.Seconds(), "engine_simulation_age_seconds": s.SimulationAge,
+	} {
+		e.gauge(name, value, v.Cluster)
+	}
+	for name, value := range map[string]int{
+		"engine_trainings_total": s.Trainings, "engine_training_failures_total": s.Failures, "engine_simulations_total": s.Simulations,
+	} {
+		e.counter(name, float64(value), v.Cluster)
+	}
+}

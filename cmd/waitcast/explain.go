@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// explain writes what a start waits for, and what would start sooner: a line for each.
+func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
+	label := "Waits for"
+	for _, v := range pivots {
+		p.line(label, fmt.Sprintf("end of job %s in %s of futures: %s, runs %s, %s", v.ID, percent(v.Share), processors(v.Procs), duration.Format(fromSeconds(v.AgeSeconds)), remaining(&v)))
+		label = ""
+	}
+	label = "Sooner"
+	for _, o := range sooner {
+		what := processors(o.Procs)
+		switch o.Changes {
+		case "time_limit":
+			what = "time limit " + duration.Format(fromSeconds(o.TimeLimitSeconds))
+		case "queue":
+			what = "queue " + o.Queue
+		}
+		gain := ""
+		if o.GainSeconds != nil {
+			gain = ", " + duration.Format(fromSeconds(*o.GainSeconds)) + " sooner"
+		}
+		p.line(label, fmt.Sprintf("%s: median wait %s%s, 9 of 10 %s; %s", what, quantile(o.WaitSeconds.P50), gain, upTo(o.WaitSeconds.P90), o.If))
+		label = ""
+	}
+}
+
+// remaining tells how much longer a job runs.
+func remaining(v *wire.Pivot) string {
+	if v.RemainingP50 == nil {
+		return "nobody knows how much longer"
+	}
+	text := "median rest " + duration.Format(fromSeconds(*v.RemainingP50))
+	if v.RemainingP90 != nil {
+		text += ", 9 of 10 at most " + duration.Format(fromSeconds(*v.RemainingP90))
+	}
+	return text
+}
+
+func processors(n int) string {
+	if n == 1 {
+		return "1 processor"
+	}
+	return fmt.Sprintf("%d processors", n)
+}

@@ -1,0 +1,61 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// Pivot is a running job whose end a start hangs on, see engine.Pivot.
+type Pivot struct {
+	engine.Pivot
+	Job *cluster.Job
+}
+
+// ask returns a request as the engine takes it, with the priority that the scheduler's rules give it.
+func (v *View) ask(a *job.Attributes) engine.Request {
+	r := Asked(a)
+	if r.Priority == 0 && v.Rules != nil {
+		r.Priority = float64(v.Rules.Priority(a, 0))
+	}
+	return r
+}
+
+// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted now, at most five, the one that matters most first; nil where that cannot be said.
+func (v *View) Pivots(a *job.Attributes) []Pivot {
+	if v.Engine == nil {
+		return nil
+	}
+	r := v.ask(a)
+	return v.running(v.Engine.Pivots(&r))
+}
+
+// PivotsOf returns the same of a job that waits; of an array, of its first task.
+func (v *View) PivotsOf(j *cluster.Job) []Pivot {
+	if v.Engine == nil {
+		return nil
+	}
+	return v.running(v.Engine.PivotsOf(j.Queue, engineID(j)))
+}
+
+// running finds the jobs of pivots. One that has ended since is left out.
+func (v *View) running(pivots []engine.Pivot) []Pivot {
+	if pivots == nil {
+		return nil
+	}
+	out := make([]Pivot, 0, len(pivots))
+	for _, p := range pivots {
+		out = append(out, Pivot{Pivot: p})
+	}
+	for _, j := range v.Running {
+		id := engineID(j)
+		for i := range out {
+			if out[i].ID == id {
+				out[i].Job = j
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(p Pivot) bool { return p.Job == nil })
+}

@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+)
+
+// in notes what a forecast saw of the picture beside the queue.
+func (a answer) in(s *cluster.State, j *cluster.Job) answer {
+	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority
+	return a
+}
+
+// MoveCause is the main reason why the forecast of a waiting job is another one now than at its submission.
+type MoveCause string
+
+// The causes.
+const (
+	// MovedHeld: the job is held and does not compete.
+	MovedHeld MoveCause = "held"
+	// MovedCapacity: the pool has fewer processors.
+	MovedCapacity MoveCause = "capacity_lost"
+	// MovedOverrun: jobs that ran already at the submission, and whose ends it waits for, run longer than nine in ten such jobs.
+	MovedOverrun MoveCause = "overrun"
+	// MovedPriority: its own priority has fallen, and more goes before it.
+	MovedPriority MoveCause = "priority"
+	// MovedPassed: others that came later, or were released, go before it.
+	MovedPassed MoveCause = "let_go_before"
+	// MovedOn: jobs that were ahead have started or left.
+	MovedOn MoveCause = "ahead_started"
+	// MovedTime: nothing has changed but that it has waited.
+	MovedTime MoveCause = "time"
+)
+
+// Move tells what changed for a job between its submission and now. Amounts are processors.
+type Move struct {
+	Cause MoveCause
+	// Lost is what the pool has less, Passed what goes before the job more.
+	Lost, Passed int
+	// Overrun are the jobs that ran already at the submission and that would have ended since with a probability of at least .9, by what was known of them.
+	Overrun []Pivot
+}
+
+// surprise is how likely the end of a job must have been for it to be said to overrun.
+const surprise = .9
+
+// Move compares the picture at the submission of a waiting job with the present one; of what delays it the largest is the cause. pivots may be nil: then nothing is said of jobs that overrun.
+func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
+	var m Move
+	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {
+		m.Lost = then.Capacity - has
+	}
+	waited, over := now.Sub(w.Job.Submit).Seconds(), 0
+	for _, p := range pivots {
+		// what a view cannot know (NaN) is no surprise
+		if ran := p.Age - waited; ran >= 0 && p.Outlived(math.Max(0, waited)) >= surprise {
+			m.Overrun, over = append(m.Overrun, p), over+p.Procs
+		}
+	}
+	m.Passed = max(0, w.AheadProcs-then.AheadProcs)
+	passed := MovedPassed
+	if w.Job.Priority < then.Priority {
+		passed = MovedPriority
+	}
+	switch most := max(m.Lost, over, m.Passed); {
+	case w.Job.Held:
+		m.Cause = MovedHeld
+	case most == 0 && w.Ahead < then.Ahead:
+		m.Cause = MovedOn
+	case most == 0:
+		m.Cause = MovedTime
+	case m.Lost == most:
+		m.Cause = MovedCapacity
+	case over == most:
+		m.Cause = MovedOverrun
+	default:
+		m.Cause = passed
+	}
+	return m
+}

@@ -1,0 +1,205 @@
+package pipeline
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// Option is a request like another one, but for one thing, that would start materially sooner.
+type Option struct {
+	// Changes says what is another one: procs, time_limit or queue.
+	Changes string
+	job.Attributes
+	// Quantiles is the forecast in seconds, at the levels.
+	Quantiles []float64
+	// Gain is by how much its median is sooner, in seconds; +Inf where the request itself never starts.
+	Gain float64
+}
+
+// What can be changed.
+const (
+	ChangeProcs = "procs"
+	ChangeLimit = "time_limit"
+	ChangeQueue = "queue"
+)
+
+// An option is worth telling if its median is sooner by a minute and a fifth, and its quantiles .75 and .9 are not later; nothing is told that asks for less than a sixteenth, and at most so many
+// queues are looked at.
+const (
+	leastGain  = 60.
+	leastShare = .2
+	mostCut    = 16
+	mostQueues = 8
+)
+
+// material reports whether quantiles are worth it beside others.
+func material(than, q []float64) bool {
+	gain := than[predictor.Median] - q[predictor.Median]
+	if !(gain >= leastGain && gain >= leastShare*than[predictor.Median]) && !(math.IsInf(than[predictor.Median], 1) && !math.IsInf(q[predictor.Median], 1)) {
+		return false
+	}
+	for i := predictor.Median + 1; i < len(q) && i <= predictor.Median+2; i++ {
+		if q[i] > than[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Sooner returns what would start materially sooner than the given quantiles, at most one request of each kind: a smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of
+// those that gain about as much it is the one that gives up least. Candidates are compared by the simulation, which is cheap; those that are told are forecast like any request.
+// Whether a job can do with less nobody here knows.
+func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option {
+	if v.Engine == nil || len(than) <= predictor.Median || !(than[predictor.Median] >= leastGain) {
+		return nil
+	}
+	r := v.ask(a)
+	base := v.Engine.Simulated(&r)
+	if base == nil {
+		return nil
+	}
+	out := []Option{}
+	for _, candidates := range [][]Option{smaller(a), shorter(a), v.elsewhere(a)} {
+		if o, ok := v.best(now, candidates, base, than); ok {
+			out = append(out, o)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Option) int { return cmp.Compare(b.Gain, a.Gain) })
+	return out
+}
+
+// best returns, of candidates from the mildest to the boldest, the first whose simulated median gains at least half of what any does, else the one that gains most, if its forecast is
+// material.
+func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
+	gains, most, bold := make([]float64, len(all)), 0., -1
+	for i := range all {
+		r := v.ask(&all[i].Attributes)
+		q := v.Engine.Simulated(&r)
+		if q == nil || !material(base, q) {
+			continue
+		}
+		if gains[i] = base[predictor.Median] - q[predictor.Median]; gains[i] > most {
+			most, bold = gains[i], i
+		}
+	}
+	if bold < 0 {
+		return Option{}, false
+	}
+	mild := slices.IndexFunc(gains, func(g float64) bool { return g >= most/2 })
+	for _, i := range slices.Compact([]int{mild, bold}) {
+		o := all[i]
+		r := v.ask(&o.Attributes)
+		if o.Quantiles = v.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
+			continue
+		}
+		if len(v.Pool(o.Queue).Outages) > 0 {
+			v.Pooled(now, o.Attributes).MoveOut(o.Quantiles)
+		}
+		if material(than, o.Quantiles) {
+			o.Gain = than[predictor.Median] - o.Quantiles[predictor.Median]
+			return o, true
+		}
+	}
+	return Option{}, false
+}
+
+// smaller returns smaller sizes: powers of two and simple parts, the largest first. A job of several nodes keeps the processors of each; one that asks for GPUs or memory keeps its size, since it is not
+// known how they would go down with it.
+func smaller(a *job.Attributes) []Option {
+	if a.GPUs > 0 || a.Memory > 0 {
+		return nil
+	}
+	var sizes []int
+	for _, part := range []int{2, 3, 4, 6, 8, 12, mostCut} {
+		if a.Procs%part == 0 {
+			sizes = append(sizes, a.Procs/part)
+		}
+	}
+	for n := 1; n < a.Procs; n *= 2 {
+		if n*mostCut >= a.Procs {
+			sizes = append(sizes, n)
+		}
+	}
+	slices.Sort(sizes)
+	sizes = slices.Compact(sizes)
+	slices.Reverse(sizes)
+	var out []Option
+	for _, n := range sizes {
+		o := Option{Changes: ChangeProcs, Attributes: *a}
+		if o.Procs = n; a.Nodes > 0 {
+			if n*a.Nodes%a.Procs != 0 {
+				continue
+			}
+			o.Nodes = n * a.Nodes / a.Procs
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// shorter returns shorter time limits that users round to, the longest first.
+func shorter(a *job.Attributes) []Option {
+	const day = 24 * time.Hour
+	var out []Option
+	for _, limit := range []time.Duration{
+		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
+	} {
+		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit*mostCut < a.TimeLimit) || a.TimeLimit == 0 && limit < time.Hour {
+			continue
+		}
+		o := Option{Changes: ChangeLimit, Attributes: *a}
+		o.TimeLimit = limit
+		out = append(out, o)
+	}
+	return out
+}
+
+// elsewhere returns the same request to other queues that take such jobs: by the rules that the scheduler tells, else because one as large and as long waits or runs there now.
+func (v *View) elsewhere(a *job.Attributes) []Option {
+	takes := map[string]bool{}
+	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range jobs {
+			if !takes[j.Queue] && j.Procs >= a.Procs && j.TimeLimit >= a.TimeLimit {
+				takes[j.Queue] = true
+			}
+		}
+	}
+	if v.Facts != nil {
+		for i := range v.Facts.Queues {
+			takes[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
+		}
+	}
+	var out []Option
+	for _, name := range v.Queues() {
+		o := Option{Changes: ChangeQueue, Attributes: *a}
+		o.Queue, o.QOS = name, ""
+		pool := v.Pool(name)
+		d := pool.Dimension(&o.Attributes)
+		if name == a.Queue || !takes[name] || !pool.Fits(name, pool.Size(&o.Attributes, d), d) {
+			continue
+		}
+		if out = append(out, o); len(out) == mostQueues {
+			break
+		}
+	}
+	return out
+}
+
+// admits reports whether a queue lets a request start, by its own bounds.
+func admits(q *job.QueueFacts, a *job.Attributes) bool {
+	switch {
+	case q.Down, q.Closed:
+		return false
+	case q.MaxTime > 0 && (a.TimeLimit == 0 || a.TimeLimit > q.MaxTime):
+		return false
+	case a.Nodes > 0 && (q.MaxNodes > 0 && a.Nodes > q.MaxNodes || a.Nodes < q.MinNodes):
+		return false
+	}
+	return true
+}
