@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // engine tells what the engine of a cluster learnt from, and what its work in the background takes.
@@ -25,4 +26,23 @@ func (e emitter) engine(v *pipeline.View) {
 	} {
 		e.counter(name, float64(value), v.Cluster)
 	}
+}
+
+// drifts tells the changes that the engine noticed.
+func (e emitter) drifts(v *pipeline.View) {
+	newest := 0.0
+	for i := range v.Drifts {
+		d := &v.Drifts[i]
+		for _, why := range engine.Reasons() {
+			if d.Whole {
+				e.counter("forecasts_drifts_total", float64(d.Alarms[why]), v.Cluster, why.String())
+			} else {
+				e.counter("queue_drifts_total", float64(d.Alarms[why]), v.Cluster, d.Queue, why.String())
+			}
+		}
+		if !math.IsNaN(d.Last) {
+			newest = math.Max(newest, d.Last)
+		}
+	}
+	e.gauge("forecasts_drift_timestamp_seconds", newest, v.Cluster)
 }

@@ -75,8 +75,9 @@ func newViewCollector(s *Server) *viewCollector {
 		{"engine_simulations_total", "How often a large pool was simulated for all requests, since the start of the process.", []string{"cluster"}},
 		{"engine_simulation_seconds", "What the newest of these simulations took; 0 before the first of the process.", []string{"cluster"}},
 		{"engine_simulation_age_seconds", "Event time since the oldest of these simulations in force; 0 where no pool is large, and each request is played itself.", []string{"cluster"}},
-		{"forecasts_drifts_total", "How often the losses of the medians have changed their level, up or down.", []string{"cluster"}},
-		{"forecasts_drift_timestamp_seconds", "Event time of the newest rise of that level; 0 if there was none.", []string{"cluster"}},
+		{"forecasts_drifts_total", "Changes that were noticed in all jobs together, by reason (scores, capacity, limit, new_queue), after which forecasts learn faster.", []string{"cluster", "reason"}},
+		{"queue_drifts_total", "Changes that were noticed in a queue, by reason (scores, capacity, limit, new_queue), after which its forecasts learn faster.", []string{"cluster", "queue", "reason"}},
+		{"forecasts_drift_timestamp_seconds", "Event time of the newest change that was noticed; 0 if there was none.", []string{"cluster"}},
 		{"forecasts_scored_total", "Forecasts whose jobs have started.", bySize},
 		{"forecasts_scored_live_total", "Those of them that were made as it happened, not from history.", bySize},
 		{"forecasts_censored_total", "Forecasts whose jobs left the queue without a start.", bySize},
@@ -170,8 +171,7 @@ func (e emitter) cluster(v *pipeline.View) {
 	}
 	e.engine(v)
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
-	e.counter("forecasts_drifts_total", float64(v.Drifts), v.Cluster)
-	e.gauge("forecasts_drift_timestamp_seconds", unix(v.Drifted), v.Cluster)
+	e.drifts(v)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
 	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)

@@ -240,7 +240,8 @@ func TestMetricsLint(t *testing.T) {
 		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
 		"size": pipeline.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
-		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
+		"reason": {"scores", "capacity", "limit", "new_queue"},
+		"pool":   {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
 	if err != nil {

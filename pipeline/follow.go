@@ -24,6 +24,8 @@ type follower struct {
 	// told are the pools that the engine knows of.
 	told map[string]engine.Pool
 	away map[string][]engine.Outage
+	// facts are those whose limits the engine knows.
+	facts *job.Facts
 	// byHand are the configured policies of pools, by name.
 	byHand map[string]engine.Pool
 }
@@ -132,8 +134,14 @@ func do(e *engine.Engine, now float64, s step) {
 	}
 }
 
-// pools tells the engine of the pools that are configured or that the scheduler tells; the others it learns.
+// pools tells the engine of the pools that are configured or that the scheduler tells (the others it learns), and of the queues' time limits.
 func (f *follower) pools(s *cluster.State) {
+	if facts := s.Facts(); facts != nil && facts != f.facts {
+		f.facts = facts
+		for _, q := range facts.Queues {
+			f.engine.SetLimit(q.Name, q.MaxTime.Seconds())
+		}
+	}
 	for _, p := range s.Pools() {
 		if p.Name == "" {
 			continue

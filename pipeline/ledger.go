@@ -10,7 +10,6 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/predictor"
-	"github.com/waitcast/waitcast/predictor/drift"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -84,14 +83,12 @@ type ledger struct {
 	open     map[string]*open // of the jobs that wait, by id
 	sight    *sight           // the newest view that was kept
 	scores   map[ScoreKey]*Score
-	drift    *drift.Detector // of the losses of the medians
-	drifted  time.Time       // when they rose last
 	board    *board
 	preview  preview
 }
 
 func newLedger(cluster string, f *follower) *ledger {
-	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, board: &board{}, drift: drift.New(drift.Config{})}
+	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, board: &board{}}
 }
 
 // before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
@@ -437,17 +434,12 @@ func (l *ledger) score(row *modelstore.Row) {
 		l.scores[key] = s
 	}
 	s.add(row)
-	if row.Outcome == modelstore.Started && row.Quantiles != nil {
-		if l.drift.Add(loss(row.Levels[predictor.Median], math.Max(0, row.Quantiles[predictor.Median]), row.WaitSeconds)) == drift.Up {
-			l.drifted = l.instant
-		}
-	}
 }
 
 // publish puts into a view what readers see of the forecasts. It returns false where that is not all that is known.
 func (l *ledger) publish(v *View) (whole bool) {
 	v.Open = len(l.open)
-	v.board, v.Drifts, v.Drifted = l.board, l.drift.Alarms(), l.drifted
+	v.board, v.Drifts = l.board, l.follower.engine.Drifts()
 	v.Engine, whole = l.look()
 	v.Learning = l.follower.engine.Stats()
 	for key, s := range l.scores {

@@ -23,8 +23,6 @@ type savedLedger struct {
 	Of      []int               `json:"of"`      // by open: its view, -1 if it needs none
 	Current int                 `json:"current"` // the newest view, -1 if there is none
 	Scores  map[ScoreKey]*Score `json:"scores"`
-	Drift   []byte              `json:"drift"`
-	Drifted time.Time           `json:"drifted,omitzero"`
 }
 
 type savedSight struct {
@@ -76,7 +74,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Scores: l.scores, Drifted: l.drifted, After: l.follower.After,
+		Instant: l.instant.UTC(), Scores: l.scores, After: l.follower.After,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
 	for id := range l.follower.busy {
@@ -99,10 +97,6 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 			return nil, fmt.Errorf("a kept view: %w", err)
 		}
 		out.Sights = append(out.Sights, savedSight{s.At.UTC(), data})
-	}
-	var err error
-	if out.Drift, err = l.drift.MarshalBinary(); err != nil {
-		return nil, fmt.Errorf("the detector of changes: %w", err)
 	}
 	return json.Marshal(out)
 }
@@ -127,10 +121,7 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	fresh := newLedger(l.cluster, l.follower)
-	fresh.instant, fresh.drifted = in.Instant, in.Drifted
-	if err := fresh.drift.UnmarshalBinary(in.Drift); err != nil {
-		return fmt.Errorf("saved ledger: %w", err)
-	}
+	fresh.instant = in.Instant
 	sights := make([]*sight, len(in.Sights))
 	for i, s := range in.Sights {
 		view, err := engine.UnmarshalView(s.View)

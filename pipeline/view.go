@@ -22,9 +22,8 @@ type View struct {
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
 	Learning engine.Stats
 	board    *board
-	// Drifts is how often the losses of the medians have changed their level, Drifted when they rose last, in event time; zero if they never did.
-	Drifts  int
-	Drifted time.Time
+	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
+	Drifts []engine.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
 	Scores map[ScoreKey]*Score
 	// Refused is the number of changes from which the models could not learn, since the start of the process.

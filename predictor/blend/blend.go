@@ -193,6 +193,28 @@ func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	}
 }
 
+// Forget gives back a part of the weights, 0 to 1, to the prior, those of a group to the common ones and its choice between these to even, and makes the rates look back on as much less, so that the
+// weights move as after fewer outcomes. group "" is the common weights; another that was never learnt is ignored, as is another number.
+func (b *Blend) Forget(group string, part float64) {
+	if !(part > 0 && part <= 1) {
+		return
+	}
+	if group == "" {
+		for l := range b.common {
+			b.common[l].forget(b.cfg.Priors, part)
+		}
+		return
+	}
+	g, ok := b.index[group]
+	if !ok {
+		return
+	}
+	for l := range b.common {
+		b.groups[g].mixers[l].forget(b.common[l].w, part)
+		b.groups[g].top[l].forget([]float64{1, 1}, part)
+	}
+}
+
 // Weights writes the common weights of the experts at the level of the given number into w: a share each, sum 1, not yet multiplied by
 // their rates.
 func (b *Blend) Weights(level int, w []float64) {

@@ -295,3 +295,36 @@ func BenchmarkJob(b *testing.B) {
 		step()
 	}
 }
+
+// After the best expert has gone wrong a blend that was told to forget loses less in the next 300 rounds than one that was not, whether what forgets is the common weights or a group's; weights stay weights, and
+// a part that is none changes nothing.
+func TestForget(t *testing.T) {
+	after := func(name string, part float64) float64 {
+		rng := rand.New(rand.NewPCG(8, 8))
+		b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
+		groups := func(int) []string { return nil }
+		if name != "" {
+			groups = func(int) []string { return []string{name} }
+		}
+		play(b, .5, 20000, 0, groups, func(int) ([]float64, float64) { return noisy(rng, .3, 2) })
+		b.Forget(name, part)
+		b.Forget("never seen", part)
+		w := make([]float64, 2)
+		if b.Weights(0, w); math.Abs(w[0]+w[1]-1) > 1e-9 {
+			t.Errorf("weights %v after forgetting %v", w, part)
+		}
+		loss, _ := play(b, .5, 300, 0, groups, func(int) ([]float64, float64) { return noisy(rng, 2, .3) })
+		return loss
+	}
+	for _, name := range []string{"", "a"} {
+		plain := after(name, 0)
+		if got := after(name, .3); got > .95*plain {
+			t.Errorf("group %q: loss %.1f after forgetting, else %.1f", name, got, plain)
+		}
+		for _, bad := range []float64{-1, 1.5, math.NaN()} {
+			if got := after(name, bad); got != plain {
+				t.Errorf("part %v: loss %.1f, else %.1f", bad, got, plain)
+			}
+		}
+	}
+}

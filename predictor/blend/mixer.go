@@ -89,6 +89,20 @@ func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, g
 	}
 }
 
+// forget moves the weights towards the prior by a part, and lets the rates rise as they would had as much of the losses never been.
+func (m *mixer) forget(prior []float64, part float64) {
+	total, sum := 0.0, 0.0
+	for k := range m.w {
+		total += m.w[k]
+		sum += prior[k]
+	}
+	for k := range m.w {
+		m.w[k] = max((1-part)*m.w[k]+part*total*prior[k]/sum, least)
+		m.v[k] *= 1 - part
+		m.eta[k] = m.rate(k, len(m.w))
+	}
+}
+
 // most is by how much the logarithm of a weight falls at most in one step, for the first steps, whose scale is not known yet.
 const most = 5
 

@@ -57,7 +57,7 @@ func (c *Calibrator) UnmarshalBinary(data []byte) error {
 			return err
 		}
 	}
-	out.jobs.seq = s.Seq
+	out.jobs.seq, out.observe = s.Seq, c.observe
 	*c = *out
 	return nil
 }

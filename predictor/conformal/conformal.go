@@ -146,6 +146,8 @@ type Calibrator struct {
 	jobs     ledger
 	clock    float64
 
+	observe func(group string, earned float64, decided bool) // nil where nobody listens
+
 	logit []float64 // of the levels
 	step  []float64 // of the levels: the lasting step
 	z     []float64 // scratch: the raw forecast
@@ -288,6 +290,7 @@ func (c *Calibrator) rate(l int, n float64) float64 {
 func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	step := d - j.Earned[l]
 	for _, a := range j.Groups[:j.NGroups] {
+		c.tell(a, l, step, final)
 		s := c.accounts[a].of(j, l)
 		s.Beta -= c.rate(l, s.N) * step
 		if final {
@@ -297,10 +300,38 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	j.Earned[l] = d
 }
 
+// Observe has f called with what a level of a job has earned in a group ("" is that of all jobs), in deviations of a right forecast, sqrt(p (1-p)): above 0 waits are shorter than was said,
+// below 0 longer; a tie earns what a hit does. It comes as the accounts do (see Delay in the package comment), so that its expectation under right forecasts without ties is 0 at
+// every instant. decided is true where the level is decided by it. f is called within the other methods, and must call none; it is neither saved nor restored, but
+// stays in force when the Calibrator is restored.
+func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
+
+func (c *Calibrator) tell(account, l int, step float64, decided bool) {
+	if c.observe != nil {
+		p := c.cfg.Levels[l]
+		c.observe(c.accounts[account].Name, step/math.Sqrt(p*(1-p)), decided)
+	}
+}
+
+// Hasten makes a group ("" is that of all jobs) learn as fast again as after so many decided jobs, where it has decided more: five times the lasting step after none, three times after 1,000, and
+// falling from there as at first. What has been learnt stays. Groups that are not known are ignored.
+func (c *Calibrator) Hasten(group string, jobs float64) {
+	a, ok := c.index[group]
+	if !ok || !(jobs >= 0) {
+		return
+	}
+	for l := range c.cfg.Levels {
+		for _, s := range [...]*shift{&c.accounts[a].Above[l], &c.accounts[a].Zero[l]} {
+			s.N = min(s.N, jobs)
+		}
+	}
+}
+
 // tie decides level l of job j as whatever between miss and hit brings each account nearest to 0.
 func (c *Calibrator) tie(j *pending, l int) {
 	p := c.cfg.Levels[l]
 	for _, a := range j.Groups[:j.NGroups] {
+		c.tell(a, l, 1-p-j.Earned[l], true)
 		s := c.accounts[a].of(j, l)
 		rate := c.rate(l, s.N)
 		s.Beta -= rate * min(max(s.Beta/rate, -p-j.Earned[l]), 1-p-j.Earned[l])

@@ -1,8 +1,10 @@
 package conformal
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -199,5 +201,84 @@ func (a *naiveAccount) until(now float64) {
 			a.beta[l] += a.rate * a.step[l][e.id]
 			delete(a.step[l], e.id)
 		}
+	}
+}
+
+// TestObserve: what levels earn is 0 on average where the forecast is right, also when it is summed while half of the jobs wait; it is below 0 where waits are longer. Every decided level is told once a group.
+func TestObserve(t *testing.T) {
+	for _, longer := range []float64{1, 1.5} {
+		rng := rand.New(rand.NewPCG(21, 21))
+		levels := []float64{.25, .5, .9}
+		c, err := New(Config{Levels: levels, Resolution: 1e-6, Rate: 1e-9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums, decided := map[string]float64{}, map[string]int{}
+		c.Observe(func(group string, earned float64, done bool) {
+			sums[group] += earned
+			if done {
+				decided[group]++
+			}
+		})
+		type starting struct {
+			at float64
+			id int64
+		}
+		var coming []starting
+		const jobs, mean = 20_000, 1000.
+		q := make([]float64, len(levels))
+		for i, p := range levels { // of an exponential wait
+			q[i] = -mean * math.Log(1-p)
+		}
+		for i := range jobs {
+			now := float64(i)
+			slices.SortFunc(coming, func(a, b starting) int { return cmp.Compare(a.at, b.at) })
+			for len(coming) > 0 && coming[0].at <= now {
+				c.Started(coming[0].id, coming[0].at)
+				coming = coming[1:]
+			}
+			c.Watch(int64(i), now, []string{"a"}, q, q)
+			coming = append(coming, starting{now + mean*longer*rng.ExpFloat64(), int64(i)})
+		}
+		// the deviation of the sum of three levels' scores of a job, fully correlated, is 3 at most
+		if limit := 4 * 3 * math.Sqrt(jobs); longer == 1 && (math.Abs(sums[""]) > limit || sums[""] != sums["a"]) {
+			t.Errorf("right forecasts earn %v in %d jobs, want less than %.0f to either side", sums, jobs, limit)
+		} else if longer > 1 && sums[""] > -limit {
+			t.Errorf("waits that are longer earn %v, want clearly below 0", sums)
+		}
+		if n := decided[""]; n != decided["a"] || n < 3*(jobs-10*mean) || n > 3*jobs {
+			t.Errorf("%v levels decided of %d jobs", decided, jobs)
+		}
+	}
+}
+
+// TestHasten: a miss moves the correction of a group that has decided many jobs five times as far once it is hastened to 0 jobs (less what the first one decided takes away).
+func TestHasten(t *testing.T) {
+	step := func(hasten bool) float64 {
+		c, err := New(Config{Levels: []float64{.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := int64(0)
+		job := func(wait float64) {
+			id++
+			now := 1e4 * float64(id)
+			c.Watch(id, now, nil, []float64{100}, []float64{100})
+			c.Started(id, now+wait)
+			c.Advance(now + 5000)
+		}
+		for i := range 400_000 {
+			job(float64(10 + 180*(i%2)))
+		}
+		if hasten {
+			c.Hasten("", 0)
+			c.Hasten("never seen", 0)
+		}
+		before := c.Shift(nil, 0)
+		job(190)
+		return c.Shift(nil, 0) - before
+	}
+	if plain, fast := step(false), step(true); math.Abs(fast/plain-5) > .1 {
+		t.Errorf("a miss moves it by %v, hastened by %v: want five times", plain, fast)
 	}
 }

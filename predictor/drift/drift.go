@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 )
 
 // Config says how sensitive a Detector is. The zero value of a field means its default.
@@ -61,6 +62,13 @@ type state struct {
 	Blocks       float64 // how many they rest on, up to the memory
 	High, Low    float64 // the sums
 	Alarms       uint64
+	state2
+}
+
+// state2 is what version 2 saves besides.
+type state2 struct {
+	HighFor, LowFor float64 // blocks since each sum rose from 0
+	Began           float64 // values since the newest change is thought to have begun, when it was noticed
 }
 
 // New returns a Detector that has seen nothing.
@@ -68,6 +76,9 @@ func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 
 // Alarms returns how many changes there were.
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
+
+// Began returns how many values before the newest change was noticed it is thought to have begun: when the sum that told it last rose from 0 (Page 1954). It is 0 before there is one.
+func (d *Detector) Began() int { return int(d.s.Began) }
 
 // Level returns the running mean that new values are held against; false before there is one.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
@@ -96,12 +107,13 @@ func (d *Detector) Add(v float64) Change {
 	}
 	z = math.Max(-4, math.Min(4, z)) // one block alone is no change
 	s.High, s.Low = math.Max(0, s.High+z-d.cfg.Slack), math.Max(0, s.Low-z-d.cfg.Slack)
+	s.HighFor, s.LowFor = rising(s.High, s.HighFor), rising(s.Low, s.LowFor)
 	switch {
 	case s.High >= d.cfg.Height:
-		d.restart(mean)
+		d.restart(mean, s.HighFor)
 		return Up
 	case s.Low >= d.cfg.Height:
-		d.restart(mean)
+		d.restart(mean, s.LowFor)
 		return Down
 	case math.Max(s.High, s.Low) < d.cfg.Height/3:
 		d.learn(mean)
@@ -118,13 +130,22 @@ func (d *Detector) learn(mean float64) {
 	s.Square += (off*(mean-s.Mean) - s.Square) / s.Blocks
 }
 
-// restart begins again at a new level.
-func (d *Detector) restart(mean float64) {
-	d.s = state{Alarms: d.s.Alarms + 1}
+// rising counts the blocks since a sum rose from 0.
+func rising(sum, blocks float64) float64 {
+	if sum > 0 {
+		return blocks + 1
+	}
+	return 0
+}
+
+// restart begins again at a new level, which began so many blocks ago.
+func (d *Detector) restart(mean, blocks float64) {
+	d.s = state{Alarms: d.s.Alarms + 1, state2: state2{Began: blocks * float64(d.cfg.Block)}}
 	d.learn(mean)
 }
 
-const version = 1
+// version is that of what is saved; version 1 lacks state2.
+const version = 2
 
 // MarshalBinary saves the state.
 func (d *Detector) MarshalBinary() ([]byte, error) {
@@ -136,20 +157,25 @@ var ErrCorrupt = errors.New("drift: not a saved detector")
 
 // UnmarshalBinary restores what MarshalBinary saved. After an error the Detector is as it was.
 func (d *Detector) UnmarshalBinary(data []byte) error {
-	if len(data) == 0 || data[0] != version {
+	var s state
+	switch {
+	case len(data) == 0:
+		return ErrCorrupt
+	case data[0] == 1:
+		data = append(slices.Clone(data), make([]byte, binary.Size(s.state2))...)
+	case data[0] != version:
 		return ErrCorrupt
 	}
-	var s state
 	n, err := binary.Decode(data[1:], binary.LittleEndian, &s)
 	if err != nil || n != len(data)-1 {
 		return ErrCorrupt
 	}
-	for _, v := range [...]float64{s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low} {
+	for _, v := range [...]float64{s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low, s.HighFor, s.LowFor, s.Began} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return ErrCorrupt
 		}
 	}
-	if s.N < 0 || s.Square < 0 || s.Blocks < 0 {
+	if s.Began < 0 || s.Began > 1e15 || s.HighFor < 0 || s.LowFor < 0 || s.N < 0 || s.Square < 0 || s.Blocks < 0 {
 		return ErrCorrupt
 	}
 	d.s = s

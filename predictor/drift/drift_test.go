@@ -112,3 +112,30 @@ func TestCodec(t *testing.T) {
 		}
 	}
 }
+
+// TestBegan: where a change began is found within two blocks, also by a restored detector; and what version 1 saved, which knew nothing of that, is restored.
+func TestBegan(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	d := New(Config{})
+	if c, _ := run(d, 20_000, rng.NormFloat64); c != None || d.Began() != 0 {
+		t.Fatalf("before the change: %v, began %d values ago", c, d.Began())
+	}
+	shifted := func() float64 { return .3 + rng.NormFloat64() }
+	run(d, 250, shifted)
+	data, err := d.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = New(Config{})
+	if err := d.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	c, more := run(d, 10_000, shifted)
+	if ago := 250 + more; c != Up || math.Abs(float64(d.Began()-ago)) > 200 {
+		t.Errorf("%v: it began %d values ago, was thought to have %d ago", c, ago, d.Began())
+	}
+	old := append([]byte{1}, data[1:len(data)-3*8]...)
+	if err := New(Config{}).UnmarshalBinary(old); err != nil {
+		t.Errorf("version 1: %v", err)
+	}
+}

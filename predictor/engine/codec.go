@@ -16,7 +16,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 2
+const version = 3
 
 // ErrCorrupt says that bytes are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -69,7 +69,7 @@ func (e *Engine) restore(body []byte) error {
 		return ErrCorrupt
 	}
 	if t := fresh.learner.next; t != nil {
-		fresh.learner.begin(t.from, t.due)
+		fresh.learner.begin(t.from, t.due, t.changes)
 	}
 	e.Close()
 	// not *e = *fresh: the learner's goroutine looks at its own learner only
@@ -120,6 +120,7 @@ func (e *Engine) code(s *stream) error {
 		}
 		err = errors.Join(err, s.council(e.kept))
 	}
+	err = errors.Join(err, e.watch.code(s))
 	e.codeJobs(s)
 	e.codeCauses(s)
 	return err
@@ -295,6 +296,8 @@ func (e *Engine) codeRules(s *stream) {
 func (e *Engine) codeLearner(s *stream) {
 	l := e.learner
 	s.int(&l.seen, &l.trained)
+	s.flag(&l.soon)
+	l.codeChanges(s, &l.changes)
 	list(s, &l.rows, func(row *[]float32) {
 		s.singles(row)
 		if len(*row) != len(e.names) {
@@ -309,11 +312,19 @@ func (e *Engine) codeLearner(s *stream) {
 			l.next = &training{}
 		}
 		s.int(&l.next.from, &l.next.due)
+		l.codeChanges(s, &l.next.changes)
 		if s.reading && (l.next.from > l.seen || l.seen-l.next.from >= len(l.rows)) {
 			s.fail()
 		}
 	}
 	if len(l.rows) != len(l.targets) {
+		s.fail()
+	}
+}
+
+func (l *learner) codeChanges(s *stream, changes *[]int) {
+	list(s, changes, func(at *int) { s.int(at) })
+	if s.reading && (!slices.IsSorted(*changes) || len(*changes) > 0 && (*changes)[len(*changes)-1] > l.seen) {
 		s.fail()
 	}
 }

@@ -64,6 +64,7 @@ func (e *Engine) codeJob(s *stream, j *tracked) {
 		s.reals(&g.answers)
 		list(s, &g.groups, func(name *string) { s.text(name) })
 		s.singles(&g.row)
+		s.known(&g.said, e.cfg.Levels)
 		if len(g.answers) != len(e.cfg.Levels)*experts || len(g.row) != len(e.names) {
 			s.fail()
 		}

@@ -79,6 +79,11 @@ func (v *View) code(s *stream) error {
 			v.queues.index[q.name] = i
 		}
 	}
+	list(s, &v.drifts, func(d *Drift) {
+		s.text(&d.Queue)
+		s.flag(&d.Whole)
+		s.drift(d)
+	})
 	return s.council(v.council)
 }
 

@@ -11,6 +11,11 @@
 // when the engine has gone on, and can be saved. Views share what did not change in between. Jobs of a pool with up to 300 jobs are played forward for each
 // request; of a larger one tables of every size and limit are made now and then, by a rule in events and event time, and looked up.
 //
+// # Changes
+//
+// After a downtime, with other limits or queues, what was learnt before says less. Changes are looked for in what the engine is told and in how its forecasts do ([Engine.Drifts]), and after one it learns
+// faster for a while, unless [Config] says that it is to be steady.
+//
 // # The same events, the same forecasts
 //
 // What takes long, training trees and making tables, is done in the background and comes into force at an event that is fixed when it begins; if it is not done by then, the caller

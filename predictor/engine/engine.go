@@ -28,10 +28,14 @@ type Config struct {
 	// First is after how many waits the trees are trained first, 300 by default; Growth by what part of the rows they must have grown to be trained again, .1 by default.
 	First  int
 	Growth float64
+	// Every is after how many waits trees are trained again whatever the rows, for experiments; 0: by Growth, and sooner after a change.
+	Every int
 	// HalfLife is after how many newer waits a row counts half; 0: never.
 	HalfLife float64
 	// Resolution is that of the log's waits in seconds, 1 by default.
 	Resolution float64
+	// Steady learns at one pace: changes are counted as ever, see Drift, but nothing is forgotten faster after one.
+	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
 	Rate float64
 	Cold float64
@@ -111,6 +115,7 @@ type Engine struct {
 	mine    *bench   // a copy of it
 	since   int      // starts since
 	errors  simulationErrors
+	watch   *watch
 	scratch scratch
 }
 
@@ -154,6 +159,8 @@ func New(cfg Config) (*Engine, error) {
 	if e.live.calibrator, err = conformal.New(conformal.Config{Levels: cfg.Levels, Resolution: cfg.Resolution, Rate: cfg.Rate}); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	e.watch = newWatch(len(cfg.Levels))
+	e.live.calibrator.Observe(e.watch.score)
 	return e, nil
 }
 
@@ -202,6 +209,7 @@ type given struct {
 	groups  []string  // that the job belongs to, for its experts' weights
 	kinds   []string  // and for the correction
 	row     []float32
+	said    []float64 // the logarithms of what was served; nil where nothing was
 	hint    hint
 }
 

@@ -22,6 +22,8 @@ func (e *Engine) tick(now float64) float64 {
 // done ends an event of a pool's: what comes into force after so many events does so now, before anything is asked.
 func (e *Engine) done(p *pool) {
 	e.events++
+	e.lookAtCapacity(p)
+	e.react()
 	e.stir(p)
 	e.settle()
 	e.renew()
@@ -68,7 +70,7 @@ func (e *Engine) enter(submitted, now float64, id uint64, r Request, g *given) {
 	if g.Quantiles != nil {
 		e.live.calibrator.Watch(int64(id), submitted, g.kinds, g.Combined, g.Quantiles)
 	}
-	j.given = &given{answers: g.answers, groups: g.groups, row: g.row} // the rest is not needed any more
+	j.given = &given{answers: g.answers, groups: g.groups, row: g.row, said: logAll(g.Quantiles)} // the rest is not needed any more
 	e.jobs[id] = j
 	j.user.waiting.add(j, 1)
 	j.user.line.push(j)
@@ -227,6 +229,7 @@ func (e *Engine) learn(now float64, j *tracked) {
 	e.learner.learn(j.given.row, z)
 	e.live.linear.Learn(wide(j.given.row), z)
 	e.live.blend.Learn(j.given.groups, j.given.answers, z)
+	e.watch.learnt(j.Queue, e.cfg.Levels, j.given.said, z)
 	e.since++
 	e.touch(j)
 }

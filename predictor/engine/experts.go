@@ -132,7 +132,7 @@ func (v *View) serve(j *asked, g *given, w *voices) {
 			g.answers[l*experts+k] = z
 		}
 	}
-	g.groups = []string{"queue " + j.Queue, "size " + strconv.Itoa(j.size/2)}
+	g.groups = []string{queuePrefix + j.Queue, "size " + strconv.Itoa(j.size/2)}
 	out := make([]float64, levels)
 	if !w.blend.Combine(g.groups, g.answers, out) {
 		return
@@ -234,6 +234,17 @@ func (v *View) askHeads(j *asked, g *given, c *scratch) {
 	if !math.IsNaN(combined) {
 		g.Experts[downeyCombined] = slices.Repeat([]float64{math.Min(combined, longest)}, len(v.levels))
 	}
+}
+
+func logAll(waits []float64) []float64 {
+	if waits == nil {
+		return nil
+	}
+	z := make([]float64, len(waits))
+	for i, w := range waits {
+		z[i] = Log(w)
+	}
+	return z
 }
 
 func unlogAll(z []float64) []float64 {

@@ -18,9 +18,11 @@ type learner struct {
 	cfg     Config
 	rows    [][]float32
 	targets []float64
-	seen    int // waits in all
-	trained int // seen when the last training began
+	seen    int   // waits in all
+	trained int   // seen when the last training began
+	changes []int // how many waits had been seen when each change began, in order
 	models  []*boost.Model
+	soon    bool // trees are to be trained again as soon as there are a few more waits
 	next    *training
 	closed  atomic.Bool
 	book    book
@@ -29,6 +31,7 @@ type learner struct {
 // training is trees in the making.
 type training struct {
 	from, due int // seen when it began, and when its trees come into force
+	changes   []int
 	done      chan struct{}
 	models    []*boost.Model // once done; nil where it failed
 	took      time.Duration  // once done
@@ -57,17 +60,47 @@ func (l *learner) learn(row []float32, z float64) {
 	if extra := len(l.rows) - l.cfg.Rows; extra > l.cfg.Rows/10 {
 		l.rows, l.targets = slices.Delete(l.rows, 0, extra), slices.Delete(l.targets, 0, extra)
 	}
-	if l.seen >= l.cfg.First && l.seen-l.trained >= max(leastMore, int(l.cfg.Growth*float64(len(l.rows)))) {
+	if l.seen >= l.cfg.First && l.seen-l.trained >= l.more() {
 		lag := max(leastLag, len(l.rows)/lagPart)
 		if l.models == nil {
 			lag = 0
 		}
-		l.trained, l.book.begun = l.seen, l.book.now
-		l.begin(l.seen, l.seen+lag)
+		l.trained, l.soon, l.book.begun = l.seen, false, l.book.now
+		l.begin(l.seen, l.seen+lag, slices.Clone(l.changes))
 		if lag == 0 {
 			l.take(l.next)
 		}
 	}
+}
+
+// more returns how many waits there are between two trainings: a part of the rows, but after a change, where that is sooner, as many as make a few rows since then, or double those that there were.
+func (l *learner) more() int {
+	if l.cfg.Every > 0 {
+		return l.cfg.Every
+	}
+	if l.soon {
+		return leastMore
+	}
+	more := l.cfg.Growth * float64(len(l.rows))
+	if n := len(l.changes); n > 0 {
+		since := l.trained - l.changes[n-1]
+		if since <= 0 {
+			since = leastMore - since
+		}
+		more = min(more, float64(since))
+	}
+	return max(leastMore, int(more))
+}
+
+// changed takes in that a change began so many waits ago: the rows before it count less, and trees are trained anew soon.
+func (l *learner) changed(ago int) {
+	at := max(0, l.seen-ago)
+	if n := len(l.changes); n > 0 {
+		at = max(at, l.changes[n-1])
+	}
+	l.changes = append(l.changes, at)
+	first := l.seen - len(l.rows)
+	l.changes = slices.DeleteFunc(l.changes, func(at int) bool { return at <= first }) // no row is older
 }
 
 // take waits for a training and brings its trees into force.
@@ -81,15 +114,15 @@ func (l *learner) take(t *training) {
 }
 
 // begin begins a training on the rows that there were when so many waits had been seen.
-func (l *learner) begin(from, due int) {
+func (l *learner) begin(from, due int, changes []int) {
 	n := len(l.rows) - (l.seen - from)
 	rows, targets := slices.Clone(l.rows[:n]), slices.Clone(l.targets[:n])
-	t := &training{from: from, due: due, done: make(chan struct{})}
+	t := &training{from: from, due: due, changes: changes, done: make(chan struct{})}
 	l.next = t
 	work := func() {
 		defer close(t.done)
 		begun := time.Now()
-		t.models = l.train(rows, targets)
+		t.models = l.train(rows, targets, l.weights(n, from, changes))
 		t.took = time.Since(begun)
 	}
 	if l.cfg.Synchronous {
@@ -99,8 +132,29 @@ func (l *learner) begin(from, due int) {
 	}
 }
 
+// weights returns how much each of the newest n rows counts, nil where all count alike.
+func (l *learner) weights(n, seen int, changes []int) []float64 {
+	if l.cfg.HalfLife <= 0 && len(changes) == 0 {
+		return nil
+	}
+	out := make([]float64, n)
+	later, w := len(changes), 1.0
+	for i := n - 1; i >= 0; i-- {
+		for later > 0 && seen-n+i < changes[later-1] {
+			later--
+			w *= oldRows
+		}
+		out[i] = w
+		if l.cfg.HalfLife > 0 {
+			out[i] *= math.Exp2(-float64(n-1-i) / l.cfg.HalfLife)
+		}
+		out[i] = math.Max(1e-9, out[i])
+	}
+	return out
+}
+
 // train trains on rows with as many workers as there are cores but one. It is nil where that is not possible, or the learner is closed.
-func (l *learner) train(rows [][]float32, targets []float64) []*boost.Model {
+func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Model {
 	n := len(rows)
 	columns := make([][]float64, len(rows[0]))
 	for f := range columns {
@@ -109,13 +163,6 @@ func (l *learner) train(rows [][]float32, targets []float64) []*boost.Model {
 			c[i] = float64(r[f])
 		}
 		columns[f] = c
-	}
-	var weight []float64
-	if l.cfg.HalfLife > 0 {
-		weight = make([]float64, n)
-		for i := range weight {
-			weight[i] = math.Max(1e-9, math.Exp2(-float64(n-1-i)/l.cfg.HalfLife))
-		}
 	}
 	data, err := boost.NewData(columns, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {

@@ -104,7 +104,7 @@ func TestPivotsLarge(t *testing.T) {
 			if len(got) > 5 || sum(got) > 1+1e-9 {
 				t.Errorf("%+v: %d pivots with %v in all", r, len(got), sum(got))
 			}
-			if x, y := told(got), told(b.Pivots(&r)); x != y {
+			if x, y := pivotText(got), pivotText(b.Pivots(&r)); x != y {
 				t.Errorf("%+v: %s, restored %s", r, x, y)
 			}
 			for _, p := range got {
@@ -121,7 +121,7 @@ func TestPivotsLarge(t *testing.T) {
 		if got != nil {
 			waits++
 		}
-		if x, y := told(got), told(b.PivotsOf(j.Queue, j.id)); x != y || sum(got) > 1+1e-9 {
+		if x, y := pivotText(got), pivotText(b.PivotsOf(j.Queue, j.id)); x != y || sum(got) > 1+1e-9 {
 			t.Errorf("job %d: %s, restored %s", j.id, x, y)
 		}
 	}
@@ -130,8 +130,8 @@ func TestPivotsLarge(t *testing.T) {
 	}
 }
 
-// told is pivots as text.
-func told(all []Pivot) string {
+// pivotText is pivots as text.
+func pivotText(all []Pivot) string {
 	text := ""
 	for _, p := range all {
 		text += fmt.Sprintf("%d %d %v %v %v %v;", p.ID, p.Procs, p.Share, p.Age, p.Median, p.High)

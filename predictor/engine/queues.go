@@ -136,6 +136,9 @@ func (e *Engine) queue(name string) *queue {
 		e.queues[name] = q
 		e.inOrder = append(e.inOrder, q)
 		q.pool = e.pools.of[name]
+		if e.learner.models != nil { // before, all are new
+			e.watch.raised = append(e.watch.raised, alarm{queue: name, reason: NewQueue})
+		}
 		e.frozen.index = nil
 	}
 	e.seen++
@@ -146,6 +149,7 @@ func (e *Engine) queue(name string) *queue {
 func (e *Engine) forgetQueues() {
 	for _, q := range idle(e.inOrder, func(q *queue) (uint64, bool) { return q.seen, q.live == 0 }) {
 		delete(e.queues, q.name)
+		delete(e.watch.queues, q.name)
 	}
 	e.inOrder = slices.DeleteFunc(e.inOrder, func(q *queue) bool { return e.queues[q.name] != q })
 }

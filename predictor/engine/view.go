@@ -35,6 +35,7 @@ type View struct {
 	laws   map[class]uniformlog.Model // Downey's; nil where they are not asked
 
 	errors  []float64 // of the simulation at the levels, nil where too few are known
+	drifts  []Drift
 	council *council
 	memo    *memo // nil where nobody else asks
 }
@@ -140,7 +141,7 @@ func (e *Engine) View(now float64) *View {
 		}
 	}
 	v.whole = e.freezePool(nil)
-	v.council, v.memo = e.council(v.at), &memo{}
+	v.council, v.memo, v.drifts = e.council(v.at), &memo{}, e.watch.drifts()
 	return v
 }
 

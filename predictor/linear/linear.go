@@ -150,6 +150,20 @@ func (m *Model) Learn(x []float64, y float64) {
 	}
 }
 
+// Hasten makes the steps longer by a factor, at least 1, at the next outcome: the sums of squared gradients are divided by its square. They grow again with what is learnt, and the steps shorten as they
+// did at first. What has been learnt stays. Another number is ignored.
+func (m *Model) Hasten(factor float64) {
+	if !(factor >= 1) || math.IsInf(factor, 1) {
+		return
+	}
+	for i, g := range m.s.G {
+		m.s.G[i] = max(g/(factor*factor), min(g, least))
+	}
+}
+
+// least keeps sums of squared gradients above 0, which is for those that never had any.
+const least = 1e-100
+
 func (m *Model) row(v []float64, l int) []float64 {
 	n := len(m.x)
 	return v[l*n : (l+1)*n]

@@ -241,3 +241,35 @@ func BenchmarkJob(b *testing.B) {
 		step()
 	}
 }
+
+// TestHasten: after 20,000 outcomes the level moves by 3. A hastened model is within .5 of the new median in fewer outcomes than one that is not; a factor that is none changes nothing.
+func TestHasten(t *testing.T) {
+	needs := func(factor float64) int {
+		rng := rand.New(rand.NewPCG(11, 11))
+		m, err := New(Config{Levels: []float64{.5}, Features: 1, Window: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20_000 {
+			m.Learn([]float64{rng.NormFloat64()}, rng.NormFloat64())
+		}
+		m.Hasten(factor)
+		out := make([]float64, 1)
+		for i := range 5000 {
+			if m.Predict([]float64{0}, out); out[0] > 2.5 {
+				return i
+			}
+			m.Learn([]float64{rng.NormFloat64()}, 3+rng.NormFloat64())
+		}
+		return 5000
+	}
+	plain, hastened := needs(1), needs(4)
+	if hastened > plain/2 {
+		t.Errorf("hastened it needs %d outcomes, else %d", hastened, plain)
+	}
+	for _, bad := range []float64{0, .5, math.NaN(), math.Inf(1)} {
+		if got := needs(bad); got != plain {
+			t.Errorf("factor %v: %d outcomes, without %d", bad, got, plain)
+		}
+	}
+}

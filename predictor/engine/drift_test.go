@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/boost"
+)
+
+// told is how a forecast did, by the number of its submission.
+type told struct {
+	loss    float64 // the mean of the log pinball losses at .5 and .95
+	covered float64 // by the .9 quantile
+	known   bool
+}
+
+// follow replays a history and returns how the forecasts did, and what the engine noticed.
+func follow(t testing.TB, all []happening, submits int, cfg Config) ([]told, *Engine) {
+	t.Helper()
+	return watched(t, all, submits, cfg, nil)
+}
+
+// watched is follow that looks after every event.
+func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*Engine)) ([]told, *Engine) {
+	t.Helper()
+	cfg.Levels, cfg.Synchronous = []float64{.1, .25, .5, .75, .9, .95}, true
+	if cfg.Trees.Trees == 0 {
+		cfg.Trees = boost.Params{Trees: 60, Leaves: 12, MinLeaf: 25, RowShare: .5, FeatureShare: .5}
+	}
+	e, err := New(cfg)
+	check(t, err)
+	t.Cleanup(e.Close)
+	said, submit, out := map[uint64][]float64{}, map[uint64]float64{}, make([]told, submits+1)
+	for _, h := range all {
+		fc := h.tell(e)
+		if look != nil {
+			look(e)
+		}
+		switch h.kind {
+		case submitted:
+			said[h.id], submit[h.id] = fc.Quantiles, h.at
+		case begun:
+			q, wait := said[h.id], h.at-submit[h.id]
+			if q == nil {
+				continue
+			}
+			z := Log(wait)
+			pinball := func(level float64, q float64) float64 { return math.Max(level*(z-Log(q)), (level-1)*(z-Log(q))) }
+			out[h.id] = told{loss: (pinball(.5, q[2]) + pinball(.95, q[5])) / 2, known: true}
+			if wait <= q[4] {
+				out[h.id].covered = 1
+			}
+		}
+	}
+	return out, e
+}
+
+// drawn is a history of jobs whose waits are drawn by user, 20 times as long from one submission on.
+func drawn(seed uint64, submits, from int) []happening {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var out []happening
+	clock := 1e9
+	for i := range submits {
+		clock += math.Floor(rng.ExpFloat64() * 1200)
+		user := rng.IntN(12)
+		wait := 300 * math.Exp(.3*float64(user)+.7*rng.NormFloat64())
+		if i >= from {
+			wait *= 20
+		}
+		r := Request{Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user), Procs: 1 + rng.IntN(4), Limit: 600}
+		id := uint64(i + 1)
+		start := clock + math.Floor(wait)
+		out = append(out, happening{at: clock, kind: submitted, id: id, r: r}, happening{at: start, kind: begun, id: id}, happening{at: start + math.Floor(300*rng.Float64()), kind: ended, id: id})
+	}
+	inOrder(out)
+	return out
+}
+
+func inOrder(all []happening) {
+	slices.SortStableFunc(all, func(a, b happening) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind)) })
+}
+
+// halves are means over so many submissions, over some histories.
+type halves struct{ loss, covered []float64 }
+
+const pane = 400
+
+func panes(runs [][]told, from int) halves {
+	var h halves
+	for ; from+pane <= len(runs[0]); from += pane {
+		loss, covered, n := 0.0, 0.0, 0.0
+		for _, run := range runs {
+			for _, g := range run[from : from+pane] {
+				if g.known {
+					loss, covered, n = loss+g.loss, covered+g.covered, n+1
+				}
+			}
+		}
+		h.loss, h.covered = append(h.loss, loss/n), append(h.covered, covered/n)
+	}
+	return h
+}
+
+// since returns after how many submissions all later panes are as they should be.
+func since(v []float64, good func(float64) bool) int {
+	for i := len(v) - 1; i >= 0; i-- {
+		if !good(v[i]) {
+			return (i + 1) * pane
+		}
+	}
+	return 0
+}
+
+// TestRecovers: waits become 20 times as long for good. Until the loss has come within a tenth of what it comes to in the long run takes an engine that learns faster after the
+// change at most half as many jobs as one that learns at one pace, and its .9 quantile covers within .05 of that not later. Trees are trained as rarely as with 16,000 waits.
+func TestRecovers(t *testing.T) {
+	if os.Getenv("WAITCAST_LONG") == "" {
+		t.Skip("replays 30,000 jobs: set WAITCAST_LONG=1")
+	}
+	const before, after, seeds = 3500, 4000, 3
+	results := map[bool]halves{}
+	for _, steady := range []bool{true, false} {
+		var runs [][]told
+		for seed := range uint64(seeds) {
+			got, e := follow(t, drawn(seed, before+after, before), before+after, Config{Steady: steady, Growth: .4})
+			if n := e.Drifts()[0].Alarms[Scores]; n < 1 || n > 3 || steady != (len(e.learner.changes) == 0) {
+				t.Errorf("seed %d, steady %v: %d alarms, changes %v", seed, steady, n, e.learner.changes)
+			}
+			runs = append(runs, got)
+		}
+		results[steady] = panes(runs, before)
+	}
+	end := results[false].loss
+	long := (end[len(end)-1] + end[len(end)-2] + end[len(end)-3]) / 3
+	loss, covered := map[bool]int{}, map[bool]int{}
+	for steady, h := range results {
+		loss[steady] = since(h.loss, func(v float64) bool { return v <= 1.1*long })
+		covered[steady] = since(h.covered, func(v float64) bool { return math.Abs(v-.9) <= .05 })
+		t.Logf("steady %v: loss %.3f, covered %.3f", steady, h.loss, h.covered)
+	}
+	t.Logf("long run %.4f; jobs until the loss is there: faster %d, at one pace %d; covered: %d and %d", long, loss[false], loss[true], covered[false], covered[true])
+	if loss[false] > loss[true]/2 || covered[false] > covered[true] {
+		t.Error("that is not clearly sooner")
+	}
+}
+
+// TestNoticesScores: waits become 20 times as long; within 600 waits the whole has an alarm for its scores, its beginning is thought to be within 200 waits of where it was, and trees are trained
+// again long before their turn. (An engine that is to learn at one pace counts the alarm, and that is all: TestRecovers.)
+func TestNoticesScores(t *testing.T) {
+	const before, after = 3500, 900
+	var at, trained, next int
+	_, e := watched(t, drawn(0, before+after, before), before+after, Config{Growth: .4, Trees: boost.Params{Trees: 30, Leaves: 12, MinLeaf: 25}}, func(e *Engine) {
+		switch l := e.learner; {
+		case at == 0 && e.Drifts()[0].Alarms[Scores] > 0:
+			at, trained = l.seen, l.trained
+		case at > 0 && next == 0 && l.trained > trained:
+			next = l.trained
+		}
+	})
+	if whole := e.Drifts()[0]; at == 0 || at > before+600 || !whole.Whole || whole.Reason != Scores || !(whole.Last > 1e9) {
+		t.Fatalf("alarm at wait %d, %+v", at, whole)
+	}
+	if changes := e.learner.changes; len(changes) == 0 || math.Abs(float64(changes[0]-before)) > 200 || next == 0 || next > at+leastMore {
+		t.Errorf("alarm at wait %d, changes %v, trees were trained at wait %d and then %d", at, changes, trained, next)
+	}
+}
+
+// TestQuiet: scores and losses whose law stays, neighbors alike, raise less than an alarm in 10,000 jobs, by all detectors together.
+func TestQuiet(t *testing.T) {
+	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
+		alarms, jobs := 0, 0
+		for seed := range uint64(10) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			w, x := newWatch(1), 0.0
+			for range 50_000 {
+				x = rho*x + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+				for _, group := range []string{"", "short", "queue a"} {
+					w.score(group, x, true)
+				}
+				w.learnt("a", []float64{.5}, []float64{0}, math.Exp(x))
+				jobs++
+			}
+			alarms += len(w.raised)
+		}
+		if t.Logf("%s: %d alarms of %d jobs", name, alarms, jobs); alarms*10_000 > jobs {
+			t.Errorf("%s: %d false alarms of %d jobs", name, alarms, jobs)
+		}
+	}
+}
+
+// TestQuietEngine: waits whose law stays raise less than an alarm in 10,000 jobs.
+func TestQuietEngine(t *testing.T) {
+	if os.Getenv("WAITCAST_LONG") == "" {
+		t.Skip("replays 20,000 jobs: set WAITCAST_LONG=1")
+	}
+	const jobs = 20_000
+	_, e := follow(t, drawn(9, jobs, jobs), jobs, Config{})
+	n := 0
+	for _, d := range e.Drifts() {
+		n += d.Total()
+	}
+	if t.Logf("%d alarms of %d jobs", n, jobs); n*10_000 >= jobs {
+		t.Errorf("%d alarms of %d jobs", n, jobs)
+	}
+}
+
+// alarmsOf returns the alarms of a queue; "" is the whole.
+func alarmsOf(all []Drift, queue string) [4]int {
+	for _, d := range all {
+		if d.Queue == queue {
+			return d.Alarms
+		}
+	}
+	return [4]int{}
+}
+
+// TestNews: what is told of pools, limits and queues is news where it changes by much; in its queue, and in the whole.
+func TestNews(t *testing.T) {
+	e := quick(t, Config{})
+	id, now := uint64(0), 1e9
+	job := func(queue string) {
+		id++
+		now += 10
+		e.Submit(now, id, Request{Queue: queue, User: "u", Procs: 1, Limit: 600})
+		e.Start(now+5, id, true)
+		e.End(now+9, id)
+	}
+	want := func(what, queue string, alarms [4]int) {
+		t.Helper()
+		if got := alarmsOf(e.Drifts(), queue); got != alarms {
+			t.Errorf("%s: %q has alarms %v, want %v", what, queue, got, alarms)
+		}
+	}
+	e.SetPool("a", Pool{Name: "p", Procs: 100})
+	e.SetLimit("a", 3600)
+	for range 200 {
+		job("a")
+	}
+	want("nothing changed", "", [4]int{})
+	e.SetPool("a", Pool{Name: "p", Procs: 85})
+	e.SetLimit("a", 3600)
+	job("a")
+	want("a sixth less, the same limit", "", [4]int{})
+	e.SetPool("a", Pool{Name: "p", Procs: 50})
+	job("a")
+	want("half of it", "a", [4]int{0, 1, 0, 0})
+	want("half of it", "", [4]int{0, 1, 0, 0})
+	e.SetOutages("p", []Outage{{From: now + 95, Until: now + 195, Procs: 50}})
+	job("a")
+	want("an outage to come", "a", [4]int{0, 1, 0, 0})
+	for range 30 {
+		job("a")
+	}
+	want("it began and ended", "a", [4]int{0, 3, 0, 0})
+	e.SetLimit("a", 7200)
+	want("another limit", "a", [4]int{0, 3, 1, 0})
+	want("another limit", "", [4]int{0, 3, 1, 0})
+	if d := e.Drifts()[1]; d.Queue != "a" || d.Reason != Limit || d.Last != e.clock || d.Total() != 4 {
+		t.Errorf("a limit changed last: %+v", d)
+	}
+	job("b")
+	want("a queue that was not there when trees were trained", "b", [4]int{0, 0, 0, 1})
+	want("a queue that was not there when trees were trained", "", [4]int{0, 3, 1, 0})
+	trained := e.learner.trained
+	for range leastMore {
+		job("b")
+	}
+	if e.learner.trained <= trained {
+		t.Errorf("trees were not trained again for the new queue")
+	}
+	v := e.View(now)
+	data, err := v.MarshalBinary()
+	check(t, err)
+	restored, err := UnmarshalView(data)
+	check(t, err)
+	if same := func(a, b Drift) bool { return a.Alarms == b.Alarms && a.Queue == b.Queue && a.Reason == b.Reason }; !slices.EqualFunc(v.Drifts(), e.Drifts(), same) || !slices.EqualFunc(restored.Drifts(), e.Drifts(), same) {
+		t.Errorf("the engine says %v, its view %v, restored %v", e.Drifts(), v.Drifts(), restored.Drifts())
+	}
+}
+
+// TestRestoredAfterChange: an engine that is restored while trees are trained after a change goes on, to the last bit, as one that was not disturbed, and views answer as submissions.
+func TestRestoredAfterChange(t *testing.T) {
+	cfg := Config{Growth: 5}
+	plain, e := quick(t, cfg), quick(t, cfg)
+	disturbed := 0
+	for i, h := range happenings(5, 700) {
+		if i%400 == 399 {
+			for _, engine := range []*Engine{plain, e} {
+				for _, queue := range []string{"long", "short", "wide"} {
+					engine.SetPool(queue, Pool{Name: "all", Procs: 64 - 32*(i/400%2)})
+				}
+				engine.SetLimit("long", float64(i))
+			}
+		}
+		if h.kind == begun && e.learner.next != nil || i%400 == 50 {
+			if e.learner.next != nil && len(e.learner.next.changes) > 0 {
+				disturbed++
+			}
+			data, err := e.MarshalBinary()
+			check(t, err)
+			fresh := quick(t, cfg)
+			check(t, fresh.UnmarshalBinary(data))
+			again, err := fresh.MarshalBinary()
+			check(t, err)
+			if !bytes.Equal(data, again) {
+				t.Fatalf("event %d: a restored engine is saved in other bytes", i)
+			}
+			e.Close()
+			e = fresh
+		}
+		var v *View
+		if h.kind == submitted && i%17 == 0 {
+			v = e.View(h.at)
+		}
+		a, b := h.tell(plain), h.tell(e)
+		if !same(a, b) {
+			t.Fatalf("event %d: undisturbed %+v, restored %+v", i, a, b)
+		}
+		if v != nil && !same(v.Forecast(&h.r), a) {
+			t.Fatalf("event %d: the view says %+v, the submission %+v", i, v.Forecast(&h.r), a)
+		}
+	}
+	if disturbed == 0 || alarmsOf(e.Drifts(), "") != alarmsOf(plain.Drifts(), "") || alarmsOf(e.Drifts(), "")[Capacity] < 3 {
+		t.Errorf("disturbed %d times, alarms %v: the test shows nothing", disturbed, e.Drifts())
+	}
+}
+
+// TestTrainsAfterChange: after a change trees are trained when there are 200 waits since then, 400, 800, and so on, until a part of the rows is sooner.
+func TestTrainsAfterChange(t *testing.T) {
+	l := newLearner(Config{Growth: .1})
+	l.rows, l.seen, l.trained = make([][]float32, 10_000), 10_000, 9_900
+	l.changed(0)
+	var got []int
+	for range 5 {
+		l.trained += l.more()
+		got = append(got, l.trained-10_000)
+	}
+	if want := []int{200, 400, 800, 1600, 2600}; !slices.Equal(got, want) {
+		t.Errorf("trained so many waits after the change: %v, want %v", got, want)
+	}
+}
+
+// TestWeights: a row before a change counts half of one after it, one before two a quarter.
+func TestWeights(t *testing.T) {
+	l := newLearner(Config{})
+	if w := l.weights(6, 106, nil); w != nil {
+		t.Errorf("without a change: %v", w)
+	}
+	if w, want := l.weights(6, 106, []int{102, 105}), []float64{.25, .25, .5, .5, .5, 1}; !slices.Equal(w, want) {
+		t.Errorf("got %v, want %v", w, want)
+	}
+}
