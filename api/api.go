@@ -23,6 +23,8 @@ type Views interface {
 	View(cluster string) *pipeline.View
 	// Views returns the newest view of every cluster.
 	Views() []*pipeline.View
+	// Published returns a channel that is closed when views are published next.
+	Published() <-chan struct{}
 	// StoreProblem says what is wrong with the database, empty if nothing is.
 	StoreProblem() string
 }
@@ -40,6 +42,8 @@ type Options struct {
 	Log      *zap.Logger
 	// Accuracy reads the ledger; without it GET /v1/accuracy is not there.
 	Accuracy AccuracyFunc
+	// Watchers bounds the clients of GET /v1/watch at a time; 0 is 2000.
+	Watchers int
 	// Admin is what administrators may ask for; without it those paths are not there.
 	Admin *Admin
 }
@@ -53,7 +57,8 @@ type Server struct {
 	analyses    analyses
 	drawing     chan struct{} // a place for each workload that is streamed
 	counting    chan struct{} // a place for the one who reads the ledger
-	born        int64         // tells apart the ETags of two processes
+	watchers    *watchers
+	born        int64 // tells apart the ETags of two processes
 }
 
 // New returns a server.
@@ -61,6 +66,7 @@ func New(views Views, opts Options) *Server {
 	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
+	s.watchers = newWatchers(s, opts.Watchers, opts.Registry)
 	mux := http.NewServeMux()
 	cfg := huma.DefaultConfig("waitcast", opts.Version)
 	cfg.DocsPath, cfg.SchemasPath = "", "" // its docs page loads from outside
@@ -105,6 +111,10 @@ func (s *Server) register(a huma.API) {
 	}, s.getModel)
 	s.registerWorkload(a)
 	s.registerJobs(a)
+	s.registerWaits(a)
+	s.registerSize(a)
+	s.registerNow(a)
+	s.registerWatch(a)
 	if s.opts.Accuracy != nil {
 		s.registerAccuracy(a)
 	}

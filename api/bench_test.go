@@ -39,7 +39,7 @@ func benchmarkWait(b *testing.B, handler http.Handler, path string) {
 }
 
 // crowded returns a fixture on which every processor is taken.
-func crowded(b *testing.B, running, queued int) *fixture {
+func crowded(b testing.TB, running, queued int) *fixture {
 	f := serve(b, main(4*running))
 	begin := f.history("main", "work")
 	var events []job.Event

@@ -34,7 +34,14 @@ func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
 }
 
 func (m *metrics) instrument(next http.Handler) http.Handler {
-	return promhttp.InstrumentHandlerCounter(m.requests, promhttp.InstrumentHandlerDuration(m.duration, next))
+	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
+	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == watchPath { // it lasts as long as the client likes
+			next.ServeHTTP(w, r)
+			return
+		}
+		timed.ServeHTTP(w, r)
+	}))
 }
 
 // viewCollector turns views into metrics.

@@ -42,16 +42,20 @@ func request(v *pipeline.View, in *waitInput) (job.Request, error) {
 	if err := queue(v, &req); err != nil {
 		return req, err
 	}
-	pool := v.Pool(req.Queue)
 	if req.Procs == 0 {
-		req.Procs = req.Nodes * int(max(1, pool.Node[cluster.Procs]))
+		req.Procs = req.Nodes * int(max(1, v.Pool(req.Queue).Node[cluster.Procs]))
 	}
-	a := attributes(&req)
+	return req, fits(v, &req)
+}
+
+// fits refuses a request that its queue can never let start.
+func fits(v *pipeline.View, req *job.Request) error {
+	pool, a := v.Pool(req.Queue), attributes(req)
 	d := pool.Dimension(&a)
 	if size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d); limit > 0 && size > limit && len(pool.Outages) == 0 {
-		return req, tooLarge(v, &req, size, limit, d)
+		return tooLarge(v, req, size, limit, d)
 	}
-	return req, overLimits(v, &req)
+	return overLimits(v, req)
 }
 
 // queue finds the queue that is asked about.

@@ -100,7 +100,7 @@ type Models struct {
 	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" shape:"state" doc:"oldest start that a model is fitted on"`
 	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" shape:"state" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
 	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" shape:"state" doc:"share of its weight that a job loses with each new one in the Markov chains, in the model of Lublin and Feitelson and in the scores of the competing laws of lifetimes"`
-	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" shape:"state" doc:"newest jobs that left, per cluster, that users are resampled from and flurries found in; 32 bytes of memory each; 0 keeps none"`
+	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" shape:"state" doc:"newest jobs that left, per cluster, that users are resampled from, flurries found in, and runs of programs looked up; 40 bytes of memory each; 0 keeps none"`
 }
 
 // Accuracy says how long it is kept how forecasts turned out.

@@ -22,6 +22,7 @@ type record struct {
 	user                    uint32 // from 1; 0: not told
 	queue                   uint32 // index into queues
 	procs                   int32
+	program                 uint64 // hash of the user and the job's name; 0: not told
 }
 
 // neverRan is the runtime of a job that left the queue without a start.
@@ -61,7 +62,7 @@ func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
 	h.append(record{
 		submit: j.Order.UnixMilli(), wait: float32(max(0, wait.Seconds())), runtime: float32(runtime),
 		estimate: float32(j.TimeLimit.Seconds()), user: h.user(j.User), queue: h.queue(j.Queue),
-		procs: int32(max(0, min(j.Procs, math.MaxInt32))),
+		procs: int32(max(0, min(j.Procs, math.MaxInt32))), program: program(j.User, j.Name),
 	})
 }
 
@@ -184,7 +185,7 @@ var errHistory = errors.New("saved history: a number points nowhere")
 
 // MarshalBinary implements binaryPart.
 func (h *history) MarshalBinary() ([]byte, error) {
-	out := make([]byte, 0, 24*h.n+64)
+	out := make([]byte, 0, 32*h.n+64)
 	out = binary.AppendUvarint(out, uint64(h.next))
 	forgot := uint64(0)
 	if h.forgot {
@@ -212,6 +213,7 @@ func (h *history) MarshalBinary() ([]byte, error) {
 			out = binary.AppendUvarint(out, uint64(r.user))
 			out = binary.AppendUvarint(out, uint64(r.queue))
 			out = binary.AppendUvarint(out, uint64(r.procs))
+			out = binary.BigEndian.AppendUint64(out, r.program)
 			before = r.submit
 		}
 	}
@@ -238,6 +240,7 @@ func (h *history) UnmarshalBinary(data []byte) error {
 			before += d.varint()
 			r := record{submit: before, wait: d.float32(), runtime: d.float32(), estimate: d.float32()}
 			r.user, r.queue, r.procs = uint32(d.uvarint()), uint32(d.uvarint()), int32(d.uvarint())
+			r.program = uint64(d.uint32())<<32 | uint64(d.uint32())
 			u := in.users[in.hashes[r.user]]
 			if int(r.queue) >= len(in.queues) || r.user != 0 && u == nil {
 				return errHistory

@@ -300,7 +300,7 @@ func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
 }
 
 // modelsVersion is written into every saved set of models.
-const modelsVersion = 3
+const modelsVersion = 4
 
 // MarshalBinary saves the models, queues in order of their names.
 func (m *models) MarshalBinary() ([]byte, error) {

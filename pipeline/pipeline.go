@@ -73,6 +73,7 @@ type Pipeline struct {
 	lanes   map[string]*lane
 	sources map[string]*inlet
 	views   atomic.Pointer[map[string]*View]
+	fresh   bell
 
 	storeProblem atomic.Pointer[string] // nil while the store works
 
@@ -375,6 +376,7 @@ func (p *Pipeline) publish() {
 	p.views.Store(&views)
 	p.publishedAt, p.publishNeeded = time.Now(), false
 	p.metrics.publish(views)
+	p.fresh.ring()
 }
 
 func (p *Pipeline) statuses(clusterName string) []SourceStatus {

@@ -153,7 +153,7 @@ func TestExit2WrongUsage(t *testing.T) {
 		"--time must be more than 0":       "wait -q a -n 1 -t 0",
 		"--timeout must be more than 0":    "wait -q a -n 1 -t 1h --timeout 0",
 		`duration "soon"`:                  "wait -q a -n 1 -t soon",
-		`unknown command "extra"`:          "wait extra -q a -n 1 -t 1h",
+		`open extra`:                       "wait extra -q a -n 1 -t 1h",
 		"--url says":                       "wait -q a -n 1 -t 1h --url ftp://a",
 		"unknown command \"x\" for \"wait": "version x",
 	} {

@@ -16,25 +16,43 @@ import (
 func newWait(a *app) *cobra.Command {
 	var cluster string
 	var request job.Request
-	var limit duration.Value
+	var compare whatIf
 	var memory memsize.Value
+	var script batch
 	command := &cobra.Command{
-		Use:   "wait -q QUEUE -n PROCS -t LIMIT",
+		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
 		Long: "Forecast how long a job would wait if it were submitted now.\n\n" +
-			"LIMIT is read as " + duration.Allowed + ".\nA number alone is seconds.",
+			"LIMIT is read as " + duration.Allowed + ".\nA number alone is seconds.\n\n" +
+			"With several queues, sizes or time limits, each separated by commas, all combinations are compared: what starts soonest comes first.\n\n" +
+			"SCRIPT is a batch script (- for standard input): what its #SBATCH, #PBS, #$ or #BSUB lines ask for, overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
+			"(and by SBATCH_* in the environment), then by the flags here.",
 		Example: "  waitcast wait -q short -n 16 -t 2h30m\n" +
-			"  waitcast wait -q long -n 128 -N 4 -t 1-12:00 -A physics --json",
-		Args: cobra.NoArgs,
+			"  waitcast wait job.sh -- --time=30\n" +
+			"  waitcast wait -q long -n 128 -N 4 -t 1-12:00 -A physics --json\n" +
+			"  waitcast wait -q short,long -n 4,8,16 -t 3h,7d",
+		Args: script.set,
 		RunE: func(c *cobra.Command, _ []string) error {
-			request.TimeLimit, request.Memory = time.Duration(limit), int64(memory)
+			if script.path == "" {
+				if err := missing(c, "queue", "procs", "time"); err != nil {
+					return err
+				}
+			} else if err := script.fill(c, a, &request, &compare, &memory); err != nil {
+				return err
+			}
+			request.Memory = int64(memory)
+			if compare.several(request.Queue) {
+				return a.whatIf(c.Context(), cluster, request, &compare)
+			}
+			request.Procs, request.TimeLimit = compare.procs[0], compare.limits[0]
 			return a.wait(c.Context(), cluster, request)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&request.Queue, "queue", "q", "", "queue or partition (required)")
-	flags.IntVarP(&request.Procs, "procs", "n", 0, "number of processors (required)")
-	flags.VarP(&limit, "time", "t", "time limit (required)")
+	flags.StringVarP(&request.Queue, "queue", "q", "", "queue or partition, several separated by commas (required without a script)")
+	flags.VarP(&compare.procs, "procs", "n", "number of processors, several as 4,8,16, 4..64 or 4-9 (required without a script)")
+	flags.VarP(&compare.limits, "time", "t", "time limit, several separated by commas (required without a script)")
+	compare.flags(flags)
 	flags.IntVarP(&request.Nodes, "nodes", "N", 0, "number of nodes")
 	flags.IntVarP(&request.GPUs, "gpus", "G", 0, "number of GPUs, of all nodes together")
 	flags.Var(&memory, "mem", "memory, of all nodes together: "+memsize.Allowed)
@@ -43,9 +61,7 @@ func newWait(a *app) *cobra.Command {
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
 	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
 	flags.Lookup("time").DefValue = "" // there is none to show
-	for _, name := range []string{"queue", "procs", "time"} {
-		_ = command.MarkFlagRequired(name) // fails for a flag that does not exist only
-	}
+	flags.StringVar(&script.scheduler, "scheduler", "", "scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
 	return command
 }
 

@@ -1,0 +1,175 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// answer writes a result, with the advice that stands.
+func (q *sizing) answer(r *advice.Result, stands advice.Standing) wire.Size {
+	out := wire.Size{
+		Objective: q.kind(), Candidates: make([]wire.SizeCandidate, 0, len(r.Answers)), LeftOut: q.left,
+		Advice: q.advise(r, stands),
+	}
+	if out.LeftOut == nil {
+		out.LeftOut = []wire.SizeLeftOut{}
+	}
+	for _, i := range r.Order {
+		out.Candidates = append(out.Candidates, q.candidate(&r.Answers[i], i))
+	}
+	out.AsOf, out.AgeSeconds, out.Stale = q.age()
+	return out
+}
+
+// age tells the oldest of the pictures that an answer rests on, and whether any is stale.
+func (q *sizing) age() (asOf time.Time, seconds float64, stale bool) {
+	for i := range q.places {
+		v := q.places[i].view
+		_, age, old := q.server.asOf(v)
+		stale = stale || old
+		if i == 0 || v.At.Before(asOf) {
+			asOf, seconds = v.At, age
+		}
+	}
+	return asOf, seconds, stale
+}
+
+// kind names the objective.
+func (q *sizing) kind() string {
+	switch k := q.objective.Kind; {
+	case q.req.Objective.Kind != "":
+		return q.req.Objective.Kind
+	case k == advice.ExpectedFinish:
+		return "mean"
+	default:
+		return k.String()
+	}
+}
+
+func (q *sizing) candidate(a *advice.Answer, i int) wire.SizeCandidate {
+	at := &q.asked[i]
+	out := wire.SizeCandidate{
+		Cluster: at.place.view.Cluster, Queue: at.place.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+		Wait: quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish), FinishAt: instants(a.Finish, at.place.now),
+		MeanWait: seconds(a.MeanWait), MeanRun: seconds(a.MeanRun), MeanFinish: seconds(a.MeanFinish),
+		InTime: rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score), Best: digits(a.Best),
+		Requested: i == q.request,
+	}
+	if g := a.Gain; g != nil {
+		out.Gain = &wire.SizeGain{
+			Score: rounded(g.Score), MeanFinish: seconds(g.MeanFinish), Finish: seconds(g.Finish), Better: digits(g.Better), Worse: digits(g.Worse),
+		}
+	}
+	return out
+}
+
+// digits rounds a number to six of its digits.
+func digits(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(x))))
+	if rounded := math.Round(x*scale) / scale; !math.IsNaN(rounded) && !math.IsInf(rounded, 0) {
+		return rounded
+	}
+	return x
+}
+
+// rounded returns a number as JSON has it: null where it is infinite or none.
+func rounded(x float64) *float64 { return number(digits(x)) }
+
+// advise says what to do.
+func (q *sizing) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
+	i := standingIn(r, stands)
+	a, at := &r.Answers[i], &q.asked[i]
+	out := wire.SizeAdvice{
+		Action: "ask", Cluster: at.place.view.Cluster, Queue: at.place.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+		Best: digits(a.Best), Since: time.UnixMilli(int64(math.Round(stands.Since * 1000))).UTC(),
+	}
+	if q.job != nil {
+		out.Action = advice.ActionOf(q.job.procs, at.procs).String()
+		if stands.Since == 0 { // it was never anything else than to keep the size
+			out.Since = q.server.opts.Now().UTC()
+		}
+	}
+	out.Reason = q.why(r, i, out.Action)
+	return out
+}
+
+// standingIn returns the index of the advice that stands.
+func standingIn(r *advice.Result, stands advice.Standing) int {
+	for i := range r.Answers {
+		if r.Answers[i].Name == stands.Name {
+			return i
+		}
+	}
+	return r.Order[0]
+}
+
+// candidateOf returns what the advice that stands comes to.
+func (q *sizing) candidateOf(r *advice.Result, stands advice.Standing) wire.SizeCandidate {
+	i := standingIn(r, stands)
+	return q.candidate(&r.Answers[i], i)
+}
+
+// why says the advice in one sentence.
+func (q *sizing) why(r *advice.Result, i int, action string) string {
+	a, at := &r.Answers[i], &q.asked[i]
+	procs := count(at.procs, "processor")
+	text := fmt.Sprintf("ask for %s in queue %s", procs, at.place.queue)
+	switch action {
+	case "keep":
+		text = "keep " + procs
+	case "expand", "shrink":
+		text = action + " to " + procs
+	}
+	if len(q.clusters()) > 1 {
+		text += " of cluster " + at.place.view.Cluster
+	}
+	text += fmt.Sprintf(": the job finishes in %s on the average", spell(a.MeanFinish))
+	if action == "ask" && !math.IsInf(a.MeanWait, 1) {
+		text += fmt.Sprintf(", %s of it waiting", spell(a.MeanWait))
+	}
+	if !math.IsNaN(a.InTime) {
+		text += fmt.Sprintf(", by the deadline with a probability of %s", percent(a.InTime))
+	}
+	if g := a.Gain; g != nil && i != q.request && math.Abs(g.MeanFinish) >= 1 && !math.IsInf(g.MeanFinish, 0) {
+		than, word := count(q.asked[q.request].procs, "processor"), "sooner"
+		if g.MeanFinish < 0 {
+			word = "later"
+		}
+		text += fmt.Sprintf(", %s %s than with %s", spell(math.Abs(g.MeanFinish)), word, than)
+		if q.asked[q.request].place != at.place {
+			text += " in queue " + q.asked[q.request].place.queue
+		}
+	}
+	text += fmt.Sprintf("; it turns out best in %s of the cases", percent(a.Best))
+	if best := r.Order[0]; best != i {
+		text += fmt.Sprintf("; %s would be better by too little to change that", count(q.asked[best].procs, "processor"))
+	}
+	return text
+}
+
+// percent writes a probability; certainty is left to 0 and 1 themselves.
+func percent(p float64) string {
+	switch {
+	case 0 < p && p < .01:
+		return "less than 1 %"
+	case .99 < p && p < 1:
+		return "more than 99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// clusters returns the clusters that are asked about.
+func (q *sizing) clusters() map[string]bool {
+	out := map[string]bool{}
+	for i := range q.places {
+		out[q.places[i].view.Cluster] = true
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// malleable is a job that runs and could change its size.
+type malleable struct {
+	procs int
+	age   float64       // seconds, of a job that the scheduler's log tells; else 0
+	until time.Duration // that its time limit leaves it; 0 where that is not known
+}
+
+// readRunning finds the running job.
+func (q *sizing) readRunning() error {
+	r := q.req.Running
+	switch {
+	case r == nil:
+		return nil
+	case q.req.Request != nil:
+		return unprocessable("request", "the request of a running job is to keep its size: leave it out")
+	case len(q.places) > 1:
+		return unprocessable("places", "a running job stays in its queue: name that alone")
+	case r.RemainingSeconds > 0 && r.Done != nil:
+		return unprocessable("running.done", "give this or remaining_seconds")
+	case r.Done != nil && !(*r.Done >= 0 && *r.Done < 1):
+		return unprocessable("running.done", "want the part of the work that is done, from 0 to below 1")
+	case r.JobID == "" && r.Procs < 1:
+		return unprocessable("running.procs", "say how many processors the job holds, or name it by job_id")
+	case r.JobID == "" && r.RemainingSeconds == 0 && r.Done == nil:
+		return unprocessable("running.remaining_seconds", "say how long the job would still run at its size, or which part of its work is done")
+	case r.JobID == "":
+		q.job = &malleable{procs: r.Procs}
+	case q.job == nil: // its queue was named
+		return q.findRunning(q.places[0].view.Cluster, r.JobID)
+	}
+	return nil
+}
+
+// findRunning looks up the job that is named, and its queue.
+func (q *sizing) findRunning(clusterName, id string) error {
+	v, err := q.server.view(clusterName)
+	if err != nil {
+		return err
+	}
+	if v.At.IsZero() {
+		return nothingRead(v)
+	}
+	i := slices.IndexFunc(v.Running, func(j *cluster.Job) bool { return j.ID == id })
+	if i < 0 {
+		return notFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted", id, v.Cluster))
+	}
+	j := v.Running[i]
+	if len(q.places) > 0 && q.places[0].queue != j.Queue {
+		return unprocessable("places", fmt.Sprintf("job %s runs in queue %s, not in %s", j.ID, j.Queue, q.places[0].queue))
+	}
+	found, err := q.server.placeIn(v, j.Queue)
+	if err != nil {
+		return err
+	}
+	q.places, q.now = []place{*found}, found.now
+	age := j.Age(found.now)
+	q.job = &malleable{procs: j.Procs, age: age.Seconds()}
+	if j.TimeLimit > 0 {
+		q.job.until = max(time.Second, j.TimeLimit-age)
+	}
+	return nil
+}
+
+// rest returns which part of the job's work is left.
+func (q *sizing) rest() (float64, error) {
+	r := q.req.Running
+	if r.Done != nil {
+		return 1 - *r.Done, nil
+	}
+	whole, err := q.curve.Runtime(q.job.procs)
+	if err != nil {
+		return 0, unprocessable("runtime", err.Error())
+	}
+	left := whole - q.job.age
+	field, hint := "running.job_id", "tell remaining_seconds"
+	if r.RemainingSeconds > 0 {
+		left, field, hint = r.RemainingSeconds, "running.remaining_seconds", "tell what is left now"
+		if r.At != nil {
+			left -= max(0, q.now.Sub(*r.At).Seconds())
+		}
+	}
+	if left <= 0 {
+		return 0, unprocessable(field, "the job should have ended by now: "+hint)
+	}
+	return left / whole, nil
+}
+
+// part is a law's part: what is left of a runtime.
+type part struct {
+	advice.Law
+	of float64
+}
+
+// Quantile implements advice.Law.
+func (p part) Quantile(level float64) float64 { return p.of * p.Law.Quantile(level) }
+
+// CDF implements advice.Law.
+func (p part) CDF(seconds float64) float64 { return p.Law.CDF(seconds / p.of) }
+
+// Mean implements advice.Law.
+func (p part) Mean() float64 { return p.of * p.Law.Mean() }
+
+// leftOn returns the law of what is left at a size, if the job had it from now on.
+func (q *sizing) leftOn(procs int, rest float64) (advice.Law, error) {
+	run, err := advice.RunOf(q.curve, procs)
+	if err != nil {
+		return nil, unprocessable("runtime", err.Error())
+	}
+	return part{run, rest}, nil
+}
+
+// gatherRunning makes the sizes that the job could have; the first to be asked is to keep what it has.
+func (q *sizing) gatherRunning() error {
+	rest, err := q.rest()
+	if err != nil {
+		return err
+	}
+	p := &q.places[0]
+	keep, err := q.leftOn(q.job.procs, rest)
+	if err != nil {
+		return err
+	}
+	q.asked = append(q.asked, asking{place: p, procs: q.job.procs})
+	q.candidates = append(q.candidates, advice.Candidate{Procs: q.job.procs, Run: keep, Billing: p.bill})
+	for _, procs := range q.sizes {
+		if procs == q.job.procs {
+			continue
+		}
+		err := q.addSize(p, procs, rest)
+		var out *leftOut
+		switch {
+		case errors.As(err, &out):
+			if refused := q.leave(p, procs, out); q.named && !out.soft() {
+				return refused
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// addSize makes a size that the job could have. For a larger one it waits as a job of the processors that it lacks would.
+func (q *sizing) addSize(p *place, procs int, rest float64) error {
+	left, err := q.leftOn(procs, rest)
+	if err != nil {
+		return err
+	}
+	median := left.Quantile(.5) + q.req.Running.OverheadSeconds
+	if until := q.job.until; procs < q.job.procs && until > 0 && median > until.Seconds() {
+		return &leftOut{overTimeLimit, unprocessable("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
+			procs, spell(median), spell(until.Seconds())))}
+	}
+	size := advice.Size{Procs: procs, Left: left, Overhead: q.req.Running.OverheadSeconds}
+	if lacks := procs - q.job.procs; lacks > 0 {
+		var never *problem
+		if err := fits(p.view, &job.Request{Queue: p.queue, Procs: procs}); errors.As(err, &never) {
+			return &leftOut{never.Reason, err}
+		}
+		limit := fromSeconds(median)
+		if q.job.until > 0 {
+			limit = q.job.until
+		}
+		law, _, err := q.wait(p, lacks, limit)
+		if err != nil {
+			return err
+		}
+		size.Wait.Law = law
+	}
+	q.grow = append(q.grow, size)
+	q.asked = append(q.asked, asking{place: p, procs: procs})
+	return nil
+}
+
+// resize compares the sizes.
+func (q *sizing) resize() (*advice.Result, error) {
+	keep := &q.candidates[0]
+	q.request = 0
+	return advice.Resize(advice.Running{Procs: keep.Procs, Left: keep.Run, Billing: keep.Billing}, q.grow, q.objective)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+)
+
+func newNow(a *app) *cobra.Command {
+	var cluster string
+	var request job.Request
+	command := &cobra.Command{
+		Use:   "now",
+		Short: "Show what would start at once",
+		Long: "Show for each queue the largest sizes and time limits that would start at once: what is free, and for how long before the jobs that wait need it,\n" +
+			"with the probability that such a job does start within a minute.",
+		Example: "  waitcast now\n" +
+			"  waitcast now -q batch",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.now(c.Context(), cluster, request) },
+	}
+	flags := command.Flags()
+	flags.StringVarP(&request.Queue, "queue", "q", "", "only this queue")
+	flags.StringVar(&cluster, "cluster", "", "only this cluster")
+	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
+	flags.StringVarP(&request.Account, "account", "A", "", "account that is charged")
+	flags.StringVar(&request.QOS, "qos", "", "quality of service")
+	return command
+}
+
+func (a *app) now(ctx context.Context, cluster string, request job.Request) error {
+	if a.timeout <= 0 {
+		return &usageError{"--timeout must be more than 0"}
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	answer, raw, err := c.Now(ctx, cluster, request)
+	if err != nil {
+		return a.refusedAs(err)
+	}
+	return a.tell(raw, nowText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+}
+
+// nowText writes what would start at once for people, a line for each opening.
+func nowText(n *wire.Now, zone *time.Location) []byte {
+	var p page
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "queue\tfree\tup to procs\tfor up to\tstarts at once\tlikely (90 %)")
+	several := false
+	for i := range n.Queues {
+		several = several || n.Queues[i].Cluster != n.Queues[0].Cluster
+	}
+	for i := range n.Queues {
+		q := &n.Queues[i]
+		name := q.Queue
+		if several {
+			name = q.Cluster + ":" + q.Queue
+		}
+		free := fmt.Sprintf("%d of %d", q.Free, q.Procs)
+		if len(q.Openings) == 0 {
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\n", printable(name), free)
+		}
+		for k, o := range q.Openings {
+			if k > 0 {
+				name, free = "", ""
+			}
+			limit := "any time limit"
+			if o.TimeLimitSeconds != nil {
+				limit = duration.Format(fromSeconds(*o.TimeLimitSeconds))
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\n", printable(name), free, o.Procs, limit, percent(o.Probability), o.LikelyProcs)
+		}
+	}
+	_ = w.Flush() // it is memory
+	p.Write(table.Bytes())
+	p.line("", "")
+	for i := range n.Queues {
+		if q := &n.Queues[i]; len(q.Openings) == 0 {
+			p.line(q.Queue, q.Reason)
+		}
+	}
+	p.line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(n.AgeSeconds))))
+	return p.Bytes()
+}

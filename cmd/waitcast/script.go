@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/internal/memsize"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/jobscript"
+)
+
+// batch is the script whose job is asked about, and how it would be submitted.
+type batch struct {
+	path      string
+	options   []string // of sbatch, qsub or bsub
+	scheduler string
+}
+
+// set takes the arguments of the command: a script, and behind "--" the options of its submission.
+func (b *batch) set(c *cobra.Command, args []string) error {
+	if at := c.ArgsLenAtDash(); at >= 0 {
+		args, b.options = args[:at], args[at:]
+	}
+	switch {
+	case len(args) > 1:
+		return &usageError{fmt.Sprintf("one script at a time: %q is too much", args[1])}
+	case len(args) == 1:
+		b.path = args[0]
+	case len(b.options) > 0:
+		return &usageError{"options behind -- are those of a script's submission: name the script before them"}
+	case b.scheduler != "":
+		return &usageError{"--scheduler is of a script: name the script"}
+	}
+	return nil
+}
+
+// missing names the flags without which there is nothing to ask, where no script is read.
+func missing(c *cobra.Command, names ...string) error {
+	var none []string
+	for _, name := range names {
+		if !c.Flags().Changed(name) {
+			none = append(none, `"`+name+`"`)
+		}
+	}
+	if len(none) > 0 {
+		return &usageError{"required flag(s) " + strings.Join(none, ", ") + " not set, and no script given that tells"}
+	}
+	return nil
+}
+
+// read reads the script, as its scheduler's command would with these options in this environment.
+func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
+	in, name := stdin, "standard input"
+	if b.path != "-" {
+		file, err := os.Open(b.path)
+		if err != nil {
+			return nil, &usageError{"script: " + err.Error()}
+		}
+		defer func() { _ = file.Close() }() // only read
+		in, name = file, b.path
+	}
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		if key, value, ok := strings.Cut(pair, "="); ok && (strings.HasPrefix(key, "SBATCH_") || key == "PBS_DPREFIX") {
+			env[key] = value
+		}
+	}
+	r, err := jobscript.Parse(in, jobscript.Options{Scheduler: jobscript.Scheduler(b.scheduler), Args: b.options, Env: env, Name: name})
+	switch {
+	case errors.Is(err, jobscript.ErrSchedulers):
+		return nil, &usageError{err.Error() + " (--scheduler slurm, pbs, sge or lsf)"}
+	case err != nil:
+		return nil, &usageError{err.Error()}
+	}
+	return &r, nil
+}
+
+// fill takes from the script what no flag of ours says, and tells on standard error what somebody who submits it should know.
+func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *whatIf, memory *memsize.Value) error {
+	s, err := b.read(c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	for _, w := range s.Warnings {
+		fmt.Fprintf(a.stderr, "%s: %s\n", b.path, w)
+	}
+	if s.Tasks > 1 {
+		fmt.Fprintf(a.stderr, "%s: an array of %d tasks: the forecast is of its first\n", b.path, s.Tasks)
+	}
+	if s.Hold || s.Dependent || s.Begin != "" {
+		fmt.Fprintf(a.stderr, "%s: it is held, waits for other jobs or has a time before which it may not start: the forecast is as if it had not\n", b.path)
+	}
+	given := c.Flags().Changed
+	if !given("queue") {
+		if len(s.Queues) == 0 {
+			return &usageError{b.path + " names no queue: say with -q to which it would go"}
+		}
+		request.Queue = strings.Join(s.Queues, ",")
+	}
+	if !given("procs") {
+		compare.procs = procsList{s.Procs}
+	}
+	if !given("nodes") {
+		request.Nodes = s.Nodes
+	}
+	if !given("gpus") {
+		request.GPUs = s.GPUs
+	}
+	if !given("mem") {
+		*memory = memsize.Value(s.Memory)
+	}
+	if !given("account") {
+		request.Account = s.Account
+	}
+	if !given("qos") {
+		request.QOS = s.QOS
+	}
+	if !given("time") {
+		if s.TimeLimit <= 0 {
+			return &usageError{b.path + " asks for no time limit: say with -t which one it would get"}
+		}
+		compare.limits = limitList{s.TimeLimit.Round(time.Second)}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// sizeFlags are those of waitcast size.
+type sizeFlags struct {
+	queues, cluster                  string
+	sizes                            string
+	min, max, request                int
+	runtime, amdahl, downey, history string
+	limit                            string
+	by, deadline                     string
+	level, priceProcHour, priceHour  float64
+	job                              string
+	holds                            int
+	remaining, overhead, hold        duration.Value
+	done, leastGain                  float64
+	user, account, qos               string
+	all, watch                       bool
+	doneGiven, gainGiven             bool
+}
+
+// shownSizes is how many candidates are shown unless all are asked for.
+const shownSizes = 12
+
+func newSize(a *app) *cobra.Command {
+	var f sizeFlags
+	command := &cobra.Command{
+		Use:   "size -q QUEUE[,QUEUE...] --sizes SIZES --runtime TABLE",
+		Short: "Tell which size, in which queue, finishes soonest",
+		Long: "Tell which number of processors, in which queue, makes a job finish soonest: each size with its wait, its runtime and its finish,\n" +
+			"the best first. For a malleable job that runs: whether it had better expand, keep its size or shrink.\n\n" +
+			"How long the job runs on so many processors is told by one of --runtime, --amdahl, --downey and --history.",
+		Example: "  waitcast size -q short,long --sizes 1,2,4..64 --runtime 1:10h,2:5.5h,64:30m -t 1.5x\n" +
+			"  waitcast size -q batch --min 8 --max 32 --amdahl 0.02,40h --deadline 2026-03-02T18:00:00Z\n" +
+			"  waitcast size --job 4711 --sizes 8..128 --downey 60,0.5,100h --remaining 3h --watch",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.doneGiven, f.gainGiven = c.Flags().Changed("done"), c.Flags().Changed("least-gain")
+			return a.size(c.Context(), &f)
+		},
+	}
+	f.add(command.Flags())
+	return command
+}
+
+// add adds the flags.
+func (f *sizeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.queues, "queue", "q", "", "queues to choose among, separated by commas; CLUSTER:QUEUE where the daemon watches several")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster of the queues that are named without one")
+	flags.StringVar(&f.sizes, "sizes", "", "numbers of processors: 1,2,12; 4..64 doubles from 4 to 64, 4-9 is each from 4 to 9")
+	flags.IntVar(&f.min, "min", 0, "instead of --sizes: the smallest")
+	flags.IntVar(&f.max, "max", 0, "and the largest")
+	flags.StringVar(&f.runtime, "runtime", "", "runtimes that are known: 1:10h,2:5.5h")
+	flags.StringVar(&f.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
+	flags.StringVar(&f.downey, "downey", "", "A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
+	flags.StringVar(&f.history, "history", "", "USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
+	flags.StringVarP(&f.limit, "time", "t", "", "time limit, or 1.5x for so many times the runtime")
+	flags.StringVar(&f.by, "by", "", "what is best: mean, quantile, deadline, cost or considerate; default mean, or what the flags below say")
+	flags.Float64Var(&f.level, "level", 0, "level of the quantile of the finish; .5 by default")
+	flags.StringVar(&f.deadline, "deadline", "", "when it must have finished: an instant (2026-03-02T18:00:00Z), or how long from now")
+	flags.Float64Var(&f.priceProcHour, "price-proc-hour", 0, "price of a processor for an hour")
+	flags.Float64Var(&f.priceHour, "price-hour", 0, "price of an hour until the finish, in the same unit")
+	flags.IntVarP(&f.request, "procs", "n", 0, "size that would be asked for otherwise: gains are over it")
+	flags.StringVar(&f.job, "job", "", "the malleable job that runs and could change its size")
+	flags.IntVar(&f.holds, "holds", 0, "instead of --job: processors that the running job holds")
+	flags.Var(&f.remaining, "remaining", "how long the running job would still run at its size")
+	flags.Float64Var(&f.done, "done", 0, "instead of --remaining: the part of its work that is done, 0 to 1")
+	flags.Var(&f.overhead, "overhead", "how long it stands still while it changes its size")
+	flags.Float64Var(&f.leastGain, "least-gain", 0, "by what part another size must be better for a running job, or an advice that stands, to change; .05 by default")
+	flags.Var(&f.hold, "hold", "with --watch: how long an advice stands at least")
+	flags.StringVarP(&f.user, "user", "u", "", "user who would submit the job")
+	flags.StringVarP(&f.account, "account", "A", "", "account that is charged")
+	flags.StringVar(&f.qos, "qos", "", "quality of service")
+	flags.BoolVar(&f.watch, "watch", false, "go on, and tell whenever the advice changes")
+	flags.BoolVar(&f.all, "all", false, fmt.Sprintf("show all candidates, not the best %d", shownSizes))
+	for _, name := range []string{"remaining", "overhead", "hold"} {
+		flags.Lookup(name).DefValue = ""
+	}
+}
+
+func (a *app) size(ctx context.Context, f *sizeFlags) error {
+	if a.timeout <= 0 {
+		return &usageError{"--timeout must be more than 0"}
+	}
+	question, err := f.question()
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	if f.watch {
+		return a.refusedAs(c.Watch(ctx, question, "", a.sizeEvent))
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	answer, raw, err := c.Size(ctx, question)
+	if err != nil {
+		return a.refusedAs(err)
+	}
+	return a.tell(raw, sizeText(answer, f.all, a.zone), answer.Stale, answer.AgeSeconds)
+}
+
+// sizeEvent prints an event of a subscription: a line of JSON, or the advice in a sentence.
+func (a *app) sizeEvent(e client.WatchEvent) error {
+	if a.json {
+		return a.printJSON(e.JSON)
+	}
+	var p page
+	switch {
+	case e.Problem != nil:
+		p.line("No advice", e.Problem.Detail)
+	default:
+		p.line(e.Advice.Advice.Since.In(a.zone).Format("01-02 15:04:05"), e.Advice.Advice.Reason)
+		if e.Advice.Stale {
+			p.line("", fmt.Sprintf("STALE: the newest record is %s old", duration.Format(fromSeconds(e.Advice.AgeSeconds))))
+		}
+	}
+	_, err := a.stdout.Write(p.Bytes())
+	return err
+}
+
+// sizeText writes an answer for people: the advice first.
+func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
+	var p page
+	p.line("Advice", s.Advice.Reason)
+	p.line("", "")
+	shown := s.Candidates
+	if !all && len(shown) > shownSizes {
+		shown = shown[:shownSizes]
+	}
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, sizeHead(s))
+	for i := range shown {
+		fmt.Fprintln(w, sizeRow(s, &shown[i]))
+	}
+	_ = w.Flush() // it is memory
+	p.Write(table.Bytes())
+	if more := len(s.Candidates) - len(shown); more > 0 {
+		fmt.Fprintf(&p, "and %d more (--all)\n", more)
+	}
+	p.line("", "")
+	for _, l := range s.LeftOut {
+		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
+	}
+	p.line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(s.AgeSeconds))))
+	return p.Bytes()
+}
+
+// sizeHead names the columns; those that an answer lacks are left out.
+func sizeHead(s *wire.Size) string {
+	columns := []string{"procs", "queue", "limit", "wait", "runtime", "finish", "9 of 10 by", "best"}
+	if first := &s.Candidates[0]; first.InTime != nil {
+		columns = append(columns, "in time")
+	}
+	if s.Candidates[0].Cost != nil {
+		columns = append(columns, "cost")
+	}
+	if s.Candidates[0].Gain != nil {
+		columns = append(columns, "gain")
+	}
+	return strings.Join(columns, "\t")
+}
+
+func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
+	limit := "-"
+	if c.TimeLimitSeconds > 0 {
+		limit = duration.Format(fromSeconds(c.TimeLimitSeconds))
+	}
+	where := c.Queue
+	if s.Candidates[0].Cluster != c.Cluster {
+		where = c.Cluster + ":" + c.Queue
+	}
+	columns := []string{
+		fmt.Sprint(c.Procs), printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun), quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
+	}
+	if c.InTime != nil {
+		columns = append(columns, percent(*c.InTime))
+	}
+	if c.Cost != nil {
+		columns = append(columns, fmt.Sprintf("%.4g", *c.Cost))
+	}
+	if c.Gain != nil {
+		columns = append(columns, gained(c))
+	}
+	return strings.Join(columns, "\t")
+}
+
+// gained writes what a candidate gains over the request.
+func gained(c *wire.SizeCandidate) string {
+	switch m := c.Gain.MeanFinish; {
+	case c.Requested:
+		return "(asked)"
+	case m == nil:
+		return "-"
+	case *m < 0:
+		return duration.Format(fromSeconds(-*m)) + " later"
+	default:
+		return duration.Format(fromSeconds(*m)) + " sooner"
+	}
+}

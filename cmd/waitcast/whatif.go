@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
+	"github.com/waitcast/waitcast/job"
+)
+
+// whatIf is what waitcast wait compares: every combination of its queues, sizes and time limits.
+type whatIf struct {
+	procs                            procsList
+	limits                           limitList
+	runtime, amdahl, downey, history string
+	all                              bool
+}
+
+// procsList is a flag of sizes.
+type procsList []int
+
+// Set implements pflag.Value.
+func (l *procsList) Set(text string) error {
+	list, err := sizes("procs", text)
+	if err != nil || len(list) == 0 {
+		return errors.New("--procs must be 1 or more; several are written as 4,8,16, as 4..64 (doubling) or 4-9 (each)")
+	}
+	*l = list
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *procsList) String() string { return strings.Trim(fmt.Sprint([]int(*l)), "[]") }
+
+// Type implements pflag.Value.
+func (*procsList) Type() string { return "procs" }
+
+// limitList is a flag of time limits.
+type limitList []time.Duration
+
+// Set implements pflag.Value.
+func (l *limitList) Set(text string) error {
+	*l = nil
+	for item := range strings.SplitSeq(text, ",") {
+		d, err := duration.Parse(item)
+		if err != nil {
+			return err
+		}
+		*l = append(*l, d)
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (l *limitList) String() string {
+	var out []string
+	for _, d := range *l {
+		out = append(out, duration.String(d))
+	}
+	return strings.Join(out, ",")
+}
+
+// Type implements pflag.Value.
+func (*limitList) Type() string { return "duration" }
+
+// flags adds what only a comparison has.
+func (w *whatIf) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&w.runtime, "runtime", "", "runtimes that are known: 1:10h,2:5.5h; what finishes soonest then comes first")
+	flags.StringVar(&w.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
+	flags.StringVar(&w.downey, "downey", "", "A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
+	flags.StringVar(&w.history, "history", "", "USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
+	flags.BoolVar(&w.all, "all", false, fmt.Sprintf("show all combinations, not the best %d", shownSizes))
+}
+
+// several says whether there is anything to compare.
+func (w *whatIf) several(queues string) bool {
+	return len(w.procs) > 1 || len(w.limits) > 1 || strings.Contains(queues, ",") || w.runtime+w.amdahl+w.downey+w.history != ""
+}
+
+// whatIf asks for all combinations, and prints them with what they gain.
+func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf) error {
+	for _, limit := range w.limits {
+		r.Procs, r.TimeLimit = w.procs[0], limit
+		if err := checkWait(r, time.Duration(a.timeout)); err != nil {
+			return err
+		}
+	}
+	question := &wire.WaitsRequest{Procs: w.procs, Nodes: r.Nodes, GPUs: r.GPUs, User: r.User, Account: r.Account, QOS: r.QOS}
+	var err error
+	if question.Places, err = places(r.Queue, cluster); err != nil {
+		return err
+	}
+	if question.Runtime, err = runtimeOf(w.runtime, w.amdahl, w.downey, w.history); err != nil {
+		return err
+	}
+	for _, limit := range w.limits {
+		question.TimeLimits = append(question.TimeLimits, duration.String(limit))
+	}
+	if r.Memory > 0 {
+		memory := memsize.Value(r.Memory)
+		question.Memory = memory.Exact()
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	answer, raw, err := c.Waits(ctx, question)
+	if err != nil {
+		return a.refusedAs(err)
+	}
+	return a.tell(raw, waitsText(answer, w.all, a.zone), answer.Stale, answer.AgeSeconds)
+}
+
+// waitsText writes a comparison for people.
+func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
+	var p page
+	for _, text := range w.Advice {
+		p.line("Advice", text)
+	}
+	if len(w.Advice) > 0 {
+		p.line("", "")
+	}
+	shown := w.Candidates
+	if !all && len(shown) > shownSizes {
+		shown = shown[:shownSizes]
+	}
+	var table bytes.Buffer
+	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	head := "procs\tqueue\tlimit\twait\t8 of 10 cases\tin 10 min\tstart\tbest"
+	if w.RankedBy == "finish" {
+		head += "\truntime\tfinish"
+	}
+	fmt.Fprintln(t, head)
+	for i := range shown {
+		fmt.Fprintln(t, waitsRow(w, &shown[i], zone))
+	}
+	_ = t.Flush() // it is memory
+	p.Write(table.Bytes())
+	if more := len(w.Candidates) - len(shown); more > 0 {
+		fmt.Fprintf(&p, "and %d more (--all)\n", more)
+	}
+	p.line("", "")
+	for _, l := range w.LeftOut {
+		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
+	}
+	p.line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(w.AgeSeconds))))
+	return p.Bytes()
+}
+
+func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string {
+	limit, where := "-", c.Queue
+	if c.TimeLimitSeconds > 0 {
+		limit = duration.Format(fromSeconds(c.TimeLimitSeconds))
+	}
+	if w.Candidates[0].Cluster != c.Cluster {
+		where = c.Cluster + ":" + c.Queue
+	}
+	columns := []string{
+		fmt.Sprint(c.Procs), printable(where), limit, quantile(c.WaitSeconds.P50), band(c.WaitSeconds.P10, c.WaitSeconds.P90),
+		percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone), percent(c.Best),
+	}
+	if c.Run != nil && c.FinishAt != nil {
+		columns = append(columns, quantile(c.Run.P50), instant(c.FinishAt.P50, zone))
+	}
+	return strings.Join(columns, "\t")
+}
+
+func instant(t *time.Time, zone *time.Location) string {
+	if t == nil {
+		return "-"
+	}
+	return t.In(zone).Format("Mon 15:04")
+}
