@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long papers accuracy test-deps race lint fmt generate check-generated bench demo fuzz cross
+.PHONY: all build test test-long papers accuracy study-size bench-http test-deps race lint fmt generate check-generated bench demo fuzz cross
 
 all: build test lint
 
@@ -55,6 +55,14 @@ papers:
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
 	$(GO) run ./scripts/accuracy -shared $(SHARED)
+
+# What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
+study-size:
+	$(GO) run ./scripts/sizestudy -shared $(SHARED)
+
+# The HTTP interface with 10,000 running and 20,000 queued jobs; needs wrk.
+bench-http: build
+	$(GO) run ./scripts/bench-http
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...

@@ -21,11 +21,12 @@ const (
 	AtSubmit MoldTime = iota // once, when the job is submitted
 	AtHead                   // once, when the job becomes the first of its pool's queue, in the policy's order
 	AtPass                   // whenever the policy schedules while the job is the first; so it can change its mind until it starts
+	AtBoth                   // AtSubmit and AtPass
 )
 
 // moldSubmitted lets a job that is being submitted choose.
 func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
-	if m := s.cfg.Mold; m != nil && m.When == AtSubmit {
+	if m := s.cfg.Mold; m != nil && (m.When == AtSubmit || m.When == AtBoth) {
 		job, n := s.jobs[r], s.nodes[r]
 		if s.choose(p, &job, &n) {
 			s.jobs[r], s.nodes[r] = job, n
@@ -45,13 +46,18 @@ func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	}
 	s.nodes[r].molded = true
 	job, n := s.jobs[r], s.nodes[r]
-	if !s.choose(p, &job, &n) || job == s.jobs[r] && n == s.nodes[r] {
+	if !s.choose(p, &job, &n) || n == s.nodes[r] && sameShape(&job, &s.jobs[r]) {
 		return false
 	}
 	p.policy.Withdrawn(p, r)
 	s.jobs[r], s.nodes[r] = job, n
 	p.policy.Submitted(p, r)
 	return true
+}
+
+// sameShape says whether molding has changed nothing. Jobs that wait have a start that is no number, and so never equal one another.
+func sameShape(a, b *Job) bool {
+	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }
 
 // choose molds a copy of a job.

@@ -1,6 +1,7 @@
 package advice_test
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -9,10 +10,10 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// By hand: of 100 processors, with 20 jobs waiting, a processor-hour is worth (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + .5 x 8 = 12; one of
+// By hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + .5 x 8 = 12; one of
 // 2 h on 8 costs 2 + .5 x 16 = 10, one of 3 h 3 + .5 x 24 = 15. On its own it would take the 8 either way.
 func TestConsiderateByHand(t *testing.T) {
-	o := advice.Considerate(20, 100)
+	o := advice.Considerate(10, 100)
 	near(t, "price", o.ProcHour, .5, 1e-12)
 	for _, c := range []struct {
 		hours, score float64
@@ -50,6 +51,33 @@ func TestConsiderateGivesWay(t *testing.T) {
 		quiet := choose(t, c, 0, advice.Considerate(few, 64)).Best().ProcHours
 		if busy := choose(t, c, 0, advice.Considerate(many, 64)).Best().ProcHours; busy > quiet*(1+1e-9) {
 			t.Errorf("%v processor-hours with %d waiting, %v with %d", quiet, few, busy, many)
+		}
+	})
+}
+
+// As the queue grows, the advised size never takes more processor-hours, and under a queue without bound it takes the fewest that there are.
+func TestConsiderateEndsThrifty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"), Sigma: rapid.Float64Range(0, 2).Draw(t, "sigma")}
+		curve := must[*speedup.Downey](t)(speedup.NewDowney(p, rapid.Float64Range(60, 1e6).Draw(t, "T1")))
+		var c []advice.Candidate
+		least := math.Inf(1)
+		for procs := 1; procs <= 64; procs *= 2 {
+			run := must[advice.Law](t)(advice.RunOf(curve, procs))
+			least = min(least, run.Mean()*float64(procs)/3600)
+			c = append(c, advice.Candidate{Name: advice.SizeName(procs), Procs: procs, Run: run,
+				Wait: advice.Wait{Law: advice.Fixed(rapid.Float64Range(0, 36000).Draw(t, "wait"))}})
+		}
+		before := math.Inf(1)
+		for _, waiting := range []int{0, 3, 40, 1e12} {
+			took := choose(t, c, 0, advice.Considerate(waiting, 64)).Best().ProcHours
+			if took > before*(1+1e-9) {
+				t.Errorf("with %d waiting it takes %v processor-hours, with fewer %v", waiting, took, before)
+			}
+			before = took
+		}
+		if before > least*(1+1e-6) {
+			t.Errorf("without bound it takes %v processor-hours, and %v would do", before, least)
 		}
 	})
 }

@@ -1,0 +1,23 @@
+package sizestudy
+
+import (
+	"math"
+	"testing"
+)
+
+// By hand: a constant queue has its length as mean; one that jumps from 0 to 10 for a memory, after long quiet, has 10 (1 - 1/e).
+func TestBacklogByHand(t *testing.T) {
+	var b, quiet backlog
+	b.observe(100, 10)
+	if got := b.mean(100); got != 10 {
+		t.Errorf("no time passed: %v", got)
+	}
+	if got := b.mean(100 + memory); math.Abs(got-10) > 1e-12 {
+		t.Errorf("constant: %v", got)
+	}
+	quiet.observe(0, 0)
+	quiet.observe(100*memory, 10)
+	if got, want := quiet.mean(101*memory), 10*(1-1/math.E); math.Abs(got-want) > 1e-9 {
+		t.Errorf("jump: %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,19 @@
+package sizestudy
+
+import (
+	"testing"
+)
+
+// A stretch of 6,000 jobs, all of which ask.
+func BenchmarkPlay(b *testing.B) {
+	for _, rule := range []Rule{Request, AtHead, AtSubmit, AtBoth} {
+		b.Run(rule.String(), func(b *testing.B) {
+			w := stretch(b, 6000, .8, 1)
+			for b.Loop() {
+				if _, err := w.Play(Settings{Rule: rule, Share: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package sizestudy
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/predictor/advice"
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// Level is that of all confidence intervals.
+const Level = .95
+
+// warmUp is the share of the jobs that is played and not scored: the machine fills, and the laws learn.
+const warmUp = .1
+
+// Choice is a rule with the share of jobs that follow it.
+type Choice struct {
+	Rule  Rule
+	Share float64
+	Alone bool // advice minimizes the job's own finish alone
+	Once  bool // see Settings
+	// Objective is what advice minimizes, nil for Served, or Selfish where Alone.
+	Objective func(Queue) advice.Objective `json:"-"`
+}
+
+// Grid is the runs of a study.
+type Grid struct {
+	Traces  []*Trace
+	Part    Part
+	Jobs    int // of a stretch, 0 for the whole part
+	Loads   []float64
+	Choices []Choice
+	Seeds   int
+	Workers int // 0 for as many as there are cores
+	Model   Model
+}
+
+// Outcome is a run's scores, beside those of the same workload by the users' requests.
+type Outcome struct {
+	Mean, P95   float64 // turnaround in seconds
+	Wait        float64 // mean
+	Utilization float64 // of the machine, between the first and the last submission
+	Work        float64 // processor-seconds over those of the requests
+
+	// Change of the mean turnaround against the users' requests: of all, of the jobs that ask, and of the others; -.2 is a fifth less. P95Change is of the 95th percentile.
+	Change, Askers, Others, P95Change float64
+	// Worse is the share of users, of ten scored jobs or more, whose mean turnaround is more than a twentieth longer than by the requests.
+	Worse float64
+}
+
+// Cell is the outcomes of a choice, by seed.
+type Cell struct {
+	Trace    string
+	Load     float64
+	Choice   Choice
+	Outcomes []Outcome
+}
+
+// Mean returns the mean over the seeds of something, with its confidence interval by Student's t.
+func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
+	values := make([]float64, len(c.Outcomes))
+	for i := range values {
+		values[i] = of(&c.Outcomes[i])
+	}
+	interval, err := simulator.Confidence(values, Level)
+	if err != nil { // no seeds
+		return simulator.Interval{}
+	}
+	return interval
+}
+
+// Run plays the grid: by trace, load and choice. Every choice of a trace, load and seed has the same workload and the same jobs that ask. The same grid gives the same outcomes on any
+// number of workers. The error is that of a run or the context's.
+func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
+	places := len(g.Traces) * len(g.Loads)
+	runs, err := simulator.Replicas(ctx, places*g.Seeds, g.Workers, 0, func() struct{} { return struct{}{} },
+		func(_ struct{}, i int, _ *rand.Rand) ([]Outcome, error) {
+			place := i / g.Seeds
+			t, load := g.Traces[place/len(g.Loads)], g.Loads[place%len(g.Loads)]
+			out, err := g.workload(t, load, uint64(i%g.Seeds))
+			if err != nil {
+				return nil, fmt.Errorf("%s at load %v, seed %d: %w", t.Name, load, i%g.Seeds, err)
+			}
+			return out, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	var cells []Cell
+	for place := range places {
+		for k, choice := range g.Choices {
+			c := Cell{Trace: g.Traces[place/len(g.Loads)].Name, Load: g.Loads[place%len(g.Loads)], Choice: choice}
+			for _, outcomes := range runs[place*g.Seeds : (place+1)*g.Seeds] {
+				c.Outcomes = append(c.Outcomes, outcomes[k])
+			}
+			cells = append(cells, c)
+		}
+	}
+	return cells, nil
+}
+
+// workload plays all choices on one workload.
+func (g *Grid) workload(t *Trace, load float64, seed uint64) ([]Outcome, error) {
+	w, err := t.Make(g.Part, g.Jobs, load, seed, g.Model)
+	if err != nil {
+		return nil, err
+	}
+	request, err := w.Play(Settings{Rule: Request})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Outcome, len(g.Choices))
+	for i, c := range g.Choices {
+		s := request
+		if c.Alone {
+			c.Objective = Selfish
+		}
+		if c.Rule != Request {
+			if s, err = w.Play(Settings{Rule: c.Rule, Share: c.Share, Seed: seed, Once: c.Once, Objective: c.Objective}); err != nil {
+				return nil, fmt.Errorf("%v: %w", c.Rule, err)
+			}
+		}
+		out[i] = w.score(s, request, c.Share)
+	}
+	return out, nil
+}
+
+// score compares a schedule with that of the requests.
+func (w *Workload) score(s, request *Schedule, share float64) Outcome {
+	from := int(warmUp * float64(len(w.Jobs)))
+	scored, base := s.Turnaround[from:], request.Turnaround[from:]
+	sorted, sortedBase := slices.Sorted(slices.Values(scored)), slices.Sorted(slices.Values(base))
+	p95 := func(sorted []float64) float64 { return stat.Quantile(.95, stat.Empirical, sorted, nil) }
+	span := w.Jobs[len(w.Jobs)-1].Submit - w.Jobs[0].Submit
+	o := Outcome{
+		Mean: stat.Mean(scored, nil), P95: p95(sorted), Wait: stat.Mean(s.Wait[from:], nil), Utilization: s.Busy / span / float64(w.Procs),
+		Work: s.Work / request.Work,
+	}
+	o.Change, o.P95Change = o.Mean/stat.Mean(base, nil)-1, o.P95/p95(sortedBase)-1
+	var askers, others, users = newGroups(), newGroups(), newGroups()
+	for i := range scored {
+		id, side := int64(from+i), others
+		if w.Asks(id, share) {
+			side = askers
+		}
+		side.add(0, scored[i], base[i])
+		users.add(w.Jobs[id].User, scored[i], base[i])
+	}
+	o.Askers, o.Others = askers.change(), others.change()
+	o.Worse = users.worse(10, .05)
+	return o
+}
+
+// groups sums turnarounds of jobs by what they have in common, by a rule and by the requests.
+type groups map[int64]*sums
+
+type sums struct {
+	jobs       int
+	here, base float64
+}
+
+func newGroups() groups { return groups{} }
+
+func (g groups) add(key int64, here, base float64) {
+	s := g[key]
+	if s == nil {
+		s = new(sums)
+		g[key] = s
+	}
+	s.jobs, s.here, s.base = s.jobs+1, s.here+here, s.base+base
+}
+
+// change returns the change of the mean of the only group, 0 of none.
+func (g groups) change() float64 {
+	for _, s := range g {
+		return s.here/s.base - 1
+	}
+	return 0
+}
+
+// worse returns the share of the groups of so many jobs, or more, whose mean is higher by more than a share.
+func (g groups) worse(jobs int, by float64) float64 {
+	n, worse := 0, 0
+	for _, s := range g {
+		if s.jobs < jobs {
+			continue
+		}
+		n++
+		if s.here > s.base*(1+by) {
+			worse++
+		}
+	}
+	return float64(worse) / float64(max(1, n))
+}

@@ -1,0 +1,227 @@
+package sizestudy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/predictor/advice"
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// Regret is what one advice at the head of the queue came to, beside every other size that was thought of. Turnaround counts from the instant of the advice, as nobody
+// can choose what has been waited before, but for Whole.
+type Regret struct {
+	ID     int64
+	Chosen int // processors
+	Best   int // processors with the shortest turnaround in hindsight
+
+	Turnaround float64 // of the chosen size, seconds from the advice
+	Least      float64 // of the best
+	Whole      float64 // of the chosen size, from the submission
+
+	// Cost and LeastCost are in hours what the objective makes of the chosen size, and of the size of which it makes the least, in hindsight.
+	Cost, LeastCost float64
+}
+
+// Share returns by how much shorter the turnaround from the advice could have been, as a share of it.
+func (r *Regret) Share() float64 { return (r.Turnaround - r.Least) / r.Turnaround }
+
+// CostShare returns by how much less it could have cost.
+func (r *Regret) CostShare() float64 { return (r.Cost - r.LeastCost) / r.Cost }
+
+// Regrets plays a workload in which all jobs that can be molded ask once, when they come to the head of the queue, and for each advice plays on from the same instant with every other
+// size that was thought of, until the job starts: everything else, past and future, happens as it did. Under EASY no other job comes to the head meanwhile.
+func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) ([]Regret, error) {
+	if objective == nil {
+		objective = Served
+	}
+	h := &hindsight{chooser: chooser{w: w, s: Settings{Rule: AtHead, Share: 1, Seed: seed, Once: true, Objective: objective}}, sizes: map[int64]int{}}
+	h.forecast = newForecaster(w, seed)
+	cfg := h.config(nil)
+	cfg.Mold.Choose = h.choose
+	var err error
+	if h.live, err = simulator.New(cfg); err != nil {
+		return nil, err
+	}
+	for next := 0; next < len(w.Jobs); {
+		h.before(h.live)
+		h.from, h.asked = next, h.asked[:0]
+		next = h.submit(h.live, next)
+		if err := h.live.Advance(h.until(next), h.observe); err != nil {
+			return nil, err
+		}
+		for _, d := range h.asked {
+			if err := h.judge(d); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return h.regrets, h.failed
+}
+
+// hindsight plays a workload and, beside it, what would have been.
+type hindsight struct {
+	chooser
+	live, past, other *simulator.Simulator
+
+	from    int           // first job that past has not been told of
+	asked   []decision    // since past
+	sizes   map[int64]int // that jobs were advised
+	replay  bool          // the machine that is playing is not the live one
+	trial   decision      // what is tried in a replay
+	regrets []Regret
+}
+
+// decision is an advice that was given.
+type decision struct {
+	id        int64
+	at        float64
+	procs     int
+	objective advice.Objective
+}
+
+// before remembers a machine as it is.
+func (h *hindsight) before(s *simulator.Simulator) {
+	if h.past == nil {
+		h.past, h.other = s.Clone(), s.Clone()
+	}
+	h.past.CopyFrom(s)
+}
+
+// submit hands in the next jobs of one instant and returns the first one after them.
+func (h *hindsight) submit(s *simulator.Simulator, next int) int {
+	at := h.w.Jobs[next].Submit
+	for ; next < len(h.w.Jobs) && h.w.Jobs[next].Submit == at; next++ {
+		if err := s.Submit(h.w.Jobs[next]); err != nil {
+			h.failed = err
+		}
+	}
+	return next
+}
+
+// until returns the last instant before a job is submitted.
+func (h *hindsight) until(next int) float64 {
+	if next == len(h.w.Jobs) {
+		return math.Inf(1)
+	}
+	return math.Nextafter(h.w.Jobs[next].Submit, 0)
+}
+
+// choose is the machines' Choose.
+func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
+	if !h.w.Asks(j.ID, h.s.Share) {
+		return
+	}
+	size, known := h.sizes[j.ID], false
+	if h.replay {
+		_, known = h.sizes[j.ID]
+		if j.ID == h.trial.id {
+			size = h.trial.procs
+		}
+	}
+	if !known {
+		if h.replay { // comes after the job of the trial: too late to matter
+			return
+		}
+		r, err := h.advise(p, j)
+		if err != nil {
+			h.failed = fmt.Errorf("job %d: %w", j.ID, err)
+			return
+		}
+		size = r.Best().Procs
+		h.sizes[j.ID] = size
+		h.asked = append(h.asked, decision{j.ID, p.Now(), size, r.Objective})
+	}
+	if err := resize(&h.w.Molds[j.ID], j, size); err != nil {
+		h.failed = err
+	}
+}
+
+// judge tries all sizes of a decision.
+func (h *hindsight) judge(d decision) error {
+	g := Regret{ID: d.id, Chosen: d.procs, Least: math.Inf(1), LeastCost: math.Inf(1)}
+	for _, n := range h.w.sizes[d.id] {
+		end, err := h.end(d, n.procs)
+		if err != nil {
+			return err
+		}
+		turnaround := end - d.at
+		cost := turnaround/3600*d.objective.Hour + float64(n.procs)*n.run/3600*d.objective.ProcHour
+		if n.procs == d.procs {
+			g.Turnaround, g.Whole, g.Cost = turnaround, end-h.w.Jobs[d.id].Submit, cost
+		}
+		if turnaround < g.Least {
+			g.Least, g.Best = turnaround, n.procs
+		}
+		g.LeastCost = min(g.LeastCost, cost)
+	}
+	h.regrets = append(h.regrets, g)
+	return nil
+}
+
+// end returns when a job ends if it is given a size, from the past on.
+func (h *hindsight) end(d decision, procs int) (float64, error) {
+	h.replay, h.trial = true, d
+	h.trial.procs = procs
+	defer func() { h.replay = false }()
+	s := h.other
+	s.CopyFrom(h.past)
+	for next := h.from; next < len(h.w.Jobs); {
+		next = h.submit(s, next)
+		for {
+			e, ok, err := s.Next(h.until(next))
+			if err != nil {
+				return 0, err
+			}
+			if !ok {
+				break
+			}
+			if e.Kind == simulator.Started && e.Job.ID == d.id {
+				return e.Job.End, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("job %d never starts on %d processors", d.id, procs)
+}
+
+// Regretted sums up regrets.
+type Regretted struct {
+	Advices                int
+	Mean, Median, P90      float64 // of Regret.Share
+	WholeMedian, WholeMean float64 // of the same over the turnaround from the submission
+	Best                   float64 // share of the advices that were the best in hindsight
+	CostMean, CostMedian   float64 // of Regret.CostShare; 0 where the objective has no prices
+}
+
+// Summarize sums up regrets; of none, all is 0.
+func Summarize(regrets []Regret) Regretted {
+	var share, whole, cost []float64
+	r := Regretted{Advices: len(regrets)}
+	for i := range regrets {
+		g := &regrets[i]
+		share, whole, cost = append(share, g.Share()), append(whole, (g.Turnaround-g.Least)/g.Whole), append(cost, g.CostShare())
+		if g.Turnaround <= g.Least {
+			r.Best += 1 / float64(len(regrets))
+		}
+	}
+	s, w, c := summary(share), summary(whole), summary(cost)
+	r.Mean, r.Median, r.P90 = s.mean, s.median, s.p90
+	r.WholeMedian, r.WholeMean = w.median, w.mean
+	r.CostMean, r.CostMedian = c.mean, c.median
+	return r
+}
+
+type moments struct{ mean, median, p90 float64 }
+
+// summary sorts the values.
+func summary(x []float64) moments {
+	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
+		return moments{}
+	}
+	slices.Sort(x)
+	quantile := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, x, nil) }
+	return moments{stat.Mean(x, nil), quantile(.5), quantile(.9)}
+}

@@ -1,0 +1,141 @@
+package sizestudy
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/simulator/swfload"
+	"github.com/waitcast/waitcast/workload/moldable"
+)
+
+// Trace is a recorded log to study.
+type Trace struct {
+	Name  string
+	Procs int
+	Jobs  []simulator.Job // in order of submission
+}
+
+// Open reads a trace in the Standard Workload Format. Jobs that never ran or do not fit are left out.
+func Open(name, path string) (*Trace, error) {
+	t, err := swfload.Open(path, swfload.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("trace %s: %w", name, err)
+	}
+	return &Trace{name, t.Procs, t.Jobs}, nil
+}
+
+// Part is which jobs of a trace are played.
+type Part uint8
+
+// The parts. The weights of advice.Considerate were chosen on the first halves; what is told of rules is measured on the second.
+const (
+	Whole Part = iota
+	FirstHalf
+	SecondHalf
+)
+
+// part returns the jobs of a part.
+func (t *Trace) part(p Part) []simulator.Job {
+	half := len(t.Jobs) / 2
+	switch p {
+	case FirstHalf:
+		return t.Jobs[:half]
+	case SecondHalf:
+		return t.Jobs[half:]
+	}
+	return t.Jobs
+}
+
+// Workload is what one seed makes of a trace: a stretch of its jobs, at a load, each with a curve.
+type Workload struct {
+	Procs  int
+	Jobs   []simulator.Job // IDs count from 0
+	Molds  []moldable.Job  // by ID
+	luck   []float64       // by ID, uniform: whose is below the share of jobs that ask, asks
+	belief []float64       // by ID: what its user believes that it runs over what it runs
+	sizes  [][]size        // by ID, of jobs that can be molded: those that are thought of, rising
+}
+
+// Model is the assumptions about jobs and users that logs do not tell. The zero Model is the study's.
+type Model struct {
+	Within   int     // the sizes of a job lie within its recorded one by and times this factor; 0 for no bound
+	MaxSigma float64 // see moldable.Rule; 0 for its default
+	// Error is the standard deviation of the logarithm of what a user believes that his job runs, over what it runs. He tells waitcast what he believes.
+	Error float64
+}
+
+// size is one that a job could have.
+type size struct {
+	procs int
+	run   float64 // seconds
+}
+
+// Make returns a workload of some jobs of a part (0 for all of it) from a place that the seed chooses, with the times between submissions
+// stretched so that the recorded sizes offer the load; 0 leaves them. The seed also draws the curves, and who asks. Errors are of package moldable, or
+// say that the trace is too short.
+func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
+	from := t.part(part)
+	rng := rand.New(rand.NewPCG(seed, 0x512e))
+	if jobs > 0 && jobs < len(from) {
+		at := rng.IntN(len(from) - jobs + 1)
+		from = from[at : at+jobs]
+	}
+	offered := simulator.OfferedLoad(from, t.Procs)
+	switch {
+	case !(offered > 0):
+		return nil, fmt.Errorf("trace %s: %d jobs offer no load; it is too short", t.Name, len(from))
+	case !(load >= 0) || math.IsInf(load, 1):
+		return nil, fmt.Errorf("load %v: want a number above 0, or 0 for the recorded one", load)
+	}
+	factor := 1.
+	if load > 0 {
+		factor = offered / load
+	}
+	w := &Workload{Procs: t.Procs, Jobs: make([]simulator.Job, 0, len(from)), luck: make([]float64, len(from)), belief: make([]float64, len(from))}
+	records := make([]moldable.Recorded, len(from))
+	first := from[0].Submit
+	next := simulator.ScaleInterarrivals(simulator.FromSlice(from), factor)
+	for i := range from {
+		j, _ := next()
+		j.ID, j.Submit = int64(i), j.Submit-first
+		w.Jobs = append(w.Jobs, j)
+		w.luck[i], w.belief[i] = rng.Float64(), math.Exp(m.Error*rng.NormFloat64())
+		records[i] = moldable.Recorded{Procs: j.Procs, Runtime: j.Runtime, Limit: j.Limit}
+	}
+	var err error
+	w.Molds, err = moldable.Rule{Machine: t.Procs, Seed: seed, MaxSigma: m.MaxSigma, Down: m.Within, Up: m.Within}.Make(records)
+	if err == nil {
+		err = w.think()
+	}
+	return w, err
+}
+
+// think fills in the sizes that are thought of.
+func (w *Workload) think() error {
+	w.sizes = make([][]size, len(w.Molds))
+	for id := range w.Molds {
+		m := &w.Molds[id]
+		if !w.moldable(int64(id)) {
+			continue
+		}
+		for _, n := range m.Sizes() {
+			run, _, err := m.At(n)
+			if err != nil {
+				return fmt.Errorf("job %d: %w", id, err)
+			}
+			w.sizes[id] = append(w.sizes[id], size{n, run})
+		}
+	}
+	return nil
+}
+
+// moldable says whether a job can have more than one size.
+func (w *Workload) moldable(id int64) bool {
+	from, to := w.Molds[id].Range()
+	return from < to
+}
+
+// Asks says whether a job asks for a size, where such a share of the jobs does: one that can have only one never does.
+func (w *Workload) Asks(id int64, share float64) bool { return w.moldable(id) && w.luck[id] < share }

@@ -1,0 +1,90 @@
+package sizestudy
+
+import (
+	"context"
+	"math"
+
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// Weights are those of advice.Considerate, to be chosen, and one more that was tried: the price of a processor-hour is (Base + Waiting x jobs that wait + Lately x their mean number lately) / processors,
+// in hours.
+type Weights struct{ Base, Waiting, Lately float64 }
+
+// Chosen returns the weights that advice.Considerate has, for the tables.
+func Chosen() Weights { return Weights{10, 4, 0} }
+
+// Objective is for Settings.
+func (w Weights) Objective(q Queue) advice.Objective {
+	price := (w.Base + w.Waiting*float64(q.Waiting) + w.Lately*q.Mean) / float64(q.Machine)
+	return advice.Objective{Kind: advice.Cost, Hour: 1, ProcHour: price}
+}
+
+// Trial is what some weights did on the first halves.
+type Trial struct {
+	Weights
+	// Submit and Head are the mean turnaround over that by the requests where all jobs ask at submission, and once at the head: the geometric mean over traces, loads
+	// and seeds.
+	Submit, Head float64
+	Regret       float64 // median of Regret.Share over the first trace's first half
+}
+
+// Score is what is to be least: the geometric mean of Submit and Head.
+func (t *Trial) Score() float64 { return math.Sqrt(t.Submit * t.Head) }
+
+// Try tries weights on the first halves of the grid's traces; the grid's part and choices do not count.
+func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
+	g.Part, g.Choices = FirstHalf, nil
+	for _, w := range weights {
+		g.Choices = append(g.Choices, Choice{Rule: AtSubmit, Share: 1, Objective: w.Objective}, Choice{Rule: AtHead, Share: 1, Once: true, Objective: w.Objective})
+	}
+	cells, err := g.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]Trial, len(weights))
+	for i := range cells {
+		logs := 0.
+		for _, o := range cells[i].Outcomes {
+			logs += math.Log(1+o.Change) / float64(len(cells[i].Outcomes))
+		}
+		t, k := &trials[i%len(g.Choices)/2], i%2
+		if k == 0 {
+			t.Submit += logs
+		} else {
+			t.Head += logs
+		}
+	}
+	n := float64(len(cells) / len(g.Choices))
+	half, err := g.Traces[0].Make(FirstHalf, 0, 0, 0, g.Model)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range weights {
+		t := &trials[i]
+		t.Weights, t.Submit, t.Head = w, math.Exp(t.Submit/n), math.Exp(t.Head/n)
+		regrets, err := half.Regrets(0, w.Objective)
+		if err != nil {
+			return nil, err
+		}
+		t.Regret = Summarize(regrets).Median
+	}
+	return trials, nil
+}
+
+// Best returns the trial of the least score among those whose median regret is below a share, and what is to be served: of those whose score is within a share of that, too, the one of
+// the least regret. False if there is none.
+func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
+	for _, t := range trials {
+		if t.Regret < regret && (!ok || t.Score() < best.Score()) {
+			best, ok = t, true
+		}
+	}
+	serve = best
+	for _, t := range trials {
+		if t.Score() <= best.Score()*(1+within) && t.Regret < serve.Regret {
+			serve = t
+		}
+	}
+	return best, serve, ok
+}
