@@ -1,0 +1,240 @@
+package outlook
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/markov"
+	"github.com/waitcast/waitcast/workload/shake"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// The models of arrivals.
+const (
+	markovChains = iota
+	resampledUsers
+	arrivalModels
+)
+
+// ArrivalModels are the names of the models of arrivals.
+func ArrivalModels() []string { return []string{"markov", "users"} }
+
+// arrival is a job of a stream.
+type arrival struct {
+	At, Runtime, Limit float64
+	Procs, Scope       int32
+}
+
+// stream is a drawn workload of span seconds, a whole number of periods; it goes on from its begin at its end. Its jobs come at the
+// same phase of the period as they did when it was drawn.
+type stream struct {
+	Jobs   []arrival
+	Span   float64
+	Period float64
+	Origin float64 // the instant at which the stream's period begins, unless that goes by the wall clock
+	Local  bool
+}
+
+const (
+	streamWeeks = 52     // drawn at most
+	streamJobs  = 50_000 // drawn at most
+	leastJobs   = 200    // that a model is fitted to
+)
+
+// refit draws both streams anew, from the jobs known at an instant.
+func (f *Forecaster) refit(now float64) {
+	f.s.Refitted = now
+	past := f.past(now)
+	if len(past) < leastJobs || past[len(past)-1].Submit-past[0].Submit < 2*day {
+		return
+	}
+	rng := rand.New(rand.NewPCG(f.options.Seed, math.Float64bits(now)))
+	perWeek := float64(len(past)) / (now - past[0].Submit) * week
+	weeks := min(streamWeeks, max(2, math.Floor(streamJobs/perWeek)))
+	if s := f.drawMarkov(past, weeks*week, rng); s != nil {
+		f.streams[markovChains] = s
+	}
+	if s := f.drawUsers(past, now, weeks*week, rng.Uint64()); s != nil {
+		f.streams[resampledUsers] = s
+	}
+}
+
+// past returns the jobs of the last weeks in order of submission.
+func (f *Forecaster) past(now float64) []record {
+	from := now - f.options.Weeks*week
+	out := make([]record, 0, len(f.s.Ring))
+	for _, r := range f.s.Ring {
+		if r.Submit >= from {
+			if r.Runtime < 0 { // it runs or waits: that it came counts, and half its limit stands for its runtime
+				r.Runtime = r.Limit / 2
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b record) int { return cmp.Compare(a.Submit, b.Submit) })
+	return out
+}
+
+// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle; limit and queue are those of a job of about that size and runtime.
+func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *stream {
+	local := make([]float64, len(past))
+	chains, err := markov.New(0)
+	if err != nil {
+		return nil
+	}
+	for i := range past {
+		local[i] = f.options.Local(past[i].Submit)
+		if chains.Append(int(past[i].Procs), past[i].Runtime) != nil {
+			return nil
+		}
+	}
+	fit, err := hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{})
+	if err != nil {
+		return nil
+	}
+	draw, err := markov.NewGenerator(chains.Chains(), rng)
+	if err != nil {
+		return nil
+	}
+	s := &stream{Span: span, Period: day, Local: true}
+	alike := newRelatives(past)
+	clock := hypergamma.NewArrivals(fit.Params())
+	for len(s.Jobs) < 2*streamJobs {
+		at := clock.Next(rng)
+		if !(at < span) {
+			break
+		}
+		procs, runtime := draw.Next()
+		like := alike.of(procs, runtime, rng)
+		s.Jobs = append(s.Jobs, arrival{At: at, Procs: int32(min(procs, math.MaxInt32/2)), Runtime: runtime, Limit: max(like.Limit, 1), Scope: like.Queue})
+	}
+	return s
+}
+
+// relatives finds past jobs of about the same size and runtime.
+type relatives struct{ bySize [32][]record }
+
+func newRelatives(past []record) *relatives {
+	r := &relatives{}
+	for _, p := range past {
+		c := sizeClass(int(p.Procs))
+		r.bySize[c] = append(r.bySize[c], p)
+	}
+	for _, of := range r.bySize {
+		slices.SortStableFunc(of, func(a, b record) int { return cmp.Compare(a.Runtime, b.Runtime) })
+	}
+	return r
+}
+
+func sizeClass(procs int) int { return int(math.Log2(float64(max(1, procs)))) }
+
+// of draws one of the about nine nearest in runtime among jobs of the size's power of two, or of the nearest one that has any.
+func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
+	c := sizeClass(procs)
+	for d := 1; len(r.bySize[c]) == 0 && d < len(r.bySize); d++ {
+		if k := c - d; k >= 0 && len(r.bySize[k]) > 0 {
+			c = k
+		} else if k := c + d; k < len(r.bySize) && len(r.bySize[k]) > 0 {
+			c = k
+		}
+	}
+	list := r.bySize[c]
+	if len(list) == 0 {
+		return record{Limit: runtime, Queue: 1}
+	}
+	i := sort.Search(len(list), func(i int) bool { return list[i].Runtime >= runtime })
+	i += rng.IntN(9) - 4
+	return list[min(max(i, 0), len(list)-1)]
+}
+
+// drawUsers resamples the users of the past.
+func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *stream {
+	t := users.Trace{Name: "live", Start: past[0].Submit, End: now, Jobs: make([]users.Job, len(past))}
+	for i, p := range past {
+		t.Jobs[i] = users.Job{
+			Index: i, User: p.User, Queue: int64(p.Queue), Procs: int(p.Procs), Submit: p.Submit, Wait: p.Wait, Runtime: p.Runtime, Estimate: p.Limit,
+		}
+	}
+	pools, err := users.Split(t, users.Options{Edge: -1})
+	if err != nil {
+		return nil
+	}
+	g, err := users.NewGenerator(users.Config{Seed: seed, Length: span, Stationary: true}, users.Source{Pools: pools})
+	if err != nil {
+		return nil
+	}
+	s := &stream{Span: span, Period: week, Origin: pools.Start}
+	for len(s.Jobs) < 2*streamJobs {
+		a, ok := g.Next()
+		if !ok {
+			break
+		}
+		if a.Submit < pools.Start {
+			continue
+		}
+		s.Jobs = append(s.Jobs, arrival{
+			At: a.Submit - pools.Start, Procs: int32(a.Procs), Runtime: max(0, a.Runtime), Limit: max(a.Estimate, 1), Scope: int32(a.Queue),
+		})
+	}
+	return s
+}
+
+// cut returns the jobs of a stretch of the stream that begins at an instant's phase of the period, shaken; at counts from the instant.
+func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
+	dst = dst[:0]
+	if s == nil || len(s.Jobs) == 0 {
+		return dst
+	}
+	begin := now - s.Origin
+	if s.Local {
+		begin = local(now)
+	}
+	periods := max(1, int(s.Span/s.Period))
+	begin = math.Mod(math.Mod(begin, s.Period)+s.Period, s.Period) + float64(rng.IntN(periods))*s.Period
+	i := sort.Search(len(s.Jobs), func(i int) bool { return s.Jobs[i].At >= begin })
+	for round := 0.; ; {
+		if i == len(s.Jobs) {
+			i, round = 0, round+s.Span
+		}
+		a := s.Jobs[i]
+		if a.At += round - begin; a.At > length {
+			return dst
+		}
+		dst = append(dst, a)
+		i++
+	}
+}
+
+// shaker moves the instants of some arrivals a little, in memory that it keeps.
+type shaker struct {
+	jobs, shaken []users.Job
+	moved        []arrival
+}
+
+// shake moves them in place: the thesis' least effective shaking (package shake), of at most a tenth of an interarrival time.
+func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
+	if len(jobs) == 0 {
+		return
+	}
+	k.jobs = k.jobs[:0]
+	for i, a := range jobs {
+		k.jobs = append(k.jobs, users.Job{Index: i, Procs: 1, Submit: a.At})
+	}
+	cfg := shake.Default()
+	cfg.Relative = .1
+	sh, err := shake.New(k.jobs, cfg)
+	if err != nil {
+		return
+	}
+	k.moved, k.shaken = k.moved[:0], sh.Shake(k.shaken, rng)
+	for _, j := range k.shaken {
+		a := jobs[j.Index]
+		a.At = max(0, j.Submit)
+		k.moved = append(k.moved, a)
+	}
+	copy(jobs, k.moved)
+}

@@ -1,0 +1,150 @@
+package outlook
+
+import (
+	"math"
+	"slices"
+)
+
+// A row of features is what is known at the forecast: commonFeatures of the picture, then clockFeatures of the horizon's instant, then ownFeatures of
+// the series.
+const (
+	commonFeatures = 18
+	clockFeatures  = 6
+	ownFeatures    = 10
+	ownAt          = commonFeatures + clockFeatures // the present value; then last week's, the replicas' mean and share of nothing
+	ownQuantiles   = 4                              // the replicas' quantiles, after ownAt
+	featureCount   = commonFeatures + clockFeatures + ownFeatures
+)
+
+// common returns the features of the picture as a whole.
+func (p *player) common() []float64 {
+	f, now := p.f, p.state.Now
+	v := p.initial[0]
+	here := func(s Series) float64 { return s.log(v[s], p.procs) }
+	out := []float64{here(QueuedWork), here(QueueLength), v[Utilization]}
+	for _, back := range []float64{hour, 3 * hour, day} {
+		l, ok := lookAt(f.s.Trail, now-back, 2*f.options.Every)
+		if !ok {
+			out = append(out, math.NaN(), math.NaN(), math.NaN())
+			continue
+		}
+		out = append(out,
+			QueuedWork.log(l.of(0, QueuedWork), p.procs),
+			ArrivedWork.log(f.s.Totals[0].Work-l.of(0, ArrivedWork), p.procs),
+			ArrivedJobs.log(f.s.Totals[0].Jobs-l.of(0, ArrivedJobs), p.procs))
+	}
+	return append(out, p.shape()...)
+}
+
+// shape describes the jobs: what runs by its limits and by its laws, the largest and the oldest that wait, and how many users there are.
+func (p *player) shape() []float64 {
+	now := p.state.Now
+	planned, expected, largest, oldest, first := 0., 0., 0., 0., 0.
+	people := map[int64]bool{}
+	for i := range p.state.Running {
+		j := &p.state.Running[i]
+		age := now - j.Start
+		planned += float64(j.Procs) * max(0, p.f.plan(j, now)-age)
+		expected += float64(j.Procs) * p.laws[i].Residual(age, .5)
+		people[p.groups[i]] = true
+	}
+	for i := range p.state.Waiting {
+		j := &p.state.Waiting[i]
+		if j.Eligible > now {
+			continue
+		}
+		if first == 0 {
+			first = float64(j.Procs) / p.procs
+		}
+		largest = max(largest, float64(j.Procs)/p.procs)
+		oldest = max(oldest, now-j.Submit)
+		people[p.groups[p.running+i]] = true
+	}
+	return []float64{
+		QueuedWork.log(planned, p.procs), QueuedWork.log(expected, p.procs), largest, math.Log1p(oldest / minute), first, math.Log1p(float64(len(people))),
+	}
+}
+
+// clock returns the features of an instant: where it is in the day, by two harmonics, and in the week.
+func (f *Forecaster) clock(at float64) []float64 {
+	t := f.options.Local(at)
+	d, w := 2*math.Pi*t/day, 2*math.Pi*t/week
+	return []float64{math.Sin(d), math.Cos(d), math.Sin(2 * d), math.Cos(2 * d), math.Sin(w), math.Cos(w)}
+}
+
+// now returns the value of a series at the instant on its scale: of arrivals, what came in the horizon before.
+func (p *player) now(scope int, s Series, h float64) float64 {
+	if !s.arrives() {
+		return s.log(p.initial[scope][s], p.procs)
+	}
+	f := p.f
+	l, ok := lookAt(f.s.Trail, p.state.Now-h, 2*f.options.Every)
+	if !ok {
+		return 0
+	}
+	return s.log(f.total(scope, s)-l.of(scope, s), p.procs)
+}
+
+// lastWeek returns the value of a series a week before the horizon's instant on its scale, NaN if it is not known.
+func (p *player) lastWeek(scope int, s Series, h float64) float64 {
+	f := p.f
+	at := p.state.Now + h - week
+	l, ok := lookAt(f.s.Trail, at, 2*f.options.Every)
+	if h >= week {
+		l, ok = p.look(), true
+	}
+	if !ok {
+		return math.NaN()
+	}
+	if !s.arrives() {
+		return s.log(l.of(scope, s), p.procs)
+	}
+	before, ok := lookAt(f.s.Trail, at-h, 2*f.options.Every)
+	if !ok {
+		return math.NaN()
+	}
+	return s.log(l.of(scope, s)-before.of(scope, s), p.procs)
+}
+
+// look returns what is seen now.
+func (p *player) look() look {
+	l := look{At: p.state.Now, Values: slices.Clone(p.initial)}
+	for scope := range l.Values {
+		l.Values[scope][ArrivedJobs] = p.f.total(scope, ArrivedJobs)
+		l.Values[scope][ArrivedWork] = p.f.total(scope, ArrivedWork)
+	}
+	return l
+}
+
+func (f *Forecaster) total(scope int, s Series) float64 {
+	if s == ArrivedWork {
+		return f.s.Totals[scope].Work
+	}
+	return f.s.Totals[scope].Jobs
+}
+
+// simulated returns the sorted values of a series in the replicas, on its scale.
+func (p *player) simulated(courses []course, k, scope int, s Series, dst []float64) []float64 {
+	dst = dst[:0]
+	for i := range courses {
+		dst = append(dst, s.log(courses[i].values[k*len(p.initial)+scope][s], p.procs))
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// own returns the features of one series at one horizon, of the replicas' sorted values; the first are the present and last week's.
+func own(now, lastWeek float64, sorted []float64) []float64 {
+	mean, still := 0., 0.
+	for _, y := range sorted {
+		mean += y / float64(len(sorted))
+		if y < .05 {
+			still += 1 / float64(len(sorted))
+		}
+	}
+	out := []float64{now, lastWeek, mean, still}
+	for _, q := range Levels() {
+		out = append(out, quantile(sorted, q))
+	}
+	return append(out, math.Sqrt(max(0, now)))
+}

@@ -1,0 +1,197 @@
+package outlook
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// Quantiles are those at Levels(), rising.
+type Quantiles [levels]float64
+
+// Point is the load at one horizon.
+type Point struct {
+	Horizon float64 // seconds from the forecast's instant
+	// QueuedWork is in processor-seconds of requested work, QueueLength in jobs, Utilization a share of the whole cluster's processors.
+	QueuedWork, QueueLength, Utilization Quantiles
+	// JobsPerHour and WorkPerHour are what comes, on the average from the instant to the horizon; work in processor-seconds asked for.
+	JobsPerHour, WorkPerHour Quantiles
+}
+
+// Future is the load of the cluster or of one queue, now and to come.
+type Future struct {
+	Queue  string
+	Now    Point // the present, all quantiles equal; arrivals are those of the last hour
+	Points []Point
+}
+
+// Wait is the wait of a standard job that would be submitted at a horizon, as the replicas have it, if nobody comes after it. It is not scored, and so not
+// corrected: no log tells how long a job would have waited that was never there.
+type Wait struct {
+	Pool, Standard string
+	Procs          int
+	Limit, Horizon float64 // seconds
+	// Seconds are the quantiles; +Inf where it can never start, and 60 days for longer.
+	Seconds Quantiles
+}
+
+// Forecast is the future of a State.
+type Forecast struct {
+	Now      float64
+	Arrivals string // the model of arrivals, one of ArrivalModels; empty before there is any
+	Cluster  Future
+	Queues   []Future // those known, by name
+	Waits    []Wait   // by pool, standard job and horizon
+}
+
+// Forecast forecasts the future of a State, at any instant; nothing is learnt. Equal histories and States give equal forecasts. The error is a *StateError, or the
+// context's.
+func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) {
+	p, err := f.newPlayer(s)
+	if err != nil {
+		return nil, err
+	}
+	courses, err := p.play(ctx, f.options.Replicas, f.options.Probes, f.model())
+	if err != nil {
+		return nil, err
+	}
+	out := &Forecast{Now: s.Now, Waits: p.waits(courses)}
+	if f.streams[f.model()] != nil {
+		out.Arrivals = ArrivalModels()[f.model()]
+	}
+	loads := make([]Future, len(p.initial))
+	for scope := range loads {
+		loads[scope].Now = p.present(scope)
+		loads[scope].Points = make([]Point, len(p.horizons))
+		if scope > 0 {
+			loads[scope].Queue = f.s.Queues[scope-1]
+		}
+	}
+	shared := p.common()
+	for k, h := range p.horizons {
+		p.rows(courses, k, slices.Concat(shared, f.clock(s.Now+h)), func(scope int, series Series, r row) {
+			point := &loads[scope].Points[k]
+			point.Horizon = h
+			q := point.of(series)
+			for l, y := range r.Served {
+				v := series.unlog(y, p.procs)
+				switch {
+				case series.arrives():
+					v /= h / hour
+				case series == Utilization:
+					v = min(v, max(1, p.initial[0][Utilization]))
+				}
+				q[l] = v
+			}
+		})
+	}
+	out.Cluster = loads[0]
+	for _, l := range loads[1:] {
+		if l.Queue != "" || f.s.Totals[1].Jobs > 0 {
+			out.Queues = append(out.Queues, l)
+		}
+	}
+	sort.Slice(out.Queues, func(i, j int) bool { return out.Queues[i].Queue < out.Queues[j].Queue })
+	return out, nil
+}
+
+func (p *Point) of(s Series) *Quantiles {
+	return [...]*Quantiles{&p.QueuedWork, &p.QueueLength, &p.Utilization, &p.JobsPerHour, &p.WorkPerHour}[s]
+}
+
+// Of returns the quantiles of a series; arrivals per hour.
+func (p *Point) Of(s Series) Quantiles { return *p.of(min(max(s, 0), seriesCount-1)) }
+
+// present is a scope as it is.
+func (p *player) present(scope int) Point {
+	var out Point
+	for s := range seriesCount {
+		v := p.initial[scope][s]
+		if s.arrives() {
+			v = s.unlog(p.now(scope, s, hour), p.procs)
+		}
+		for l := range out.of(s) {
+			out.of(s)[l] = v
+		}
+	}
+	return out
+}
+
+// waits turns the replicas' waits of standard jobs into quantiles.
+func (p *player) waits(courses []course) []Wait {
+	var out []Wait
+	per := len(p.f.options.Standards)
+	for i, job := range p.standards {
+		for k, h := range p.horizons {
+			var all []float64
+			for _, c := range courses {
+				if at := k*len(p.standards) + i; at < len(c.waits) {
+					all = append(all, c.waits[at])
+				}
+			}
+			if len(all) == 0 {
+				continue
+			}
+			slices.Sort(all)
+			w := Wait{
+				Pool: p.state.Pools[i/per].Name, Standard: p.f.options.Standards[i%per].Name, Procs: job.Procs, Limit: job.Limit, Horizon: h,
+			}
+			for l, level := range Levels() {
+				w.Seconds[l] = quantile(all, level)
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// Saturation tells whether the queue grows without bound if jobs go on coming as they do.
+type Saturation struct {
+	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated (simulator.Saturation): the least number of
+	// outstanding jobs from each week on grows by more than one a week.
+	Probability float64
+	// JobsPerWeek are the quantiles of that growth.
+	JobsPerWeek Quantiles
+	// Replicas were played for so many weeks; 0 where no model of arrivals is known yet.
+	Replicas, Weeks int
+}
+
+const (
+	saturationReplicas = 20
+	saturationWeeks    = 12
+	saturationJobs     = 20_000 // of a replica
+)
+
+// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least 5, with the users and jobs of late.
+func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
+	p, err := f.newPlayer(s)
+	if err != nil {
+		return Saturation{}, err
+	}
+	stream := f.streams[f.model()]
+	if stream == nil || len(stream.Jobs) == 0 {
+		return Saturation{}, nil
+	}
+	perWeek := float64(len(stream.Jobs)) / stream.Span * week
+	weeks := int(math.Min(saturationWeeks, math.Max(5, saturationJobs/perWeek)))
+	slopes, err := simulator.Replicas(ctx, saturationReplicas, f.options.Workers, p.seed, func() *actor { return p.actor(0, f.model()) }, p.growth(weeks))
+	if err != nil {
+		return Saturation{}, err
+	}
+	out := Saturation{Replicas: len(slopes), Weeks: weeks}
+	grows := 0
+	for _, x := range slopes {
+		if x > 1 {
+			grows++
+		}
+	}
+	out.Probability = float64(grows) / float64(len(slopes))
+	slices.Sort(slopes)
+	for l, level := range Levels() {
+		out.JobsPerWeek[l] = quantile(slopes, level)
+	}
+	return out, nil
+}

@@ -1,0 +1,148 @@
+package outlook
+
+import (
+	"hash/fnv"
+	"math"
+
+	"github.com/waitcast/waitcast/predictor/residual"
+)
+
+// record is what is kept of a job for the models of arrivals. Runtime is negative while it is not known, and 0 of a job that never ran.
+type record struct {
+	ID            uint64
+	User          int64
+	Queue         int32 // scope, from 1
+	Procs         int32
+	Submit        float64
+	Limit         float64 // the time limit, or what is taken for it
+	Runtime, Wait float64
+}
+
+// total is the jobs, and their requested work in processor-seconds, that have come so far.
+type total struct{ Jobs, Work float64 }
+
+// Submitted tells of a job that joins a queue, at its Submit. Jobs that make no sense (no processors, no instant) are left out.
+func (f *Forecaster) Submitted(j Job) {
+	if j.Procs < 1 || j.Procs > math.MaxInt32/2 || !isTime(j.Submit) || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+		return
+	}
+	if _, known := f.live[j.ID]; known {
+		return
+	}
+	plan := f.plan(&j, j.Submit)
+	scope := f.scope(j.Queue)
+	for _, s := range []int{0, scope} {
+		f.s.Totals[s].Jobs++
+		f.s.Totals[s].Work += float64(j.Procs) * plan
+	}
+	f.keep(record{ID: j.ID, User: hashOf(j.User), Queue: int32(scope), Procs: int32(j.Procs), Submit: j.Submit, Limit: plan, Runtime: -1, Wait: -1})
+	f.jobs[j.ID] = j
+}
+
+// keep puts a record into the ring, and forgets the oldest.
+func (f *Forecaster) keep(r record) {
+	if len(f.s.Ring) < f.options.Jobs {
+		f.s.Ring = append(f.s.Ring, r)
+	} else {
+		old := &f.s.Ring[f.s.Next]
+		if at, ok := f.live[old.ID]; ok && at == f.s.Next {
+			f.laws.Lost(int64(old.ID))
+			delete(f.live, old.ID)
+			delete(f.jobs, old.ID)
+		}
+		*old = r
+	}
+	f.live[r.ID] = f.s.Next
+	f.s.Next = (f.s.Next + 1) % f.options.Jobs
+}
+
+// Started tells that a job started at an instant. Unknown jobs are ignored.
+func (f *Forecaster) Started(id uint64, at float64) {
+	i, ok := f.live[id]
+	if !ok || !isTime(at) {
+		return
+	}
+	f.s.Ring[i].Wait = max(0, at-f.s.Ring[i].Submit)
+	j := f.jobs[id]
+	f.laws.Started(int64(id), j.law(), at)
+}
+
+// Ended tells that a job that had started ended at an instant. Unknown jobs are ignored.
+func (f *Forecaster) Ended(id uint64, at float64) {
+	i, ok := f.live[id]
+	if !ok || !isTime(at) {
+		return
+	}
+	if r := &f.s.Ring[i]; r.Wait >= 0 {
+		r.Runtime = max(0, at-r.Submit-r.Wait)
+		f.laws.Ended(int64(id), at)
+	}
+	f.forget(id)
+}
+
+// Gone tells that a job left the queue without a start.
+func (f *Forecaster) Gone(id uint64) {
+	if i, ok := f.live[id]; ok {
+		f.s.Ring[i].Runtime = 0
+		f.forget(id)
+	}
+}
+
+// Lost tells that a job is not there any more, and nobody saw its end.
+func (f *Forecaster) Lost(id uint64) {
+	if _, ok := f.live[id]; ok {
+		f.laws.Lost(int64(id))
+		f.forget(id)
+	}
+}
+
+func (f *Forecaster) forget(id uint64) {
+	delete(f.live, id)
+	delete(f.jobs, id)
+}
+
+// plan returns the seconds that a job counts with in queued work: its limit, or what it is expected to run if it has none.
+func (f *Forecaster) plan(j *Job, at float64) float64 {
+	if j.Limit > 0 {
+		return j.Limit
+	}
+	if i, ok := f.live[j.ID]; ok {
+		return f.s.Ring[i].Limit
+	}
+	law := f.laws.Law(j.law(), at)
+	return meanOf(law)
+}
+
+// meanOf returns the mean lifetime of a law, of its quantiles at the middles of 20 equal parts; at least a second.
+func meanOf(law *residual.Law) float64 {
+	const parts = 20
+	sum := 0.
+	for i := range parts {
+		sum += law.Quantile((float64(i) + .5) / parts)
+	}
+	return max(1, sum/parts)
+}
+
+// scope returns the number of a queue among what is told apart: 0 is the cluster, 1 the queues that are not told apart.
+func (f *Forecaster) scope(queue string) int {
+	if i, ok := f.scopes[queue]; ok {
+		return i
+	}
+	if len(f.s.Queues) >= f.options.Queues {
+		return 1
+	}
+	f.addQueue(queue)
+	return len(f.s.Queues)
+}
+
+func (f *Forecaster) addQueue(queue string) {
+	f.s.Queues = append(f.s.Queues, queue)
+	f.s.Totals = append(f.s.Totals, total{})
+	f.scopes[queue] = len(f.s.Queues)
+}
+
+func hashOf(user string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(user)) // never fails
+	return int64(h.Sum64() >> 1)
+}

@@ -1,0 +1,213 @@
+package outlook
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/waitcast/waitcast/predictor/residual"
+	"github.com/waitcast/waitcast/simulator"
+)
+
+// Series is what is forecast.
+type Series int
+
+// The series. Work is requested work in processor-seconds; arrivals are those from the instant of the forecast to the horizon.
+const (
+	QueuedWork Series = iota
+	QueueLength
+	Utilization
+	ArrivedJobs
+	ArrivedWork
+	seriesCount
+)
+
+// String returns the name of the series as answers write it.
+func (s Series) String() string {
+	return [...]string{"queued_work", "queue_length", "utilization", "arrived_jobs", "arrived_work"}[min(max(s, 0), seriesCount-1)]
+}
+
+// values are one scope's series at an instant, in natural units.
+type values [seriesCount]float64
+
+// player is what is played of one State.
+type player struct {
+	f         *Forecaster
+	state     *State
+	procs     float64 // of all pools
+	base      *simulator.Simulator
+	initial   []values // by scope
+	memo      map[residual.Job]*residual.Law
+	laws      []*residual.Law // by ID of a job in the machine
+	groups    []int64         // likewise: whose it is
+	counted   []bool          // likewise: a stuck job, which is in initial already
+	running   int             // the first of laws are of these
+	later     []simulator.Job // held now, eligible at their Submit
+	stuck     []stuck         // wait though the policy would have started them
+	poolOf    map[string]int  // by queue
+	names     []string        // of the machine's pools
+	nameOf    []string        // the pool's by scope
+	standards []simulator.Job // by pool and standard
+	horizons  []float64       // to play to, seconds from now
+	seed      uint64
+}
+
+// IDs of jobs that are not in the state.
+const (
+	comes = -1
+	probe = -2
+)
+
+// course is how one replica went: values by horizon and scope, and waits of standard jobs by horizon, pool and job.
+type course struct {
+	values []values
+	waits  []float64
+}
+
+func (f *Forecaster) newPlayer(s *State) (*player, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons, seed: f.options.Seed ^ math.Float64bits(s.Now)}
+	for i := range s.Running { // so that every queue is known before the sums are made
+		f.scope(s.Running[i].Queue)
+	}
+	for i := range s.Waiting {
+		f.scope(s.Waiting[i].Queue)
+	}
+	p.initial = make([]values, 1+len(f.s.Queues))
+	return p, p.prepare()
+}
+
+// prepare loads the state into a machine.
+func (p *player) prepare() error {
+	cfg := p.machine()
+	load := simulator.State{Now: p.state.Now}
+	for i := range p.state.Running {
+		j := &p.state.Running[i]
+		r := p.job(j)
+		r.Start = min(max(j.Start, 0), p.state.Now)
+		load.Running = append(load.Running, r)
+		p.add(int(r.User), Utilization, float64(j.Procs)/p.procs)
+	}
+	p.running = len(load.Running)
+	for i := range p.state.Waiting {
+		j := &p.state.Waiting[i]
+		w := p.job(j)
+		fits := j.Procs <= cfg.Pools[p.poolOf[j.Queue]].Procs
+		if j.Eligible > p.state.Now {
+			if w.Submit = j.Eligible; fits && j.Eligible <= p.state.Now+week {
+				p.later = append(p.later, w)
+			}
+			continue
+		}
+		p.add(int(w.User), QueueLength, 1)
+		p.add(int(w.User), QueuedWork, float64(w.Procs)*w.Limit)
+		if fits {
+			load.Waiting = append(load.Waiting, w)
+		}
+	}
+	return p.load(cfg, load)
+}
+
+// stuck is a job that waits for something that is not in the State (memory, a node of some kind, a priority, the scheduler's next round), and since when.
+type stuck struct {
+	job simulator.Job
+	age float64
+}
+
+// mostRounds bounds the search for stuck jobs.
+const mostRounds = 64
+
+// load puts the state into a machine, but for the stuck jobs: where the policy would start one at the very instant of the State, the scheduler, which has looked at
+// the queue, did not for a reason that nobody tells.
+func (p *player) load(cfg simulator.Config, state simulator.State) error {
+	for round := 0; ; round++ {
+		m, err := simulator.New(cfg)
+		if err != nil {
+			return err
+		}
+		if err := m.Load(state); err != nil {
+			return err
+		}
+		started := map[int64]bool{}
+		if p.base = m; round < mostRounds {
+			if err := m.Clone().Advance(state.Now, func(e simulator.Event) {
+				if e.Kind == simulator.Started {
+					started[e.Job.ID] = true
+				}
+			}); err != nil {
+				return err
+			}
+		}
+		if len(started) == 0 {
+			return nil
+		}
+		kept := state.Waiting[:0:0]
+		for _, j := range state.Waiting {
+			if !started[j.ID] {
+				kept = append(kept, j)
+				continue
+			}
+			p.counted[j.ID] = true
+			p.stuck = append(p.stuck, stuck{j, state.Now - p.state.Waiting[j.ID-int64(p.running)].Submit})
+		}
+		state.Waiting = kept
+	}
+}
+
+// machine describes the machine, and notes the pools' names in it, the pool of each queue, and the standard jobs.
+func (p *player) machine() simulator.Config {
+	cfg := simulator.Config{Policy: new(simulator.EASY), Refused: func(simulator.Job, error) {}}
+	p.poolOf, p.memo = map[string]int{}, map[residual.Job]*residual.Law{}
+	for i, pool := range p.state.Pools {
+		for _, q := range pool.Queues {
+			p.poolOf[q] = i
+		}
+	}
+	held := make([]int, len(p.state.Pools))
+	for i := range p.state.Running {
+		held[p.poolOf[p.state.Running[i].Queue]] += p.state.Running[i].Procs
+	}
+	for i, pool := range p.state.Pools {
+		name := fmt.Sprint(i)
+		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])} // a log may have more jobs run than its machine holds
+		for _, o := range pool.Outages {
+			c.Outages = append(c.Outages, simulator.Outage(o))
+		}
+		cfg.Pools = append(cfg.Pools, c)
+		cfg.Queues = append(cfg.Queues, simulator.Queue{Name: name, Pool: name})
+		p.names = append(p.names, name)
+		for _, s := range p.f.options.Standards {
+			procs := s.Procs
+			if procs == 0 {
+				procs = max(1, int(s.Share*float64(pool.Procs)))
+			}
+			p.standards = append(p.standards, simulator.Job{ID: probe, Procs: procs, Limit: s.Limit, Runtime: s.Limit, Queue: name, User: 1})
+		}
+	}
+	p.nameOf = make([]string, len(p.initial))
+	for scope := range p.nameOf {
+		p.nameOf[scope] = p.names[0]
+		if scope > 0 {
+			p.nameOf[scope] = p.names[p.poolOf[p.f.s.Queues[scope-1]]]
+		}
+	}
+	return cfg
+}
+
+// job makes a job of the state one of the simulator's; its ID is the index of its law.
+func (p *player) job(j *Job) simulator.Job {
+	k := j.law()
+	if p.memo[k] == nil {
+		p.memo[k] = p.f.laws.Law(k, p.state.Now)
+	}
+	p.laws, p.groups, p.counted = append(p.laws, p.memo[k]), append(p.groups, hashOf(j.User)), append(p.counted, false)
+	return simulator.Job{
+		ID: int64(len(p.laws) - 1), Procs: j.Procs, Limit: p.f.plan(j, p.state.Now), User: int64(p.f.scope(j.Queue)), Queue: p.names[p.poolOf[j.Queue]],
+	}
+}
+
+func (p *player) add(scope int, s Series, x float64) {
+	p.initial[0][s] += x
+	p.initial[scope][s] += x
+}

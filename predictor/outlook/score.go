@@ -1,0 +1,95 @@
+package outlook
+
+import "math"
+
+// mean is a running mean: plain at first, then over about so many of the latest values as add is told.
+type mean struct{ N, Mean float64 }
+
+func (m *mean) add(x, memory float64) {
+	m.N = min(m.N+1, memory)
+	m.Mean += (x - m.Mean) / m.N
+}
+
+// scoreMemory is over how many outcomes scores are means.
+const scoreMemory = 10_000
+
+// Methods are the names of the methods that are scored: what is served, the replicas as they are, the present value (of arrivals: what came in as long a time
+// before), and the value a week before the horizon's instant.
+func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
+
+const methods = 4
+
+// Score is how the forecasts of a series at a horizon did.
+type Score struct {
+	// Queues is false for the cluster, true for all queues together.
+	Queues  bool
+	Series  Series
+	Horizon float64 // seconds
+	N       float64 // outcomes, the latest 10,000 at most
+	// Pinball are the mean losses, by method (as in Methods) and level, on the scale ln(1 + jobs), ln(1 + work in minutes of the machine), or of the utilization.
+	Pinball [methods][levels]float64
+	// Below and Above are the shares of outcomes below and above the band from the first level to the last.
+	Below, Above float64
+}
+
+// Mean returns a method's mean loss over the levels.
+func (s *Score) Mean(method int) float64 {
+	sum := 0.
+	for _, x := range s.Pinball[method] {
+		sum += x / levels
+	}
+	return sum
+}
+
+// tally is a Score as it is kept.
+type tally struct {
+	Loss         [methods][levels]mean
+	Below, Above mean
+}
+
+// add takes in an outcome; one whose value last week is not known is left out.
+func (t *tally) add(r *row, y float64) {
+	if math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
+		return
+	}
+	for l, p := range Levels() {
+		for m, q := range [methods]float64{r.Served[l], r.Own[ownQuantiles+l], r.Own[0], r.Own[1]} {
+			t.Loss[m][l].add(pinball(p, q, y), scoreMemory)
+		}
+	}
+	below, above := outside(r.Served, y)
+	t.Below.add(below, scoreMemory)
+	t.Above.add(above, scoreMemory)
+}
+
+// Scores returns the scores of the cluster, then those of the queues, by horizon and series; all are of forecasts made before their outcome was known.
+func (f *Forecaster) Scores() []Score {
+	var out []Score
+	for c := range f.s.Scores {
+		for k, h := range f.options.Horizons {
+			for s := range seriesCount {
+				t := &f.s.Scores[c][k*int(seriesCount)+int(s)]
+				one := Score{Queues: c == 1, Series: s, Horizon: h, N: t.Below.N, Below: t.Below.Mean, Above: t.Above.Mean}
+				for m := range t.Loss {
+					for l := range t.Loss[m] {
+						one.Pinball[m][l] = t.Loss[m][l].Mean
+					}
+				}
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// ArrivalScores returns the mean pinball loss of the models of arrivals, in the order of ArrivalModels, over the jobs and the work that came until every
+// horizon, and which of them is in use; a loss is NaN before it is known.
+func (f *Forecaster) ArrivalScores() (losses [arrivalModels]float64, used string) {
+	for m := range losses {
+		losses[m] = math.NaN()
+		if f.s.Models[m].N > 0 {
+			losses[m] = f.s.Models[m].Mean
+		}
+	}
+	return losses, ArrivalModels()[f.model()]
+}

@@ -1,0 +1,99 @@
+package outlook
+
+import (
+	"math"
+	"slices"
+)
+
+// offset is what work is compared with on the log scale: a minute of the whole machine, as waits are with a minute (docs: ln(wait + 60 s)).
+const offset = minute
+
+// log returns the value of a series on the scale on which it is learnt and scored: the share itself of Utilization, else ln(1 + x), x
+// being jobs, or work in minutes of the whole machine.
+func (s Series) log(x, procs float64) float64 {
+	switch s {
+	case Utilization:
+		return x
+	case QueuedWork, ArrivedWork:
+		return math.Log1p(max(0, x) / (offset * procs))
+	}
+	return math.Log1p(max(0, x))
+}
+
+// unlog is the inverse of log.
+func (s Series) unlog(y, procs float64) float64 {
+	switch s {
+	case Utilization:
+		return y
+	case QueuedWork, ArrivedWork:
+		return math.Expm1(min(y, 100)) * offset * procs
+	}
+	return math.Expm1(min(y, 100))
+}
+
+// arrives reports whether the series counts what comes between the forecast and the horizon.
+func (s Series) arrives() bool { return s >= ArrivedJobs }
+
+// look is what was seen at an instant: the values by scope (arrivals are the totals until then).
+type look struct {
+	At     float64
+	Values []values
+}
+
+// trailLength is how long looks are kept: for what was a week before the forecast, and the arrivals until then.
+const trailLength = 8*day + hour
+
+// lookAt returns the last look not later than an instant; false if it is further from that than slack.
+func lookAt(trail []look, at, slack float64) (look, bool) {
+	i, found := slices.BinarySearchFunc(trail, at, func(l look, at float64) int {
+		switch {
+		case l.At < at:
+			return -1
+		case l.At > at:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < 0 || at-trail[i].At > slack {
+		return look{}, false
+	}
+	return trail[i], true
+}
+
+// of returns a series of a scope; 0 of a queue that was not known then.
+func (l look) of(scope int, s Series) float64 {
+	if scope >= len(l.Values) {
+		return 0
+	}
+	return l.Values[scope][s]
+}
+
+// quantile returns a quantile of sorted values, between neighbors by their distance.
+func quantile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	x := p*float64(len(sorted)) - .5
+	i := int(math.Floor(x))
+	switch {
+	case i < 0:
+		return sorted[0]
+	case i >= len(sorted)-1:
+		return sorted[len(sorted)-1]
+	}
+	w := x - float64(i)
+	if w == 0 || sorted[i] == sorted[i+1] {
+		return sorted[i]
+	}
+	return sorted[i]*(1-w) + sorted[i+1]*w
+}
+
+func pinball(p, q, y float64) float64 {
+	if y >= q {
+		return p * (y - q)
+	}
+	return (1 - p) * (q - y)
+}

@@ -1,0 +1,159 @@
+package outlook
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/residual"
+)
+
+// Job is a job as it is known while it waits or runs.
+type Job struct {
+	ID               uint64
+	Queue, User, App string
+	Procs            int     // what it asks for, at least 1
+	Limit            float64 // time limit in seconds, 0 for none or unknown
+	Submit           float64 // instant
+	// Eligible is the instant from which a waiting job competes: any that is past, or 0, for now; +Inf for a job that is held.
+	Eligible float64
+	// Start is the instant at which a running job started.
+	Start float64
+}
+
+func (j *Job) law() residual.Job {
+	return residual.Job{Queue: j.Queue, User: j.User, App: j.App, Procs: j.Procs, Limit: j.Limit}
+}
+
+// Outage is processors of a pool that are away from one instant to another, which may be +Inf.
+type Outage struct {
+	From, Until float64
+	Procs       int
+}
+
+// Pool is processors for which the jobs of some queues compete, and nobody else's.
+type Pool struct {
+	Name    string
+	Procs   int // all of them, those of Outages included
+	Queues  []string
+	Outages []Outage
+}
+
+// State is a cluster at an instant.
+type State struct {
+	Now float64
+	// Pools are disjoint. A job whose queue is in none of them competes for the first.
+	Pools []Pool
+	// Running hold their processors; Waiting are in the order in which the scheduler looks at them.
+	Running, Waiting []Job
+}
+
+// StateError is a number of a State, or of a job, that makes no sense.
+type StateError struct {
+	Field string // waiting[3].procs
+	Value float64
+	Need  string
+}
+
+// Error names the field, its value, and what it needs.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("outlook: %s is %v: need %s", e.Field, e.Value, e.Need)
+}
+
+func isTime(x float64) bool { return x >= 0 && x < 1e15 }
+
+// check refuses a State that cannot be.
+func (s *State) check() error {
+	if !isTime(s.Now) {
+		return &StateError{"now", s.Now, "seconds from 0"}
+	}
+	if len(s.Pools) == 0 || len(s.Pools) > 1024 {
+		return &StateError{"number of pools", float64(len(s.Pools)), "1 to 1024"}
+	}
+	for i, p := range s.Pools {
+		if p.Procs < 1 || p.Procs > math.MaxInt32/2 {
+			return &StateError{fmt.Sprintf("pools[%d].procs", i), float64(p.Procs), "1 to 2^30"}
+		}
+		for _, o := range p.Outages {
+			if !(o.From < o.Until) || o.Procs < 0 || o.Procs > p.Procs {
+				return &StateError{fmt.Sprintf("outage of pools[%d], procs,", i), float64(o.Procs), "up to the pool's, away for some time"}
+			}
+		}
+	}
+	for _, list := range []struct {
+		name string
+		jobs []Job
+	}{{"running", s.Running}, {"waiting", s.Waiting}} {
+		for i := range list.jobs {
+			j := &list.jobs[i]
+			if j.Procs < 1 || j.Procs > math.MaxInt32/2 {
+				return &StateError{fmt.Sprintf("%s[%d].procs", list.name, i), float64(j.Procs), "1 to 2^30"}
+			}
+			if !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+				return &StateError{fmt.Sprintf("%s[%d].limit", list.name, i), j.Limit, "seconds from 0"}
+			}
+		}
+	}
+	return nil
+}
+
+// Procs returns the processors of all pools.
+func (s *State) Procs() int {
+	n := 0
+	for _, p := range s.Pools {
+		n += p.Procs
+	}
+	return n
+}
+
+// Picture folds what happens to jobs into States, for a caller that has no picture of its own. It is not safe for concurrent use.
+type Picture struct {
+	Pools   []Pool
+	running map[uint64]*Job
+	waiting map[uint64]*Job
+	order   map[uint64]int
+	seq     int
+}
+
+// NewPicture returns a picture of a cluster without jobs.
+func NewPicture(pools ...Pool) *Picture {
+	return &Picture{Pools: pools, running: map[uint64]*Job{}, waiting: map[uint64]*Job{}, order: map[uint64]int{}}
+}
+
+// Submitted tells of a new job; an ID that is known is replaced.
+func (p *Picture) Submitted(j Job) {
+	p.Gone(j.ID)
+	p.seq++
+	p.order[j.ID], p.waiting[j.ID] = p.seq, &j
+}
+
+// Started tells that a waiting job started. An unknown ID is ignored.
+func (p *Picture) Started(id uint64, at float64) {
+	if j, ok := p.waiting[id]; ok {
+		j.Start = at
+		p.running[id] = j
+		delete(p.waiting, id)
+	}
+}
+
+// Gone tells that a job has ended or left the queue. An unknown ID is ignored.
+func (p *Picture) Gone(id uint64) {
+	delete(p.running, id)
+	delete(p.waiting, id)
+	delete(p.order, id)
+}
+
+// State returns the picture at an instant: waiting jobs in the order of submission.
+func (p *Picture) State(now float64) State {
+	s := State{Now: now, Pools: p.Pools}
+	list := func(from map[uint64]*Job) []Job {
+		out := make([]Job, 0, len(from))
+		for _, j := range from {
+			out = append(out, *j)
+		}
+		slices.SortFunc(out, func(a, b Job) int { return p.order[a.ID] - p.order[b.ID] })
+		return out
+	}
+	s.Running, s.Waiting = list(p.running), list(p.waiting)
+	return s
+}
