@@ -75,6 +75,9 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 
 // Forecasts use only what was known at their instant.
 func TestCutOffChangesNoForecast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
+	}
 	events := workload(t, 400, 21)
 	last := events[len(events)-1].Time.Sub(at(0)).Seconds()
 	cutOff(t, collector.Live, events, []float64{.2 * last, .5 * last, .5*last + 1, .8 * last}, 300)

@@ -20,6 +20,9 @@ import (
 
 // However events are cut into deliveries and these into transactions, entries, rows and saved bytes are the same.
 func TestBatchesLeaveNoTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
+	}
 	forecasts := 0
 	for seed := range uint64(6) {
 		events := mangle(workload(t, 200, seed), seed)

@@ -88,7 +88,11 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for stop := 1 + rand.IntN(3); stop < len(ds); stop += 2 + rand.IntN(4) { // each time others
+			step := 2
+			if testing.Short() {
+				step = len(ds) / 2
+			}
+			for stop := 1 + rand.IntN(3); stop < len(ds); stop += step + rand.IntN(4) { // each time others
 				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
 				}
@@ -133,6 +137,9 @@ func restore(t *testing.T, p *Pipeline, fingerprint string) {
 
 // A log of whole jobs is read on from the committed checkpoint, which lies behind what was held back in memory.
 func TestRestartWithEventsHeldBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
+	}
 	var events []job.Event
 	byID := map[string][]job.Event{}
 	var ids []string

@@ -59,6 +59,9 @@ func alive(events []job.Event) []job.Event {
 // The forecast of a job that is told late is the one that would have been made if it had been told at the submission: a view is kept. What the late one changes for the jobs
 // after it is another matter.
 func TestForecastOfAJobToldLate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
+	}
 	events := alive(longer(workload(t, 300, 5), 3))
 	rowOf := func(events []job.Event, id string) string {
 		store := &memory{}

@@ -140,6 +140,9 @@ func pruneBounds(t *testing.T, p Place) {
 
 // pruneKeepsNumbers proves that an empty journal still knows where it was, and that pruning spans many transactions.
 func pruneKeepsNumbers(t *testing.T, p Place) {
+	if testing.Short() {
+		t.Skip("25,000 entries are long under the race detector")
+	}
 	s := open(t, p)
 	const n = 25_000
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, n), Snapshot: MakeSnapshot(n)})
@@ -156,6 +159,9 @@ func pruneKeepsNumbers(t *testing.T, p Place) {
 
 // pruneRows proves that rows closed before an instant go, over many transactions, and that the others and the journal stay.
 func pruneRows(t *testing.T, p Place) {
+	if testing.Short() {
+		t.Skip("25,000 entries are long under the race detector")
+	}
 	s := open(t, p)
 	const n = 25_000
 	var all []modelstore.Row
