@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -46,16 +44,11 @@ func (v *View) running(pivots []engine.Pivot) []Pivot {
 		return nil
 	}
 	out := make([]Pivot, 0, len(pivots))
+	jobs := v.crowded().running
 	for _, p := range pivots {
-		out = append(out, Pivot{Pivot: p})
-	}
-	for _, j := range v.Running {
-		id := engineID(j)
-		for i := range out {
-			if out[i].ID == id {
-				out[i].Job = j
-			}
+		if j := jobs[p.ID]; j != nil {
+			out = append(out, Pivot{p, j})
 		}
 	}
-	return slices.DeleteFunc(out, func(p Pivot) bool { return p.Job == nil })
+	return out
 }

@@ -367,7 +367,7 @@ func (p *Pipeline) publish() {
 		if old != nil && !l.dirty && !l.due() && (*old)[c.Name] != nil {
 			v = *(*old)[c.Name]
 		} else {
-			v = View{View: l.state.View(), Models: l.models.view(), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
+			v = View{crowd: &crowd{}, View: l.state.View(), Models: l.models.view(), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
 			l.dirty, l.owed = false, l.ledger != nil && !l.ledger.publish(&v)
 		}
 		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)

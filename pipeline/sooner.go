@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -162,18 +161,18 @@ func shorter(a *job.Attributes) []Option {
 
 // elsewhere returns the same request to other queues that take such jobs: by the rules that the scheduler tells, else because one as large and as long waits or runs there now.
 func (v *View) elsewhere(a *job.Attributes) []Option {
-	takes := map[string]bool{}
-	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
-		for _, j := range jobs {
-			if !takes[j.Queue] && j.Procs >= a.Procs && j.TimeLimit >= a.TimeLimit {
-				takes[j.Queue] = true
-			}
-		}
-	}
+	told := map[string]bool{}
 	if v.Facts != nil {
 		for i := range v.Facts.Queues {
-			takes[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
+			told[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
 		}
+	}
+	c := v.crowded()
+	takes := func(queue string) bool {
+		if admitted, known := told[queue]; known {
+			return admitted
+		}
+		return c.took(queue, a.Procs, a.TimeLimit)
 	}
 	var out []Option
 	for _, name := range v.Queues() {
@@ -181,7 +180,7 @@ func (v *View) elsewhere(a *job.Attributes) []Option {
 		o.Queue, o.QOS = name, ""
 		pool := v.Pool(name)
 		d := pool.Dimension(&o.Attributes)
-		if name == a.Queue || !takes[name] || !pool.Fits(name, pool.Size(&o.Attributes, d), d) {
+		if name == a.Queue || !takes(name) || !pool.Fits(name, pool.Size(&o.Attributes, d), d) {
 			continue
 		}
 		if out = append(out, o); len(out) == mostQueues {

@@ -22,6 +22,7 @@ type View struct {
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
 	Learning engine.Stats
 	board    *board
+	crowd    *crowd // of its jobs
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []engine.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 )
 
@@ -171,6 +172,7 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 		gain[l.best.feature] += l.best.gain
 		right := t.divide(l, &grown)
 		leaves = append(leaves, right)
+		runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
 	}
 	for _, l := range leaves {
 		t.put(l.hist)

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/waitcast/waitcast/internal/byend"
@@ -126,10 +127,16 @@ func planned(limit, age float64) float64 {
 	return 60
 }
 
+// yieldTurns is after how many instants of a replica others may run.
+const yieldTurns = 32
+
 // play goes on until the request has started, or nothing more can happen to it; it returns when the request started, +Inf for never. With a probe there is no
 // request and no answer.
 func (m *machine) play() float64 {
-	for {
+	for turn := 1; ; turn++ {
+		if turn%yieldTurns == 0 {
+			runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
+		}
 		m.happen()
 		if m.failed != nil {
 			return math.NaN()

@@ -73,6 +73,7 @@ func run(ctx context.Context, o *options) error {
 	for _, load := range []struct{ name, script string }{
 		{"one request", `request = function() return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7") end`},
 		{"varied requests", varied},
+		{"the same, paced", varied + pause},
 	} {
 		if err := d.measure(ctx, dir, load.name, load.script, o); err != nil {
 			return err
@@ -90,6 +91,10 @@ request = function()
   return wrk.format("GET", string.format("/v1/wait?queue=%s&procs=%d&time_limit=%s&user=u%d",
     queues[math.random(#queues)], procs, limits[math.random(#limits)], math.random(0, 199)))
 end`
+
+// pause has 16 connections wait 3 ms before each request: 5,000 a second or a little fewer.
+const pause = `
+delay = function() return 3 end`
 
 const report = `
 done = function(summary, latency, requests)

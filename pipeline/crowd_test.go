@@ -1,0 +1,51 @@
+package pipeline
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+)
+
+// The index of a view's jobs says what looking at each of them does: which run, and whether a queue has one that is as large and as long.
+func TestCrowd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := func(name string, from uint64) []*cluster.Job {
+			var out []*cluster.Job
+			for i := range rapid.IntRange(0, 12).Draw(t, name) {
+				out = append(out, &cluster.Job{Seq: from + uint64(i), Attributes: job.Attributes{
+					Queue: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"), Procs: rapid.IntRange(0, 5).Draw(t, "procs"),
+					TimeLimit: time.Duration(rapid.IntRange(0, 5).Draw(t, "limit")) * time.Hour,
+				}})
+			}
+			return out
+		}
+		v := &View{View: &cluster.View{Running: list("running", 1), Queued: list("queued", 100)}, crowd: &crowd{}}
+		for _, queue := range []string{"a", "b", "c"} {
+			for procs := range 7 {
+				for hours := range 7 {
+					limit, want := time.Duration(hours)*time.Hour, false
+					for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
+						for _, j := range jobs {
+							want = want || j.Queue == queue && j.Procs >= procs && j.TimeLimit >= limit
+						}
+					}
+					if got := v.crowded().took(queue, procs, limit); got != want {
+						t.Fatalf("queue %s, %d processors for %v: %v, want %v", queue, procs, limit, got, want)
+					}
+				}
+			}
+		}
+		for _, j := range v.Running {
+			if v.crowded().running[engineID(j)] != j {
+				t.Fatalf("job %d is not found", j.Seq)
+			}
+		}
+		if len(v.crowded().running) != len(v.Running) {
+			t.Fatal("it finds jobs that do not run")
+		}
+	})
+}
