@@ -278,9 +278,13 @@ func (f *fcfs) quantile(q float64) float64 {
 	return a + (b-a)*part
 }
 
+// roundings is by how much more of an instant is taken for passed, so that starts that only roundings tell apart (a quantile between them cannot be written) count alike.
+const roundings = 1e-13
+
 // within is the probability that the request has started by x, the inverse of quantile.
 func (f *fcfs) within(x float64) float64 {
 	n := float64(len(f.starts))
+	x *= 1 + roundings
 	i, _ := slices.BinarySearchFunc(f.starts, x, func(start, x float64) int {
 		if start <= x && !math.IsInf(start, 1) {
 			return -1
