@@ -114,6 +114,7 @@ func (s *Server) register(a huma.API) {
 	s.registerWaits(a)
 	s.registerSize(a)
 	s.registerNow(a)
+	s.registerForecast(a)
 	s.registerWatch(a)
 	if s.opts.Accuracy != nil {
 		s.registerAccuracy(a)

@@ -60,12 +60,18 @@ func at(seconds float64) time.Time { return epoch().Add(time.Duration(seconds * 
 
 func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
 	t.Helper()
+	return serveWith(t, pipeline.Config{Clusters: clusters})
+}
+
+// serveWith is serve with a configuration, in which the models are filled in.
+func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
+	t.Helper()
 	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
 	now := func() time.Time { return f.now }
 	metrics := pipeline.NewMetrics(f.registry)
-	cfg := pipeline.Config{Clusters: clusters, Models: pipeline.ModelConfig{MinSamples: 5, HistoryJobs: 10_000}, Forecasts: true}
+	cfg.Models, cfg.Forecasts = pipeline.ModelConfig{MinSamples: 5, HistoryJobs: 10_000}, true
 	f.pipeline = pipeline.New(cfg, nil, now, zap.NewNop(), metrics)
-	for _, c := range clusters {
+	for _, c := range cfg.Clusters {
 		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}
 		f.sources[c.Name] = &s
 		f.pipeline.AddSource(s)

@@ -117,6 +117,9 @@ func newViewCollector(s *Server) *viewCollector {
 	} {
 		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
 	}
+	for _, d := range loadMetrics() {
+		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
+	}
 	return c
 }
 
@@ -179,6 +182,7 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.engine(v)
 	e.gauge("forecasts_open", float64(v.Open), v.Cluster)
 	e.drifts(v)
+	e.load(v)
 	e.counter("out_of_order_events_total", float64(v.Counts.OutOfOrder), v.Cluster)
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
 	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)

@@ -33,7 +33,7 @@ func smallDisk(t *testing.T, options string) string {
 // TestDiskFull proves on a file system that is really full that the daemon goes on to serve, says in its log and in the metrics that it
 // cannot write, takes in everything once there is room again, and ends as if nothing had happened.
 func TestDiskFull(t *testing.T) {
-	dir := smallDisk(t, "size=3m")
+	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")
 	s := siteOn(t, log, "")
 	edit(t, s.config, "data_dir: \""+s.dir+"\"", "data_dir: \""+dir+"\"")
@@ -98,7 +98,7 @@ func fill(t *testing.T, path string) {
 // TestDiskFullKilled proves that a daemon that is killed while its disk is full has lost nothing: it cannot start until there is room, says
 // why, and then reads on where its database ends.
 func TestDiskFullKilled(t *testing.T) {
-	dir := smallDisk(t, "size=3m")
+	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")
 	s := siteOn(t, log, snapshotOften)
 	edit(t, s.config, "data_dir: \""+s.dir+"\"", "data_dir: \""+dir+"\"")

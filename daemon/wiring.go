@@ -79,7 +79,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
 		},
 		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
-		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts,
+		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts, Load: forecasts,
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}

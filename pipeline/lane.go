@@ -14,6 +14,7 @@ type lane struct {
 	state   *cluster.State
 	models  *models
 	ledger  *ledger // nil where forecasts are not wanted (one-shot)
+	load    *load   // nil where that of the load is not wanted
 	known   cluster.Known
 	recall  cluster.Known // what known is while a journal is replayed
 	refused int64         // changes from which the models could not learn, since the start of the process
@@ -54,6 +55,9 @@ func (l *lane) close() {
 		l.ledger.follower.engine.Close()
 		l.ledger.preview.close()
 	}
+	if l.load != nil {
+		l.load.learner.stop()
+	}
 }
 
 // take folds one event: picture, models and forecasts follow it, and what is to be kept goes to out. seq gives the
@@ -71,11 +75,17 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 			if l.ledger != nil {
 				l.ledger.before(at, l.state, row)
 			}
+			if l.load != nil {
+				l.load.before(at, ev.Live, l.state)
+			}
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty = true
 			if l.ledger != nil {
 				l.ledger.note(c, l.state, row)
+			}
+			if l.load != nil {
+				l.load.note(c, l.state)
 			}
 			if err := l.models.learn(c); err != nil {
 				l.refused++

@@ -50,6 +50,8 @@ type Config struct {
 	LedgerRetention time.Duration
 	// Forecasts says whether every job is predicted at its submission and scored at its start.
 	Forecasts bool
+	// Load says whether the load of each cluster is forecast.
+	Load bool
 }
 
 // publishEvery bounds how often a view is published while deliveries keep coming.
@@ -125,6 +127,9 @@ func (p *Pipeline) newLane(c ClusterConfig) *lane {
 	}
 	l := newLane(c, p.cfg.Models, known, p.cfg.Forecasts)
 	l.journal = p.store != nil
+	if p.cfg.Load {
+		l.load = newLoad(c, p.log)
+	}
 	return l
 }
 
@@ -194,7 +199,11 @@ func (p *Pipeline) Close() {
 
 // finish saves everything at an orderly end.
 func (p *Pipeline) finish() error {
-	if p.store == nil || p.seq == p.snapshotSeq {
+	if p.store == nil {
+		return nil
+	}
+	p.finishLoads()
+	if p.seq == p.snapshotSeq {
 		return nil
 	}
 	batch, err := p.snapshot()
@@ -226,6 +235,9 @@ func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *so
 	}
 	if err := p.commit(ctx, &batch); err != nil {
 		return err
+	}
+	if p.store != nil {
+		p.saveLoads(ctx)
 	}
 	if time.Since(p.publishedAt) >= publishEvery || len(more) == 0 {
 		p.publish()
@@ -371,6 +383,7 @@ func (p *Pipeline) publish() {
 			l.dirty, l.owed = false, l.ledger != nil && !l.ledger.publish(&v)
 		}
 		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)
+		l.present(&v)
 		views[c.Name] = &v
 	}
 	p.views.Store(&views)

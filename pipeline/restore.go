@@ -27,6 +27,9 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err != nil {
 		return err
 	}
+	if err := p.restoreLoads(ctx); err != nil {
+		return err
+	}
 	for _, l := range p.lanes { // the journal knows every event of its own
 		l.known, l.recall = nil, l.known
 		defer func() { l.known = l.recall }()
@@ -51,6 +54,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 		return err
 	}
 	p.seq = last
+	p.agreeLoads()
 	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", last))
 	p.publish()
 	return nil

@@ -23,6 +23,7 @@ type View struct {
 	Learning engine.Stats
 	board    *board
 	crowd    *crowd // of its jobs
+	load     *loadLearner
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []engine.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.

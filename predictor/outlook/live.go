@@ -1,0 +1,70 @@
+package outlook
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Knows reports whether a job waits or runs, as far as the Forecaster was told.
+func (f *Forecaster) Knows(id uint64) bool {
+	_, ok := f.live[id]
+	return ok
+}
+
+// Runs reports whether a job has started and not ended, as far as the Forecaster was told.
+func (f *Forecaster) Runs(id uint64) bool {
+	i, ok := f.live[id]
+	return ok && f.s.Ring[i].Wait >= 0
+}
+
+// Live returns the IDs of the jobs that wait or run, rising.
+func (f *Forecaster) Live() []uint64 {
+	out := make([]uint64, 0, len(f.live))
+	for id := range f.live {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Updated tells that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and Limit count. Unknown jobs, and numbers that
+// make no sense, are ignored. What has come in stays counted as it came: a total that falls would be no arrival.
+func (f *Forecaster) Updated(j Job) {
+	i, ok := f.live[j.ID]
+	if !ok || j.Procs < 1 || j.Procs > math.MaxInt32/2 || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
+		return
+	}
+	known := f.jobs[j.ID]
+	known.Queue, known.User, known.App, known.Procs, known.Limit = j.Queue, j.User, j.App, j.Procs, j.Limit
+	f.jobs[j.ID] = known
+	r := &f.s.Ring[i]
+	r.User, r.Queue, r.Procs, r.Limit = hashOf(j.User), int32(f.scope(j.Queue)), int32(j.Procs), f.plan(&known, known.Submit)
+}
+
+// SetReplicas changes how many replicas are simulated: see Options. Equal histories give equal forecasts only with equal changes.
+func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
+	if least, most := min(replicas, lessons, probes), max(replicas, lessons, probes); least < 1 || most > 1<<20 {
+		return fmt.Errorf("outlook: %d replicas, %d lessons, %d probes: give 1 to 2^20", replicas, lessons, probes)
+	}
+	f.options.Replicas, f.options.Lessons, f.options.Probes = replicas, lessons, probes
+	return nil
+}
+
+// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept to learn from: at most one an hour, 0 before any.
+func (f *Forecaster) Outcomes() []int {
+	out := make([]int, len(f.options.Horizons))
+	for k := range out {
+		out[k] = len(f.corrector(0, k, QueuedWork).Rows)
+	}
+	return out
+}
+
+// PerWeek returns the jobs that come in a week by the model of arrivals in use, 0 before there is one.
+func (f *Forecaster) PerWeek() float64 {
+	s := f.streams[f.model()]
+	if s == nil {
+		return 0
+	}
+	return float64(len(s.Jobs)) / s.Span * week
+}
