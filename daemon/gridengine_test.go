@@ -298,6 +298,7 @@ type geWrong struct {
 	instant, daemon int
 	asked           time.Time
 	id, state, what string
+	nowhere         bool // qstat does not show the job at all
 }
 
 // lag is by how much the picture may be behind qstat: the second for which Grid Engine collects records (flush_time), and one to read them.
@@ -359,6 +360,7 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 	said := func(id, state string) bool {
 		return slices.ContainsFunc(views, func(v map[string]string) bool { return v[id] == state })
 	}
+	nowhere := false
 	note := func(ok bool, id, state, where string) {
 		if ok {
 			seen.agree++
@@ -366,6 +368,7 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		}
 		w := wrong
 		number, _, _ := strings.Cut(id, ".")
+		w.nowhere = nowhere
 		w.id, w.state, w.what = id, state, fmt.Sprintf("%s (%s) %s in %s alone (%q in the picture)", id, c.kindOf(number), state, where, views[len(views)/2][id])
 		seen.wrong = append(seen.wrong, w)
 	}
@@ -395,18 +398,20 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		if isTask {
 			waits = slices.Contains(tasks, task)
 		}
+		nowhere = !shown.running[id] && !waits
 		note(state == "runs" && shown.running[id] || state == "waits" && waits, id, state, "the picture")
 	}
 }
 
 // forgive takes back what was noted as wrong of one daemon where its journal says that the state lasted no longer than the lag: all of its records
-// may have been written, and read, at once.
+// may have been written, and read, at once. So is a job that was put back into the queue, which its next start proves, while qstat showed it neither there nor running: Grid
+// Engine has it in neither list until the host has told the end of the try before.
 func (a *agreement) forgive(daemon int, k kept) {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w geWrong) bool {
 		if w.daemon != daemon {
 			return false
 		}
-		state, since := "", time.Time{}
+		state, since, back := "", time.Time{}, false
 		for _, e := range k.Entries {
 			ev := e.Event
 			if ev.ID != w.id || ev.Kind == job.Update || ev.Kind == job.Hold {
@@ -416,7 +421,11 @@ func (a *agreement) forgive(daemon int, k kept) {
 				a.brief++
 				return true
 			}
-			since, state = ev.Time, ""
+			if w.nowhere && w.state == "waits" && back && ev.Kind == job.Start && !ev.Time.Before(w.asked.Truncate(time.Second)) && w.asked.Sub(since) > -time.Second {
+				a.brief++
+				return true
+			}
+			since, state, back = ev.Time, "", ev.Kind == job.Requeue
 			switch ev.Kind {
 			case job.Start:
 				state = "runs"
