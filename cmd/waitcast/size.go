@@ -153,13 +153,7 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	}
 	_ = w.Flush() // it is memory
 	p.Write(table.Bytes())
-	if more := len(s.Candidates) - len(shown); more > 0 {
-		fmt.Fprintf(&p, "and %d more (--all)\n", more)
-	}
-	p.line("", "")
-	for _, l := range s.LeftOut {
-		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
-	}
+	p.below(len(s.Candidates)-len(shown), s.LeftOut)
 	p.line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(s.AgeSeconds))))
 	return p.Bytes()
 }

@@ -147,15 +147,20 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	}
 	_ = t.Flush() // it is memory
 	p.Write(table.Bytes())
-	if more := len(w.Candidates) - len(shown); more > 0 {
-		fmt.Fprintf(&p, "and %d more (--all)\n", more)
-	}
-	p.line("", "")
-	for _, l := range w.LeftOut {
-		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
-	}
+	p.below(len(w.Candidates)-len(shown), w.LeftOut)
 	p.line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(w.AgeSeconds))))
 	return p.Bytes()
+}
+
+// below tells what a table of candidates does not show.
+func (p *page) below(more int, left []wire.SizeLeftOut) {
+	if more > 0 {
+		fmt.Fprintf(p, "and %d more (--all)\n", more)
+	}
+	p.line("", "")
+	for _, l := range left {
+		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
+	}
 }
 
 func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string {

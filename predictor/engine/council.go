@@ -84,8 +84,5 @@ func (c *council) voices() (voices, error) {
 	if err := v.calibrator.UnmarshalBinary(c.calibrator); err != nil {
 		return v, err
 	}
-	if !math.IsNaN(c.advance) {
-		v.calibrator.Advance(c.advance)
-	}
 	return v, nil
 }
