@@ -124,10 +124,7 @@ func (s *Server) now(p *place, queued int, base job.Request) wire.NowQueue {
 	}
 	base.Queue, base.Procs = p.queue, 1
 	a := attributes(&base)
-	r := pipeline.Asked(&a)
-	if p.view.Rules != nil {
-		r.Priority = float64(p.view.Rules.Priority(&a, 0))
-	}
+	r := p.view.Ask(&a)
 	found := p.view.Engine.Openings(&r)
 	out.Procs, out.Free, out.PlanAge = found.Procs, found.Free, seconds(found.Age)
 	for _, o := range found.Holes {

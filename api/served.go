@@ -26,10 +26,7 @@ const playedJobs = 300
 func (s *Server) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
 	out := &served{}
 	if v.Engine != nil {
-		r := pipeline.Asked(&request)
-		if r.Priority == 0 && v.Rules != nil {
-			r.Priority = float64(v.Rules.Priority(&request, 0))
-		}
+		r := v.Ask(&request)
 		out.Forecast = v.Engine.Forecast(&r)
 	}
 	scene, explained, err := s.explain(v, now, request, out)

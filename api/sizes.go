@@ -11,7 +11,6 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/advice"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -251,10 +250,7 @@ func (s *Server) waits(p *place, req *job.Request) ([]float64, error) {
 	}
 	a := attributes(req)
 	if p.view.Engine != nil {
-		r := pipeline.Asked(&a)
-		if r.Priority == 0 && p.view.Rules != nil {
-			r.Priority = float64(p.view.Rules.Priority(&a, 0))
-		}
+		r := p.view.Ask(&a)
 		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {
 			q := rising(f.Quantiles)
 			if pool := p.view.Pool(req.Queue); len(pool.Outages) > 0 {

@@ -12,8 +12,8 @@ type Pivot struct {
 	Job *cluster.Job
 }
 
-// ask returns a request as the engine takes it, with the priority that the scheduler's rules give it.
-func (v *View) ask(a *job.Attributes) engine.Request {
+// Ask returns a request as the engine takes it, with the priority that the scheduler's rules give it.
+func (v *View) Ask(a *job.Attributes) engine.Request {
 	r := Asked(a)
 	if r.Priority == 0 && v.Rules != nil {
 		r.Priority = float64(v.Rules.Priority(a, 0))
@@ -26,7 +26,7 @@ func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
 	}
-	r := v.ask(a)
+	r := v.Ask(a)
 	return v.running(v.Engine.Pivots(&r))
 }
 

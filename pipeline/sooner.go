@@ -58,7 +58,7 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 	if v.Engine == nil || len(than) <= predictor.Median || !(than[predictor.Median] >= leastGain) {
 		return nil
 	}
-	r := v.ask(a)
+	r := v.Ask(a)
 	base := v.Engine.Simulated(&r)
 	if base == nil {
 		return nil
@@ -78,7 +78,7 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
 	gains, most, bold := make([]float64, len(all)), 0., -1
 	for i := range all {
-		r := v.ask(&all[i].Attributes)
+		r := v.Ask(&all[i].Attributes)
 		q := v.Engine.Simulated(&r)
 		if q == nil || !material(base, q) {
 			continue
@@ -93,7 +93,7 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 	mild := slices.IndexFunc(gains, func(g float64) bool { return g >= most/2 })
 	for _, i := range slices.Compact([]int{mild, bold}) {
 		o := all[i]
-		r := v.ask(&o.Attributes)
+		r := v.Ask(&o.Attributes)
 		if o.Quantiles = v.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
 			continue
 		}
