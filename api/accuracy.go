@@ -70,7 +70,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}
 	found, err := s.opts.Accuracy(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("reading the ledger: %w", err)
+		return nil, unanswered("reading the ledger", err)
 	}
 	out := &accuracyOutput{CacheControl: "no-cache", Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: v.At, Groups: []wire.AccuracyGroup{}}}
 	if !q.Until.IsZero() {

@@ -59,11 +59,15 @@ type Server struct {
 	counting    chan struct{} // a place for the one who reads the ledger
 	watchers    *watchers
 	born        int64 // tells apart the ETags of two processes
+	closed      chan struct{}
+	close       func()
 }
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
 	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
+	s.closed = make(chan struct{})
+	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
 	s.watchers = newWatchers(s, opts.Watchers, opts.Registry)
@@ -91,6 +95,9 @@ func New(views Views, opts Options) *Server {
 
 // Handler returns the server's HTTP handler.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends the answers that go on and on (GET /v1/watch); their clients come back. Others are given as before.
+func (s *Server) Close() { s.close() }
 
 func (s *Server) register(a huma.API) {
 	huma.Register(a, huma.Operation{

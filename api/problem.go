@@ -119,3 +119,12 @@ func unprocessable(field, detail string) *problem {
 		Status: http.StatusUnprocessableEntity, Detail: field + ": " + detail,
 	}}
 }
+
+// unanswered makes an answer of why something could not be read: a *Refused's own, else that this is the server's fault.
+func unanswered(doing string, err error) error {
+	var refused *Refused
+	if errors.As(err, &refused) {
+		return refused.problem()
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

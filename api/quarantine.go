@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -50,7 +49,7 @@ func (s *Server) getQuarantine(ctx context.Context, in *quarantineInput) (*quara
 	}
 	lines, err := s.opts.Admin.Quarantine(ctx, QuarantineQuery{Cluster: in.Cluster, Reason: in.Reason, Limit: in.Limit})
 	if err != nil {
-		return nil, fmt.Errorf("reading the quarantine: %w", err)
+		return nil, unanswered("reading the quarantine", err)
 	}
 	return &quarantineOutput{CacheControl: "no-store", Body: *lines}, nil
 }

@@ -128,6 +128,8 @@ func (s *Server) streamWatch(ctx huma.Context, w *watcher) {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-s.closed:
+			return
 		case text = <-w.events:
 		case <-beat.C:
 			text = []byte(":\n\n")

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"net/http"
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/modelstore"
@@ -9,12 +11,18 @@ import (
 )
 
 // accuracy reads from the ledger how forecasts turned out.
-func (d *Daemon) accuracy(ctx context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
+func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
 	out := &pipeline.Accuracy{}
 	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
 	err := d.store.Rows(ctx, rows, func(r modelstore.Row) error {
 		out.Add(&r)
 		return nil
 	})
+	if errors.Is(err, modelstore.ErrClosed) {
+		err = errReloading
+	}
 	return out, err
 }
+
+// errReloading is why the ledger cannot be read for a moment.
+var errReloading error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration", Hint: "ask again in some seconds"}

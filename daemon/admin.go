@@ -76,8 +76,11 @@ func writeToken(path, token string) (err error) {
 }
 
 // quarantine is the api.QuarantineFunc. The store keeps so few lines that they are looked through here.
-func (d *Daemon) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
+func (d *core) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
 	ever, err := d.store.CountBadLines(ctx)
+	if errors.Is(err, modelstore.ErrClosed) {
+		return nil, errReloading
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,24 +5,15 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/api"
-	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/modelstore/sqlite"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -45,30 +36,25 @@ type Options struct {
 	Now func() time.Time
 	// Version is the program's.
 	Version string
+	// Load reads the configuration anew, for a reload; nil where there is none.
+	Load func() (*config.Config, error)
+	// Reload asks Run for a reload, as SIGHUP does; nil is never.
+	Reload <-chan struct{}
 }
 
-// Daemon is one running waitcast. Make it with New, then Start, then Stop.
+// Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
 type Daemon struct {
+	opts    Options
+	reloads *reloadMetrics
+	core    atomic.Pointer[core]
+
+	changing sync.Mutex // held by whoever starts, reloads or stops
 	cfg      *config.Config
-	opts     Options
-	registry *prometheus.Registry
-	store    modelstore.Store
-	pipeline *pipeline.Pipeline
-	imports  *imports
-	unknown  *unknownLines
-	readers  []reader
-	listener net.Listener
-	server   *http.Server
+	front    *front
 
-	failed   chan error
-	stopping []func() error // done in reverse order
-}
-
-// reader is a source that is open: a log that is followed or a scheduler that is asked.
-type reader interface {
-	// Next waits for what is new. It returns io.EOF when there will be no more.
-	Next(ctx context.Context) (*source.Delivery, error)
-	Close() error
+	failed chan error
+	watch  sync.WaitGroup
+	end    context.CancelFunc // of what watches the core
 }
 
 // New returns a daemon that is not started yet.
@@ -79,184 +65,46 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Daemon{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failed: make(chan error, 1)}
+	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failed: make(chan error, 1), end: func() {}}
 }
 
 // Start opens the store, restores the state, begins to read the logs and to answer requests. After an error everything is
 // undone. A database that another process holds is a *sqlite.LockedError.
 func (d *Daemon) Start(ctx context.Context) error {
-	err := d.start(ctx)
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	c, err := d.newCore(ctx, d.cfg)
 	if err != nil {
-		return errors.Join(err, d.teardown())
+		return err
 	}
+	if d.front, err = newFront(ctx, d.cfg, d); err != nil {
+		return errors.Join(err, c.rest())
+	}
+	d.swap(c)
+	d.front.serve(d.fail)
+	d.reloads.succeeded(time.Now())
 	return nil
 }
 
-func (d *Daemon) start(ctx context.Context) error {
-	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if err := d.openStore(ctx); err != nil {
-		return err
-	}
-	metrics := pipeline.NewMetrics(d.registry)
-	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
-	d.stopping = append(d.stopping, func() error {
-		d.pipeline.Close()
-		return nil
-	})
-	if err := d.pipeline.Restore(ctx, d.cfg.Fingerprint()); err != nil {
-		return err
-	}
-	if err := d.openSources(ctx, metrics); err != nil {
-		return err
-	}
-	if err := d.openImports(metrics); err != nil {
-		return err
-	}
-	if err := d.listen(ctx); err != nil {
-		return err
-	}
-	d.run()
-	return nil
+func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (*core, error) {
+	return newCore(ctx, cfg, d.opts, d.reloads.collectors()...)
 }
 
-func (d *Daemon) openStore(ctx context.Context) error {
-	store, err := sqlite.Open(ctx, d.cfg.Store.Path, sqlite.Options{Log: d.opts.Log, Now: time.Now})
-	if err != nil {
-		return fmt.Errorf("opening the database: %w", err)
+// swap puts a core into force, and watches it.
+func (d *Daemon) swap(c *core) {
+	d.end()
+	if old := d.core.Swap(c); old != nil {
+		old.close()
 	}
-	d.imports = newImports()
-	d.store = &watchedStore{Store: store, imports: d.imports}
-	d.stopping = append(d.stopping, store.Close)
-	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
-	})
-	d.registry.MustRegister(recovered)
-	if r := store.Recovered(); r != nil {
-		recovered.Set(1)
-		d.opts.Log.Error("the database was damaged and has been set aside; the state is rebuilt from the logs", zap.Any("recovered", r))
-	}
-	return nil
-}
-
-// openSources opens every source at its checkpoint.
-func (d *Daemon) openSources(ctx context.Context, metrics *pipeline.Metrics) error {
-	checkpoints, err := d.store.Checkpoints(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the checkpoints: %w", err)
-	}
-	tailMetrics := tail.NewMetrics(d.registry)
-	d.unknown = d.newUnknownLines()
-	sources, err := Sources(d.cfg, d.opts.Now)
-	if err != nil {
-		return err
-	}
-	for _, s := range sources {
-		s.Files.BatchLines = batchLines
-		r, err := source.Open(s, checkpoints[s.Name], d.opts.Now, tail.Options{Log: d.opts.Log, Metrics: tailMetrics})
-		if err != nil {
-			return err
-		}
-		d.add(s, r, metrics)
-	}
-	return d.openSnapshots(metrics)
-}
-
-// add makes an open source known.
-func (d *Daemon) add(s source.Config, r reader, metrics *pipeline.Metrics) {
-	d.readers = append(d.readers, r)
-	d.stopping = append(d.stopping, r.Close)
-	d.pipeline.AddSource(s)
-	metrics.Touch(s)
-}
-
-func (d *Daemon) listen(ctx context.Context) error {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", d.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
-	}
-	d.listener = listener
-	token, err := adminToken(d.cfg.AdminTokenFile, d.opts.Log)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	handler := api.New(d.pipeline, api.Options{
-		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Accuracy: d.accuracy,
-		Admin:    &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
-	}).Handler()
-	requests, end := context.WithCancelCause(context.Background())
-	d.server = &http.Server{
-		BaseContext: func(net.Listener) context.Context { return requests },
-		Handler:     handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(d.opts.Log),
-	}
-	d.server.RegisterOnShutdown(func() { end(errStopping) })
-	return nil
-}
-
-// run starts the goroutines: readers and writer, then the server.
-func (d *Daemon) run() {
-	reading, stopReading := context.WithCancel(context.Background())
-	writing, abandon := context.WithCancel(context.Background())
-	deliveries := make(chan *source.Delivery, queued)
-	var readers, writer, serving sync.WaitGroup
-	for _, r := range d.readers {
-		readers.Go(func() { d.read(reading, r, deliveries) })
-	}
-	writer.Go(func() {
-		readers.Wait()
-		close(deliveries)
-	})
-	writer.Go(func() {
-		if err := d.pipeline.Run(writing, deliveries); err != nil {
-			d.fail(err)
-			stopReading()
-			for range deliveries { // let the readers go
-			}
-		}
-	})
-	d.stopping = append(d.stopping, func() error {
-		stopReading()
-		timer := time.AfterFunc(stopGrace, abandon)
-		defer timer.Stop()
-		writer.Wait()
-		abandon()
-		return nil
-	})
-	serving.Go(func() {
-		if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
-			d.fail(fmt.Errorf("serving HTTP: %w", err))
-		}
-	})
-	d.stopping = append(d.stopping, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
-		defer cancel()
-		err := d.server.Shutdown(ctx)
-		serving.Wait()
-		return err
-	})
-}
-
-// read hands one source's deliveries to the writer.
-func (d *Daemon) read(ctx context.Context, r reader, to chan<- *source.Delivery) {
-	log := newLineLogger(d.opts.Log)
-	for {
-		delivery, err := r.Next(ctx)
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
-				d.fail(err)
-			}
-			return
-		}
-		log.report(delivery)
-		d.unknown.count(delivery)
+	ctx, end := context.WithCancel(context.Background())
+	d.end = end
+	d.watch.Go(func() {
 		select {
-		case to <- delivery:
+		case err := <-c.failed:
+			d.fail(err)
 		case <-ctx.Done():
-			return
 		}
-	}
+	})
 }
 
 func (d *Daemon) fail(err error) {
@@ -270,20 +118,30 @@ func (d *Daemon) fail(err error) {
 func (d *Daemon) Failed() <-chan error { return d.failed }
 
 // Addr returns the address the daemon listens on.
-func (d *Daemon) Addr() net.Addr { return d.listener.Addr() }
+func (d *Daemon) Addr() net.Addr {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	return d.front.listener.Addr()
+}
 
 // Views returns the published pictures.
-func (d *Daemon) Views() []*pipeline.View { return d.pipeline.Views() }
+func (d *Daemon) Views() []*pipeline.View { return d.core.Load().pipeline.Views() }
 
-// Stop ends serving and reading, saves the state, and closes the store.
-func (d *Daemon) Stop() error { return d.teardown() }
+// Registry returns the metrics; a reload begins new ones.
+func (d *Daemon) Registry() *prometheus.Registry { return d.core.Load().registry }
 
-// teardown undoes what start did, last first.
-func (d *Daemon) teardown() error {
-	var errs error
-	for _, stop := range slices.Backward(d.stopping) {
-		errs = errors.Join(errs, stop())
+// Stop ends serving and reading, saves the state, and closes the store. A second call does nothing.
+func (d *Daemon) Stop() error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	var err error
+	if d.front != nil {
+		err = d.front.stop()
 	}
-	d.stopping = nil
-	return errs
+	d.end()
+	d.watch.Wait()
+	if c := d.core.Load(); c != nil {
+		err = errors.Join(err, c.rest())
+	}
+	return err
 }

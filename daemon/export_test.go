@@ -7,7 +7,7 @@ import (
 )
 
 // Registry gives the tests a daemon's metrics.
-func Registry(d *Daemon) *prometheus.Registry { return d.registry }
+func Registry(d *Daemon) *prometheus.Registry { return d.Registry() }
 
 // Store gives the tests a daemon's database.
-func Store(d *Daemon) modelstore.Store { return d.store }
+func Store(d *Daemon) modelstore.Store { return d.core.Load().store }

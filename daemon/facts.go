@@ -19,7 +19,7 @@ import (
 )
 
 // facts returns what asks a scheduler for what it tells of the machine. The commands of one call run one after the other, each with the source's timeout.
-func (d *Daemon) facts(c config.Cluster, s config.Source, options collector.Options) source.Ask {
+func (d *core) facts(c config.Cluster, s config.Source, options collector.Options) source.Ask {
 	return slurm.NewFacts(slurm.FactsConfig{
 		Options: options,
 		Run: func(ctx context.Context, args []string) ([]byte, error) {
@@ -39,7 +39,7 @@ type unknownLines struct {
 	versions map[string]bool
 }
 
-func (d *Daemon) newUnknownLines() *unknownLines {
+func (d *core) newUnknownLines() *unknownLines {
 	u := &unknownLines{
 		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_slurm_unknown_lines_total",

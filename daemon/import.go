@@ -208,7 +208,7 @@ func newImports() *imports {
 }
 
 // openImports makes every cluster ready for imports.
-func (d *Daemon) openImports(metrics *pipeline.Metrics) error {
+func (d *core) openImports(metrics *pipeline.Metrics) error {
 	for _, c := range d.cfg.Clusters {
 		location, err := c.Location()
 		if err != nil {

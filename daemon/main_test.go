@@ -47,7 +47,16 @@ func playDaemon(file string) int {
 		if err != nil {
 			return err
 		}
-		return daemon.Run(ctx, cfg, daemon.Options{Log: log, Version: "test"})
+		hangups, reload := make(chan os.Signal, 1), make(chan struct{}, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		go func() {
+			for range hangups {
+				reload <- struct{}{}
+			}
+		}()
+		return daemon.Run(ctx, cfg, daemon.Options{
+			Log: log, Version: "test", Reload: reload, Load: func() (*config.Config, error) { return config.Load(file, nil) },
+		})
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

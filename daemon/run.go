@@ -15,19 +15,39 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Run starts a daemon and lets it work until ctx ends or it cannot go on.
+// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when it is asked to, and when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
 	if err := d.Start(ctx); err != nil {
 		return err
 	}
-	d.opts.Log.Info("serving", zap.String("url", "http://"+d.Addr().String()), zap.String("database", cfg.Store.Path))
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-d.Failed():
+	d.opts.Log.Info("serving", zap.String("url", d.front.url()), zap.String("database", cfg.Store.Path))
+	return errors.Join(d.work(ctx), d.Stop())
+}
+
+// work waits for what a daemon does not do by itself.
+func (d *Daemon) work(ctx context.Context) error {
+	file := newFileWatch("")
+	if d.opts.Load != nil {
+		file = newFileWatch(d.cfg.File)
 	}
-	return errors.Join(err, d.Stop())
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-d.Failed():
+			return err
+		case <-d.opts.Reload:
+			file = newFileWatch(file.path)
+			d.reloadFrom(ctx, "it was asked for")
+		case <-look.C:
+			if file.changed() {
+				d.reloadFrom(ctx, "the file has changed")
+			}
+		}
+	}
 }
 
 // NewLogger returns the daemon's log on standard error.

@@ -14,7 +14,7 @@ import (
 )
 
 // openSnapshots makes ready to ask every scheduler that is to be asked, for its jobs or for what it tells of the machine.
-func (d *Daemon) openSnapshots(metrics *pipeline.Metrics) error {
+func (d *core) openSnapshots(metrics *pipeline.Metrics) error {
 	pollMetrics := source.NewPollMetrics(d.registry)
 	for _, c := range d.cfg.Clusters {
 		for _, s := range c.Sources {
@@ -50,7 +50,7 @@ func (d *Daemon) openSnapshots(metrics *pipeline.Metrics) error {
 }
 
 // jobs returns what asks a scheduler for its jobs, and its name: squeue, or slurmrestd.
-func (d *Daemon) jobs(c config.Cluster, s config.Source, options collector.Options) (target string, ask source.Ask, err error) {
+func (d *core) jobs(c config.Cluster, s config.Source, options collector.Options) (target string, ask source.Ask, err error) {
 	snapshot, err := d.snapshot(c, options)
 	if err != nil {
 		return "", nil, err
@@ -63,7 +63,7 @@ func (d *Daemon) jobs(c config.Cluster, s config.Source, options collector.Optio
 }
 
 // snapshot returns what compares a cluster's scheduler with its picture.
-func (d *Daemon) snapshot(c config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
+func (d *core) snapshot(c config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return picture(d.pipeline.View(c.Name)) },
@@ -83,7 +83,7 @@ func (d *Daemon) snapshot(c config.Cluster, options collector.Options) (*slurm.S
 
 // logsRead reports whether every log of the cluster has been read to its end, or cannot be read: what a scheduler tells when it is asked is newer than all
 // that is in them.
-func (d *Daemon) logsRead(c config.Cluster) bool {
+func (d *core) logsRead(c config.Cluster) bool {
 	asked := map[string]bool{}
 	for _, s := range c.Sources {
 		asked[c.Name+"/"+s.Name] = s.Asked()

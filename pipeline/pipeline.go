@@ -190,11 +190,12 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 	}
 }
 
-// Close ends what runs in the background; after Run.
+// Close ends what runs in the background; after Run. The views stay, and those who wait for the next one are woken.
 func (p *Pipeline) Close() {
 	for _, l := range p.lanes {
 		l.close()
 	}
+	p.fresh.ring()
 }
 
 // finish saves everything at an orderly end.

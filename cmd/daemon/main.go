@@ -93,7 +93,35 @@ func runDaemon(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return daemon.Run(cmd.Context(), cfg, daemon.Options{Log: log, Version: version()})
+	reload, stop := hangups()
+	defer stop()
+	return daemon.Run(cmd.Context(), cfg, daemon.Options{
+		Log: log, Version: version(), Reload: reload,
+		Load: func() (*config.Config, error) { return config.Load("", cmd.Flags()) },
+	})
+}
+
+// hangups tells of each SIGHUP, until it is stopped; several in a row count once.
+func hangups() (told <-chan struct{}, stop func()) {
+	signals, out, done := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-signals:
+				select {
+				case out <- struct{}{}:
+				default:
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return out, func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }
 
 // oneShotGC lets the heap of a short-lived process grow to five times what is live before it is collected: a fifth of the

@@ -1,0 +1,223 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// core is all of a daemon that its configuration shapes: store, pipeline, readers and what answers requests. A reload replaces it as a whole, while the listener stays.
+// It goes through three states: working, resting (nothing is read or written any more, but what was published last is still answered from), closed.
+type core struct {
+	cfg      *config.Config
+	opts     Options
+	registry *prometheus.Registry
+	store    modelstore.Store
+	pipeline *pipeline.Pipeline
+	imports  *imports
+	unknown  *unknownLines
+	readers  []reader
+	api      *api.Server
+	handler  http.Handler
+
+	failed   chan error
+	stopping []func() error // done in reverse order
+}
+
+// reader is a source that is open: a log that is followed or a scheduler that is asked.
+type reader interface {
+	// Next waits for what is new. It returns io.EOF when there will be no more.
+	Next(ctx context.Context) (*source.Delivery, error)
+	Close() error
+}
+
+// newCore opens the store, restores the state and begins to read the logs. Of a core that fails nothing is left. own are metrics of the daemon that outlive a core.
+func newCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (*core, error) {
+	d := &core{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failed: make(chan error, 1)}
+	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	d.registry.MustRegister(own...)
+	if err := d.start(ctx); err != nil {
+		return nil, errors.Join(err, d.rest())
+	}
+	return d, nil
+}
+
+func (d *core) start(ctx context.Context) error {
+	if err := d.openStore(ctx); err != nil {
+		return err
+	}
+	metrics := pipeline.NewMetrics(d.registry)
+	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
+	d.stopping = append(d.stopping, func() error {
+		d.pipeline.Close()
+		return nil
+	})
+	if err := d.pipeline.Restore(ctx, d.cfg.Fingerprint()); err != nil {
+		return err
+	}
+	if err := d.openSources(ctx, metrics); err != nil {
+		return err
+	}
+	if err := d.openImports(metrics); err != nil {
+		return err
+	}
+	if err := d.openAPI(); err != nil {
+		return err
+	}
+	d.run()
+	return nil
+}
+
+func (d *core) openStore(ctx context.Context) error {
+	store, err := sqlite.Open(ctx, d.cfg.Store.Path, sqlite.Options{Log: d.opts.Log, Now: time.Now})
+	if err != nil {
+		return fmt.Errorf("opening the database: %w", err)
+	}
+	d.imports = newImports()
+	d.store = &watchedStore{Store: store, imports: d.imports}
+	d.stopping = append(d.stopping, store.Close)
+	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
+	})
+	d.registry.MustRegister(recovered)
+	if r := store.Recovered(); r != nil {
+		recovered.Set(1)
+		d.opts.Log.Error("the database was damaged and has been set aside; the state is rebuilt from the logs", zap.Any("recovered", r))
+	}
+	return nil
+}
+
+// openSources opens every source at its checkpoint.
+func (d *core) openSources(ctx context.Context, metrics *pipeline.Metrics) error {
+	checkpoints, err := d.store.Checkpoints(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the checkpoints: %w", err)
+	}
+	tailMetrics := tail.NewMetrics(d.registry)
+	d.unknown = d.newUnknownLines()
+	sources, err := Sources(d.cfg, d.opts.Now)
+	if err != nil {
+		return err
+	}
+	for _, s := range sources {
+		s.Files.BatchLines = batchLines
+		r, err := source.Open(s, checkpoints[s.Name], d.opts.Now, tail.Options{Log: d.opts.Log, Metrics: tailMetrics})
+		if err != nil {
+			return err
+		}
+		d.add(s, r, metrics)
+	}
+	return d.openSnapshots(metrics)
+}
+
+// add makes an open source known.
+func (d *core) add(s source.Config, r reader, metrics *pipeline.Metrics) {
+	d.readers = append(d.readers, r)
+	d.stopping = append(d.stopping, r.Close)
+	d.pipeline.AddSource(s)
+	metrics.Touch(s)
+}
+
+// openAPI makes what answers requests.
+func (d *core) openAPI() error {
+	token, err := adminToken(d.cfg.AdminTokenFile, d.opts.Log)
+	if err != nil {
+		return err
+	}
+	d.api = api.New(d.pipeline, api.Options{
+		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
+		Accuracy: d.accuracy,
+		Admin:    &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
+	})
+	d.handler = d.api.Handler()
+	return nil
+}
+
+// run starts the goroutines: readers and writer, then the server.
+func (d *core) run() {
+	reading, stopReading := context.WithCancel(context.Background())
+	writing, abandon := context.WithCancel(context.Background())
+	deliveries := make(chan *source.Delivery, queued)
+	var readers, writer sync.WaitGroup
+	for _, r := range d.readers {
+		readers.Go(func() { d.read(reading, r, deliveries) })
+	}
+	writer.Go(func() {
+		readers.Wait()
+		close(deliveries)
+	})
+	writer.Go(func() {
+		if err := d.pipeline.Run(writing, deliveries); err != nil {
+			d.fail(err)
+			stopReading()
+			for range deliveries { // let the readers go
+			}
+		}
+	})
+	d.stopping = append(d.stopping, func() error {
+		stopReading()
+		timer := time.AfterFunc(stopGrace, abandon)
+		defer timer.Stop()
+		writer.Wait()
+		abandon()
+		return nil
+	})
+}
+
+// read hands one source's deliveries to the writer.
+func (d *core) read(ctx context.Context, r reader, to chan<- *source.Delivery) {
+	log := newLineLogger(d.opts.Log)
+	for {
+		delivery, err := r.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+				d.fail(err)
+			}
+			return
+		}
+		log.report(delivery)
+		d.unknown.count(delivery)
+		select {
+		case to <- delivery:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *core) fail(err error) {
+	select {
+	case d.failed <- err:
+	default:
+	}
+}
+
+// rest ends reading, saves the state, and closes the store. What was published last is still there for requests.
+func (d *core) rest() error {
+	var errs error
+	for _, stop := range slices.Backward(d.stopping) {
+		errs = errors.Join(errs, stop())
+	}
+	d.stopping = nil
+	return errs
+}
+
+// close ends what a core that rests still tells.
+func (d *core) close() { d.api.Close() }

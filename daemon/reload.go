@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// lookEvery is how often the configuration file is looked at.
+const lookEvery = time.Second
+
+// reloadMetrics tell how reloads went. They outlive the cores.
+type reloadMetrics struct {
+	success prometheus.Gauge
+	at      prometheus.Gauge
+}
+
+func newReloadMetrics() *reloadMetrics {
+	return &reloadMetrics{
+		success: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waitcast_config_last_reload_successful", Help: "1 if the configuration could be read and used at the newest start or reload.",
+		}),
+		at: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waitcast_config_last_reload_success_timestamp_seconds", Help: "When the configuration in force was put into force, by the machine's clock.",
+		}),
+	}
+}
+
+func (m *reloadMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.success, m.at}
+}
+
+func (m *reloadMetrics) succeeded(at time.Time) {
+	m.success.Set(1)
+	m.at.Set(float64(at.UnixMilli()) / 1000)
+}
+
+// Reload puts another configuration into force, wholly or not at all. While the state is restored under it requests are answered from what was published last. If
+// it cannot be used the error says why and the old one goes on; if that cannot go on either, Failed tells.
+func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
+	err := d.reload(ctx, cfg)
+	if err != nil {
+		d.reloads.success.Set(0)
+		return err
+	}
+	d.reloads.succeeded(time.Now())
+	return nil
+}
+
+func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	old := d.core.Load()
+	if old == nil {
+		return errors.New("the daemon is not running")
+	}
+	if reflect.DeepEqual(cfg, d.cfg) {
+		d.opts.Log.Info("the configuration is the one in force")
+		return nil
+	}
+	if _, err := Sources(cfg, d.opts.Now); err != nil {
+		return err
+	}
+	next := d.front
+	if cfg.Listen != d.cfg.Listen {
+		var err error
+		if next, err = newFront(ctx, cfg, d); err != nil {
+			return err
+		}
+	}
+	if err := d.replace(ctx, old, cfg); err != nil {
+		if next != d.front {
+			err = errors.Join(err, next.listener.Close())
+		}
+		return err
+	}
+	d.cfg = cfg
+	if next != d.front {
+		next.serve(d.fail)
+		stopped := d.front
+		d.front = next
+		if err := stopped.stop(); err != nil {
+			d.opts.Log.Warn("requests on the old address were cut off", zap.Error(err))
+		}
+	}
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.url()), zap.String("database", cfg.Store.Path))
+	return nil
+}
+
+// replace puts a core with another configuration in place of the old one, or else one with the old configuration again.
+func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config) error {
+	d.end() // the old one cannot fail any more
+	if err := old.rest(); err != nil {
+		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again", zap.Error(err))
+	}
+	c, err := d.newCore(ctx, cfg)
+	if err == nil {
+		d.swap(c)
+		return nil
+	}
+	err = fmt.Errorf("the new configuration cannot be used, the old one stays in force: %w", err)
+	back, broken := d.newCore(context.WithoutCancel(ctx), d.cfg)
+	if broken != nil {
+		err = errors.Join(err, fmt.Errorf("and the old one cannot be used again: %w", broken))
+		d.fail(err)
+		return err
+	}
+	d.swap(back)
+	return err
+}
+
+// reloadFrom reads the configuration and puts it into force. Errors are logged: nobody else hears of them.
+func (d *Daemon) reloadFrom(ctx context.Context, why string) {
+	d.opts.Log.Info("reading the configuration again", zap.String("because", why))
+	cfg, err := d.opts.Load()
+	if err != nil {
+		d.reloads.success.Set(0)
+		d.opts.Log.Error("the configuration has errors and is not used; the one in force stays", zap.Error(err))
+		return
+	}
+	if err := d.Reload(ctx, cfg); err != nil {
+		d.opts.Log.Error("reload failed", zap.Error(err))
+	}
+}
+
+// fileWatch notices that a file was changed. It looks instead of listening: editors, configuration management and mounted volumes replace files and the folders
+// above them, and network file systems tell nothing.
+type fileWatch struct {
+	path string
+	used string // content that is in force or was refused
+	seen string // content at the last look
+}
+
+func newFileWatch(path string) *fileWatch {
+	content, _ := os.ReadFile(path) // what cannot be read has changed once it can
+	return &fileWatch{path: path, used: string(content), seen: string(content)}
+}
+
+// changed reports whether the file has another content than the one that was taken last, at two looks in a row: whoever writes it is done. It takes it.
+func (w *fileWatch) changed() bool {
+	if w.path == "" {
+		return false
+	}
+	content, err := os.ReadFile(w.path)
+	if err != nil {
+		return false // being replaced; a start without it would fail, but this daemon runs
+	}
+	before := w.seen
+	w.seen = string(content)
+	if w.seen != before || w.seen == w.used {
+		return false
+	}
+	w.used = w.seen
+	return true
+}
