@@ -27,6 +27,7 @@ type Config struct {
 	Listen         string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" shape:"no" doc:"address of the HTTP interface; an empty host means every interface"`
 	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
 	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" shape:"no" doc:"file of the token that administrators send (import, quarantine); made with a random token, mode 0600, where it is missing; default admin-token in data_dir"`
+	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" shape:"no" doc:"read no log, and answer from what the collecting daemons write into the database of store.url; clusters and models are told there"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
 	Log            Log           `key:"log"`
 	Clusters       []Cluster     `key:"clusters"`
@@ -110,7 +111,10 @@ type Accuracy struct {
 
 // Store says how state outlives the process.
 type Store struct {
-	Path             string        `key:"path" allowed:"a file" shape:"no" doc:"database file; default waitcast.db in data_dir"`
+	Path             string        `key:"path" allowed:"a file" shape:"no" doc:"database file; default waitcast.db in data_dir. Not used with store.url"`
+	URL              string        `key:"url" allowed:"postgres://USER@HOST:PORT/DATABASE, or libpq's key=value" shape:"no" doc:"PostgreSQL database that daemons share, instead of store.path; a password is better kept in the file that PGPASSFILE names, see docs/store.md"`
+	Space            string        `key:"space" allowed:"1 to 64 of a-z, 0-9, '.', '_' and '-'" shape:"no" doc:"with store.url: whose records they are; collecting daemons with the same space stand in for each other. Default the name of the first cluster, in lower case; with serve_only all spaces"`
+	Lease            time.Duration `key:"lease" default:"15s" allowed:"1s to 10m" shape:"no" doc:"with store.url: how long the right to collect lasts without renewal; after so much time another daemon takes over from one that is gone"`
 	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" shape:"no" doc:"state and models are saved after so many events"`
 	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" shape:"no" doc:"and after so much time, if there was an event"`
 	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" shape:"no" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`

@@ -52,6 +52,8 @@ func AddFlags(flags *pflag.FlagSet) {
 			case name == "":
 			case f.Type.Kind() == reflect.Int:
 				flags.Int(name, 0, f.Tag.Get("doc"))
+			case f.Type.Kind() == reflect.Bool:
+				flags.Bool(name, false, f.Tag.Get("doc"))
 			default:
 				flags.String(name, f.Tag.Get("default"), f.Tag.Get("doc"))
 			}
@@ -232,6 +234,9 @@ func (c *Config) fillComputed() {
 	}
 	if len(c.Clusters) == 1 && c.Clusters[0].Name == "" {
 		c.Clusters[0].Name = "main"
+	}
+	if c.Store.URL != "" && c.Store.Space == "" && !c.ServeOnly && len(c.Clusters) > 0 {
+		c.Store.Space = strings.ToLower(c.Clusters[0].Name)
 	}
 	for i := range c.Clusters {
 		for j := range c.Clusters[i].Sources {

@@ -91,7 +91,7 @@ func TestDefaults(t *testing.T) {
 		}}}},
 		Models:   config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
-		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), SnapshotEvents: 20000, SnapshotInterval: time.Minute,
+		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000, SnapshotInterval: time.Minute,
 			JournalRetention: 400 * 24 * time.Hour},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -30,7 +30,10 @@ func (c *Config) check(p *problems) {
 	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
 	k.that("data_dir", c.DataDir != "", "is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
-	k.clusters(c.Clusters)
+	if !c.ServeOnly || len(c.Clusters) > 0 {
+		k.clusters(c.Clusters)
+	}
+	k.that("serve_only", !c.ServeOnly || c.Store.URL != "", "is on, but store.url is not set: without a shared database there is nothing to serve")
 	k.models(c.Models)
 	k.that("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range", duration.String(c.Accuracy.Retention))
 	k.store(c.Store, c.Models, c.DataDir != "")
@@ -101,6 +104,9 @@ func isAddress(address string) bool {
 
 // nameShape is what the name of a cluster or a source may be: it stands in addresses, metrics and file names.
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// spaceShape is what the name of a space may be.
+var spaceShape = regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)
 
 // maxProcs is far above the largest machine, and far below where sums of sizes could overflow.
 const maxProcs = 100_000_000
@@ -225,6 +231,9 @@ func (k checker) models(m Models) {
 // store checks the store; its path cannot be known where the data folder is not, which is reported there.
 func (k checker) store(s Store, m Models, haveDir bool) {
 	k.that("store.path", s.Path != "" || !haveDir, "is not set")
+	k.that("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")
+	k.that("store.space", s.Space == "" || spaceShape.MatchString(s.Space), "%q is not a name of a space", s.Space)
+	k.that("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range", duration.String(s.Lease))
 	k.that("store.snapshot_events", s.SnapshotEvents >= 1, "%d is out of range", s.SnapshotEvents)
 	k.that("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range", duration.String(s.SnapshotInterval))
 	k.that("store.journal_retention", s.JournalRetention >= m.WindowAge,

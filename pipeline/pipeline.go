@@ -52,6 +52,8 @@ type Config struct {
 	Forecasts bool
 	// Load says whether the load of each cluster is forecast.
 	Load bool
+	// Follows says that another process writes the store: Follow takes the place of Run, and nothing is written.
+	Follows bool
 }
 
 // publishEvery bounds how often a view is published while deliveries keep coming.

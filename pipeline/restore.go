@@ -34,9 +34,25 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 		l.known, l.recall = nil, l.known
 		defer func() { l.known = l.recall }()
 	}
-	var replayed int64
+	replayed, err := p.replay(ctx, from)
+	if err != nil {
+		return err
+	}
+	p.agreeLoads()
+	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", p.seq))
+	p.publish()
+	return nil
+}
+
+// replay folds what the journal has after an event, and returns how many entries that were.
+func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err error) {
+	last, err := p.store.LastSeq(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var out output
 	err = p.store.Replay(ctx, from, func(e modelstore.Entry) error {
+		p.seq = e.Seq
 		l := p.lanes[e.Event.Cluster]
 		if l == nil {
 			return nil // of a cluster that is not configured any more
@@ -46,18 +62,11 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 		l.take(e.Event, e.Source, func() int64 { return e.Seq }, &out)
 		return nil
 	})
+	p.seq = max(p.seq, from, last) // the last numbers may be unused
 	if err != nil {
-		return fmt.Errorf("replaying the journal after event %d: %w", from, err)
+		return replayed, fmt.Errorf("replaying the journal after event %d: %w", from, err)
 	}
-	last, err := p.store.LastSeq(ctx)
-	if err != nil {
-		return err
-	}
-	p.seq = last
-	p.agreeLoads()
-	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", last))
-	p.publish()
-	return nil
+	return replayed, nil
 }
 
 func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) error {
@@ -67,6 +76,9 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 	}
 	if old == fingerprint {
 		return nil
+	}
+	if p.cfg.Follows {
+		return ErrReshaped
 	}
 	if old != "" {
 		p.log.Info("the configuration that shapes the state has changed: rebuilding it from the journal")
@@ -84,7 +96,7 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 	switch {
 	case errors.As(err, &damaged):
 		p.log.Error("every saved state is damaged: rebuilding from the journal", zap.Error(err))
-		return 0, p.store.DropSnapshots(ctx)
+		return 0, p.dropSnapshots(ctx)
 	case err != nil:
 		return 0, err
 	case snap == nil:
@@ -100,10 +112,18 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 				p.lanes[c.Name].close()
 				p.lanes[c.Name] = p.newLane(c)
 			}
-			return 0, p.store.DropSnapshots(ctx)
+			return 0, p.dropSnapshots(ctx)
 		}
 		l.dirty = true
 	}
 	p.snapshotSeq = snap.Seq
 	return snap.Seq, nil
+}
+
+// dropSnapshots deletes those that cannot be used. Who only follows leaves that to the writer.
+func (p *Pipeline) dropSnapshots(ctx context.Context) error {
+	if p.cfg.Follows {
+		return nil
+	}
+	return p.store.DropSnapshots(ctx)
 }

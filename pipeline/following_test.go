@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// onlyRead is a store that refuses to be written, and to be read while it is away.
+type onlyRead struct {
+	modelstore.Store
+	t    *testing.T
+	away atomic.Bool
+}
+
+var errAway = errors.New("the server is away")
+
+func (s *onlyRead) LastSeq(ctx context.Context) (int64, error) {
+	if s.away.Load() {
+		return 0, errAway
+	}
+	return s.Store.LastSeq(ctx)
+}
+
+func (s *onlyRead) Commit(context.Context, modelstore.Batch) error { return s.written("Commit") }
+func (s *onlyRead) SetMeta(context.Context, string, string) error  { return s.written("SetMeta") }
+func (s *onlyRead) DropSnapshots(context.Context) error            { return s.written("DropSnapshots") }
+func (s *onlyRead) Prune(context.Context, time.Time, int64) (int64, error) {
+	return 0, s.written("Prune")
+}
+
+func (s *onlyRead) written(by string) error {
+	s.t.Errorf("who follows calls %s", by)
+	return modelstore.ErrReadOnly
+}
+
+// A pipeline that follows a journal, from whatever point it joins, has bit for bit the state, models and engine of the one that writes it; it writes nothing, says while it
+// cannot read, and gives up only when the configuration behind the journal changes.
+func TestFollowingIsTheSame(t *testing.T) {
+	events := mangle(workload(t, 220, 21), 21)
+	for _, join := range []int{0, 3, 9} {
+		store := newStore(t)
+		w, src := newPipeline(testConfig(), store, collector.Live)
+		restore(t, w, "one")
+		ds := deliveries(src, events, 90, 21)
+		take(t, w, ds[:join]...)
+		read := &onlyRead{Store: store, t: t}
+		cfg := testConfig()
+		cfg.Follows = true
+		f, _ := newPipeline(cfg, read, collector.Live)
+		delete(f.sources, "log")
+		restore(t, f, "one")
+		more, folded, ended := make(chan string), make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- f.Follow(t.Context(), "one", func(ctx context.Context, _ int64) (string, error) {
+				select {
+				case folded <- struct{}{}:
+				case <-ctx.Done():
+					return "", ctx.Err()
+				}
+				return <-more, nil
+			})
+		}()
+		<-folded
+		for i, d := range ds[join:] {
+			take(t, w, d)
+			problem := ""
+			if i == 2 {
+				problem = "nobody collects"
+			}
+			more <- problem
+			<-folded
+			if got := f.View("c").Sources; len(got) != 1 || got[0].Problem != problem || got[0].Name != "c/database" {
+				t.Errorf("the view's sources are %+v", got)
+			}
+			if f.View("c").Seq != w.seq {
+				t.Fatalf("the follower is at event %d, the writer at %d", f.View("c").Seq, w.seq)
+			}
+		}
+		if d := gocmp.Diff(lanes(t, w), lanes(t, f)); d != "" {
+			t.Fatalf("joined at delivery %d, writer (-) and follower (+) differ: %.3000s", join, d)
+		}
+		read.away.Store(true)
+		more <- ""
+		<-folded
+		if got := f.View("c").Sources[0].Problem; got == "" {
+			t.Error("the view does not say that the store is away")
+		}
+		read.away.Store(false)
+		more <- ""
+		<-folded
+		if got := f.View("c").Sources[0].Problem; got != "" {
+			t.Errorf("the view says %q though the store is back", got)
+		}
+		if err := store.SetMeta(t.Context(), fingerprintKey, "two"); err != nil {
+			t.Fatal(err)
+		}
+		more <- ""
+		if err := <-ended; !errors.Is(err, ErrReshaped) {
+			t.Errorf("after another configuration it ended with %v", err)
+		}
+	}
+}
