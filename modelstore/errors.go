@@ -16,6 +16,9 @@ var (
 	ErrReadOnly = errors.New("not writable")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
+	// ErrLeaseLost: somebody else may write this store now, or nobody asked for the right to. Nothing of this was stored, and trying again
+	// cannot help: what the caller has in memory is not what the store holds. Start anew, and ask for the lease.
+	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
 // SeqError says that a Commit does not go on where the last one ended. It is a mistake of the caller: the batch before

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
 // looks is the number of statements after which a Commit looks whether it was canceled.
@@ -192,7 +193,7 @@ func (w *batch) rows(rows []modelstore.Row) error {
 		if err := r.Check(); err != nil {
 			return err
 		}
-		levels, quantiles, peers := packFloats(r.Levels), packFloats(r.Quantiles), packPeers(r.Peers)
+		levels, quantiles, peers := pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers)
 		levelsID, err := w.levelsID(levelIDs, levels)
 		if err != nil {
 			return err

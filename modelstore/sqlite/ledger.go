@@ -3,11 +3,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
 // sumRow returns the checksum of a row of the ledger.
@@ -20,31 +20,6 @@ func sumRow(s *summer, r *modelstore.Row, levels, quantiles, peers []byte) int64
 		s.bytes(peers)
 	}
 	return s.sum()
-}
-
-// packPeers returns the bytes of other methods' answers; nil for none.
-func packPeers(peers []modelstore.Peer) []byte {
-	var b []byte
-	for _, p := range peers {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Method)))
-		b = append(b, p.Method...)
-		b = append(b, packFloats(p.Quantiles)...)
-	}
-	return b
-}
-
-// unpackPeers undoes packPeers for a row of so many levels. Bytes that are no answers were caught by the checksum.
-func unpackPeers(b []byte, levels int) []modelstore.Peer {
-	var peers []modelstore.Peer
-	for len(b) >= 4 {
-		n := uint64(binary.LittleEndian.Uint32(b))
-		if b = b[4:]; n+uint64(8*levels) > uint64(len(b)) {
-			return peers
-		}
-		peers = append(peers, modelstore.Peer{Method: string(b[:n]), Quantiles: unpackFloats(b[n : n+uint64(8*levels)])})
-		b = b[n+uint64(8*levels):]
-	}
-	return peers
 }
 
 // where returns the condition of a query and its arguments.
@@ -139,8 +114,8 @@ func scanRow(ctx context.Context, rows *sql.Rows, sum *summer) (modelstore.Row, 
 		return r, scanError(ctx, "ledger", err)
 	}
 	r.TimeLimit, r.Submit, r.Start = time.Duration(timeLimit), time.Unix(0, submit).UTC(), instant(start)
-	r.Levels, r.Quantiles = unpackFloats(levels), unpackFloats(quantiles)
-	r.Peers = unpackPeers(peers, len(r.Levels))
+	r.Levels, r.Quantiles = pack.UnpackFloats(levels), pack.UnpackFloats(quantiles)
+	r.Peers = pack.UnpackPeers(peers, len(r.Levels))
 	if sumRow(sum, &r, levels, quantiles, peers) != crc {
 		return r, damaged("the ledger's row of event %d fails its checksum", r.Seq)
 	}

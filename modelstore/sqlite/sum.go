@@ -59,27 +59,3 @@ func nanos(t time.Time) any {
 	}
 	return t.UnixNano()
 }
-
-// packFloats returns the bits of v, little-endian; nil for none.
-func packFloats(v []float64) []byte {
-	if len(v) == 0 {
-		return nil
-	}
-	b := make([]byte, 0, 8*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-	}
-	return b
-}
-
-// unpackFloats undoes packFloats. Bytes that do not fill a number were caught by the checksum.
-func unpackFloats(b []byte) []float64 {
-	if len(b) < 8 {
-		return nil
-	}
-	v := make([]float64, len(b)/8)
-	for i := range v {
-		v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return v
-}

@@ -1,0 +1,341 @@
+// Package pgtest starts a private PostgreSQL server for tests: its own folder, a Unix socket in it, no password, gone at the end.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// startTimeout is how long a server may take to answer, its recovery after a kill included.
+const startTimeout = 60 * time.Second
+
+// ErrMissing says that there are no programs of a PostgreSQL server on this machine.
+var ErrMissing = errors.New("PostgreSQL server programs missing (postgres and initdb, in PATH or /usr/lib/postgresql)")
+
+// Options are how a server is started.
+type Options struct {
+	// Fsync makes the server write through to the disk. A server whose processes are killed needs no fsync: the kernel keeps what they wrote.
+	Fsync bool
+	// Dir is the folder that the server's own one is made in; "" means the system's temporary folder.
+	Dir string
+	// Settings are further ones ("max_connections": "20").
+	Settings map[string]string
+}
+
+// Server is a running PostgreSQL server.
+type Server struct {
+	dir, bin string
+	opts     Options
+	owner    *syscall.Credential
+
+	mu        sync.Mutex
+	process   *os.Process
+	exited    chan struct{}
+	databases int
+}
+
+// Start makes a new server and waits until it answers. It runs as the user postgres where the caller is root, because PostgreSQL refuses
+// to run as root.
+func Start(opts Options) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(opts.Dir, "pgtest-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin, opts: opts}
+	if err := s.create(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := s.Start(); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// binaries returns the folder of the server's programs: the newest.
+func binaries() (string, error) {
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path), nil
+		}
+	}
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil || len(found) == 0 {
+		return "", ErrMissing
+	}
+	version := func(path string) int {
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 for what is no number
+		return n
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
+}
+
+func (s *Server) create() error {
+	if os.Getuid() == 0 {
+		u, err := user.Lookup("postgres")
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrMissing, err)
+		}
+		uid, err := strconv.Atoi(u.Uid)
+		if err != nil {
+			return err
+		}
+		gid, err := strconv.Atoi(u.Gid)
+		if err != nil {
+			return err
+		}
+		s.owner = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		if err := os.Chown(s.dir, uid, gid); err != nil {
+			return err
+		}
+	}
+	cmd := s.command("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "--data-checksums")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner}
+	return cmd
+}
+
+// Start starts the server again after Kill, and waits until it answers.
+func (s *Server) Start() error {
+	onOff := map[bool]string{true: "on", false: "off"}[s.opts.Fsync]
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=" + onOff, "-c", "full_page_writes=" + onOff}
+	for key, value := range s.opts.Settings {
+		args = append(args, "-c", key+"="+value)
+	}
+	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the server has its own
+	cmd := s.command("postgres", args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // a test that dies leaves no server
+	started, exited := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // the signal comes with the end of the thread
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its log
+		}
+		close(exited)
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.process, s.exited = cmd.Process, exited
+	s.mu.Unlock()
+	return s.answering(exited)
+}
+
+// answering waits until the server answers.
+func (s *Server) answering(exited <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, s.URL("postgres"))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-exited:
+			return fmt.Errorf("the server ended: %s", s.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w\n%s", err, s.tail())
+		case <-tick.C:
+		}
+	}
+}
+
+// LogPath is the server's log.
+func (s *Server) LogPath() string { return filepath.Join(s.dir, "log") }
+
+func (s *Server) tail() string {
+	log, err := os.ReadFile(s.LogPath())
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-2000):])
+}
+
+// URL returns the address of a database of the server.
+func (s *Server) URL(database string) string {
+	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode()}
+	return u.String()
+}
+
+// NewDatabase makes a new database and returns its address.
+func (s *Server) NewDatabase(t testing.TB) string {
+	t.Helper()
+	s.mu.Lock()
+	s.databases++
+	name := fmt.Sprintf("test%d", s.databases)
+	s.mu.Unlock()
+	s.Exec(t, "postgres", "CREATE DATABASE "+name)
+	return s.URL(name)
+}
+
+// Exec runs statements in a database.
+func (s *Server) Exec(t testing.TB, database string, statements ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // nothing is left to be said
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// Kill kills every process of the server (SIGKILL) and waits until they are gone. Start starts it again.
+func (s *Server) Kill() error {
+	s.mu.Lock()
+	process, exited := s.process, s.exited
+	s.process = nil
+	s.mu.Unlock()
+	if process == nil {
+		return nil
+	}
+	children := childrenOf(process.Pid)
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-exited
+	deadline := time.Now().Add(startTimeout)
+	for _, pid := range children {
+		for err := error(nil); err == nil; err = syscall.Kill(pid, syscall.SIGKILL) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("process %d does not end", pid)
+			}
+			runtime.Gosched()
+		}
+	}
+	return nil
+}
+
+// childrenOf returns the processes that a process started.
+func childrenOf(pid int) []int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil
+	}
+	var children []int
+	for field := range strings.FieldsSeq(string(data)) {
+		if n, err := strconv.Atoi(field); err == nil {
+			children = append(children, n)
+		}
+	}
+	return children
+}
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	process, exited := s.process, s.exited
+	s.process = nil
+	s.mu.Unlock()
+	var err error
+	if process != nil {
+		if err = process.Signal(syscall.SIGINT); errors.Is(err, os.ErrProcessDone) {
+			err = nil
+		}
+		select {
+		case <-exited:
+		case <-time.After(10 * time.Second):
+			err = errors.Join(err, process.Signal(syscall.SIGQUIT))
+			<-exited
+		}
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// Shared is one server for the tests of a package, started by the first that needs it. The zero value is ready; TestMain calls Stop at the end.
+type Shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Server returns the server. It skips the test where there is no PostgreSQL.
+func (s *Shared) Server(t testing.TB) *Server {
+	t.Helper()
+	s.once.Do(func() { s.server, s.err = Start(Options{}) })
+	skipMissing(t, s.err)
+	return s.server
+}
+
+// NewDatabase makes a new database on the server and returns its address.
+func (s *Shared) NewDatabase(t testing.TB) string {
+	t.Helper()
+	return s.Server(t).NewDatabase(t)
+}
+
+// Stop ends the server, if it was started.
+func (s *Shared) Stop() error {
+	if s.server == nil {
+		return nil
+	}
+	return s.server.Stop()
+}
+
+// New starts a server for one test. It skips the test where there is no PostgreSQL.
+func New(t testing.TB, opts Options) *Server {
+	t.Helper()
+	s, err := Start(opts)
+	skipMissing(t, err)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func skipMissing(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,368 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// looks is the number of values after which a Commit looks whether it was canceled.
+const looks = 256
+
+// chunk is the number of entries or rows in one statement.
+const chunk = 2000
+
+// unsure is what is known of the commits since the last one with a known outcome.
+type unsure struct {
+	// tokens are the names of transactions of which it is unknown whether they were made final.
+	tokens []string
+	// lines is the checksum of their bad lines: nothing else in a batch tells by itself that it is there already.
+	lines [sha256.Size]byte
+}
+
+// change is one transaction that writes.
+type change struct {
+	ctx  context.Context // bounds the statements
+	look func() error    // tells whether the caller gave up
+	tx   pgx.Tx
+	s    *Store
+	// lastSeq and badLines are those of the space: as they were, and as they will be.
+	lastSeq, badLines int64
+	// token names the transaction that changed the space last.
+	token string
+	// later are statements that are sent together at the end.
+	later pgx.Batch
+}
+
+// Commit implements modelstore.Store. It also wraps modelstore.ErrLeaseLost.
+func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
+	if len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines) == 0 && b.Snapshot == nil {
+		return ctx.Err()
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	entries, err := packEntries(ctx, b.Entries)
+	if err != nil {
+		return s.fail("commit", err)
+	}
+	rows, err := packRows(ctx, b.Rows)
+	if err != nil {
+		return s.fail("commit", err)
+	}
+	lines := sumBadLines(b.BadLines)
+	return s.change(ctx, "commit", lines, func(w *change) error {
+		again := slices.Contains(s.unsure.tokens, w.token) && s.unsure.lines == lines
+		if err := w.entries(b.Entries, entries); err != nil {
+			return err
+		}
+		if err := w.rows(rows); err != nil {
+			return err
+		}
+		w.checkpoints(b.Checkpoints)
+		if !again {
+			w.putBadLines(b.BadLines)
+		}
+		return w.snapshot(b.Snapshot)
+	})
+}
+
+// sumBadLines returns a checksum that tells one batch's bad lines from another's.
+func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
+	h := sha256.New()
+	for _, b := range lines {
+		_, _ = fmt.Fprintf(h, "%d %q %q %d %q %q %x\n", timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason, b.Message, b.Text) // a hash takes everything
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. lines is the checksum of its bad lines.
+func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byte, fn func(*change) error) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	if s.opts.ReadOnly {
+		return s.fail(doing, fmt.Errorf("%w: the store was opened for reading", modelstore.ErrReadOnly))
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.lease == nil {
+		return s.fail(doing, fmt.Errorf("%w: acquire it before writing", modelstore.ErrLeaseLost))
+	}
+	if err := ctx.Err(); err != nil {
+		return s.fail(doing, err)
+	}
+	bounded, cancel := s.bounded(ctx)
+	defer cancel()
+	tx, err := s.pool.Begin(bounded)
+	if err != nil {
+		return s.fail(doing, err)
+	}
+	w := &change{ctx: bounded, look: ctx.Err, tx: tx, s: s}
+	token := rand.Text()
+	if err = w.run(fn, token); err == nil {
+		err = ctx.Err()
+	}
+	final, cancel := s.bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	if err != nil {
+		if rollbackErr := tx.Rollback(final); rollbackErr != nil && !errors.Is(rollbackErr, pgx.ErrTxClosed) {
+			err = fmt.Errorf("%w (and rolling back: %w)", err, rollbackErr)
+		}
+		if errors.Is(err, modelstore.ErrLeaseLost) {
+			err = s.lost(final, s.lease)
+		}
+		return s.fail(doing, err)
+	}
+	if err := tx.Commit(final); err != nil {
+		if s.unsure.lines != lines {
+			s.unsure = unsure{lines: lines}
+		}
+		s.unsure.tokens = append(s.unsure.tokens, token)
+		return s.fail(doing, fmt.Errorf("unknown whether it was made final: %w", err))
+	}
+	s.unsure = unsure{}
+	return nil
+}
+
+// run locks the space, runs fn and notes the change in the space's row. That is the last statement, so that the time of the lease counts from the end.
+func (w *change) run(fn func(*change) error, token string) error {
+	var holder *string
+	var epoch int64
+	err := w.tx.QueryRow(w.ctx, "SELECT last_seq, bad_lines, token, holder, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
+		Scan(&w.lastSeq, &w.badLines, &w.token, &holder, &epoch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return damaged("the space is gone from the database")
+	}
+	if err != nil {
+		return err
+	}
+	if holder == nil || epoch != w.s.lease.epoch {
+		return modelstore.ErrLeaseLost
+	}
+	if err := fn(w); err != nil {
+		return err
+	}
+	w.later.Queue(`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,
+			expires = greatest(expires, clock_timestamp() + $5) WHERE id = $1 RETURNING version)
+		SELECT pg_notify($6, version::text) FROM changed`, w.s.space, w.lastSeq, w.badLines, token, w.s.lease.ttl, w.s.channel())
+	if err := w.look(); err != nil {
+		return err
+	}
+	return w.tx.SendBatch(w.ctx, &w.later).Close()
+}
+
+// entries appends to the journal.
+func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	first := entries[0].Seq
+	if first > w.lastSeq+1 {
+		return &modelstore.SeqError{Got: first, Want: w.lastSeq + 1}
+	}
+	n := len(entries)
+	there := int(min(int64(n), w.lastSeq+1-first))
+	if err := w.mustHave(entries[:there], c.slice(0, there)); err != nil {
+		return err
+	}
+	for from := there; from < n; from += chunk {
+		if err := w.look(); err != nil {
+			return err
+		}
+		part := c.slice(from, min(n, from+chunk))
+		_, err := w.tx.Exec(w.ctx, `INSERT INTO waitcast.journal (space, seq, cluster, job_id, attempt, kind, turn, time, submit, source, event)
+			SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+			ON CONFLICT (space, cluster, job_id, attempt, kind, turn) DO NOTHING`,
+			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind, part.turn, part.time, part.submit, part.source, part.event)
+		if err != nil {
+			return err
+		}
+	}
+	w.lastSeq = max(w.lastSeq, entries[n-1].Seq)
+	return nil
+}
+
+// mustHave makes sure that entries given again are those that are there.
+func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
+	for from := 0; from < len(entries); from += chunk {
+		part := c.slice(from, min(len(entries), from+chunk))
+		var missing *int64
+		err := w.tx.QueryRow(w.ctx, `SELECT min(e.seq) FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) e (seq, cluster, job_id, attempt, kind)
+			WHERE NOT EXISTS (SELECT FROM waitcast.journal j WHERE j.space = $1 AND j.cluster = e.cluster AND j.job_id = e.job_id
+				AND j.attempt = e.attempt AND j.kind = e.kind)`,
+			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind).Scan(&missing)
+		if err != nil {
+			return err
+		}
+		if missing != nil {
+			return &modelstore.SeqError{Got: *missing, Want: w.lastSeq + 1}
+		}
+	}
+	return nil
+}
+
+func (w *change) rows(c *rowColumns) error {
+	for from := 0; from < len(c.seq); from += chunk {
+		if err := w.look(); err != nil {
+			return err
+		}
+		if err := c.insert(w, from, min(len(c.seq), from+chunk)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *change) checkpoints(checkpoints []modelstore.Checkpoint) {
+	for _, c := range checkpoints {
+		if len(c.Data) == 0 {
+			w.later.Queue("DELETE FROM waitcast.checkpoint WHERE space = $1 AND source = $2", w.s.space, toText(c.Source))
+			continue
+		}
+		w.later.Queue(`INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1,$2,$3)
+			ON CONFLICT (space, source) DO UPDATE SET data = excluded.data`, w.s.space, toText(c.Source), c.Data)
+	}
+}
+
+func (w *change) putBadLines(lines []modelstore.BadLine) {
+	if len(lines) == 0 {
+		return
+	}
+	keep := w.s.opts.BadLines
+	w.badLines += int64(len(lines))
+	kept := lines[max(0, len(lines)-keep):]
+	for i, b := range kept {
+		text := b.Text[:min(len(b.Text), modelstore.MaxBadLineText)]
+		if text == nil {
+			text = []byte{}
+		}
+		message := b.Message
+		if len(message) > modelstore.MaxBadLineText {
+			message = strings.ToValidUTF8(message[:modelstore.MaxBadLineText], "")
+		}
+		w.later.Queue("INSERT INTO waitcast.bad_line (space, id, at, source, path, line, reason, message, text) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9)",
+			w.s.space, w.badLines-int64(len(kept))+int64(i)+1, timeOrEpoch(b.At), toText(b.Source), toText(b.Path), b.Line, toText(b.Reason), toText(message), text)
+	}
+	w.later.Queue("DELETE FROM waitcast.bad_line WHERE space = $1 AND id <= $2", w.s.space, w.badLines-int64(keep))
+}
+
+func (w *change) snapshot(s *modelstore.Snapshot) error {
+	if s == nil {
+		return nil
+	}
+	if err := s.Check(w.lastSeq); err != nil {
+		return err
+	}
+	sum := s.Sum()
+	w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1 AND seq = $2", w.s.space, s.Seq)
+	w.later.Queue("INSERT INTO waitcast.snapshot (space, seq, at, sum) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq, s.At.UnixNano(), sum[:])
+	for name, data := range s.Parts {
+		if data == nil {
+			data = []byte{}
+		}
+		w.later.Queue("INSERT INTO waitcast.snapshot_part (space, seq, name, data) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq, name, data)
+	}
+	w.later.Queue(`DELETE FROM waitcast.snapshot WHERE space = $1 AND seq NOT IN
+		(SELECT seq FROM waitcast.snapshot WHERE space = $1 ORDER BY seq DESC LIMIT 2)`, w.s.space)
+	return nil
+}
+
+// channel is the name that changes of the space are notified under.
+func (s *Store) channel() string { return "waitcast_" + strconv.Itoa(int(s.space)) }
+
+// SetMeta implements modelstore.Store.
+func (s *Store) SetMeta(ctx context.Context, key, value string) error {
+	return s.change(ctx, "set "+key, sumBadLines(nil), func(w *change) error {
+		if value == "" {
+			w.later.Queue("DELETE FROM waitcast.meta WHERE space = $1 AND key = $2", s.space, toText(key))
+			return nil
+		}
+		w.later.Queue("INSERT INTO waitcast.meta (space, key, value) VALUES ($1,$2,$3) ON CONFLICT (space, key) DO UPDATE SET value = excluded.value",
+			s.space, toText(key), toText(value))
+		return nil
+	})
+}
+
+// DropSnapshots implements modelstore.Store.
+func (s *Store) DropSnapshots(ctx context.Context) error {
+	return s.change(ctx, "drop snapshots", sumBadLines(nil), func(w *change) error {
+		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space) // its parts go with it: ON DELETE CASCADE
+		return nil
+	})
+}
+
+// pruneWindow is the span of numbers that one transaction of Prune covers, so that commits get in between.
+const pruneWindow = 10_000
+
+// Prune implements modelstore.Store.
+func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64, error) {
+	var total int64
+	from := int64(-1)
+	for {
+		var n int64
+		var done bool
+		err := s.change(ctx, "prune", sumBadLines(nil), func(w *change) (err error) {
+			n, done, err = w.prune(clampTime(before), &from, upTo)
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		total += n
+		if done {
+			return total, nil
+		}
+	}
+}
+
+// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done says that there are none beyond.
+func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
+	var least, oldest *int64
+	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) FROM waitcast.snapshot WHERE space = $1)`,
+		w.s.space).Scan(&least, &oldest)
+	if err != nil || least == nil || oldest == nil {
+		return 0, true, err
+	}
+	*from = max(*from, *least)
+	last := min(upTo, *oldest)
+	if *from > last {
+		return 0, true, nil
+	}
+	to := min(last, *from+pruneWindow-1)
+	tag, err := w.tx.Exec(w.ctx, "DELETE FROM waitcast.journal WHERE space = $1 AND seq BETWEEN $2 AND $3 AND time < $4", w.s.space, *from, to, before)
+	*from = to + 1
+	return tag.RowsAffected(), to == last, err
+}
+
+// PruneRows implements modelstore.Store.
+func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) {
+	var total int64
+	for {
+		var n int64
+		err := s.change(ctx, "prune the ledger", sumBadLines(nil), func(w *change) error {
+			tag, err := w.tx.Exec(w.ctx, `DELETE FROM waitcast.ledger WHERE space = $1 AND id IN
+				(SELECT id FROM waitcast.ledger WHERE space = $1 AND closed < $2 ORDER BY closed LIMIT $3)`, s.space, clampTime(before), pruneWindow)
+			n = tag.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return total, err
+		}
+		if total += n; n < pruneWindow {
+			return total, nil
+		}
+	}
+}

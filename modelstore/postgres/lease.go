@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// MinTTL is the shortest time that a lease may be acquired for. It must span a renewal that the server answers late.
+const MinTTL = 100 * time.Millisecond
+
+// releaseTimeout bounds how long Close tries to give a lease back.
+const releaseTimeout = 3 * time.Second
+
+// Lease is the right to write a space. It ends by itself some time after its last renewal (a Commit renews it, too), and then anybody may acquire
+// the next one. All methods may be called concurrently.
+type Lease struct {
+	store  *Store
+	holder string
+	epoch  int64
+	ttl    time.Duration
+}
+
+// Holder returns the name that the lease was acquired by.
+func (l *Lease) Holder() string { return l.holder }
+
+// Epoch returns the number of the lease: every lease on the space has a greater one than those before.
+func (l *Lease) Epoch() int64 { return l.epoch }
+
+// TTL returns how long the lease lasts after a renewal.
+func (l *Lease) TTL() time.Duration { return l.ttl }
+
+// Acquire takes the lease on the store's space for ttl, at least MinTTL, if it is free or has run out by the database's clock; else it returns
+// *HeldError. holder names the caller to people ("host pid 17"). A store that holds the lease already gets a new one.
+func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (*Lease, error) {
+	switch {
+	case s.opts.ReadOnly:
+		return nil, fmt.Errorf("store %s: acquire the lease: %w: it was opened for reading", s.place, modelstore.ErrReadOnly)
+	case holder == "":
+		return nil, errors.New("the lease's holder must have a name")
+	case ttl < MinTTL:
+		return nil, fmt.Errorf("the lease's time of %v is less than %v", ttl, MinTTL)
+	}
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	own := int64(-1)
+	if s.lease != nil {
+		own = s.lease.epoch
+	}
+	l := &Lease{store: s, holder: holder, ttl: ttl}
+	// Where a commit of the holder is under way, this waits for it, and then looks again. clock_timestamp is the instant at which it looks.
+	err := s.pool.QueryRow(ctx, `UPDATE waitcast.space SET holder = $2, epoch = epoch + 1, expires = clock_timestamp() + $3
+		WHERE id = $1 AND (holder IS NULL OR expires <= clock_timestamp() OR epoch = $4) RETURNING epoch`,
+		s.space, toText(holder), ttl, own).Scan(&l.epoch)
+	if err == nil {
+		s.lease, s.unsure = l, unsure{}
+		return l, nil
+	}
+	if locked, ok := errors.AsType[*pgconn.PgError](err); errors.Is(err, pgx.ErrNoRows) || ok && locked.Code == "55P03" { // lock_not_available
+		err = s.held(ctx)
+	}
+	return nil, s.fail("acquire the lease", err)
+}
+
+// held returns the *HeldError that tells who has the lease.
+func (s *Store) held(ctx context.Context) error {
+	e := &HeldError{Space: s.opts.Space}
+	var holder *string
+	var until *time.Time
+	var left *time.Duration
+	err := s.pool.QueryRow(ctx, "SELECT holder, expires, expires - clock_timestamp() FROM waitcast.space WHERE id = $1", s.space).Scan(&holder, &until, &left)
+	if err != nil {
+		return err
+	}
+	if holder != nil && until != nil && left != nil { // else it was given back this moment
+		e.Holder, e.Until, e.Left = fromText(*holder), until.UTC(), *left
+	}
+	return e
+}
+
+// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if somebody else acquired it or it was
+// released; a lease that ran out but that nobody took is renewed.
+func (l *Lease) Renew(ctx context.Context) error {
+	s := l.store
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	tag, err := s.pool.Exec(ctx, `UPDATE waitcast.space SET expires = clock_timestamp() + $3 WHERE id = $1 AND epoch = $2 AND holder IS NOT NULL`,
+		s.space, l.epoch, l.ttl)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = s.lost(ctx, l)
+	}
+	return s.fail("renew the lease", err)
+}
+
+// Keep renews the lease three times in each of its times, until ctx ends (nil) or the lease is lost or the store closed (an error that wraps modelstore.ErrLeaseLost or
+// ErrClosed). Other failures are tried again: while the server is away nobody else can take the lease either.
+func (l *Lease) Keep(ctx context.Context) error {
+	ticker := time.NewTicker(l.ttl / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.store.done:
+			return fmt.Errorf("store %s: %w", l.store.place, modelstore.ErrClosed)
+		case <-ticker.C:
+		}
+		err := l.Renew(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, modelstore.ErrLeaseLost), errors.Is(err, modelstore.ErrClosed):
+			return err
+		case err != nil:
+			l.store.opts.Log.Warn("cannot renew the lease on the store; trying again", zap.Error(err))
+		}
+	}
+}
+
+// Release gives the lease back, so that the next one need not wait for its end. It does nothing where the lease is lost already.
+func (l *Lease) Release(ctx context.Context) error {
+	s := l.store
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.end()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.fail("release the lease", s.release(ctx, l))
+}
+
+// release gives a lease back; the caller holds s.writing.
+func (s *Store) release(ctx context.Context, l *Lease) error {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	if s.lease == l {
+		s.lease = nil
+	}
+	_, err := s.pool.Exec(ctx, "UPDATE waitcast.space SET holder = NULL, expires = NULL WHERE id = $1 AND epoch = $2", s.space, l.epoch)
+	return err
+}
+
+// lost returns the error that tells who has the lease instead of l.
+func (s *Store) lost(ctx context.Context, l *Lease) error {
+	var e *HeldError
+	if err := s.held(ctx); !errors.As(err, &e) {
+		return errors.Join(modelstore.ErrLeaseLost, err)
+	}
+	if e.Holder == "" {
+		return fmt.Errorf("%w: that of %s (number %d) was given back or taken over", modelstore.ErrLeaseLost, l.holder, l.epoch)
+	}
+	return fmt.Errorf("%w: that of %s (number %d) ran out, and %s took over", modelstore.ErrLeaseLost, l.holder, l.epoch, e.Holder)
+}

@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrationLock is the key of the advisory lock under which migrations run ("wcst" in ASCII).
+const migrationLock = 0x77637374
+
+// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1 without a gap; in one
+// transaction, one daemon at a time. A reader migrates nothing and refuses a schema that is not its own.
+func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly bool) error {
+	texts, err := migrationTexts()
+	if err != nil {
+		return err
+	}
+	have, err := schemaVersion(ctx, pool.QueryRow)
+	switch {
+	case err != nil:
+		return err
+	case have > len(texts):
+		return &modelstore.NewerError{Path: place, Have: have, Known: len(texts)}
+	case have == len(texts):
+		return nil
+	case readOnly && have == 0:
+		return &NoSpaceError{Place: place}
+	case readOnly:
+		return fmt.Errorf("the schema has version %d, and this program needs %d: start the daemon that collects with this version first", have, len(texts))
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
+			return err
+		}
+		if err := checkEncoding(ctx, tx); err != nil {
+			return err
+		}
+		have, err := schemaVersion(ctx, tx.QueryRow) // another daemon may have been first
+		if err != nil {
+			return err
+		}
+		if have > len(texts) {
+			return &modelstore.NewerError{Path: place, Have: have, Known: len(texts)}
+		}
+		for version := have + 1; version <= len(texts); version++ {
+			if err := runMigration(ctx, tx, texts[version-1], version); err != nil {
+				return fmt.Errorf("migration %d: %w", version, err)
+			}
+		}
+		return nil
+	})
+}
+
+func runMigration(ctx context.Context, tx pgx.Tx, text string, version int) error {
+	if version == 1 {
+		text = `CREATE SCHEMA IF NOT EXISTS waitcast;
+			CREATE TABLE waitcast.schema_version (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp());` + text
+	}
+	if _, err := tx.Conn().PgConn().Exec(ctx, text).ReadAll(); err != nil { // many statements at once
+		return err
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO waitcast.schema_version (version) VALUES ($1)", version)
+	return err
+}
+
+// checkEncoding refuses a database that cannot hold every text.
+func checkEncoding(ctx context.Context, tx pgx.Tx) error {
+	var encoding string
+	if err := tx.QueryRow(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
+		return err
+	}
+	if encoding != "UTF8" {
+		return fmt.Errorf("the database has the encoding %s: make one with UTF8 (createdb --encoding=UTF8 --template=template0 ...)", encoding)
+	}
+	return nil
+}
+
+// schemaVersion returns the newest migration that was run, 0 if none was.
+func schemaVersion(ctx context.Context, query func(context.Context, string, ...any) pgx.Row) (int, error) {
+	var there bool
+	if err := query(ctx, "SELECT to_regclass('waitcast.schema_version') IS NOT NULL").Scan(&there); err != nil || !there {
+		return 0, err
+	}
+	var version int
+	err := query(ctx, "SELECT coalesce(max(version), 0) FROM waitcast.schema_version").Scan(&version)
+	return version, err
+}
+
+func migrationTexts() ([]string, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql") // sorted
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for i, name := range names {
+		if number, _, _ := strings.Cut(path.Base(name), "_"); strings.TrimLeft(number, "0") != strconv.Itoa(i+1) {
+			return nil, fmt.Errorf("migration %s should have the number %d", name, i+1)
+		}
+		text, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(text))
+	}
+	if len(texts) == 0 {
+		return nil, errors.New("this program was built without migrations")
+	}
+	return texts, nil
+}

@@ -1,0 +1,282 @@
+// Package postgres keeps waitcast's stores in a PostgreSQL database that several daemons share.
+//
+// One database holds many spaces. A space is the store of one collecting daemon: it has its own journal, ledger, checkpoints, snapshots
+// and values. Any number of daemons may read a space (Options.ReadOnly); one writes it, the holder of its lease (Store.Acquire).
+//
+// # Leases
+//
+// A lease has a holder, an epoch and an end by the database's clock. Every transaction that writes locks the space's row and looks whether the
+// epoch is still its own, so that a writer which was paused while another took over stores nothing any more (modelstore.ErrLeaseLost). A lease that ran
+// out but that nobody took stays its holder's: nobody else wrote since.
+//
+// # Durability
+//
+// A Commit is one transaction, as durable as the server's synchronous_commit says. Where the server dies during COMMIT, the outcome is unknown and
+// Commit returns an error; the same batch committed again is taken as done if it was.
+//
+// # Damage
+//
+// Snapshots carry a checksum. For everything else the server's own data checksums are relied on (initdb --data-checksums).
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+const (
+	// DefaultSpace is the space of a database where none is named.
+	DefaultSpace = "main"
+	// DefaultTimeout bounds each transaction that writes and each page that is read.
+	DefaultTimeout = time.Minute
+	// DefaultPoll is how often Changed looks by itself, for where a notification got lost.
+	DefaultPoll = 2 * time.Second
+	// DefaultConnections is the greatest number of connections of one Store: the writer, one that waits in Changed, and readers.
+	DefaultConnections = 8
+)
+
+// idleTimeout is how long the server lets a transaction wait for its client. A writer that was stopped in the middle of a commit holds the space's row for so long,
+// and keeps another from taking over.
+const idleTimeout = 10 * time.Second
+
+// Options are what Open needs to know; the zero value is ready.
+type Options struct {
+	// Space is the name of the space, [a-z0-9._-]{1,64}; "" means DefaultSpace.
+	Space string
+	// ReadOnly opens a space that is there for reading; nothing is written, created or migrated.
+	ReadOnly bool
+	// Log gets warnings about damage; nil means none.
+	Log *zap.Logger
+	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
+	BadLines int
+	// Timeout bounds each transaction that writes and each page that is read; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Poll is how often Changed looks by itself; 0 means DefaultPoll.
+	Poll time.Duration
+	// Connections is the greatest number of connections, at least 2; 0 means DefaultConnections.
+	Connections int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Space == "" {
+		o.Space = DefaultSpace
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.BadLines <= 0 {
+		o.BadLines = modelstore.DefaultBadLines
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Poll <= 0 {
+		o.Poll = DefaultPoll
+	}
+	if o.Connections < 2 {
+		o.Connections = DefaultConnections
+	}
+	return o
+}
+
+// Store is a modelstore.Store in one space of a PostgreSQL database.
+type Store struct {
+	opts  Options
+	place string // host, database and space, for messages
+	pool  *pgxpool.Pool
+	space int32
+
+	// writing is held by the one writer; it guards lease and unsure.
+	writing sync.Mutex
+	lease   *Lease
+	unsure  unsure
+
+	// closing guards closed and the begin of a use, so that Close can wait for those under way; done ends those that wait.
+	closing sync.Mutex
+	closed  bool
+	done    chan struct{}
+	uses    sync.WaitGroup
+}
+
+var _ modelstore.Store = (*Store)(nil)
+
+// CheckSpace returns an error that says what is wrong with the name of a space.
+func CheckSpace(name string) error {
+	if !regexp.MustCompile(`^[a-z0-9._-]{1,64}$`).MatchString(name) {
+		return fmt.Errorf("space %q: give 1 to 64 of a-z, 0-9, '.', '_' and '-'", name)
+	}
+	return nil
+}
+
+// Open opens a space of the database at url (postgres://user@host:port/database?..., or key=value pairs, as libpq has them; a password may stand in
+// the file that PGPASSFILE names), and makes tables and space where they are missing. To write, Acquire its lease. The errors a caller decides on
+// are *modelstore.NewerError, *NoSpaceError, and those that wrap modelstore.ErrReadOnly or ErrFull.
+func Open(ctx context.Context, url string, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	if err := CheckSpace(opts.Space); err != nil {
+		return nil, err
+	}
+	pool, err := connect(ctx, url, opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, pool: pool, place: placeOf(pool.Config().ConnConfig) + " space " + opts.Space, done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	if err := s.prepare(ctx); err != nil {
+		pool.Close()
+		return nil, explain(s.place, "open", err)
+	}
+	return s, nil
+}
+
+// connect returns a pool of connections. It makes none yet.
+func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil { // it has no password in it
+		return nil, fmt.Errorf("address of the store: %w", err)
+	}
+	config.MaxConns = int32(opts.Connections)
+	config.PingTimeout = 5 * time.Second
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	for key, value := range map[string]string{
+		"application_name":                    "waitcast",
+		"statement_timeout":                   milliseconds(opts.Timeout),
+		"lock_timeout":                        milliseconds(opts.Timeout / 2),
+		"idle_in_transaction_session_timeout": milliseconds(min(idleTimeout, opts.Timeout)),
+		// A client whose machine is gone must not hold a lock for the two hours that are usual.
+		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+	} {
+		if _, set := config.ConnConfig.RuntimeParams[key]; !set {
+			config.ConnConfig.RuntimeParams[key] = value
+		}
+	}
+	if opts.ReadOnly {
+		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// placeOf names a database without its password.
+func placeOf(c *pgx.ConnConfig) string {
+	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
+}
+
+// prepare brings the schema up to date and finds the space.
+func (s *Store) prepare(ctx context.Context) error {
+	if err := migrate(ctx, s.pool, s.place, s.opts.ReadOnly); err != nil {
+		return err
+	}
+	const find = "SELECT id FROM waitcast.space WHERE name = $1"
+	err := s.pool.QueryRow(ctx, find, s.opts.Space).Scan(&s.space)
+	switch {
+	case !errors.Is(err, pgx.ErrNoRows):
+		return err
+	case s.opts.ReadOnly:
+		return &NoSpaceError{Place: placeOf(s.pool.Config().ConnConfig), Space: s.opts.Space}
+	}
+	if _, err := s.pool.Exec(ctx, "INSERT INTO waitcast.space (name) VALUES ($1) ON CONFLICT DO NOTHING", s.opts.Space); err != nil {
+		return err
+	}
+	return s.pool.QueryRow(ctx, find, s.opts.Space).Scan(&s.space)
+}
+
+// Spaces returns the names of the spaces of the database at url, in order. A database without waitcast's tables has none.
+func Spaces(ctx context.Context, url string) ([]string, error) {
+	opts := Options{ReadOnly: true}.withDefaults()
+	pool, err := connect(ctx, url, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	place := placeOf(pool.Config().ConnConfig)
+	var none *NoSpaceError
+	if err := migrate(ctx, pool, place, true); errors.As(err, &none) {
+		return nil, nil
+	} else if err != nil {
+		return nil, explain(place, "spaces", err)
+	}
+	rows, err := pool.Query(ctx, "SELECT name FROM waitcast.space ORDER BY name")
+	if err != nil {
+		return nil, explain(place, "spaces", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names, explain(place, "spaces", err)
+}
+
+// Space returns the name of the store's space.
+func (s *Store) Space() string { return s.opts.Space }
+
+// begin notes a use of the store that Close must wait for; end ends it.
+func (s *Store) begin() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return fmt.Errorf("store %s: %w", s.place, modelstore.ErrClosed)
+	}
+	s.uses.Add(1)
+	return nil
+}
+
+func (s *Store) end() { s.uses.Done() }
+
+// interrupted tells a reading between two of the caller's functions whether to go on.
+func (s *Store) interrupted(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return modelstore.ErrClosed
+	default:
+		return ctx.Err()
+	}
+}
+
+func (s *Store) fail(doing string, err error) error { return explain(s.place, doing, err) }
+
+// bounded returns the context of one transaction or page.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.opts.Timeout, fmt.Errorf("no answer within %v", s.opts.Timeout))
+}
+
+// Close implements modelstore.Store: it waits for what is under way (a Replay, Rows or Changed ends with ErrClosed), and gives the lease back.
+func (s *Store) Close() error {
+	s.closing.Lock()
+	if s.closed {
+		s.closing.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.done)
+	s.closing.Unlock()
+	s.uses.Wait()
+	defer s.pool.Close()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.lease == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	err := s.release(ctx, s.lease)
+	if err != nil { // everything is stored all the same: the lease ends by itself
+		s.opts.Log.Warn("cannot give the lease on the store back; it ends by itself", zap.Error(err))
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// escape begins a text that is written as hexadecimal digits.
+const escape = `\x`
+
+// toText returns s as PostgreSQL can hold it: a text of a log may be in any encoding.
+func toText(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, escape) {
+		return s
+	}
+	return escape + hex.EncodeToString([]byte(s))
+}
+
+// fromText undoes toText.
+func fromText(s string) string {
+	digits, escaped := strings.CutPrefix(s, escape)
+	if !escaped {
+		return s
+	}
+	b, err := hex.DecodeString(digits)
+	if err != nil { // written by hand
+		return s
+	}
+	return string(b)
+}
+
+// nanos returns an instant as the database keeps it: NULL for the zero time.
+func nanos(t time.Time) pgtype.Int8 {
+	if t.IsZero() {
+		return pgtype.Int8{}
+	}
+	return pgtype.Int8{Int64: t.UnixNano(), Valid: true}
+}
+
+func instant(n pgtype.Int8) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.Unix(0, n.Int64).UTC()
+}
+
+// timeOrEpoch keeps a diagnostic's time storable: no bad line is refused for it.
+func timeOrEpoch(t time.Time) int64 {
+	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// clampTime returns the nanoseconds of a bound, however far away it is.
+func clampTime(t time.Time) int64 {
+	switch {
+	case t.Before(modelstore.MinTime()):
+		return modelstore.MinTime().UnixNano()
+	case t.After(modelstore.MaxTime()):
+		return modelstore.MaxTime().UnixNano()
+	}
+	return t.UnixNano()
+}
