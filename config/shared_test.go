@@ -71,7 +71,7 @@ func TestShapeRoundTrip(t *testing.T) {
 
 func TestSharedStoreKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		`{data_dir: /tmp, serve_only: true}`: "store.url is not set",
+		`{data_dir: /tmp, serve_only: true}`:                                                     "store.url is not set",
 		strings.Replace(sharedSite, `{url: "postgres://waitcast@db/waitcast"}`, `{space: x}`, 1): "store.space",
 		strings.Replace(sharedSite, `waitcast"}`, `waitcast", space: "A b"}`, 1):                 `"A b" is not a name`,
 		strings.Replace(sharedSite, `waitcast"}`, `waitcast", lease: 10ms}`, 1):                  "store.lease",

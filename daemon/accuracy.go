@@ -14,14 +14,19 @@ import (
 func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
 	out := &pipeline.Accuracy{}
 	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
-	err := d.store.Rows(ctx, rows, func(r modelstore.Row) error {
-		out.Add(&r)
-		return nil
-	})
-	if errors.Is(err, modelstore.ErrClosed) {
-		err = errReloading
+	for _, store := range d.stores {
+		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
+			out.Add(&r)
+			return nil
+		})
+		if errors.Is(err, modelstore.ErrClosed) {
+			err = errReloading
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // errReloading is why the ledger cannot be read for a moment.

@@ -77,14 +77,10 @@ func writeToken(path, token string) (err error) {
 
 // quarantine is the api.QuarantineFunc. The store keeps so few lines that they are looked through here.
 func (d *core) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
-	ever, err := d.store.CountBadLines(ctx)
+	ever, all, err := d.badLines(ctx)
 	if errors.Is(err, modelstore.ErrClosed) {
 		return nil, errReloading
 	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := d.store.BadLines(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +97,25 @@ func (d *core) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Qua
 	}
 	slices.Reverse(out.BadLines)
 	return out, nil
+}
+
+// badLines returns how many lines ever were in quarantine, and those that still are, newest first.
+func (d *core) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
+	for _, store := range d.stores {
+		n, err := store.CountBadLines(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		lines, err := store.BadLines(ctx, 0)
+		if err != nil {
+			return 0, nil, err
+		}
+		ever, all = ever+n, append(all, lines...)
+	}
+	if len(d.stores) > 1 {
+		slices.SortStableFunc(all, func(a, b modelstore.BadLine) int { return b.At.Compare(a.At) })
+	}
+	return ever, all, nil
 }
 
 func badLine(b *modelstore.BadLine) wire.BadLine {

@@ -19,6 +19,7 @@ import (
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -29,7 +30,9 @@ type core struct {
 	cfg      *config.Config
 	opts     Options
 	registry *prometheus.Registry
-	store    modelstore.Store
+	views    api.Views
+	stores   []modelstore.Store // that the ledgers and quarantines are in
+	store    modelstore.Store   // that is written; nil where nothing is collected, as are those that follow
 	pipeline *pipeline.Pipeline
 	imports  *imports
 	unknown  *unknownLines
@@ -37,8 +40,10 @@ type core struct {
 	api      *api.Server
 	handler  http.Handler
 
-	failed   chan error
-	stopping []func() error // done in reverse order
+	standsBy   bool // it serves until it can take over
+	background sync.WaitGroup
+	failed     chan error
+	stopping   []func() error // done in reverse order
 }
 
 // reader is a source that is open: a log that is followed or a scheduler that is asked.
@@ -48,23 +53,46 @@ type reader interface {
 	Close() error
 }
 
-// newCore opens the store, restores the state and begins to read the logs. Of a core that fails nothing is left. own are metrics of the daemon that outlive a core.
+// newCore makes a core that works: one that collects; or, of a shared database, one that serves what others collect. Of a core that fails nothing is left. own are metrics of the
+// daemon that outlive a core.
 func newCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (*core, error) {
-	d := &core{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failed: make(chan error, 1)}
-	d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	d.registry.MustRegister(own...)
-	if err := d.start(ctx); err != nil {
-		return nil, errors.Join(err, d.rest())
+	begin := func(start func(*core) error) (*core, error) {
+		d := &core{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failed: make(chan error, 1)}
+		d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		d.registry.MustRegister(own...)
+		if err := start(d); err != nil {
+			return nil, errors.Join(err, d.rest())
+		}
+		collecting := prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "waitcast_collecting", Help: "1 if this daemon reads the logs, 0 if it answers from what another one collects.",
+		})
+		d.registry.MustRegister(collecting)
+		if d.store != nil {
+			collecting.Set(1)
+		}
+		return d, nil
 	}
-	return d, nil
+	if cfg.ServeOnly {
+		return begin(func(d *core) error { return d.serve(ctx, false) })
+	}
+	d, err := begin(func(d *core) error { return d.collect(ctx) })
+	var held *postgres.HeldError
+	var other *OtherConfigError
+	if !errors.As(err, &held) || errors.As(err, &other) {
+		return d, err
+	}
+	opts.Log.Info("standing by", zap.String("space", held.Space), zap.String("collecting", held.Holder))
+	return begin(func(d *core) error { return d.serve(ctx, true) })
 }
 
-func (d *core) start(ctx context.Context) error {
+// collect opens the store, restores the state and begins to read the logs.
+func (d *core) collect(ctx context.Context) error {
 	if err := d.openStore(ctx); err != nil {
 		return err
 	}
 	metrics := pipeline.NewMetrics(d.registry)
 	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
+	d.views = d.pipeline
 	d.stopping = append(d.stopping, func() error {
 		d.pipeline.Close()
 		return nil
@@ -78,30 +106,46 @@ func (d *core) start(ctx context.Context) error {
 	if err := d.openImports(metrics); err != nil {
 		return err
 	}
-	if err := d.openAPI(); err != nil {
+	if err := d.openAPI(d.imports.take); err != nil {
 		return err
 	}
 	d.run()
 	return nil
 }
 
+// openStore opens the database to write.
 func (d *core) openStore(ctx context.Context) error {
-	store, err := sqlite.Open(ctx, d.cfg.Store.Path, sqlite.Options{Log: d.opts.Log, Now: time.Now})
-	if err != nil {
-		return fmt.Errorf("opening the database: %w", err)
-	}
-	d.imports = newImports()
-	d.store = &watchedStore{Store: store, imports: d.imports}
-	d.stopping = append(d.stopping, store.Close)
 	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
 	})
 	d.registry.MustRegister(recovered)
+	var opened modelstore.Store
+	var err error
+	if d.cfg.Store.URL != "" {
+		opened, err = d.openShared(ctx)
+	} else {
+		opened, err = d.openFile(ctx, recovered)
+	}
+	if err != nil {
+		return fmt.Errorf("opening the database: %w", err)
+	}
+	d.imports = newImports()
+	d.store = &watchedStore{Store: opened, imports: d.imports}
+	d.stores = []modelstore.Store{d.store}
+	return nil
+}
+
+func (d *core) openFile(ctx context.Context, recovered prometheus.Gauge) (modelstore.Store, error) {
+	store, err := sqlite.Open(ctx, d.cfg.Store.Path, sqlite.Options{Log: d.opts.Log, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	d.stopping = append(d.stopping, store.Close)
 	if r := store.Recovered(); r != nil {
 		recovered.Set(1)
 		d.opts.Log.Error("the database was damaged and has been set aside; the state is rebuilt from the logs", zap.Any("recovered", r))
 	}
-	return nil
+	return store, nil
 }
 
 // openSources opens every source at its checkpoint.
@@ -136,15 +180,15 @@ func (d *core) add(s source.Config, r reader, metrics *pipeline.Metrics) {
 }
 
 // openAPI makes what answers requests.
-func (d *core) openAPI() error {
+func (d *core) openAPI(take api.ImportFunc) error {
 	token, err := adminToken(d.cfg.AdminTokenFile, d.opts.Log)
 	if err != nil {
 		return err
 	}
-	d.api = api.New(d.pipeline, api.Options{
+	d.api = api.New(d.views, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
 		Accuracy: d.accuracy,
-		Admin:    &api.Admin{Token: token, Import: d.imports.take, Quarantine: d.quarantine},
+		Admin:    &api.Admin{Token: token, Import: take, Quarantine: d.quarantine},
 	})
 	d.handler = d.api.Handler()
 	return nil

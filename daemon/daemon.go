@@ -101,7 +101,7 @@ func (d *Daemon) swap(c *core) {
 	d.watch.Go(func() {
 		select {
 		case err := <-c.failed:
-			d.fail(err)
+			d.mend(ctx, c, err)
 		case <-ctx.Done():
 		}
 	})
@@ -125,7 +125,7 @@ func (d *Daemon) Addr() net.Addr {
 }
 
 // Views returns the published pictures.
-func (d *Daemon) Views() []*pipeline.View { return d.core.Load().pipeline.Views() }
+func (d *Daemon) Views() []*pipeline.View { return d.core.Load().views.Views() }
 
 // Registry returns the metrics; a reload begins new ones.
 func (d *Daemon) Registry() *prometheus.Registry { return d.core.Load().registry }

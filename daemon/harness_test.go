@@ -222,6 +222,14 @@ func (s *site) kept(t testing.TB) kept {
 	if r := store.Recovered(); r != nil {
 		t.Fatalf("the database was damaged: %v", r.Reason)
 	}
+	return keptIn(t, store)
+}
+
+// keptIn reads a database.
+func keptIn(t testing.TB, store modelstore.Store) kept {
+	t.Helper()
+	ctx := t.Context()
+	var err error
 	var k kept
 	must := func(err error) {
 		if err != nil {

@@ -8,10 +8,13 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline"
 )
 
 // lookEvery is how often the configuration file is looked at.
@@ -91,7 +94,7 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 			d.opts.Log.Warn("requests on the old address were cut off", zap.Error(err))
 		}
 	}
-	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.url()), zap.String("database", cfg.Store.Path))
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.url()), zap.String("database", databaseName(cfg)))
 	return nil
 }
 
@@ -160,4 +163,41 @@ func (w *fileWatch) changed() bool {
 	}
 	w.used = w.seen
 	return true
+}
+
+// mend puts a new core in place of one that failed where that helps: its part in a shared database has changed. Any other failure is the daemon's. ctx ends when the core is replaced otherwise.
+func (d *Daemon) mend(ctx context.Context, failed *core, why error) {
+	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) && !errors.Is(why, pipeline.ErrReshaped) && !errors.Is(why, modelstore.ErrLeaseLost) {
+		d.fail(why)
+		return
+	}
+	d.opts.Log.Info("beginning anew", zap.String("because", why.Error()))
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		return struct{}{}, d.renew(ctx, failed)
+	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+		d.opts.Log.Error("cannot begin anew: answers go on from what is known", zap.Error(err), zap.Duration("next_try_in", next))
+	}))
+	if err != nil && ctx.Err() == nil {
+		d.fail(err)
+	}
+}
+
+// renew replaces a core that failed.
+func (d *Daemon) renew(ctx context.Context, failed *core) error {
+	if !d.changing.TryLock() { // a stop or a reload is under way, which ends ctx
+		return errors.New("the daemon is being changed otherwise")
+	}
+	defer d.changing.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := failed.rest(); err != nil {
+		d.opts.Log.Info("closing what failed", zap.Error(err))
+	}
+	c, err := d.newCore(context.WithoutCancel(ctx), d.cfg)
+	if err != nil {
+		return err
+	}
+	d.swap(c)
+	return nil
 }

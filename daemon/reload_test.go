@@ -81,7 +81,7 @@ func TestReload(t *testing.T) {
 	if err := <-asked; err != nil {
 		t.Errorf("a request during reloads: %v", err)
 	}
-	<-watched
+	_ = <-watched // ended by its context
 	d.stop()
 	want, got := undisturbed.kept(t), s.kept(t)
 	ignore := cmp.Options{

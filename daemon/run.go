@@ -21,7 +21,7 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	if err := d.Start(ctx); err != nil {
 		return err
 	}
-	d.opts.Log.Info("serving", zap.String("url", d.front.url()), zap.String("database", cfg.Store.Path))
+	d.opts.Log.Info("serving", zap.String("url", d.front.url()), zap.String("database", databaseName(cfg)))
 	return errors.Join(d.work(ctx), d.Stop())
 }
 

@@ -59,11 +59,11 @@ func (p *Pipeline) StoreProblem() string {
 	return ""
 }
 
-// hopeless reports whether trying again cannot help: the store is damaged or closed, or refuses what it is given.
+// hopeless reports whether trying again cannot help: the store is damaged or closed or somebody else's, or refuses what it is given.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
-	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
+	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) || errors.Is(err, modelstore.ErrLeaseLost) ||
 		errors.As(err, &invalid) || errors.As(err, &seq)
 }
 

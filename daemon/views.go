@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// manyViews are the views of several pipelines, as api.Views.
+type manyViews struct {
+	pipelines []*pipeline.Pipeline
+
+	mu   sync.Mutex
+	next chan struct{} // closed when any publishes next
+}
+
+func newManyViews(pipelines []*pipeline.Pipeline) *manyViews {
+	return &manyViews{pipelines: pipelines, next: make(chan struct{})}
+}
+
+// listen passes on what one pipeline publishes, until ctx ends.
+func (m *manyViews) listen(ctx context.Context, p *pipeline.Pipeline) {
+	for {
+		published := p.Published()
+		select {
+		case <-ctx.Done():
+			return
+		case <-published:
+		}
+		m.mu.Lock()
+		close(m.next)
+		m.next = make(chan struct{})
+		m.mu.Unlock()
+	}
+}
+
+// View implements api.Views.
+func (m *manyViews) View(cluster string) *pipeline.View {
+	for _, p := range m.pipelines {
+		if v := p.View(cluster); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// Views implements api.Views.
+func (m *manyViews) Views() []*pipeline.View {
+	var all []*pipeline.View
+	for _, p := range m.pipelines {
+		all = append(all, p.Views()...)
+	}
+	slices.SortFunc(all, func(v, w *pipeline.View) int { return strings.Compare(v.Cluster, w.Cluster) })
+	return all
+}
+
+// Published implements api.Views.
+func (m *manyViews) Published() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next
+}
+
+// StoreProblem implements api.Views.
+func (m *manyViews) StoreProblem() string {
+	for _, p := range m.pipelines {
+		if problem := p.StoreProblem(); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
