@@ -89,14 +89,17 @@ func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// schemaVersion returns the newest migration that was run, 0 if none was.
+// schemaVersion returns the newest migration that was run, 0 if none was. It reads the catalog as a table: to_regclass would answer from what the
+// session remembers of it, which is old after waiting for the advisory lock.
 func schemaVersion(ctx context.Context, query func(context.Context, string, ...any) pgx.Row) (int, error) {
 	var there bool
-	if err := query(ctx, "SELECT to_regclass('waitcast.schema_version') IS NOT NULL").Scan(&there); err != nil || !there {
+	err := query(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'waitcast' AND c.relname = 'schema_version')`).Scan(&there)
+	if err != nil || !there {
 		return 0, err
 	}
 	var version int
-	err := query(ctx, "SELECT coalesce(max(version), 0) FROM waitcast.schema_version").Scan(&version)
+	err = query(ctx, "SELECT coalesce(max(version), 0) FROM waitcast.schema_version").Scan(&version)
 	return version, err
 }
 

@@ -1,0 +1,37 @@
+package postgres
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// long skips a test that takes long, unless WAITCAST_LONG is set.
+func long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("WAITCAST_LONG") == "" {
+		t.Skip("takes long: set WAITCAST_LONG=1")
+	}
+}
+
+// smallDisk mounts a file system in memory of so many MiB.
+func smallDisk(t testing.TB, mib int) string {
+	t.Helper()
+	long(t)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0777,size="+strconv.Itoa(mib)+"m"); err != nil {
+		t.Skip("cannot mount a small file system: ", err)
+	}
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	return dir
+}
+
+// fillDisk writes a file of so many bytes, and returns what removes it.
+func fillDisk(t testing.TB, dir string, size int) func() {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	must(t, os.WriteFile(path, make([]byte, size), 0o600))
+	return func() { must(t, os.Remove(path)) }
+}
