@@ -59,7 +59,7 @@ func (p *Pipeline) StoreProblem() string {
 	return ""
 }
 
-// hopeless reports whether trying again cannot help: the store is damaged or closed or somebody else's, or refuses what it is given.
+// hopeless reports whether trying again cannot help: the store is damaged or closed, is another's now, or refuses what it is given.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
