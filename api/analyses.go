@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ type known struct {
 	made   time.Time // by the wall clock
 	users  *pipeline.Analysis
 	lublin pipeline.LublinFit
+	ks     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
 }
 
 // analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made one after the other, when somebody
@@ -34,7 +36,19 @@ func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now 
 	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
 		return k
 	}
-	k := &known{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue)}
+	k := &known{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue), ks: distances(v.Models.Queue(queue))}
 	a.newest[key] = k
 	return k
+}
+
+// distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is fitted to them: a pass over each window.
+func distances(m *pipeline.QueueView) []float64 {
+	out := make([]float64, len(pipeline.Classes()))
+	for i := range out {
+		out[i] = math.NaN()
+		if m != nil && m.Lifetimes[i].Err == nil {
+			out[i] = m.Lifetimes[i].Sample.KS(m.Lifetimes[i].Law.Model)
+		}
+	}
+	return out
 }

@@ -55,6 +55,7 @@ type Server struct {
 	handler     http.Handler
 	forecasters sync.Pool
 	analyses    analyses
+	glances     glances
 	drawing     chan struct{} // a place for each workload that is streamed
 	counting    chan struct{} // a place for the one who reads the ledger
 	watchers    *watchers

@@ -29,6 +29,7 @@ func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
 			Buckets: prometheus.ExponentialBuckets(.0002, 3, 9),
 		}, []string{"method"}),
 	}
+	m.touch()
 	reg.MustRegister(m.requests, m.duration, newViewCollector(s))
 	return m
 }
@@ -117,7 +118,7 @@ func newViewCollector(s *Server) *viewCollector {
 	} {
 		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
 	}
-	for _, d := range loadMetrics() {
+	for _, d := range append(loadMetrics(), nowMetrics()...) {
 		c.descs[d.name] = prometheus.NewDesc("waitcast_"+d.name, d.help, d.labels, nil)
 	}
 	return c
@@ -134,11 +135,11 @@ func (c *viewCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *viewCollector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter{c, ch}
 	e.gauge("build_info", 1, c.server.opts.Version)
+	e.gauge("clock_timestamp_seconds", unix(c.server.opts.Now()))
 	for _, v := range c.server.views.Views() {
 		e.cluster(v)
-		for key, s := range v.Scores {
-			e.scores(v.Cluster, key, s)
-		}
+		e.queues(v)
+		e.glance(v)
 		e.peers(v)
 		for _, queue := range v.Models.Queues() {
 			m := v.Models.Queue(queue)
@@ -188,6 +189,7 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)
 	e.counter("lost_ends_total", float64(v.Counts.LostEnds), v.Cluster)
 	for _, src := range v.Sources {
+		e.gauge("source_last_line_timestamp_seconds", unix(src.Told), v.Cluster, src.Name)
 		e.gauge("source_caught_up", flag(src.CaughtUp), v.Cluster, src.Name)
 		e.gauge("source_problem", flag(src.Problem != ""), v.Cluster, src.Name)
 	}

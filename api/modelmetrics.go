@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline"
@@ -33,6 +34,11 @@ func (e emitter) history(v *pipeline.View, queue string, m *pipeline.QueueView) 
 		pipeline.ModelUsers:      k.users.Pools != nil,
 	} {
 		e.gauge("model_fitted", flag(fitted), v.Cluster, queue, model)
+	}
+	for i, d := range k.ks {
+		if !math.IsNaN(d) {
+			e.gauge("model_ks", d, v.Cluster, queue, pipeline.Classes()[i])
+		}
 	}
 	u := people(k.users)
 	for stay, n := range map[string]int{"long_term": u.LongTerm, "temporary": u.Temporary, "dropped": u.Dropped} {

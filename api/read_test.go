@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
@@ -235,13 +236,14 @@ func TestMetricsLint(t *testing.T) {
 	}
 	known := map[string][]string{ // values of a label that no configuration and no log bounds
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
-		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "unknown"}, "code": {"200", "405"}, "version": {"test"},
+		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "post", "unknown"}, "code": {"200", "404", "405", "422", "500", "503"}, "version": {"test"},
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
 		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
 		"size": pipeline.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
-		"reason": {"scores", "capacity", "limit", "new_queue"},
-		"pool":   {"batch", "rest"}, "dimension": {"procs", "gpus"},
+		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue"),
+		"state":  {"running", "queued", "held"}, "bound": {"below", "hits"},
+		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
 	if err != nil {

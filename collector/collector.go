@@ -88,6 +88,11 @@ const (
 	ReasonUnknown  = "unknown"   // a record type that nobody has documented
 )
 
+// Reasons returns them all.
+func Reasons() []string {
+	return []string{ReasonFormat, ReasonField, ReasonTime, ReasonProcs, ReasonFuture, ReasonLongLine, ReasonUnknown}
+}
+
 // LineError says what is wrong with one line. File and line number are added by the one who knows them.
 type LineError struct {
 	// Reason is one of the Reason constants.

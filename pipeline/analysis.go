@@ -26,6 +26,8 @@ type Analysis struct {
 	// Findings are the flurries and daily robots, nil where there are none or NoFindings says why nothing could be looked at.
 	Findings   []clean.Finding
 	NoFindings string
+	// Flurry is how many jobs of one user within a day make a flurry.
+	Flurry float64
 	// Growth is by how many jobs a week what is submitted and has not ended grows, Saturated whether that is more than the machine can do, and Weeks the
 	// number of weeks that tell.
 	Growth    float64
@@ -36,7 +38,7 @@ type Analysis struct {
 // Analyze looks at the history of a queue (empty: of all queues): a pass over all of it, some 100 ms for 100,000 jobs.
 func (v *View) Analyze(queue string) *Analysis {
 	jobs, origin := v.Models.History.Jobs(queue)
-	a := &Analysis{Origin: origin, Jobs: len(jobs)}
+	a := &Analysis{Origin: origin, Jobs: len(jobs), Flurry: clean.Least(jobs)}
 	if len(jobs) == 0 {
 		a.NoPools = "no job has left yet"
 		if v.Models.History.Limit == 0 {

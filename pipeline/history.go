@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"iter"
 	"maps"
 	"math"
@@ -42,6 +41,8 @@ type history struct {
 	next   uint32
 	queues []string
 	number map[string]uint32
+	// numbers is the newest published copy of the users' numbers, nil if they have changed since.
+	numbers map[uint64]uint32
 }
 
 // member is a user with jobs in the history.
@@ -89,6 +90,7 @@ func (h *history) forget() {
 			u.jobs--
 		} else {
 			delete(h.users, hash)
+			h.numbers = nil
 			delete(h.hashes, r.user)
 		}
 	}
@@ -100,14 +102,12 @@ func (h *history) user(name string) uint32 {
 	if name == "" {
 		return 0
 	}
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name)) // never fails
-	sum := hash.Sum64()
+	sum := userHash(name)
 	u := h.users[sum]
 	if u == nil {
 		h.next++
 		u = &member{number: h.next}
-		h.users[sum], h.hashes[h.next] = u, sum
+		h.users[sum], h.hashes[h.next], h.numbers = u, sum, nil
 	}
 	u.jobs++
 	return u.number
@@ -130,10 +130,14 @@ type HistoryView struct {
 	forgot bool
 	blocks [][]record
 	queues []string
+	// numbers are the users' by the hash of their names.
+	numbers map[uint64]uint32
 }
 
 func (h *history) view() *HistoryView {
-	return &HistoryView{Limit: h.limit, forgot: h.forgot, blocks: slices.Clone(h.blocks), queues: h.queues[:len(h.queues):len(h.queues)]}
+	return &HistoryView{
+		Limit: h.limit, forgot: h.forgot, blocks: slices.Clone(h.blocks), queues: h.queues[:len(h.queues):len(h.queues)], numbers: h.numbered(),
+	}
 }
 
 // Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of them, at origin. Users are

@@ -16,11 +16,12 @@ type lane struct {
 	ledger  *ledger // nil where forecasts are not wanted (one-shot)
 	load    *load   // nil where that of the load is not wanted
 	known   cluster.Known
-	recall  cluster.Known // what known is while a journal is replayed
-	refused int64         // changes from which the models could not learn, since the start of the process
-	dirty   bool          // something changed since the last view
-	owed    bool          // the last view lacks the open instant, because there was no time for it
-	journal bool          // changes are kept
+	recall  cluster.Known        // what known is while a journal is replayed
+	refused int64                // changes from which the models could not learn, since the start of the process
+	dirty   bool                 // something changed since the last view
+	owed    bool                 // the last view lacks the open instant, because there was no time for it
+	journal bool                 // changes are kept
+	watch   func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
 
 // output is what a lane adds to the batch to be committed.
@@ -81,6 +82,9 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty = true
+			if l.watch != nil {
+				l.watch(c)
+			}
 			if l.ledger != nil {
 				l.ledger.note(c, l.state, row)
 			}

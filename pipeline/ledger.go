@@ -83,12 +83,13 @@ type ledger struct {
 	open     map[string]*open // of the jobs that wait, by id
 	sight    *sight           // the newest view that was kept
 	scores   map[ScoreKey]*Score
+	recent   map[string]*window // by queue
 	board    *board
 	preview  preview
 }
 
 func newLedger(cluster string, f *follower) *ledger {
-	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, board: &board{}}
+	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, recent: map[string]*window{}, board: &board{}}
 }
 
 // before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
@@ -434,6 +435,9 @@ func (l *ledger) score(row *modelstore.Row) {
 		l.scores[key] = s
 	}
 	s.add(row)
+	if row.Outcome == modelstore.Started && row.Quantiles != nil {
+		l.remember(row.Queue, row.Levels, row.Quantiles, row.WaitSeconds)
+	}
 }
 
 // publish puts into a view what readers see of the forecasts. It returns false where that is not all that is known.
@@ -442,6 +446,7 @@ func (l *ledger) publish(v *View) (whole bool) {
 	v.board, v.Drifts = l.board, l.follower.engine.Drifts()
 	v.Engine, whole = l.look()
 	v.Learning = l.follower.engine.Stats()
+	v.Recent = l.newest()
 	for key, s := range l.scores {
 		v.Scores[key] = s.clone()
 	}

@@ -23,6 +23,8 @@ type savedLedger struct {
 	Of      []int               `json:"of"`      // by open: its view, -1 if it needs none
 	Current int                 `json:"current"` // the newest view, -1 if there is none
 	Scores  map[ScoreKey]*Score `json:"scores"`
+	// Recent is missing in what older programs saved: the windows begin empty then.
+	Recent map[string]*window `json:"recent,omitempty"`
 }
 
 type savedSight struct {
@@ -74,7 +76,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Scores: l.scores, After: l.follower.After,
+		Instant: l.instant.UTC(), Scores: l.scores, Recent: l.recent, After: l.follower.After,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
 	for id := range l.follower.busy {
@@ -160,6 +162,12 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("saved ledger: the score of queue %q, size %s is not one", key.Queue, key.Size)
 		}
 		fresh.scores[key] = s
+	}
+	for queue, w := range in.Recent {
+		if w == nil || !w.sound(len(l.levels)) {
+			return fmt.Errorf("saved ledger: the newest forecasts of queue %q are none", queue)
+		}
+		fresh.recent[queue] = w
 	}
 	fresh.follower.After = in.After
 	clear(fresh.follower.busy)

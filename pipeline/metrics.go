@@ -18,6 +18,7 @@ type Metrics struct {
 	StoreFailing  prometheus.Gauge
 	CommitSeconds prometheus.Histogram
 	Published     prometheus.Counter
+	*Observed
 }
 
 // NewMetrics registers the metrics of one pipeline.
@@ -45,6 +46,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Published: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_views_published_total", Help: "Views of the clusters that were published to readers.",
 		}),
+		Observed: newObserved(reg),
 	}
 	reg.MustRegister(m.Lines, m.BadLines, m.Events, m.StoreErrors, m.StoreFailing, m.CommitSeconds, m.Published)
 	return m
@@ -53,6 +55,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // Touch makes a source's counters appear at zero.
 func (m *Metrics) Touch(s source.Config) {
 	m.Lines.WithLabelValues(s.Options.Cluster, s.Name)
+	m.touchBad(s)
 	for v := cluster.Applied; v <= cluster.Orphan; v++ {
 		m.Events.WithLabelValues(s.Options.Cluster, s.Name, v.String())
 	}

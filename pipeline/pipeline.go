@@ -165,6 +165,7 @@ func (p *Pipeline) Views() []*View {
 // the daemon cannot go on: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
+	p.watchLanes()
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
 	for {
@@ -327,6 +328,9 @@ func (in *inlet) note(d *source.Delivery, now time.Time) {
 	if d.CaughtUp {
 		in.status.CaughtUp = true
 	}
+	if d.Lines > 0 || d.Answered {
+		in.status.Told = now
+	}
 	problem := in.status.Problem
 	if d.Lines > 0 || d.CaughtUp {
 		problem = ""
@@ -382,7 +386,7 @@ func (p *Pipeline) publish() {
 		if old != nil && !l.dirty && !l.due() && (*old)[c.Name] != nil {
 			v = *(*old)[c.Name]
 		} else {
-			v = View{crowd: &crowd{}, View: l.state.View(), Models: l.models.view(), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
+			v = View{crowd: &crowd{}, View: l.state.View(), Models: p.metrics.refit(l), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
 			l.dirty, l.owed = false, l.ledger != nil && !l.ledger.publish(&v)
 		}
 		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)

@@ -95,6 +95,11 @@ func (f *Figures) merge(o *Figures) {
 	}
 }
 
+// sound reports whether saved figures are of so many levels.
+func (f *Figures) sound(levels int) bool {
+	return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
+}
+
 func (f *Figures) clone() Figures {
 	c := *f
 	c.Below, c.UpTo, c.LogPinball = slices.Clone(f.Below), slices.Clone(f.UpTo), slices.Clone(f.LogPinball)
@@ -139,6 +144,9 @@ type PeerScore struct {
 	// Served is the forecast on the same jobs.
 	Served Figures `json:"served"`
 }
+
+// NewScore returns the score of no forecasts.
+func NewScore(levels int) *Score { return newScore(levels) }
 
 func newScore(levels int) *Score {
 	return &Score{Figures: newFigures(levels), Outlived: make([]int64, levels)}
@@ -239,13 +247,10 @@ func (s *Score) clone() *Score {
 
 // sound reports whether a saved score is of so many levels.
 func (s *Score) sound(levels int) bool {
-	good := func(f *Figures) bool {
-		return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
-	}
 	for i := range s.Peers {
-		if !good(&s.Peers[i].Figures) || !good(&s.Peers[i].Served) {
+		if !s.Peers[i].Figures.sound(levels) || !s.Peers[i].Served.sound(levels) {
 			return false
 		}
 	}
-	return good(&s.Figures) && len(s.Outlived) == levels && s.Next >= 0 && s.Next <= len(s.Errors)
+	return s.Figures.sound(levels) && len(s.Outlived) == levels && s.Next >= 0 && s.Next <= len(s.Errors)
 }

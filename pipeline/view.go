@@ -28,6 +28,8 @@ type View struct {
 	Drifts []engine.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
 	Scores map[ScoreKey]*Score
+	// Recent tell, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change them.
+	Recent map[string]*Figures
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
@@ -46,6 +48,8 @@ type SourceStatus struct {
 	// Problem is what keeps the log from being read, empty if nothing does; Since is when that began.
 	Problem string
 	Since   time.Time
+	// Told is when the source last told a line, or a scheduler that was asked answered, by the daemon's clock; zero before the first.
+	Told time.Time
 }
 
 // HasQueue reports whether the queue is configured or has been seen.
@@ -62,7 +66,7 @@ func (v *View) Queues() []string {
 
 // Load is what one queue holds.
 type Load struct {
-	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs int
+	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs, HeldProcs int
 }
 
 // Loads returns what every queue holds.
@@ -78,6 +82,7 @@ func (v *View) Loads() map[string]Load {
 		l := loads[j.Queue]
 		if j.Held {
 			l.HeldJobs += max(1, j.Tasks)
+			l.HeldProcs += max(1, j.Tasks) * j.Procs
 		} else {
 			l.QueuedJobs += max(1, j.Tasks)
 			l.QueuedProcs += max(1, j.Tasks) * j.Procs

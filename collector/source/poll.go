@@ -163,7 +163,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	var failed *CallError
 	switch {
 	case err == nil:
-		d.Lines, d.Events, d.CaughtUp = answer.Lines, answer.Events, true
+		d.Lines, d.Events, d.CaughtUp, d.Answered = answer.Lines, answer.Events, true, true
 		p.note(answer.Notes)
 	case !errors.As(err, &failed): // nothing of it could be used: the problem stands
 		err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Target, err)}

@@ -12,6 +12,7 @@ type PollMetrics struct {
 	seconds  *prometheus.HistogramVec
 	failures *prometheus.CounterVec
 	success  *prometheus.GaugeVec
+	inARow   *prometheus.GaugeVec
 }
 
 // NewPollMetrics registers the metrics on reg; make one and share it.
@@ -27,8 +28,11 @@ func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_snapshot_last_success_timestamp_seconds", Help: "When the newest call that told something ended; 0 before the first.",
 		}, []string{"cluster", "source"}),
+		inARow: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "waitcast_snapshot_consecutive_failures", Help: "Calls of the scheduler's command that failed since the newest one that did not.",
+		}, []string{"cluster", "source"}),
 	}
-	reg.MustRegister(m.seconds, m.failures, m.success)
+	reg.MustRegister(m.seconds, m.failures, m.success, m.inARow)
 	return m
 }
 
@@ -39,6 +43,7 @@ func (m *PollMetrics) touch(cfg *Config) {
 	}
 	m.seconds.WithLabelValues(cfg.Options.Cluster, cfg.Name)
 	m.success.WithLabelValues(cfg.Options.Cluster, cfg.Name)
+	m.inARow.WithLabelValues(cfg.Options.Cluster, cfg.Name)
 	for _, reason := range [...]string{FailedStart, FailedTimeout, FailedExit, FailedOutput} {
 		m.failures.WithLabelValues(cfg.Options.Cluster, cfg.Name, reason)
 	}
@@ -51,6 +56,7 @@ func (m *PollMetrics) observe(cfg *Config, took time.Duration, now time.Time, er
 	m.seconds.WithLabelValues(cfg.Options.Cluster, cfg.Name).Observe(took.Seconds())
 	if err == nil {
 		m.success.WithLabelValues(cfg.Options.Cluster, cfg.Name).Set(float64(now.UnixMilli()) / 1e3)
+		m.inARow.WithLabelValues(cfg.Options.Cluster, cfg.Name).Set(0)
 		return
 	}
 	reason := FailedExit
@@ -59,4 +65,5 @@ func (m *PollMetrics) observe(cfg *Config, took time.Duration, now time.Time, er
 		reason = call.Reason
 	}
 	m.failures.WithLabelValues(cfg.Options.Cluster, cfg.Name, reason).Inc()
+	m.inARow.WithLabelValues(cfg.Options.Cluster, cfg.Name).Inc()
 }

@@ -57,6 +57,8 @@ type Delivery struct {
 	Lines int
 	// Checkpoint stands for all the lines up to the end of this delivery.
 	Checkpoint []byte
+	// Answered is true where a scheduler was asked and told something that is of use.
+	Answered bool
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
 }

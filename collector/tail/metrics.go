@@ -45,6 +45,26 @@ const (
 	kindCopyTruncate = "copytruncate"
 )
 
+// touch makes a source's metrics appear at zero.
+func (m *Metrics) touch(source string) {
+	if m == nil {
+		return
+	}
+	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.truncations} {
+		c.WithLabelValues(source)
+	}
+	m.lag.WithLabelValues(source)
+	for _, kind := range [...]string{kindRename, kindSymlink, kindNextFile, kindCompress, kindCopyTruncate} {
+		m.rotations.WithLabelValues(source, kind)
+	}
+	for _, r := range [...]Reason{
+		LineTooLong, NulBytes, PartialLine, Truncated, CheckpointLost, Missing, Unreadable, IsDirectory, NotRegular, Copied, BadHeader,
+		WrongFormat, Future,
+	} {
+		m.problems.WithLabelValues(source, string(r))
+	}
+}
+
 func (m *Metrics) read(source string, lines int, bytes int64) {
 	if m != nil && lines > 0 {
 		m.lines.WithLabelValues(source).Add(float64(lines))

@@ -148,6 +148,7 @@ func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	if t.dir {
 		orDefault(&t.cfg.Pattern, "*")
 	}
+	opts.Metrics.touch(cfg.Source)
 	t.tick, t.stop = opts.Clock.Ticker(cfg.Poll)
 	if !cfg.NoInotify && !cfg.OneShot {
 		t.watcher = newWatcher(t.relevant, t.log)

@@ -71,7 +71,7 @@ func (o *Options) defaults() error {
 		value     *float64
 		otherwise float64
 	}{
-		{"Window", &o.Window, 86400}, {"Factor", &o.Factor, 3}, {"RobotWidth", &o.RobotWidth, 600},
+		{"Window", &o.Window, FlurryWindow.Seconds()}, {"Factor", &o.Factor, 3}, {"RobotWidth", &o.RobotWidth, 600},
 		{"RobotShare", &o.RobotShare, .4}, {"RobotPeak", &o.RobotPeak, 3},
 	} {
 		if *x.value == 0 {

@@ -3,6 +3,7 @@ package clean
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/waitcast/waitcast/workload/users"
 )
@@ -21,10 +22,27 @@ func median(jobs []users.Job, window float64) float64 {
 	return float64(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2]) / 2
 }
 
+// FlurryWindow is the default of Options.Window.
+const FlurryWindow = 24 * time.Hour
+
+// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options; of no jobs, as if few were typical.
+func Least(jobs []users.Job) float64 {
+	o := Options{}
+	if err := o.defaults(); err != nil || len(jobs) == 0 { // there is nothing to be wrong with
+		return o.least(0)
+	}
+	return o.least(median(jobs, o.Window))
+}
+
+// least returns how many jobs of one user in a window are a flurry where so many of all users are typical.
+func (o *Options) least(typical float64) float64 {
+	return max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
+}
+
 // flurries marks the jobs of one user, in order of submission, that lie in a window with too many of them. Windows that overlap are one
 // flurry.
 func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Options) {
-	least := max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
+	least := o.least(typical)
 	open, until, most := -1, 0, 0
 	end := func() {
 		if open < 0 {

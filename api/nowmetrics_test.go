@@ -1,0 +1,290 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job"
+)
+
+// patience is how long a condition may take to come true.
+const patience = 30 * time.Second
+
+// series returns the value of a series of /metrics as it is written there, "" if there is none.
+func (f *fixture) series(name string) string {
+	f.Helper()
+	for line := range strings.Lines(string(f.do(http.MethodGet, "/metrics", nil).body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// value returns the same as a number, NaN if there is none.
+func (f *fixture) value(name string) float64 {
+	f.Helper()
+	v := math.NaN()
+	_, _ = fmt.Sscan(f.series(name), &v) // it stays NaN
+	return v
+}
+
+// wantSeries waits until a series has a value: what takes long is worked out beside the scrape.
+func (f *fixture) wantSeries(name, want string) {
+	f.Helper()
+	deadline := time.Now().Add(patience)
+	for f.series(name) != want {
+		if time.Now().After(deadline) {
+			f.Fatalf("%s is %q, want %q", name, f.series(name), want)
+		}
+	}
+}
+
+// live marks events as told as it happens.
+func live(events []job.Event) []job.Event {
+	for i := range events {
+		events[i].Live = true
+	}
+	return events
+}
+
+// TestQueueMetrics proves that every known queue tells its jobs and processors by state, and every source when it told something by the daemon's clock; what there is
+// nothing of is 0.
+func TestQueueMetrics(t *testing.T) {
+	f := serve(t, main(10, "declared"))
+	const told = `waitcast_source_last_line_timestamp_seconds{cluster="main",source="main/log"}`
+	if got := f.value(told); got != 0 {
+		t.Errorf("%s is %v before the first line, want 0", told, got)
+	}
+	f = lively(t)
+	for name, want := range map[string]float64{
+		`queue_jobs{cluster="main",queue="work",state="running"}`:                    2,
+		`queue_jobs{cluster="main",queue="work",state="queued"}`:                     1,
+		`queue_jobs{cluster="main",queue="work",state="held"}`:                       1,
+		`queue_procs{cluster="main",queue="work",state="running"}`:                   6 + 3,
+		`queue_procs{cluster="main",queue="work",state="queued"}`:                    8,
+		`queue_procs{cluster="main",queue="work",state="held"}`:                      5,
+		`queue_jobs{cluster="main",queue="declared",state="queued"}`:                 0,
+		`queue_procs{cluster="main",queue="declared",state="running"}`:               0,
+		`flurry_active_jobs{cluster="main",queue="declared"}`:                        0,
+		`forecasts_recent{cluster="main",queue="declared"}`:                          0,
+		`forecasts_scored_total{cluster="main",queue="declared",size="9-64"}`:        0,
+		`forecasts_hits_total{cluster="main",level="0.5",queue="declared",size="1"}`: 0,
+		`observed_wait_seconds_count{cluster="main",queue="declared",size="2-8"}`:    0,
+		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:           0,
+		`http_requests_total{code="500",method="get"}`:                               0,
+		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`:       float64(epoch().Unix()), // the clock stood while it was fed
+		`clock_timestamp_seconds`:                                                    float64(f.now.UnixMilli()) / 1e3,
+	} {
+		if got := f.value("waitcast_" + name); math.Abs(got-want) > 1e-3 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := f.series(`waitcast_forecasts_scored_total{cluster="main",queue="declared",size="65-512"}`); got != "" {
+		t.Errorf("a machine of 10 processors has a size class 65-512: %s", got)
+	}
+}
+
+// TestForecastWaitMetric proves that the metric is what GET /v1/wait answers for the typical job, and that there is none where no job was seen.
+func TestForecastWaitMetric(t *testing.T) {
+	f := lively(t)
+	const labels = `{cluster="main",queue="work",size="2-8"}`
+	// 200 jobs of 2 processors have left; four of 6, 3, 8 and 5 run or wait: the median is 2. No job told a limit.
+	for name, want := range map[string]string{"jobs": "204", "procs": "2", "time_limit_seconds": "0"} {
+		f.wantSeries("waitcast_forecast_wait_"+name+labels, want)
+	}
+	w := f.wait("queue=work&procs=2").WaitSeconds
+	for level, want := range map[string]*float64{"0.1": w.P10, "0.25": w.P25, "0.5": w.P50, "0.75": w.P75, "0.9": w.P90, "0.95": w.P95} {
+		name := fmt.Sprintf(`waitcast_forecast_wait_seconds{cluster="main",level=%q,queue="work",size="2-8"}`, level)
+		if got := f.value(name); want == nil || math.Abs(got-*want) > 1e-2+1e-3*math.Abs(*want) {
+			t.Errorf("%s is %v, GET /v1/wait says %v", name, got, want)
+		}
+	}
+	var v wire.Queues
+	f.get("/v1/queues", &v)
+	if got, want := f.value(`waitcast_forecast_wait_timestamp_seconds{cluster="main"}`), float64(v.AsOf.UnixMilli())/1e3; math.Abs(got-want) > 1e-3 {
+		t.Errorf("the forecasts are of %v, the picture of %v", got, want)
+	}
+	for _, name := range []string{`{cluster="main",level="0.5",queue="declared",size="1"}`, `{cluster="main",level="0.5",queue="work",size="1"}`} {
+		if got := f.series("waitcast_forecast_wait_seconds" + name); got != "" {
+			t.Errorf("a forecast for a job as none was seen: %s %s", name, got)
+		}
+	}
+}
+
+// TestForecastWaitIsBounded proves that however many queues there are no more than 200 pairs of a queue and a size class have forecasts, and that those with
+// most jobs have.
+func TestForecastWaitIsBounded(t *testing.T) {
+	f := serve(t, main(100))
+	var events []job.Event
+	for q := range 70 {
+		for _, procs := range []int{1, 2, 9, 65} { // a size class each
+			for i := range 2 {
+				if i == 1 && procs != 9 {
+					continue
+				}
+				id := fmt.Sprint(q, "-", procs, "-", i)
+				events = append(events, one{id: id, queue: fmt.Sprint("q", q), procs: procs, submit: 1, start: -1, end: -1}.events("main")...)
+			}
+		}
+	}
+	f.feed("main", events...)
+	text := string(f.do(http.MethodGet, "/metrics", nil).body)
+	if n := strings.Count(text, "\nwaitcast_forecast_wait_jobs{"); n != 200 {
+		t.Errorf("%d pairs have forecasts, want 200", n)
+	}
+	for q := range 70 {
+		if want := fmt.Sprintf("waitcast_forecast_wait_jobs{cluster=\"main\",queue=\"q%d\",size=\"9-64\"} 2\n", q); !strings.Contains(text, want) {
+			t.Fatalf("no %s", want)
+		}
+	}
+}
+
+// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters where all of them are among the newest, and that there are none of none.
+func TestCoverageMetrics(t *testing.T) {
+	f := lively(t)
+	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
+	if !(n > 100) || f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`) != n {
+		t.Fatalf("%v forecasts are scored, %v among the newest; want more than 100 and all of them", n, f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`))
+	}
+	for _, level := range []string{"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"} {
+		counter := func(name string) float64 {
+			return f.value(fmt.Sprintf(`waitcast_forecasts_%s_total{cluster="main",level=%q,queue="work",size="2-8"}`, name, level)) / n
+		}
+		for _, bound := range []string{"below", "hits"} {
+			got := f.value(fmt.Sprintf(`waitcast_forecasts_coverage_ratio{bound=%q,cluster="main",level=%q,queue="work"}`, bound, level))
+			if want := counter(bound); math.Abs(got-want) > 1e-9 {
+				t.Errorf("level %s: the part of %s is %v, by the counters %v", level, bound, got, want)
+			}
+		}
+		got := f.value(fmt.Sprintf(`waitcast_forecasts_recent_log_pinball{cluster="main",level=%q,queue="work"}`, level))
+		if want := counter("log_pinball"); math.Abs(got-want) > 1e-9 {
+			t.Errorf("level %s: the mean loss is %v, by the counters %v", level, got, want)
+		}
+	}
+	if got := f.series(`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",queue="declared"}`); got != "" {
+		t.Errorf("coverage of no forecast is %s", got)
+	}
+}
+
+// TestObservedWaits proves that waits of jobs whose start is told as it happens are counted, in classic and in native buckets, and no others.
+func TestObservedWaits(t *testing.T) {
+	f := serve(t, main(1000))
+	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...) // read from what was there
+	for i, wait := range []float64{0, 30, 4000} {
+		f.feed("main", live(one{id: fmt.Sprint(i), queue: "work", procs: 2 + i, submit: 100, start: 100 + wait, end: -1}.events("main"))...)
+	}
+	f.feed("main", live(one{id: "wide", queue: "work", procs: 65, submit: 5000, start: 5007, end: -1}.events("main"))...)
+	for le, want := range map[string]float64{"1": 1, "10": 1, "60": 2, "3600": 2, "7200": 3, "+Inf": 3} {
+		if got := f.value(fmt.Sprintf(`waitcast_observed_wait_seconds_bucket{cluster="main",queue="work",size="2-8",le=%q}`, le)); got != want {
+			t.Errorf("%v waits up to %s s, want %v", got, le, want)
+		}
+	}
+	for name, want := range map[string]float64{`sum{cluster="main",queue="work",size="2-8"}`: 4030, `count{cluster="main",queue="work",size="65-512"}`: 1} {
+		if got := f.value("waitcast_observed_wait_seconds_" + name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	// Growth of at most 1.1 is schema 3, 2^(1/8): a wait w lies in bucket ceil(8 log2 w).
+	h := f.protobuf("waitcast_observed_wait_seconds", "2-8")
+	if h.GetSchema() != 3 || h.GetZeroCount() != 1 || h.GetSampleCount() != 3 {
+		t.Fatalf("schema %d, %d waits of 0 among %d; want 3, 1, 3", h.GetSchema(), h.GetZeroCount(), h.GetSampleCount())
+	}
+	var buckets []int
+	at := 0
+	for _, span := range h.GetPositiveSpan() {
+		at += int(span.GetOffset())
+		for range span.GetLength() {
+			buckets = append(buckets, at)
+			at++
+		}
+	}
+	if want := []int{int(math.Ceil(8 * math.Log2(30))), int(math.Ceil(8 * math.Log2(4000)))}; fmt.Sprint(buckets) != fmt.Sprint(want) {
+		t.Errorf("native buckets %v, want %v", buckets, want)
+	}
+}
+
+// protobuf returns a histogram of one size class as a Prometheus gets it that reads native ones.
+func (f *fixture) protobuf(name, size string) *dto.Histogram {
+	f.Helper()
+	accept := "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+	a := f.do(http.MethodGet, "/metrics", http.Header{"Accept": {accept}})
+	decoder := expfmt.NewDecoder(bytes.NewReader(a.body), expfmt.ResponseFormat(a.header))
+	for {
+		var family dto.MetricFamily
+		if err := decoder.Decode(&family); err == io.EOF {
+			f.Fatalf("no %s of size %s", name, size)
+		} else if err != nil {
+			f.Fatalf("%s: %v", a.header.Get("Content-Type"), err)
+		}
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if family.GetName() == name && l.GetName() == "size" && l.GetValue() == size {
+					return m.GetHistogram()
+				}
+			}
+		}
+	}
+}
+
+// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they wait, run or have left, and is over an hour after
+// the newest.
+func TestFlurryMetric(t *testing.T) {
+	f := serve(t, main(1000))
+	const series = `waitcast_flurry_active_jobs{cluster="main",queue="flood"}`
+	submit := func(from, to int, second float64) {
+		var events []job.Event
+		for i := from; i < to; i++ {
+			o := one{id: fmt.Sprint("f", i), queue: "flood", procs: 1, submit: second, start: -1, end: -1}
+			if i%5 == 0 {
+				o.start = second
+			}
+			if i%10 == 0 {
+				o.end = second + 1
+			}
+			events = append(events, o.events("main")...)
+		}
+		f.feed("main", events...)
+	}
+	submit(0, 150, 1000)
+	submit(150, 199, 20_000)
+	f.wantSeries(series, "0")
+	submit(199, 230, 23_000)
+	f.wantSeries(series, "230")
+	f.wantSeries(`waitcast_flurry_active_jobs{cluster="main",queue="other"}`, "")
+	submit(230, 240, 1000+86400+500) // those of the first second are a day old
+	f.wantSeries(series, "0")
+	submit(240, 400, 1000+86400+600)
+	f.wantSeries(series, "250")
+	f.feed("main", one{id: "later", queue: "other", procs: 1, submit: 1000 + 86400 + 600 + 3601, start: -1, end: -1}.events("main")...)
+	f.wantSeries(series, "0")
+}
+
+// TestModelKS proves that the distance is that of the definition: the largest gap between the empirical and the fitted cdf.
+func TestModelKS(t *testing.T) {
+	f := lively(t)
+	const labels = `{class="parallel",cluster="main",queue="work"}`
+	b0, b1 := f.value("waitcast_model_b0"+labels), f.value("waitcast_model_b1"+labels)
+	want := 0.0
+	for i := range lawJobs { // ascending
+		life := lawMin * math.Pow(lawMax/lawMin, (float64(i)+.5)/lawJobs)
+		cdf := math.Max(0, math.Min(1, b0+b1*math.Log(life)))
+		want = math.Max(want, math.Max(cdf-float64(i)/lawJobs, float64(i+1)/lawJobs-cdf))
+	}
+	if got := f.value("waitcast_model_ks" + labels); math.Abs(got-want) > 1e-4 {
+		t.Errorf("the distance is %v, want %v", got, want)
+	}
+	if got := f.series(`waitcast_model_ks{class="sequential",cluster="main",queue="work"}`); got != "" {
+		t.Errorf("a distance without a law: %s", got)
+	}
+}

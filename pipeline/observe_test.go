@@ -1,0 +1,87 @@
+package pipeline
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+)
+
+// TestRestoredWaitsAreNotObserved proves that after a restart the waits that the journal tells of are not observed again, while later ones are.
+func TestRestoredWaitsAreNotObserved(t *testing.T) {
+	store := newStore(t)
+	events := workload(t, 60, 9)
+	cfg := testConfig()
+	cfg.SnapshotEvents = 0
+	half := len(events) / 2
+	for _, part := range [][]job.Event{events[:half], events[half:]} {
+		registry := prometheus.NewRegistry()
+		p := New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(registry))
+		src := source.Config{Name: "log", Format: collector.Format{Name: "test", Order: collector.Live}, Options: collector.Options{Cluster: "c"}}
+		p.AddSource(src)
+		restore(t, p, "one")
+		feed := make(chan *source.Delivery, 1)
+		feed <- &source.Delivery{Source: &src, Events: part, Lines: len(part), CaughtUp: true}
+		close(feed)
+		if err := p.Run(t.Context(), feed); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		want := uint64(0)
+		for _, ev := range part {
+			if ev.Kind == job.Start {
+				want++
+			}
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := uint64(0)
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "waitcast_observed_wait_seconds" {
+					got += m.GetHistogram().GetSampleCount()
+				}
+			}
+		}
+		if got != want || want == 0 {
+			t.Errorf("%d waits observed, want %d", got, want)
+		}
+	}
+}
+
+// TestTypical proves that the typical job has the lower medians of the jobs of its queue and size class, that jobs without a limit do not count for it, and that the
+// classes with most jobs come first.
+func TestTypical(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	defer p.Close()
+	submit := func(id string, procs int, limit time.Duration) job.Event {
+		ev := sized(event(job.Submit, id, 1), procs)
+		ev.Queue, ev.TimeLimit, ev.Times.Submit = "a", limit, at(1)
+		return ev
+	}
+	events := []job.Event{
+		submit("1", 8, time.Hour), submit("2", 2, 0), submit("3", 4, 3*time.Hour), submit("4", 3, 2*time.Hour), submit("5", 100, time.Minute),
+		sized(event(job.Submit, "unsized", 1), 0),
+	}
+	take(t, p, &source.Delivery{Source: src, Events: events, Lines: len(events), CaughtUp: true})
+	p.publish()
+	got := p.View("c").Typical(5)
+	want := []Typical{
+		{ScoreKey{"a", "2-8"}, 4, 3, 2 * time.Hour}, // of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
+		{ScoreKey{"a", "65-512"}, 1, 100, time.Minute},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := p.View("c").Typical(1); !slices.Equal(got, want[:1]) {
+		t.Errorf("the first of them is %+v, want %+v", got, want[:1])
+	}
+}
