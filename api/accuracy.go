@@ -32,11 +32,13 @@ type accuracyInput struct {
 	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened, or after the fact"`
 	Since   string `query:"since" default:"30d" doc:"only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
 	Until   string `query:"until" doc:"and before"`
+
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
 type accuracyOutput struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         wire.Accuracy
+	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	Body wire.Accuracy
 }
 
 func (s *Server) registerAccuracy(a huma.API) {
@@ -62,6 +64,10 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 			return nil, unprocessable("until", err.Error())
 		}
 	}
+	tag := s.tag(ctx, false, v)
+	if err := unchanged(in.IfNoneMatch, tag); err != nil {
+		return nil, err // before the ledger is read
+	}
 	select {
 	case s.counting <- struct{}{}:
 		defer func() { <-s.counting }()
@@ -72,7 +78,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	if err != nil {
 		return nil, unanswered("reading the ledger", err)
 	}
-	out := &accuracyOutput{CacheControl: "no-cache", Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: v.At, Groups: []wire.AccuracyGroup{}}}
+	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: v.At, Groups: []wire.AccuracyGroup{}}}
 	if !q.Until.IsZero() {
 		out.Body.Until = &q.Until
 	}

@@ -23,6 +23,8 @@ type Admin struct {
 	Import ImportFunc
 	// Quarantine lists lines that could not be used.
 	Quarantine QuarantineFunc
+	// LogLevel is how much is logged; without it that path is not there.
+	LogLevel LogLevel
 }
 
 // Refused is an error by which a function of Admin says that it cannot do what was asked: it becomes the answer.

@@ -74,19 +74,23 @@ func New(views Views, opts Options) *Server {
 	s.watchers = newWatchers(s, opts.Watchers, opts.Registry)
 	mux := http.NewServeMux()
 	cfg := huma.DefaultConfig("waitcast", opts.Version)
-	cfg.DocsPath, cfg.SchemasPath = "", "" // its docs page loads from outside
-	cfg.CreateHooks = nil                  // no $schema links in answers
+	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "" // its docs page loads from outside
+	cfg.CreateHooks = nil                                       // no $schema links in answers
 	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
 	cfg.RejectUnknownQueryParameters = true
 	a := humago.New(mux, cfg)
+	a.UseMiddleware(readable)
 	s.register(a)
 	describeProblems(a.OpenAPI())
 	if opts.Admin != nil {
 		describeAdmin(a.OpenAPI())
 		describeImport(a.OpenAPI())
 		s.registerQuarantine(a)
+		s.registerLogLevel(a)
+		mux.HandleFunc("GET "+goroutinesPath, s.admin(s.getGoroutines))
 		mux.HandleFunc("POST "+importPath, s.admin(s.postImport))
 	}
+	s.describe(mux, a.OpenAPI())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)

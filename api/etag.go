@@ -1,24 +1,49 @@
 package api
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/pipeline"
 )
 
+// reads is what answers to GET may say: kept by the one who asked, and only together with a question whether they still hold. Whatever stands between must
+// not hand them to others, who may not be allowed to ask.
+const reads = "private, no-cache"
+
+// askedKey is that of the request's path and parameters in a context.
+type askedKey struct{}
+
+// readable makes answers to GET ready to be kept, and notes what is asked: the tag of an answer tells it.
+func readable(ctx huma.Context, next func(huma.Context)) {
+	if m := ctx.Method(); m == http.MethodGet || m == http.MethodHead {
+		ctx.SetHeader("Cache-Control", reads) // those that are never kept say so later
+		u, h := ctx.URL(), fnv.New64a()
+		_, _ = io.WriteString(h, u.Path+"?"+u.Query().Encode()) // sorted by name; a hash takes everything
+		ctx = huma.WithValue(ctx, askedKey{}, h.Sum64())
+	}
+	next(ctx)
+}
+
 // tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one at every request. It tells this process,
-// the events behind the views, and whether they are stale. A forecast depends on the clock too: its second.
-func (s *Server) tag(clock bool, views ...*pipeline.View) string {
+// what was asked, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
+func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `W/"%x`, s.born)
+	asked, _ := ctx.Value(askedKey{}).(uint64)
+	fmt.Fprintf(&b, `W/"%x-%x`, s.born, asked)
 	for _, v := range views {
 		_, _, stale := s.asOf(v)
-		fmt.Fprintf(&b, "-%d", v.Seq)
+		fmt.Fprintf(&b, "-%d.%d", v.Seq, v.Learning.Trainings)
 		if stale {
 			b.WriteByte('s')
 		}
@@ -30,14 +55,58 @@ func (s *Server) tag(clock bool, views ...*pipeline.View) string {
 	return b.String()
 }
 
-// unchanged returns the error that makes huma answer 304 if the request's If-None-Match has the tag.
-func unchanged(ifNoneMatch, tag string) error {
-	has := func(have string) bool {
+// matches reports whether a header If-None-Match (RFC 9110, section 13.1.2) has the tag, by weak comparison, or any.
+func matches(ifNoneMatch, tag string) bool {
+	if ifNoneMatch == "" {
+		return false
+	}
+	return slices.ContainsFunc(strings.Split(ifNoneMatch, ","), func(have string) bool {
 		have = strings.TrimSpace(have)
 		return have == "*" || strings.TrimPrefix(have, "W/") == strings.TrimPrefix(tag, "W/")
-	}
-	if ifNoneMatch == "" || !slices.ContainsFunc(strings.Split(ifNoneMatch, ","), has) {
+	})
+}
+
+// unchanged returns the error that makes huma answer 304 if the request's If-None-Match has the tag.
+func unchanged(ifNoneMatch, tag string) error {
+	if !matches(ifNoneMatch, tag) {
 		return nil
 	}
 	return huma.ErrorWithHeaders(huma.Status304NotModified(), http.Header{"ETag": {tag}})
+}
+
+// fixed gives an answer that is the same for the life of the process, such as the description of the interface, a strong tag: the hash of its bytes, which are
+// made once.
+func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		content, err := body()
+		if err != nil { // it is made of what the program was built from
+			s.opts.Log.Error("describing the interface", zap.Error(err))
+			writeProblem(w, (&Refused{Status: http.StatusInternalServerError, Detail: "the description of the interface cannot be written"}).problem())
+			return
+		}
+		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(content))
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Cache-Control", reads)
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(content) // the client may be gone
+	}
+}
+
+// describe serves the description of the interface. huma's own handlers make it at the first request without a lock, and tell no tag.
+func (s *Server) describe(mux *http.ServeMux, doc *huma.OpenAPI) {
+	for ending, of := range map[string]struct {
+		body        func() ([]byte, error)
+		contentType string
+	}{
+		".json":     {doc.MarshalJSON, "application/openapi+json"},
+		".yaml":     {doc.YAML, "application/openapi+yaml"},
+		"-3.0.json": {doc.Downgrade, "application/openapi+json"},
+		"-3.0.yaml": {doc.DowngradeYAML, "application/openapi+yaml"},
+	} {
+		mux.HandleFunc("GET /openapi"+ending, s.fixed(sync.OnceValues(of.body), of.contentType))
+	}
 }

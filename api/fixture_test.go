@@ -79,7 +79,7 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	}
 	f.server = api.New(f.pipeline, api.Options{
 		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger,
-		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 			return f.takeIn(ctx, req, progress)
 		}},
 	})

@@ -40,7 +40,7 @@ func (s *Server) registerForecast(a huma.API) {
 	}, s.getForecast)
 }
 
-func (s *Server) getForecast(_ context.Context, in *forecastInput) (*forecastOutput, error) {
+func (s *Server) getForecast(ctx context.Context, in *forecastInput) (*forecastOutput, error) {
 	v, err := s.told(in.Cluster, in.Queue)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Server) getForecast(_ context.Context, in *forecastInput) (*forecastOut
 	if o == nil {
 		return nil, noOutlook(v)
 	}
-	tag := strings.TrimSuffix(s.tag(false, v), `"`) + fmt.Sprintf(`-f%d"`, o.Number)
+	tag := strings.TrimSuffix(s.tag(ctx, false, v), `"`) + fmt.Sprintf(`-f%d"`, o.Number)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

@@ -51,12 +51,12 @@ func (s *Server) registerJobs(a huma.API) {
 	}, s.getJob)
 }
 
-func (s *Server) getJobs(_ context.Context, in *jobsInput) (*jobsOutput, error) {
+func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
 	v, err := s.told(in.Cluster, in.Queue)
 	if err != nil {
 		return nil, err
 	}
-	out := &jobsOutput{ETag: s.tag(true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: v.At}}
+	out := &jobsOutput{ETag: s.tag(ctx, true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: v.At}}
 	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Server) getJobs(_ context.Context, in *jobsInput) (*jobsOutput, error) 
 	return out, nil
 }
 
-func (s *Server) getJob(_ context.Context, in *jobInput) (*jobOutput, error) {
+func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	v, err := s.view(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Server) getJob(_ context.Context, in *jobInput) (*jobOutput, error) {
 	if i < 0 {
 		return nil, notFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted", in.ID, v.Cluster))
 	}
-	out := &jobOutput{ETag: s.tag(true, v), Body: wire.JobAnswer{Cluster: v.Cluster, AsOf: v.At}}
+	out := &jobOutput{ETag: s.tag(ctx, true, v), Body: wire.JobAnswer{Cluster: v.Cluster, AsOf: v.At}}
 	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type modelOutput struct {
 	Body wire.Models
 }
 
-func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, error) {
+func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, error) {
 	v, err := s.view(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Server) getModel(_ context.Context, in *modelInput) (*modelOutput, erro
 	if !v.HasQueue(in.Queue) {
 		return nil, unknownQueue(v, in.Queue)
 	}
-	tag := s.tag(false, v)
+	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

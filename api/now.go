@@ -49,12 +49,12 @@ func (s *Server) registerNow(a huma.API) {
 	}, s.getNow)
 }
 
-func (s *Server) getNow(_ context.Context, in *nowInput) (*nowOutput, error) {
+func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
 	views, err := s.toldViews(in.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	tag := s.tag(true, views...)
+	tag := s.tag(ctx, true, views...)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

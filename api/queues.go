@@ -18,7 +18,7 @@ type queuesOutput struct {
 	Body wire.Queues
 }
 
-func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, error) {
+func (s *Server) getQueues(ctx context.Context, in *queuesInput) (*queuesOutput, error) {
 	views := s.views.Views()
 	if in.Cluster != "" {
 		v, err := s.view(in.Cluster)
@@ -27,7 +27,7 @@ func (s *Server) getQueues(_ context.Context, in *queuesInput) (*queuesOutput, e
 		}
 		views = []*pipeline.View{v}
 	}
-	tag := s.tag(false, views...)
+	tag := s.tag(ctx, false, views...)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type waitOutput struct {
 	Body wire.Wait
 }
 
-func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) {
+func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error) {
 	v, err := s.view(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Server) getWait(_ context.Context, in *waitInput) (*waitOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	tag := s.tag(true, v)
+	tag := s.tag(ctx, true, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}

@@ -52,12 +52,14 @@ func (d *Daemon) work(ctx context.Context) error {
 
 // NewLogger returns the daemon's log on standard error.
 func NewLogger(cfg config.Log) (*zap.Logger, error) {
-	level, err := zapcore.ParseLevel(cfg.Level)
-	if err != nil {
-		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", cfg.Level)
-	}
+	log, _, err := NewLeveledLogger(cfg)
+	return log, err
+}
+
+// logConfig returns what a log on standard error is built from.
+func logConfig(cfg config.Log, level zap.AtomicLevel) zap.Config {
 	zc := zap.NewProductionConfig()
-	zc.Level = zap.NewAtomicLevelAt(level)
+	zc.Level = level
 	zc.Sampling = nil
 	zc.DisableStacktrace, zc.DisableCaller = true, true
 	zc.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
@@ -65,7 +67,7 @@ func NewLogger(cfg config.Log) (*zap.Logger, error) {
 		zc.Encoding = "console"
 		zc.EncoderConfig.ConsoleSeparator = " "
 	}
-	return zc.Build()
+	return zc
 }
 
 // OneShotConfig returns the configuration of --one-shot: the usual one, or the given files as the logs of one cluster,

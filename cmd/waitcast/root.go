@@ -51,7 +51,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
-	root.AddCommand(newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newSimulate(a), newStudy(a), newBacktest(a),
+	root.AddCommand(newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a), newBacktest(a),
 		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a))
 	for _, sub := range root.Commands() {
 		inner := sub.RunE

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"runtime/pprof"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// LogLevel is how much the daemon logs. It is safe for concurrent use.
+type LogLevel interface {
+	// Level tells how it is.
+	Level() wire.LogLevel
+	// Set changes it, for some time or, with 0, until it is changed again.
+	Set(level string, duration time.Duration) (wire.LogLevel, error)
+}
+
+type logLevelOutput struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         wire.LogLevel
+}
+
+type setLogLevelInput struct{ Body wire.SetLogLevel }
+
+// registerLogLevel makes the level of the log known, if there is one that can be changed.
+func (s *Server) registerLogLevel(a huma.API) {
+	if s.opts.Admin.LogLevel == nil {
+		return
+	}
+	huma.Register(a, huma.Operation{
+		OperationID: "get-log-level", Method: http.MethodGet, Path: "/v1/log-level", Security: adminOnly(),
+		Middlewares: huma.Middlewares{s.adminOperation},
+		Summary:     "How much the daemon logs",
+		Errors:      []int{http.StatusUnauthorized},
+	}, func(context.Context, *struct{}) (*logLevelOutput, error) {
+		return &logLevelOutput{"no-store", s.opts.Admin.LogLevel.Level()}, nil
+	})
+	huma.Register(a, huma.Operation{
+		OperationID: "put-log-level", Method: http.MethodPut, Path: "/v1/log-level", Security: adminOnly(),
+		Middlewares: huma.Middlewares{s.adminOperation},
+		Summary:     "Log more or less, for some time",
+		Description: "The configuration stays as it is: the level falls back to it after the time that is given, and at a restart.",
+		Errors:      []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
+	}, func(_ context.Context, in *setLogLevelInput) (*logLevelOutput, error) {
+		level, err := s.opts.Admin.LogLevel.Set(in.Body.Level, time.Duration(in.Body.ForSeconds*float64(time.Second)))
+		if err != nil {
+			return nil, unprocessable("level", err.Error())
+		}
+		return &logLevelOutput{"no-store", level}, nil
+	})
+}
+
+// goroutinesPath answers with the stacks of the process: functions, files and lines of the program, and no data.
+const goroutinesPath = "/v1/goroutines"
+
+func (s *Server) getGoroutines(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	const byStack = 1 // each stack once, with the number of goroutines that have it
+	if err := pprof.Lookup("goroutine").WriteTo(w, byStack); err != nil {
+		s.opts.Log.Debug("goroutines: the client is gone", zap.Error(err))
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+// longestLevel is how long a level may be asked for; the daemon's own bound.
+const longestLevel = 7 * 24 * time.Hour
+
+func newLogLevel(a *app) *cobra.Command {
+	var tokenFile string
+	var span duration.Value
+	levels := []string{"debug", "info", "warn", "error"}
+	command := &cobra.Command{
+		Use:   "log-level [LEVEL]",
+		Short: "Show or change how much the daemon logs",
+		Long: "Show how much the daemon logs, or change it while it runs: debug, info, warn or error.\n\n" +
+			"After --for it falls back by itself to the level of the configuration, which stays as it is.",
+		Example:   "  waitcast log-level debug --for 10m",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: levels,
+		RunE: func(c *cobra.Command, args []string) error {
+			level := ""
+			if len(args) > 0 {
+				level = args[0]
+			}
+			set := c.Flags().Changed("for")
+			switch d := time.Duration(span); {
+			case a.timeout <= 0:
+				return &usageError{"--timeout must be more than 0"}
+			case set && !slices.Contains(levels, level):
+				return &usageError{"--for goes with a level"}
+			case set && (d <= 0 || d > longestLevel):
+				return &usageError{"--for must be more than 0, and at most 7 days"}
+			}
+			return a.logLevel(c.Context(), level, time.Duration(span), tokenFile)
+		},
+	}
+	flags := command.Flags()
+	flags.Var(&span, "for", "fall back to the configured level after so long, up to 7 days")
+	tokenFlag(flags, &tokenFile)
+	return command
+}
+
+func (a *app) logLevel(ctx context.Context, level string, span time.Duration, tokenFile string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	token, err := a.token(tokenFile)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
+	defer cancel()
+	var answer *wire.LogLevel
+	var raw json.RawMessage
+	if level == "" {
+		answer, raw, err = c.LogLevel(ctx, token)
+	} else {
+		answer, raw, err = c.SetLogLevel(ctx, token, level, span)
+	}
+	var problem *client.ProblemError
+	switch {
+	case a.json && errors.As(err, &problem):
+		return errors.Join(err, a.printJSON(problem.JSON))
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(raw)
+	}
+	until := ""
+	if answer.Until != nil {
+		until = ", until " + answer.Until.In(a.zone).Format(time.DateTime)
+	}
+	_, err = fmt.Fprintf(a.stdout, "Logged now      %s%s\nConfigured      %s\n", printable(answer.Level), until, printable(answer.Configured))
+	return err
+}

@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/config"
+)
+
+// LogLevel is how much is logged: what the configuration says, or for some time something else. It is safe for concurrent use.
+type LogLevel struct {
+	atomic zap.AtomicLevel
+	// say logs that the level changed, whatever it is now.
+	say *zap.Logger
+	now func() time.Time
+	// after calls a function after some time; what it returns keeps it from being called.
+	after func(time.Duration, func()) (stop func() bool)
+
+	mu         sync.Mutex
+	configured zapcore.Level
+	until      time.Time // zero if it does not fall back by itself
+	change     int       // number of the newest
+	stop       func() bool
+}
+
+// NewLeveledLogger is NewLogger with what changes the level while it is used.
+func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
+	level, err := parseLevel(cfg.Level)
+	if err != nil {
+		return nil, nil, err
+	}
+	always, err := logConfig(cfg, zap.NewAtomicLevelAt(zapcore.DebugLevel)).Build()
+	if err != nil {
+		return nil, nil, err
+	}
+	l := newLogLevel(level, always)
+	log, err := logConfig(cfg, l.atomic).Build()
+	return log, l, err
+}
+
+func newLogLevel(level zapcore.Level, say *zap.Logger) *LogLevel {
+	return &LogLevel{
+		atomic: zap.NewAtomicLevelAt(level), say: say, configured: level, now: time.Now,
+		after: func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop },
+	}
+}
+
+// parseLevel reads one of the four levels that there are.
+func parseLevel(text string) (zapcore.Level, error) {
+	level, err := zapcore.ParseLevel(text)
+	if err != nil || text == "" || level > zapcore.ErrorLevel {
+		return level, fmt.Errorf("log level %q: use debug, info, warn or error", text)
+	}
+	return level, nil
+}
+
+// Level tells how it is.
+func (l *LogLevel) Level() wire.LogLevel {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tell()
+}
+
+func (l *LogLevel) tell() wire.LogLevel {
+	out := wire.LogLevel{Level: l.atomic.Level().String(), Configured: l.configured.String()}
+	if !l.until.IsZero() {
+		until := l.until.UTC()
+		out.Until = &until
+	}
+	return out
+}
+
+// Set changes the level. After the duration it falls back to the configured one; with 0 it stays until the next change, or the next start.
+func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, error) {
+	level, err := parseLevel(text)
+	if err != nil {
+		return wire.LogLevel{}, err
+	}
+	if duration < 0 {
+		return wire.LogLevel{}, fmt.Errorf("for %s: it must not be negative", duration)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.become(level, "asked for")
+	if duration > 0 && level != l.configured {
+		l.until = l.now().Add(duration)
+		mine := l.change
+		l.stop = l.after(duration, func() { l.fallBack(mine) })
+	}
+	return l.tell(), nil
+}
+
+// Configure changes what it falls back to, and the level itself unless somebody asked for another one for some time: for a configuration that was read again.
+func (l *LogLevel) Configure(text string) error {
+	level, err := parseLevel(text)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.configured = level
+	if l.until.IsZero() {
+		l.become(level, "configured")
+	}
+	return nil
+}
+
+// fallBack ends a change unless there was another one since.
+func (l *LogLevel) fallBack(change int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if change == l.change {
+		l.become(l.configured, "the time is over")
+	}
+}
+
+// become sets the level and ends what was to happen later. The change is logged, whatever the level.
+func (l *LogLevel) become(level zapcore.Level, why string) {
+	if l.stop != nil {
+		l.stop()
+	}
+	before := l.atomic.Level()
+	l.change, l.until, l.stop = l.change+1, time.Time{}, nil
+	l.atomic.SetLevel(level)
+	if before != level {
+		l.say.Info("log level changed", zap.Stringer("from", before), zap.Stringer("to", level), zap.String("why", why))
+	}
+}
