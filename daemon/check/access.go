@@ -1,0 +1,175 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// account is a user for whom access is judged from the outside.
+type account struct {
+	name   string
+	uid    uint32
+	groups []uint32
+}
+
+// The permissions that are asked for.
+const (
+	mayRead   = 4
+	mayWrite  = 2
+	maySearch = 1
+)
+
+// findAccount looks the other user up.
+func (c *checker) findAccount() {
+	if c.opts.As == "" {
+		return
+	}
+	a, err := lookup(c.opts.As)
+	if err != nil {
+		c.add("user.known", Failed, "user "+c.opts.As, "make the user (the packages do), or give another one by --as", "%v", err)
+		return
+	}
+	c.as = a
+	c.add("user.known", OK, "user "+a.name, "", "uid %d, %s", a.uid, plural(len(a.groups), "group"))
+}
+
+func lookup(name string) (*account, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("the groups of %s: %w", name, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	a := &account{name: name, uid: uint32(uid)}
+	for _, id := range ids {
+		gid, err := strconv.ParseUint(id, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		a.groups = append(a.groups, uint32(gid))
+	}
+	return a, nil
+}
+
+// may reports whether mode bits give the account what it wants: the first class that it belongs to counts, as in path_resolution(7). Root may everything.
+func (a *account) may(mode fs.FileMode, uid, gid uint32, want fs.FileMode) bool {
+	switch {
+	case a.uid == 0:
+		return true
+	case a.uid == uid:
+		return mode>>6&want == want
+	case slices.Contains(a.groups, gid):
+		return mode>>3&want == want
+	}
+	return mode&want == want
+}
+
+// refusedError says where an account is not let through.
+type refusedError struct {
+	path string
+	mode fs.FileMode
+	want fs.FileMode
+	acl  bool
+}
+
+// Error implements error.
+func (e *refusedError) Error() string {
+	verb := map[fs.FileMode]string{mayRead: "read", mayWrite: "written", maySearch: "entered", mayRead | maySearch: "listed", mayWrite | maySearch: "written to"}[e.want]
+	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
+}
+
+// reaches returns nil if the mode bits of a path and of every folder on the way let the account have what it wants, following links. An access control list is not
+// read: a refusal says whether there is one, which may allow more.
+func (a *account) reaches(path string, want fs.FileMode) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
+		if err := a.allowed(dir, maySearch); err != nil {
+			return err
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return a.allowed(real, want)
+}
+
+func (a *account) allowed(path string, want fs.FileMode) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || a.may(info.Mode().Perm(), st.Uid, st.Gid, want) {
+		return nil
+	}
+	_, err = syscall.Getxattr(path, "system.posix_acl_access", nil)
+	return &refusedError{path: path, mode: info.Mode(), want: want, acl: err == nil}
+}
+
+// readable says whether a file or folder can be read: by this process, which tries, and by the other user.
+func (c *checker) readable(about, path string, folder bool) bool {
+	f, err := os.Open(path)
+	if err == nil && folder {
+		_, err = f.ReadDir(1)
+		if err != nil && err.Error() == "EOF" {
+			err = nil
+		}
+	}
+	if f != nil {
+		_ = f.Close() // it was only read
+	}
+	if err != nil {
+		c.add("log.readable", Failed, about, accessHint(err, path, c.User), "%v", err)
+		return false
+	}
+	if c.as == nil {
+		c.add("log.readable", OK, about, "", "%s can be read by %s", path, c.User)
+		return true
+	}
+	want := fs.FileMode(mayRead)
+	if folder {
+		want |= maySearch
+	}
+	var refused *refusedError
+	switch err := c.as.reaches(path, want); {
+	case err == nil:
+		c.add("log.readable", OK, about, "", "%s can be read by %s and by %s", path, c.User, c.as.name)
+	case errors.As(err, &refused) && refused.acl:
+		c.add("log.readable", Warning, about, "check with: runuser -u "+c.as.name+" -- head -1 "+path,
+			"for %s %v; an access control list, which is not read here, may allow it", c.as.name, refused)
+	default:
+		c.add("log.readable", Failed, about, "put "+c.as.name+" into the group of the file and its folders, or set an ACL: setfacl -m u:"+c.as.name+":rX "+path,
+			"for %s %v", c.as.name, err)
+	}
+	return true
+}
+
+// accessHint says what helps against an error of opening.
+func accessHint(err error, path, who string) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "correct the source's path; a log that comes only with its first record may be missing still: the daemon waits for it"
+	case errors.Is(err, fs.ErrPermission):
+		return "put " + who + " into the group of the file and its folders, or set an ACL: setfacl -m u:" + who + ":rX " + path
+	}
+	return "look at the file system"
+}

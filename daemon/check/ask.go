@@ -1,0 +1,112 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/job"
+)
+
+// slow is the part of a source's timeout beyond which an answer counts as slow; ours.
+const slow = .5
+
+// ask asks a scheduler once, as the daemon would.
+func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config.Source, of *told) {
+	name := configured.Name + "/" + s.Name
+	about := "source " + name
+	location, err := configured.Location()
+	if err != nil {
+		return // said of the cluster
+	}
+	options := collector.Options{Cluster: configured.Name, Location: location, MaxProcs: configured.Procs}
+	target, ask := target(s, options)
+	began := time.Now()
+	answer := ask(ctx, c.now)
+	took := time.Since(began)
+	if answer.Err != nil {
+		c.add("scheduler.answers", Failed, about, schedulerHint(s), "%v", answer.Err)
+		return
+	}
+	t := newTrial(name, configured.Name, s.Format, c.now)
+	t.Lines, t.Seconds, t.Whole = answer.Lines, took.Seconds(), true
+	for i := range answer.Bad {
+		t.refuse(&answer.Bad[i])
+	}
+	text := ""
+	for i := range answer.Events {
+		t.event(&answer.Events[i])
+		if f := answer.Events[i].Facts; f != nil {
+			text = facts(f, t)
+		}
+	}
+	t.Running = t.kinds[job.Start]
+	t.Waiting = t.kinds[job.Submit] - t.Running
+	c.finish(t, of)
+	if s.Format == config.FormatSqueue {
+		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(max(0, t.Waiting), "job"))
+	}
+	if text == "" {
+		text = "nothing of the machine"
+	}
+	status, hint := OK, ""
+	if took > time.Duration(slow*float64(s.Timeout)) {
+		status, hint = Warning, "raise the source's timeout, or is the scheduler overloaded?"
+	}
+	c.add("scheduler.answers", status, about, hint, "%s answered in %.1f s (timeout %s): %s", target, took.Seconds(), s.Timeout, text)
+	for _, note := range answer.Notes {
+		c.add("scheduler.part", Warning, about, "forecasts do without; see docs/formats/slurm.md", "%v", note)
+	}
+	if t.BadLines > 0 {
+		c.add("scheduler.lines", Warning, about, "", "%s of its answer cannot be read", plural(t.BadLines, "line"))
+	}
+}
+
+func schedulerHint(s *config.Source) string {
+	if s.Socket != "" {
+		return "is slurmrestd running, and may this user open its socket?"
+	}
+	return "run it by hand as the daemon's user; set the source's command where it is not in the PATH"
+}
+
+// target returns what asks the scheduler of a source, and its name.
+func target(s *config.Source, options collector.Options) (string, source.Ask) {
+	if s.Format == config.FormatFacts {
+		return "Slurm's commands", slurm.NewFacts(slurm.FactsConfig{
+			Options: options,
+			Run: func(ctx context.Context, args []string) ([]byte, error) {
+				return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
+			},
+			Told: func() *job.Facts { return nil },
+		}).Ask
+	}
+	// Nothing is known before: the first snapshot tells every job that lives.
+	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true, Picture: func() map[string]slurm.Live { return nil }})
+	if s.Socket != "" {
+		return s.Socket, slurm.NewRest(s.Socket, s.Timeout, snapshot).Ask
+	}
+	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
+	return command.Args[0], source.AskCommand(command, snapshot.Read)
+}
+
+// facts says what a scheduler told of its machine.
+func facts(f *job.Facts, t *trial) string {
+	procs, down, gpus := 0, 0, 0
+	for _, g := range f.Nodes {
+		t.Nodes += g.Count
+		down += g.Down
+		procs += g.Count * g.Node.Procs
+		gpus += g.Count * g.Node.GPUs
+	}
+	text := fmt.Sprintf("%s (%d down), %s, %s, %s, %s", plural(t.Nodes, "node"), down, plural(procs, "processor"), plural(gpus, "GPU"),
+		plural(len(f.Queues), "partition"), plural(len(f.Outages), "reservation"))
+	if f.Version != "" {
+		text = "Slurm " + f.Version + ", " + text
+	}
+	return text
+}

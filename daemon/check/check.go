@@ -1,0 +1,173 @@
+// Package check looks whether a daemon with a configuration would work on this machine, and says what it found: files and who may read them, schedulers that are asked,
+// zones and clocks, the database, the address, the machine; and what a trial reading of the logs tells.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// Status says how something is.
+type Status string
+
+// What a finding can be. A report with something Failed means that the daemon would not start, or would know nothing of a source.
+const (
+	OK      Status = "ok"
+	Warning Status = "warning"
+	Failed  Status = "failed"
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	// ID names what was looked at, and is the same in every release: "log.readable".
+	ID     string `json:"id"`
+	Status Status `json:"status"`
+	// About says of what: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
+	About string `json:"about"`
+	Text  string `json:"text"`
+	// Hint says what to do about it; empty where all is well.
+	Hint string `json:"hint,omitempty"`
+}
+
+// Report is all that was found.
+type Report struct {
+	Version string    `json:"version"`
+	At      time.Time `json:"at"`
+	// Config is the file; empty if there is none.
+	Config   string    `json:"config,omitempty"`
+	User     string    `json:"user"`
+	Findings []Finding `json:"findings"`
+	Sources  []Source  `json:"sources"`
+	Clusters []Cluster `json:"clusters"`
+	Warnings int       `json:"warnings"`
+	Failures int       `json:"failures"`
+
+	private map[string]bool
+}
+
+// OK reports whether nothing failed.
+func (r *Report) OK() bool { return r.Failures == 0 }
+
+// Private returns the names that were met and belong to people: users, accounts, jobs and their ids; sorted.
+func (r *Report) Private() []string {
+	out := make([]string, 0, len(r.private))
+	for name := range r.private {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (r *Report) add(id string, status Status, about, hint, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{ID: id, Status: status, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+	switch status {
+	case Warning:
+		r.Warnings++
+	case Failed:
+		r.Failures++
+	}
+}
+
+// Options say how to look.
+type Options struct {
+	// Version is the program's.
+	Version string
+	// As is the user whom files are to be readable for, besides the one who runs the check; empty for nobody else.
+	As string
+	// Records is how many lines of each log the trial reads, the newest; 0 means none. It ends after Limit, too.
+	Records int
+	Limit   time.Duration
+	// Now is the wall clock; nil means time.Now.
+	Now func() time.Time
+	// Store looks at where state is kept, in place of the check of the database file: for other kinds of stores. It returns findings; nil means the file.
+	Store func(ctx context.Context, cfg *config.Config) []Finding
+}
+
+// checker is one check under way.
+type checker struct {
+	cfg  *config.Config
+	opts Options
+	now  time.Time
+	*Report
+	as *account // nil: nobody else
+}
+
+// Unusable returns the report on a configuration that cannot be used: every error of config.Load.
+func Unusable(err error, opts Options) *Report {
+	r := newReport(opts, time.Now())
+	for _, e := range flatten(err) {
+		r.add("config.valid", Failed, "configuration", "correct it; docs/configure.md has every key", "%v", e)
+	}
+	return r
+}
+
+// flatten returns the errors that were joined.
+func flatten(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, flatten(e)...)
+	}
+	return out
+}
+
+func newReport(opts Options, now time.Time) *Report {
+	r := &Report{Version: opts.Version, At: now.UTC().Truncate(time.Second), Findings: []Finding{}, Sources: []Source{}, Clusters: []Cluster{}, private: map[string]bool{}}
+	if u, err := user.Current(); err == nil {
+		r.User = u.Username
+	}
+	return r
+}
+
+// Run looks at everything that a configuration names. It changes nothing: no file is made, and a scheduler is asked once at most.
+func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	now := opts.Now()
+	c := &checker{cfg: cfg, opts: opts, now: now, Report: newReport(opts, now)}
+	c.Config = cfg.File
+	from := cfg.File
+	if from == "" {
+		from = "flags and environment (no file)"
+	}
+	c.add("config.valid", OK, "configuration", "", "%s: %s", from, plural(len(cfg.Clusters), "cluster"))
+	c.findAccount()
+	c.sources(ctx)
+	if opts.Store != nil {
+		for _, f := range opts.Store(ctx, cfg) {
+			c.add(f.ID, f.Status, f.About, f.Hint, "%s", f.Text)
+		}
+	} else {
+		c.store()
+	}
+	c.address(ctx)
+	c.machine()
+	return c.Report
+}
+
+// plural returns "1 cluster" or "2 clusters".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return thousands(int64(n)) + " " + thing + "s"
+}
+
+// thousands writes a number with commas.
+func thousands(n int64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

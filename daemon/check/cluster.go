@@ -1,0 +1,149 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// Cluster is what the sources of a cluster tell together.
+type Cluster struct {
+	Name string `json:"name"`
+	Jobs int    `json:"jobs"`
+	// Unseen are queues that are configured but of which no job was read, Unconfigured those with jobs that are not configured.
+	Unseen       []string `json:"unseen_queues"`
+	Unconfigured []string `json:"unconfigured_queues"`
+	// WithoutLimit is the share of the jobs that have no time limit, as far as is told.
+	WithoutLimit float64 `json:"without_limit"`
+	// Largest is the largest size of a job.
+	Largest int `json:"largest"`
+	// Missing is what hardly any job tells, and what forecasts lose by it.
+	Missing []Missing `json:"missing"`
+	// Suggestions would make forecasts better.
+	Suggestions []string `json:"suggestions"`
+}
+
+// Missing is an attribute that is hardly told.
+type Missing struct {
+	Attribute string  `json:"attribute"`
+	Share     float64 `json:"share"`
+	Loses     string  `json:"loses"`
+}
+
+// hardly is the share of jobs below which an attribute counts as missing; ours.
+const hardly = .5
+
+// cluster judges what is known of a cluster, if anything.
+func (c *checker) cluster(of *told) {
+	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{}, Missing: []Missing{}, Suggestions: []string{}}
+	about := "cluster " + of.cluster.Name
+	if out.Jobs > 0 {
+		out.queues(of)
+		out.attributes(of)
+	}
+	out.suggest(of)
+	c.Clusters = append(c.Clusters, out)
+	if len(out.Unseen) > 0 && out.Jobs > 0 {
+		c.add("cluster.queues", Warning, about, "correct the name, or take it out; an idle queue is fine", "configured, but no job of it was read: %s", strings.Join(out.Unseen, ", "))
+	}
+	if p := of.cluster.Procs; p > 0 && out.Largest > p {
+		c.add("cluster.procs", Failed, about, "set procs to the processors of the machine, or 0", "procs is %d, but there is a job of %d: larger ones are bad lines", p, out.Largest)
+	}
+	for _, m := range out.Missing {
+		if m.Attribute == "time_limit" || m.Attribute == "size" {
+			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs tell their %s: %s", math.Floor(100*m.Share), strings.ReplaceAll(m.Attribute, "_", " "), m.Loses)
+		}
+	}
+}
+
+// queues compares the queues that are configured with those that were met.
+func (o *Cluster) queues(of *told) {
+	met, configured := map[string]bool{}, map[string]bool{}
+	for _, j := range of.jobs {
+		met[j.Queue] = true
+		o.Largest = max(o.Largest, j.Procs)
+	}
+	for _, q := range of.cluster.Queues {
+		configured[q.Name] = true
+	}
+	for _, p := range of.cluster.Pools {
+		for _, q := range p.Queues {
+			configured[q] = true
+		}
+	}
+	for _, name := range names(configured) {
+		if !met[name] {
+			o.Unseen = append(o.Unseen, name)
+		}
+	}
+	for _, name := range names(met) {
+		if !configured[name] && len(configured) > 0 {
+			o.Unconfigured = append(o.Unconfigured, name)
+		}
+	}
+}
+
+// attributes finds what hardly any job tells.
+func (o *Cluster) attributes(of *told) {
+	n := map[string]int{}
+	for _, j := range of.jobs {
+		for what, told := range map[string]bool{
+			"time_limit": j.TimeLimit > 0, "size": j.Procs > 0, "user": j.User != "", "account": j.Account != "", "priority": j.Priority != 0, "eligible": j.eligible, "memory": j.Memory > 0,
+		} {
+			if told {
+				n[what]++
+			}
+		}
+	}
+	jobs := float64(len(of.jobs))
+	o.WithoutLimit = 1 - float64(n["time_limit"])/jobs
+	for _, m := range [...]Missing{
+		{"time_limit", 0, "backfilling cannot be simulated, and running jobs have no latest end"},
+		{"size", 0, "such jobs are left out"},
+		{"user", 0, "a user's own recent runs, the best guide to how long the next takes, are not known"},
+		{"account", 0, "limits and shares of accounts cannot be told apart"},
+		{"priority", 0, "where jobs start by priority their order is guessed"},
+		{"eligible", 0, "a wait for a dependency or a begin time counts as queueing"},
+		{"memory", 0, "jobs that wait for memory look as if they waited for processors"},
+	} {
+		if m.Share = float64(n[m.Attribute]) / jobs; m.Share < hardly {
+			o.Missing = append(o.Missing, m)
+		}
+	}
+}
+
+// suggest names sources that would help. Which formats tell of jobs only once they are over is in docs/formats.
+func (o *Cluster) suggest(of *told) {
+	has := func(format string) bool {
+		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })
+	}
+	lacks := func(attribute string) bool {
+		return slices.ContainsFunc(o.Missing, func(m Missing) bool { return m.Attribute == attribute })
+	}
+	slurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return strings.HasPrefix(s.Format, "slurm-") })
+	add := func(format string, args ...any) { o.Suggestions = append(o.Suggestions, fmt.Sprintf(format, args...)) }
+	switch live := has("slurm-log") || has(config.FormatSqueue); {
+	case slurm && !live:
+		add("add a source of format slurm-squeue, or slurm-log: the ones there are tell of jobs only once they are over, so that nobody knows who waits")
+	case slurm && !has(config.FormatSqueue) && (lacks("time_limit") || lacks("priority")):
+		add("add a source of format slurm-squeue: it tells limits, priorities and sizes of jobs that wait")
+	}
+	if slurm && !has(config.FormatFacts) {
+		add("add a source of format slurm-facts: it tells nodes, reservations, limits and the rules of priority")
+	}
+	if has("sge-accounting") && !has("sge-reporting") {
+		add("add a source of format sge-reporting: sge-accounting tells of jobs only once they are over")
+	}
+	if has("lsf-acct") && !has("lsf-events") {
+		add("add a source of format lsf-events: lsf-acct tells of jobs only once they are over")
+	}
+	if !slurm && of.cluster.Procs == 0 && len(of.cluster.Pools) == 0 {
+		add("set procs of the cluster: until the machine was full once, it counts as smaller than it is")
+	}
+	if slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Start == "end" }) {
+		add("set start of the source to beginning, or import what is older: forecasts learn from history")
+	}
+}

@@ -1,0 +1,227 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/waitcast/waitcast/collector/tail"
+)
+
+// File is one file of a log.
+type File struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+}
+
+func (f *File) gzip() bool { return strings.HasSuffix(f.Path, ".gz") }
+
+// list returns the files of a log as package tail reads them, oldest first, and what stands beside them and is left out.
+func list(t *tail.Config) (files []File, others []string, err error) {
+	info, err := os.Stat(t.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Pattern != "" || info.IsDir() {
+		return folder(t)
+	}
+	dir, name := filepath.Dir(t.Path), filepath.Base(t.Path)
+	rotated := t.Rotated
+	if rotated == nil {
+		rotated = []string{name + ".*", name + "-*"} // the default of package tail
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		entries = nil // the file itself can be read all the same
+	}
+	for _, e := range entries {
+		switch path := filepath.Join(dir, e.Name()); {
+		case e.Name() == name || !e.Type().IsRegular():
+		case slices.ContainsFunc(rotated, func(glob string) bool { return matches(filepath.Base(glob), e.Name()) }):
+			files = appendFile(files, path)
+		case related(name, e.Name()):
+			others = append(others, e.Name())
+		}
+	}
+	slices.SortStableFunc(files, func(a, b File) int { return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path)) })
+	return appendFile(files, t.Path), others, nil
+}
+
+// folder lists the files of a folder of date-named logs.
+func folder(t *tail.Config) (files []File, others []string, err error) {
+	entries, err := os.ReadDir(t.Path) // in the order of names
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+		case t.Pattern == "" || matches(t.Pattern, e.Name()):
+			files = appendFile(files, filepath.Join(t.Path, e.Name()))
+		default:
+			others = append(others, e.Name())
+		}
+	}
+	return files, others, err
+}
+
+func matches(glob, name string) bool {
+	ok, err := filepath.Match(glob, name)
+	return ok && err == nil
+}
+
+func appendFile(files []File, path string) []File {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return files
+	}
+	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
+}
+
+// related reports whether a name looks like a rotated predecessor: it begins like the log's and has a digit in what follows.
+func related(log, name string) bool {
+	stem := strings.TrimSuffix(log, filepath.Ext(log))
+	rest, ok := strings.CutPrefix(name, stem)
+	return ok && stem != "" && strings.ContainsFunc(rest, unicode.IsDigit)
+}
+
+// Bounds of a reading.
+const (
+	longest   = 1 << 20 // bytes of a line
+	headLines = 64
+	blockSize = 64 << 10
+)
+
+// errEnough ends a reading.
+var errEnough = errors.New("enough")
+
+// part is what is read of a file: from an offset on, so many lines at most.
+type part struct {
+	File
+	offset int64
+	lines  int
+}
+
+// newestPart returns the parts of the files that have the newest so many lines. How many lines a compressed file has is not known before it is read: it is
+// the last that is taken, from its beginning.
+func newestPart(files []File, lines int) ([]part, error) {
+	var parts []part
+	for _, f := range slices.Backward(files) {
+		p := part{File: f, lines: lines}
+		if !f.gzip() {
+			var err error
+			if p.offset, p.lines, err = f.lastLines(lines); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, p)
+		if lines -= p.lines; lines <= 0 {
+			break
+		}
+	}
+	slices.Reverse(parts)
+	return parts, nil
+}
+
+// lastLines returns where the last n lines of the file begin, and how many there are if there are fewer. It reads backwards.
+func (f *File) lastLines(n int) (offset int64, lines int, err error) {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	block := make([]byte, blockSize)
+	for end := f.Bytes; end > 0; {
+		begin := max(0, end-blockSize)
+		got, err := file.ReadAt(block[:end-begin], begin)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, 0, err
+		}
+		for i := got - 1; i >= 0; i-- {
+			if block[i] != '\n' || begin+int64(i) == f.Bytes-1 {
+				continue
+			}
+			if lines++; lines == n {
+				return begin + int64(i) + 1, n, nil
+			}
+		}
+		end = begin
+	}
+	if f.Bytes > 0 {
+		lines++ // the first, before which there is no line end
+	}
+	return 0, lines, nil
+}
+
+// eachLine hands the lines to do until that returns an error. Where it begins in the middle of a file the header goes to header, and the numbers are 0.
+func (p *part) eachLine(header func(line []byte) bool, do func(number int64, line []byte) error) (err error) {
+	file, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	var content io.Reader = file
+	step := int64(1)
+	switch {
+	case p.gzip():
+		if content, err = gzip.NewReader(file); err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+	case p.offset > 0:
+		step = 0
+		if err := skipTo(file, p.offset, header); err != nil {
+			return err
+		}
+	}
+	lines := bufio.NewScanner(content)
+	lines.Buffer(make([]byte, 0, blockSize), longest)
+	number := step
+	for n := 0; n < p.lines && lines.Scan(); n++ {
+		if err := do(number, bytes.TrimSuffix(lines.Bytes(), []byte{'\r'})); err != nil {
+			return err
+		}
+		number += step
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", p.Path, err)
+	}
+	return nil
+}
+
+// skipTo shows the header to a parser that wants it, and goes on near an offset.
+func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
+	head := bufio.NewScanner(io.NewSectionReader(file, 0, 1<<16))
+	for head.Scan() && header(head.Bytes()) {
+		continue
+	}
+	_, err := file.Seek(offset, io.SeekStart)
+	return err
+}
+
+// head returns the first lines of the file that are not empty.
+func (f *File) head() (lines [][]byte, err error) {
+	whole := part{File: *f, lines: math.MaxInt}
+	err = whole.eachLine(nil, func(_ int64, line []byte) error {
+		if len(bytes.TrimSpace(line)) > 0 {
+			lines = append(lines, bytes.Clone(line))
+		}
+		if len(lines) == headLines {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return lines, err
+}

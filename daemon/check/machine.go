@@ -1,0 +1,159 @@
+package check
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/waitcast/waitcast/config"
+)
+
+// Memory that a daemon is expected to need, from what it keeps: the figures of docs/operate.md.
+const (
+	baseMemory   = 64 << 20 // the program, its forecasts and a picture of thousands of jobs, measured
+	perHistory   = 40       // bytes of models.history_jobs, as its documentation says
+	perLifetime  = 24       // bytes of models.window_jobs: a lifetime, its start and its place in the order
+	queueClasses = 2        // sequential and parallel
+	unknownQueue = 4        // queues assumed where none is known
+)
+
+// Watches that are left for others; ours.
+const (
+	fewInstances = 16
+	fewWatches   = 1024
+)
+
+// machine looks at what the host offers.
+func (c *checker) machine() {
+	c.clock()
+	c.inotify()
+	need := Memory(c.cfg, c.Sources)
+	free := memory("MemAvailable")
+	status, hint := OK, ""
+	if free > 0 && free < need {
+		status, hint = Warning, "lower models.history_jobs and models.window_jobs, or give the machine more"
+	}
+	c.add("machine.memory", status, "machine", hint, "about %s needed once the models are full, %s available", size(need), size(free))
+}
+
+// Memory estimates the bytes that a daemon needs once its models are full.
+func Memory(cfg *config.Config, sources []Source) int64 {
+	queues := 0
+	for _, c := range cfg.Clusters {
+		met := map[string]bool{}
+		for _, q := range c.Queues {
+			met[q.Name] = true
+		}
+		for i := range sources {
+			if sources[i].Cluster == c.Name {
+				for _, q := range sources[i].Queues {
+					met[q] = true
+				}
+			}
+		}
+		if n := len(met); n > 0 {
+			queues += n
+		} else {
+			queues += unknownQueue
+		}
+	}
+	return baseMemory + int64(len(cfg.Clusters))*int64(cfg.Models.HistoryJobs)*perHistory + int64(queues)*queueClasses*int64(cfg.Models.WindowJobs)*perLifetime
+}
+
+// clock says whether the kernel's clock is kept right. STA_UNSYNC, adjtimex(2).
+func (c *checker) clock() {
+	const unsynchronized = 0x40
+	var t syscall.Timex
+	_, err := syscall.Adjtimex(&t)
+	at := c.now.Format("2006-01-02 15:04:05 -07:00")
+	switch {
+	case err != nil:
+		c.add("machine.clock", OK, "machine", "", "it is %s; whether the clock is kept right is not known: %v", at, err)
+	case t.Status&unsynchronized != 0:
+		c.add("machine.clock", Warning, "machine", "run chrony or systemd-timesyncd; in a container this may be the host's affair", "it is %s, and nothing keeps the clock right", at)
+	default:
+		c.add("machine.clock", OK, "machine", "", "it is %s, and the clock is kept right", at)
+	}
+}
+
+// inotify says whether there are enough watches. Without, the daemon looks at the files by itself.
+func (c *checker) inotify() {
+	need := 0
+	for i := range c.cfg.Clusters {
+		for _, s := range c.cfg.Clusters[i].Sources {
+			if s.Inotify && !s.Asked() {
+				need++
+			}
+		}
+	}
+	instances, err := limit("max_user_instances")
+	watches, err2 := limit("max_user_watches")
+	if err != nil || err2 != nil {
+		return // another system
+	}
+	status, hint := OK, ""
+	if instances < need+fewInstances || watches < 2*need+fewWatches {
+		status, hint = Warning, "raise fs.inotify.max_user_instances and max_user_watches by sysctl, or set inotify of the sources to false: they are polled then"
+	}
+	c.add("machine.inotify", status, "machine", hint, "%s wanted; a user may have %s and %s", plural(need, "watch of a folder"), plural(instances, "instance"), thousands(int64(watches))+" watches")
+}
+
+func limit(name string) (int, error) {
+	data, err := os.ReadFile("/proc/sys/fs/inotify/" + name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(data)))
+}
+
+// memory reads a line of /proc/meminfo, in bytes; 0 where there is none.
+func memory(name string) int64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) >= 2 && fields[0] == name+":" {
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is none
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// size writes a number of bytes for people.
+func size(bytes int64) string {
+	const units = "KMGTPE"
+	if bytes < 1<<10 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, unit := float64(bytes)/(1<<10), 0
+	for value >= 1<<10 && unit < len(units)-1 {
+		value, unit = value/(1<<10), unit+1
+	}
+	format := "%.0f %ciB"
+	if value < 10 {
+		format = "%.1f %ciB"
+	}
+	return fmt.Sprintf(format, value, units[unit])
+}
+
+// spell writes a duration for people, in its two largest units.
+func spell(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch days := int64(d / (24 * time.Hour)); {
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, int64(d%(24*time.Hour)/time.Hour))
+	case d >= time.Hour:
+		return fmt.Sprintf("%d h %d min", int64(d/time.Hour), int64(d%time.Hour/time.Minute))
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min %d s", int64(d/time.Minute), int64(d%time.Minute/time.Second))
+	}
+	return fmt.Sprintf("%d s", int64(d/time.Second))
+}

@@ -1,0 +1,158 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// columns is the width of the report.
+const columns = 100
+
+// Print writes the report for people: what was looked at, then what the logs told, then the sum.
+func (r *Report) Print(w io.Writer) error {
+	p := &printer{}
+	about := ""
+	for _, f := range r.Findings {
+		if f.About != about {
+			about = f.About
+			p.line("")
+			p.line("%s", strings.ToUpper(about[:1])+about[1:])
+		}
+		p.finding(&f)
+	}
+	for i := range r.Sources {
+		p.source(&r.Sources[i])
+	}
+	for i := range r.Clusters {
+		p.cluster(&r.Clusters[i])
+	}
+	p.line("")
+	switch {
+	case r.Failures > 0:
+		p.line("%s failed, %s.", plural(r.Failures, "check"), plural(r.Warnings, "warning"))
+	case r.Warnings > 0:
+		p.line("Nothing failed, %s.", plural(r.Warnings, "warning"))
+	default:
+		p.line("All is well.")
+	}
+	_, err := io.WriteString(w, strings.TrimPrefix(p.String(), "\n"))
+	return err
+}
+
+type printer struct{ strings.Builder }
+
+func (p *printer) line(format string, args ...any) {
+	fmt.Fprintf(p, format, args...)
+	p.WriteByte('\n')
+}
+
+// wrapped writes text after a label, and what does not fit below it.
+func (p *printer) wrapped(label, text string) {
+	const indent = 12
+	for i, row := range wrap(text, columns-indent) {
+		if i > 0 {
+			label = ""
+		}
+		p.line("  %-*s%s", indent-2, label, row)
+	}
+}
+
+func (p *printer) finding(f *Finding) {
+	p.wrapped(string(f.Status), visible(f.Text))
+	if f.Hint != "" && f.Status != OK {
+		p.wrapped("", "-> "+visible(f.Hint))
+	}
+}
+
+// source writes what a trial told.
+func (p *printer) source(s *Source) {
+	part := "the newest part of the log"
+	if s.Whole {
+		part = "all of it"
+	}
+	p.line("")
+	p.line("Read from %s (%s), %s, in %.1f s", visible(s.Name), s.Format, part, s.Seconds)
+	lines := plural(s.Lines, "line")
+	if s.BadLines > 0 {
+		lines += fmt.Sprintf(", %d bad", s.BadLines)
+	}
+	p.wrapped("lines", lines)
+	for _, b := range s.Bad {
+		p.wrapped("", fmt.Sprintf("%d for reason %s, such as", b.Lines, b.Reason))
+		for _, e := range b.Examples {
+			place := visible(e.Path)
+			if e.Line > 0 {
+				place += fmt.Sprintf(":%d", e.Line)
+			}
+			if e.Field != "" {
+				place += " field " + visible(e.Field)
+			}
+			p.wrapped("", "  "+strings.TrimSpace(place))
+			p.line("              | %s", visible(e.Shape))
+		}
+	}
+	if s.Jobs == 0 {
+		return
+	}
+	people := plural(s.Users, "user")
+	if s.Accounts > 0 {
+		people += ", " + plural(s.Accounts, "account")
+	}
+	p.wrapped("jobs", plural(s.Jobs, "job")+" of "+people)
+	if s.Sizes != nil {
+		p.wrapped("sizes", fmt.Sprintf("%s to %s processors, median %s", thousands(int64(s.Sizes.Min)), thousands(int64(s.Sizes.Max)), thousands(int64(s.Sizes.Median))))
+	}
+	if s.Oldest != nil && s.Newest != nil {
+		p.wrapped("span", fmt.Sprintf("%s to %s UTC, %s", s.Oldest.Format(time.DateTime), s.Newest.Format(time.DateTime), spell(s.Newest.Sub(*s.Oldest))))
+	}
+	p.wrapped("limits", fmt.Sprintf("%.0f %% of the jobs have no time limit", 100*(1-s.Tells["time_limit"])))
+	p.wrapped("queues", visible(strings.Join(s.Queues, ", ")))
+}
+
+// cluster writes what is missing.
+func (p *printer) cluster(c *Cluster) {
+	if len(c.Unconfigured)+len(c.Missing)+len(c.Suggestions) == 0 || c.Jobs == 0 && len(c.Suggestions) == 0 {
+		return
+	}
+	p.line("")
+	p.line("What forecasts of cluster %s would be made from", visible(c.Name))
+	if len(c.Unconfigured) > 0 {
+		p.wrapped("queues", "seen, but not configured: "+visible(strings.Join(c.Unconfigured, ", ")))
+	}
+	for _, m := range c.Missing {
+		p.wrapped("missing", fmt.Sprintf("%s (%.0f %% of the jobs tell it): %s", strings.ReplaceAll(m.Attribute, "_", " "), 100*m.Share, m.Loses))
+	}
+	for _, s := range c.Suggestions {
+		p.wrapped("better", s)
+	}
+}
+
+// visible makes text of a log or a file name harmless to a terminal.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
+
+// wrap breaks text between words into rows of a width, keeping what it is indented by.
+func wrap(text string, width int) []string {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	var rows []string
+	row := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case row == "":
+			row = indent + word
+		case len([]rune(row))+1+len([]rune(word)) <= width:
+			row += " " + word
+		default:
+			rows, row = append(rows, row), indent+word
+		}
+	}
+	return append(rows, row)
+}

@@ -1,0 +1,217 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+)
+
+// sources looks at every source of every cluster, and then at what those of a cluster tell together.
+func (c *checker) sources(ctx context.Context) {
+	logs, err := daemon.Sources(c.cfg, c.opts.Now)
+	if err != nil { // the configuration was validated
+		c.add("config.sources", Failed, "configuration", "", "%v", err)
+		return
+	}
+	byName := map[string]*source.Config{}
+	for i := range logs {
+		byName[logs[i].Name] = &logs[i]
+	}
+	for _, configured := range c.cfg.Clusters {
+		of := &told{cluster: configured, jobs: map[string]*seen{}}
+		if len(configured.Sources) == 0 {
+			c.add("cluster.sources", Failed, "cluster "+configured.Name, "give it a source", "it has no source")
+		}
+		c.zone(&configured)
+		for _, s := range configured.Sources {
+			name := configured.Name + "/" + s.Name
+			if s.Asked() {
+				c.ask(ctx, &configured, &s, of)
+			} else if log := byName[name]; log != nil {
+				c.log(ctx, log, of)
+			}
+		}
+		c.cluster(of)
+	}
+}
+
+// zone says what the zone of a cluster's log times is.
+func (c *checker) zone(configured *config.Cluster) {
+	about := "cluster " + configured.Name
+	location, err := configured.Location()
+	if err != nil {
+		c.add("cluster.time_zone", Failed, about, "use an IANA name such as Europe/Berlin", "%v", err)
+		return
+	}
+	at := c.now.In(location)
+	c.add("cluster.time_zone", OK, about, "", "time_zone %s: it is %s there", configured.TimeZone, at.Format("Mon 15:04 -07:00"))
+}
+
+// log looks at a source that is a log.
+func (c *checker) log(ctx context.Context, log *source.Config, of *told) {
+	about := "source " + log.Name
+	files, others, err := list(&log.Files)
+	if err != nil {
+		status := Failed
+		if _, there := os.Stat(filepath.Dir(log.Files.Path)); errors.Is(err, fs.ErrNotExist) && there == nil {
+			status = Warning // it may come
+		}
+		c.add("log.there", status, about, accessHint(err, log.Files.Path, c.User), "%v", err)
+		return
+	}
+	isFolder := len(files) == 0 || files[len(files)-1].Path != log.Files.Path
+	if !c.readable(about, log.Files.Path, isFolder) {
+		return
+	}
+	c.rotation(log, about, files, others, isFolder)
+	if len(files) == 0 {
+		return
+	}
+	newest := files[len(files)-1]
+	if isFolder && !c.readable(about, newest.Path, false) {
+		return
+	}
+	if !c.format(log, about, files) {
+		return
+	}
+	s := c.try(ctx, log, files, of)
+	c.newest(log, about, &newest, s)
+	c.lines(about, s)
+}
+
+// rotation says which files belong to the log, and which look as if they did.
+func (c *checker) rotation(log *source.Config, about string, files []File, others []string, isFolder bool) {
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Bytes
+	}
+	text := fmt.Sprintf("%s, %s", plural(len(files), "file"), size(bytes))
+	if len(others) > 3 {
+		others = append(others[:3:3], "...")
+	}
+	switch {
+	case len(files) == 0 && len(others) > 0:
+		c.add("log.files", Failed, about, "correct the source's pattern", "no file of %s matches pattern %q, as do not %s", log.Files.Path, log.Files.Pattern, strings.Join(others, ", "))
+	case len(files) == 0:
+		c.add("log.files", Warning, about, "nothing to do if the scheduler has just begun to write there", "%s is empty", log.Files.Path)
+	case len(others) > 0 && !isFolder:
+		c.add("log.files", Warning, about, "if they are older parts of the log, name them by the source's rotated",
+			"%s; beside it are %s, which rotated does not match: they would not be read", text, strings.Join(others, ", "))
+	case len(others) > 0:
+		c.add("log.files", OK, about, "", "%s; %s do not match the pattern", text, strings.Join(others, ", "))
+	default:
+		c.add("log.files", OK, about, "", "%s", text)
+	}
+}
+
+// format says whether the first lines look like the configured format. It returns false if they look like another one.
+func (c *checker) format(log *source.Config, about string, files []File) bool {
+	var sample [][]byte
+	var err error
+	for _, f := range slices.Backward(files) {
+		var lines [][]byte
+		if lines, err = f.head(); err != nil {
+			break
+		}
+		if sample = append(sample, lines...); len(sample) >= headLines {
+			break
+		}
+	}
+	if err != nil {
+		c.add("log.format", Failed, about, "", "%v", err)
+		return false
+	}
+	if len(sample) == 0 {
+		c.add("log.format", Warning, about, "nothing to do if the scheduler has just begun to write there", "there is no line yet")
+		return false
+	}
+	found := source.Recognize(sample, log.Options, append([]collector.Format{log.Format}, log.Others...))
+	switch {
+	case slices.Contains(found, log.Format.Name):
+		c.add("log.format", OK, about, "", "the first lines are %s", log.Format.Name)
+	case len(found) > 0:
+		c.add("log.format", Failed, about, "set the source's format to "+found[0]+", or its path to another file",
+			"the first %s tell of no job in format %s, but as %s they do", plural(len(sample), "line"), log.Format.Name, found[0])
+		return false
+	default:
+		c.add("log.format", Warning, about, "look at them: is it the right file?", "none of the first %s tells of a job in format %s, or another that is known", plural(len(sample), "line"), log.Format.Name)
+	}
+	return true
+}
+
+// Bounds of what is said about times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour apart (tz database), and the last record
+// of a live log was written when it says, give or take how long the scheduler holds it back.
+const (
+	ahead   = 5 * time.Minute
+	quarter = 15 * time.Minute
+	close   = 90 * time.Second
+	farZone = 14 * time.Hour
+	silent  = 24 * time.Hour
+)
+
+// newest compares the time of the newest record with now, and with when the file was written last.
+func (c *checker) newest(log *source.Config, about string, file *File, s *Source) {
+	if s.Newest == nil {
+		return
+	}
+	zone, age := time.Local.String(), c.now.Sub(*s.Newest)
+	if log.Options.Location != nil {
+		zone = log.Options.Location.String()
+	}
+	off := s.Newest.Sub(file.Modified)
+	zones := off.Round(quarter)
+	live := log.Format.Order == collector.Live && !strings.HasSuffix(log.Format.Name, "sacct") && !file.gzip()
+	shifted := live && zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= close
+	at := s.Newest.In(orLocal(log.Options.Location)).Format("2006-01-02 15:04:05 -07:00")
+	hint := "set time_zone of the cluster to that of the scheduler's host"
+	switch {
+	case shifted:
+		_, offset := s.Newest.In(orLocal(log.Options.Location)).Zone()
+		fits := time.Duration(offset)*time.Second + zones
+		status := Warning
+		if age < -ahead {
+			status = Failed
+		}
+		c.add("log.time", status, about, hint, "the newest record, read as %s, is %s %s than the file was written: as UTC%s it would fit (time_zone is %s)",
+			at, spell(off.Abs()), direction(off), offsetText(fits), zone)
+	case age < -ahead:
+		c.add("log.time", Failed, about, hint+", or set the clock of one of the hosts right", "the newest record is of %s, %s in the future (time_zone is %s)", at, spell(-age), zone)
+	case age > silent:
+		c.add("log.time", Warning, about, "nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?", "the newest record is of %s, %s ago", at, spell(age))
+	default:
+		c.add("log.time", OK, about, "", "the newest record is of %s, %s ago", at, spell(max(0, age)))
+	}
+	if skew := file.Modified.Sub(c.now); skew > ahead {
+		c.add("log.clock", Warning, about, "set the clocks of the file server and of this host right", "%s was written %s in the future by this host's clock", filepath.Base(file.Path), spell(skew))
+	}
+}
+
+func direction(d time.Duration) string {
+	if d > 0 {
+		return "later"
+	}
+	return "earlier"
+}
+
+func orLocal(l *time.Location) *time.Location {
+	if l == nil {
+		return time.Local
+	}
+	return l
+}
+
+// offsetText writes an offset from UTC: +02:00.
+func offsetText(d time.Duration) string {
+	return time.Time{}.In(time.FixedZone("", int(d.Seconds()))).Format("-07:00")
+}

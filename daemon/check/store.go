@@ -1,0 +1,200 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Room that the database wants on its disk: it grows by some hundred bytes a job, and SQLite copies what it writes first.
+const (
+	littleRoom = 1 << 30
+	noRoom     = 64 << 20
+)
+
+// store looks at the file of the database.
+func (c *checker) store() {
+	path := c.cfg.Store.Path
+	dir, err := existing(filepath.Dir(path))
+	if err != nil {
+		c.add("store.folder", Failed, "store", "set data_dir", "%v", err)
+		return
+	}
+	if err := syscall.Access(dir, mayWrite|maySearch); err != nil {
+		c.add("store.folder", Failed, "store", "set data_dir to a folder that "+c.User+" may write, or give it to that user", "%s may not write %s: %v", c.User, dir, err)
+	} else {
+		c.add("store.folder", OK, "store", "", "%s can be written by %s", dir, c.User)
+	}
+	c.storeFor(dir)
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		c.add("store.space", Warning, "store", "", "%s: %v", dir, err)
+	} else {
+		free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // differs by platform
+		status, hint := OK, ""
+		switch {
+		case free < noRoom:
+			status, hint = Failed, "make room, or set data_dir to another disk"
+		case free < littleRoom:
+			status, hint = Warning, "make room soon: when the disk is full answers go on, but new records wait"
+		}
+		c.add("store.space", status, "store", hint, "%s free", size(free))
+	}
+	c.database(path)
+}
+
+// storeFor says whether the other user could write the store.
+func (c *checker) storeFor(dir string) {
+	if c.as == nil {
+		return
+	}
+	if err := c.as.reaches(dir, mayWrite|maySearch); err != nil {
+		c.add("store.folder", Failed, "store", "chown "+c.as.name+" "+dir+", or let systemd make it (StateDirectory=)", "for %s %v", c.as.name, err)
+	}
+}
+
+// existing returns the folder, or the nearest above it that is there: the others are made.
+func existing(dir string) (string, error) {
+	for {
+		info, err := os.Stat(dir)
+		switch {
+		case err == nil && info.IsDir():
+			return dir, nil
+		case err == nil:
+			return "", fmt.Errorf("%s is not a folder", dir)
+		case !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir):
+			return "", err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// database says what is there, and who has it open.
+func (c *checker) database(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.add("store.database", OK, "store", "", "%s is not there yet: it is made at the first start", path)
+		return
+	case err != nil:
+		c.add("store.database", Failed, "store", "", "%v", err)
+		return
+	}
+	text := fmt.Sprintf("%s, %s", path, size(info.Size()))
+	if damaged, _ := filepath.Glob(path + ".corrupt-*"); len(damaged) > 0 {
+		c.add("store.damaged", Warning, "store", "keep them for a report, or remove them: they are not used", "%s set aside after damage", plural(len(damaged), "file"))
+	}
+	pid, held := holder(path + ".lock")
+	switch {
+	case held && pid > 0:
+		text += fmt.Sprintf("; a running daemon has it open (process %d)", pid)
+	case held:
+		text += "; a running daemon has it open"
+	}
+	c.add("store.database", OK, "store", "", "%s", text)
+}
+
+// holder reports whether a process holds a lock file, and which, by the kernel's list: to try the lock could keep a daemon from starting.
+func holder(path string) (pid int, held bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	locks, err := os.ReadFile("/proc/locks")
+	if !ok || err != nil {
+		return 0, false
+	}
+	inode := fmt.Sprintf(":%d ", st.Ino)
+	for line := range strings.Lines(string(locks)) { // 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF
+		if strings.Contains(line, "FLOCK") && strings.Contains(line, inode) {
+			held = true
+		}
+	}
+	if !held {
+		return 0, false
+	}
+	var who struct {
+		PID int `json:"pid"`
+	}
+	if content, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(content, &who) // it stays unknown
+	}
+	return who.PID, true
+}
+
+// address says whether the address can be listened on, or who has it.
+func (c *checker) address(ctx context.Context) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)
+	if err == nil {
+		_ = l.Close()
+		c.add("listen.free", OK, "address", "", "%s is free%s", c.cfg.Listen, openTo(c.cfg.Listen))
+		return
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		c.add("listen.free", Failed, "address", "choose another address with listen, WAITCAST_LISTEN or --listen", "%v", err)
+		return
+	}
+	ready, err := Running(ctx, URL(c.cfg.Listen))
+	if err != nil {
+		c.add("listen.free", Failed, "address", "stop what listens there, or choose another address with listen", "%s is taken, and not by a waitcastd that answers: %v", c.cfg.Listen, err)
+		return
+	}
+	c.add("listen.free", OK, "address", "", "%s is taken by a running waitcastd, which says: %s", c.cfg.Listen, ready)
+}
+
+// openTo adds who can reach an address that is not loopback.
+func openTo(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+		return ""
+	}
+	return "; other machines can reach it"
+}
+
+// URL returns that of a daemon on this machine that listens on an address.
+func URL(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+		if ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// patience is how long a running daemon may take to answer: it does so in milliseconds.
+const patience = 3 * time.Second
+
+// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as one.
+func Running(ctx context.Context, url string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	var text [1 << 10]byte
+	n, _ := response.Body.Read(text[:]) // what came
+	word := strings.TrimSpace(string(text[:n]))
+	if !strings.HasPrefix(word, "ready") && !strings.HasPrefix(word, "not ready") {
+		return "", fmt.Errorf("%s/readyz: %s", url, response.Status)
+	}
+	return word, nil
+}
