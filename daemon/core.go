@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,19 +28,21 @@ import (
 // core is all of a daemon that its configuration shapes: store, pipeline, readers and what answers requests. A reload replaces it as a whole, while the listener stays.
 // It goes through three states: working, resting (nothing is read or written any more, but what was published last is still answered from), closed.
 type core struct {
-	cfg      *config.Config
-	opts     Options
-	registry *prometheus.Registry
-	views    api.Views
-	stores   []modelstore.Store // that the ledgers and quarantines are in
-	store    modelstore.Store   // that is written; nil where nothing is collected, as are those that follow
-	pipeline *pipeline.Pipeline
-	imports  *imports
-	unknown  *unknownLines
-	readers  []reader
-	api      *api.Server
-	handler  http.Handler
+	cfg       *config.Config
+	opts      Options
+	registry  *prometheus.Registry
+	views     api.Views
+	stores    []modelstore.Store // that the ledgers and quarantines are in
+	store     modelstore.Store   // that is written; nil where nothing is collected, as are those that follow
+	pipeline  *pipeline.Pipeline
+	pipelines []*pipeline.Pipeline // that one, or those that follow
+	imports   *imports
+	unknown   *unknownLines
+	readers   []reader
+	api       *api.Server
+	handler   http.Handler
 
+	resting    atomic.Bool
 	standsBy   bool // it serves until it can take over
 	background sync.WaitGroup
 	failed     chan error
@@ -92,7 +95,7 @@ func (d *core) collect(ctx context.Context) error {
 	}
 	metrics := pipeline.NewMetrics(d.registry)
 	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
-	d.views = d.pipeline
+	d.views, d.pipelines = d.pipeline, []*pipeline.Pipeline{d.pipeline}
 	d.stopping = append(d.stopping, func() error {
 		d.pipeline.Close()
 		return nil
@@ -255,6 +258,7 @@ func (d *core) fail(err error) {
 
 // rest ends reading, saves the state, and closes the store. What was published last is still there for requests.
 func (d *core) rest() error {
+	d.resting.Store(true)
 	var errs error
 	for _, stop := range slices.Backward(d.stopping) {
 		errs = errors.Join(errs, stop())

@@ -47,10 +47,10 @@ type Daemon struct {
 	opts    Options
 	reloads *reloadMetrics
 	core    atomic.Pointer[core]
+	front   atomic.Pointer[front]
 
 	changing sync.Mutex // held by whoever starts, reloads or stops
 	cfg      *config.Config
-	front    *front
 
 	failed chan error
 	watch  sync.WaitGroup
@@ -77,11 +77,13 @@ func (d *Daemon) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.front, err = newFront(ctx, d.cfg, d); err != nil {
+	f, err := newFront(ctx, d.cfg, d)
+	if err != nil {
 		return errors.Join(err, c.rest())
 	}
+	d.front.Store(f)
 	d.swap(c)
-	d.front.serve(d.fail)
+	f.serve(d.fail)
 	d.reloads.succeeded(time.Now())
 	return nil
 }
@@ -119,9 +121,7 @@ func (d *Daemon) Failed() <-chan error { return d.failed }
 
 // Addr returns the address the daemon listens on.
 func (d *Daemon) Addr() net.Addr {
-	d.changing.Lock()
-	defer d.changing.Unlock()
-	return d.front.listener.Addr()
+	return d.front.Load().listener.Addr()
 }
 
 // Views returns the published pictures.
@@ -135,8 +135,8 @@ func (d *Daemon) Stop() error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	var err error
-	if d.front != nil {
-		err = d.front.stop()
+	if f := d.front.Load(); f != nil {
+		err = f.stop()
 	}
 	d.end()
 	d.watch.Wait()

@@ -1,6 +1,9 @@
 package daemon
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/modelstore"
@@ -11,3 +14,9 @@ func Registry(d *Daemon) *prometheus.Registry { return d.Registry() }
 
 // Store gives the tests a daemon's database.
 func Store(d *Daemon) modelstore.Store { return d.core.Load().store }
+
+// Alive is what the watchdog asks.
+func Alive(ctx context.Context, d *Daemon, limit time.Duration) error { return d.alive(ctx, limit) }
+
+// Deafen closes a daemon's listener behind its back.
+func Deafen(d *Daemon) error { return d.front.Load().listener.Close() }

@@ -72,7 +72,8 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	if _, err := Sources(cfg, d.opts.Now); err != nil {
 		return err
 	}
-	next := d.front
+	now := d.front.Load()
+	next := now
 	if cfg.Listen != d.cfg.Listen {
 		var err error
 		if next, err = newFront(ctx, cfg, d); err != nil {
@@ -80,21 +81,20 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 		}
 	}
 	if err := d.replace(ctx, old, cfg); err != nil {
-		if next != d.front {
+		if next != now {
 			err = errors.Join(err, next.listener.Close())
 		}
 		return err
 	}
 	d.cfg = cfg
-	if next != d.front {
+	if next != now {
 		next.serve(d.fail)
-		stopped := d.front
-		d.front = next
-		if err := stopped.stop(); err != nil {
+		d.front.Store(next)
+		if err := now.stop(); err != nil {
 			d.opts.Log.Warn("requests on the old address were cut off", zap.Error(err))
 		}
 	}
-	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.url()), zap.String("database", databaseName(cfg)))
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", next.url()), zap.String("database", databaseName(cfg)))
 	return nil
 }
 

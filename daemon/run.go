@@ -13,20 +13,25 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon/systemd"
 )
 
 // Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when it is asked to, and when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
-	if err := d.Start(ctx); err != nil {
+	manager := systemd.New(d.opts.Log)
+	if err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) }); err != nil {
 		return err
 	}
-	d.opts.Log.Info("serving", zap.String("url", d.front.url()), zap.String("database", databaseName(cfg)))
-	return errors.Join(d.work(ctx), d.Stop())
+	d.opts.Log.Info("serving", zap.String("url", d.front.Load().url()), zap.String("database", databaseName(cfg)))
+	stopping := manager.Serve(d.service())
+	err := d.work(ctx, manager)
+	stopping()
+	return errors.Join(err, d.Stop())
 }
 
 // work waits for what a daemon does not do by itself.
-func (d *Daemon) work(ctx context.Context) error {
+func (d *Daemon) work(ctx context.Context, manager *systemd.Manager) error {
 	file := newFileWatch("")
 	if d.opts.Load != nil {
 		file = newFileWatch(d.cfg.File)
@@ -41,12 +46,13 @@ func (d *Daemon) work(ctx context.Context) error {
 			return err
 		case <-d.opts.Reload:
 			file = newFileWatch(file.path)
-			d.reloadFrom(ctx, "it was asked for")
+			manager.Reload(func() { d.reloadFrom(ctx, "it was asked for") })
 		case <-look.C:
 			if file.changed() {
-				d.reloadFrom(ctx, "the file has changed")
+				manager.Reload(func() { d.reloadFrom(ctx, "the file has changed") })
 			}
 		}
+
 	}
 }
 

@@ -58,11 +58,10 @@ func (d *core) serve(ctx context.Context, standsBy bool) error {
 			}
 		}
 	}
-	var pipelines []*pipeline.Pipeline
 	for _, s := range all {
-		pipelines, d.stores = append(pipelines, s.pipeline), append(d.stores, s.store)
+		d.pipelines, d.stores = append(d.pipelines, s.pipeline), append(d.stores, s.store)
 	}
-	views := newManyViews(pipelines)
+	views := newManyViews(d.pipelines)
 	d.views = views
 	if err := d.openAPI(d.refuseImport); err != nil {
 		return err

@@ -42,6 +42,7 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 		}
 		p.metrics.StoreErrors.Inc()
 		p.metrics.StoreFailing.Set(1)
+		p.storeProblem.Store(new(err.Error()))
 		p.log.Warn("cannot read the database: answers go on from what is known", zap.Error(err))
 		p.note("cannot read the database: "+err.Error(), &problem)
 		pause := time.NewTimer(again.NextBackOff())
@@ -56,6 +57,7 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 // followOnce waits for more, and folds it.
 func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait, told *string) error {
 	problem, err := wait(ctx, p.seq)
+	p.pulse.beat()
 	if err != nil {
 		return err
 	}
@@ -66,6 +68,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 		return err
 	}
 	p.metrics.StoreFailing.Set(0)
+	p.storeProblem.Store(nil)
 	p.note(problem, told)
 	return nil
 }

@@ -80,6 +80,7 @@ type Pipeline struct {
 	fresh   bell
 
 	storeProblem atomic.Pointer[string] // nil while the store works
+	pulse        pulse
 
 	run    context.Context // of Run, for the fold's look into the journal
 	broken error           // why that look failed for good
@@ -118,6 +119,7 @@ func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logg
 		p.lanes[c.Name] = p.newLane(c)
 	}
 	p.snapshotAt = time.Now()
+	p.pulse.beat()
 	p.publish()
 	return p
 }
@@ -169,6 +171,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
 	for {
+		p.pulse.beat()
 		select {
 		case <-ctx.Done():
 			return p.finish()
@@ -223,6 +226,7 @@ func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *so
 	var out output
 	begun := time.Now()
 	for {
+		p.pulse.beat()
 		p.takeDelivery(d, &out, &batch)
 		if len(out.entries) >= groupEvents || time.Since(begun) >= groupTime || ctx.Err() != nil {
 			break

@@ -33,6 +33,7 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
 	defer p.metrics.StoreFailing.Set(0)
 	defer p.storeProblem.Store(nil)
+	defer p.pulse.beat() // before it: a writer that waited here lives
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := operation()
 		if hopeless(err) {

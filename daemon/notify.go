@@ -1,0 +1,96 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/daemon/systemd"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// service is what systemd is told of the daemon, once it is started.
+func (d *Daemon) service() systemd.Service {
+	return systemd.Service{Status: d.statusLine, Alive: d.alive}
+}
+
+// alive returns what keeps the daemon from its work: a writer that has not gone round its loop for longer than limit, unless it waits for a
+// database that fails, or an HTTP interface that gives no answer. Any answer is one: TLS refuses plain HTTP, and authentication
+// whoever does not give a password, but both show that connections are accepted and served.
+func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
+	if idle := d.core.Load().idle(); idle > limit {
+		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))
+	}
+	address := d.Addr()
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, address.Network(), address.String())
+		},
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/healthz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("the HTTP interface at %s does not answer: %w", address, err)
+	}
+	return response.Body.Close()
+}
+
+// idle returns for how long what follows logs or journals has done nothing that it should: 0 while it waits for a database that fails, and while the core rests.
+func (d *core) idle() time.Duration {
+	var longest time.Duration
+	for _, p := range d.pipelines {
+		if p.StoreProblem() == "" && !d.resting.Load() {
+			longest = max(longest, p.Idle())
+		}
+	}
+	return longest
+}
+
+// statusLine says what the daemon is at, for systemctl status.
+func (d *Daemon) statusLine() string {
+	if problem := d.core.Load().views.StoreProblem(); problem != "" {
+		return "answering, but new records wait: " + problem
+	}
+	sources := 0
+	var problems, reading []string
+	for _, v := range d.Views() {
+		behind := false
+		for _, s := range v.Sources {
+			if s.Name == v.Cluster+"/"+pipeline.ImportName {
+				continue // that one comes and goes by itself
+			}
+			sources++
+			if s.Problem != "" {
+				problems = append(problems, s.Name+": "+s.Problem)
+			}
+			behind = behind || !s.CaughtUp && s.Problem == ""
+		}
+		if behind {
+			reading = append(reading, v.Cluster+progress(v))
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return fmt.Sprintf("following %d of %d sources; %s", sources-len(problems), sources, problems[0])
+	case len(reading) > 0:
+		return "reading history of " + strings.Join(reading, ", ")
+	case sources == 1:
+		return "following 1 source"
+	}
+	return fmt.Sprintf("following %d sources", sources)
+}
+
+// progress says how far the reading of a cluster's logs has come.
+func progress(v *pipeline.View) string {
+	if v.At.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(" (%d records, until %s)", v.Seq, v.At.Format(time.DateTime))
+}

@@ -1,0 +1,131 @@
+package daemon_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/daemon"
+)
+
+// serviceManager returns what a daemon in this process tells on $NOTIFY_SOCKET, one message after the other.
+func serviceManager(t *testing.T) <-chan string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, ended := make(chan string, 10_000), make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			messages <- string(buffer[:n])
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+		_ = os.RemoveAll(dir)
+	})
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "400000")
+	t.Setenv("WATCHDOG_PID", "")
+	return messages
+}
+
+// TestSystemd proves what systemd is told of a daemon from its start to its end: that it restores, is ready once it answers,
+// lives, misses a log, follows it once it is there, and stops.
+func TestSystemd(t *testing.T) {
+	messages := serviceManager(t)
+	var all []string
+	next := func(pattern string) {
+		t.Helper()
+		deadline := time.NewTimer(patience)
+		defer deadline.Stop()
+		for want := regexp.MustCompile(pattern); ; {
+			select {
+			case m := <-messages:
+				all = append(all, m)
+				if want.MatchString(m) {
+					return
+				}
+			case <-deadline.C:
+				t.Fatalf("waited in vain for %s after %q", pattern, all)
+			}
+		}
+	}
+	s := newSite(t, "20260302", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- daemon.Run(ctx, s.load(t), daemon.Options{Version: "test"}) }()
+	next(`^EXTEND_TIMEOUT_USEC=\d+\nSTATUS=restoring the saved state$`)
+	next(`^READY=1\nSTATUS=`)
+	next(`^WATCHDOG=1$`)
+	next(`^STATUS=following 0 of 1 sources; main/accounting: .*20260302`)
+	for _, r := range workload(t, 1, 40) {
+		s.add(t, r.text)
+	}
+	next(`^STATUS=following 1 source$`)
+	cancel()
+	next(`^STOPPING=1\n`)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSystemdFailure proves that a daemon that cannot start says why and is never ready.
+func TestSystemdFailure(t *testing.T) {
+	messages := serviceManager(t)
+	s := newSite(t, "20260302", "")
+	cfg := s.load(t)
+	cfg.Listen = "192.0.2.1:1" // an address of documentation (RFC 5737), which this machine does not have
+	if err := daemon.Run(t.Context(), cfg, daemon.Options{}); err == nil {
+		t.Fatal("it listens on 192.0.2.1")
+	}
+	told := ""
+	for !strings.Contains(told, "STATUS=listen: ") {
+		select {
+		case m := <-messages:
+			told += m + "\n"
+		case <-time.After(patience):
+			t.Fatalf("told %q, not why", told)
+		}
+	}
+	if strings.Contains(told, "READY") {
+		t.Errorf("told %q", told)
+	}
+}
+
+// TestAlive proves that the watchdog's question finds a daemon that serves alive, and dead if its writer is silent or nobody accepts connections.
+func TestAlive(t *testing.T) {
+	d := newSite(t, "20260302", "").start(t)
+	alive := func(limit time.Duration) error { return daemon.Alive(t.Context(), d.Daemon, limit) }
+	if err := alive(patience); err != nil {
+		t.Errorf("a daemon that serves: %v", err)
+	}
+	if err := alive(-1); err == nil || !strings.Contains(err.Error(), "writer") {
+		t.Errorf("a writer that is silent for longer than allowed: %v", err)
+	}
+	if err := daemon.Deafen(d.Daemon); err != nil {
+		t.Fatal(err)
+	}
+	if err := alive(patience); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("a daemon that accepts no connections: %v", err)
+	}
+}

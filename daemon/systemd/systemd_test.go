@@ -1,0 +1,229 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// listen plays the service manager: it returns the messages that come on $NOTIFY_SOCKET.
+func listen(t *testing.T) <-chan string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := make(chan string, 1000)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			messages <- string(buffer[:n])
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+		_ = os.RemoveAll(dir)
+	})
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "")
+	t.Setenv("WATCHDOG_PID", "")
+	return messages
+}
+
+// await returns the lines of the first message that has one of the wanted lines, and fails the test where none comes.
+func await(t *testing.T, messages <-chan string, line string) []string {
+	t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	for {
+		select {
+		case m := <-messages:
+			if lines := strings.Split(m, "\n"); slices.Contains(lines, line) {
+				return lines
+			}
+		case <-deadline.C:
+			t.Fatalf("waited in vain for %q", line)
+		}
+	}
+}
+
+func drain(messages <-chan string) (all []string) {
+	for {
+		select {
+		case m := <-messages:
+			all = append(all, m)
+		default:
+			return all
+		}
+	}
+}
+
+func healthy(context.Context, time.Duration) error { return nil }
+
+// TestStartAsksForTime proves that a start which takes long asks for more time again and again, and that READY comes only after it.
+func TestStartAsksForTime(t *testing.T) {
+	messages := listen(t)
+	m := New(nil)
+	m.extend = time.Millisecond
+	err := m.Start("restoring", func() error {
+		for range 3 {
+			lines := await(t, messages, "STATUS=restoring")
+			if !slices.Contains(lines, "EXTEND_TIMEOUT_USEC=60000000") {
+				t.Errorf("%q asks for no time", lines)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range drain(messages) {
+		if strings.Contains(m, "READY") {
+			t.Errorf("%q before the service serves", m)
+		}
+	}
+	stop := m.Serve(Service{Status: func() string { return "following 1 log" }, Alive: healthy})
+	if lines := await(t, messages, "READY=1"); !slices.Contains(lines, "STATUS=following 1 log") {
+		t.Errorf("ready says %q", lines)
+	}
+	stop()
+	await(t, messages, "STOPPING=1")
+	if rest := drain(messages); len(rest) > 0 {
+		t.Errorf("%q after STOPPING", rest)
+	}
+}
+
+// TestStartFails proves that systemctl status shows why a start failed, and that nobody is told READY.
+func TestStartFails(t *testing.T) {
+	messages := listen(t)
+	wrong := errors.New("no such folder")
+	if err := New(nil).Start("restoring", func() error { return wrong }); !errors.Is(err, wrong) {
+		t.Errorf("error %v", err)
+	}
+	await(t, messages, "STATUS=no such folder")
+}
+
+// TestStatusFollows proves that a status that changes is sent, and one that does not is not.
+func TestStatusFollows(t *testing.T) {
+	messages := listen(t)
+	m := New(nil)
+	m.status = time.Millisecond
+	var progress atomic.Int64
+	asked := make(chan bool)
+	stop := m.Serve(Service{Alive: healthy, Status: func() string {
+		select {
+		case asked <- true:
+		default:
+		}
+		return "at " + strconv.FormatInt(progress.Load(), 10)
+	}})
+	defer stop()
+	await(t, messages, "STATUS=at 0")
+	progress.Store(1)
+	await(t, messages, "STATUS=at 1")
+	for range 5 { // asked again, with the same answer
+		<-asked
+	}
+	if more := drain(messages); len(more) > 0 {
+		t.Errorf("sent again: %q", more)
+	}
+}
+
+// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards; and that the
+// log says why not.
+func TestWatchdog(t *testing.T) {
+	messages := listen(t)
+	t.Setenv("WATCHDOG_USEC", "20000")
+	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
+	core, logs := observer.New(zapcore.InfoLevel)
+	m := New(zap.New(core))
+	var dead atomic.Bool
+	checked := make(chan error)
+	stop := m.Serve(Service{Status: func() string { return "" }, Alive: func(ctx context.Context, limit time.Duration) error {
+		if limit != 20*time.Millisecond {
+			t.Errorf("limit %s, want the watchdog's 20 ms", limit)
+		}
+		var err error
+		if dead.Load() {
+			err = errors.New("the writer sleeps")
+		}
+		select {
+		case checked <- err:
+		case <-ctx.Done():
+		}
+		return err
+	}})
+	defer stop()
+	verdict := func(want bool) {
+		for (<-checked == nil) != want {
+		}
+	}
+	verdict(true)
+	await(t, messages, "WATCHDOG=1")
+	dead.Store(true)
+	verdict(false)
+	drain(messages)
+	for range 5 {
+		verdict(false)
+	}
+	if fed := drain(messages); len(fed) > 0 {
+		t.Errorf("a dead service sent %q", fed)
+	}
+	if logs.FilterMessageSnippet("watchdog is not fed").Len() == 0 {
+		t.Error("the log does not say that the watchdog is not fed")
+	}
+	dead.Store(false)
+	verdict(true)
+	await(t, messages, "WATCHDOG=1")
+}
+
+// TestAnothersWatchdog proves that a watchdog that is meant for another process, or unreadable, is not fed.
+func TestAnothersWatchdog(t *testing.T) {
+	listen(t)
+	for _, c := range []struct{ usec, pid string }{{"1000", "1"}, {"soon", ""}, {"-1", ""}, {"", ""}} {
+		t.Setenv("WATCHDOG_USEC", c.usec)
+		t.Setenv("WATCHDOG_PID", c.pid)
+		if m := New(nil); m.watchdog != 0 {
+			t.Errorf("%+v: the watchdog is on, every %s", c, m.watchdog)
+		}
+	}
+}
+
+// TestWithoutManager proves that a daemon which nobody watches works the same and says nothing.
+func TestWithoutManager(t *testing.T) {
+	t.Setenv("NOTIFY_SOCKET", "")
+	core, logs := observer.New(zapcore.DebugLevel)
+	m := New(zap.New(core))
+	started := false
+	if err := m.Start("restoring", func() error { started = true; return nil }); err != nil || !started {
+		t.Errorf("started %v, %v", started, err)
+	}
+	m.Serve(Service{Status: func() string { return "" }, Alive: healthy})()
+	if logs.Len() > 0 {
+		t.Errorf("logged: %v", logs.All())
+	}
+}
