@@ -2,52 +2,158 @@
 package systemd_test
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/waitcast/waitcast/config"
 )
 
-const program = "/usr/bin/waitcastd"
+const (
+	unitName = "waitcastd.service"
+	program  = "/usr/bin/waitcastd"
+	// exposed is the worst score of systemd-analyze security that the unit may have; 10 is no protection at all.
+	exposed = 2.0
+)
 
-func unit(t *testing.T) string {
+func read(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile("waitcastd.service")
+	content, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(content)
 }
 
-// systemd understands every line of the unit. It also wants the program to exist, so a stand-in takes its place.
-func TestSystemdVerifiesTheUnit(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("systemd-analyze missing: it is in the package systemd")
-	}
-	dir := t.TempDir()
-	standIn := filepath.Join(dir, "waitcastd")
-	if err := os.WriteFile(standIn, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program must be executable
+func write(t *testing.T, path, text string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "waitcastd.service")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(unit(t), program, standIn)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", file).CombinedOutput()
-	if err != nil || strings.Contains(string(out), "waitcastd.service:") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// The example beside the unit is the file that it starts with, loads, and keeps its data where systemd says.
-func TestExampleLoads(t *testing.T) {
-	if !strings.Contains(unit(t), "ExecStart="+program+" --config /etc/waitcast/waitcastd.yaml\n") {
-		t.Error("the unit does not start with /etc/waitcast/waitcastd.yaml")
+// installed puts the unit into a folder, with some of the drop-ins, and a stand-in for the program, which systemd wants to exist.
+func installed(t *testing.T, dropIns ...string) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	standIn := filepath.Join(dir, "waitcastd")
+	write(t, standIn, "#!/bin/sh\n", 0o700)
+	file = filepath.Join(dir, unitName)
+	text := strings.ReplaceAll(read(t, unitName), program, standIn)
+	for _, d := range dropIns { // systemd-analyze security --offline takes one file: a drop-in has the effect of text at the end
+		text += "\n" + read(t, d)
+		write(t, filepath.Join(file+".d", filepath.Base(d)), read(t, d), 0o600)
 	}
+	write(t, file, text, 0o600)
+	return file
+}
+
+// analyze runs systemd-analyze, or skips the test by name where it is missing.
+func analyze(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	program, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze missing: it is in the package systemd")
+	}
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	return string(out), err
+}
+
+func dropIns(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(unitName + ".d/*.conf")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("drop-ins %v, %v", files, err)
+	}
+	return files
+}
+
+// systemd understands every line of the unit, alone and with each of the drop-ins.
+func TestSystemdVerifiesTheUnit(t *testing.T) {
+	for _, with := range append([]string{""}, dropIns(t)...) {
+		var some []string
+		if with != "" {
+			some = append(some, with)
+		}
+		out, err := analyze(t, "verify", "--man=no", installed(t, some...))
+		if err != nil || strings.Contains(out, unitName+":") || strings.Contains(out, ".conf:") {
+			t.Errorf("with %q: %v\n%s", with, err, out)
+		}
+	}
+}
+
+// The unit's exposure is at most 2.0, also with any one of the drop-ins.
+func TestExposure(t *testing.T) {
+	score := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`)
+	for _, with := range append([]string{""}, dropIns(t)...) {
+		var some []string
+		if with != "" {
+			some = append(some, with)
+		}
+		out, err := analyze(t, "security", "--offline=true", "--no-pager", installed(t, some...))
+		found := score.FindStringSubmatch(out)
+		if err != nil || found == nil {
+			if strings.Contains(out, "unrecognized option") || strings.Contains(out, "nknown option") {
+				t.Skip("systemd-analyze security --offline missing: it came with systemd 250")
+			}
+			t.Fatalf("%v\n%s", err, out)
+		}
+		value, err := strconv.ParseFloat(found[1], 64)
+		if err != nil || value > exposed {
+			t.Errorf("with %q: exposure %s, want at most %v", with, found[1], exposed)
+		}
+		t.Logf("with %q: %s", with, found[1])
+	}
+}
+
+// The unit starts with the example's place, waits for READY, has a watchdog, and runs as the user that sysusers.d makes, with a home where its state is.
+func TestUnitFitsTheDaemon(t *testing.T) {
+	text := read(t, unitName)
+	for _, line := range []string{
+		"ExecStart=" + program + " --config /etc/waitcast/waitcastd.yaml", "Type=notify", "User=waitcast", "Group=waitcast",
+		"StateDirectory=waitcast", "ProtectSystem=strict",
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the unit lacks %s", line)
+		}
+	}
+	if !regexp.MustCompile(`\nWatchdogSec=\d`).MatchString(text) {
+		t.Error("the unit has no watchdog")
+	}
+	if users := read(t, "waitcast.sysusers"); !regexp.MustCompile(`(?m)^u waitcast - ".*" /var/lib/waitcast /usr/sbin/nologin$`).MatchString(users) {
+		t.Errorf("sysusers.d makes another user: %s", users)
+	}
+}
+
+// systemd-sysusers makes the user in an empty root.
+func TestSysusers(t *testing.T) {
+	program, err := exec.LookPath("systemd-sysusers")
+	if err != nil {
+		t.Skip("systemd-sysusers missing: it is in the package systemd")
+	}
+	root := t.TempDir()
+	write(t, filepath.Join(root, "usr/lib/sysusers.d/waitcast.conf"), read(t, "waitcast.sysusers"), 0o600)
+	write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n", 0o600)
+	if out, err := exec.CommandContext(t.Context(), program, "--root="+root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	users := read(t, filepath.Join(root, "etc/passwd"))
+	if !regexp.MustCompile(`(?m)^waitcast:x:\d+:\d+:waitcast daemon:/var/lib/waitcast:/usr/sbin/nologin$`).MatchString(users) {
+		t.Errorf("users:\n%s", users)
+	}
+}
+
+// The example beside the unit is a file with which the daemon starts, keeps its data where systemd says, and is private.
+func TestExampleLoads(t *testing.T) {
 	t.Setenv("STATE_DIRECTORY", "/var/lib/waitcast")
 	c, err := config.Load("waitcastd.yaml", nil)
 	if err != nil {
@@ -56,4 +162,65 @@ func TestExampleLoads(t *testing.T) {
 	if c.Store.Path != "/var/lib/waitcast/waitcast.db" || !strings.HasPrefix(c.Listen, "127.0.0.1:") {
 		t.Errorf("store %s, listen %s", c.Store.Path, c.Listen)
 	}
+}
+
+// The example's other schedulers load too, once their marks of comment are taken away and Slurm is.
+func TestExampleOfEveryScheduler(t *testing.T) {
+	head, rest, _ := strings.Cut(read(t, "waitcastd.yaml"), "    sources:\n")
+	t.Setenv("STATE_DIRECTORY", t.TempDir())
+	for _, block := range strings.Split(rest, "\n\n")[1:] {
+		text := head + "    sources:\n" + strings.NewReplacer("      #- ", "      - ", "      #  ", "        ").Replace(block) + "\n"
+		file := filepath.Join(t.TempDir(), "waitcastd.yaml")
+		write(t, file, text, 0o600)
+		c, err := config.Load(file, nil)
+		if err != nil {
+			t.Errorf("%v in\n%s", err, text)
+		} else if n := strings.Count(block, "#- format:"); n == 0 || len(c.Clusters[0].Sources) != n {
+			t.Errorf("%d sources of %d in\n%s", len(c.Clusters[0].Sources), n, text)
+		}
+	}
+}
+
+// The logrotate example renames the log, tells the controller, and makes a new log that the group may read.
+func TestLogrotate(t *testing.T) {
+	logrotate, err := exec.LookPath("logrotate")
+	if err != nil {
+		logrotate = "/usr/sbin/logrotate"
+	}
+	if _, err := os.Stat(logrotate); err != nil {
+		t.Skip("logrotate missing (make test-deps)")
+	}
+	dir := t.TempDir()
+	log, signaled := filepath.Join(dir, "slurmctld.log"), filepath.Join(dir, "signaled")
+	me, group := strings.Fields(output(t, "id", "-un"))[0], strings.Fields(output(t, "id", "-gn"))[0]
+	write(t, log, "a line\n", 0o600)
+	text := strings.NewReplacer("/var/log/slurm/", dir+"/", "slurm waitcast", me+" "+group, "pkill -SIGUSR2 -x slurmctld", "touch "+signaled).
+		Replace(read(t, "logrotate-slurm"))
+	if !strings.Contains(text, "touch "+signaled) {
+		t.Fatal("the example signals nobody")
+	}
+	file := filepath.Join(dir, "slurm.conf")
+	write(t, file, text, 0o600)
+	if out, err := exec.CommandContext(t.Context(), logrotate, "--force", "--state", filepath.Join(dir, "state"), file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	info, err := os.Stat(log)
+	if err != nil || info.Mode() != 0o640 || info.Size() != 0 {
+		t.Errorf("the new log: %v, %v", info, err)
+	}
+	if read(t, log+".1") != "a line\n" {
+		t.Error("the old log is not the first of the rotated ones")
+	}
+	if _, err := os.Stat(signaled); err != nil {
+		t.Error("the controller is not told")
+	}
+}
+
+func output(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).Output()
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", program, err))
+	}
+	return string(out)
 }
