@@ -188,10 +188,13 @@ func (d *core) openAPI(take api.ImportFunc) error {
 	if err != nil {
 		return err
 	}
+	admin := &api.Admin{Token: token, Import: take, Quarantine: d.quarantine}
+	if d.opts.Level != nil {
+		admin.LogLevel = d.opts.Level
+	}
 	d.api = api.New(d.views, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Accuracy: d.accuracy,
-		Admin:    &api.Admin{Token: token, Import: take, Quarantine: d.quarantine},
+		Accuracy: d.accuracy, Admin: admin,
 	})
 	d.handler = d.api.Handler()
 	return nil

@@ -32,6 +32,8 @@ const batchLines = 256
 type Options struct {
 	// Log may be nil.
 	Log *zap.Logger
+	// Level is what administrators change the level of Log by, and a reload; nil where it stays.
+	Level *LogLevel
 	// Now is the wall clock; nil means time.Now. A simulated cluster brings its own.
 	Now func() time.Time
 	// Version is the program's.

@@ -87,6 +87,11 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	d.cfg = cfg
+	if d.opts.Level != nil {
+		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
+			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
+		}
+	}
 	if next != now {
 		next.serve(d.fail)
 		d.front.Store(next)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon/check"
+	"github.com/waitcast/waitcast/internal/version"
 )
 
 // Bounds of the trial reading of each log, unless the user says otherwise.
@@ -31,7 +32,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 
 func checkCommand() *cobra.Command {
 	var asJSON bool
-	o := check.Options{Version: version(), Limit: trialLimit}
+	o := check.Options{Version: version.String(), Limit: trialLimit}
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]",
 		Short: "Look whether the daemon would work here",

@@ -19,6 +19,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/internal/manual"
+	"github.com/waitcast/waitcast/internal/version"
 )
 
 // Exit codes, the same as the waitcast command's.
@@ -59,7 +61,7 @@ func rootCommand() *cobra.Command {
 		Short: "Follow a batch scheduler's logs and forecast queue times",
 		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, and answers\n" +
 			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.",
-		Version: version(), SilenceUsage: true, SilenceErrors: true,
+		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if !oneShot && len(args) > 0 {
 				return usageError{fmt.Errorf("unexpected argument %q: files go with --one-shot", args[0])}
@@ -80,7 +82,7 @@ func rootCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&oneShot, "one-shot", false, "read the logs to their end, print state and models, and exit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "with --one-shot: print JSON")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(demoCommand(), checkCommand())
+	cmd.AddCommand(demoCommand(), checkCommand(), manual.Command(manualPages))
 	return cmd
 }
 
@@ -89,14 +91,14 @@ func runDaemon(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	log, err := daemon.NewLogger(cfg.Log)
+	log, level, err := daemon.NewLeveledLogger(cfg.Log)
 	if err != nil {
 		return err
 	}
 	reload, stop := hangups()
 	defer stop()
 	return daemon.Run(cmd.Context(), cfg, daemon.Options{
-		Log: log, Version: version(), Reload: reload,
+		Log: log, Level: level, Version: version.String(), Reload: reload,
 		Load: func() (*config.Config, error) { return config.Load("", cmd.Flags()) },
 	})
 }
@@ -170,7 +172,7 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			o.Log, o.Version, o.Out, o.Terminal = log, version(), cmd.OutOrStdout(), isTerminal(os.Stdout)
+			o.Log, o.Version, o.Out, o.Terminal = log, version.String(), cmd.OutOrStdout(), isTerminal(os.Stdout)
 			return demo.Run(cmd.Context(), o)
 		},
 	}
@@ -190,12 +192,4 @@ func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// version returns the module's version as the build recorded it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

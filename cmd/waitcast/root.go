@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/manual"
 )
 
 // app is what the subcommands share.
@@ -52,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
 	root.AddCommand(newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a), newBacktest(a),
-		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a))
+		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a), manual.Command(manualPages))
 	for _, sub := range root.Commands() {
 		inner := sub.RunE
 		sub.RunE = func(c *cobra.Command, args []string) error {

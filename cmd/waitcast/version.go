@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	built "github.com/waitcast/waitcast/internal/version"
 )
 
 // version is what `waitcast version` tells.
@@ -38,13 +40,10 @@ func newVersion(a *app) *cobra.Command {
 
 // buildVersion reads what the Go toolchain wrote into the binary.
 func buildVersion() version {
-	v := version{Version: "(devel)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	v := version{Version: built.String(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {

@@ -1,0 +1,214 @@
+// Package manual writes manual pages, in mdoc(7), from what the commands and the configuration tell of themselves.
+package manual
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Manual is what the pages of one program share.
+type Manual struct {
+	// Section is the section of the manual: 1 for users' commands, 5 for files, 8 for daemons.
+	Section int
+	// Date is the day that the pages bear.
+	Date time.Time
+	// More are sections of every page of a command, before its EXAMPLES.
+	More []Part
+	// SeeAlso are other pages, such as waitcastd(8).
+	SeeAlso []string
+}
+
+// Part is a section of a page: a title, text, and a list.
+type Part struct {
+	Title string
+	// Text is paragraphs, separated by empty lines; one whose lines are indented stays as it is.
+	Text string
+	List []Item
+}
+
+// Item is a term and what it means.
+type Item struct{ Term, Text string }
+
+// Date returns the day that pages made now bear: that of $SOURCE_DATE_EPOCH where it is set, for builds that can be repeated.
+func Date() (time.Time, error) {
+	epoch := os.Getenv("SOURCE_DATE_EPOCH")
+	if epoch == "" {
+		return time.Now().UTC(), nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is %q, not a number of seconds since 1970", epoch)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+// Command returns the hidden subcommand that writes the manual pages of a program; pages makes them.
+func Command(pages func(root *cobra.Command, date time.Time) (map[string]string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: "manual DIR", Short: "Write the manual pages into a folder", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			date, err := Date()
+			if err != nil {
+				return err
+			}
+			all, err := pages(c.Root(), date)
+			if err != nil {
+				return err
+			}
+			return Write(args[0], all)
+		},
+	}
+}
+
+// pageMode lets everybody read a page.
+const pageMode fs.FileMode = 0o644
+
+// Write writes pages by name into a folder.
+func Write(dir string, pages map[string]string) error {
+	for name, text := range pages {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), pageMode); err != nil {
+			return fmt.Errorf("writing a manual page: %w", err)
+		}
+	}
+	return nil
+}
+
+// Commands returns the pages of a command and its visible subcommands, by file name.
+func (m Manual) Commands(root *cobra.Command) map[string]string {
+	pages := map[string]string{}
+	m.add(pages, root)
+	return pages
+}
+
+func (m Manual) add(pages map[string]string, c *cobra.Command) {
+	var subs []*cobra.Command
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() && sub.Name() != "completion" {
+			subs = append(subs, sub)
+			m.add(pages, sub)
+		}
+	}
+	pages[pageName(c)+"."+strconv.Itoa(m.Section)] = m.command(c, subs)
+}
+
+// pageName is the name of a command's page: that of waitcast wait is waitcast-wait.
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// reference is how another page is named in SEE ALSO.
+func (m Manual) reference(c *cobra.Command) string {
+	return fmt.Sprintf("%s(%d)", pageName(c), m.Section)
+}
+
+func (m Manual) command(c *cobra.Command, subs []*cobra.Command) string {
+	p := newPage(pageName(c), m.Section, m.Date, c.Short)
+	p.heading("SYNOPSIS")
+	use := c.Use
+	if parent := c.Parent(); parent != nil {
+		use = parent.CommandPath() + " " + use
+	} else if len(subs) > 0 && !c.Runnable() {
+		use += " COMMAND [OPTION...]"
+	}
+	for i, line := range strings.Split(use, " | "+c.Root().Name()+" ") {
+		if i > 0 {
+			p.line(".br")
+			line = c.Root().Name() + " " + line
+		}
+		p.line(`.Nm ` + escape(line))
+	}
+	p.heading("DESCRIPTION")
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	p.text(long)
+	if len(subs) > 0 {
+		var list []Item
+		for _, sub := range subs {
+			list = append(list, Item{m.reference(sub), sub.Short + "."})
+		}
+		p.part(Part{Title: "COMMANDS", List: list})
+	}
+	c.InitDefaultHelpFlag()
+	p.flags("OPTIONS", c.NonInheritedFlags())
+	p.flags("OPTIONS OF EVERY COMMAND", c.InheritedFlags())
+	for _, part := range m.More {
+		p.part(part)
+	}
+	if c.Example != "" {
+		p.heading("EXAMPLES")
+		p.literal(c.Example)
+	}
+	p.seeAlso(m.others(c, subs))
+	return p.String()
+}
+
+// others are the pages that belong to a command's.
+func (m Manual) others(c *cobra.Command, subs []*cobra.Command) []string {
+	var pages []string
+	if c.HasParent() {
+		pages = append(pages, m.reference(c.Parent()))
+	}
+	for _, sub := range subs {
+		pages = append(pages, m.reference(sub))
+	}
+	return append(pages, m.SeeAlso...)
+}
+
+// flags lists flags with their defaults, as --help does.
+func (p *page) flags(title string, flags *pflag.FlagSet) {
+	var list []Item
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name, usage := pflag.UnquoteUsage(f)
+		term := "--" + f.Name
+		if f.Shorthand != "" {
+			term = "-" + f.Shorthand + ", " + term
+		}
+		if name != "" {
+			term += " " + name
+		}
+		text := sentence(usage)
+		if d := f.DefValue; !strings.Contains(usage, "default") && d != "" && d != "false" && d != "0" && d != "[]" && d != "0s" {
+			text += " Default " + d + "."
+		}
+		list = append(list, Item{term, text})
+	})
+	if len(list) > 0 {
+		p.part(Part{Title: title, List: list})
+	}
+}
+
+// sentence begins with a capital letter, unless that would change a name or a number, and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(text, " ")
+	if first == strings.ToLower(first) && !strings.ContainsAny(first, "-_=./$:") {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+// File returns a page that is not of a command.
+func (m Manual) File(name, short string, parts ...Part) string {
+	p := newPage(name, m.Section, m.Date, short)
+	for _, part := range parts {
+		p.part(part)
+	}
+	p.seeAlso(m.SeeAlso)
+	return p.String()
+}

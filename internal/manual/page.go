@@ -1,0 +1,115 @@
+package manual
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// page is a manual page in mdoc(7) that is being written.
+type page struct{ strings.Builder }
+
+func newPage(name string, section int, date time.Time, short string) *page {
+	p := &page{}
+	p.line(date.Format(".Dd January 2, 2006"))
+	p.line(fmt.Sprintf(".Dt %s %d", strings.ToUpper(name), section))
+	p.line(".Os")
+	p.heading("NAME")
+	p.line(".Nm " + name)
+	p.line(".Nd " + escape(strings.TrimSuffix(short, ".")))
+	return p
+}
+
+func (p *page) line(text string) {
+	p.WriteString(strings.TrimRight(text, " "))
+	p.WriteByte('\n')
+}
+
+func (p *page) heading(title string) { p.line(".Sh " + title) }
+
+// text writes paragraphs; those of indented lines stay as they are.
+func (p *page) text(text string) {
+	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
+		if strings.HasPrefix(paragraph, " ") {
+			p.literal(paragraph)
+			continue
+		}
+		if i > 0 {
+			p.line(".Pp")
+		}
+		p.filled(paragraph)
+	}
+}
+
+// filled writes text that may be broken anew: each sentence on a line of its own, as mdoc has it.
+func (p *page) filled(text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	for text != "" {
+		line := text
+		if end := strings.Index(text, ". "); end >= 0 && end+2 < len(text) && strings.ToUpper(text[end+2:end+3]) == text[end+2:end+3] {
+			line = text[:end+1]
+		}
+		text = strings.TrimSpace(text[len(line):])
+		p.line(escape(line))
+	}
+}
+
+// literal writes lines as they are, indented.
+func (p *page) literal(text string) {
+	p.line(".Bd -literal -offset indent")
+	for line := range strings.Lines(text) {
+		p.line(escape(strings.TrimPrefix(strings.TrimRight(line, "\n"), "  ")))
+	}
+	p.line(".Ed")
+}
+
+func (p *page) part(part Part) {
+	p.heading(part.Title)
+	if part.Text != "" {
+		p.text(part.Text)
+	}
+	if len(part.List) == 0 {
+		return
+	}
+	p.line(".Bl -tag -width indent")
+	for _, item := range part.List {
+		p.line(".It Sy " + escape(strings.ReplaceAll(item.Term, `"`, `'`)))
+		p.filled(item.Text)
+	}
+	p.line(".El")
+}
+
+// seeAlso names other pages, by section and name.
+func (p *page) seeAlso(pages []string) {
+	if len(pages) == 0 {
+		return
+	}
+	type reference struct{ section, name string }
+	var all []reference
+	for _, other := range pages {
+		name, section, _ := strings.Cut(strings.TrimSuffix(other, ")"), "(")
+		all = append(all, reference{section, name})
+	}
+	slices.SortFunc(all, func(a, b reference) int {
+		return strings.Compare(a.section+a.name, b.section+b.name)
+	})
+	p.heading("SEE ALSO")
+	for i, r := range all {
+		comma := " ,"
+		if i == len(all)-1 {
+			comma = ""
+		}
+		p.line(".Xr " + r.name + " " + r.section + comma)
+	}
+}
+
+// escape keeps text from being read as roff: a backslash, a control character at the beginning of a line, and the dashes of options, which must be
+// ASCII where they are copied.
+func escape(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text
+}

@@ -1,0 +1,18 @@
+// Package version tells which waitcast this is: as the build of the packages says, else as the Go toolchain recorded it.
+package version
+
+import "runtime/debug"
+
+// stamped is set by -ldflags "-X github.com/waitcast/waitcast/internal/version.stamped=1.2.3".
+var stamped string //nolint:gochecknoglobals // only the linker writes it
+
+// String returns the version, such as 1.2.3 or 1.2.3+4.g5aee8af; (devel) where nobody told.
+func String() string {
+	if stamped != "" {
+		return stamped
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
