@@ -1,23 +1,20 @@
 package api
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
 // Admin is what only an administrator may ask for: those who know the token.
 type Admin struct {
-	// Token is what a request must carry as "Authorization: Bearer TOKEN". It is never empty where admin access is wanted: with an empty one
-	// nobody has it.
+	// Token is what a request must carry as "Authorization: Bearer TOKEN", where there is no Guard that knows it. With an empty one nobody has
+	// admin access.
 	Token string
 	// Import takes in a log of the past.
 	Import ImportFunc
@@ -55,38 +52,31 @@ func describeAdmin(doc *huma.OpenAPI) {
 		doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{}
 	}
 	doc.Components.SecuritySchemes[adminScheme] = &huma.SecurityScheme{
-		Type: "http", Scheme: "bearer", Description: "the content of the daemon's admin_token_file",
+		Type: "http", Scheme: "bearer", Description: "the content of the daemon's admin_token_file, or a token of the role admin",
 	}
 }
 
-// authorize returns why a request with this Authorization header (RFC 6750, section 2.1) is no administrator's, nil if it is one's. Nothing
-// else but that header is looked at: a browser does not send it by itself, as it does with cookies, to a daemon on loopback.
-func (s *Server) authorize(authorization string) *problem {
-	scheme, token, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
+// guardOf returns the options' guard, or the one without any configuration.
+func guardOf(o *Options) *access.Guard {
+	if o.Guard != nil {
+		return o.Guard
 	}
-	want, got := sha256.Sum256([]byte(s.opts.Admin.Token)), sha256.Sum256([]byte(strings.TrimSpace(token)))
-	same := subtle.ConstantTimeCompare(want[:], got[:]) == 1 // hashes: their lengths tell nothing
-	if same && s.opts.Admin.Token != "" {
-		return nil
+	token := ""
+	if o.Admin != nil {
+		token = o.Admin.Token
 	}
-	detail := "the token is not that of this daemon"
-	if token == "" {
-		detail = "this needs the daemon's admin token"
+	g, err := access.New(access.Options{AdminToken: token, Policy: access.Default(), Log: o.Log, Registry: o.Registry})
+	if err != nil { // it reads no files
+		o.Log.Error("nobody may ask anything", zap.Error(err))
 	}
-	return (&Refused{
-		Status: http.StatusUnauthorized, Detail: detail,
-		Hint: "send \"Authorization: Bearer TOKEN\" with the content of the daemon's admin_token_file (admin-token in its data_dir); " +
-			"the command waitcast reads it by --token-file or WAITCAST_TOKEN_FILE",
-	}).problem()
+	return g
 }
 
 // admin lets a plain handler be used by administrators only.
 func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if p := s.authorize(r.Header.Get("Authorization")); p != nil {
-			writeProblem(w, p)
+		if p := s.guard.Need(access.Of(r.Context()), access.Admin); p != nil {
+			s.guard.Refuse(w, p)
 			return
 		}
 		next(w, r)
@@ -95,25 +85,25 @@ func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
 
 // adminOperation does the same for an operation of huma, ahead of the check of its parameters.
 func (s *Server) adminOperation(ctx huma.Context, next func(huma.Context)) {
-	if p := s.authorize(ctx.Header("Authorization")); p != nil {
+	if p := s.guard.Need(access.Of(ctx.Context()), access.Admin); p != nil {
 		_, w := humago.Unwrap(ctx)
-		writeProblem(w, p)
+		s.guard.Refuse(w, p)
 		return
 	}
 	next(ctx)
 }
 
-// writeProblem answers with a problem.
-func writeProblem(w http.ResponseWriter, p *problem) {
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="waitcast"`)
+// refusal makes an error of why the guard refused what is asked.
+func (s *Server) refusal(p *wire.Problem) error {
+	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
+	switch p.Status {
+	case http.StatusUnauthorized:
+		return huma.ErrorWithHeaders(out, http.Header{"Www-Authenticate": s.guard.Challenges()})
+	case http.StatusServiceUnavailable:
+		return huma.ErrorWithHeaders(out, http.Header{"Retry-After": {"5"}})
 	}
-	body, err := json.Marshal(p.Problem)
-	if err != nil { // it is strings and numbers
-		body = []byte("{}")
-	}
-	w.Header().Set("Content-Type", p.ContentType(""))
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // its end shows before the request's is read
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(body) // the client may be gone
+	return out
 }
+
+// writeProblem answers with a problem.
+func writeProblem(w http.ResponseWriter, p *problem) { access.WriteProblem(w, &p.Problem) }

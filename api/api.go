@@ -3,6 +3,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -46,6 +48,10 @@ type Options struct {
 	Watchers int
 	// Admin is what administrators may ask for; without it those paths are not there.
 	Admin *Admin
+	// Guard decides who may ask for what; nil is one that knows nothing but Admin's token.
+	Guard *access.Guard
+	// MostBody bounds the bytes of a question; 0 is 1 MiB.
+	MostBody int64
 }
 
 // Server answers requests. It is safe for concurrent use.
@@ -53,6 +59,8 @@ type Server struct {
 	views       Views
 	opts        Options
 	handler     http.Handler
+	guard       *access.Guard
+	patterns    []string
 	forecasters sync.Pool
 	analyses    analyses
 	glances     glances
@@ -72,7 +80,8 @@ func New(views Views, opts Options) *Server {
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	m := newMetrics(opts.Registry, s)
 	s.watchers = newWatchers(s, opts.Watchers, opts.Registry)
-	mux := http.NewServeMux()
+	s.guard = guardOf(&opts)
+	mux := &routes{ServeMux: http.NewServeMux(), body: cmp.Or(opts.MostBody, mostBody)}
 	cfg := huma.DefaultConfig("waitcast", opts.Version)
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "" // its docs page loads from outside
 	cfg.CreateHooks = nil                                       // no $schema links in answers
@@ -94,9 +103,12 @@ func New(views Views, opts Options) *Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	s.handler = m.instrument(mux)
+	s.handler, s.patterns = m.instrument(s.guard.Wrap(mux)), mux.patterns
 	return s
 }
+
+// Patterns returns what the server answers to, as http.ServeMux writes it: a method and a path.
+func (s *Server) Patterns() []string { return s.patterns }
 
 // Handler returns the server's HTTP handler.
 func (s *Server) Handler() http.Handler { return s.handler }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -36,11 +37,14 @@ func readable(ctx huma.Context, next func(huma.Context)) {
 }
 
 // tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one at every request. It tells this process,
-// what was asked, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
+// what was asked and by whom, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) string {
 	var b strings.Builder
 	asked, _ := ctx.Value(askedKey{}).(uint64)
-	fmt.Fprintf(&b, `W/"%x-%x`, s.born, asked)
+	caller := access.Of(ctx)
+	user := fnv.New64a()
+	_, _ = io.WriteString(user, caller.User) // a hash takes everything
+	fmt.Fprintf(&b, `W/"%x-%x-%d.%x`, s.born, asked, caller.Role, user.Sum64())
 	for _, v := range views {
 		_, _, stale := s.asOf(v)
 		fmt.Fprintf(&b, "-%d.%d", v.Seq, v.Learning.Trainings)
@@ -97,7 +101,7 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 }
 
 // describe serves the description of the interface. huma's own handlers make it at the first request without a lock, and tell no tag.
-func (s *Server) describe(mux *http.ServeMux, doc *huma.OpenAPI) {
+func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)
 		contentType string

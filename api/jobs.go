@@ -52,6 +52,10 @@ func (s *Server) registerJobs(a huma.API) {
 }
 
 func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
+	who := s.seer(ctx)
+	if err := who.any(); err != nil {
+		return nil, err
+	}
 	v, err := s.told(in.Cluster, in.Queue)
 	if err != nil {
 		return nil, err
@@ -63,17 +67,23 @@ func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 	var now time.Time
 	now, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
 	for _, w := range v.Waiting() {
-		if in.Queue != "" && w.Job.Queue != in.Queue {
+		if in.Queue != "" && w.Job.Queue != in.Queue || !who.sees(w.Job) {
 			continue
 		}
 		if out.Body.Waiting++; len(out.Body.Jobs) < in.Limit {
-			out.Body.Jobs = append(out.Body.Jobs, waitingJob(v, &w, now, nil))
+			one := waitingJob(v, &w, now, nil)
+			who.name(w.Job, &one)
+			out.Body.Jobs = append(out.Body.Jobs, one)
 		}
 	}
 	return out, nil
 }
 
 func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	who := s.seer(ctx)
+	if err := who.any(); err != nil {
+		return nil, err
+	}
 	v, err := s.view(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -82,7 +92,7 @@ func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 		return nil, nothingRead(v)
 	}
 	all := v.Waiting()
-	i := slices.IndexFunc(all, func(w pipeline.Waiting) bool { return w.Job.ID == in.ID })
+	i := slices.IndexFunc(all, func(w pipeline.Waiting) bool { return w.Job.ID == in.ID && who.sees(w.Job) })
 	if i < 0 {
 		return nil, notFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted", in.ID, v.Cluster))
 	}
@@ -95,6 +105,8 @@ func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	waits := v.PivotsOf(all[i].Job)
 	out.Body.Job = waitingJob(v, &all[i], now, waits)
 	explainJob(v, &all[i], now, waits, &out.Body.Job)
+	who.redact(&out.Body.Job, waits)
+	who.name(all[i].Job, &out.Body.Job)
 	return out, nil
 }
 

@@ -50,6 +50,9 @@ func (s *Server) registerNow(a huma.API) {
 }
 
 func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
+	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
+		return nil, err
+	}
 	views, err := s.toldViews(in.Cluster)
 	if err != nil {
 		return nil, err

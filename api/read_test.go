@@ -241,7 +241,7 @@ func TestMetricsLint(t *testing.T) {
 		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
 		"size": pipeline.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
-		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue"),
+		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing", "role", "cross_origin", "rate", "busy"),
 		"state":  {"running", "queued", "held"}, "bound": {"below", "hits"},
 		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
 	}

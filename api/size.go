@@ -38,11 +38,20 @@ func (s *Server) registerSize(a huma.API) {
 		Summary: "Which size, in which queue, finishes soonest?",
 		Description: "Each candidate with the distributions of its wait, its runtime and its finish, the best first; for a malleable job that runs, " +
 			"whether it had better expand, keep its size or shrink.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		MaxBodyBytes: -1, // routes bounds it
+		Errors:       []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.postSize)
 }
 
-func (s *Server) postSize(_ context.Context, in *sizeInput) (*sizeOutput, error) {
+func (s *Server) postSize(ctx context.Context, in *sizeInput) (*sizeOutput, error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := s.maySize(ctx, &in.Body); err != nil {
+		return nil, err
+	}
 	q, err := s.sizing(&in.Body)
 	if err != nil {
 		return nil, err

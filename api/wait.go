@@ -36,6 +36,9 @@ type waitOutput struct {
 }
 
 func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error) {
+	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
+		return nil, err
+	}
 	v, err := s.view(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 	served.into(&body)
 	if in.Explain {
 		a := attributes(&req)
-		body.WaitsFor, body.Sooner = pivots(v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
+		body.WaitsFor, body.Sooner = s.seer(ctx).pivots(v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
 	}
 	body.Reason = reason(&body)
 	if forecast.Closed {

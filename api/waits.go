@@ -24,18 +24,27 @@ type waitsOutput struct{ Body wire.Waits }
 func (s *Server) registerWaits(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "post-wait", Method: http.MethodPost, Path: "/v1/wait",
-		Summary:     "How long would the job wait with other sizes, time limits and queues?",
-		Description: "Every combination with the distribution of its wait, ranked by the median start, or by the median finish where a runtime is given.",
-		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary:      "How long would the job wait with other sizes, time limits and queues?",
+		Description:  "Every combination with the distribution of its wait, ranked by the median start, or by the median finish where a runtime is given.",
+		MaxBodyBytes: -1, // routes bounds it
+		Errors:       []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.postWait)
 }
 
-func (s *Server) postWait(_ context.Context, in *waitsInput) (*waitsOutput, error) {
+func (s *Server) postWait(ctx context.Context, in *waitsInput) (*waitsOutput, error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	w := &whatIf{ask: &in.Body}
 	w.server, w.request = s, advice.NoRequest
 	w.req = &wire.SizeRequest{Places: in.Body.Places}
 	if in.Body.Runtime != nil {
 		w.req.Runtime = *in.Body.Runtime
+	}
+	if err := s.maySize(ctx, &wire.SizeRequest{User: in.Body.User, Account: in.Body.Account, Runtime: w.req.Runtime}); err != nil {
+		return nil, err
 	}
 	for _, step := range []func() error{w.readPlaces, w.read, w.gather} {
 		if err := step(); err != nil {

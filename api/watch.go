@@ -55,8 +55,8 @@ func (s *Server) registerWatch(a huma.API) {
 	}, s.getWatch)
 }
 
-func (s *Server) getWatch(_ context.Context, in *watchInput) (*huma.StreamResponse, error) {
-	req, err := s.watched(in.Request)
+func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
+	req, err := s.watched(ctx, in.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) getWatch(_ context.Context, in *watchInput) (*huma.StreamRespon
 }
 
 // watched reads a question that will be asked again and again: times from now become instants.
-func (s *Server) watched(text string) (*wire.SizeRequest, error) {
+func (s *Server) watched(ctx context.Context, text string) (*wire.SizeRequest, error) {
 	var req wire.SizeRequest
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
@@ -80,6 +80,9 @@ func (s *Server) watched(text string) (*wire.SizeRequest, error) {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, unprocessable("request", "something comes after its JSON")
+	}
+	if err := s.maySize(ctx, &req); err != nil {
+		return nil, err
 	}
 	q, err := s.sizing(&req)
 	if err != nil {
@@ -116,6 +119,7 @@ func (s *Server) streamWatch(ctx huma.Context, w *watcher) {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			s.watchers.dropped.Inc()
 		}
+		_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, also while nothing is written
 		return err == nil
 	}
 	if !write(fmt.Appendf(nil, "retry: %d\n\n", watchRetry.Milliseconds())) {

@@ -28,7 +28,11 @@ type Config struct {
 	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
 	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" shape:"no" doc:"file of the token that administrators send (import, quarantine); made with a random token, mode 0600, where it is missing; default admin-token in data_dir"`
 	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" shape:"no" doc:"read no log, and answer from what the collecting daemons write into the database of store.url; clusters and models are told there"`
+	TokensFile     string        `key:"tokens_file" allowed:"a file" shape:"no" doc:"list of tokens with roles, see docs/security.md; read again when it changes; empty: none but the admin token"`
+	WebConfigFile  string        `key:"web_config_file" allowed:"a file" shape:"no" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
+	Access         Access        `key:"access"`
+	Limits         Limits        `key:"limits"`
 	Log            Log           `key:"log"`
 	Clusters       []Cluster     `key:"clusters"`
 	Models         Models        `key:"models"`

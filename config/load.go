@@ -138,7 +138,7 @@ func bind(v *viper.Viper, flags *pflag.FlagSet, prefix string, t reflect.Type, p
 		switch {
 		case f.isGroup():
 			bind(v, flags, key+".", f.Type, p)
-		case !f.isList():
+		case !f.isList() && f.Type.Kind() != reflect.Slice: // lists are in the file only
 			bindValue(v, flags, key, key, f, p)
 		}
 	}

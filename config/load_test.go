@@ -84,6 +84,10 @@ func TestDefaults(t *testing.T) {
 	dir := filepath.Join(home, ".local", "state", "waitcast")
 	want := &config.Config{
 		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"), StaleAfter: 5 * time.Minute,
+		Access: config.Access{Anonymous: "auto", Others: "auto", Users: "hidden", BasicRole: "user", CertificateRole: "public"},
+		Limits: config.Limits{
+			RequestsPerSecond: 200, Burst: 4000, Body: 1 << 20, Expensive: 16, Connections: 8192, ConnectionsPerClient: 4096, WriteTimeout: time.Minute,
+		},
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,

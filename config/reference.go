@@ -50,7 +50,7 @@ func appendKeys(keys []Key, prefix string, t reflect.Type) []Key {
 				Key: key, Type: f.typeName(), Default: f.Tag.Get("default"), Allowed: f.allowed(),
 				Flag: f.Tag.Get("flag"), Doc: f.Tag.Get("doc"), ShapesState: f.shapesState(),
 			}
-			if !strings.Contains(key, "[]") {
+			if !strings.Contains(key, "[]") && f.Type.Kind() != reflect.Slice {
 				k.Env = envName(key)
 			}
 			keys = append(keys, k)

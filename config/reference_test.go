@@ -16,6 +16,7 @@ import (
 //   - which files are read and from where on (pattern, rotated, start): they decide which records come in, not what the
 //     records that are in mean;
 //   - when things are done (poll, inotify, snapshots) or said (stale_after, log, listen);
+//   - who may ask, and how much (tokens_file, web_config_file, access, limits);
 //   - accuracy.retention: it drops old rows of the ledger, which nothing is folded from;
 //   - journal_retention: it drops old events, and those that are kept fold as before.
 var stateKeys = []string{

@@ -30,6 +30,7 @@ func (c *Config) check(p *problems) {
 	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
 	k.that("data_dir", c.DataDir != "", "is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
+	k.limits(c.Limits)
 	if !c.ServeOnly || len(c.Clusters) > 0 {
 		k.clusters(c.Clusters)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
@@ -39,6 +40,7 @@ type core struct {
 	imports   *imports
 	unknown   *unknownLines
 	readers   []reader
+	guard     *access.Guard
 	api       *api.Server
 	handler   http.Handler
 
@@ -184,17 +186,18 @@ func (d *core) add(s source.Config, r reader, metrics *pipeline.Metrics) {
 
 // openAPI makes what answers requests.
 func (d *core) openAPI(take api.ImportFunc) error {
-	token, err := adminToken(d.cfg.AdminTokenFile, d.opts.Log)
+	guard, err := newGuard(d.cfg, d.opts, d.registry)
 	if err != nil {
 		return err
 	}
-	admin := &api.Admin{Token: token, Import: take, Quarantine: d.quarantine}
+	admin := &api.Admin{Import: take, Quarantine: d.quarantine}
 	if d.opts.Level != nil {
 		admin.LogLevel = d.opts.Level
 	}
+	d.guard = guard
 	d.api = api.New(d.views, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Accuracy: d.accuracy, Admin: admin,
+		Accuracy: d.accuracy, Guard: guard, MostBody: int64(d.cfg.Limits.Body), Admin: admin,
 	})
 	d.handler = d.api.Handler()
 	return nil

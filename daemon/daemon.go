@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -53,6 +54,7 @@ type Daemon struct {
 
 	changing sync.Mutex // held by whoever starts, reloads or stops
 	cfg      *config.Config
+	bound    *access.Connections // of the front
 
 	failed chan error
 	watch  sync.WaitGroup
@@ -75,14 +77,20 @@ func New(cfg *config.Config, opts Options) *Daemon {
 func (d *Daemon) Start(ctx context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	bound, err := newConnections(d.cfg)
+	if err != nil {
+		return err
+	}
+	d.bound = bound
 	c, err := d.newCore(ctx, d.cfg)
 	if err != nil {
 		return err
 	}
-	f, err := newFront(ctx, d.cfg, d)
+	socket, err := newSocket(ctx, d.cfg.Listen)
 	if err != nil {
 		return errors.Join(err, c.rest())
 	}
+	f := newFront(socket, bound, c, d)
 	d.front.Store(f)
 	d.swap(c)
 	f.serve(d.fail)
@@ -90,8 +98,9 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return nil
 }
 
+// newCore makes a core, with the metrics that outlive it.
 func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (*core, error) {
-	return newCore(ctx, cfg, d.opts, d.reloads.collectors()...)
+	return newCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
 }
 
 // swap puts a core into force, and watches it.
@@ -123,7 +132,7 @@ func (d *Daemon) Failed() <-chan error { return d.failed }
 
 // Addr returns the address the daemon listens on.
 func (d *Daemon) Addr() net.Addr {
-	return d.front.Load().listener.Addr()
+	return d.front.Load().socket.Addr()
 }
 
 // Views returns the published pictures.
@@ -139,6 +148,9 @@ func (d *Daemon) Stop() error {
 	var err error
 	if f := d.front.Load(); f != nil {
 		err = f.stop()
+		if closed := f.socket.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
 	}
 	d.end()
 	d.watch.Wait()

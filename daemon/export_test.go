@@ -19,4 +19,4 @@ func Store(d *Daemon) modelstore.Store { return d.core.Load().store }
 func Alive(ctx context.Context, d *Daemon, limit time.Duration) error { return d.alive(ctx, limit) }
 
 // Deafen closes a daemon's listener behind its back.
-func Deafen(d *Daemon) error { return d.front.Load().listener.Close() }
+func Deafen(d *Daemon) error { return d.front.Load().socket.Close() }

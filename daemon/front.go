@@ -6,50 +6,57 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 )
 
-// front is where requests come in. It stays while the core behind it is replaced.
+// front is where requests come in. It stays while the core behind it is replaced, unless what it is made from changes; and even then the socket stays
+// where the address does.
 type front struct {
-	listener net.Listener
-	server   *http.Server
-	serving  sync.WaitGroup
+	socket  *net.TCPListener
+	bound   *access.Connections
+	server  *http.Server
+	serving sync.WaitGroup
 }
 
-// newFront takes the address; nothing is answered before serve.
-func newFront(ctx context.Context, cfg *config.Config, d *Daemon) (*front, error) {
+// newSocket takes the configured address.
+func newSocket(ctx context.Context, address string) (*net.TCPListener, error) {
 	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
 	}
-	requests, end := context.WithCancelCause(context.Background())
-	f := &front{listener: listener, server: &http.Server{
-		BaseContext: func(net.Listener) context.Context { return requests },
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			d.core.Load().handler.ServeHTTP(w, r)
-		}),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(d.opts.Log),
-	}}
-	f.server.RegisterOnShutdown(func() { end(errStopping) })
-	return f, nil
+	return l.(*net.TCPListener), nil
+}
+
+// newFront makes a front on a socket; nothing is answered before serve.
+func newFront(socket *net.TCPListener, bound *access.Connections, c *core, d *Daemon) *front {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.core.Load().handler.ServeHTTP(w, r)
+	})
+	warnOpen(socket.Addr(), c.cfg, c.guard, c.opts.Log)
+	return &front{socket: socket, bound: bound, server: newServer(handler, c.cfg, c.guard, c.opts.Log)}
+}
+
+// sameFront reports whether a front need not be made anew for another configuration.
+func sameFront(a, b *config.Config) bool {
+	return a.Listen == b.Listen && a.WebConfigFile == b.WebConfigFile && reflect.DeepEqual(a.Limits, b.Limits)
 }
 
 func (f *front) serve(failed func(error)) {
 	f.serving.Go(func() {
-		if err := f.server.Serve(f.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(f.server, f.bound.Bound(&lent{TCPListener: f.socket})); !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	})
 }
 
-// stop ends serving, requests under way within stopGrace. A second call does nothing.
+// stop ends serving, requests under way within stopGrace; the socket stays open. A second call does nothing.
 func (f *front) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
@@ -59,4 +66,40 @@ func (f *front) stop() error {
 }
 
 // url returns where to ask.
-func (f *front) url() string { return "http://" + f.listener.Addr().String() }
+func (f *front) url() string { return scheme(f.server) + f.socket.Addr().String() }
+
+// lent is a socket that its server may close while the socket stays open for the next server.
+type lent struct {
+	*net.TCPListener
+	closed atomic.Bool
+}
+
+// Accept implements net.Listener.
+func (l *lent) Accept() (net.Conn, error) {
+	for {
+		if l.closed.Load() {
+			return nil, net.ErrClosed
+		}
+		if err := l.SetDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
+		if l.closed.Load() { // between the two
+			return nil, net.ErrClosed
+		}
+		conn, err := l.TCPListener.Accept()
+		var timeout net.Error
+		if err != nil && errors.As(err, &timeout) && timeout.Timeout() && !l.closed.Load() {
+			continue // somebody else's close
+		}
+		return conn, err
+	}
+}
+
+// Close implements net.Listener.
+func (l *lent) Close() error {
+	l.closed.Store(true)
+	if err := l.SetDeadline(time.Unix(1, 0)); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"reflect"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
@@ -72,19 +74,20 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	if _, err := Sources(cfg, d.opts.Now); err != nil {
 		return err
 	}
-	now := d.front.Load()
-	next := now
-	if cfg.Listen != d.cfg.Listen {
-		var err error
-		if next, err = newFront(ctx, cfg, d); err != nil {
-			return err
-		}
+	bound, socket, err := d.prepareFront(ctx, cfg)
+	if err != nil {
+		return err
 	}
-	if err := d.replace(ctx, old, cfg); err != nil {
-		if next != now {
-			err = errors.Join(err, next.listener.Close())
+	now, before := d.front.Load(), d.bound
+	d.bound = bound
+	if err := d.replace(ctx, old, cfg, before); err != nil {
+		if socket != now.socket {
+			err = errors.Join(err, socket.Close())
 		}
 		return err
+	}
+	if !sameFront(cfg, d.cfg) {
+		d.replaceFront(now, newFront(socket, bound, d.core.Load(), d))
 	}
 	d.cfg = cfg
 	if d.opts.Level != nil {
@@ -92,19 +95,41 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
 	}
-	if next != now {
-		next.serve(d.fail)
-		d.front.Store(next)
-		if err := now.stop(); err != nil {
-			d.opts.Log.Warn("requests on the old address were cut off", zap.Error(err))
-		}
-	}
-	d.opts.Log.Info("the new configuration is in force", zap.String("url", next.url()), zap.String("database", databaseName(cfg)))
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.Load().url()), zap.String("database", databaseName(cfg)))
 	return nil
 }
 
-// replace puts a core with another configuration in place of the old one, or else one with the old configuration again.
-func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config) error {
+// prepareFront returns what the front of a configuration is made from: what there is already, as far as it can stay.
+func (d *Daemon) prepareFront(ctx context.Context, cfg *config.Config) (*access.Connections, *net.TCPListener, error) {
+	if sameFront(cfg, d.cfg) {
+		return d.bound, d.front.Load().socket, nil
+	}
+	bound, err := newConnections(cfg)
+	if err != nil || cfg.Listen == d.cfg.Listen {
+		return bound, d.front.Load().socket, err
+	}
+	socket, err := newSocket(ctx, cfg.Listen)
+	return bound, socket, err
+}
+
+// replaceFront answers on another front. On the same socket the old one must be done with it first; connections that come meanwhile wait in it.
+func (d *Daemon) replaceFront(old, next *front) {
+	if next.socket != old.socket {
+		next.serve(d.fail)
+	}
+	if err := old.stop(); err != nil {
+		d.opts.Log.Warn("requests were cut off by the reload", zap.Error(err))
+	}
+	d.front.Store(next)
+	if next.socket == old.socket {
+		next.serve(d.fail)
+	} else if err := old.socket.Close(); err != nil {
+		d.opts.Log.Warn("closing the old address", zap.Error(err))
+	}
+}
+
+// replace puts a core with another configuration in place of the old one, or else one with the old configuration and the old bound again.
+func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config, bound *access.Connections) error {
 	d.end() // the old one cannot fail any more
 	if err := old.rest(); err != nil {
 		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again", zap.Error(err))
@@ -114,6 +139,7 @@ func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config) err
 		d.swap(c)
 		return nil
 	}
+	d.bound = bound
 	err = fmt.Errorf("the new configuration cannot be used, the old one stays in force: %w", err)
 	back, broken := d.newCore(context.WithoutCancel(ctx), d.cfg)
 	if broken != nil {

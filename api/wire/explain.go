@@ -2,7 +2,7 @@ package wire
 
 // Pivot is a running job whose end a start hangs on. Whose it is is not told.
 type Pivot struct {
-	ID           string   `json:"id"`
+	ID           string   `json:"id" doc:"empty where it is not the caller's to see"`
 	Procs        int      `json:"procs"`
 	AgeSeconds   float64  `json:"age_seconds" doc:"how long it runs"`
 	RemainingP50 *float64 `json:"remaining_p50_seconds" doc:"median of how much longer it runs, by what is known of such jobs; null: not known"`

@@ -21,9 +21,12 @@ type JobAnswer struct {
 	Stale      bool      `json:"stale"`
 }
 
-// Job is one waiting job with its forecast. It does not tell whose it is.
+// Job is one waiting job with its forecast. Whose it is stands in it for those who may know.
 type Job struct {
 	ID               string       `json:"id"`
+	User             string       `json:"user,omitempty" doc:"whose it is: for administrators and the user; for others left out, hashed or shown as access.users says"`
+	Account          string       `json:"account,omitempty" doc:"for administrators and the user"`
+	Name             string       `json:"name,omitempty" doc:"of the job, for administrators and the user"`
 	Queue            string       `json:"queue"`
 	Procs            int          `json:"procs" doc:"0: not told yet"`
 	Tasks            int          `json:"tasks,omitempty" doc:"of an array that waits as one record"`

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// setHeaders sets what every answer has (a handler may overwrite it): a browser takes nothing of it for something else than it says, tells no other site where it was, lets
+// no other site embed it, and runs nothing in it. Answers differ by who asks.
+func setHeaders(h http.Header, r *http.Request, more map[string]string) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Vary", "Authorization")
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=86400") // RFC 6797; a day, and this host alone: other services on it may have no TLS
+	}
+	for name, value := range more {
+		if name != "Strict-Transport-Security" || r.TLS != nil {
+			h.Set(name, value)
+		}
+	}
+}
+
+// refuse counts a refusal and answers with it.
+func (g *Guard) refuse(w http.ResponseWriter, reason string, p *wire.Problem) {
+	g.told.refused.WithLabelValues(reason).Inc()
+	g.answer(w, p)
+}
+
+// Refuse answers with the problem by which Need or MayAskAs refused a request.
+func (g *Guard) Refuse(w http.ResponseWriter, p *wire.Problem) {
+	switch p.Status {
+	case http.StatusUnauthorized:
+		g.refuse(w, reasonMissing, p)
+	case http.StatusForbidden:
+		g.refuse(w, reasonRole, p)
+	default:
+		g.answer(w, p)
+	}
+}
+
+// Challenges are the values of the WWW-Authenticate header of a 401.
+func (g *Guard) Challenges() []string {
+	out := []string{`Bearer realm="waitcast"`}
+	if len(g.webConfig().users) > 0 {
+		out = append(out, `Basic realm="waitcast", charset="UTF-8"`)
+	}
+	return out
+}
+
+// slow tells a client to ask less.
+func (g *Guard) slow(w http.ResponseWriter, retry time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retry.Seconds())))))
+	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much", Hint: "ask again after the time of Retry-After; limits.requests_per_second and limits.burst bound it"})
+}
+
+func (g *Guard) answer(w http.ResponseWriter, p *wire.Problem) {
+	if p.Status == http.StatusUnauthorized {
+		w.Header()["Www-Authenticate"] = g.Challenges()
+	}
+	WriteProblem(w, p)
+}
+
+// WriteProblem answers with a problem as RFC 9457 has it.
+func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
+	told := *p
+	if told.Type == "" {
+		told.Type = "about:blank"
+	}
+	if told.Title == "" {
+		told.Title = http.StatusText(told.Status)
+	}
+	body, err := json.Marshal(told)
+	if err != nil { // it is strings and numbers
+		body = []byte("{}")
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // its end shows before the request's is read
+	w.WriteHeader(told.Status)
+	_, _ = w.Write(body) // the client may be gone
+}

@@ -1,0 +1,312 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// Limits are how much may be asked. A zero number does not limit.
+type Limits struct {
+	// PerSecond and Burst bound the requests of one client: so many on average, so many at once. Clients on this host are not limited, unless a
+	// proxy there tells for whom it asks.
+	PerSecond float64
+	Burst     int
+	// Expensive bounds the questions of many candidates that are computed at a time.
+	Expensive int
+	// Proxies are the ones that are believed when they tell for whom they ask (X-Forwarded-For).
+	Proxies []netip.Prefix
+}
+
+// Options are what a guard is made of.
+type Options struct {
+	// AdminToken is the content of the admin token's file; empty for none.
+	AdminToken string
+	// TokensFile and WebConfigFile may be empty.
+	TokensFile, WebConfigFile string
+	Policy                    Policy
+	Limits                    Limits
+	// Names hashes users' names; needed where the policy shows hashes.
+	Names *Names
+	// Now is the wall clock; nil is time.Now.
+	Now func() time.Time
+	Log *zap.Logger
+	// Registry may be nil.
+	Registry prometheus.Registerer
+}
+
+// Guard stands before a server. It is safe for concurrent use.
+type Guard struct {
+	policy    Policy
+	limits    Limits
+	names     *Names
+	log       *zap.Logger
+	told      *metrics
+	admin     tokens
+	tokens    *reloaded[tokens]
+	web       *reloaded[*webConfig]
+	passwords *passwords
+	requests  *limiter // by client
+	scrapes   *limiter // the same for what machines ask: nobody else's questions are counted there
+	failures  *limiter // of passwords
+	expensive chan struct{}
+}
+
+const (
+	// failuresPerSecond and failuresBurst bound the wrong passwords of one client: each costs the time of a bcrypt hash.
+	failuresPerSecond, failuresBurst = 1, 20
+	// turnPatience is how long an expensive question waits for its turn.
+	turnPatience = 5 * time.Second
+)
+
+// New returns a guard. Files that cannot be used are errors here; later they only keep what they said before.
+func New(o Options) (*Guard, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	g := &Guard{
+		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, told: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(),
+		requests: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now), scrapes: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now),
+		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now),
+	}
+	if o.AdminToken != "" {
+		g.admin[sha256.Sum256([]byte(o.AdminToken))] = Caller{Role: Admin, Credential: "admin token"}
+	}
+	if o.Limits.Expensive > 0 {
+		g.expensive = make(chan struct{}, o.Limits.Expensive)
+	}
+	if o.Policy.Users == Hashed && o.Names == nil {
+		return nil, errors.New("names cannot be hashed without a key")
+	}
+	if path := o.TokensFile; path != "" {
+		g.tokens = &reloaded[tokens]{kind: "tokens", now: o.Now, log: o.Log, told: g.told, make: func() (tokens, []string, error) {
+			t, err := readTokens(path)
+			return t, []string{path}, err
+		}}
+		if err := g.tokens.load(); err != nil {
+			return nil, fmt.Errorf("tokens_file: %w", err)
+		}
+	}
+	if path := o.WebConfigFile; path != "" {
+		g.web = &reloaded[*webConfig]{kind: "web_config", now: o.Now, log: o.Log, told: g.told, make: makeWebConfig(path)}
+		if err := g.web.load(); err != nil {
+			return nil, fmt.Errorf("web_config_file: %w", err)
+		}
+	}
+	return g, nil
+}
+
+// alive is the one path that needs no role.
+const alive = "/healthz"
+
+// Wrap returns a handler that lets through what may be asked, with the caller in the request's context, and sets the headers of all answers.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		web := g.webConfig()
+		setHeaders(w.Header(), r, web.headers)
+		if r.URL.Path == alive {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if err := cross.Check(r); err != nil { // browsers send passwords and certificates by themselves, to whatever page asks them to
+			g.refuse(w, reasonOrigin, &wire.Problem{
+				Status: http.StatusForbidden, Detail: "a page of another site may not ask this: " + err.Error(), Hint: "ask from a page of this server, or not from a browser",
+			})
+			return
+		}
+		if web.limiter != nil && !web.limiter.Allow() {
+			g.slow(w, time.Second)
+			return
+		}
+		caller, p := g.identify(w, r, web)
+		if p != nil {
+			return
+		}
+		if ok, retry := g.within(r, &caller); !ok {
+			g.slow(w, retry)
+			return
+		}
+		if p := g.Need(caller, Public); p != nil {
+			g.Refuse(w, p)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), caller)))
+	})
+}
+
+// errAnswered says that a request has had its answer.
+var errAnswered = errors.New("answered")
+
+// identify finds out who sent a request. A credential of a kind that nobody configured says nothing: a proxy in front may have asked for it.
+func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
+	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch token := strings.TrimSpace(rest); {
+	case strings.EqualFold(scheme, "Bearer") && token != "":
+		if c, ok := g.ofToken(token); ok {
+			return c, nil
+		}
+		g.refuse(w, reasonCredential, &wire.Problem{Status: http.StatusUnauthorized, Detail: "the token is not one of this daemon", Hint: tokenHint})
+		return Caller{}, errAnswered
+	case strings.EqualFold(scheme, "Basic") && len(web.users) > 0:
+		return g.ofPassword(w, r, web)
+	}
+	if c, ok := g.ofCertificate(r.TLS); ok {
+		return c, nil
+	}
+	c := Caller{Role: g.policy.Anonymous}
+	if g.policy.AnonymousAuto && len(web.users) > 0 {
+		c.Role = None
+	}
+	return c, nil
+}
+
+// tokenHint tells where the token of an administrator is.
+const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of its admin_token_file (admin-token in its data_dir); " +
+	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
+
+// ofToken returns whose token this is. The Authorization header (RFC 6750, section 2.1) is the one place where it is looked for: a browser does not send it by itself, as it does
+// with cookies.
+func (g *Guard) ofToken(token string) (Caller, bool) {
+	hash := sha256.Sum256([]byte(token))
+	if c, ok := g.admin[hash]; ok {
+		return c, true
+	}
+	if g.tokens == nil {
+		return Caller{}, false
+	}
+	c, ok := (*g.tokens.get())[hash]
+	return c, ok
+}
+
+// ofPassword returns whose name and password this is (RFC 7617).
+func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
+	name, password, ok := r.BasicAuth()
+	if ok && !g.passwords.known(web.users[name], name, password) {
+		client := clientName(clientOf(r, g.limits.Proxies))
+		if ok, retry := g.failures.allow(client); !ok {
+			g.slow(w, retry)
+			return Caller{}, errAnswered
+		}
+		ok = g.passwords.right(r.Context(), web.users, name, password)
+	}
+	if !ok {
+		g.refuse(w, reasonCredential, &wire.Problem{Status: http.StatusUnauthorized, Detail: "no such user, or another password", Hint: "users are those of the web-config file"})
+		return Caller{}, errAnswered
+	}
+	return g.named("user", name, g.policy.Basic), nil
+}
+
+// within says whether a client may ask now, and if not after how long.
+func (g *Guard) within(r *http.Request, c *Caller) (bool, time.Duration) {
+	client := c.Credential
+	if client == "" {
+		at := clientOf(r, g.limits.Proxies)
+		if !at.IsValid() || at.IsLoopback() {
+			return true, 0
+		}
+		client = clientName(at)
+	}
+	switch r.URL.Path {
+	case "/metrics", "/readyz":
+		return g.scrapes.allow(client)
+	}
+	return g.requests.allow(client)
+}
+
+// others returns the least role that sees what is other users'.
+func (g *Guard) others() Role {
+	switch {
+	case !g.policy.OthersAuto:
+		return g.policy.Others
+	case g.tokens != nil || len(g.webConfig().users) > 0:
+		return Admin
+	}
+	return Public
+}
+
+// SeesOthers says whether a caller sees other users' jobs, and may ask in their names.
+func (g *Guard) SeesOthers(c Caller) bool {
+	return c.Role == Admin || c.Role >= g.others() && c.Role > None
+}
+
+// MayAskAs returns why a caller may not ask in the name of a user or an account, nil if that is allowed: a forecast follows from what that user did. An
+// account is many people's: a user may name any.
+func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
+	if user == "" && account == "" || g.SeesOthers(c) {
+		return nil
+	}
+	if p := g.Need(c, User); p != nil {
+		return p
+	}
+	if user != "" && user != c.User {
+		return &wire.Problem{
+			Status: http.StatusForbidden, Detail: "this credential may ask in the name of its own user alone; in others' names needs the role " + g.others().String(),
+			Hint: "leave user out, or name your own",
+		}
+	}
+	return nil
+}
+
+// Own says whether something of a user's is the caller's own.
+func (c Caller) Own(user string) bool { return c.Role >= User && c.User != "" && c.User == user }
+
+// NameFor returns a user's name as the caller may see it; empty if not at all.
+func (g *Guard) NameFor(c Caller, user string) string {
+	switch {
+	case user == "":
+		return ""
+	case c.Role == Admin, c.Own(user), g.policy.Users == Shown:
+		return user
+	case g.policy.Users == Hashed:
+		return g.names.Hash(user)
+	}
+	return ""
+}
+
+// Need returns why a caller has not the role that is needed, nil if it has.
+func (g *Guard) Need(c Caller, role Role) *wire.Problem {
+	switch {
+	case c.Role >= role:
+		return nil
+	case c.Credential == "":
+		detail := "this needs a credential of the role " + role.String()
+		if role == Admin {
+			detail = "this needs the daemon's admin token, or another credential of the role admin"
+		}
+		return &wire.Problem{Status: http.StatusUnauthorized, Detail: detail, Hint: tokenHint}
+	}
+	return &wire.Problem{
+		Status: http.StatusForbidden, Detail: fmt.Sprintf("this needs the role %s, this credential has the role %s", role, c.Role), Hint: "use another credential",
+	}
+}
+
+// Turn waits until an expensive question may be computed. The function that it returns ends that.
+func (g *Guard) Turn(ctx context.Context) (done func(), p *wire.Problem) {
+	if g.expensive == nil {
+		return func() {}, nil
+	}
+	patience := time.NewTimer(turnPatience)
+	defer patience.Stop()
+	select {
+	case g.expensive <- struct{}{}:
+		return func() { <-g.expensive }, nil
+	case <-ctx.Done():
+	case <-patience.C:
+	}
+	g.told.refused.WithLabelValues(reasonBusy).Inc()
+	return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf("%d such questions are being computed already", cap(g.expensive)), Hint: "ask again later"}
+}

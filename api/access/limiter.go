@@ -1,0 +1,135 @@
+package access
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// mostClients bounds the clients that are counted apart; 100 bytes each.
+const mostClients = 20_000
+
+// limiter counts what clients ask, each by itself.
+type limiter struct {
+	every rate.Limit
+	burst int
+	now   func() time.Time
+
+	mu      sync.Mutex
+	clients map[string]*rate.Limiter
+}
+
+// newLimiter returns a limiter of so many requests per second, and so many at once; nil, which limits nothing, for none.
+func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
+	if perSecond <= 0 {
+		return nil
+	}
+	return &limiter{every: rate.Limit(perSecond), burst: max(1, burst), now: now, clients: map[string]*rate.Limiter{}}
+}
+
+// allow takes one from what a client may ask. Where nothing is left it says after how long there is one again.
+func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
+	if l == nil {
+		return true, 0
+	}
+	now := l.now()
+	r := l.of(client, now).ReserveN(now, 1)
+	if retry = r.DelayFrom(now); retry == 0 {
+		return true, 0
+	}
+	r.CancelAt(now)
+	return false, retry
+}
+
+func (l *limiter) of(client string, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.clients[client]; c != nil {
+		return c
+	}
+	if len(l.clients) >= mostClients {
+		for name, c := range l.clients {
+			if c.TokensAt(now) >= float64(l.burst) { // as good as new
+				delete(l.clients, name)
+			}
+		}
+		if len(l.clients) >= mostClients {
+			client = "" // a flood from everywhere shares one
+		}
+	}
+	c := l.clients[client]
+	if c == nil {
+		c = rate.NewLimiter(l.every, l.burst)
+		l.clients[client] = c
+	}
+	return c
+}
+
+// clientOf returns who sent a request: the address it came from, or what the nearest proxy that is not trusted told (X-Forwarded-For). Of an IPv6 address it is
+// the first 64 bits, which one host has all of.
+func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	at := address(host)
+	chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(chain) - 1; i >= 0 && within(at, trusted); i-- {
+		before := address(strings.TrimSpace(chain[i]))
+		if !before.IsValid() {
+			break
+		}
+		at = before
+	}
+	return at
+}
+
+// address reads an IP address, with or without a zone; the zero Addr for anything else.
+func address(text string) netip.Addr {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Unmap().WithZone("")
+}
+
+func within(a netip.Addr, list []netip.Prefix) bool {
+	for _, p := range list {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientName is what an address is counted under.
+func clientName(a netip.Addr) string {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}
+
+// ParseProxies reads addresses and networks, such as 10.0.0.7 and 10.1.0.0/16.
+func ParseProxies(list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			var a netip.Addr
+			if a, err = netip.ParseAddr(text); err != nil {
+				return nil, err
+			}
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// recheck is how often files are looked at while requests come: a change is in force after so long.
+const recheck = time.Second
+
+// reloaded is a value made of files, and made anew when one of them changes. From files that cannot be used nothing is made: the value before stays.
+// It is looked at when it is used, so that nothing runs while nobody asks.
+type reloaded[T any] struct {
+	// kind names the file in the log and in metrics: tokens, web_config.
+	kind string
+	// make returns the value and the files that it was made of, those too where it fails.
+	make func() (T, []string, error)
+	now  func() time.Time
+	log  *zap.Logger
+	told *metrics
+
+	value  atomic.Pointer[T]
+	mu     sync.Mutex
+	looked time.Time
+	stamps map[string]stamp
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+	inode    uint64
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info.ModTime(), info.Size(), inode(info)}
+}
+
+// load makes the value for the first time.
+func (r *reloaded[T]) load() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.again()
+}
+
+// again makes the value; the lock is held.
+func (r *reloaded[T]) again() error {
+	r.looked = r.now()
+	value, files, err := r.make()
+	r.stamps = map[string]stamp{}
+	for _, f := range files {
+		r.stamps[f] = stampOf(f)
+	}
+	r.told.file(r.kind, err == nil)
+	if err == nil {
+		r.value.Store(&value)
+	}
+	return err
+}
+
+// get returns the newest value there is.
+func (r *reloaded[T]) get() *T {
+	if r.mu.TryLock() { // whoever comes while another looks takes what there is
+		defer r.mu.Unlock()
+		if now := r.now(); now.Sub(r.looked) >= recheck || now.Before(r.looked) {
+			r.looked = now
+			r.look()
+		}
+	}
+	return r.value.Load()
+}
+
+// look makes the value anew if a file has changed; the lock is held.
+func (r *reloaded[T]) look() {
+	changed := false
+	for f, was := range r.stamps {
+		changed = changed || stampOf(f) != was
+	}
+	if !changed {
+		return
+	}
+	if err := r.again(); err != nil {
+		r.log.Error("a changed file cannot be used; what it said before stays in force", zap.String("file", r.kind), zap.Error(err))
+		return
+	}
+	r.log.Info("a changed file is in force", zap.String("file", r.kind))
+}

@@ -1,0 +1,118 @@
+package access
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Token is one line of the tokens file: a token by its hash, and what it is good for.
+type Token struct {
+	// Name tells it apart in logs.
+	Name string `yaml:"name"`
+	// Role is public, user or admin.
+	Role string `yaml:"role"`
+	// User is whose jobs are its own; a token of the role user needs it.
+	User string `yaml:"user,omitempty"`
+	// SHA256 is the hash of the token, 64 hexadecimal digits. A token of NewToken has 130 random bits, so that its hash need not be salted or slow.
+	SHA256 string `yaml:"sha256"`
+}
+
+// MakeToken returns a new random token of 26 letters and digits (130 bits).
+func MakeToken() string { return rand.Text() }
+
+// HashToken returns the hash that the tokens file holds of a token.
+func HashToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// Line returns the token as the tokens file has it.
+func (t *Token) Line() (string, error) {
+	text, err := yaml.Marshal([]*Token{t})
+	return string(text), err
+}
+
+// tokens finds callers by the hash of what they send. That a map does not look up in constant time tells nothing: it is the time of a hash
+// of the guess.
+type tokens map[[sha256.Size]byte]Caller
+
+// errShared is about a file that anybody could add an administrator to.
+var errShared = errors.New("everybody may write it: chmod o-w")
+
+// readTokens reads a tokens file.
+func readTokens(path string) (tokens, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("%s: %w", path, errShared)
+	}
+	out, err := parseTokens(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return out, nil
+}
+
+// parseTokens reads the tokens of a file strictly; an empty one has none.
+func parseTokens(content []byte) (tokens, error) {
+	var list []yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&list); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("want a list of {name, role, user, sha256}: %w", err)
+	}
+	out, names := tokens{}, map[string]bool{}
+	for i := range list {
+		text, err := yaml.Marshal(&list[i])
+		if err != nil {
+			return nil, err
+		}
+		var t Token
+		d := yaml.NewDecoder(bytes.NewReader(text))
+		d.KnownFields(true)
+		if err := d.Decode(&t); err != nil {
+			return nil, fmt.Errorf("line %d: token %d: %w", list[i].Line, i+1, err)
+		}
+		caller, hash, err := t.caller()
+		switch _, twice := out[hash]; {
+		case err != nil:
+		case names[t.Name]:
+			err = errors.New("another token has the same name")
+		case twice:
+			err = errors.New("another token has the same sha256")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: token %d (%q): %w", list[i].Line, i+1, t.Name, err)
+		}
+		names[t.Name], out[hash] = true, caller
+	}
+	return out, nil
+}
+
+// caller checks a token and returns who sends it.
+func (t *Token) caller() (c Caller, hash [sha256.Size]byte, err error) {
+	c = Caller{User: t.User, Credential: "token " + t.Name}
+	if c.Role, err = ParseRole(t.Role); err != nil {
+		return c, hash, fmt.Errorf("role: %w", err)
+	}
+	sum, err := hex.DecodeString(t.SHA256)
+	switch {
+	case t.Name == "":
+		return c, hash, errors.New("name is not set")
+	case c.Role == None:
+		return c, hash, errors.New("role none: remove the token instead")
+	case c.Role == User && t.User == "":
+		return c, hash, errors.New("user is not set: whose jobs may a token of the role user see?")
+	case err != nil || len(sum) != sha256.Size:
+		return c, hash, errors.New("sha256 is not 64 hexadecimal digits; waitcast token new prints the line")
+	}
+	return c, [sha256.Size]byte(sum), nil
+}

@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/config"
+)
+
+// The deadlines and bounds of one request.
+const (
+	headerTimeout = 5 * time.Second  // until its headers are there, and for a TLS handshake
+	readTimeout   = 30 * time.Second // until its body is there; an import sets its own
+	idleTimeout   = 2 * time.Minute  // until the next one on the connection
+	writeTimeout  = time.Minute      // until its answer is sent, unless the configuration says otherwise
+	headerBytes   = 64 << 10         // a watcher's question stands in its URL
+	complaints    = 5                // lines of the log per second that clients can cause
+)
+
+// newServer returns the server of the HTTP interface: it speaks TLS where the guard has it. Requests end with its shutdown.
+func newServer(handler http.Handler, cfg *config.Config, guard *access.Guard, to *zap.Logger) *http.Server {
+	requests, end := context.WithCancelCause(context.Background())
+	s := &http.Server{
+		BaseContext: func(net.Listener) context.Context { return requests },
+		Handler:     handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		WriteTimeout:   cmp.Or(cfg.Limits.WriteTimeout, writeTimeout),
+		MaxHeaderBytes: headerBytes, TLSConfig: guard.TLS(),
+		ErrorLog: log.New(&rated{to: to, limit: rate.NewLimiter(complaints, complaints)}, "", 0),
+	}
+	if !guard.HTTP2() {
+		s.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	}
+	s.RegisterOnShutdown(func() { end(errStopping) })
+	return s
+}
+
+// newConnections bounds the connections as configured.
+func newConnections(cfg *config.Config) (*access.Connections, error) {
+	proxies, err := access.ParseProxies(cfg.Limits.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("limits.trusted_proxies: %w", err)
+	}
+	return access.NewConnections(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies), nil
+}
+
+// serve answers on a listener until the server is shut down.
+func serve(s *http.Server, l net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(l, "", "")
+	}
+	return s.Serve(l)
+}
+
+// scheme returns that of the server's URLs.
+func scheme(s *http.Server) string {
+	if s.TLSConfig != nil {
+		return "https://"
+	}
+	return "http://"
+}
+
+// rated writes what the server complains of to the log, but not more than so much: clients cause it.
+type rated struct {
+	to    *zap.Logger
+	limit *rate.Limiter
+}
+
+// Write implements io.Writer.
+func (r *rated) Write(line []byte) (int, error) {
+	if r.limit.Allow() {
+		r.to.Info(string(line))
+	}
+	return len(line), nil
+}
