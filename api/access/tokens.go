@@ -2,7 +2,6 @@ package access
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,34 +10,9 @@ import (
 	"os"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waitcast/waitcast/internal/token"
 )
-
-// Token is one line of the tokens file: a token by its hash, and what it is good for.
-type Token struct {
-	// Name tells it apart in logs.
-	Name string `yaml:"name"`
-	// Role is public, user or admin.
-	Role string `yaml:"role"`
-	// User is whose jobs are its own; a token of the role user needs it.
-	User string `yaml:"user,omitempty"`
-	// SHA256 is the hash of the token, 64 hexadecimal digits. A token of NewToken has 130 random bits, so that its hash need not be salted or slow.
-	SHA256 string `yaml:"sha256"`
-}
-
-// MakeToken returns a new random token of 26 letters and digits (130 bits).
-func MakeToken() string { return rand.Text() }
-
-// HashToken returns the hash that the tokens file holds of a token.
-func HashToken(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-// Line returns the token as the tokens file has it.
-func (t *Token) Line() (string, error) {
-	text, err := yaml.Marshal([]*Token{t})
-	return string(text), err
-}
 
 // tokens finds callers by the hash of what they send. That a map does not look up in constant time tells nothing: it is the time of a hash
 // of the guess.
@@ -75,13 +49,13 @@ func parseTokens(content []byte) (tokens, error) {
 		if err != nil {
 			return nil, err
 		}
-		var t Token
+		var t token.Token
 		d := yaml.NewDecoder(bytes.NewReader(text))
 		d.KnownFields(true)
 		if err := d.Decode(&t); err != nil {
 			return nil, fmt.Errorf("line %d: token %d: %w", list[i].Line, i+1, err)
 		}
-		caller, hash, err := t.caller()
+		caller, hash, err := callerOf(&t)
 		switch _, twice := out[hash]; {
 		case err != nil:
 		case names[t.Name]:
@@ -97,8 +71,8 @@ func parseTokens(content []byte) (tokens, error) {
 	return out, nil
 }
 
-// caller checks a token and returns who sends it.
-func (t *Token) caller() (c Caller, hash [sha256.Size]byte, err error) {
+// callerOf checks a token and returns who sends it.
+func callerOf(t *token.Token) (c Caller, hash [sha256.Size]byte, err error) {
 	c = Caller{User: t.User, Credential: "token " + t.Name}
 	if c.Role, err = ParseRole(t.Role); err != nil {
 		return c, hash, fmt.Errorf("role: %w", err)

@@ -214,7 +214,7 @@ func TestImportErrors(t *testing.T) {
 		{"no end", newDaemon(t, progressOf(1, 0)), []string{"import", log}, 1, []string{"no answer from the daemon", "EOF"}},
 		{"wrong token", good, []string{"import", log, "--token-file", log}, 1, []string{"not you", "read the file"}},
 		{"no token", good, []string{"import", log, "--token-file", log + ".no"}, 1, []string{"no admin token", "as --token-file says", "data_dir"}},
-		{"empty token", good, []string{"import", log, "--token-file", file(t, "empty", nil)}, 1, []string{"holds no admin token"}},
+		{"empty token", good, []string{"import", log, "--token-file", file(t, "empty", nil)}, 1, []string{"holds no token"}},
 		{"timeout", good, []string{"import", log, "--timeout", "0"}, 2, []string{"--timeout"}},
 		{"quarantine: limit", good, []string{"quarantine", "--limit", "0"}, 2, []string{"--limit must be 1 to 10000"}},
 		{"quarantine: argument", good, []string{"quarantine", "x"}, 2, []string{"unknown command"}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -49,7 +50,13 @@ func flagsIn(text string) []string {
 func TestDocsHaveEveryFlag(t *testing.T) {
 	in := sections(t)
 	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC})
-	for _, c := range append(root.Commands(), root) {
+	all := []*cobra.Command{root}
+	for _, c := range root.Commands() {
+		if all = append(all, c.Commands()...); !c.HasSubCommands() {
+			all = append(all, c)
+		}
+	}
+	for _, c := range all {
 		if c.Hidden {
 			continue // for the build of the packages
 		}

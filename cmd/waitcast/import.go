@@ -18,7 +18,7 @@ import (
 
 // importFlags are those of waitcast import.
 type importFlags struct {
-	cluster, format, tokenFile string
+	cluster, format string
 }
 
 func newImport(a *app) *cobra.Command {
@@ -37,7 +37,6 @@ func newImport(a *app) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&f.format, "format", "slurm-sacct", "format of the logs, as the daemon's configuration names it")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, where the daemon watches several")
-	tokenFlag(flags, &f.tokenFile)
 	return command
 }
 
@@ -46,11 +45,11 @@ func (a *app) importFiles(ctx context.Context, f importFlags, files []string) er
 	if a.timeout <= 0 {
 		return &usageError{"--timeout must be more than 0"}
 	}
-	c, err := a.client()
+	token, err := a.token()
 	if err != nil {
 		return err
 	}
-	token, err := a.token(f.tokenFile)
+	c, err := a.client()
 	if err != nil {
 		return err
 	}

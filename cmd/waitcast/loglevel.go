@@ -19,7 +19,6 @@ import (
 const longestLevel = 7 * 24 * time.Hour
 
 func newLogLevel(a *app) *cobra.Command {
-	var tokenFile string
 	var span duration.Value
 	levels := []string{"debug", "info", "warn", "error"}
 	command := &cobra.Command{
@@ -44,21 +43,20 @@ func newLogLevel(a *app) *cobra.Command {
 			case set && (d <= 0 || d > longestLevel):
 				return &usageError{"--for must be more than 0, and at most 7 days"}
 			}
-			return a.logLevel(c.Context(), level, time.Duration(span), tokenFile)
+			return a.logLevel(c.Context(), level, time.Duration(span))
 		},
 	}
 	flags := command.Flags()
 	flags.Var(&span, "for", "fall back to the configured level after so long, up to 7 days")
-	tokenFlag(flags, &tokenFile)
 	return command
 }
 
-func (a *app) logLevel(ctx context.Context, level string, span time.Duration, tokenFile string) error {
+func (a *app) logLevel(ctx context.Context, level string, span time.Duration) error {
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	token, err := a.token(tokenFile)
+	token, err := a.token()
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func TestExit1WhenTheAnswerCannotBePrinted(t *testing.T) {
 	url := serve(t, 200, canned())
 	var stderr strings.Builder
 	for _, args := range [][]string{question, append(question, "--json"), {"version"}} {
-		code := run(args, brokenPipe{}, &stderr, func(string) string { return url })
+		code := run(args, brokenPipe{}, &stderr, func(name string) string { return map[string]string{"WAITCAST_URL": url}[name] })
 		if code != 1 || !strings.Contains(stderr.String(), "broken pipe") {
 			t.Errorf("%v: code %d, stderr %q", args, code, stderr.String())
 		}

@@ -15,8 +15,8 @@ import (
 
 // quarantineFlags are those of waitcast quarantine.
 type quarantineFlags struct {
-	cluster, reason, tokenFile string
-	limit                      int
+	cluster, reason string
+	limit           int
 }
 
 func newQuarantine(a *app) *cobra.Command {
@@ -35,7 +35,6 @@ func newQuarantine(a *app) *cobra.Command {
 	flags.StringVar(&f.cluster, "cluster", "", "only lines of this cluster")
 	flags.StringVar(&f.reason, "reason", "", "only lines of this reason: format, field, time, procs, future, long_line, unknown")
 	flags.IntVar(&f.limit, "limit", 100, "at most so many lines, the newest; up to 10000")
-	tokenFlag(flags, &f.tokenFile)
 	return command
 }
 
@@ -46,11 +45,11 @@ func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
 	case f.limit < 1 || f.limit > 10_000:
 		return &usageError{"--limit must be 1 to 10000"}
 	}
-	c, err := a.client()
+	token, err := a.token()
 	if err != nil {
 		return err
 	}
-	token, err := a.token(f.tokenFile)
+	c, err := a.client()
 	if err != nil {
 		return err
 	}

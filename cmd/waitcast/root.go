@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +26,7 @@ type app struct {
 	url     string
 	json    bool
 	timeout duration.Value
+	shows   credentials
 
 	// urlFrom says where the daemon's address comes from.
 	urlFrom string
@@ -52,10 +52,14 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
-	root.AddCommand(newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a), newBacktest(a),
-		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a), manual.Command(manualPages))
-	for _, sub := range root.Commands() {
+	a.shows.flags(flags)
+	root.AddCommand(newToken(a), newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a),
+		newBacktest(a), newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a), manual.Command(manualPages))
+	for _, sub := range below(root) {
 		inner := sub.RunE
+		if inner == nil {
+			continue
+		}
 		sub.RunE = func(c *cobra.Command, args []string) error {
 			a.started = true
 			return inner(c, args)
@@ -74,9 +78,22 @@ func (a *app) client() (*client.Client, error) {
 	if a.url != "" {
 		address, a.urlFrom = a.url, "as --url says"
 	}
-	c, err := client.New(address, &http.Client{})
+	shown, err := a.credentials()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(address, shown)
 	if err != nil {
 		return nil, &usageError{fmt.Sprintf("%v (%s)", err, a.urlFrom)}
 	}
 	return c, nil
+}
+
+// below returns all commands below one.
+func below(c *cobra.Command) []*cobra.Command {
+	all := c.Commands()
+	for _, sub := range c.Commands() {
+		all = append(all, below(sub)...)
+	}
+	return all
 }
