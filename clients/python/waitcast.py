@@ -21,6 +21,7 @@ import ipaddress
 import json
 import os
 import re
+import ssl
 import sys
 import time
 import urllib.error
@@ -293,6 +294,9 @@ class _JobMust(TypedDict):
 
 
 class Job(_JobMust, total=False):
+    user: str
+    account: str
+    name: str
     tasks: int
     time_limit_seconds: float
     held: bool
@@ -441,10 +445,14 @@ class Client:
     """Asks one daemon. It is safe for several threads.
 
     url is as for the command: a user and password in it are sent (basic authentication), and never shown. timeout is in seconds: within it an answer
-    must begin, and end after it has begun.
+    must begin, and end after it has begun. token is sent in the password's place (default WAITCAST_TOKEN, else the content of the file WAITCAST_TOKEN_FILE). ca is a
+    file of certificates that vouch for the daemon's in the system's stead, cert and key are the files of a client certificate (default WAITCAST_CA, WAITCAST_CERT, WAITCAST_KEY).
     """
 
-    def __init__(self, url: Optional[str] = None, *, timeout: float = 10.0) -> None:
+    def __init__(
+        self, url: Optional[str] = None, *, timeout: float = 10.0, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
+        key: Optional[str] = None,
+    ) -> None:
         if not 0 < timeout < float("inf"):
             raise ValueError(f"timeout {timeout}: want a number of seconds above 0")
         self.timeout = timeout
@@ -462,7 +470,14 @@ class Client:
         if parts.username is not None:
             pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
             self._headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        token = _token() if token is None else token
+        if token and "Authorization" not in self._headers:
+            self._headers["Authorization"] = "Bearer " + token
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
+        if parts.scheme == "https":
+            handlers.append(urllib.request.HTTPSHandler(context=_tls(
+                ca or os.environ.get("WAITCAST_CA"), cert or os.environ.get("WAITCAST_CERT"), key or os.environ.get("WAITCAST_KEY"),
+            )))
         if _is_loopback(host):
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
@@ -588,6 +603,29 @@ class Client:
     def _unreachable(self, error: Exception) -> UnreachableError:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         return UnreachableError(f"no answer from the waitcast daemon at {self.url}: {why or type(error).__name__}")
+
+
+def _token() -> str:
+    """Returns the token of the environment, empty if there is none; a file may be there for others than this user."""
+    token = os.environ.get("WAITCAST_TOKEN", "").strip()
+    file = os.environ.get("WAITCAST_TOKEN_FILE")
+    if token or not file:
+        return token
+    try:
+        with open(file, encoding="ascii") as opened:
+            return opened.read().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _tls(ca: Optional[str], cert: Optional[str], key: Optional[str]) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=ca or None)
+        if cert:
+            context.load_cert_chain(cert, key or None)
+    except OSError as error:  # also what is no certificate
+        raise ValueError(f"the certificates for TLS: {error}") from None
+    return context
 
 
 def _is_loopback(host: str) -> bool:
