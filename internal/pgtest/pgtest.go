@@ -235,21 +235,40 @@ func (s *Server) Kill() error {
 	if process == nil {
 		return nil
 	}
-	children := childrenOf(process.Pid)
-	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := process.Signal(syscall.SIGSTOP); err != nil { // so that it starts no more
 		return err
 	}
-	<-exited
-	deadline := time.Now().Add(startTimeout)
+	children := childrenOf(process.Pid)
+	if err := process.Kill(); err != nil {
+		return err
+	}
 	for _, pid := range children {
-		for err := error(nil); err == nil; err = syscall.Kill(pid, syscall.SIGKILL) {
-			if time.Now().After(deadline) {
-				return fmt.Errorf("process %d does not end", pid)
-			}
-			runtime.Gosched()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	<-exited
+	deadline := time.After(startTimeout)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for slices.ContainsFunc(children, running) {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return fmt.Errorf("the processes %v do not end", children)
 		}
 	}
 	return nil
+}
+
+// running reports whether a process has not ended. One that has may stay in the list until the system's first process asks for it.
+func running(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
 // childrenOf returns the processes that a process started.

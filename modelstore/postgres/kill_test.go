@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/waitcast/waitcast/internal/pgtest"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/modelstore/storetest"
+)
+
+// numbered returns the n-th batch of a run, every part of which can be told from that of any other.
+func numbered(n int64) modelstore.Batch {
+	from, to := 7*n+1, 7*n+7
+	b := modelstore.Batch{
+		Entries:     storetest.MakeEntries(from, to),
+		Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: fmt.Append(nil, to)}},
+		BadLines:    []modelstore.BadLine{{At: storetest.Epoch(), Source: "log", Line: to, Reason: "field"}},
+	}
+	for seq := from; seq <= to; seq += 2 {
+		b.Rows = append(b.Rows, storetest.MakeRow(seq))
+	}
+	if n%5 == 0 {
+		b.Snapshot = storetest.MakeSnapshot(to)
+	}
+	return b
+}
+
+// contents is all that a store holds.
+type contents struct {
+	Last, BadEver int64
+	Entries       []modelstore.Entry
+	Rows          []modelstore.Row
+	BadLines      []modelstore.BadLine
+	Checkpoints   map[string][]byte
+	Snapshot      *modelstore.Snapshot
+}
+
+func contentsOf(t testing.TB, s modelstore.Store) contents {
+	t.Helper()
+	var c contents
+	var errs [5]error
+	c.Entries, c.Rows = storetest.Entries(t, s), storetest.Rows(t, s, modelstore.RowQuery{})
+	c.Last, errs[0] = s.LastSeq(t.Context())
+	c.BadEver, errs[1] = s.CountBadLines(t.Context())
+	c.BadLines, errs[2] = s.BadLines(t.Context(), 0)
+	c.Checkpoints, errs[3] = s.Checkpoints(t.Context())
+	c.Snapshot, errs[4] = s.Latest(t.Context())
+	must(t, errors.Join(errs[:]...))
+	return c
+}
+
+// insist commits a batch again and again until the store takes it, as the pipeline does, and says how often it was unknown whether it had.
+func insist(ctx context.Context, s *Store, b modelstore.Batch) (unknown int, err error) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.Commit(ctx, b)
+		var seq *modelstore.SeqError
+		switch {
+		case err == nil, ctx.Err() != nil, errors.As(err, &seq), errors.Is(err, modelstore.ErrLeaseLost), errors.Is(err, modelstore.ErrCorrupt):
+			return unknown, err
+		case strings.Contains(err.Error(), "unknown whether"):
+			unknown++
+		}
+		<-tick.C
+	}
+}
+
+// killRounds is how often TestServerKilled kills the server.
+func killRounds() int {
+	switch {
+	case os.Getenv("WAITCAST_LONG") != "":
+		return 200
+	case testing.Short():
+		return 5
+	}
+	return 30
+}
+
+// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits loses nothing that was committed and doubles
+// nothing that is committed again: at the end the store holds what an undisturbed SQLite store does.
+func TestServerKilled(t *testing.T) {
+	// Where there is time, each COMMIT waits a while before it writes through, so that many a kill strikes there.
+	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
+		Settings: map[string]string{"autovacuum": "off", "commit_delay": "3000", "commit_siblings": "0"}})
+	s := writer(t, server.NewDatabase(t), Options{Timeout: 20 * time.Second})
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	ctx, stop := context.WithCancel(t.Context())
+	type outcome struct {
+		batches int64
+		unknown int
+		err     error
+	}
+	committing := make(chan int64)
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		for ctx.Err() == nil {
+			select {
+			case committing <- o.batches:
+			default:
+			}
+			n, err := insist(context.WithoutCancel(ctx), s, numbered(o.batches))
+			if o.unknown += n; err != nil {
+				o.err = err
+				break
+			}
+			o.batches++
+		}
+		done <- o
+	}()
+	for range killRounds() {
+		for range 1 + rnd.IntN(4) {
+			select {
+			case <-committing:
+			case o := <-done:
+				t.Fatalf("the writer ended: %v", o.err)
+			}
+		}
+		for range rnd.IntN(1 << 22) { // some way into a commit
+		}
+		must(t, server.Kill())
+		must(t, server.Start())
+	}
+	stop()
+	o := <-done
+	must(t, o.err)
+	t.Logf("%d batches, %d times with an unknown outcome", o.batches, o.unknown)
+
+	calm, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "calm.db"), sqlite.Options{})
+	must(t, err)
+	defer func() { must(t, calm.Close()) }()
+	for n := range o.batches {
+		must(t, calm.Commit(t.Context(), numbered(n)))
+	}
+	if diff := cmp.Diff(contentsOf(t, calm), contentsOf(t, s), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the store differs from an undisturbed one (-undisturbed +killed):\n%.3000s", diff)
+	}
+}
+
+// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered is taken as done when it comes again, its bad lines included; and
+// that one whose COMMIT was not made is stored then.
+func TestUnknownOutcome(t *testing.T) {
+	s := writer(t, shared.NewDatabase(t), Options{})
+	for n, made := range []bool{true, false, true} {
+		b := numbered(int64(n))
+		if made {
+			must(t, s.Commit(t.Context(), b))
+			var token string
+			must(t, s.pool.QueryRow(t.Context(), "SELECT token FROM waitcast.space").Scan(&token))
+			s.unsure = unsure{tokens: []string{"before", token, "after"}, lines: sumBadLines(b.BadLines)} // as a lost answer leaves it
+		} else {
+			s.unsure = unsure{tokens: []string{"never made"}, lines: sumBadLines(b.BadLines)}
+		}
+		must(t, s.Commit(t.Context(), b))
+		if got, want := contentsOf(t, s), int64(7*n+7); got.Last != want || int64(len(got.Entries)) != want || got.BadEver != int64(n+1) || len(got.Rows) != 4*(n+1) {
+			t.Fatalf("after batch %d: last %d, %d entries, %d rows, %d bad lines", n, got.Last, len(got.Entries), len(got.Rows), got.BadEver)
+		}
+	}
+	same := numbered(3)
+	same.BadLines = numbered(2).BadLines // the same lines once more are other lines after a commit that is known to be made
+	must(t, s.Commit(t.Context(), same))
+	if n, err := s.CountBadLines(t.Context()); err != nil || n != 4 {
+		t.Errorf("%d bad lines, %v", n, err)
+	}
+}
