@@ -82,7 +82,7 @@ func rootCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&oneShot, "one-shot", false, "read the logs to their end, print state and models, and exit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "with --one-shot: print JSON")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(demoCommand(), checkCommand(), manual.Command(manualPages))
+	cmd.AddCommand(demoCommand(), checkCommand(), bundleCommand(), manual.Command(manualPages))
 	return cmd
 }
 

@@ -46,10 +46,10 @@ func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config
 		}
 	}
 	t.Running = t.kinds[job.Start]
-	t.Waiting = t.kinds[job.Submit] - t.Running
+	t.Waiting = len(t.jobs) - t.Running
 	c.finish(t, of)
 	if s.Format == config.FormatSqueue {
-		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(max(0, t.Waiting), "job"))
+		text = fmt.Sprintf("%s running, %s waiting or held", plural(t.Running, "job"), plural(t.Waiting, "job"))
 	}
 	if text == "" {
 		text = "nothing of the machine"

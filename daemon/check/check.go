@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/config"
@@ -47,22 +46,10 @@ type Report struct {
 	Clusters []Cluster `json:"clusters"`
 	Warnings int       `json:"warnings"`
 	Failures int       `json:"failures"`
-
-	private map[string]bool
 }
 
 // OK reports whether nothing failed.
 func (r *Report) OK() bool { return r.Failures == 0 }
-
-// Private returns the names that were met and belong to people: users, accounts, jobs and their ids; sorted.
-func (r *Report) Private() []string {
-	out := make([]string, 0, len(r.private))
-	for name := range r.private {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
 
 func (r *Report) add(id string, status Status, about, hint, format string, args ...any) {
 	r.Findings = append(r.Findings, Finding{ID: id, Status: status, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
@@ -121,7 +108,7 @@ func flatten(err error) []error {
 }
 
 func newReport(opts Options, now time.Time) *Report {
-	r := &Report{Version: opts.Version, At: now.UTC().Truncate(time.Second), Findings: []Finding{}, Sources: []Source{}, Clusters: []Cluster{}, private: map[string]bool{}}
+	r := &Report{Version: opts.Version, At: now.UTC().Truncate(time.Second), Findings: []Finding{}, Sources: []Source{}, Clusters: []Cluster{}}
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
 	}

@@ -100,7 +100,7 @@ func (c *checker) inotify() {
 	if instances < need+fewInstances || watches < 2*need+fewWatches {
 		status, hint = Warning, "raise fs.inotify.max_user_instances and max_user_watches by sysctl, or set inotify of the sources to false: they are polled then"
 	}
-	c.add("machine.inotify", status, "machine", hint, "%s wanted; a user may have %s and %s", plural(need, "watch of a folder"), plural(instances, "instance"), thousands(int64(watches))+" watches")
+	c.add("machine.inotify", status, "machine", hint, "%s to watch by inotify; a user may have %s and %s watches", plural(need, "log"), plural(instances, "instance"), thousands(int64(watches)))
 }
 
 func limit(name string) (int, error) {

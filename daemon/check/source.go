@@ -187,7 +187,7 @@ func (c *checker) newest(log *source.Config, about string, file *File, s *Source
 			at, spell(off.Abs()), direction(off), offsetText(fits), zone)
 	case age < -ahead:
 		c.add("log.time", Failed, about, hint+", or set the clock of one of the hosts right", "the newest record is of %s, %s in the future (time_zone is %s)", at, spell(-age), zone)
-	case age > silent:
+	case age > silent && log.Format.Order == collector.Live: // a file of the workload archives is old
 		c.add("log.time", Warning, about, "nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?", "the newest record is of %s, %s ago", at, spell(age))
 	default:
 		c.add("log.time", OK, about, "", "the newest record is of %s, %s ago", at, spell(max(0, age)))

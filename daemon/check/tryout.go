@@ -195,6 +195,7 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 			t.line(parser, p.Path, number, line)
 			return nil
 		})
+		t.Whole = t.Whole && (!p.gzip() || t.Lines < p.lines) // how many a compressed file has is not known
 		if errors.Is(err, errEnough) {
 			t.Whole = false
 			break
@@ -229,7 +230,6 @@ func (c *checker) finish(t *trial, of *told) *Source {
 		}
 	}
 	for id, j := range t.jobs {
-		c.private[id], c.private[j.User], c.private[j.Account], c.private[j.Name] = true, true, true, true
 		queues[j.Queue], users[j.User], accounts[j.Account] = true, true, true
 		if j.Procs > 0 {
 			sizes = append(sizes, j.Procs)
@@ -250,7 +250,6 @@ func (c *checker) finish(t *trial, of *told) *Source {
 			of.jobs[id] = j
 		}
 	}
-	delete(c.private, "")
 	for name, jobs := range n {
 		t.Tells[name] = float64(jobs) / float64(t.Jobs)
 	}

@@ -1,0 +1,286 @@
+// Package bundle gathers what helps to find out what is wrong with a daemon, for people who do not know the site: figures and settings, and no names of users,
+// accounts, jobs or hosts.
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon/check"
+)
+
+// Options say what is gathered.
+type Options struct {
+	// Version is the program's.
+	Version string
+	// URL is where the daemon is asked; empty means where the configuration lets it listen.
+	URL string
+	// Goroutines asks the daemon for its stacks, too.
+	Goroutines bool
+	// Now is the wall clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// gatherer makes one bundle.
+type gatherer struct {
+	opts  Options
+	mask  *masker
+	files map[string][]byte
+	// notes say what could not be had; of an error only its kind is told, because its text may name hosts and people.
+	notes []string
+}
+
+// Manifest tells what a bundle is.
+type Manifest struct {
+	Made    time.Time         `json:"made"`
+	Version string            `json:"version"`
+	Go      string            `json:"go"`
+	Build   map[string]string `json:"build"`
+	Modules map[string]string `json:"modules"`
+	Notes   []string          `json:"notes"`
+}
+
+// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or a configuration that cannot be read, is noted in it and no error. It returns the notes.
+func Write(ctx context.Context, to io.Writer, cfg *config.Config, cfgErr error, opts Options) ([]string, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	g := &gatherer{opts: opts, mask: newMasker(), files: map[string][]byte{}}
+	g.host()
+	if cfgErr != nil {
+		g.broken(cfgErr)
+	} else {
+		g.put("configuration.json", g.mask.configuration(cfg))
+		g.check(ctx, cfg)
+		g.store(cfg)
+		g.daemon(ctx, cfg)
+	}
+	g.manifest()
+	return g.notes, g.archive(to)
+}
+
+func (g *gatherer) note(format string, args ...any) {
+	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}
+
+// put adds a file of JSON.
+func (g *gatherer) put(name string, v any) {
+	content, err := indented(v)
+	if err != nil {
+		g.note("%s: cannot be written", name)
+		return
+	}
+	g.files[name] = content
+}
+
+// broken tells where a configuration is wrong, and not what is written there.
+func (g *gatherer) broken(err error) {
+	type place struct {
+		Line int    `json:"line"`
+		Key  string `json:"key"`
+	}
+	places := []place{}
+	known := map[string]bool{}
+	for _, r := range config.Reference() {
+		known[r.Key] = true
+	}
+	for _, e := range flatten(err) {
+		var wrong *config.Error
+		if !errors.As(e, &wrong) {
+			continue
+		}
+		key := listPosition(wrong.Key)
+		if !known[key] {
+			key = masked // a key that does not exist is whatever somebody wrote
+		}
+		places = append(places, place{wrong.Line, key})
+	}
+	g.note("the configuration is wrong in %d places: the daemon was not asked", len(places))
+	g.put("configuration-errors.json", places)
+}
+
+// listPosition takes the numbers out of a key: clusters[0].name is clusters[].name.
+func listPosition(key string) string {
+	var b strings.Builder
+	inside := false
+	for _, r := range key {
+		if r == ']' {
+			inside = false
+		}
+		if !inside {
+			b.WriteRune(r)
+		}
+		if r == '[' {
+			inside = true
+		}
+	}
+	return b.String()
+}
+
+func flatten(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the joined error itself
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, flatten(e)...)
+	}
+	return out
+}
+
+// harmless are findings whose text is of numbers, sizes, instants and words of the program alone.
+func harmless(id string) bool {
+	return slices.Contains([]string{
+		"cluster.time_zone", "log.lines", "log.time", "store.space", "store.damaged", "machine.clock", "machine.inotify", "machine.memory", "cluster.procs", "cluster.time_limit", "cluster.size",
+	}, id)
+}
+
+// check adds what waitcastd check finds, without the lines of logs and without what others' programs said.
+func (g *gatherer) check(ctx context.Context, cfg *config.Config) {
+	r := check.Run(ctx, cfg, check.Options{Version: g.opts.Version, Records: 20_000, Limit: 5 * time.Second, Now: g.opts.Now})
+	type finding struct {
+		ID     string       `json:"id"`
+		Status check.Status `json:"status"`
+		About  string       `json:"about"`
+		Text   string       `json:"text,omitempty"`
+	}
+	findings := []finding{}
+	for _, f := range r.Findings {
+		out := finding{ID: f.ID, Status: f.Status, About: f.About}
+		switch kind, name, _ := strings.Cut(f.About, " "); kind {
+		case "source":
+			out.About = kind + " " + g.mask.source(name)
+		case "cluster":
+			out.About = kind + " " + g.mask.name("cluster", name)
+		case "user":
+			out.About = kind
+		}
+		if harmless(f.ID) {
+			out.Text = f.Text
+		}
+		findings = append(findings, out)
+	}
+	sources := []check.Source{}
+	for _, s := range r.Sources {
+		s.Name, s.Cluster = g.mask.source(s.Name), g.mask.name("cluster", s.Cluster)
+		s.Files = slices.Clone(s.Files)
+		for i := range s.Files {
+			s.Files[i].Path = g.mask.path(s.Files[i].Path)
+		}
+		s.Bad = slices.Clone(s.Bad)
+		for i := range s.Bad {
+			s.Bad[i].Examples = nil
+		}
+		s.Queues = g.queues(s.Queues)
+		sources = append(sources, s)
+	}
+	clusters := []check.Cluster{}
+	for _, c := range r.Clusters {
+		c.Name = g.mask.name("cluster", c.Name)
+		c.Unseen, c.Unconfigured = g.queues(c.Unseen), g.queues(c.Unconfigured)
+		clusters = append(clusters, c)
+	}
+	g.put("check.json", map[string]any{"findings": findings, "sources": sources, "clusters": clusters, "failures": r.Failures, "warnings": r.Warnings})
+}
+
+func (g *gatherer) queues(names []string) []string {
+	out := []string{}
+	for _, name := range names {
+		out = append(out, g.mask.name("queue", name))
+	}
+	return out
+}
+
+// host adds what the machine is.
+func (g *gatherer) host() {
+	facts := map[string]any{"cpus": runtime.NumCPU(), "system": runtime.GOOS + "/" + runtime.GOARCH}
+	var u syscall.Utsname
+	if err := syscall.Uname(&u); err == nil {
+		facts["kernel"] = utsname(u.Release[:]) // not its Nodename
+	}
+	if content, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(content)) {
+			if f := strings.Fields(line); len(f) == 3 && slices.Contains([]string{"MemTotal:", "MemAvailable:", "SwapTotal:"}, f[0]) {
+				facts[f[0][:len(f[0])-1]+"_kib"] = f[1]
+			}
+		}
+	}
+	for name, file := range map[string]string{"cgroup_memory_max": "/sys/fs/cgroup/memory.max", "cgroup_cpu_max": "/sys/fs/cgroup/cpu.max", "load": "/proc/loadavg"} {
+		if content, err := os.ReadFile(file); err == nil {
+			facts[name] = strings.TrimSpace(string(content))
+		}
+	}
+	facts["zone"] = g.opts.Now().Format("MST -07:00")
+	g.put("host.json", facts)
+}
+
+// utsname makes text of an array of uname(2), whose elements are signed on some systems.
+func utsname[T int8 | uint8](field []T) string {
+	var b strings.Builder
+	for _, c := range field {
+		if c == 0 {
+			break
+		}
+		b.WriteByte(byte(c)) //nolint:gosec // ASCII
+	}
+	return b.String()
+}
+
+// manifest says what made the bundle.
+func (g *gatherer) manifest() {
+	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(), Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}
+	if m.Notes == nil {
+		m.Notes = []string{}
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if strings.HasPrefix(s.Key, "vcs") || s.Key == "CGO_ENABLED" || strings.HasPrefix(s.Key, "GO") {
+				m.Build[s.Key] = s.Value
+			}
+		}
+		for _, d := range info.Deps {
+			m.Modules[d.Path] = d.Version
+		}
+	}
+	g.put("manifest.json", m)
+}
+
+// archive writes the files, in the order of their names.
+func (g *gatherer) archive(to io.Writer) error {
+	z := gzip.NewWriter(to)
+	t := tar.NewWriter(z)
+	names := make([]string, 0, len(g.files))
+	for name := range g.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		content := g.files[name]
+		header := &tar.Header{Name: "waitcast-bundle/" + name, Mode: 0o600, Size: int64(len(content)), ModTime: g.opts.Now().UTC().Truncate(time.Second), Format: tar.FormatPAX}
+		if err := t.WriteHeader(header); err != nil {
+			return fmt.Errorf("writing the bundle: %w", err)
+		}
+		if _, err := io.Copy(t, bytes.NewReader(content)); err != nil {
+			return fmt.Errorf("writing the bundle: %w", err)
+		}
+	}
+	if err := errors.Join(t.Close(), z.Close()); err != nil {
+		return fmt.Errorf("writing the bundle: %w", err)
+	}
+	return nil
+}

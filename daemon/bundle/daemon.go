@@ -1,0 +1,281 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon/check"
+)
+
+// Bounds of what a daemon is asked for.
+const (
+	patience  = 30 * time.Second
+	maxAnswer = 64 << 20
+	maxQueues = 200
+)
+
+// errStatus is an answer that is not 200; its text is not told.
+var errStatus = errors.New("refused")
+
+// running asks one daemon.
+type running struct {
+	*gatherer
+	url, token string
+}
+
+// daemon adds what a running daemon tells.
+func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	d := &running{gatherer: g, url: strings.TrimSuffix(g.opts.URL, "/")}
+	if d.url == "" {
+		d.url = check.URL(cfg.Listen)
+	}
+	word, _, err := d.get(ctx, "/readyz")
+	if err != nil && !errors.Is(err, errStatus) {
+		g.note("no daemon answers: its metrics, views and models are left out")
+		return
+	}
+	first, _, _ := bytes.Cut(word, []byte{':'})
+	if !slices.Contains([]string{"ready", "not ready", "ready, but new records wait"}, string(bytes.TrimSpace(first))) {
+		first = []byte(masked)
+	}
+	g.files["ready.txt"] = append(bytes.TrimSpace(first), '\n')
+	if token, err := os.ReadFile(cfg.AdminTokenFile); err == nil {
+		d.token = strings.TrimSpace(string(token))
+	} else {
+		g.note("the admin token cannot be read: reasons of bad lines and goroutines are left out")
+	}
+	d.metrics(ctx)
+	d.answer(ctx, "accuracy.json", "/v1/accuracy")
+	d.views(ctx)
+	if d.token != "" {
+		d.quarantine(ctx)
+		d.answer(ctx, "log-level.json", "/v1/log-level")
+		if g.opts.Goroutines {
+			d.goroutines(ctx)
+		}
+	}
+}
+
+// get asks for a path. The content comes with errStatus too.
+func (d *running) get(ctx context.Context, path string) (content []byte, header http.Header, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d.token != "" && strings.HasPrefix(path, "/v1/") {
+		req.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	response, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errStatus
+	}
+	return content, response.Header, err
+}
+
+// answer adds an answer in JSON, masked.
+func (d *running) answer(ctx context.Context, name, path string) {
+	content, _, err := d.get(ctx, path)
+	if err == nil {
+		content, err = d.mask.json(content)
+	}
+	if err != nil {
+		d.note("%s: the daemon did not tell", name)
+		return
+	}
+	d.files[name] = content
+}
+
+// views adds the queues and their models.
+func (d *running) views(ctx context.Context) {
+	content, _, err := d.get(ctx, "/v1/queues")
+	var queues wire.Queues
+	if err != nil || json.Unmarshal(content, &queues) != nil {
+		d.note("queues.json: the daemon did not tell")
+		return
+	}
+	if content, err = d.mask.json(content); err == nil {
+		d.files["queues.json"] = content
+	}
+	for i, q := range queues.Queues {
+		if i == maxQueues {
+			d.note("models of the first %d queues only", maxQueues)
+			return
+		}
+		name := "models/" + d.mask.name("cluster", q.Cluster) + "-" + d.mask.name("queue", q.Name) + ".json"
+		d.answer(ctx, name, "/v1/models/"+url.PathEscape(q.Name)+"?cluster="+url.QueryEscape(q.Cluster))
+	}
+}
+
+// quarantine adds how many lines are there for which reason, and nothing of the lines.
+func (d *running) quarantine(ctx context.Context) {
+	content, _, err := d.get(ctx, "/v1/quarantine?limit=10000")
+	var q wire.Quarantine
+	if err != nil || json.Unmarshal(content, &q) != nil {
+		d.note("quarantine.json: the daemon did not tell")
+		return
+	}
+	type row struct {
+		Source string    `json:"source"`
+		Reason string    `json:"reason"`
+		Lines  int       `json:"lines"`
+		Newest time.Time `json:"newest"`
+	}
+	rows := []*row{}
+	for _, b := range q.BadLines {
+		source, reason := d.mask.source(b.Source), b.Reason
+		if !word.MatchString(reason) {
+			reason = masked
+		}
+		i := slices.IndexFunc(rows, func(r *row) bool { return r.Source == source && r.Reason == reason })
+		if i < 0 {
+			i, rows = len(rows), append(rows, &row{Source: source, Reason: reason})
+		}
+		rows[i].Lines++
+		rows[i].Newest = b.At
+	}
+	d.put("quarantine.json", map[string]any{"by_reason": rows, "kept": q.Kept, "dropped": q.Dropped})
+}
+
+// plainLabel are the labels of metrics whose values are numbers or words of the program.
+func plainLabel(name string) bool {
+	return slices.Contains([]string{
+		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind", "code", "quantile", "le", "policy", "tier", "channel",
+	}, name)
+}
+
+// metrics adds those of the daemon, of the Go runtime and of the process.
+func (d *running) metrics(ctx context.Context) {
+	content, _, err := d.get(ctx, "/metrics")
+	if err != nil {
+		d.note("metrics.txt: the daemon did not tell")
+		return
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(content))
+	if err != nil {
+		d.note("metrics.txt: cannot be read")
+		return
+	}
+	var out bytes.Buffer
+	names := make([]string, 0, len(families))
+	for name := range families {
+		if strings.HasPrefix(name, "waitcast_") || strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		family := families[name]
+		family.Help = nil // docs/metrics.md has it
+		for _, m := range family.Metric {
+			for _, l := range m.Label {
+				d.label(name, l)
+			}
+		}
+		if _, err := expfmt.MetricFamilyToText(&out, family); err != nil {
+			d.note("metrics.txt: cannot be written")
+			return
+		}
+	}
+	d.files["metrics.txt"] = out.Bytes()
+}
+
+func (d *running) label(metric string, l *dto.LabelPair) {
+	value := l.GetValue()
+	switch name := l.GetName(); {
+	case name == "cluster":
+		value = d.mask.name("cluster", value)
+	case name == "queue", name == "pool":
+		value = d.mask.name("queue", value)
+	case name == "source":
+		value = d.mask.source(value)
+	case name == "version" && (strings.HasPrefix(metric, "go_") || strings.HasPrefix(metric, "waitcast_")), plainLabel(name):
+	default:
+		value = masked
+	}
+	l.Value = &value
+}
+
+// buildPath is where a file of the program was when it was built.
+var buildPath = regexp.MustCompile(`(?m)/\S*/([^/\s]+\.(?:go|s):\d+)`)
+
+// goroutines adds the stacks, without the folders of the machine that the program was built on.
+func (d *running) goroutines(ctx context.Context) {
+	content, _, err := d.get(ctx, "/v1/goroutines")
+	if err != nil {
+		d.note("goroutines.txt: the daemon did not tell")
+		return
+	}
+	d.files["goroutines.txt"] = buildPath.ReplaceAll(content, []byte("$1"))
+}
+
+// store adds the sizes of the database's files, and which version of its tables it has.
+func (g *gatherer) store(cfg *config.Config) {
+	type file struct {
+		Ending   string    `json:"ending"`
+		Bytes    int64     `json:"bytes"`
+		Modified time.Time `json:"modified"`
+	}
+	files := []file{}
+	matches, _ := filepath.Glob(globEscape(cfg.Store.Path) + "*") // the pattern is well formed
+	for _, path := range matches {
+		ending := strings.TrimPrefix(path, cfg.Store.Path)
+		if !storeEnding.MatchString(ending) {
+			continue // somebody's copy
+		}
+		if info, err := os.Stat(path); err == nil {
+			files = append(files, file{ending, info.Size(), info.ModTime().UTC()})
+		}
+	}
+	facts := map[string]any{"files": files}
+	if version, ok := schemaVersion(cfg.Store.Path); ok {
+		facts["schema_version"] = version
+	}
+	g.put("store.json", facts)
+}
+
+// storeEnding is what stands behind the database's name in the names of its files; package sqlite lists them.
+var storeEnding = regexp.MustCompile(`^(?:|-wal|-shm|\.lock|\.corrupt-[0-9TZ]+(?:-wal|-shm)?)$`)
+
+func globEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// schemaVersion reads the user version from the header of an SQLite file, https://www.sqlite.org/fileformat2.html#database_header: four bytes at 60.
+func schemaVersion(path string) (uint32, bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	var header [64]byte
+	if _, err := io.ReadFull(f, header[:]); err != nil || !bytes.HasPrefix(header[:], []byte("SQLite format 3\x00")) {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(header[60:]), true
+}

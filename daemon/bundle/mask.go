@@ -1,0 +1,180 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// masked stands in the place of text that nobody promised to be free of names.
+const masked = "***"
+
+// masker gives names pseudonyms: the same name always the same one, in all files of a bundle. What it gave is kept nowhere.
+type masker struct {
+	given map[string]string // by kind and name
+	count map[string]int    // by kind
+	// members are the names of members of the answers that are asked for: other members are named by data.
+	members map[string]bool
+}
+
+func newMasker() *masker {
+	m := &masker{given: map[string]string{}, count: map[string]int{}, members: map[string]bool{}}
+	for _, t := range []reflect.Type{reflect.TypeFor[wire.Queues](), reflect.TypeFor[wire.Models](), reflect.TypeFor[wire.Accuracy](), reflect.TypeFor[wire.LogLevel]()} {
+		m.learn(t)
+	}
+	return m
+}
+
+// learn notes the members of a type of answer.
+func (m *masker) learn(t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		m.learn(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name != "" && name != "-" {
+				m.members[name] = true
+			}
+			m.learn(f.Type)
+		}
+	}
+}
+
+// level is the name of a quantile's level, by which members of some answers are named.
+var level = regexp.MustCompile(`^[0-9]*\.[0-9]+$`)
+
+// name returns the pseudonym of a name of a kind: queue-2. The empty name stays.
+func (m *masker) name(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	key := kind + "\x00" + name
+	if m.given[key] == "" {
+		m.count[kind]++
+		m.given[key] = fmt.Sprintf("%s-%d", kind, m.count[kind])
+	}
+	return m.given[key]
+}
+
+// source returns that of a source, "cluster/name".
+func (m *masker) source(name string) string {
+	cluster, source, ok := strings.Cut(name, "/")
+	if !ok {
+		return m.sourceName(name)
+	}
+	return m.name("cluster", cluster) + "/" + m.sourceName(source)
+}
+
+// sourceName keeps a name that is a format, as is the default, or that of imports.
+func (m *masker) sourceName(name string) string {
+	switch name {
+	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting", "sge-reporting", "lsf-events", "lsf-acct", "import":
+		return name
+	}
+	return m.name("source", name)
+}
+
+// wellKnown are the elements of paths that every machine has, or every installation of a scheduler; with the numbers and endings of rotated files.
+var wellKnown = regexp.MustCompile(`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
+	`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|slurmrestd|slurmrestd\.sock|` +
+	`sge|gridengine|default|common|reporting|lsf|work|logdir|lsb\.acct|lsb\.events|` +
+	`waitcast|waitcastd\.yaml|waitcast\.db|admin-token|squeue|sinfo|scontrol|ssh|sudo|docker|podman|\*|[12][0-9]{7})` +
+	`(?:[.-][0-9]{1,8}|\.\*)?(?:\.gz)?$`)
+
+// path masks the elements of a path that are not well known.
+func (m *masker) path(path string) string {
+	if path == "" {
+		return ""
+	}
+	elements := strings.Split(filepath.ToSlash(path), "/")
+	for i, e := range elements {
+		if e != "" && e != "." && e != ".." && !wellKnown.MatchString(e) {
+			elements[i] = m.name("path", e)
+		}
+	}
+	return strings.Join(elements, "/")
+}
+
+// kept are the members of answers whose text is one of few words of ours.
+func kept(member string) bool {
+	switch member {
+	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute", "level", "configured":
+		return true
+	}
+	return false
+}
+
+// word is what kept text looks like.
+var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
+
+// value masks an answer: numbers, instants and truth values stay, names become pseudonyms by the member that they stand in, all other text is masked.
+func (m *masker) value(member string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			name := key
+			if !m.members[key] && !level.MatchString(key) {
+				name = m.name("member", key)
+			}
+			out[name] = m.value(key, inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = m.value(member, inner)
+		}
+		return out
+	case string:
+		return m.text(member, v)
+	}
+	return v // numbers, true, false, null
+}
+
+func (m *masker) text(member, text string) string {
+	if text == "" {
+		return ""
+	}
+	switch member {
+	case "cluster":
+		return m.name("cluster", text)
+	case "queue", "queues", "name", "unseen_queues", "unconfigured_queues": // of a queue or a pool; a job's name is in no answer that is asked for
+		return m.name("queue", text)
+	case "pool":
+		return m.name("queue", text)
+	case "source":
+		return m.source(text)
+	case "path":
+		return m.path(text)
+	}
+	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return text
+	}
+	if kept(member) && word.MatchString(strings.ToLower(text)) {
+		return text
+	}
+	return masked
+}
+
+// json masks an answer in JSON.
+func (m *masker) json(raw []byte) ([]byte, error) {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, err
+	}
+	return indented(m.value("", v))
+}
+
+func indented(v any) ([]byte, error) {
+	out, err := json.MarshalIndent(v, "", "  ")
+	return append(out, '\n'), err
+}

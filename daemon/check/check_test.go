@@ -1,0 +1,387 @@
+package check_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/daemon/check"
+)
+
+// site is a folder with logs and a configuration.
+type site struct {
+	*testing.T
+	dir string
+	now time.Time
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	return &site{t, t.TempDir(), time.Now().Truncate(time.Second)}
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+// write makes a file that was written at an instant.
+func (s *site) write(name, text string, at time.Time) {
+	s.Helper()
+	path := s.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.Chtimes(path, at, at); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// load reads a configuration of clusters.
+func (s *site) load(clusters string) *config.Config {
+	s.Helper()
+	s.write("waitcastd.yaml", "listen: 127.0.0.1:0\ndata_dir: "+s.path("state")+"\nclusters:\n"+strings.ReplaceAll(clusters, "DIR", s.dir), s.now)
+	cfg, err := config.Load(s.path("waitcastd.yaml"), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return cfg
+}
+
+func (s *site) run(clusters string) *check.Report {
+	s.Helper()
+	return check.Run(s.Context(), s.load(clusters), check.Options{Records: 20_000, Limit: time.Minute})
+}
+
+// jobs is a PBS log of jobs that ended one a minute, the last at an instant, on clocks of a zone; of users u0, u1 and u2.
+func jobs(n int, last time.Time, zone *time.Location) string {
+	var log []byte
+	for i := range n {
+		end := last.Add(time.Duration(i+1-n) * time.Minute).In(zone)
+		submit, start := end.Add(-3*time.Minute), end.Add(-2*time.Minute)
+		rec := pbs.Record{
+			ID: fmt.Sprintf("%d.server", 1000+i), User: fmt.Sprintf("u%d", i%3), Queue: []string{"short", "long"}[i%2], Created: submit, Queued: submit, Eligible: submit,
+			Procs: 1 << (i % 4), Nodes: 1, TimeLimit: time.Hour, Start: start, End: end,
+		}
+		log = pbs.AppendEnded(log, rec)
+	}
+	return string(log)
+}
+
+// jobcomp is a log of Slurm with a job that ended at an instant, on its clock.
+func jobcomp(end time.Time) string {
+	at := func(d time.Duration) string { return end.Add(-d).Format("2006-01-02T15:04:05") }
+	return "JobId=2 UserId=alice(1001) GroupId=users(100) Name=a JobState=COMPLETED Partition=short TimeLimit=1 StartTime=" + at(time.Minute) + " EndTime=" + at(0) +
+		" NodeList=n03 NodeCnt=1 ProcCnt=1 WorkDir=/tmp ReservationName= Tres=cpu=1,mem=1000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test SubmitTime=" + at(time.Hour) +
+		" EligibleTime=" + at(time.Hour) + " DerivedExitCode=0:0 ExitCode=0:0 \n"
+}
+
+const pbsCluster = `
+  - name: main
+    time_zone: UTC
+    sources: [{format: pbs, path: DIR/log}]
+`
+
+// want finds the one finding of an id, which must have a status and words.
+func want(t *testing.T, r *check.Report, id string, status check.Status, words ...string) {
+	t.Helper()
+	for _, f := range r.Findings {
+		text := f.Text + " -> " + f.Hint
+		if f.ID == id && f.Status == status && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			return
+		}
+	}
+	t.Errorf("no finding %s, %s with %q among\n%s", id, status, words, render(t, r))
+}
+
+func render(t *testing.T, r *check.Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestWell proves that a log as it should be passes in everything that is about it, and that the trial counts what is in it.
+func TestWell(t *testing.T) {
+	s := newSite(t)
+	s.write("log", jobs(40, s.now.Add(-time.Minute), time.UTC)+"04/01/2026 10:00:00;E;bad\n", s.now.Add(-time.Minute))
+	r := s.run(pbsCluster)
+	for _, id := range []string{"config.valid", "cluster.time_zone", "log.readable", "log.files", "log.format", "log.time", "store.folder", "store.database", "listen.free"} {
+		want(t, r, id, check.OK)
+	}
+	if !r.OK() || len(r.Sources) != 1 || len(r.Clusters) != 1 {
+		t.Fatalf("%s", render(t, r))
+	}
+	got := r.Sources[0]
+	if got.Lines != 41 || got.Jobs != 40 || got.BadLines != 1 || got.Users != 3 || !slices.Equal(got.Queues, []string{"long", "short"}) || !got.Whole {
+		t.Errorf("%+v", got)
+	}
+	if got.Sizes.Min != 1 || got.Sizes.Max != 8 || got.Tells["time_limit"] != 1 || got.Tells["user"] != 1 || got.Tells["priority"] != 0 {
+		t.Errorf("sizes %+v, tells %v", got.Sizes, got.Tells)
+	}
+	if !got.Newest.Equal(s.now.Add(-time.Minute)) || !got.Oldest.Before(got.Newest.Add(-38*time.Minute)) {
+		t.Errorf("from %v to %v", got.Oldest, got.Newest)
+	}
+}
+
+// TestTimeZone proves that a log whose times do not fit to when its file was written is noticed, with the offset that would fit; and one that fits, or that is just old, is not.
+func TestTimeZone(t *testing.T) {
+	berlin := time.FixedZone("", 2*3600)
+	for name, c := range map[string]struct {
+		record, written time.Duration // before now
+		zone            *time.Location
+		status          check.Status
+		words           string
+	}{
+		"fits":          {time.Minute, time.Minute, time.UTC, check.OK, ""},
+		"ahead by two":  {time.Minute, time.Minute, berlin, check.Failed, "UTC+02:00"},
+		"behind by two": {time.Minute, time.Minute, time.FixedZone("", -2*3600), check.Warning, "UTC-02:00"},
+		"half an hour":  {time.Minute, time.Minute, time.FixedZone("", 5*3600+1800), check.Failed, "UTC+05:30"},
+		"ahead and old": {100 * time.Hour, 100 * time.Hour, berlin, check.Warning, "UTC+02:00"},
+		"old":           {100 * time.Hour, 100 * time.Hour, time.UTC, check.Warning, "ago"},
+		"in the future": {-40 * time.Minute, 0, time.UTC, check.Failed, "in the future"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.write("log", jobcomp(s.now.Add(-c.record).In(c.zone)), s.now.Add(-c.written))
+			want(t, s.run(strings.ReplaceAll(pbsCluster, "pbs", "slurm-jobcomp")), "log.time", c.status, c.words)
+		})
+	}
+}
+
+// TestFiles proves that what is missing, in another format, not to be found or not to be read is told, with what helps.
+func TestFiles(t *testing.T) {
+	s := newSite(t)
+	now := s.now
+	s.write("sge", "# a comment\n"+strings.Repeat("short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
+	s.write("rotated/log", jobs(3, now, time.UTC), now)
+	s.write("rotated/log.1", jobs(3, now.Add(-time.Hour), time.UTC), now.Add(-time.Hour))
+	s.write("rotated/log_20260101", "x", now)
+	s.write("rotated/other", "x", now)
+	s.write("empty", "", now)
+	s.write("folder/20260302", jobs(3, now, time.UTC), now)
+	s.write("folder/20260302.orig", "x", now)
+	if err := os.MkdirAll(s.path("nothing"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	source := func(rest string) string {
+		return "\n  - name: main\n    time_zone: UTC\n    sources: [{" + rest + "}]\n"
+	}
+	for name, c := range map[string]struct {
+		source string
+		id     string
+		status check.Status
+		words  []string
+	}{
+		"missing file":   {"format: pbs, path: DIR/no", "log.there", check.Warning, []string{"no such file", "path"}},
+		"missing folder": {"format: pbs, path: DIR/no/no", "log.there", check.Failed, []string{"no such file"}},
+		"wrong format":   {"format: pbs, path: DIR/sge", "log.format", check.Failed, []string{"sge-accounting", "set the source's format"}},
+		"garbage":        {"format: pbs, path: DIR/rotated/other", "log.format", check.Warning, []string{"right file"}},
+		"empty":          {"format: pbs, path: DIR/empty", "log.format", check.Warning, []string{"no line yet"}},
+		"rotated":        {"format: pbs, path: DIR/rotated/log", "log.files", check.Warning, []string{"2 files", "log_20260101", "rotated"}},
+		"all rotated":    {"format: pbs, path: DIR/rotated/log, rotated: [log.*, log_*]", "log.files", check.OK, []string{"3 files"}},
+		"folder":         {"format: pbs, path: DIR/folder, pattern: '????????'", "log.files", check.OK, []string{"1 file", "20260302.orig"}},
+		"no match":       {"format: pbs, path: DIR/folder, pattern: '*.log'", "log.files", check.Failed, []string{"pattern"}},
+		"empty folder":   {"format: pbs, path: DIR/nothing", "log.files", check.Warning, []string{"is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := &site{t, s.dir, s.now}
+			want(t, inner.run(source(c.source)), c.id, c.status, c.words...)
+		})
+	}
+}
+
+// TestNewestPart proves that of a large log only the newest lines are read, over the border of its files and out of compressed ones, and that the report says so.
+func TestNewestPart(t *testing.T) {
+	s := newSite(t)
+	all := strings.SplitAfter(strings.TrimSuffix(jobs(300, s.now, time.UTC), "\n"), "\n")
+	all[299] += "\n"
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(strings.Join(all[:100], ""))); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	s.write("log.2.gz", zipped.String(), s.now.Add(-2*time.Hour))
+	s.write("log.1", strings.Join(all[100:200], ""), s.now.Add(-time.Hour))
+	s.write("log", strings.Join(all[200:], ""), s.now)
+	cfg := s.load(pbsCluster)
+	// At least 1000 lines are read, so that fewer files than there are come from a larger log only.
+	got := check.Run(t.Context(), cfg, check.Options{Records: 1})
+	if n := got.Sources[0]; n.Jobs != 300 || !n.Whole || len(n.Files) != 3 {
+		t.Errorf("all: %d jobs, whole %v, %d files", n.Jobs, n.Whole, len(n.Files))
+	}
+	long := jobs(5000, s.now, time.UTC)
+	s.write("log", long, s.now)
+	got = check.Run(t.Context(), cfg, check.Options{Records: 2000})
+	if n := got.Sources[0]; n.Lines != 2000 || n.Jobs != 2000 || n.Whole || !n.Newest.Equal(s.now) || !n.Oldest.Equal(s.now.Add(-1999*time.Minute)) {
+		t.Errorf("the newest 2000 of 5000: %d lines, %d jobs, whole %v, %v to %v", n.Lines, n.Jobs, n.Whole, n.Oldest, n.Newest)
+	}
+}
+
+// TestExamplesAreMasked proves that of a line that cannot be read neither the report for people nor that for programs shows a letter or a digit.
+func TestExamplesAreMasked(t *testing.T) {
+	s := newSite(t)
+	s.write("log", jobs(20, s.now, time.UTC)+strings.Repeat("03/02/2026 00:00:00;E;77.server;user=qqmary end=\x1b[31mqqsoon ünï\n", 5), s.now)
+	r := s.run(pbsCluster)
+	if b := r.Sources[0].Bad; len(b) != 1 || b[0].Lines != 5 || len(b[0].Examples) != 3 || b[0].Examples[0].Line != 21 || !strings.HasPrefix(b[0].Examples[0].Shape, "99/99/9999 99:99:99;a;99.aaaaaa;aaaa=aaaaaa") {
+		t.Errorf("%+v", b)
+	}
+	if text := render(t, r); strings.Contains(text, "qq") || strings.Contains(text, "\x1b") || !strings.Contains(text, "log:21") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestQueuesAndProcs proves that configured queues without a job, jobs in queues that are not configured, and jobs larger than the machine are noticed.
+func TestQueuesAndProcs(t *testing.T) {
+	s := newSite(t)
+	s.write("log", jobs(40, s.now, time.UTC), s.now)
+	r := s.run("\n  - name: main\n    time_zone: UTC\n    queues: [{name: short}, {name: shrot}]\n    sources: [{format: pbs, path: DIR/log}]\n")
+	want(t, r, "cluster.queues", check.Warning, "shrot")
+	c := r.Clusters[0]
+	if !slices.Equal(c.Unseen, []string{"shrot"}) || !slices.Equal(c.Unconfigured, []string{"long"}) || c.WithoutLimit != 0 || c.Largest != 8 {
+		t.Errorf("%+v", c)
+	}
+	var missing []string
+	for _, m := range c.Missing {
+		missing = append(missing, m.Attribute)
+	}
+	if !slices.Contains(missing, "priority") || slices.Contains(missing, "user") || slices.Contains(missing, "time_limit") {
+		t.Errorf("missing %v", missing)
+	}
+}
+
+// TestScheduler proves that a scheduler is asked once, with how long it took and what it told, and that one that fails, or is slow, is told.
+func TestScheduler(t *testing.T) {
+	s := newSite(t)
+	facts, err := filepath.Abs("../../collector/slurm/testdata/facts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\necho x >> " + s.path("calls") + "\ncase \"$*\" in sinfo*) cat F/sinfo.txt;; *config*) cat F/config.txt;; *partition*) cat F/partition.txt;; *reservation*) cat F/reservation.txt;; esac\n"
+	s.write("facts", strings.ReplaceAll(script, "F/", facts+"/"), s.now)
+	now := s.now.Unix()
+	row := func(id, state, start string) string {
+		fields := []string{id, id, state, "short", "mary", "physics", "normal", "4", "1", "1:00:00", fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, "N/A", "None", "100", "OK", "cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1"}
+		return strings.Join(fields, "\x1f") + "\x1f"
+	}
+	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300))+"\n"+row("2", "PENDING", "N/A")+"\n"+row("3", "PENDING", "N/A")+"\n", s.now)
+	s.write("squeue", "#!/bin/sh\ncat "+s.path("answer")+"\n", s.now)
+	for _, name := range []string{"facts", "squeue"} {
+		if err := os.Chmod(s.path(name), 0o700); err != nil { //nolint:gosec // a program must be executable
+			t.Fatal(err)
+		}
+	}
+	r := s.run("\n  - name: main\n    sources:\n      - {format: slurm-squeue, command: [DIR/squeue]}\n      - {format: slurm-facts, command: [DIR/facts]}\n")
+	want(t, r, "scheduler.answers", check.OK, "squeue answered in", "1 job running, 2 jobs waiting or held")
+	want(t, r, "scheduler.answers", check.OK, "Slurm's commands answered in", "processors", "partitions")
+	if len(r.Sources) != 2 || r.Sources[0].Running != 1 || r.Sources[0].Waiting != 2 || r.Sources[1].Nodes == 0 {
+		t.Errorf("%+v", r.Sources)
+	}
+	if calls, err := os.ReadFile(s.path("calls")); err != nil || len(calls) > 2*7 {
+		t.Errorf("%d calls of commands, want each of at most 7 once: %v", len(calls)/2, err)
+	}
+	r = s.run("\n  - name: main\n    sources: [{format: slurm-squeue, command: [DIR/no]}]\n")
+	want(t, r, "scheduler.answers", check.Failed, "cannot be run", "command")
+	if r.OK() {
+		t.Error("a scheduler that cannot be asked is well")
+	}
+	r = s.run("\n  - name: main\n    sources: [{format: slurm-squeue, socket: DIR/no.sock}]\n")
+	want(t, r, "scheduler.answers", check.Failed, "slurmrestd")
+}
+
+// TestBesideARunningDaemon proves that a running daemon is recognized, with its database and its address, and is not disturbed; and that another program on the address is told apart.
+func TestBesideARunningDaemon(t *testing.T) {
+	s := newSite(t)
+	s.write("log", jobs(40, s.now, time.UTC), s.now)
+	cfg := s.load(pbsCluster)
+	d := daemon.New(cfg, daemon.Options{})
+	if err := d.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cfg.Listen = d.Addr().String()
+	r := check.Run(t.Context(), cfg, check.Options{})
+	want(t, r, "store.database", check.OK, "a running daemon has it open", fmt.Sprint(os.Getpid()))
+	want(t, r, "listen.free", check.OK, "a running waitcastd")
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	cfg.Listen = strings.TrimPrefix(other.URL, "http://")
+	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "not by a waitcastd")
+	cfg.Listen = "192.0.2.1:9" // TEST-NET-1 of RFC 5737: nobody's
+	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "choose another address")
+}
+
+// TestUnusable proves that every error of a configuration is a finding.
+func TestUnusable(t *testing.T) {
+	s := newSite(t)
+	s.write("bad.yaml", "listen: here\nclusters: [{name: main, sources: [{format: pbz, path: x}]}]\nnonsense: 1\n", s.now)
+	_, err := config.Load(s.path("bad.yaml"), nil)
+	r := check.Unusable(err, check.Options{})
+	if r.Failures != 3 || r.OK() {
+		t.Errorf("%d failures, want the address, the format and the key:\n%s", r.Failures, render(t, r))
+	}
+	want(t, r, "config.valid", check.Failed, "bad.yaml:1", "listen")
+}
+
+// TestURL proves that a daemon that listens on every interface is asked on loopback.
+func TestURL(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:9817": "http://127.0.0.1:9817", ":9817": "http://127.0.0.1:9817", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:1": "http://[::1]:1", "head:1": "http://head:1",
+	} {
+		if got := check.URL(listen); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
+	}
+}
+
+// TestStoreFolder proves that a store that cannot be is told, and that a store of another kind brings its own findings.
+func TestStoreFolder(t *testing.T) {
+	s := newSite(t)
+	s.write("file", "", s.now)
+	s.write("log", jobs(3, s.now, time.UTC), s.now)
+	cfg := s.load(pbsCluster)
+	cfg.Store.Path = s.path("file/waitcast.db")
+	want(t, check.Run(t.Context(), cfg, check.Options{}), "store.folder", check.Failed, "not a folder")
+}
+
+// TestListener proves that the check leaves the address free.
+func TestListener(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t)
+	cfg := s.load(pbsCluster)
+	cfg.Listen = address
+	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.OK)
+	if l, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err != nil {
+		t.Fatalf("after the check: %v", err)
+	}
+	_ = l.Close()
+	if _, err := os.Stat(cfg.DataDir); err == nil {
+		t.Error("the check made the data folder")
+	}
+}
