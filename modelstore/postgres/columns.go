@@ -19,8 +19,8 @@ type entryColumns struct {
 	cluster, jobID, kind, source, event []string
 }
 
-// packEntries checks entries and returns their columns.
-func packEntries(ctx context.Context, entries []modelstore.Entry) (*entryColumns, error) {
+// packEntries checks entries and returns their columns. Their numbers are dense, or only rise where there may be gaps.
+func packEntries(ctx context.Context, entries []modelstore.Entry, gaps bool) (*entryColumns, error) {
 	n := len(entries)
 	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n), submit: make([]pgtype.Int8, n),
 		cluster: make([]string, n), jobID: make([]string, n), kind: make([]string, n), source: make([]string, n), event: make([]string, n)}
@@ -32,7 +32,7 @@ func packEntries(ctx context.Context, entries []modelstore.Entry) (*entryColumns
 		if err := e.Check(); err != nil {
 			return nil, err
 		}
-		if i > 0 && e.Seq != entries[i-1].Seq+1 {
+		if i > 0 && e.Seq != entries[i-1].Seq+1 && (!gaps || e.Seq <= entries[i-1].Seq) {
 			return nil, &modelstore.SeqError{Got: e.Seq, Want: entries[i-1].Seq + 1}
 		}
 		if err := c.set(i, e); err != nil {

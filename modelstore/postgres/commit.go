@@ -53,7 +53,7 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 		return err
 	}
 	defer s.end()
-	entries, err := packEntries(ctx, b.Entries)
+	entries, err := packEntries(ctx, b.Entries, false)
 	if err != nil {
 		return s.fail("commit", err)
 	}
@@ -72,7 +72,7 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 		}
 		w.checkpoints(b.Checkpoints)
 		if !again {
-			w.putBadLines(b.BadLines)
+			w.putBadLines(b.BadLines, s.opts.BadLines)
 		}
 		return w.snapshot(b.Snapshot)
 	})
@@ -178,7 +178,16 @@ func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 	if err := w.mustHave(entries[:there], c.slice(0, there)); err != nil {
 		return err
 	}
-	for from := there; from < n; from += chunk {
+	if err := w.insert(c, there); err != nil {
+		return err
+	}
+	w.lastSeq = max(w.lastSeq, entries[n-1].Seq)
+	return nil
+}
+
+// insert adds the entries from one on.
+func (w *change) insert(c *entryColumns, from int) error {
+	for n := len(c.seq); from < n; from += chunk {
 		if err := w.look(); err != nil {
 			return err
 		}
@@ -191,7 +200,6 @@ func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 			return err
 		}
 	}
-	w.lastSeq = max(w.lastSeq, entries[n-1].Seq)
 	return nil
 }
 
@@ -237,11 +245,11 @@ func (w *change) checkpoints(checkpoints []modelstore.Checkpoint) {
 	}
 }
 
-func (w *change) putBadLines(lines []modelstore.BadLine) {
+// putBadLines adds bad lines and keeps the newest so many.
+func (w *change) putBadLines(lines []modelstore.BadLine, keep int) {
 	if len(lines) == 0 {
 		return
 	}
-	keep := w.s.opts.BadLines
 	w.badLines += int64(len(lines))
 	kept := lines[max(0, len(lines)-keep):]
 	for i, b := range kept {

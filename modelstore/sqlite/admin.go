@@ -31,25 +31,27 @@ func (s *Store) Meta(ctx context.Context, key string) (string, error) {
 	return value, nil
 }
 
-// checkMeta looks at the checksum of every value.
-func checkMeta(ctx context.Context, db *sql.DB) error {
+// readMeta returns every key with its value, and looks at the checksum of each.
+func readMeta(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, "SELECT key, value, crc FROM meta")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }() // its error is that of Err
 	sum := newSummer()
+	all := map[string]string{}
 	for rows.Next() {
 		var key, value string
 		var crc int64
 		if err := rows.Scan(&key, &value, &crc); err != nil {
-			return scanError(ctx, "meta", err)
+			return nil, scanError(ctx, "meta", err)
 		}
 		if sum.text(key).text(value).sum() != crc {
-			return damaged("the value of %q fails its checksum", key)
+			return nil, damaged("the value of %q fails its checksum", key)
 		}
+		all[key] = value
 	}
-	return rows.Err()
+	return all, rows.Err()
 }
 
 // SetMeta implements modelstore.Store.

@@ -1,0 +1,57 @@
+package modelstore
+
+import (
+	"context"
+	"time"
+)
+
+// Position is where a store stands beside what it holds.
+type Position struct {
+	// LastSeq is the greatest number ever committed, BadLines the number of bad lines ever committed.
+	LastSeq, BadLines int64
+}
+
+// Portable is a Store whose whole content can be carried to another one, as modelstore/transfer does.
+type Portable interface {
+	Store
+
+	// Snapshots calls fn with the snapshots that are kept, the oldest first. A damaged one ends it with an error that wraps ErrCorrupt.
+	Snapshots(ctx context.Context, fn func(Snapshot) error) error
+
+	// AllMeta returns every key with its value.
+	AllMeta(ctx context.Context) (map[string]string, error)
+
+	// Load stores b in one transaction, as Commit does, with these differences: the numbers of b.Entries need only rise, and entries up to the store's
+	// LastSeq are passed over; b.BadLines, if there are any, take the place of all bad lines; and the store then stands at least at `to` (a BadLines of 0 leaves that count).
+	Load(ctx context.Context, b Batch, to Position) error
+}
+
+// Info tells of a store without opening it: also of one that a daemon has open.
+type Info struct {
+	// Kind is "sqlite" or "postgres", Place the file or the database (without a password).
+	Kind  string `json:"kind"`
+	Place string `json:"place"`
+	// Schema is the version of the schema, Known the newest that this program knows.
+	Schema int `json:"schema"`
+	Known  int `json:"known_schema"`
+	// Bytes is the size on disk, journals of the database included.
+	Bytes  int64       `json:"bytes"`
+	Spaces []SpaceInfo `json:"spaces"`
+}
+
+// SpaceInfo tells of one space of a store. A store in a file is one space without a name.
+type SpaceInfo struct {
+	Name string `json:"name,omitempty"`
+	// LastSeq is the greatest number ever committed; Entries, Rows, BadLines, Checkpoints and Snapshots count what is there.
+	LastSeq     int64 `json:"last_seq"`
+	Entries     int64 `json:"entries"`
+	Rows        int64 `json:"rows"`
+	BadLines    int64 `json:"bad_lines"`
+	Checkpoints int64 `json:"checkpoints"`
+	Snapshots   int64 `json:"snapshots"`
+	// Holder is who may write it: the holder of the lease, or the process that has the file open; empty if nobody does.
+	Holder string `json:"holder,omitempty"`
+	// Epoch numbers the lease, Until is when it ends unless it is renewed; zero in a file.
+	Epoch int64     `json:"epoch,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
