@@ -1,0 +1,373 @@
+// Package transfer copies a store into another one, of whatever kind, and compares the two.
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/pack"
+)
+
+// UnfinishedKey is the key of the value that a store has while it is copied into, and still has where that was interrupted: a checksum of the source's
+// position and values. A daemon must not collect into such a store.
+const UnfinishedKey = "transfer.unfinished"
+
+// batchSize is the number of entries or rows that are copied in one transaction.
+const batchSize = 5000
+
+// NotEmptyError says that the target of a copy holds something already.
+type NotEmptyError struct {
+	// LastSeq is the number of its last event, Meta the number of its values.
+	LastSeq int64
+	Meta    int
+}
+
+// Error implements error.
+func (e *NotEmptyError) Error() string {
+	return fmt.Sprintf("the target of the copy is not empty (last event %d, %d values): give a new file or another space", e.LastSeq, e.Meta)
+}
+
+// MismatchError says that the target differs from the source after a copy.
+type MismatchError struct{ Source, Target *Summary }
+
+// Error implements error.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("the copy differs from its source: the source has %v, the copy %v", e.Source, e.Target)
+}
+
+// Progress is how far a copy is.
+type Progress struct {
+	// Stage is "journal", "ledger", "rest" or "compare"; Done counts its entries or rows, of Total (0 if unknown).
+	Stage       string
+	Done, Total int64
+}
+
+// Copy copies everything that source holds into target, which must be empty or hold what an interrupted copy of the same source left (else *NotEmptyError), and
+// compares the two at the end (*MismatchError). Neither may be written meanwhile. progress may be nil. An interrupted copy may be made again and goes on where it was.
+func Copy(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) (*Summary, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	last, err := source.LastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := begin(ctx, target, source, last)
+	if err != nil {
+		return nil, err
+	}
+	if err := copyJournal(ctx, target, source, last, progress); err != nil {
+		return nil, fmt.Errorf("copy the journal: %w", err)
+	}
+	if err := copyRows(ctx, target, source, progress); err != nil {
+		return nil, fmt.Errorf("copy the ledger: %w", err)
+	}
+	progress(Progress{Stage: "rest"})
+	if err := copyRest(ctx, target, source, last); err != nil {
+		return nil, err
+	}
+	want, err := Summarize(ctx, source, progress)
+	if err != nil {
+		return nil, fmt.Errorf("read the source again: %w", err)
+	}
+	got, err := Summarize(ctx, target, progress)
+	if err != nil {
+		return nil, fmt.Errorf("read the copy: %w", err)
+	}
+	if *got != *want {
+		return nil, &MismatchError{Source: want, Target: got}
+	}
+	if value, err := target.Meta(ctx, UnfinishedKey); err != nil || value != mark {
+		return nil, errors.Join(fmt.Errorf("the target was changed meanwhile: its mark is %q", value), err)
+	}
+	return got, target.SetMeta(ctx, UnfinishedKey, "")
+}
+
+// begin makes sure that the target is empty or what is left of the same copy, and marks it.
+func begin(ctx context.Context, target, source modelstore.Portable, last int64) (string, error) {
+	rows, err := source.CountRows(ctx, modelstore.RowQuery{})
+	if err != nil {
+		return "", err
+	}
+	theirs, err := source.AllMeta(ctx)
+	if err != nil {
+		return "", err
+	}
+	if theirs[UnfinishedKey] != "" {
+		return "", errors.New("the source is itself the unfinished target of a copy: finish that first")
+	}
+	h := newDigest()
+	h.put(last, rows, fmt.Sprint(theirs))
+	mark := h.sum()
+	ours, err := target.AllMeta(ctx)
+	if err != nil {
+		return "", err
+	}
+	if ours[UnfinishedKey] == mark {
+		return mark, nil
+	}
+	have, err := target.LastSeq(ctx)
+	if err != nil {
+		return "", err
+	}
+	ledger, err := target.CountRows(ctx, modelstore.RowQuery{})
+	if err != nil {
+		return "", err
+	}
+	checkpoints, err := target.Checkpoints(ctx)
+	if err != nil {
+		return "", err
+	}
+	bad, err := target.CountBadLines(ctx)
+	if err != nil {
+		return "", err
+	}
+	if have != 0 || ledger != 0 || len(ours) != 0 || len(checkpoints) != 0 || bad != 0 {
+		return "", &NotEmptyError{LastSeq: have, Meta: len(ours)}
+	}
+	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
+}
+
+// copyJournal copies the entries that the target lacks.
+func copyJournal(ctx context.Context, target, source modelstore.Portable, last int64, progress func(Progress)) error {
+	have, err := target.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	var b modelstore.Batch
+	flush := func() error {
+		if len(b.Entries) == 0 {
+			return nil
+		}
+		if err := target.Load(ctx, b, modelstore.Position{}); err != nil {
+			return err
+		}
+		progress(Progress{Stage: "journal", Done: b.Entries[len(b.Entries)-1].Seq, Total: last})
+		b.Entries = b.Entries[:0]
+		return nil
+	}
+	err = source.Replay(ctx, have, func(e modelstore.Entry) error {
+		if b.Entries = append(b.Entries, e); len(b.Entries) < batchSize {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// copyRows copies the ledger; rows that are there already stay.
+func copyRows(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) error {
+	total, err := source.CountRows(ctx, modelstore.RowQuery{})
+	if err != nil {
+		return err
+	}
+	var b modelstore.Batch
+	var done int64
+	flush := func() error {
+		if len(b.Rows) == 0 {
+			return nil
+		}
+		if err := target.Load(ctx, b, modelstore.Position{}); err != nil {
+			return err
+		}
+		done += int64(len(b.Rows))
+		progress(Progress{Stage: "ledger", Done: done, Total: total})
+		b.Rows = b.Rows[:0]
+		return nil
+	}
+	err = source.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
+		if b.Rows = append(b.Rows, r); len(b.Rows) < batchSize {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// copyRest copies checkpoints, bad lines, snapshots and values.
+func copyRest(ctx context.Context, target, source modelstore.Portable, last int64) error {
+	checkpoints, err := source.Checkpoints(ctx)
+	if err != nil {
+		return fmt.Errorf("copy the checkpoints: %w", err)
+	}
+	to := modelstore.Position{LastSeq: last}
+	if to.BadLines, err = source.CountBadLines(ctx); err != nil {
+		return fmt.Errorf("copy the bad lines: %w", err)
+	}
+	var b modelstore.Batch
+	if b.BadLines, err = source.BadLines(ctx, 0); err != nil {
+		return fmt.Errorf("copy the bad lines: %w", err)
+	}
+	slices.Reverse(b.BadLines)
+	for _, name := range slices.Sorted(maps.Keys(checkpoints)) {
+		b.Checkpoints = append(b.Checkpoints, modelstore.Checkpoint{Source: name, Data: checkpoints[name]})
+	}
+	if err := target.Load(ctx, b, to); err != nil {
+		return fmt.Errorf("copy checkpoints and bad lines: %w", err)
+	}
+	err = source.Snapshots(ctx, func(s modelstore.Snapshot) error {
+		return target.Load(ctx, modelstore.Batch{Snapshot: &s}, modelstore.Position{})
+	})
+	if err != nil {
+		return fmt.Errorf("copy the snapshots: %w", err)
+	}
+	values, err := source.AllMeta(ctx)
+	if err != nil {
+		return fmt.Errorf("copy the values: %w", err)
+	}
+	for key, value := range values {
+		if err := target.SetMeta(ctx, key, value); err != nil {
+			return fmt.Errorf("copy the values: %w", err)
+		}
+	}
+	return nil
+}
+
+// Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same content have the same.
+type Summary struct {
+	LastSeq      int64  `json:"last_seq"`
+	Entries      int64  `json:"entries"`
+	EntriesSum   string `json:"entries_sha256"`
+	Rows         int64  `json:"rows"`
+	RowsSum      string `json:"rows_sha256"`
+	Checkpoints  int64  `json:"checkpoints"`
+	BadLines     int64  `json:"bad_lines"`
+	BadLinesEver int64  `json:"bad_lines_ever"`
+	Snapshots    int64  `json:"snapshots"`
+	Values       int64  `json:"values"`
+	// RestSum is that of checkpoints, bad lines, snapshots and values.
+	RestSum string `json:"rest_sha256"`
+}
+
+// String implements fmt.Stringer.
+func (s *Summary) String() string {
+	return fmt.Sprintf("%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, %d snapshots, %d values (%.12s)",
+		s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum, s.Checkpoints, s.BadLines, s.BadLinesEver, s.Snapshots, s.Values, s.RestSum)
+}
+
+// Summarize reads all of a store. progress may be nil.
+func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progress)) (*Summary, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	sum := &Summary{}
+	var err error
+	if sum.LastSeq, err = s.LastSeq(ctx); err != nil {
+		return nil, err
+	}
+	h := newDigest()
+	err = s.Replay(ctx, 0, func(e modelstore.Entry) error {
+		payload, err := modelstore.EncodeEvent(&e.Event)
+		h.put(e.Seq, e.Source, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String(), nanos(e.Event.Time), payload)
+		if sum.Entries++; sum.Entries%batchSize == 0 {
+			progress(Progress{Stage: "compare", Done: e.Seq, Total: sum.LastSeq})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum.EntriesSum = h.sum()
+	err = s.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
+		h.put(r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), nanos(r.Submit), nanos(r.Start), r.Outcome, pack.Floats([]float64{r.WaitSeconds}),
+			r.Method, pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers), r.Reason, r.Replayed, r.Served)
+		sum.Rows++
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sum.RowsSum = h.sum()
+	return sum, sum.rest(ctx, s, h)
+}
+
+// rest adds what is neither journal nor ledger.
+func (s *Summary) rest(ctx context.Context, store modelstore.Portable, h digest) error {
+	checkpoints, err := store.Checkpoints(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(checkpoints)) {
+		h.put("checkpoint", name, checkpoints[name])
+		s.Checkpoints++
+	}
+	lines, err := store.BadLines(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, b := range lines {
+		h.put("bad line", nanos(b.At), b.Source, b.Path, b.Line, b.Reason, b.Message, b.Text)
+		s.BadLines++
+	}
+	if s.BadLinesEver, err = store.CountBadLines(ctx); err != nil {
+		return err
+	}
+	err = store.Snapshots(ctx, func(snap modelstore.Snapshot) error {
+		sum := snap.Sum()
+		h.put("snapshot", snap.Seq, sum[:])
+		s.Snapshots++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	values, err := store.AllMeta(ctx)
+	if err != nil {
+		return err
+	}
+	delete(values, UnfinishedKey)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		h.put("value", key, values[key])
+		s.Values++
+	}
+	s.RestSum = h.sum()
+	return nil
+}
+
+// digest is a checksum of many values.
+type digest struct{ hash.Hash }
+
+func newDigest() digest { return digest{sha256.New()} }
+
+// put adds values, each in a form that no other has.
+func (d digest) put(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			_, _ = fmt.Fprintf(d, "%d:%s", len(v), v) // a hash takes everything
+		case []byte:
+			_, _ = fmt.Fprintf(d, "%d:%s", len(v), v)
+		default:
+			_, _ = fmt.Fprintf(d, "%v;", v)
+		}
+	}
+}
+
+// sum returns the checksum of what was put and begins anew.
+func (d digest) sum() string {
+	text := hex.EncodeToString(d.Sum(nil))
+	d.Reset()
+	return text
+}
+
+// nanos tells an unknown instant from every other.
+func nanos(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return fmt.Sprint(t.UnixNano())
+}

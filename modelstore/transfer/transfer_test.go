@@ -1,0 +1,239 @@
+package transfer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/waitcast/waitcast/internal/pgtest"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/modelstore/storetest"
+	"github.com/waitcast/waitcast/modelstore/transfer"
+)
+
+var shared pgtest.Shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := errors.Join(shared.Stop(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func file(t testing.TB) modelstore.Portable {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "w.db"), sqlite.Options{BadLines: 40})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func space(t testing.TB, url, name string) modelstore.Portable {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, postgres.Options{Space: name, BadLines: 40})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	_, err = s.Acquire(t.Context(), "copy", time.Hour)
+	must(t, err)
+	return s
+}
+
+// fill writes something of everything: ignored and pruned numbers, two snapshots, more bad lines than are kept, texts in no encoding.
+func fill(t testing.TB, s modelstore.Store) {
+	t.Helper()
+	ctx := t.Context()
+	odd := "M\xfcller\x00"
+	entries := storetest.MakeEntries(1, 12_345)
+	entries[700].Event = entries[699].Event // ignored: its number stays unused
+	entries[800].Event.User = odd
+	entries[12_344].Event = entries[12_343].Event // the last number has no entry
+	var rows []modelstore.Row
+	for seq := int64(1); seq <= 6000; seq++ {
+		rows = append(rows, storetest.MakeRow(seq))
+		rows[seq-1].Seq = seq / 2 * 2
+		if seq == 1 {
+			rows[0].Seq, rows[0].Queue, rows[0].Reason = 1, odd, `\x41`
+		}
+	}
+	must(t, s.Commit(ctx, modelstore.Batch{Entries: entries, Rows: rows, Snapshot: storetest.MakeSnapshot(9000),
+		Checkpoints: []modelstore.Checkpoint{{Source: "log " + odd, Data: []byte{0, 1}}, {Source: "b", Data: []byte("b")}}}))
+	must(t, s.Commit(ctx, modelstore.Batch{Snapshot: storetest.MakeSnapshot(12_000)}))
+	for i := range 90 {
+		must(t, s.Commit(ctx, modelstore.Batch{BadLines: []modelstore.BadLine{{At: storetest.Epoch(), Source: odd, Path: odd, Line: int64(i + 1), Message: odd, Text: []byte(odd)}}}))
+	}
+	for key, value := range map[string]string{"fingerprint": "f", "k " + odd: odd} {
+		must(t, s.SetMeta(ctx, key, value))
+	}
+	n, err := s.Prune(ctx, storetest.Epoch().Add(50*time.Second), 12_000)
+	must(t, err)
+	if n != 49 {
+		t.Fatalf("%d entries pruned", n)
+	}
+}
+
+// contents is all that a store tells of itself.
+type contents struct {
+	Last, BadEver int64
+	Entries       []modelstore.Entry
+	Rows          []modelstore.Row
+	Bad           []modelstore.BadLine
+	Checkpoints   map[string][]byte
+	Snapshots     []modelstore.Snapshot
+	Meta          map[string]string
+}
+
+func contentsOf(t testing.TB, s modelstore.Portable) contents {
+	t.Helper()
+	c := contents{Entries: storetest.Entries(t, s), Rows: storetest.Rows(t, s, modelstore.RowQuery{})}
+	var errs [6]error
+	c.Last, errs[0] = s.LastSeq(t.Context())
+	c.BadEver, errs[1] = s.CountBadLines(t.Context())
+	c.Bad, errs[2] = s.BadLines(t.Context(), 0)
+	c.Checkpoints, errs[3] = s.Checkpoints(t.Context())
+	c.Meta, errs[4] = s.AllMeta(t.Context())
+	errs[5] = s.Snapshots(t.Context(), func(snap modelstore.Snapshot) error { c.Snapshots = append(c.Snapshots, snap); return nil })
+	must(t, errors.Join(errs[:]...))
+	return c
+}
+
+func wantEqual(t testing.TB, got, want contents) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("the copy differs (-source +copy):\n%.4000s", diff)
+	}
+}
+
+// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back holds the same, and that both go on where the source was.
+func TestRoundTrip(t *testing.T) {
+	url := shared.NewDatabase(t)
+	source, middle, back := file(t), space(t, url, "middle"), file(t)
+	fill(t, source)
+	want := contentsOf(t, source)
+	if len(want.Entries) != 12_345-49-2 || len(want.Snapshots) != 2 || want.BadEver != 90 || len(want.Bad) != 40 {
+		t.Fatalf("the source has %d entries, %d snapshots, %d of %d bad lines", len(want.Entries), len(want.Snapshots), len(want.Bad), want.BadEver)
+	}
+	there, err := transfer.Copy(t.Context(), middle, source, nil)
+	must(t, err)
+	wantEqual(t, contentsOf(t, middle), want)
+	again, err := transfer.Copy(t.Context(), back, middle, nil)
+	must(t, err)
+	wantEqual(t, contentsOf(t, back), want)
+	if *there != *again {
+		t.Errorf("the summaries differ: %v, %v", there, again)
+	}
+	for _, s := range []modelstore.Portable{source, middle, back} {
+		must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(12_346, 12_347), BadLines: []modelstore.BadLine{{Line: 5}}}))
+	}
+	wantEqual(t, contentsOf(t, middle), contentsOf(t, source))
+	wantEqual(t, contentsOf(t, back), contentsOf(t, source))
+}
+
+// TestNotEmpty proves that a target which holds anything is refused and left as it is.
+func TestNotEmpty(t *testing.T) {
+	source := file(t)
+	fill(t, source)
+	for name, b := range map[string]modelstore.Batch{
+		"entry": {Entries: storetest.MakeEntries(1, 1)}, "row": {Rows: []modelstore.Row{storetest.MakeRow(1)}},
+		"checkpoint": {Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("a")}}}, "bad line": {BadLines: []modelstore.BadLine{{}}},
+	} {
+		target := file(t)
+		must(t, target.Commit(t.Context(), b))
+		before := contentsOf(t, target)
+		_, err := transfer.Copy(t.Context(), target, source, nil)
+		if _, ok := errors.AsType[*transfer.NotEmptyError](err); !ok {
+			t.Errorf("copying over a store with a %s gave %v", name, err)
+		}
+		wantEqual(t, contentsOf(t, target), before)
+	}
+	target := file(t)
+	must(t, target.SetMeta(t.Context(), "k", "v"))
+	if _, err := transfer.Copy(t.Context(), target, source, nil); err == nil {
+		t.Error("a store with a value was copied over")
+	}
+}
+
+// TestInterrupted proves that a copy interrupted at every stage is marked as unfinished and goes on when it is made again; one of another source does not.
+func TestInterrupted(t *testing.T) {
+	source, other := file(t), file(t)
+	fill(t, source)
+	must(t, other.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 3)}))
+	want := contentsOf(t, source)
+	url := shared.NewDatabase(t)
+	for stop := 1; ; stop += 3 {
+		target := space(t, url, fmt.Sprint("stop", stop))
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		_, err := transfer.Copy(ctx, target, source, func(transfer.Progress) {
+			if seen++; seen == stop {
+				cancel()
+			}
+		})
+		cancel()
+		if seen < stop {
+			must(t, err)
+			if stop < 8 {
+				t.Errorf("progress was told only %d times", seen)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("stop %d gave %v", stop, err)
+		}
+		if mark, err := target.Meta(t.Context(), transfer.UnfinishedKey); err != nil || mark == "" {
+			t.Fatalf("stop %d: the target is not marked: %v", stop, err)
+		}
+		if _, err := transfer.Copy(t.Context(), target, other, nil); err == nil {
+			t.Fatal("another source was copied into an unfinished target")
+		}
+		if _, err := transfer.Copy(t.Context(), file(t), target, nil); err == nil {
+			t.Fatal("an unfinished copy was copied on")
+		}
+		_, err = transfer.Copy(t.Context(), target, source, nil) // it compares
+		must(t, err)
+		if stop == 4 {
+			wantEqual(t, contentsOf(t, target), want)
+		}
+	}
+}
+
+// forgetful loses what it is told to.
+type forgetful struct{ modelstore.Portable }
+
+func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.Position) error {
+	if len(b.Rows) > 0 {
+		b.Rows[17].WaitSeconds++
+	}
+	return f.Portable.Load(ctx, b, to)
+}
+
+// TestMismatch proves that the comparison at the end notices one changed value, and leaves the mark.
+func TestMismatch(t *testing.T) {
+	source, target := file(t), file(t)
+	fill(t, source)
+	_, err := transfer.Copy(t.Context(), forgetful{target}, source, nil)
+	if e, ok := errors.AsType[*transfer.MismatchError](err); !ok || e.Source.RowsSum == e.Target.RowsSum || e.Source.EntriesSum != e.Target.EntriesSum {
+		t.Fatalf("a changed row gave %v", err)
+	}
+	if mark, err := target.Meta(t.Context(), transfer.UnfinishedKey); err != nil || mark == "" {
+		t.Errorf("the target is not marked: %v", err)
+	}
+}
