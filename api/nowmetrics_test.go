@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -222,7 +223,7 @@ func (f *fixture) protobuf(name, size string) *dto.Histogram {
 	decoder := expfmt.NewDecoder(bytes.NewReader(a.body), expfmt.ResponseFormat(a.header))
 	for {
 		var family dto.MetricFamily
-		if err := decoder.Decode(&family); err == io.EOF {
+		if err := decoder.Decode(&family); errors.Is(err, io.EOF) {
 			f.Fatalf("no %s of size %s", name, size)
 		} else if err != nil {
 			f.Fatalf("%s: %v", a.header.Get("Content-Type"), err)
