@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long papers accuracy study-size bench-http test-deps race lint fmt generate check-generated bench demo fuzz cross
+.PHONY: all build test test-long papers accuracy study-size bench-http test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -77,3 +77,7 @@ fuzz:
 cross:
 	CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -o /dev/null ./cmd/daemon
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+# dist/: deb, rpm, tarballs, the files of the container image, SHA256SUMS. The same commit gives the same bytes.
+packages:
+	./deploy/packages/build
