@@ -1,0 +1,477 @@
+package access_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/token"
+)
+
+// clock is a wall clock that stands until it is moved.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line returns a token's line of the tokens file.
+func line(t testing.TB, secret, role, user string) string {
+	t.Helper()
+	text, err := (&token.Token{Name: secret + "'s", Role: role, User: user, SHA256: token.Hash(secret)}).Line()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// hash returns a password's bcrypt hash, quickly made.
+func hash(t testing.TB, password string) string {
+	t.Helper()
+	h, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(h)
+}
+
+// gate is a guard before a handler that tells who asks.
+type gate struct {
+	testing.TB
+	*access.Guard
+	handler  http.Handler
+	registry *prometheus.Registry
+}
+
+func newGate(t testing.TB, o access.Options) *gate {
+	t.Helper()
+	g := &gate{TB: t, registry: prometheus.NewRegistry()}
+	o.Registry = g.registry
+	if o.Policy.Basic == access.None {
+		o.Policy = access.Default()
+	}
+	var err error
+	if g.Guard, err = access.New(o); err != nil {
+		t.Fatal(err)
+	}
+	g.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := access.Of(r.Context())
+		_, _ = fmt.Fprintf(w, "%s %q %q", c.Role, c.User, c.Credential)
+	}))
+	return g
+}
+
+// from asks as a client at an address; each change of the request is made before it is sent.
+func (g *gate) from(address string, changes ...func(*http.Request)) *httptest.ResponseRecorder {
+	g.Helper()
+	r := httptest.NewRequestWithContext(g.Context(), http.MethodGet, "/v1/queues", nil)
+	r.RemoteAddr = address
+	for _, change := range changes {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	g.handler.ServeHTTP(w, r)
+	return w
+}
+
+func bearer(token string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
+}
+
+func basic(name, password string) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Add(name, value) }
+}
+
+func path(p string) func(*http.Request) { return func(r *http.Request) { r.URL.Path = p } }
+
+const home, abroad = "127.0.0.1:4000", "192.0.2.7:4000"
+
+// want checks status and body.
+func (g *gate) want(w *httptest.ResponseRecorder, status int, body string) {
+	g.Helper()
+	if w.Code != status || !strings.Contains(w.Body.String(), body) {
+		g.Errorf("%d %s, want %d %s", w.Code, w.Body, status, body)
+	}
+	var p wire.Problem
+	if status >= 400 && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Status != status || p.Title == "" || p.Detail == "") {
+		g.Errorf("no problem: %s", w.Body)
+	}
+}
+
+// TestTokensFileReload proves that tokens come and go with the file while the server runs, and that a broken file keeps those there were, says so in a metric, and is taken over once it is mended.
+func TestTokensFileReload(t *testing.T) {
+	c, file := newClock(), filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, file, line(t, "first", "user", "alice"))
+	g := newGate(t, access.Options{TokensFile: file, Now: c.Now})
+	g.want(g.from(home, bearer("first")), 200, `user "alice" "token first's"`)
+	g.want(g.from(home, bearer("second")), 401, "not one of this daemon")
+	write(t, file, line(t, "second", "admin", ""))
+	g.want(g.from(home, bearer("first")), 200, "alice") // it has not been looked at yet
+	c.pass(time.Second)
+	g.want(g.from(home, bearer("first")), 401, "")
+	g.want(g.from(home, bearer("second")), 200, "admin")
+	ok := func(want float64) {
+		t.Helper()
+		text := fmt.Sprintf("# HELP waitcast_access_file_ok 1 if the newest content of the file is in force; 0 if it cannot be used and an older one is.\n"+
+			"# TYPE waitcast_access_file_ok gauge\nwaitcast_access_file_ok{file=\"tokens\"} %v\n", want)
+		if err := testutil.GatherAndCompare(g.registry, strings.NewReader(text), "waitcast_access_file_ok"); err != nil {
+			t.Error(err)
+		}
+	}
+	ok(1)
+	write(t, file, "- {name: broken, role: emperor}\n")
+	c.pass(time.Second)
+	g.want(g.from(home, bearer("second")), 200, "admin")
+	ok(0)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Second)
+	g.want(g.from(home, bearer("second")), 200, "admin")
+	write(t, file, "")
+	c.pass(time.Second)
+	g.want(g.from(home, bearer("second")), 401, "")
+	ok(1)
+}
+
+// TestTokensFileMistakes proves that a mistake is told with its line and what to do, and that a daemon does not start with it.
+func TestTokensFileMistakes(t *testing.T) {
+	good := line(t, "first", "user", "alice")
+	for name, c := range map[string]struct{ text, want string }{
+		"no list":      {"name: x\n", "want a list"},
+		"unknown role": {"- {name: x, role: root, sha256: " + token.Hash("x") + "}", `line 1: token 1 ("x"): role: "root" is no role; allowed: none, public, user, admin`},
+		"unknown key":  {good + "- {name: x, role: admin, sha265: y}", "line 5: token 2: "},
+		"no user":      {"- {name: x, role: user, sha256: " + token.Hash("x") + "}", "user is not set"},
+		"no name":      {"- {role: admin, sha256: " + token.Hash("x") + "}", "name is not set"},
+		"token itself": {"- {name: x, role: admin, sha256: TOKEN}", "64 hexadecimal digits"},
+		"twice":        {good + strings.Replace(good, "first", "other", 1), "same sha256"},
+		"name twice":   {good + strings.Replace(good, token.Hash("first"), token.Hash("x"), 1), "same name"},
+		"none":         {"- {name: x, role: none, sha256: " + token.Hash("x") + "}", "remove the token"},
+	} {
+		file := filepath.Join(t.TempDir(), "tokens.yaml")
+		write(t, file, c.text)
+		if _, err := access.New(access.Options{TokensFile: file}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "tokens.yaml")
+	write(t, file, good)
+	if err := os.Chmod(file, 0o666); err != nil { //nolint:gosec // that is the mistake
+		t.Fatal(err)
+	}
+	if _, err := access.New(access.Options{TokensFile: file}); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+		t.Errorf("a file that everybody may write: %v", err)
+	}
+}
+
+// TestPasswords proves who a user of the web-config file is, that others and wrong passwords are refused with both challenges, that tokens work beside, that nobody else sees anything but
+// whether the daemon lives, and that users come and go with the file.
+func TestPasswords(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")
+	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q, root: %q}\n", hash(t, "a"), hash(t, "r")))
+	write(t, tokens, line(t, "first", "user", "carol"))
+	policy := access.Default()
+	policy.Admins = []string{"root"}
+	g := newGate(t, access.Options{WebConfigFile: file, TokensFile: tokens, Now: c.Now, Policy: policy})
+	for range 2 { // the second time it is known
+		g.want(g.from(home, basic("alice", "a")), 200, `user "alice" "user alice"`)
+		g.want(g.from(home, basic("root", "r")), 200, "admin")
+	}
+	for _, wrong := range []func(*http.Request){basic("alice", "b"), basic("root", "a"), basic("mallory", "a"), basic("", ""), header("Authorization", "Basic !!"), header("Authorization", "Basic")} {
+		w := g.from(home, wrong)
+		g.want(w, 401, "no such user, or another password")
+		if got := w.Header().Values("WWW-Authenticate"); len(got) != 2 || !strings.HasPrefix(got[1], "Basic ") {
+			t.Errorf("challenges %q", got)
+		}
+	}
+	g.want(g.from(home, bearer("first")), 200, "carol")
+	g.want(g.from(home), 401, "needs a credential of the role public")
+	g.want(g.from(home, path("/healthz")), 200, "")
+	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "new")))
+	c.pass(time.Second)
+	g.want(g.from(home, basic("alice", "a")), 401, "")
+	g.want(g.from(home, basic("root", "r")), 401, "")
+	g.want(g.from(home, basic("alice", "new")), 200, "user")
+	write(t, file, "basic_auth_users: {alice: plain}\n")
+	c.pass(time.Second)
+	g.want(g.from(home, basic("alice", "new")), 200, "user")
+	g.want(g.from(home, basic("alice", "plain")), 401, "")
+}
+
+// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other from asking, and that what is known to be right is not counted.
+func TestPasswordGuessing(t *testing.T) {
+	c, file := newClock(), filepath.Join(t.TempDir(), "web.yaml")
+	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "a")))
+	g := newGate(t, access.Options{WebConfigFile: file, Now: c.Now})
+	g.want(g.from(abroad, basic("alice", "a")), 200, "")
+	var got []int
+	for i := range 25 {
+		got = append(got, g.from(abroad, basic("alice", fmt.Sprint(i))).Code)
+	}
+	if n := len(slices.DeleteFunc(got, func(s int) bool { return s != 401 })); n != 19 {
+		t.Errorf("%d guesses were looked at, want the 19 that are left of 20", n)
+	}
+	w := g.from(abroad, basic("alice", "b"))
+	g.want(w, 429, "too much")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+	}
+	g.want(g.from(abroad, basic("alice", "a")), 200, "")
+	g.want(g.from("192.0.2.8:1", basic("alice", "b")), 401, "")
+	c.pass(time.Second)
+	g.want(g.from(abroad, basic("alice", "b")), 401, "")
+}
+
+// TestForeignCredentials proves that what nobody configured is no credential: a proxy in front may have asked for it.
+func TestForeignCredentials(t *testing.T) {
+	g := newGate(t, access.Options{AdminToken: "the-admin-token"})
+	for _, h := range []string{"Basic YTpi", "Negotiate x", "Digest x", "Bearer", "Bearer ", "", "nonsense"} {
+		g.want(g.from(home, header("Authorization", h)), 200, `public "" ""`)
+	}
+	g.want(g.from(home, bearer("the-admin-token")), 200, "admin")
+	g.want(g.from(home, bearer("the-admin-toke")), 401, "")
+}
+
+// TestRateLimit proves on an injected clock that each client has its own allowance, that it comes back with time, that what machines ask is counted apart, and who is not limited.
+func TestRateLimit(t *testing.T) {
+	c := newClock()
+	proxies, err := access.ParseProxies([]string{"10.0.0.0/8", "127.0.0.1", "fd00::1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGate(t, access.Options{AdminToken: "the-admin-token", Now: c.Now, Limits: access.Limits{PerSecond: 2, Burst: 5, Proxies: proxies}})
+	asks := func(n int, address string, changes ...func(*http.Request)) (ok int) {
+		t.Helper()
+		for range n {
+			switch w := g.from(address, changes...); w.Code {
+			case 200:
+				ok++
+			case 429:
+				g.want(w, 429, "too much")
+				if w.Header().Get("Retry-After") != "1" {
+					t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+				}
+			default:
+				t.Errorf("%d", w.Code)
+			}
+		}
+		return ok
+	}
+	for _, step := range []struct {
+		what, address string
+		changes       []func(*http.Request)
+		want          int
+	}{
+		{"the burst", abroad, nil, 5}, {"another port", "192.0.2.7:99", nil, 0}, {"another address", "192.0.2.8:1", nil, 5},
+		{"a scrape beside", abroad, []func(*http.Request){path("/metrics")}, 5},
+		{"an IPv6 network", "[2001:db8::1]:1", nil, 5}, {"its neighbor", "[2001:db8::2]:1", nil, 0}, {"another network", "[2001:db8:0:1::1]:1", nil, 5},
+		{"IPv4 in IPv6", "[::ffff:192.0.2.7]:1", nil, 0},
+		{"this host", home, nil, 20}, {"this host, IPv6", "[::1]:1", nil, 20}, {"a credential", home, []func(*http.Request){bearer("the-admin-token")}, 5},
+		{"the same from elsewhere", abroad, []func(*http.Request){bearer("the-admin-token")}, 0},
+		{"through a proxy", "10.1.1.1:1", []func(*http.Request){header("X-Forwarded-For", "198.51.100.1")}, 5},
+		{"through two", home, []func(*http.Request){header("X-Forwarded-For", "198.51.100.1, 10.2.2.2")}, 0},
+		{"in two headers", home, []func(*http.Request){header("X-Forwarded-For", "198.51.100.1"), header("X-Forwarded-For", "10.2.2.2")}, 0},
+		{"who invents addresses", home, []func(*http.Request){header("X-Forwarded-For", "203.0.113.9, 198.51.100.1")}, 0},
+		{"nobody's proxy", "192.0.2.8:1", []func(*http.Request){header("X-Forwarded-For", "203.0.113.10")}, 0},
+		{"nonsense from a proxy", "10.1.1.1:1", []func(*http.Request){header("X-Forwarded-For", "nonsense")}, 5},
+	} {
+		if got := asks(20, step.address, step.changes...); got != step.want {
+			t.Errorf("%s: %d of 20 were answered, want %d", step.what, got, step.want)
+		}
+	}
+	c.pass(time.Second)
+	if got := asks(20, abroad); got != 2 {
+		t.Errorf("a second later: %d, want 2", got)
+	}
+	c.pass(time.Hour)
+	if got := asks(20, abroad); got != 5 {
+		t.Errorf("an hour later: %d, want 5", got)
+	}
+	g.want(g.from(home, path("/healthz")), 200, "")
+}
+
+// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember them all: those beyond share one allowance.
+func TestRateLimitMemory(t *testing.T) {
+	c := newClock()
+	g := newGate(t, access.Options{Now: c.Now, Limits: access.Limits{PerSecond: 1, Burst: 1}})
+	answered := 0
+	for i := range 21_000 {
+		if g.from(fmt.Sprintf("[2001:db8:%x::1]:1", i)).Code == 200 {
+			answered++
+		}
+	}
+	if answered != 20_001 { // the last one for all others
+		t.Errorf("%d were answered", answered)
+	}
+	c.pass(time.Minute)
+	g.want(g.from(abroad), 200, "")
+}
+
+// TestGlobalRateLimit proves that the limit of the web-config file counts.
+func TestGlobalRateLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	write(t, file, "rate_limit: {burst: 2, interval: 24h}\nhttp_server_config: {headers: {X-Frame-Options: deny, Content-Security-Policy: default-src 'self'}}\n")
+	g := newGate(t, access.Options{WebConfigFile: file})
+	for _, want := range []int{200, 200, 429} {
+		w := g.from(home)
+		g.want(w, want, "")
+		if w.Header().Get("X-Frame-Options") != "deny" || w.Header().Get("Content-Security-Policy") != "default-src 'self'" {
+			t.Errorf("headers %v", w.Header())
+		}
+	}
+}
+
+// TestExpensiveQuestions proves that only so many are computed at a time, that others wait for their turn, and that who waits too long or is gone is let go.
+func TestExpensiveQuestions(t *testing.T) {
+	g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1}})
+	done, p := g.Turn(t.Context())
+	if p != nil {
+		t.Fatal(p)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, p := g.Turn(gone); p == nil || p.Status != http.StatusServiceUnavailable {
+		t.Errorf("%+v", p)
+	}
+	turn := make(chan *wire.Problem)
+	go func() {
+		next, p := g.Turn(t.Context())
+		if p == nil {
+			next()
+		}
+		turn <- p
+	}()
+	done()
+	if p := <-turn; p != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestHashedNames proves that hashes are stable for one key, differ between names and keys, do not hold the name, and that the key is the owner's alone.
+func TestHashedNames(t *testing.T) {
+	dir := t.TempDir()
+	first, err := access.LoadNames(filepath.Join(dir, "key"))
+	again, err2 := access.LoadNames(filepath.Join(dir, "key"))
+	other, err3 := access.LoadNames(filepath.Join(dir, "other"))
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	a := first.Hash("alice")
+	if a != again.Hash("alice") || a == other.Hash("alice") || a == first.Hash("bob") || len(a) != 10 || !strings.HasPrefix(a, "u-") {
+		t.Errorf("%s, again %s, by another key %s, bob %s", a, again.Hash("alice"), other.Hash("alice"), first.Hash("bob"))
+	}
+	if info, err := os.Stat(filepath.Join(dir, "key")); err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	write(t, filepath.Join(dir, "key"), "short")
+	if _, err := access.LoadNames(filepath.Join(dir, "key")); err == nil || !strings.Contains(err.Error(), "5 bytes, want 32") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestConnections proves that connections beyond the bound are closed, that those that end make room, and that this host has no bound of its own.
+func TestConnections(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		most, perClient int
+		addresses       []string
+		want            []bool
+	}{
+		{"of one client", 10, 2, []string{"192.0.2.8:1", abroad, abroad, abroad}, []bool{true, true, true, false}},
+		{"of all", 2, 10, []string{abroad, home, "192.0.2.8:1"}, []bool{true, true, false}},
+		{"this host", 10, 1, []string{home, home, home}, []bool{true, true, true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &listener{conns: make(chan net.Conn, 10)}
+			bound := access.NewConnections(c.most, c.perClient, nil, nil).Bound(l)
+			var last net.Conn
+			for i, a := range c.addresses {
+				conn := &peer{address: a}
+				l.conns <- conn
+				got, err := bound.Accept()
+				if (err == nil) != c.want[i] || conn.closed == c.want[i] {
+					t.Fatalf("connection %d: %v, closed %v; want it let in: %v", i, err, conn.closed, c.want[i])
+				}
+				if err == nil {
+					last = got
+					continue
+				}
+				_, _ = last.Close(), last.Close() // twice is once
+				again := &peer{address: a}
+				l.conns <- again
+				if last, err = bound.Accept(); err != nil || again.closed {
+					t.Fatalf("after another has ended: %v, closed %v", err, again.closed)
+				}
+				refused := &peer{address: a}
+				l.conns <- refused
+				if _, err := bound.Accept(); err == nil || !refused.closed {
+					t.Fatalf("one was closed twice, and two were let in")
+				}
+				break
+			}
+		})
+	}
+}
+
+// listener hands out connections.
+type listener struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	default:
+		return nil, net.ErrClosed
+	}
+}
+
+// peer is a connection from an address.
+type peer struct {
+	net.Conn
+	address string
+	closed  bool
+}
+
+func (p *peer) RemoteAddr() net.Addr { return address(p.address) }
+func (p *peer) Close() error         { p.closed = true; return nil }
+
+type address string
+
+func (a address) Network() string { return "tcp" }
+func (a address) String() string  { return string(a) }
