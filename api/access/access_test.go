@@ -416,7 +416,7 @@ func TestConnections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &listener{conns: make(chan net.Conn, 10)}
-			bound := access.NewConnections(c.most, c.perClient, nil, nil).Bound(l)
+			bound := access.NewConnections(c.most, c.perClient, nil).Bound(l)
 			var last net.Conn
 			for i, a := range c.addresses {
 				conn := &peer{address: a}
