@@ -84,7 +84,7 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 	}
 	s := api.New(f.pipeline, api.Options{
 		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Accuracy: f.ledger, Guard: g,
-		Admin: &api.Admin{Quarantine: quarantined, Import: func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
+		Admin: &api.Admin{Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
 			_, err := io.Copy(io.Discard, req.Body)
 			return &wire.ImportReport{}, err
 		}},
@@ -120,6 +120,7 @@ func questions() map[string]question {
 		"GET /v1/workload":       {path: "/v1/workload?queue=work&model=uniform_log&jobs=3"},
 		"GET /v1/jobs/{id}":      {path: "/v1/jobs/strange"},
 		"POST /v1/import":        {"/v1/import?format=swf", "; a log\n"},
+		"PUT /v1/log-level":      {"/v1/log-level", `{"level":"debug"}`},
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/testports"
 )
 
 // geCluster is a real Grid Engine on this machine, started by scripts/gridengine-cluster.
@@ -66,7 +68,7 @@ func newGridEngine(t *testing.T, slots int) *geCluster {
 		t.Fatal(err)
 	}
 	c := &geCluster{t: t, dir: filepath.Join(parent, "c"), asked: map[string]*geAsked{}}
-	up := exec.Command("../scripts/gridengine-cluster", "up", c.dir, "--slots", strconv.Itoa(slots), "--port", strconv.Itoa(freePorts(t, 2)))
+	up := exec.Command("../scripts/gridengine-cluster", "up", c.dir, "--slots", strconv.Itoa(slots), "--port", strconv.Itoa(testports.Take(t, 2)))
 	out, err := up.CombinedOutput()
 	t.Cleanup(func() {
 		if t.Failed() {

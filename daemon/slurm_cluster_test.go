@@ -3,17 +3,16 @@ package daemon_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/internal/testports"
 )
 
 // slurmCluster is a real Slurm on this machine, started by scripts/slurm-cluster.
@@ -61,7 +60,7 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 		_ = os.Remove(parent)
 	})
 	up := exec.Command("../scripts/slurm-cluster", append([]string{
-		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(freePorts(t, nodes+2)),
+		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(testports.Take(t, nodes+2)),
 	}, options...)...)
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // may not be there
@@ -71,30 +70,6 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 		t.Fatalf("starting Slurm: %v\n%s", err, out)
 	}
 	return c
-}
-
-// nextPort is from where the next test looks for ports: two that run side by side get different ones.
-var nextPort atomic.Int64
-
-// freePorts returns the first of n ports in a row that nobody listens on now.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for range 1000 {
-		first := 20_000 + os.Getpid()%10_000 + int(nextPort.Add(int64(n))) - n
-		free := 0
-		for ; free < n; free++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+free))
-			if err != nil {
-				break
-			}
-			_ = l.Close()
-		}
-		if free == n {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 func (c *slurmCluster) conf() string { return "SLURM_CONF=" + filepath.Join(c.dir, "slurm.conf") }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/testports"
 	"github.com/waitcast/waitcast/jobscript"
 )
 
@@ -31,7 +32,7 @@ func startGridEngine(t *testing.T) *realGridEngine {
 		}
 	}
 	g := &realGridEngine{dir: filepath.Join(scratch(t, "gridengine"), "c")}
-	out, err := exec.Command("../scripts/gridengine-cluster", "up", g.dir, "--port", strconv.Itoa(freePorts(t, 2))).CombinedOutput()
+	out, err := exec.Command("../scripts/gridengine-cluster", "up", g.dir, "--port", strconv.Itoa(testports.Take(t, 2))).CombinedOutput()
 	t.Cleanup(func() {
 		if out, err := exec.Command("../scripts/gridengine-cluster", "down", g.dir).CombinedOutput(); err != nil {
 			t.Errorf("taking Grid Engine down: %v\n%s", err, out)

@@ -3,7 +3,6 @@ package jobscript_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/testports"
 	"github.com/waitcast/waitcast/jobscript"
 )
 
@@ -38,7 +38,7 @@ func startSlurm(t *testing.T) *realSlurm {
 			t.Errorf("taking Slurm down: %v\n%s", err, out)
 		}
 	})
-	up := exec.Command("../scripts/slurm-cluster", "up", s.dir, "--nodes", "2", "--cpus", "8", "--port", strconv.Itoa(freePorts(t, 4)))
+	up := exec.Command("../scripts/slurm-cluster", "up", s.dir, "--nodes", "2", "--cpus", "8", "--port", strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(s.dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -58,26 +58,6 @@ func scratch(t *testing.T, name string) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
-}
-
-// freePorts returns the first of n ports in a row that nobody listens on now.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for first := 42_000 + os.Getpid()%10_000; first < 60_000; first += n {
-		free := 0
-		for ; free < n; free++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+free))
-			if err != nil {
-				break
-			}
-			_ = l.Close()
-		}
-		if free == n {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 // submission is a script with what sbatch or qsub is given beside it.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/testports"
 )
 
 // startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test by name.
@@ -41,7 +41,7 @@ func startSlurm(t *testing.T) {
 		}
 		_ = os.RemoveAll(parent)
 	})
-	up := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "2", "--port", strconv.Itoa(freePorts(t, 4)))
+	up := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "2", "--port", strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -51,26 +51,6 @@ func startSlurm(t *testing.T) {
 	}
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
 	t.Setenv(asMain, "1") // the tasks run this test binary
-}
-
-// freePorts returns the first of n ports in a row that nobody listens on now.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for first := 32_000 + os.Getpid()%10_000; first < 60_000; first += n {
-		free := 0
-		for ; free < n; free++ {
-			l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", first+free))
-			if err != nil {
-				break
-			}
-			_ = l.Close()
-		}
-		if free == n {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 // A study on a real Slurm: what is gathered is what a local run writes, byte for byte. Parts that are missing are named, and only those are submitted again, and

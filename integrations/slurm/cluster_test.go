@@ -4,7 +4,6 @@ package slurm_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/testports"
 )
 
 // patience is how long a condition may take to come true before a test gives up.
@@ -64,7 +64,7 @@ func newCluster(t *testing.T) *cluster {
 		}
 		_ = os.RemoveAll(parent)
 	})
-	up := exec.Command(script, "up", c.plain, "--nodes", "3", "--cpus", "4", "--port", strconv.Itoa(freePorts(t, 5))) //nolint:gosec // as above
+	up := exec.Command(script, "up", c.plain, "--nodes", "3", "--cpus", "4", "--port", strconv.Itoa(testports.Take(t, 5))) //nolint:gosec // as above
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(c.plain, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -99,26 +99,6 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // nothing secret
 		t.Fatal(err)
 	}
-}
-
-// freePorts returns the first of n ports in a row that nobody listens on now.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for first := 31_000 + os.Getpid()%20_000; first < 60_000; first += n {
-		free := 0
-		for ; free < n; free++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+free))
-			if err != nil {
-				break
-			}
-			_ = l.Close()
-		}
-		if free == n {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 // said is what a command has printed and how long it took.

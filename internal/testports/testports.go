@@ -1,0 +1,64 @@
+// Package testports gives tests ports in a row for servers that cannot ask the kernel for one (Slurm, Grid Engine), such that tests that run at the same time get different ones.
+package testports
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// The ports lie below those that kernels give to connections by themselves (32768 on Linux, net.ipv4.ip_local_port_range), in blocks.
+const (
+	first, last = 12_000, 32_000
+	block       = 16
+)
+
+// Take returns the first of n ports in a row, at most 16, that nobody listens on. They are the test's until it ends: other processes that use this
+// package get others.
+func Take(t testing.TB, n int) int {
+	t.Helper()
+	if n > block {
+		t.Fatalf("%d ports in a row: there are %d at most", n, block)
+	}
+	blocks := (last - first) / block
+	for i := range blocks {
+		at := first + (os.Getpid()+i)%blocks*block
+		if release, ok := lock(t, at); ok {
+			if free(at, n) {
+				t.Cleanup(release)
+				return at
+			}
+			release()
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// lock takes a block; false if another test has it.
+func lock(t testing.TB, at int) (release func(), ok bool) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("waitcast-test-ports-%d", at)), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, false // another user's
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		_ = f.Close()
+		return nil, false
+	}
+	return func() { _ = f.Close() }, true
+}
+
+func free(at, n int) bool {
+	for port := at; port < at+n; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)) //nolint:noctx // it does not wait
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
