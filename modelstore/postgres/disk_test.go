@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -23,10 +24,14 @@ func smallDisk(t testing.TB, mib int) string {
 	dir, err := os.MkdirTemp("", "small-") // not TempDir, which nobody else may enter
 	must(t, err)
 	t.Cleanup(func() { must(t, os.Remove(dir)) })
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0777,size="+strconv.Itoa(mib)+"m"); err != nil {
+	owner, err := user.Lookup("postgres")
+	if err != nil {
+		t.Skip("no user postgres: ", err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,uid="+owner.Uid+",size="+strconv.Itoa(mib)+"m"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
 	}
-	t.Cleanup(func() { must(t, syscall.Unmount(dir, 0)) })
+	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 	return dir
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitcast/waitcast/internal/pgtest"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
@@ -305,31 +304,32 @@ func TestMayNotWrite(t *testing.T) {
 
 // TestFull proves that a full disk of the server is told, leaves nothing, and that all goes on once there is room. It needs root, to mount a file system of its own.
 func TestFull(t *testing.T) {
-	dir := smallDisk(t, 192)
-	server := pgtest.New(t, pgtest.Options{Dir: dir, Settings: map[string]string{"min_wal_size": "32MB", "max_wal_size": "32MB"}})
-	s := writer(t, server.NewDatabase(t), Options{})
-	filler := fillDisk(t, dir, 40<<20)
-	big := storetest.MakeSnapshot(1)
-	big.Parts["big"] = make([]byte, 12<<20)
-	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 1)}))
-	var err error
-	last := int64(1)
-	for range 40 {
-		big.Seq, last = last+1, last+1
-		b := modelstore.Batch{Entries: storetest.MakeEntries(last, last), Snapshot: big}
-		if err = s.Commit(t.Context(), b); err != nil {
-			break
+	dir := smallDisk(t, 96)
+	server := shared.Server(t)
+	// The server's log of changes is elsewhere: where that has no room, the server ends, and is away until it has.
+	server.Exec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'", "CREATE DATABASE small TABLESPACE small")
+	t.Cleanup(func() { server.Exec(t, "postgres", "DROP DATABASE small", "DROP TABLESPACE small") })
+	s, err := Open(t.Context(), server.URL("small"), Options{})
+	must(t, err)
+	defer func() { must(t, s.Close()) }()
+	_, err = s.Acquire(t.Context(), "test", time.Hour)
+	must(t, err)
+	empty := fillDisk(t, dir, 40<<20)
+	last := int64(0)
+	for err == nil && last < 400_000 {
+		if err = s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(last+1, last+4000), Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, last)}}}); err == nil {
+			last += 4000
 		}
 	}
-	if err == nil {
-		t.Fatal("the disk did not get full")
-	}
 	if !errors.Is(err, modelstore.ErrFull) {
-		t.Skipf("the server's log was what got full, and it died of it: %v", err)
+		t.Fatalf("after %d entries: %v", last, err)
 	}
-	if got := storetest.Entries(t, s); int64(len(got)) != last-1 {
-		t.Errorf("%d entries, want %d", len(got), last-1)
+	if got := storetest.Entries(t, s); int64(len(got)) != last {
+		t.Errorf("%d entries, want %d", len(got), last)
 	}
-	filler()
-	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(last, last)}))
+	empty()
+	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(last+1, last+4000)}))
+	if got := storetest.Entries(t, s); int64(len(got)) != last+4000 {
+		t.Errorf("%d entries, want %d", len(got), last+4000)
+	}
 }

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// openBeside opens a database for reading, without its lock: a daemon may have it open.
+func openBeside(path string) (*sql.DB, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", readOnlyHint(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("store %s is not a file but %v: give the path of a file", path, info.Mode().Type())
+	}
+	return openDB(path, url.Values{"mode": {"ro"}})
+}
+
+// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may go on writing it. The copy is compact, has been looked at in
+// full, and is there whole or not at all.
+func Backup(ctx context.Context, path, to string) error {
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("backup: %s is there already: give a new file", to), err)
+	}
+	db, err := openBeside(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // it only reads
+	if version, err := identify(ctx, db, path); err != nil {
+		return explain(path, "backup", err)
+	} else if version == 0 {
+		return fmt.Errorf("backup: %s is empty", path)
+	}
+	part, err := partFile(to)
+	if err != nil {
+		return fmt.Errorf("backup: %w", readOnlyHint(err))
+	}
+	defer func() { _ = os.Remove(part) }() // not there any more after all went well
+	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
+		return explain(path, "backup", err)
+	}
+	if err := checkCopy(ctx, part); err != nil {
+		return fmt.Errorf("backup of %s: %w", path, err)
+	}
+	return publish(part, to)
+}
+
+// partFile makes an empty file beside to, where VACUUM INTO may write.
+func partFile(to string) (string, error) {
+	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".part-")
+	if err != nil {
+		return "", err
+	}
+	return file.Name(), errors.Join(file.Chmod(0o640), file.Close())
+}
+
+// publish makes a file durable and gives it its name, which nobody else may have by now.
+func publish(part, to string) error {
+	file, err := os.OpenFile(part, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	err = os.Link(part, to) // it replaces nothing
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = os.Rename(part, to) // a file system without links
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// checkCopy looks at all of a database that nobody has open.
+func checkCopy(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if err := checkHeader(path, info.Size()); err != nil {
+		return err
+	}
+	db, err := openBeside(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // it only reads
+	version, err := identify(ctx, db, path)
+	if err != nil {
+		return explain(path, "check", err)
+	}
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return fmt.Errorf("%s is not a store of waitcast: it is empty", path)
+	case version > len(names):
+		return &modelstore.NewerError{Path: path, Have: version, Known: len(names)}
+	case version == len(names):
+		return explain(path, "check", checkAll(ctx, db))
+	}
+	var verdict string // the rows of an older schema are looked at once it is brought up to date
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
+		return explain(path, "check", err)
+	}
+	if verdict != "ok" {
+		return damaged("%s: %s", path, verdict)
+	}
+	return nil
+}
+
+// Restore makes the backup at from the store at path, which nobody may have open (*LockedError). A store that is there is an error unless replace is given: then it is renamed to the
+// returned name, never deleted. The backup is looked at in full first; it stays.
+func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (aside string, err error) {
+	if err := checkCopy(ctx, from); err != nil {
+		return "", fmt.Errorf("restore: %w", err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return "", fmt.Errorf("folder of the store: %w", readOnlyHint(err))
+	}
+	l, err := takeLock(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, l.release(err == nil)) }()
+	part, err := copyFile(from, path)
+	if err != nil {
+		return "", fmt.Errorf("restore: %w", readOnlyHint(err))
+	}
+	defer func() { _ = os.Remove(part) }() // it has its other name after all went well
+	if aside, err = makeWay(path, replace, now); err != nil {
+		return "", err
+	}
+	return aside, publish(part, path)
+}
+
+// makeWay renames the store at path, if there is one.
+func makeWay(path string, replace bool, now time.Time) (string, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = os.Lstat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if !replace {
+		return "", fmt.Errorf("restore: %s is there already: give another path, or --replace to have it renamed", path)
+	}
+	aside, err := freeName(path + ".before-" + now.UTC().Format("20060102T150405Z"))
+	if err != nil {
+		return "", err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(path+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return aside, nil
+}
+
+// copyFile copies a file to a new one beside to.
+func copyFile(from, to string) (part string, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	if part, err = partFile(to); err != nil {
+		return "", err
+	}
+	out, err := os.OpenFile(part, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = io.Copy(out, in)
+		err = errors.Join(err, out.Close())
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(part))
+	}
+	return part, err
+}
+
+// Describe tells of the database at path, which a daemon may have open.
+func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
+	db, err := openBeside(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }() // it only reads
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	info := &modelstore.Info{Kind: "sqlite", Place: path, Known: len(names)}
+	if info.Schema, err = identify(ctx, db, path); err != nil {
+		return nil, explain(path, "info", err)
+	}
+	for _, suffix := range []string{"", "-wal"} {
+		if file, err := os.Stat(path + suffix); err == nil {
+			info.Bytes += file.Size()
+		}
+	}
+	var s modelstore.SpaceInfo
+	if info.Schema > 0 {
+		err = db.QueryRowContext(ctx, `SELECT (SELECT last_seq FROM head), (SELECT count(*) FROM journal), (SELECT count(*) FROM ledger), (SELECT count(*) FROM bad_line),
+			(SELECT count(*) FROM checkpoint), (SELECT count(*) FROM snapshot)`).Scan(&s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints, &s.Snapshots)
+		if err != nil {
+			return nil, explain(path, "info", err)
+		}
+	}
+	s.Holder = heldBy(path)
+	info.Spaces = []modelstore.SpaceInfo{s}
+	return info, nil
+}
+
+// heldBy names the process that has the database open, "" if none has.
+func heldBy(path string) string {
+	file, err := os.Open(path + ".lock")
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if h := readHolder(file); h.PID != 0 && alive(h.PID) {
+		return strings.TrimSpace(fmt.Sprintf("process %d %s", h.PID, h.Command))
+	}
+	return ""
+}
