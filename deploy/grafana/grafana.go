@@ -88,7 +88,11 @@ func (b *board) build() (dashboard.Dashboard, error) {
 		}
 		y += line
 	}
-	return d.Build()
+	built, err := d.Build()
+	for i := range built.Templating.List { // of intervals only; the library says it of all
+		built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil, nil
+	}
+	return built, err
 }
 
 // ready is a panel that is built already.
@@ -109,7 +113,7 @@ func dataSource() cog.Builder[dashboard.VariableModel] {
 
 // choice is a variable of the values of a label.
 func choice(name, label, query string, several bool) cog.Builder[dashboard.VariableModel] {
-	v := dashboard.NewQueryVariableBuilder(name).Label(label).Query(dashboard.StringOrMap{String: &query}).Definition(query).
+	v := dashboard.NewQueryVariableBuilder(name).Label(label).Query(dashboard.StringOrMap{String: &query}).
 		Datasource(source()).Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortNaturalAsc)
 	if !several {
 		return v

@@ -116,7 +116,7 @@ func (p *panel) shape() (dashboard.Panel, error) {
 			YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.unit).AxisPlacement(common.AxisPlacementLeft)).
 			Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).ShowColorScale(true).YHistogram(true)).Build()
 	case list:
-		return table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).Build()
+		return listShape()
 	}
 	b := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(0).ShowPoints(common.VisibilityModeNever).
 		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
@@ -132,6 +132,16 @@ func (p *panel) shape() (dashboard.Panel, error) {
 		b.ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeDashed))
 	}
 	return b.Build()
+}
+
+// listShape makes a table. Those of Grafana have no footer any more, which the library still gives them.
+func listShape() (dashboard.Panel, error) {
+	out, err := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).
+		CellOptions(common.TableCellOptions{TableAutoCellOptions: common.NewTableAutoCellOptions()}).Build()
+	if o, ok := out.Options.(*table.Options); ok {
+		o.Footer = nil
+	}
+	return out, err
 }
 
 func (p *panel) target(i int, q query) (*prometheus.Dataquery, error) {
