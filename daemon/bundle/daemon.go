@@ -49,7 +49,7 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 	if d.url == "" {
 		d.url = check.URL(cfg.Listen)
 	}
-	word, _, err := d.get(ctx, "/readyz")
+	word, err := d.get(ctx, "/readyz")
 	if err != nil && !errors.Is(err, errStatus) {
 		g.note("no daemon answers: its metrics, views and models are left out")
 		return
@@ -77,29 +77,29 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 }
 
 // get asks for a path. The content comes with errStatus too.
-func (d *running) get(ctx context.Context, path string) (content []byte, header http.Header, err error) {
+func (d *running) get(ctx context.Context, path string) (content []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if d.token != "" && strings.HasPrefix(path, "/v1/") {
 		req.Header.Set("Authorization", "Bearer "+d.token)
 	}
 	response, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
 	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = errStatus
 	}
-	return content, response.Header, err
+	return content, err
 }
 
 // answer adds an answer in JSON, masked.
 func (d *running) answer(ctx context.Context, name, path string) {
-	content, _, err := d.get(ctx, path)
+	content, err := d.get(ctx, path)
 	if err == nil {
 		content, err = d.mask.json(content)
 	}
@@ -112,7 +112,7 @@ func (d *running) answer(ctx context.Context, name, path string) {
 
 // views adds the queues and their models.
 func (d *running) views(ctx context.Context) {
-	content, _, err := d.get(ctx, "/v1/queues")
+	content, err := d.get(ctx, "/v1/queues")
 	var queues wire.Queues
 	if err != nil || json.Unmarshal(content, &queues) != nil {
 		d.note("queues.json: the daemon did not tell")
@@ -133,7 +133,7 @@ func (d *running) views(ctx context.Context) {
 
 // quarantine adds how many lines are there for which reason, and nothing of the lines.
 func (d *running) quarantine(ctx context.Context) {
-	content, _, err := d.get(ctx, "/v1/quarantine?limit=10000")
+	content, err := d.get(ctx, "/v1/quarantine?limit=10000")
 	var q wire.Quarantine
 	if err != nil || json.Unmarshal(content, &q) != nil {
 		d.note("quarantine.json: the daemon did not tell")
@@ -170,7 +170,7 @@ func plainLabel(name string) bool {
 
 // metrics adds those of the daemon, of the Go runtime and of the process.
 func (d *running) metrics(ctx context.Context) {
-	content, _, err := d.get(ctx, "/metrics")
+	content, err := d.get(ctx, "/metrics")
 	if err != nil {
 		d.note("metrics.txt: the daemon did not tell")
 		return
@@ -226,7 +226,7 @@ var buildPath = regexp.MustCompile(`(?m)/\S*/([^/\s]+\.(?:go|s):\d+)`)
 
 // goroutines adds the stacks, without the folders of the machine that the program was built on.
 func (d *running) goroutines(ctx context.Context) {
-	content, _, err := d.get(ctx, "/v1/goroutines")
+	content, err := d.get(ctx, "/v1/goroutines")
 	if err != nil {
 		d.note("goroutines.txt: the daemon did not tell")
 		return

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -124,7 +123,7 @@ func (o *Cluster) suggest(of *told) {
 		return slices.ContainsFunc(o.Missing, func(m Missing) bool { return m.Attribute == attribute })
 	}
 	slurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return strings.HasPrefix(s.Format, "slurm-") })
-	add := func(format string, args ...any) { o.Suggestions = append(o.Suggestions, fmt.Sprintf(format, args...)) }
+	add := func(text string) { o.Suggestions = append(o.Suggestions, text) }
 	switch live := has("slurm-log") || has(config.FormatSqueue); {
 	case slurm && !live:
 		add("add a source of format slurm-squeue, or slurm-log: the ones there are tell of jobs only once they are over, so that nobody knows who waits")

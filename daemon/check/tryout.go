@@ -83,7 +83,7 @@ type told struct {
 	jobs     map[string]*seen
 	formats  []string
 	anything bool // a source was read or asked with success
-	whole    bool // there are facts of the machine
+
 }
 
 // trial is one reading.

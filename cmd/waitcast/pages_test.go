@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// inlineCode is what stands between backquotes.
+var inlineCode = regexp.MustCompile("`([^`\n]+)`")
+
+// commandsIn returns the calls of a program in a page: the lines of its blocks of code, and what stands between backquotes with more than the name.
+func commandsIn(page, program string) []string {
+	var found []string
+	for line := range strings.Lines(page) {
+		if code, ok := strings.CutPrefix(line, "    "); ok {
+			code = strings.TrimPrefix(strings.TrimSpace(code), "$ ")
+			if strings.HasPrefix(code, program+" ") {
+				found = append(found, code)
+			}
+			continue
+		}
+		for _, m := range inlineCode.FindAllStringSubmatch(line, -1) {
+			if strings.HasPrefix(m[1], program+" ") {
+				found = append(found, m[1])
+			}
+		}
+	}
+	return found
+}
+
+// understood parses a call without running it.
+func understood(root *cobra.Command, call string) error {
+	call, _, _ = strings.Cut(call, " #")
+	words := strings.Fields(call)[1:]
+	command, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		return err
+	}
+	return command.ValidateArgs(command.Flags().Args())
+}
+
+// TestPagesCommands proves that every call of the command in the pages for operators and users is one that it understands, and that each answer to a user's question has one.
+func TestPagesCommands(t *testing.T) {
+	for _, name := range []string{"operate.md", "faq.md"} {
+		content, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := string(content)
+		calls := commandsIn(page, "waitcast")
+		if len(calls) < 4 {
+			t.Errorf("%s: %d calls", name, len(calls))
+		}
+		for _, call := range calls {
+			if err := understood(newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC}), call); err != nil {
+				t.Errorf("%s: %s: %v", name, call, err)
+			}
+		}
+		if name != "faq.md" {
+			continue
+		}
+		for _, section := range strings.Split(page, "\n## ")[1:] {
+			question, text, _ := strings.Cut(section, "\n")
+			if !strings.Contains(text, "\n    waitcast ") || !strings.HasSuffix(question, "?") {
+				t.Errorf("%q has no command that shows it", question)
+			}
+		}
+	}
+	for _, wrong := range []string{"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x"} { // the test can fail
+		if understood(newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC}), wrong) == nil {
+			t.Errorf("%s is understood", wrong)
+		}
+	}
+}
