@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/wire"
@@ -15,6 +16,9 @@ import (
 
 // mostBody is how many bytes a question may have unless the options say otherwise.
 const mostBody = 1 << 20
+
+// bodyPatience is how long the body of a question may take to come.
+const bodyPatience = 5 * time.Second
 
 // routes is a mux that knows what it serves, and answers with problems where nothing does. A question's body is read here, whole: what is wrong with it is the
 // client's fault.
@@ -58,6 +62,7 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		w.Header().Set("Connection", "close")
 		return tooLong
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience)) // the server's own holds where this cannot
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, m.body))
 	var long *http.MaxBytesError
 	var slow net.Error

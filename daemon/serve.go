@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -77,8 +78,11 @@ type rated struct {
 
 // Write implements io.Writer.
 func (r *rated) Write(line []byte) (int, error) {
-	if r.limit.Allow() {
-		r.to.Info(string(line))
+	switch text := strings.TrimSpace(string(line)); {
+	case strings.Contains(text, "panic serving"): // a fault of ours
+		r.to.Error(text)
+	case r.limit.Allow():
+		r.to.Info(text)
 	}
 	return len(line), nil
 }
