@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/page"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Log      *zap.Logger
 	// Accuracy reads the ledger; without it GET /v1/accuracy is not there.
 	Accuracy AccuracyFunc
+	// Recent reads the newest rows of the ledger; without it GET /v1/accuracy/recent is not there.
+	Recent RecentFunc
 	// Watchers bounds the clients of GET /v1/watch at a time; 0 is 2000.
 	Watchers int
 	// Admin is what administrators may ask for; without it those paths are not there.
@@ -67,6 +70,7 @@ type Server struct {
 	drawing     chan struct{} // a place for each workload that is streamed
 	counting    chan struct{} // a place for the one who reads the ledger
 	watchers    *watchers
+	listening   chan struct{} // a place for each client of GET /v1/changes
 	born        int64 // tells apart the ETags of two processes
 	closed      chan struct{}
 	close       func()
@@ -82,6 +86,7 @@ func New(views Views, opts Options) *Server {
 	s.watchers = newWatchers(s, opts.Watchers, opts.Registry)
 	s.guard = guardOf(&opts)
 	mux := &routes{ServeMux: http.NewServeMux(), body: cmp.Or(opts.MostBody, mostBody)}
+	s.listening = make(chan struct{}, s.watchers.most)
 	cfg := huma.DefaultConfig("waitcast", opts.Version)
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "" // its docs page loads from outside
 	cfg.CreateHooks = nil                                       // no $schema links in answers
@@ -101,6 +106,9 @@ func New(views Views, opts Options) *Server {
 	}
 	s.describe(mux, a.OpenAPI())
 	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(opts.Log)}))
+	for _, pattern := range []string{"GET /{$}", "GET /page/"} {
+		mux.Handle(pattern, page.Handler())
+	}
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	s.handler, s.patterns = m.instrument(s.guard.Wrap(mux)), mux.patterns
@@ -140,6 +148,11 @@ func (s *Server) register(a huma.API) {
 	s.registerNow(a)
 	s.registerForecast(a)
 	s.registerWatch(a)
+	s.registerChanges(a)
+	s.registerCurves(a)
+	if s.opts.Recent != nil {
+		s.registerRecent(a)
+	}
 	if s.opts.Accuracy != nil {
 		s.registerAccuracy(a)
 	}

@@ -47,6 +47,17 @@ func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*pipeline.Accu
 	return &out, nil
 }
 
+// recent are the fixture's newest rows, as the daemon reads them.
+func (f *fixture) recent(_ context.Context, q api.RecentQuery) ([]api.RecentRow, error) {
+	var out []api.RecentRow
+	for i := len(f.rows) - 1; i >= 0 && len(out) < q.Limit; i-- {
+		if r := &f.rows[i]; r.Outcome == modelstore.Started && (q.Queue == "" || r.Queue == q.Queue) {
+			out = append(out, api.RecentRow{Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds, Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed})
+		}
+	}
+	return out, nil
+}
+
 // staleAfter is the fixture's limit.
 const staleAfter = 10 * time.Minute
 
@@ -78,7 +89,7 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 		metrics.Touch(s)
 	}
 	f.server = api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger,
+		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger, Recent: f.recent,
 		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 			return f.takeIn(ctx, req, progress)
 		}},

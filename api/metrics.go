@@ -37,7 +37,7 @@ func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
 func (m *metrics) instrument(next http.Handler) http.Handler {
 	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
 	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath { // it lasts as long as the client likes
+		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -66,7 +66,7 @@ func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResp
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer s.watchers.leave(w)
-		s.streamWatch(ctx, w)
+		s.streamEvents(ctx, w.events)
 	}}, nil
 }
 
@@ -99,8 +99,8 @@ func (s *Server) watched(ctx context.Context, text string) (*wire.SizeRequest, e
 	return &req, nil
 }
 
-// streamWatch writes events until the client goes, stops reading, or the server ends.
-func (s *Server) streamWatch(ctx huma.Context, w *watcher) {
+// streamEvents writes events until the client goes, stops reading, or the server ends.
+func (s *Server) streamEvents(ctx huma.Context, events <-chan []byte) {
 	ctx.SetHeader("Content-Type", eventMedia)
 	ctx.SetHeader("Cache-Control", "no-store")
 	ctx.SetHeader("X-Accel-Buffering", "no") // nginx would keep events back
@@ -134,7 +134,7 @@ func (s *Server) streamWatch(ctx huma.Context, w *watcher) {
 			return
 		case <-s.closed:
 			return
-		case text = <-w.events:
+		case text = <-events:
 		case <-beat.C:
 			text = []byte(":\n\n")
 		}

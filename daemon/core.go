@@ -197,7 +197,7 @@ func (d *core) openAPI(take api.ImportFunc) error {
 	d.guard = guard
 	d.api = api.New(d.views, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Accuracy: d.accuracy, Guard: guard, MostBody: int64(d.cfg.Limits.Body), Admin: admin,
+		Accuracy: d.accuracy, Recent: d.recent, Guard: guard, MostBody: int64(d.cfg.Limits.Body), Admin: admin,
 	})
 	d.handler = d.api.Handler()
 	return nil
