@@ -1,0 +1,215 @@
+// The page: reads its state from the address, asks the daemon, and shows the view.
+import { get, Problem, token, watch } from "./api.js";
+import { redraw } from "./charts.js";
+import { h, keepOpen, put } from "./dom.js";
+import { duration, hourMinute, instant } from "./format.js";
+import { makeContext } from "./controls.js";
+import { address, read, views, write } from "./state.js";
+import * as wait from "./views/wait.js";
+import * as sizes from "./views/sizes.js";
+import * as ahead from "./views/ahead.js";
+import * as accuracy from "./views/accuracy.js";
+import * as lifetimes from "./views/lifetimes.js";
+import * as jobs from "./views/jobs.js";
+import { setUpDialog, setUpTheme } from "./tools.js";
+
+const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs };
+const spacing = 4e3; // between two refreshes that the daemon's news cause
+const rarely = 60e3; // and without news: ages go on
+
+const page = { state: read(), queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null };
+const $ = (id) => document.getElementById(id);
+const ctx = makeContext(page, (change, replace) => go({ ...page.state, ...change }, replace));
+
+// go shows another state and makes it the address.
+function go(state, replace) {
+  page.state = state;
+  write(state, replace);
+  show();
+}
+
+function navigation() {
+  const { cluster, queue, procs, time_limit } = page.state;
+  put($("views"), views.map(([view, name], i) => h("li", {}, h("a", {
+    href: address({ cluster, view, queue, procs, time_limit }), "aria-current": view === page.state.view ? "page" : null, data: { key: "view-" + view, nav: "", view }, "aria-keyshortcuts": String(i + 1),
+  }, name))));
+}
+
+// show builds the view of the state, and asks for its figures.
+async function show() {
+  navigation();
+  const view = modules[page.state.view];
+  document.title = `${view.name} · waitcast`;
+  await refresh(true);
+}
+
+// settle fills in what the address does not say.
+function settle() {
+  const before = address(page.state), clusters = [...new Set(page.queues.queues.map((q) => q.cluster))];
+  const s = page.state;
+  s.cluster ??= clusters[0];
+  const mine = page.queues.queues.filter((q) => q.cluster === s.cluster);
+  if (modules[s.view].needsQueue && !s.queue && mine.length) s.queue = mine.reduce((a, b) => (b.queued_jobs + b.running_jobs > a.queued_jobs + a.running_jobs ? b : a)).name;
+  if (s.view === "wait") {
+    s.procs ??= String(Math.max(1, Math.min(16, 2 ** Math.floor(Math.log2(Math.max(1, (ctx.capacity(s) || 8) / 8))))));
+    s.time_limit ??= "2h";
+  }
+  if (address(s) !== before) write(s, true);
+  const key = [s.view, s.cluster, mine.map((q) => q.name).join()].join("|");
+  ctx.clusterSelect($("cluster"), clusters);
+  if (key !== page.under) {
+    page.under = key;
+    put($("controls"), h("form", { class: "controls", "aria-label": "What is asked", onsubmit: (e) => { e.preventDefault(); ctx.flush(); refresh(true); } }, view().controls(s, ctx), h("button", { type: "submit", class: "quiet" }, "Ask")));
+  }
+  ctx.sync();
+  navigation();
+}
+
+const view = () => modules[page.state.view];
+
+// refresh asks anew. What is under way is given up only where another question is asked.
+async function refresh(other) {
+  if (page.asking && !other) return;
+  page.asking?.abort();
+  clearTimeout(page.again);
+  page.again = null;
+  const asking = (page.asking = new AbortController());
+  $("view").setAttribute("aria-busy", "true");
+  try {
+    page.queues = await get("/v1/queues", {}, asking.signal);
+    if (!page.queues.queues.length) await nothing(asking.signal);
+    else {
+      settle();
+      const state = { ...page.state };
+      const data = await view().load(state, ctx, asking.signal);
+      if (page.asking === asking) draw(state, data);
+    }
+  } catch (err) {
+    if (err.name !== "AbortError" && page.asking === asking) failed(err);
+  } finally {
+    if (page.asking === asking) {
+      page.asking = null;
+      page.last = performance.now();
+      $("view").setAttribute("aria-busy", "false");
+    }
+  }
+}
+
+function draw(state, data) {
+  const kind = state.view;
+  if (page.shown !== kind) {
+    clear();
+    page.live = view().start();
+    page.shown = kind;
+  }
+  const known = new Set(page.live.attached ?? []), el = page.live.element;
+  const made = h("div", { class: "view " + kind }, h("h1", { tabindex: "-1", id: "title" }, view().name), view().render(page.live, data, state));
+  keepOpen($("view"), made);
+  put($("view"), el.className ? h("div", { class: el.className }, made) : made);
+  for (const c of page.live.charts) if (!known.has(c) && c.element.isConnected) c.attach();
+  page.live.attached = page.live.charts.filter((c) => known.has(c) || c.element.isConnected);
+  status(data);
+}
+
+function clear() {
+  for (const c of page.live?.charts ?? []) c.detach();
+  page.live = null;
+  page.shown = "";
+}
+
+const unread = (t) => !t || t.startsWith("0001-");
+
+// status tells how new the figures are.
+function status(data) {
+  const age = duration(data.age_seconds);
+  const text = unread(data.as_of) ? "nothing read yet" : `as of ${instant(data.as_of)}, ${age} ago`;
+  put($("status"), h("span", { class: data.stale ? "dot old" : "dot", "aria-hidden": "true" }), h("span", { data: { name: "as-of", value: data.as_of } }, text));
+  put($("refreshed"), `Asked at ${hourMinute(Date.now())}.`);
+  if (!data.stale) banner(null);
+  else if (unread(data.as_of)) banner("stale", "Nothing has been read yet: no record of the cluster, so nothing is known.");
+  else banner("stale", `Stale: the newest record is ${age} old. The figures are those of ${instant(data.as_of, new Date(0))}.`);
+}
+
+// banner says what is wrong; the same text is not told twice to those who hear it.
+function banner(kind, text, ...more) {
+  const el = $("banner");
+  el.dataset.kind = kind ?? "";
+  const wanted = kind ? text : "";
+  if (el.dataset.text === wanted) return;
+  el.dataset.text = wanted;
+  put(el, kind ? h("p", { class: "banner " + kind }, text, more) : null);
+}
+
+function message(title, ...body) {
+  clear();
+  put($("view"), h("div", { class: "view" }, h("h1", { tabindex: "-1", id: "title" }, view().name), h("div", { class: "notice" }, h("h2", {}, title), body)));
+}
+
+async function nothing(signal) {
+  let text = "";
+  try {
+    text = await (await fetch("/readyz", { signal, cache: "no-store" })).text();
+  } catch (err) {
+    if (err.name === "AbortError") throw err;
+  }
+  put($("controls"));
+  page.under = "";
+  banner(null);
+  message("No queue is known yet", h("p", {}, "Queues appear with the first record of a log."), text ? h("p", { class: "muted", data: { name: "ready" } }, text) : null);
+}
+
+// failed shows what the daemon says, or that it says nothing; then what was shown before stays.
+function failed(err) {
+  if (!(err instanceof Problem)) {
+    console.error(err);
+    banner("error", `The page has a fault: ${err.message}`);
+    return;
+  }
+  if (err.status === 0) {
+    banner("offline", page.shown ? `The daemon does not answer. What is shown is what it said last.` : "The daemon does not answer.");
+    $("status").replaceChildren(h("span", { class: "dot gone", "aria-hidden": "true" }), "not connected");
+    page.again = setTimeout(() => refresh(false), spacing);
+    return;
+  }
+  banner(null);
+  if (err.status === 401 || err.status === 403) {
+    message(err.status === 401 ? "This needs a token" : "This token is not enough",
+      h("p", {}, err.message), h("p", {}, h("button", { type: "button", onclick: () => $("token").click() }, "Enter a token")));
+    return;
+  }
+  message(err.status === 503 ? "Not yet" : "No answer", h("p", { data: { name: "problem", value: err.status } }, err.message),
+    err.fields.map((f) => h("p", {}, f)), err.hint ? h("p", { class: "muted" }, err.hint) : null);
+}
+
+// news refreshes soon, but not more often than people read.
+function news() {
+  if (page.again || page.asking || document.hidden) return;
+  page.again = setTimeout(() => refresh(false), Math.max(0, spacing - (performance.now() - page.last)));
+}
+
+function keys(e) {
+  const to = views[Number(e.key) - 1];
+  if (!to || e.altKey || e.ctrlKey || e.metaKey || e.target.closest("input, select, textarea, dialog")) return;
+  travel(address({ ...page.state, view: to[0] }));
+}
+
+// travel goes to an address of the page, and the focus to its heading.
+async function travel(to) {
+  history.pushState(null, "", to);
+  page.state = read();
+  await show();
+  $("title")?.focus({ preventScroll: true });
+}
+
+document.addEventListener("click", (e) => {
+  const link = e.target.closest("a[data-nav]");
+  if (!link || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey) return;
+  e.preventDefault();
+  travel(link.getAttribute("href"));
+});
+document.addEventListener("keydown", keys);
+window.addEventListener("popstate", () => { page.state = read(); show(); });
+setUpTheme($("theme"), redraw);
+setUpDialog($("token"), $("token-dialog"), () => refresh(true));
+setInterval(() => { if (!document.hidden) refresh(false); }, rarely);
+show().then(() => watch(news));

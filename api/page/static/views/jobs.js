@@ -1,0 +1,42 @@
+// The jobs that wait, with their forecasts and why these moved.
+import { get } from "../api.js";
+import { legend } from "../charts.js";
+import { h, table } from "../dom.js";
+import { count, duration, instant, plural } from "../format.js";
+import { strip } from "../strip.js";
+
+export const name = "Waiting jobs";
+
+const most = 200;
+
+export const controls = (_state, ctx) => [ctx.queueSelect(true)];
+
+export const load = (state, _ctx, signal) => get("/v1/jobs", { cluster: state.cluster, queue: state.queue, limit: most }, signal);
+
+export const start = () => ({ charts: [], element: h("div", {}) });
+
+const without = {
+  pending: "its forecast is made with the next record", unknown: "its size or queue is not told yet", afterwards: "its submission was learnt after the fact",
+};
+
+// reason says why a job waits, and why its forecast moved.
+const reason = (j) => [j.held ? `held${j.held_reason ? ": " + j.held_reason : ""}` : "", j.forecast ? "" : `no forecast: ${without[j.no_forecast] ?? (j.no_forecast ?? "").replaceAll("_", " ")}`, j.moved ?? ""].filter(Boolean).join("; ");
+
+export function render(_live, answer) {
+  if (!answer.jobs.length) return [h("p", { class: "notice", data: { name: "empty" } }, "No job waits.")];
+  const top = Math.max(3600, ...answer.jobs.map((j) => j.forecast?.now.p90 ?? 0));
+  const rows = answer.jobs.map((j) => {
+    const q = j.forecast?.now;
+    return [{ text: j.id, value: j.id }, j.queue, { text: (j.procs ? count(j.procs) : "?") + (j.tasks > 1 ? ` × ${count(j.tasks)}` : ""), value: j.procs, name: "procs" },
+      j.time_limit_seconds ? duration(j.time_limit_seconds) : "–", { text: duration(j.waited_seconds), value: j.waited_seconds, name: "waited" },
+      { text: q ? duration(q.p50) : "–", value: q ? q.p50 : undefined, name: "p50" }, { text: q ? `${duration(q.p10)} to ${duration(q.p90)}` : "–", value: q ? `${q.p10} ${q.p90}` : undefined, name: "range" },
+      q ? strip(q, top) : "", j.forecast ? instant(j.forecast.start.p50, answer.as_of) : "–", { text: count(j.ahead_jobs), value: j.ahead_jobs, name: "ahead" }, { text: reason(j), value: j.moved_by ?? "", name: "reason" }];
+  });
+  const num = (n) => ({ name: n, num: true });
+  return [
+    h("p", { class: "lead" }, answer.waiting > answer.jobs.length ? `The ${count(answer.jobs.length)} jobs that were submitted first, of ${count(answer.waiting)} that wait.` : `${plural(answer.waiting, "job")} ${answer.waiting === 1 ? "waits" : "wait"}.`),
+    legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"]),
+    h("div", { class: "card" }, table("Waiting jobs, the first submitted first",
+      ["Job", "queue", num("procs"), num("limit"), num("has waited"), num("still to wait, median"), num("p10 to p90"), { name: `0 to ${duration(top)}`, class: "bar" }, num("starts, median"), num("jobs ahead"), { name: "why", class: "wide" }], rows, { caption: false, class: "jobs cards" })),
+  ];
+}

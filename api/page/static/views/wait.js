@@ -1,0 +1,146 @@
+// The wait of one job as a distribution.
+import { get } from "../api.js";
+import { Chart, color, legend, shareAxis, waitAxis } from "../charts.js";
+import { details, h, table } from "../dom.js";
+import { count, duration, instant, percent, plural, waitOf, waitScale } from "../format.js";
+import { address } from "../state.js";
+
+const levels = [["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75], ["p90", 0.9], ["p95", 0.95]];
+const withins = [["1m", "1 min"], ["10m", "10 min"], ["1h", "1 h"], ["4h", "4 h"], ["1d", "1 d"]];
+
+export const name = "How long would this job wait?";
+export const needsQueue = true;
+
+export function controls(state, ctx) {
+  return [
+    ctx.queueSelect(false),
+    ctx.field("procs", "Processors", { type: "number", min: 1, max: ctx.capacity(state) || null, inputmode: "numeric", required: true, size: 6 }),
+    ctx.field("time_limit", "Time limit", { type: "text", list: "limits", size: 8, placeholder: "2h", "aria-description": "such as 90m, 2:00:00, 1-12:00" }),
+  ];
+}
+
+export const load = (state, ctx, signal) => get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit }, signal);
+
+// chance returns the probability of a start within a time, as the API has it: between quantiles on a straight line in ln(wait + 60 s), above the highest
+// the chance of a longer wait falls as it fell between the last two.
+export function chance(q) {
+  const knots = [[waitScale(0), 0], ...levels.filter(([k]) => q[k] !== null).map(([k, p]) => [waitScale(q[k]), p])];
+  return (u) => {
+    let below = knots[0];
+    for (const k of knots) {
+      if (k[0] > u) return below[1] + ((k[1] - below[1]) * (u - below[0])) / (k[0] - below[0]);
+      below = k;
+    }
+    const last = knots.at(-1), before = knots.at(-2);
+    if (q.p95 === null || !before) return last[1];
+    if (last[0] <= before[0]) return u > last[0] ? 1 : last[1];
+    return 1 - (1 - last[1]) * ((1 - last[1]) / (1 - before[1])) ** ((u - last[0]) / (last[0] - before[0]));
+  };
+}
+
+function curve(q) {
+  const at = chance(q), most = levels.reduce((m, [k]) => Math.max(m, q[k] ?? 0), 600);
+  const from = waitScale(0), to = waitScale(most) + 0.45, n = 240;
+  const knots = levels.map(([k]) => q[k]).filter((x) => x !== null).map(waitScale);
+  const xs = [...new Set([...Array.from({ length: n + 1 }, (_, i) => from + ((to - from) * i) / n), ...knots])].sort((a, b) => a - b);
+  return { xs, ys: xs.map(at), from, to };
+}
+
+// bands fills the area under the curve by the quantiles it lies between.
+function bands(q, u) {
+  const { left, width } = u.bbox;
+  const g = u.ctx.createLinearGradient(left, 0, left + width, 0);
+  const stop = (k) => (q[k] === null ? 1 : Math.min(1, Math.max(0, (u.valToPos(waitScale(q[k]), "x", true) - left) / width)));
+  let last = color("band-tail");
+  g.addColorStop(0, last);
+  for (const [k, name] of [["p10", "band-outer"], ["p25", "band-inner"], ["p75", "band-outer"], ["p90", "band-tail"]]) {
+    g.addColorStop(stop(k), last);
+    last = color(name);
+    g.addColorStop(stop(k), last);
+  }
+  g.addColorStop(1, last);
+  return g;
+}
+
+function medianLine(q) {
+  return (u) => {
+    if (q.p50 === null) return;
+    const x = u.valToPos(waitScale(q.p50), "x", true), { ctx } = u;
+    ctx.save();
+    ctx.strokeStyle = color("median");
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(x, u.valToPos(0, "y", true));
+    ctx.lineTo(x, u.valToPos(0.5, "y", true));
+    ctx.lineTo(u.bbox.left, u.valToPos(0.5, "y", true));
+    ctx.stroke();
+    ctx.restore();
+  };
+}
+
+export function start() {
+  const chart = new Chart("Chance of a start within", { height: 250 });
+  return { charts: [chart], element: h("div", { class: "answer" }), chart };
+}
+
+export function render(live, w, state) {
+  const q = w.wait_seconds, { xs, ys, from, to } = curve(q);
+  live.chart.show({
+    label: `Half of such jobs start within ${duration(q.p50)}, nine in ten within ${duration(q.p90)}. The same figures are in the tables below.`,
+    data: [xs, ys],
+    rest: "Point at the curve, or use the arrow keys, to read it.",
+    readout: (i) => `within ${duration(waitOf(xs[i]))}: ${percent(ys[i])}`,
+    options: (width) => ({
+      scales: { x: { time: false, range: () => [from, to] }, y: { range: () => [0, 1.02] } },
+      series: [{}, { stroke: color("median"), width: 2, fill: (u) => bands(q, u), points: { show: false } }],
+      axes: [waitAxis(width - 60, 58), shareAxis()],
+      hooks: { draw: [medianLine(q)] },
+    }),
+  });
+  return [headline(w), h("div", { class: "card" }, live.chart.element, legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"])), h("section", { class: "pair" }, figures(w), why(w)), sooner(w, state), methods(w)];
+}
+
+function headline(w) {
+  const q = w.wait_seconds;
+  return h("section", { class: "hero card", "aria-label": "The forecast" },
+    h("p", { class: "big" }, h("span", { class: "label" }, "Median wait"), h("strong", { data: { name: "median", value: q.p50 } }, duration(q.p50))),
+    h("p", {}, "starts at ", h("b", {}, instant(w.start.p50, w.as_of)), " in the median"),
+    h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 } }, duration(q.p90)), ", one in ten within ", h("b", {}, duration(q.p10))),
+    h("p", { class: "muted" }, w.basis.waits_learnt ? `learnt from ${plural(w.basis.similar_waits, "wait")} of such jobs, ${count(w.basis.waits_learnt)} in all` : "no wait has been learnt yet"),
+    table("Chance of a start", ["Within", { name: "chance", num: true }], withins.map(([k, text]) => [text, { text: percent(w.start_within[k]), value: w.start_within[k], name: k }]), { caption: false }));
+}
+
+function figures(w) {
+  const q = w.wait_seconds;
+  return h("div", { class: "card" }, table("Quantiles of the wait", ["Of 100 such jobs", { name: "wait at most", num: true }, { name: "start by", num: true }],
+    levels.map(([k, p]) => [`${Math.round(p * 100)}`, { text: duration(q[k]), value: q[k], name: k }, instant(w.start[k], w.as_of)])));
+}
+
+function why(w) {
+  const st = w.state, unit = { procs: "processors", nodes: "nodes", gpus: "GPUs", memory: "shares of memory" }[st.binds];
+  const rows = (w.waits_for ?? []).map((p) => [p.id, { text: count(p.procs), value: p.procs }, duration(p.age_seconds), duration(p.remaining_p50_seconds), percent(p.share)]);
+  return h("div", { class: "card" },
+    h("h2", {}, "Why"),
+    h("p", { data: { name: "reason" } }, w.reason),
+    h("dl", { class: "facts" },
+      [["free", `${count(st.free)} of ${count(st.capacity)} ${unit}`], ["running", plural(st.running_jobs, "job")], ["ahead", `${plural(st.queued_ahead_jobs, "job")}, ${count(st.queued_ahead)} ${unit}`], ["must be freed", `${count(st.needed)} ${unit}`]]
+        .map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
+    rows.length ? details("Running jobs that the start hangs on",
+      table("Running jobs that the start hangs on", ["Job", { name: "processors", num: true }, { name: "has run", num: true }, { name: "goes on, median", num: true }, { name: "decides in", num: true }], rows, { caption: false })) : null);
+}
+
+function sooner(w, state) {
+  if (!w.sooner?.length) return null;
+  return h("section", { class: "card" }, h("h2", {}, "What would start sooner"), h("ul", { class: "plain" }, w.sooner.map((o) => {
+    const limit = o.time_limit_seconds ? String(o.time_limit_seconds) : "";
+    const what = { procs: plural(o.procs, "processor"), time_limit: `a time limit of ${duration(o.time_limit_seconds)}`, queue: `queue ${o.queue}` }[o.changes] ?? o.changes;
+    const to = address({ ...state, queue: o.queue, procs: String(o.procs), time_limit: o.changes === "time_limit" ? limit : state.time_limit });
+    return h("li", {}, h("a", { href: to, data: { key: "sooner-" + o.changes, nav: "" } }, what), o.gain_seconds === null ? `: this job never starts, ${o.if} that one does` : `: ${duration(o.gain_seconds)} sooner in the median, ${o.if}`);
+  })));
+}
+
+function methods(w) {
+  const rows = w.methods.map((m) => [m.name, { text: m.cannot_say ? "–" : duration(m.median_seconds), value: m.median_seconds }, m.cannot_say?.detail ?? ""]);
+  return details("What single methods say", table("What single methods say", ["Method", { name: "median", num: true }, { name: "why not", class: "wide" }], rows, { caption: false }));
+}

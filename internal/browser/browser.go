@@ -1,0 +1,60 @@
+// Package browser starts a real Chromium without a window, for tests of the web page and for its pictures.
+package browser
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// ErrMissing says that there is no Chromium on this machine.
+var ErrMissing = errors.New("chromium is missing (make test-deps)")
+
+// Find returns the path of Chromium, or ErrMissing.
+func Find() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrMissing
+}
+
+// Start starts the Chromium at a path with an empty profile in dir, and returns the context in which chromedp drives its first tab. The function ends the browser.
+func Start(ctx context.Context, path, dir string) (context.Context, context.CancelFunc, error) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(dir),
+		chromedp.NoSandbox, // its sandbox refuses root, as whom CI runs; it is shown this program's own page only
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true), // which is small in containers
+	)
+	ctx, endProcess := chromedp.NewExecAllocator(ctx, options...)
+	ctx, endTab := chromedp.NewContext(ctx)
+	end := func() { endTab(); endProcess() }
+	if err := chromedp.Do(ctx); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return ctx, end, nil
+}
+
+// Theme makes the page believe that the system's colors are light or dark.
+func Theme(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return err
+	})
+}
+
+// Settled waits until the page shows what its address says.
+func Settled() chromedp.Action[bool] {
+	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`, chromedp.WithPollingInterval(20*time.Millisecond))
+}
