@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	begun := time.Now()
-	now, err := writeHistory(ctx, c)
+	now, err := writeHistory(ctx, c, history)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return follow(ctx, o, c, d, clock)
 }
 
-// writeHistory runs the simulated cluster for a week, and on to a moment at which jobs wait.
-func writeHistory(ctx context.Context, c *cluster) (time.Time, error) {
+// writeHistory runs the simulated cluster for some time, and on to a moment at which jobs wait.
+func writeHistory(ctx context.Context, c *cluster, history time.Duration) (time.Time, error) {
 	now := c.epoch.Add(history)
 	for end := now.Add(24 * time.Hour); ; now = now.Add(time.Minute) {
 		if err := c.advance(now); err != nil {

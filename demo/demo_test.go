@@ -174,7 +174,7 @@ func historyOf(t *testing.T, epoch time.Time, seed uint64) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writeHistory(t.Context(), c); err != nil {
+	if _, err := writeHistory(t.Context(), c, history); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.close(); err != nil {

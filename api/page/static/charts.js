@@ -56,7 +56,7 @@ export class Chart {
     this.u?.destroy();
     const o = this.spec.options(width);
     this.u = new uPlot({
-      width, height: this.height, padding: [10, 14, 0, 0], legend: { show: false }, pxAlign: 0,
+      width, height: this.height, padding: [10, 20, 0, 0], legend: { show: false }, pxAlign: 0,
       ...o,
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 }, ...o.cursor },
       hooks: { ...o.hooks, setCursor: [(u) => this.tell(u.cursor.idx)] },
