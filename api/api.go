@@ -71,7 +71,7 @@ type Server struct {
 	counting    chan struct{} // a place for the one who reads the ledger
 	watchers    *watchers
 	listening   chan struct{} // a place for each client of GET /v1/changes
-	born        int64 // tells apart the ETags of two processes
+	born        int64         // tells apart the ETags of two processes
 	closed      chan struct{}
 	close       func()
 }

@@ -18,10 +18,10 @@ const (
 	// forCluster is what a daemon with one cluster took at most while 20,000 jobs of KTH-SP2-1996-2.1 were forecast, trees trained and all: 244 MiB, of which 183 MiB
 	// stayed.
 	forCluster   = 256 << 20
-	perHistory   = 40       // bytes of models.history_jobs, as its documentation says
-	perLifetime  = 24       // bytes of models.window_jobs: a lifetime, its start and its place in the order
-	queueClasses = 2        // sequential and parallel
-	unknownQueue = 4        // queues assumed where none is known
+	perHistory   = 40 // bytes of models.history_jobs, as its documentation says
+	perLifetime  = 24 // bytes of models.window_jobs: a lifetime, its start and its place in the order
+	queueClasses = 2  // sequential and parallel
+	unknownQueue = 4  // queues assumed where none is known
 )
 
 // Watches that are left for others; ours.
