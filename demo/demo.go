@@ -28,6 +28,10 @@ type Options struct {
 	Speed float64
 	// For is how long to run, by the wall clock; 0 means until ctx ends.
 	For time.Duration
+	// History is how much simulated time lies before the daemon's start; 0 means three days.
+	History time.Duration
+	// Incidents befall the cluster as they come; nil for none.
+	Incidents <-chan Incident
 	// Seed makes the simulated workload repeatable.
 	Seed uint64
 	// Version is the program's.
@@ -57,19 +61,22 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.Mkdir(logs, 0o750); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	epoch := time.Now().UTC().Truncate(24 * time.Hour).Add(-history)
+	if o.History == 0 {
+		o.History = history
+	}
+	epoch := time.Now().UTC().Truncate(24 * time.Hour).Add(-o.History)
 	c, err := newCluster(logs, epoch, o.Seed)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	begun := time.Now()
-	now, err := writeHistory(ctx, c, history)
+	now, err := writeHistory(ctx, c, o.History)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Out, "wrote %d simulated days of PBS accounting records, %d jobs, in %.1f s: %s\n",
-		history/(24*time.Hour), c.jobs, time.Since(begun).Seconds(), logs)
+		o.History/(24*time.Hour), c.jobs, time.Since(begun).Seconds(), logs)
 	clock := simulatedClock(now, o.Speed)
 	d, err := start(ctx, o, dir, logs, clock)
 	if err != nil {
@@ -83,8 +90,8 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // writeHistory runs the simulated cluster for some time, and on to a moment at which jobs wait.
-func writeHistory(ctx context.Context, c *cluster, history time.Duration) (time.Time, error) {
-	now := c.epoch.Add(history)
+func writeHistory(ctx context.Context, c *cluster, length time.Duration) (time.Time, error) {
+	now := c.epoch.Add(length)
 	for end := now.Add(24 * time.Hour); ; now = now.Add(time.Minute) {
 		if err := c.advance(now); err != nil {
 			return now, err
@@ -141,6 +148,7 @@ func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock 
 	defer beat.Stop()
 	report := time.NewTicker(reportEvery(o))
 	defer report.Stop()
+	s := &scenario{cluster: c}
 	for {
 		select {
 		case <-ctx.Done():
@@ -148,8 +156,16 @@ func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock 
 			return nil
 		case err := <-d.Failed():
 			return err
+		case incident, more := <-o.Incidents:
+			if !more {
+				o.Incidents = nil
+				continue
+			}
+			if err := incident(s); err != nil {
+				return err
+			}
 		case <-beat.C:
-			if err := c.advance(clock()); err != nil {
+			if err := s.advance(clock()); err != nil {
 				return err
 			}
 		case <-report.C:
