@@ -1,0 +1,250 @@
+package prometheus_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/demo"
+)
+
+// stage is the demonstration with a real Prometheus beside it.
+type stage struct {
+	*server
+	incidents chan demo.Incident
+	address   string
+}
+
+// TestDemonstration proves, with a real Prometheus that scrapes the demonstration, that all is well at first: its target is up, no rule
+// fails, each recorded series and each query of a dashboard has data, no alert fires; that a flurry fires its alert, which ends with it,
+// and that a stalled log fires its own: these, their companions in docs/alerts.md, and no others. Hours are seconds, in rules as in the demonstration. With WAITCAST_LONG=1
+// it takes five minutes.
+func TestDemonstration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the demonstration; left out by -short")
+	}
+	binary := program(t, "prometheus")
+	calm, history, silence := 8*time.Second, 24*time.Hour, "3600"
+	if os.Getenv("WAITCAST_LONG") != "" {
+		calm, history, silence = 150*time.Second, 72*time.Hour, "4 * 3600"
+	}
+	s := onStage(t, binary, history, map[string]string{"waitcast:log_silence_seconds:default": silence})
+	t.Run("calm", func(t *testing.T) { s.calm(t, calm) })
+	t.Run("dashboards", s.dashboards)
+	t.Run("flurry", s.flurry)
+	t.Run("stall", s.stall)
+	if all, well := s.up(t); all != 1 || well != all {
+		t.Errorf("%d of %d targets are up at the end", well, all)
+	}
+}
+
+// onStage starts the demonstration and, when it has read its history, Prometheus.
+func onStage(t *testing.T, binary string, history time.Duration, thresholds map[string]string) *stage {
+	t.Helper()
+	s := &stage{incidents: make(chan demo.Incident)}
+	out := new(printed)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- demo.Run(ctx, demo.Options{
+			Listen: "127.0.0.1:0", Speed: speed, Seed: 1, History: history, Incidents: s.incidents, Version: "test", Log: zap.NewNop(), Out: out,
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the demonstration: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the demonstration said:\n%s", out)
+		}
+	})
+	address := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
+	eventually(t, "the demonstration prints its address", patience, func() bool { return out.find(address) != "" })
+	s.address = out.find(address)
+	eventually(t, "the history is read", patience, func() bool { return status(t, "http://"+s.address+"/readyz") == http.StatusOK })
+	s.server = startPrometheus(t, binary, s.address, thresholds)
+	return s
+}
+
+func status(t *testing.T, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire.
+func (s *stage) watch(t *testing.T, what string, within time.Duration, may []string, met func(firing map[string][]map[string]string) bool) {
+	t.Helper()
+	begun, seen := time.Now(), map[string]bool{}
+	eventually(t, what, within, func() bool {
+		firing := s.firing(t)
+		for name, series := range firing {
+			if !slices.Contains(may, name) && !seen[name] {
+				t.Errorf("%s fires: %v", name, series)
+			}
+			if !seen[name] {
+				t.Logf("after %.1f s %s fires: %v", time.Since(begun).Seconds(), name, series)
+			}
+			seen[name] = true
+		}
+		return met(firing)
+	})
+	t.Logf("after %.1f s: %s", time.Since(begun).Seconds(), what)
+}
+
+// calm watches a machine on which nothing happens.
+func (s *stage) calm(t *testing.T, length time.Duration) {
+	eventually(t, "the target is up", patience, func() bool { all, well := s.up(t); return all == 1 && well == 1 })
+	end := time.Now().Add(length)
+	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool {
+		if all, well := s.up(t); all != well {
+			t.Errorf("%d of %d targets are up", well, all)
+		}
+		return !time.Now().Before(end)
+	})
+	if bad := s.broken(t); len(bad) > 0 {
+		t.Errorf("rules that fail: %s", strings.Join(bad, "\n"))
+	}
+	for _, r := range rules(t) {
+		if r.Record == "" || s.absent(r.Record) {
+			continue
+		}
+		eventually(t, r.Record+" has data", patience, func() bool {
+			n, err := s.series(t, r.Record)
+			return err == nil && n > 0
+		})
+	}
+}
+
+// absent tells which recorded series the demonstration cannot have: it has no pools, no bad lines, and not a week of Prometheus.
+func (s *stage) absent(record string) bool {
+	return slices.Contains([]string{
+		"pool:waitcast_pool_procs:ratio_max1d", "source:waitcast_bad_lines:increase1h", "source:waitcast_bad_lines:ratio1h",
+		"source:waitcast_lines:rate1h_p10_7d", "source:waitcast_log_missed_lines:expected",
+	}, record)
+}
+
+// flurry lets one user flood a queue.
+func (s *stage) flurry(t *testing.T) {
+	s.incidents <- demo.Flurry(600)
+	may := append(companions(t, "WaitcastFlurry"), "WaitcastFlurry")
+	s.watch(t, "the flurry fires", patience, may, func(firing map[string][]map[string]string) bool {
+		return len(firing["WaitcastFlurry"]) == 1 && firing["WaitcastFlurry"][0]["queue"] == "short"
+	})
+	s.watch(t, "the flurry is over", patience, may, func(firing map[string][]map[string]string) bool {
+		return len(firing["WaitcastFlurry"]) == 0
+	})
+}
+
+// stall lets the log fall silent while jobs run.
+func (s *stage) stall(t *testing.T) {
+	s.incidents <- demo.Silence()
+	may := append(companions(t, "WaitcastLogStalled"), "WaitcastLogStalled")
+	may = append(may, companions(t, "WaitcastFlurry")...) // what the flurry left behind
+	s.watch(t, "the stall fires", patience, may, func(firing map[string][]map[string]string) bool {
+		stalled := firing["WaitcastLogStalled"]
+		return len(stalled) == 1 && stalled[0]["source"] == demo.ClusterName+"/accounting"
+	})
+	s.incidents <- demo.Talk()
+	s.watch(t, "the stall is over", patience, may, func(firing map[string][]map[string]string) bool {
+		return len(firing["WaitcastLogStalled"]) == 0
+	})
+}
+
+// companions returns the alerts that docs/alerts.md says come with another.
+func companions(t *testing.T, alert string) []string {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(data), "\n## "+alert+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	_, text, told := strings.Cut(text, "**Comes with.** ")
+	if text, _, _ = strings.Cut(text, "\n\n"); !found || !told {
+		t.Fatalf("docs/alerts.md does not tell what %s comes with", alert)
+	}
+	return regexp.MustCompile(`Waitcast\w+`).FindAllString(text, -1)
+}
+
+// dashboards asks every query of every dashboard of Grafana.
+func (s *stage) dashboards(t *testing.T) {
+	paths, err := filepath.Glob("../grafana/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) == 0 {
+		t.Skip("deploy/grafana has no dashboards")
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var board any
+		if err := json.Unmarshal(data, &board); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		queries := map[string]bool{}
+		expressions(board, queries)
+		if len(queries) == 0 {
+			t.Errorf("%s has no queries", path)
+		}
+		for _, q := range slices.Sorted(maps.Keys(queries)) {
+			if lacking(q) {
+				t.Logf("%s: the demonstration has nothing for %s", filepath.Base(path), q)
+			}
+			n, err := s.series(t, substituted(q))
+			if err != nil || n == 0 && !lacking(q) {
+				t.Errorf("%s: %d series, %v: %s", filepath.Base(path), n, err, q)
+			}
+		}
+	}
+}
+
+// expressions collects the values of all keys expr.
+func expressions(node any, into map[string]bool) {
+	switch n := node.(type) {
+	case map[string]any:
+		for key, value := range n {
+			if text, ok := value.(string); ok && key == "expr" && text != "" {
+				into[text] = true
+			}
+			expressions(value, into)
+		}
+	case []any:
+		for _, value := range n {
+			expressions(value, into)
+		}
+	}
+}
+
+// substituted puts values for Grafana's variables: all values for those of a dashboard, a minute for intervals.
+func substituted(query string) string {
+	query = regexp.MustCompile(`\$\{?__(rate_interval|interval|range)\}?`).ReplaceAllString(query, "10s")
+	return regexp.MustCompile(`\$(\{\w+(:\w+)?\}|\w+)`).ReplaceAllString(query, ".*")
+}
+
+// lacking reports whether a query is of what the demonstration does not have: snapshots, pools, bad lines, Slurm.
+func lacking(query string) bool {
+	return regexp.MustCompile(`waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation)|:waitcast_(pool|bad_lines)`).MatchString(query)
+}
