@@ -49,6 +49,9 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 	if d.url == "" {
 		d.url = check.URL(cfg.Listen)
 	}
+	if token, err := os.ReadFile(cfg.AdminTokenFile); err == nil {
+		d.token = strings.TrimSpace(string(token))
+	}
 	word, err := d.get(ctx, "/readyz")
 	if err != nil && !errors.Is(err, errStatus) {
 		g.note("no daemon answers: its metrics, views and models are left out")
@@ -59,9 +62,7 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 		first = []byte(masked)
 	}
 	g.files["ready.txt"] = append(bytes.TrimSpace(first), '\n')
-	if token, err := os.ReadFile(cfg.AdminTokenFile); err == nil {
-		d.token = strings.TrimSpace(string(token))
-	} else {
+	if d.token == "" {
 		g.note("the admin token cannot be read: reasons of bad lines and goroutines are left out")
 	}
 	d.metrics(ctx)
@@ -82,7 +83,7 @@ func (d *running) get(ctx context.Context, path string) (content []byte, err err
 	if err != nil {
 		return nil, err
 	}
-	if d.token != "" && strings.HasPrefix(path, "/v1/") {
+	if d.token != "" {
 		req.Header.Set("Authorization", "Bearer "+d.token)
 	}
 	response, err := http.DefaultClient.Do(req)

@@ -38,6 +38,11 @@ func (c *checker) findAccount() {
 	}
 	c.as = a
 	c.add("user.known", OK, "user "+a.name, "", "uid %d, %s", a.uid, plural(len(a.groups), "group"))
+	if c.cfg.File != "" {
+		if err := a.reaches(c.cfg.File, mayRead); err != nil {
+			c.add("config.readable", Failed, "user "+a.name, "chgrp "+a.name+" "+c.cfg.File+" and chmod g+r", "the configuration: %v", err)
+		}
+	}
 }
 
 func lookup(name string) (*account, error) {
@@ -87,7 +92,7 @@ type refusedError struct {
 
 // Error implements error.
 func (e *refusedError) Error() string {
-	verb := map[fs.FileMode]string{mayRead: "read", mayWrite: "written", maySearch: "entered", mayRead | maySearch: "listed", mayWrite | maySearch: "written to"}[e.want]
+	verb := map[fs.FileMode]string{mayRead: "read", mayWrite: "written", maySearch: "entered", mayRead | maySearch: "listed", mayWrite | maySearch: "written to", mayRead | mayWrite: "read and written"}[e.want]
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -246,6 +247,18 @@ func TestExamplesAreMasked(t *testing.T) {
 	}
 }
 
+// TestLongLine proves that a line which is longer than the daemon takes is one bad line, and that reading goes on behind it.
+func TestLongLine(t *testing.T) {
+	s := newSite(t)
+	log := jobs(40, s.now, time.UTC)
+	first, rest, _ := strings.Cut(log, "\n")
+	s.write("log", first+"\n"+strings.Repeat("x", 3<<20)+"\n"+rest, s.now)
+	got := s.run(pbsCluster).Sources[0]
+	if got.Lines != 41 || got.Jobs != 40 || len(got.Bad) != 1 || got.Bad[0].Reason != "long_line" || got.Bad[0].Examples[0].Line != 2 || len(got.Bad[0].Examples[0].Shape) > 200 {
+		t.Errorf("%d lines, %d jobs, %+v", got.Lines, got.Jobs, got.Bad)
+	}
+}
+
 // TestQueuesAndProcs proves that configured queues without a job, jobs in queues that are not configured, and jobs larger than the machine are noticed.
 func TestQueuesAndProcs(t *testing.T) {
 	s := newSite(t)
@@ -326,6 +339,19 @@ func TestBesideARunningDaemon(t *testing.T) {
 	defer other.Close()
 	cfg.Listen = strings.TrimPrefix(other.URL, "http://")
 	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "not by a waitcastd")
+	closed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} { // one that wants to know who asks
+		guarded := start(closed)
+		_, cfg.Listen, _ = strings.Cut(guarded.URL, "://")
+		want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.OK, "a running waitcastd")
+		guarded.Close()
+	}
 	cfg.Listen = "192.0.2.1:9" // TEST-NET-1 of RFC 5737: nobody's
 	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "choose another address")
 }
@@ -384,4 +410,24 @@ func TestListener(t *testing.T) {
 	if _, err := os.Stat(cfg.DataDir); err == nil {
 		t.Error("the check made the data folder")
 	}
+}
+
+// TestAs proves that what the service's user could not read or write is told, although the one who checks can.
+func TestAs(t *testing.T) {
+	if _, err := user.Lookup("nobody"); err != nil {
+		t.Skip("the user nobody is missing")
+	}
+	s := newSite(t)
+	s.write("log", jobs(40, s.now, time.UTC), s.now) // mode 0600
+	s.write("state/waitcast.db", "", s.now)
+	cfg := s.load(pbsCluster)
+	r := check.Run(t.Context(), cfg, check.Options{As: "nobody"})
+	want(t, r, "config.readable", check.Failed, "waitcastd.yaml", "chgrp nobody")
+	want(t, r, "log.readable", check.Failed, "for nobody", "log", "setfacl")
+	want(t, r, "store.folder", check.Failed, "for nobody")
+	want(t, r, "store.database", check.Failed, "for nobody")
+	if len(r.Sources) != 1 || r.Sources[0].Jobs != 40 {
+		t.Errorf("the trial is that of the one who checks: %+v", r.Sources)
+	}
+	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody-of-that-name"}), "user.known", check.Failed, "unknown user")
 }

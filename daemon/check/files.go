@@ -163,8 +163,8 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	return 0, lines, nil
 }
 
-// eachLine hands the lines to do until that returns an error. Where it begins in the middle of a file the header goes to header, and the numbers are 0.
-func (p *part) eachLine(header func(line []byte) bool, do func(number int64, line []byte) error) (err error) {
+// eachLine hands the lines to do until that returns an error; of one that is too long its beginning. Where it begins in the middle of a file the header goes to header, and the numbers are 0.
+func (p *part) eachLine(header func(line []byte) bool, do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)
 	if err != nil {
 		return err
@@ -183,19 +183,37 @@ func (p *part) eachLine(header func(line []byte) bool, do func(number int64, lin
 			return err
 		}
 	}
-	lines := bufio.NewScanner(content)
-	lines.Buffer(make([]byte, 0, blockSize), longest)
+	lines := bufio.NewReaderSize(content, longest)
 	number := step
-	for n := 0; n < p.lines && lines.Scan(); n++ {
-		if err := do(number, bytes.TrimSuffix(lines.Bytes(), []byte{'\r'})); err != nil {
+	for n := 0; n < p.lines; n++ {
+		line, long, err := nextLine(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+		if err := do(number, line, long); err != nil {
 			return err
 		}
 		number += step
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s: %w", p.Path, err)
-	}
 	return nil
+}
+
+// nextLine returns a line without its end, which need not be there at the end of the file; of one that is longer than the reader's buffer its beginning. It is valid until the next call.
+func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
+	line, err = r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line, long = bytes.Clone(line[:maxShape+1]), true
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = r.ReadSlice('\n')
+		}
+	}
+	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
+		return nil, false, err
+	}
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), long, nil
 }
 
 // skipTo shows the header to a parser that wants it, and goes on near an offset.
@@ -211,8 +229,8 @@ func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 // head returns the first lines of the file that are not empty.
 func (f *File) head() (lines [][]byte, err error) {
 	whole := part{File: *f, lines: math.MaxInt}
-	err = whole.eachLine(nil, func(_ int64, line []byte) error {
-		if len(bytes.TrimSpace(line)) > 0 {
+	err = whole.eachLine(nil, func(_ int64, line []byte, long bool) error {
+		if len(bytes.TrimSpace(line)) > 0 && !long {
 			lines = append(lines, bytes.Clone(line))
 		}
 		if len(lines) == headLines {

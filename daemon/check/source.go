@@ -155,7 +155,7 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
-	close   = 90 * time.Second
+	near    = 90 * time.Second
 	farZone = 14 * time.Hour
 	silent  = 24 * time.Hour
 )
@@ -172,7 +172,7 @@ func (c *checker) newest(log *source.Config, about string, file *File, s *Source
 	off := s.Newest.Sub(file.Modified)
 	zones := off.Round(quarter)
 	live := log.Format.Order == collector.Live && !strings.HasSuffix(log.Format.Name, "sacct") && !file.gzip()
-	shifted := live && zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= close
+	shifted := live && zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= near
 	at := s.Newest.In(orLocal(log.Options.Location)).Format("2006-01-02 15:04:05 -07:00")
 	hint := "set time_zone of the cluster to that of the scheduler's host"
 	switch {

@@ -2,9 +2,11 @@ package check
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -93,6 +95,12 @@ func (c *checker) database(path string) {
 	if damaged, _ := filepath.Glob(path + ".corrupt-*"); len(damaged) > 0 {
 		c.add("store.damaged", Warning, "store", "keep them for a report, or remove them: they are not used", "%s set aside after damage", plural(len(damaged), "file"))
 	}
+	if c.as != nil {
+		if err := c.as.reaches(path, mayRead|mayWrite); err != nil {
+			c.add("store.database", Failed, "store", "chown "+c.as.name+" "+path+"*: it was made by another user", "for %s %v", c.as.name, err)
+			return
+		}
+	}
 	pid, held := holder(path + ".lock")
 	switch {
 	case held && pid > 0:
@@ -177,24 +185,41 @@ func URL(listen string) string {
 // patience is how long a running daemon may take to answer: it does so in milliseconds.
 const patience = 3 * time.Second
 
-// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as one.
+// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as one. A daemon that speaks TLS is recognized whatever its
+// certificate, and nothing is told to it.
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // it is only recognized
+	client := &http.Client{Transport: transport}
+	status, word, err := fetch(ctx, client, url+"/readyz")
+	if rest, plain := strings.CutPrefix(url, "http://"); err == nil && plain && status == http.StatusBadRequest { // net/http's answer where TLS is expected
+		url = "https://" + rest
+		status, word, err = fetch(ctx, client, url+"/readyz")
+	}
 	if err != nil {
 		return "", err
 	}
-	response, err := http.DefaultClient.Do(req)
+	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") {
+		return word, nil
+	}
+	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" { // that much is told to everybody
+		return "ok", nil
+	}
+	return "", fmt.Errorf("%s/readyz: %s", url, http.StatusText(status))
+}
+
+// fetch returns the beginning of an answer.
+func fetch(ctx context.Context, client *http.Client, url string) (status int, text string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", err
+		return 0, "", err
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
-	var text [1 << 10]byte
-	n, _ := response.Body.Read(text[:]) // what came
-	word := strings.TrimSpace(string(text[:n]))
-	if !strings.HasPrefix(word, "ready") && !strings.HasPrefix(word, "not ready") {
-		return "", fmt.Errorf("%s/readyz: %s", url, response.Status)
-	}
-	return word, nil
+	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+	return response.StatusCode, strings.TrimSpace(string(content)), err
 }

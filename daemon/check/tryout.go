@@ -188,11 +188,11 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 	for i := range parts {
 		p := &parts[i]
 		t.Whole = t.Whole && p.offset == 0
-		err := p.eachLine(header, func(number int64, line []byte) error {
+		err := p.eachLine(header, func(number int64, line []byte, long bool) error {
 			if c.opts.Limit > 0 && time.Since(began) > c.opts.Limit || ctx.Err() != nil {
 				return errEnough
 			}
-			t.line(parser, p.Path, number, line)
+			t.line(parser, p.Path, number, line, long)
 			return nil
 		})
 		t.Whole = t.Whole && (!p.gzip() || t.Lines < p.lines) // how many a compressed file has is not known
@@ -210,9 +210,11 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 }
 
 // line parses one.
-func (t *trial) line(parser collector.Parser, path string, number int64, line []byte) {
+func (t *trial) line(parser collector.Parser, path string, number int64, line []byte, long bool) {
 	t.Lines++
-	if err := parser.Parse(line, func(ev job.Event) { t.event(&ev) }); err != nil {
+	if long {
+		t.refuse(&source.BadLine{Path: path, Number: number, Reason: collector.ReasonLongLine, Text: line})
+	} else if err := parser.Parse(line, func(ev job.Event) { t.event(&ev) }); err != nil {
 		bad := source.Refused(path, number, line, err)
 		t.refuse(&bad)
 	}
