@@ -54,7 +54,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
 	a.shows.flags(flags)
 	root.AddCommand(newToken(a), newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a),
-		newBacktest(a), newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newVersion(a), manual.Command(manualPages))
+		newBacktest(a), newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newStore(a), newVersion(a), manual.Command(manualPages))
 	for _, sub := range below(root) {
 		inner := sub.RunE
 		if inner == nil {

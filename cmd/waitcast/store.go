@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+)
+
+// defaultStore is where the daemon's packages keep the database.
+const defaultStore = "/var/lib/waitcast/waitcast.db"
+
+// newStore returns waitcast store, the one command that opens the daemon's database itself.
+func newStore(a *app) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "store",
+		Short: "Copy, back up, restore and look at the daemon's database",
+		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), or a PostgreSQL database by its\n" +
+			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return &usageError{"give copy, backup, restore or info"}
+		},
+	}
+	command.AddCommand(newStoreCopy(a), newStoreBackup(a), newStoreRestore(a), newStoreInfo(a))
+	for _, sub := range command.Commands() {
+		inner := sub.RunE
+		sub.RunE = func(c *cobra.Command, args []string) error {
+			a.started = true
+			return inner(c, args)
+		}
+	}
+	return command
+}
+
+// isDatabase reports whether a store is a PostgreSQL database and not a file.
+func isDatabase(place string) bool {
+	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
+}
+
+func newStoreBackup(a *app) *cobra.Command {
+	var from string
+	command := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write a copy of the database to a new file, while the daemon runs",
+		Long: "Write a copy of the database, as of one moment, to a new file. The daemon may go on meanwhile. The copy is looked at in full.\n\n" +
+			"This is for files; a PostgreSQL database is backed up by pg_dump.",
+		Example: "  waitcast store backup /backup/waitcast-$(date +%F).db",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if isDatabase(from) || isDatabase(args[0]) {
+				return &usageError{"a PostgreSQL database is backed up by pg_dump (pg_dump --schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy"}
+			}
+			if err := sqlite.Backup(c.Context(), from, args[0]); err != nil {
+				return err
+			}
+			info, err := sqlite.Describe(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.printInfo(info)
+		},
+	}
+	command.Flags().StringVar(&from, "from", defaultStore, "the daemon's database")
+	return command
+}
+
+func newStoreRestore(a *app) *cobra.Command {
+	var to string
+	var replace bool
+	command := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make a backup the daemon's database again",
+		Long: "Make a backup the daemon's database again. The daemon must be stopped. The backup is looked at in full first, and stays.\n\n" +
+			"The daemon then reads the logs from where it stood when the backup was made. Run this as the user that the daemon runs as, or give it the file.",
+		Example: "  systemctl stop waitcastd\n" +
+			"  sudo -u waitcast waitcast store restore /backup/waitcast-2026-03-01.db --replace\n" +
+			"  systemctl start waitcastd",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if isDatabase(to) || isDatabase(args[0]) {
+				return &usageError{"a PostgreSQL database is restored by pg_restore; to put a file into one, use waitcast store copy"}
+			}
+			aside, err := sqlite.Restore(c.Context(), args[0], to, replace, time.Now())
+			if err != nil {
+				return err
+			}
+			if aside != "" {
+				fmt.Fprintf(a.stderr, "The database that was there is now %s\n", printable(aside)) //nolint:errcheck // it can be seen in the folder
+			}
+			info, err := sqlite.Describe(c.Context(), to)
+			if err != nil {
+				return err
+			}
+			return a.printInfo(info)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&to, "to", defaultStore, "the daemon's database")
+	flags.BoolVar(&replace, "replace", false, "rename the database that is there")
+	return command
+}
+
+func newStoreInfo(a *app) *cobra.Command {
+	var from string
+	command := &cobra.Command{
+		Use:     "info",
+		Short:   "Tell what is in the database, and who writes it",
+		Long:    "Tell the version of the database's schema, its size, what is in it, and who writes it. The daemon may be running.",
+		Example: "  waitcast store info --from postgres://waitcast@db.example.org/waitcast",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			info, err := describe(c.Context(), from)
+			if err != nil {
+				return err
+			}
+			return a.printInfo(info)
+		},
+	}
+	command.Flags().StringVar(&from, "from", defaultStore, "a file, or the address of a PostgreSQL database")
+	return command
+}
+
+func describe(ctx context.Context, place string) (*modelstore.Info, error) {
+	if isDatabase(place) {
+		return postgres.Describe(ctx, place)
+	}
+	return sqlite.Describe(ctx, place)
+}
+
+// printInfo prints what is known of a store.
+func (a *app) printInfo(info *modelstore.Info) error {
+	if a.json {
+		return a.printJSON(mustJSON(info))
+	}
+	fmt.Fprintf(a.stdout, "Store   %s (%s)\nSchema  %d, this program knows up to %d\nSize    %s\n", printable(info.Place), info.Kind, info.Schema, info.Known, megabytes(info.Bytes))
+	if len(info.Spaces) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "Nothing is in it yet.")
+		return err
+	}
+	fmt.Fprintln(a.stdout)
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "space\tlast event\tevents\tledger\tlogs\tsnapshots\tbad lines\twritten by\n")
+	for _, s := range info.Spaces {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows, s.Checkpoints, s.Snapshots, s.BadLines, a.writer(&s))
+	}
+	return t.Flush()
+}
+
+// writer tells who writes a space.
+func (a *app) writer(s *modelstore.SpaceInfo) string {
+	if s.Holder == "" || s.Until.IsZero() {
+		return dash(printable(s.Holder))
+	}
+	return fmt.Sprintf("%s (lease %d until %s)", printable(s.Holder), s.Epoch, s.Until.In(a.zone).Format("2006-01-02 15:04:05"))
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// megabytes writes a size as people do.
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// storeHolder is the name that this process acquires leases by.
+func storeHolder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("waitcast store copy, process %d on %s", os.Getpid(), host)
+}
