@@ -36,7 +36,7 @@ func shots() []shot {
 	return []shot{
 		{"page-wait.png", "view=wait&queue=medium&procs=16&time_limit=2h", 1180, 800, 1, "light"},
 		{"page-sizes.png", "view=sizes&queue=medium", 1180, 720, 1, "dark"},
-		{"page-accuracy.png", "view=accuracy", 1180, 820, 1, "light"},
+		{"page-ahead.png", "view=ahead", 1180, 800, 1, "light"},
 	}
 }
 

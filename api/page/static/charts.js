@@ -61,7 +61,7 @@ export class Chart {
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 }, ...o.cursor },
       hooks: { ...o.hooks, setCursor: [(u) => this.tell(u.cursor.idx)] },
     }, this.spec.data, this.plot);
-    if (document.activeElement === this.element && at !== null && at !== undefined) this.move(at);
+    if (at !== null && at !== undefined) this.move(at);
     else this.tell(null);
   }
 

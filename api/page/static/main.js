@@ -17,7 +17,7 @@ const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs };
 const spacing = 4e3; // between two refreshes that the daemon's news cause
 const rarely = 60e3; // and without news: ages go on
 
-const page = { state: read(), queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null };
+const page = { state: read(), queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null, missed: false, text: "" };
 const $ = (id) => document.getElementById(id);
 const ctx = makeContext(page, (change, replace) => go({ ...page.state, ...change }, replace));
 
@@ -30,8 +30,8 @@ function go(state, replace) {
 
 function navigation() {
   const { cluster, queue, procs, time_limit } = page.state;
-  put($("views"), views.map(([view, name], i) => h("li", {}, h("a", {
-    href: address({ cluster, view, queue, procs, time_limit }), "aria-current": view === page.state.view ? "page" : null, data: { key: "view-" + view, nav: "", view }, "aria-keyshortcuts": String(i + 1),
+  put($("views"), views.map(([view, name]) => h("li", {}, h("a", {
+    href: address({ cluster, view, queue, procs, time_limit }), "aria-current": view === page.state.view ? "page" : null, data: { key: "view-" + view, nav: "", view },
   }, name))));
 }
 
@@ -82,7 +82,7 @@ async function refresh(other) {
       settle();
       const state = { ...page.state };
       const data = await view().load(state, ctx, asking.signal);
-      if (page.asking === asking) draw(state, data);
+      if (page.asking === asking) draw(state, data, other);
     }
   } catch (err) {
     if (err.name !== "AbortError" && page.asking === asking) failed(err);
@@ -91,12 +91,15 @@ async function refresh(other) {
       page.asking = null;
       page.last = performance.now();
       $("view").setAttribute("aria-busy", "false");
+      if (page.missed) { page.missed = false; news(); }
     }
   }
 }
 
-function draw(state, data) {
-  const kind = state.view;
+function draw(state, data, other) {
+  const kind = state.view, text = JSON.stringify({ ...data, as_of: null, age_seconds: null });
+  if (!other && page.shown === kind && page.text === text) return status(data); // a selection in the page stays
+  page.text = text;
   if (page.shown !== kind) {
     clear();
     page.live = view().start();
@@ -130,14 +133,13 @@ function status(data) {
   else banner("stale", `Stale: the newest record is ${age} old. The figures are those of ${instant(data.as_of, new Date(0))}.`);
 }
 
-// banner says what is wrong; the same text is not told twice to those who hear it.
-function banner(kind, text, ...more) {
+// banner says what is wrong. Those who hear the page are told once, not whenever an age in the text is another one.
+function banner(kind, text) {
   const el = $("banner");
+  if (el.textContent !== (text ?? "")) put(el, kind ? h("p", { class: "banner " + kind }, text) : null);
+  if ((el.dataset.kind ?? "") === (kind ?? "")) return;
   el.dataset.kind = kind ?? "";
-  const wanted = kind ? text : "";
-  if (el.dataset.text === wanted) return;
-  el.dataset.text = wanted;
-  put(el, kind ? h("p", { class: "banner " + kind }, text, more) : null);
+  $("announce").textContent = text ?? "";
 }
 
 function message(title, ...body) {
@@ -183,14 +185,9 @@ function failed(err) {
 
 // news refreshes soon, but not more often than people read.
 function news() {
+  if (page.asking) page.missed = true;
   if (page.again || page.asking || document.hidden) return;
   page.again = setTimeout(() => refresh(false), Math.max(0, spacing - (performance.now() - page.last)));
-}
-
-function keys(e) {
-  const to = views[Number(e.key) - 1];
-  if (!to || e.altKey || e.ctrlKey || e.metaKey || e.target.closest("input, select, textarea, dialog")) return;
-  travel(address({ ...page.state, view: to[0] }));
 }
 
 // travel goes to an address of the page, and the focus to its heading.
@@ -207,7 +204,6 @@ document.addEventListener("click", (e) => {
   e.preventDefault();
   travel(link.getAttribute("href"));
 });
-document.addEventListener("keydown", keys);
 window.addEventListener("popstate", () => { page.state = read(); show(); });
 setUpTheme($("theme"), redraw);
 setUpDialog($("token"), $("token-dialog"), () => refresh(true));

@@ -14,7 +14,7 @@ export const controls = (_state, ctx) => [ctx.queueSelect(true), ctx.choice("mad
 export async function load(state, ctx, signal) {
   const about = { cluster: state.cluster, queue: state.queue };
   const [recent, accuracy] = await Promise.all([
-    get("/v1/accuracy/recent", { ...about, limit: shown }, signal),
+    ctx.cached(`recent ${about.cluster} ${about.queue}`, minute / 4, () => get("/v1/accuracy/recent", { ...about, limit: shown }, signal)),
     ctx.cached(`accuracy ${about.cluster} ${about.queue}`, minute, () => get("/v1/accuracy", about, signal)), // it reads the whole ledger
   ]);
   return { recent, accuracy, as_of: recent.as_of, age_seconds: recent.age_seconds, stale: recent.stale };
