@@ -396,7 +396,7 @@ func TestImportRefused(t *testing.T) {
 		words                                      []string
 	}{
 		{"no token", "format=swf", "", "", "", 401, []string{"needs the daemon's admin token", "admin_token_file"}},
-		{"wrong token", "format=swf", token + "x", "", "", 401, []string{"is not that of this daemon"}},
+		{"wrong token", "format=swf", token + "x", "", "", 401, []string{"is not one of this daemon"}},
 		{"another scheme", "format=swf", strings.Replace(token, "Bearer", "Basic", 1), "", "", 401, nil},
 		{"no format", "", token, "", "", 422, []string{"format"}},
 		{"unknown format", "format=x", token, "", "", 422, []string{"lsf-acct, lsf-events, pbs, sge-accounting, slurm-jobcomp, slurm-sacct, swf"}},
