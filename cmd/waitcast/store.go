@@ -26,7 +26,7 @@ func newStore(a *app) *cobra.Command {
 		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), or a PostgreSQL database by its\n" +
 			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			return &usageError{"give copy, backup, restore or info"}
 		},
 	}

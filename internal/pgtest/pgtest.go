@@ -118,7 +118,7 @@ func (s *Server) create() error {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...) // Stop ends it
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner}

@@ -139,17 +139,17 @@ func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byt
 
 // run locks the space, runs fn and notes the change in the space's row. That is the last statement, so that the time of the lease counts from the end.
 func (w *change) run(fn func(*change) error, token string) error {
-	var holder *string
+	var nonce *string
 	var epoch int64
-	err := w.tx.QueryRow(w.ctx, "SELECT last_seq, bad_lines, token, holder, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
-		Scan(&w.lastSeq, &w.badLines, &w.token, &holder, &epoch)
+	err := w.tx.QueryRow(w.ctx, "SELECT last_seq, bad_lines, token, nonce, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
+		Scan(&w.lastSeq, &w.badLines, &w.token, &nonce, &epoch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return damaged("the space is gone from the database")
 	}
 	if err != nil {
 		return err
 	}
-	if holder == nil || epoch != w.s.lease.epoch {
+	if nonce == nil || *nonce != w.s.lease.nonce || epoch != w.s.lease.epoch {
 		return modelstore.ErrLeaseLost
 	}
 	if err := fn(w); err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -25,6 +26,7 @@ type Lease struct {
 	store  *Store
 	holder string
 	epoch  int64
+	nonce  string
 	ttl    time.Duration
 }
 
@@ -60,11 +62,11 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 	if s.lease != nil {
 		own = s.lease.epoch
 	}
-	l := &Lease{store: s, holder: holder, ttl: ttl}
+	l := &Lease{store: s, holder: holder, nonce: rand.Text(), ttl: ttl}
 	// Where a commit of the holder is under way, this waits for it, and then looks again. clock_timestamp is the instant at which it looks.
-	err := s.pool.QueryRow(ctx, `UPDATE waitcast.space SET holder = $2, epoch = epoch + 1, expires = clock_timestamp() + $3
+	err := s.pool.QueryRow(ctx, `UPDATE waitcast.space SET holder = $2, nonce = $5, epoch = epoch + 1, expires = clock_timestamp() + $3
 		WHERE id = $1 AND (holder IS NULL OR expires <= clock_timestamp() OR epoch = $4) RETURNING epoch`,
-		s.space, toText(holder), ttl, own).Scan(&l.epoch)
+		s.space, toText(holder), ttl, own, l.nonce).Scan(&l.epoch)
 	if err == nil {
 		s.lease, s.unsure = l, unsure{}
 		return l, nil
@@ -101,8 +103,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 	defer s.end()
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	tag, err := s.pool.Exec(ctx, `UPDATE waitcast.space SET expires = clock_timestamp() + $3 WHERE id = $1 AND epoch = $2 AND holder IS NOT NULL`,
-		s.space, l.epoch, l.ttl)
+	tag, err := s.pool.Exec(ctx, `UPDATE waitcast.space SET expires = clock_timestamp() + $3 WHERE id = $1 AND epoch = $2 AND nonce = $4`,
+		s.space, l.epoch, l.ttl, l.nonce)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = s.lost(ctx, l)
 	}
@@ -153,7 +155,8 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	if s.lease == l {
 		s.lease = nil
 	}
-	_, err := s.pool.Exec(ctx, "UPDATE waitcast.space SET holder = NULL, expires = NULL WHERE id = $1 AND epoch = $2", s.space, l.epoch)
+	_, err := s.pool.Exec(ctx, "UPDATE waitcast.space SET holder = NULL, nonce = NULL, expires = NULL WHERE id = $1 AND epoch = $2 AND nonce = $3",
+		s.space, l.epoch, l.nonce)
 	return err
 }
 

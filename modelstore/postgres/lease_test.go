@@ -134,7 +134,9 @@ func TestFencing(t *testing.T) {
 		"Prune":         func() error { _, err := a.Prune(t.Context(), modelstore.MaxTime(), 8); return err },
 		"PruneRows":     func() error { _, err := a.PruneRows(t.Context(), modelstore.MaxTime()); return err },
 		"Renew":         func() error { return l.Renew(t.Context()) },
-		"Keep":          func() error { return (&Lease{store: a, epoch: l.epoch, ttl: time.Millisecond}).Keep(t.Context()) },
+		"Keep": func() error {
+			return (&Lease{store: a, epoch: l.epoch, nonce: l.nonce, ttl: time.Millisecond}).Keep(t.Context())
+		},
 	} {
 		wantLost(t, name, write())
 	}

@@ -43,8 +43,11 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 		return fmt.Errorf("the schema has version %d, and this program needs %d: start the daemon that collects with this version first", have, len(texts))
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
-			return err
+		// A migration of a large store, and waiting for one, may take longer than anything else.
+		for _, statement := range []string{"SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrationLock)} {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
 		}
 		if err := checkEncoding(ctx, tx); err != nil {
 			return err

@@ -133,8 +133,6 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, pool: pool, place: placeOf(pool.Config().ConnConfig) + " space " + opts.Space, done: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(ctx, opts.Timeout)
-	defer cancel()
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()
 		return nil, explain(s.place, "open", err)
@@ -183,6 +181,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.pool, s.place, s.opts.ReadOnly); err != nil {
 		return err
 	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	const find = "SELECT id FROM waitcast.space WHERE name = $1"
 	err := s.pool.QueryRow(ctx, find, s.opts.Space).Scan(&s.space)
 	switch {

@@ -13,14 +13,17 @@ CREATE TABLE waitcast.space (
     -- The transactions that changed the space, and the name of the last one.
     version   bigint NOT NULL DEFAULT 0,
     token     text   NOT NULL DEFAULT '',
-    -- The lease: an epoch is given once. There is no holder where the lease was given back.
+    -- The lease: an epoch is given once, and its nonce at random, so that it is told from one that a failover to a late standby forgot. There is no holder where
+    -- the lease was given back.
     holder    text,
+    nonce     text,
     epoch     bigint NOT NULL DEFAULT 0,
     expires   timestamptz
 ) WITH (fillfactor = 20); -- its rows change with every commit: room for that in their own page
 
+-- Journal and ledger have no foreign key: to check it for every row takes a good part of the time of a commit, which has locked the space's row anyway.
 CREATE TABLE waitcast.journal (
-    space   integer NOT NULL REFERENCES waitcast.space (id),
+    space   integer NOT NULL,
     seq     bigint  NOT NULL,
     cluster text COLLATE "C" NOT NULL,
     job_id  text COLLATE "C" NOT NULL,
@@ -52,7 +55,7 @@ CREATE TABLE waitcast.meta (
 
 -- levels, quantiles and peers are float64 bits, little-endian, so that NaN and infinities stay what they are.
 CREATE TABLE waitcast.ledger (
-    space        integer NOT NULL REFERENCES waitcast.space (id),
+    space        integer NOT NULL,
     id           bigint  GENERATED ALWAYS AS IDENTITY,
     seq          bigint  NOT NULL,
     cluster      text COLLATE "C" NOT NULL,
