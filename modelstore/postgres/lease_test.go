@@ -141,6 +141,15 @@ func TestFencing(t *testing.T) {
 		wantLost(t, name, write())
 	}
 	must(t, l.Release(t.Context())) // does nothing to b's
+	forgotten, err := b.Acquire(t.Context(), "b", time.Hour)
+	must(t, err)
+	_, err = b.pool.Exec(t.Context(), "UPDATE waitcast.space SET nonce = 'of another lease of that number'") // as after a failover to a standby that was late
+	must(t, err)
+	wantLost(t, "a lease that the server forgot", b.SetMeta(t.Context(), "k", "v"))
+	wantLost(t, "renewing it", forgotten.Renew(t.Context()))
+	runOut(t, b)
+	_, err = b.Acquire(t.Context(), "b", time.Hour)
+	must(t, err)
 	must(t, b.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(9, 10)}))
 	if got := storetest.Entries(t, b); len(got) != 10 {
 		t.Errorf("there are %d entries", len(got))
@@ -299,6 +308,11 @@ func TestMayNotWrite(t *testing.T) {
 	wantReadOnly("acquiring as a role that may only read", err)
 	_, err = Open(t.Context(), asReader, Options{Space: "new"})
 	wantReadOnly("making a space as a role that may only read", err)
+	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_collector LOGIN", "GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_collector", // as docs/store.md has it
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waitcast TO "+p.database()+"_collector")
+	collector := writer(t, server.URL(p.database())+"&user="+p.database()+"_collector", Options{Space: "new"})
+	must(t, collector.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 3), Rows: []modelstore.Row{storetest.MakeRow(1)}, Snapshot: storetest.MakeSnapshot(3),
+		Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}}, BadLines: []modelstore.BadLine{{Reason: "x"}}}))
 	if _, err := mustOpen(t, asReader, Options{ReadOnly: true}).Changed(t.Context(), -1); err != nil {
 		t.Errorf("a role that may only read cannot wait for changes: %v", err)
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +147,38 @@ func TestChanged(t *testing.T) {
 	must(t, r.Close())
 	if got := <-answers; !errors.Is(got.err, modelstore.ErrClosed) {
 		t.Errorf("waiting beside Close gave %v", got.err)
+	}
+}
+
+// TestDocsRemoveSpace proves that what docs/store.md has for removing a space removes all of that space and nothing of another.
+func TestDocsRemoveSpace(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/store.md")
+	must(t, err)
+	_, rest, begins := strings.Cut(string(docs), "    BEGIN;\n")
+	statements, _, ends := strings.Cut(rest, "    COMMIT;\n")
+	if !begins || !ends {
+		t.Fatal("the docs have no such statements")
+	}
+	url := shared.NewDatabase(t)
+	old, other := writer(t, url, Options{Space: "old"}), writer(t, url, Options{Space: "other"})
+	for _, s := range []*Store{old, other} {
+		must(t, s.Commit(t.Context(), numbered(0)))
+		must(t, s.SetMeta(t.Context(), "k", "v"))
+	}
+	for statement := range strings.SplitSeq(strings.TrimSpace(statements), ";") {
+		if _, err := other.pool.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	for _, table := range []string{"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part"} {
+		var theirs, ours int
+		must(t, other.pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE space = $1), count(*) FILTER (WHERE space = $2) FROM waitcast."+table, old.space, other.space).
+			Scan(&theirs, &ours))
+		if theirs != 0 || ours == 0 {
+			t.Errorf("%s: %d rows are left of the space, %d of the other", table, theirs, ours)
+		}
+	}
+	if err := old.SetMeta(t.Context(), "k", "v"); !errors.Is(err, modelstore.ErrCorrupt) {
+		t.Errorf("writing to a space that is gone gave %v", err)
 	}
 }
