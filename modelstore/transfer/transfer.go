@@ -21,7 +21,7 @@ import (
 const UnfinishedKey = "transfer.unfinished"
 
 // batchSize is the number of entries or rows that are copied in one transaction.
-const batchSize = 5000
+const batchSize = 1000
 
 // NotEmptyError says that the target of a copy holds something already.
 type NotEmptyError struct {

@@ -62,28 +62,28 @@ func fill(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	ctx := t.Context()
 	odd := "M\xfcller\x00"
-	entries := storetest.MakeEntries(1, 12_345)
+	entries := storetest.MakeEntries(1, 2_345)
 	entries[700].Event = entries[699].Event // ignored: its number stays unused
 	entries[800].Event.User = odd
-	entries[12_344].Event = entries[12_343].Event // the last number has no entry
+	entries[2_344].Event = entries[2_343].Event // the last number has no entry
 	var rows []modelstore.Row
-	for seq := int64(1); seq <= 6000; seq++ {
+	for seq := int64(1); seq <= 1500; seq++ {
 		rows = append(rows, storetest.MakeRow(seq))
 		rows[seq-1].Seq = seq / 2 * 2
 		if seq == 1 {
 			rows[0].Seq, rows[0].Queue, rows[0].Reason = 1, odd, `\x41`
 		}
 	}
-	must(t, s.Commit(ctx, modelstore.Batch{Entries: entries, Rows: rows, Snapshot: storetest.MakeSnapshot(9000),
+	must(t, s.Commit(ctx, modelstore.Batch{Entries: entries, Rows: rows, Snapshot: storetest.MakeSnapshot(1500),
 		Checkpoints: []modelstore.Checkpoint{{Source: "log " + odd, Data: []byte{0, 1}}, {Source: "b", Data: []byte("b")}}}))
-	must(t, s.Commit(ctx, modelstore.Batch{Snapshot: storetest.MakeSnapshot(12_000)}))
+	must(t, s.Commit(ctx, modelstore.Batch{Snapshot: storetest.MakeSnapshot(2_000)}))
 	for i := range 90 {
 		must(t, s.Commit(ctx, modelstore.Batch{BadLines: []modelstore.BadLine{{At: storetest.Epoch(), Source: odd, Path: odd, Line: int64(i + 1), Message: odd, Text: []byte(odd)}}}))
 	}
 	for key, value := range map[string]string{"fingerprint": "f", "k " + odd: odd} {
 		must(t, s.SetMeta(ctx, key, value))
 	}
-	n, err := s.Prune(ctx, storetest.Epoch().Add(50*time.Second), 12_000)
+	n, err := s.Prune(ctx, storetest.Epoch().Add(50*time.Second), 2_000)
 	must(t, err)
 	if n != 49 {
 		t.Fatalf("%d entries pruned", n)
@@ -128,7 +128,7 @@ func TestRoundTrip(t *testing.T) {
 	source, middle, back := file(t), space(t, url, "middle"), file(t)
 	fill(t, source)
 	want := contentsOf(t, source)
-	if len(want.Entries) != 12_345-49-2 || len(want.Snapshots) != 2 || want.BadEver != 90 || len(want.Bad) != 40 {
+	if len(want.Entries) != 2_345-49-2 || len(want.Snapshots) != 2 || want.BadEver != 90 || len(want.Bad) != 40 {
 		t.Fatalf("the source has %d entries, %d snapshots, %d of %d bad lines", len(want.Entries), len(want.Snapshots), len(want.Bad), want.BadEver)
 	}
 	there, err := transfer.Copy(t.Context(), middle, source, nil)
@@ -141,7 +141,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("the summaries differ: %v, %v", there, again)
 	}
 	for _, s := range []modelstore.Portable{source, middle, back} {
-		must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(12_346, 12_347), BadLines: []modelstore.BadLine{{Line: 5}}}))
+		must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(2_346, 2_347), BadLines: []modelstore.BadLine{{Line: 5}}}))
 	}
 	wantEqual(t, contentsOf(t, middle), contentsOf(t, source))
 	wantEqual(t, contentsOf(t, back), contentsOf(t, source))
