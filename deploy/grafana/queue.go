@@ -55,9 +55,12 @@ func queueNow() []panel {
 	}
 }
 
+// queueWaits asks for classic and for native histograms: a Prometheus that reads native ones may have no others.
 func queueWaits() []panel {
 	observed := func(q string) query {
-		return query{fmt.Sprintf(`histogram_quantile(%s, sum by (le) (rate(waitcast_observed_wait_seconds_bucket{%s,size=~"$size"}[1h])))`, q, here), "observed " + q}
+		const classic, native = `histogram_quantile(%[1]s, sum by (le) (rate(waitcast_observed_wait_seconds_bucket{%[2]s,size=~"$size"}[1h])))`,
+			`histogram_quantile(%[1]s, sum(rate(waitcast_observed_wait_seconds{%[2]s,size=~"$size"}[1h])))`
+		return query{fmt.Sprintf(classic+" or "+native, q, here), "observed " + q}
 	}
 	forecast := func(l string) query {
 		return query{fmt.Sprintf(`max(waitcast_forecast_wait_seconds{%s,size=~"$size",level=%q})`, here, l), "forecast " + l}
@@ -66,7 +69,8 @@ func queueWaits() []panel {
 		{
 			kind: heat, title: "Waits of the jobs that started", unit: seconds, w: 12, h: 9,
 			about:   "How many jobs started at each time after which wait. Two stripes, one at the bottom and one high up, are usual: jobs that fit in at once and jobs that queue. Only starts that were told as they happened count.",
-			queries: ask(`sum by (le) (increase(waitcast_observed_wait_seconds_bucket{`+here+`,size=~"$size"}[$__rate_interval]))`, "{{le}}"),
+			queries: ask(`sum by (le) (increase(waitcast_observed_wait_seconds_bucket{`+here+`,size=~"$size"}[$__rate_interval])) or (sum(increase(waitcast_observed_wait_seconds{`+here+
+				`,size=~"$size"}[$__rate_interval])) unless on () count(waitcast_observed_wait_seconds_bucket{`+here+`}))`, "{{le}}"),
 		},
 		{
 			title: "Forecast and observed quantiles", unit: seconds, w: 12, h: 9, log: true, min: at(0),
