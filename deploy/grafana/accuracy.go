@@ -74,7 +74,7 @@ func accuracyLoss() []panel {
 	}
 	against := func(level, what string) panel {
 		return panel{
-			title: "Loss beside other methods', " + what, unit: share, w: 8, h: 8, min: at(0), limit: true, steps: alarm(1),
+			title: "Loss beside other methods', " + what, unit: share, w: 8, h: 8, min: at(0), limit: true, steps: alarm(),
 			about:   "Our loss over that of another method on the same jobs of the last 6 hours. Below the line, 1, ours is better: .7 is 30 % less. Above it for days: the other method knows something that we do not.",
 			queries: []query{ratio(level)},
 		}

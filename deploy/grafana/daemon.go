@@ -36,7 +36,7 @@ const (
 
 func daemonNow() []panel {
 	bad := func(title, expr, about string, says map[string]string) panel {
-		return panel{kind: number, title: title, unit: plain, w: 4, h: 4, steps: alarm(1), about: about, queries: ask(expr, ""), says: says}
+		return panel{kind: number, title: title, unit: plain, w: 4, h: 4, steps: alarm(), about: about, queries: ask(expr, ""), says: says}
 	}
 	return []panel{
 		bad("Database", `max(waitcast_store_failing{`+process+`})`, "Failing: new records wait, and answers will become stale. Look for a full disk, permissions, another process; the log names the reason.", map[string]string{"0": "works", "1": "failing"}),

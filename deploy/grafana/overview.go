@@ -59,7 +59,7 @@ func overviewNow() []panel {
 			queries: ask("max("+age("waitcast_as_of_timestamp_seconds", `cluster=~"$cluster"`)+")", "age"),
 		},
 		{
-			kind: number, title: "Answers", unit: plain, w: 4, h: 4, steps: alarm(1), says: map[string]string{"0": "fresh", "1": "stale"},
+			kind: number, title: "Answers", unit: plain, w: 4, h: 4, steps: alarm(), says: map[string]string{"0": "fresh", "1": "stale"},
 			about:   "Stale means that forecasts are answered for the picture as it was, because the logs have told nothing for longer than the limit or cannot be read. Do not trust them until it is fresh again.",
 			queries: ask(`max(waitcast_stale{cluster=~"$cluster"})`, "stale"),
 		},

@@ -65,8 +65,8 @@ func rising(warn, bad float64) []step {
 	return []step{{"green", 0}, {"yellow", warn}, {"red", bad}}
 }
 
-// alarm returns those of what is wrong from a value on.
-func alarm(from float64) []step { return []step{{"green", 0}, {"red", from}} }
+// alarm returns those of what is wrong from 1 on.
+func alarm() []step { return []step{{"green", 0}, {"red", 1}} }
 
 // falling returns those of what is worse the less there is.
 func falling(bad, warn float64) []step {

@@ -68,7 +68,7 @@ func queueWaits() []panel {
 	return []panel{
 		{
 			kind: heat, title: "Waits of the jobs that started", unit: seconds, w: 12, h: 9,
-			about:   "How many jobs started at each time after which wait. Two stripes, one at the bottom and one high up, are usual: jobs that fit in at once and jobs that queue. Only starts that were told as they happened count.",
+			about: "How many jobs started at each time after which wait. Two stripes, one at the bottom and one high up, are usual: jobs that fit in at once and jobs that queue. Only starts that were told as they happened count.",
 			queries: ask(`sum by (le) (increase(waitcast_observed_wait_seconds_bucket{`+here+`,size=~"$size"}[$__rate_interval])) or (sum(increase(waitcast_observed_wait_seconds{`+here+
 				`,size=~"$size"}[$__rate_interval])) unless on () count(waitcast_observed_wait_seconds_bucket{`+here+`}))`, "{{le}}"),
 		},
@@ -126,7 +126,7 @@ func queueChanges() []panel {
 			queries: ask(`sum by (reason) (increase(waitcast_queue_drifts_total{`+here+`}[$__rate_interval]))`, "{{reason}}"),
 		},
 		{
-			title: "Growth of the jobs in the system", unit: plain, w: 8, h: 8, steps: alarm(1), limit: true,
+			title: "Growth of the jobs in the system", unit: plain, w: 8, h: 8, steps: alarm(), limit: true,
 			about:   "By how many jobs a week what was submitted and has not left grows. Above the line, more than one a week, the queue is saturated: it will not clear by itself.",
 			queries: ask(`max by (cluster, queue) (waitcast_history_growth_jobs_per_second{`+here+`}) * 604800`, "{{queue}}, jobs a week"),
 		},
