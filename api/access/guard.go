@@ -299,11 +299,17 @@ func (g *Guard) Turn(ctx context.Context) (done func(), p *wire.Problem) {
 	if g.expensive == nil {
 		return func() {}, nil
 	}
+	done = func() { <-g.expensive }
+	select {
+	case g.expensive <- struct{}{}: // whoever finds a place takes it, also one who has said that nothing more will come
+		return done, nil
+	default:
+	}
 	patience := time.NewTimer(turnPatience)
 	defer patience.Stop()
 	select {
 	case g.expensive <- struct{}{}:
-		return func() { <-g.expensive }, nil
+		return done, nil
 	case <-ctx.Done():
 	case <-patience.C:
 	}
