@@ -125,7 +125,7 @@ func questions() map[string]question {
 }
 
 // ask returns the status and the body, of a stream its first line.
-func (g *guarded) ask(method string, q question, credential string) (*http.Response, string) {
+func (g *guarded) ask(method string, q question, credential string) (answer, string) {
 	g.Helper()
 	ctx, cancel := context.WithCancel(g.Context())
 	defer cancel()
@@ -146,13 +146,13 @@ func (g *guarded) ask(method string, q question, credential string) (*http.Respo
 		if err != nil {
 			g.Error(err)
 		}
-		return resp, line
+		return answer{status: resp.StatusCode, header: resp.Header}, line
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		g.Error(err)
 	}
-	return resp, string(body)
+	return answer{status: resp.StatusCode, header: resp.Header}, string(body)
 }
 
 // rights reads the table of docs/security.md: the cells of each pattern.
@@ -219,33 +219,33 @@ func (g *guarded) compare(pattern, credential, cell string) {
 		want = http.StatusNotFound
 	}
 	resp, body := g.ask(method, q, credential)
-	if resp.StatusCode != want {
-		g.Errorf("%s with %q: %d, want %d: %.200s", pattern, credential, resp.StatusCode, want, body)
+	if resp.status != want {
+		g.Errorf("%s with %q: %d, want %d: %.200s", pattern, credential, resp.status, want, body)
 	}
 	if strings.Contains(body, "strange-account") != (cell == "yes" && strings.HasPrefix(pattern, "GET /v1/jobs")) {
 		g.Errorf("%s with %q tells of another's account: %.300s", pattern, credential, body)
 	}
-	if resp.StatusCode == http.StatusUnauthorized && resp.Header.Get("WWW-Authenticate") == "" {
+	if resp.status == http.StatusUnauthorized && resp.header.Get("WWW-Authenticate") == "" {
 		g.Errorf("%s with %q: 401 without WWW-Authenticate", pattern, credential)
 	}
-	if resp.StatusCode == http.StatusForbidden && !strings.Contains(body, "needs the role admin") {
+	if resp.status == http.StatusForbidden && !strings.Contains(body, "needs the role admin") {
 		g.Errorf("%s with %q: which role? %s", pattern, credential, body)
 	}
-	if want >= 400 && resp.Header.Get("Content-Type") != "application/problem+json" {
-		g.Errorf("%s with %q: %s", pattern, credential, resp.Header.Get("Content-Type"))
+	if want >= 400 && resp.header.Get("Content-Type") != "application/problem+json" {
+		g.Errorf("%s with %q: %s", pattern, credential, resp.header.Get("Content-Type"))
 	}
 	g.headers(pattern, resp)
 }
 
 // headers checks what every answer has.
-func (g *guarded) headers(pattern string, resp *http.Response) {
+func (g *guarded) headers(pattern string, resp answer) {
 	g.Helper()
 	for name, want := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
 		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Access-Control-Allow-Origin": "",
-		"Strict-Transport-Security": map[bool]string{true: "max-age=86400"}[resp.TLS != nil],
+		"Strict-Transport-Security": map[bool]string{true: "max-age=86400"}[g.server.TLS != nil],
 	} {
-		if got := resp.Header.Get(name); got != want {
+		if got := resp.header.Get(name); got != want {
 			g.Errorf("%s: %s is %q, want %q", pattern, name, got, want)
 		}
 	}
@@ -257,8 +257,8 @@ func TestOwnJobs(t *testing.T) {
 		t.Helper()
 		resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential)
 		var jobs wire.Jobs
-		if err := json.Unmarshal([]byte(body), &jobs); err != nil || resp.StatusCode != http.StatusOK || jobs.Waiting != len(jobs.Jobs) {
-			t.Fatalf("%d, %v: %s", resp.StatusCode, err, body)
+		if err := json.Unmarshal([]byte(body), &jobs); err != nil || resp.status != http.StatusOK || jobs.Waiting != len(jobs.Jobs) {
+			t.Fatalf("%d, %v: %s", resp.status, err, body)
 		}
 		out := map[string]string{}
 		for _, j := range jobs.Jobs {
@@ -295,8 +295,8 @@ func TestOwnJobs(t *testing.T) {
 			})
 			for credential, want := range map[string]map[string]string{"": c.nobody, userToken: c.me, otherToken: c.peer, managerToken: all} {
 				if want == nil {
-					if resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential); resp.StatusCode != http.StatusUnauthorized {
-						t.Errorf("nobody: %d %s", resp.StatusCode, body)
+					if resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential); resp.status != http.StatusUnauthorized {
+						t.Errorf("nobody: %d %s", resp.status, body)
 					}
 					continue
 				}
@@ -338,14 +338,14 @@ func TestAskingInOthersNames(t *testing.T) {
 			q := question{strings.ReplaceAll(c.q.path, "USER", user), strings.ReplaceAll(c.q.body, "USER", user)}
 			for credential, self := range map[string]string{"": "-", userToken: secret, otherToken: "nobody", managerToken: "-"} {
 				resp, body := g.ask(c.method, q, credential)
-				refused := resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized ||
-					resp.StatusCode == http.StatusNotFound && strings.Contains(body, "of yours")
+				refused := resp.status == http.StatusForbidden || resp.status == http.StatusUnauthorized ||
+					resp.status == http.StatusNotFound && strings.Contains(body, "of yours")
 				may := credential == managerToken || credential != "" && (c.account || user == self)
 				if c.mine {
 					may = credential == managerToken || self == secret
 				}
-				if refused == may || (resp.StatusCode == http.StatusUnauthorized) != (credential == "") || resp.StatusCode >= 500 {
-					t.Errorf("%s %s %s with %q: %d, want it allowed: %v: %.200s", c.method, q.path, q.body, credential, resp.StatusCode, may, body)
+				if refused == may || (resp.status == http.StatusUnauthorized) != (credential == "") || resp.status >= 500 {
+					t.Errorf("%s %s %s with %q: %d, want it allowed: %v: %.200s", c.method, q.path, q.body, credential, resp.status, may, body)
 				}
 			}
 		}
@@ -381,9 +381,9 @@ func TestProblemsEverywhere(t *testing.T) {
 	} {
 		resp, body := g.ask(c.method, c.q, "")
 		var p wire.Problem
-		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.StatusCode != c.status || p.Status != c.status || resp.Header.Get("Allow") != c.allow ||
-			resp.Header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s %.40s: %d, Allow %q, want %d, %q: %.300s", c.method, c.q.path, resp.StatusCode, resp.Header.Get("Allow"), c.status, c.allow, body)
+		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.status != c.status || p.Status != c.status || resp.header.Get("Allow") != c.allow ||
+			resp.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %.40s: %d, Allow %q, want %d, %q: %.300s", c.method, c.q.path, resp.status, resp.header.Get("Allow"), c.status, c.allow, body)
 		}
 		g.headers(c.q.path, resp)
 	}

@@ -432,7 +432,7 @@ func TestConnections(t *testing.T) {
 				_, _ = last.Close(), last.Close() // twice is once
 				again := &peer{address: a}
 				l.conns <- again
-				if last, err = bound.Accept(); err != nil || again.closed {
+				if _, err = bound.Accept(); err != nil || again.closed {
 					t.Fatalf("after another has ended: %v, closed %v", err, again.closed)
 				}
 				refused := &peer{address: a}

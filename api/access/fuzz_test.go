@@ -24,7 +24,9 @@ func FuzzCredential(f *testing.F) {
 	f.Fuzz(func(t *testing.T, credential, forwarded string) {
 		one := *g
 		one.TB = t
-		w := one.from(abroad, func(r *http.Request) { r.Header["Authorization"], r.Header["X-Forwarded-For"] = []string{credential}, []string{forwarded} })
+		w := one.from(abroad, func(r *http.Request) {
+			r.Header["Authorization"], r.Header["X-Forwarded-For"] = []string{credential}, []string{forwarded}
+		})
 		if w.Code != http.StatusUnauthorized && (w.Code != http.StatusOK || w.Body.String() != `public "" ""`) {
 			t.Errorf("%q, %q: %d %s", credential, forwarded, w.Code, w.Body)
 		}
