@@ -22,6 +22,7 @@ type limiter struct {
 
 	mu      sync.Mutex
 	clients map[string]*rate.Limiter
+	swept   time.Time
 }
 
 // newLimiter returns a limiter of so many requests per second, and so many at once; nil, which limits nothing, for none.
@@ -52,15 +53,16 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	if c := l.clients[client]; c != nil {
 		return c
 	}
-	if len(l.clients) >= mostClients {
+	if len(l.clients) >= mostClients && now.Sub(l.swept) >= time.Second { // more often a flood would make it the whole work
+		l.swept = now
 		for name, c := range l.clients {
 			if c.TokensAt(now) >= float64(l.burst) { // as good as new
 				delete(l.clients, name)
 			}
 		}
-		if len(l.clients) >= mostClients {
-			client = "" // a flood from everywhere shares one
-		}
+	}
+	if len(l.clients) >= mostClients {
+		client = "" // a flood from everywhere shares one
 	}
 	c := l.clients[client]
 	if c == nil {
