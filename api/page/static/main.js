@@ -14,7 +14,7 @@ import * as jobs from "./views/jobs.js";
 import { setUpDialog, setUpTheme } from "./tools.js";
 
 const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs };
-const spacing = 4e3; // between two refreshes that the daemon's news cause
+const spacing = 3e3; // between two refreshes that the daemon's news cause
 const rarely = 60e3; // and without news: ages go on
 
 const page = { state: read(), queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null, missed: false, text: "" };
@@ -59,7 +59,7 @@ function settle() {
   ctx.clusterSelect($("cluster"), clusters);
   if (key !== page.under) {
     page.under = key;
-    put($("controls"), h("form", { class: "controls", "aria-label": "What is asked", onsubmit: (e) => { e.preventDefault(); ctx.flush(); refresh(true); } }, view().controls(s, ctx), h("button", { type: "submit", class: "quiet" }, "Ask")));
+    put($("controls"), h("form", { class: "controls", "aria-label": "What is asked", onsubmit: (e) => { e.preventDefault(); ctx.flush(); refresh(true); } }, view().controls(s, ctx), view().typed ? h("button", { type: "submit", class: "quiet" }, "Ask") : null));
   }
   ctx.sync();
   navigation();

@@ -9,7 +9,7 @@ export const name = "Forecast and fact";
 const shown = 60; // jobs in the chart: more cannot be told apart
 const minute = 60e3;
 
-export const controls = (_state, ctx) => [ctx.queueSelect(true), ctx.choice("made", "Forecasts made", [["", "as it happened, if there are any"], ["live", "as it happened"], ["replayed", "after the fact"]])];
+export const controls = (_state, ctx) => [ctx.queueSelect(true), ctx.choice("made", "Forecasts made", [["", "as it happened, once there are 100"], ["live", "as it happened"], ["replayed", "after the fact"]])];
 
 export async function load(state, ctx, signal) {
   const about = { cluster: state.cluster, queue: state.queue };
@@ -53,10 +53,13 @@ function paint(list) {
 
 export function render(live, { recent, accuracy }, state) {
   const list = recent.forecasts.filter((f) => f.forecast_seconds && (!state.made || f.made === state.made)).reverse();
-  const made = state.made || (accuracy.groups.some((g) => g.made === "live" && g.methods[0].n > 0) ? "live" : "replayed");
+  const made = state.made || (enough(accuracy.groups) ? "live" : "replayed");
   const group = accuracy.groups.find((g) => g.made === made && g.queue === (state.queue ?? "") && g.size_class === "");
   return [list.length ? newest(live, list, recent) : h("p", { class: "notice" }, "No job that was forecast has started yet."), ...(group ? [calibration(group, accuracy), methods(group), classes(accuracy, made)] : [])];
 }
+
+// enough tells whether so many forecasts were made as it happened that they tell something, or all were.
+const enough = (groups) => groups.some((g) => g.made === "live" && g.methods[0].n >= 100) || !groups.some((g) => g.made === "replayed" && g.methods[0].n > 0);
 
 function newest(live, list, recent) {
   const hit = list.filter(inside).length;

@@ -12,7 +12,7 @@ const series = [
   { key: "utilization", title: "Utilization, part of the cluster", of: (x) => x * 100, axis: (x) => `${x} %`, text: share, top: 100 },
   { key: "queued_jobs", title: "Waiting jobs", of: (x) => x, axis: count, text: count },
   { key: "queued_work_processor_seconds", title: "Waiting work, processor-hours", of: hours, axis: count, text: (x) => count(hours(x)) },
-  { key: "jobs_per_hour", title: "Jobs that come, per hour until then", of: (x) => x, axis: count, text: count },
+  { key: "jobs_per_hour", title: "Jobs that come, per hour", of: (x) => x, axis: count, text: count },
 ];
 const quantiles = ["p05", "p25", "p50", "p75", "p95"];
 

@@ -10,7 +10,7 @@ export const needsQueue = true;
 const minute = 60e3;
 const kinds = ["sequential", "parallel"];
 
-export const controls = (_state, ctx) => [ctx.queueSelect(false), ctx.choice("class", "Jobs", [["", "the more frequent class"], ["sequential", "sequential (one processor)"], ["parallel", "parallel"]])];
+export const controls = (_state, ctx) => [ctx.queueSelect(false), ctx.choice("class", "Jobs", [["", "the more frequent"], ["sequential", "sequential (one processor)"], ["parallel", "parallel"]])];
 
 export async function load(state, ctx, signal) {
   const path = `/v1/models/${encodeURIComponent(state.queue)}`;

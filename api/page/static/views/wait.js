@@ -10,6 +10,7 @@ const withins = [["1m", "1 min"], ["10m", "10 min"], ["1h", "1 h"], ["4h", "4 h"
 
 export const name = "How long would this job wait?";
 export const needsQueue = true;
+export const typed = true; // what is typed can be asked for by a button too
 
 export function controls(state, ctx) {
   return [
@@ -106,7 +107,7 @@ function headline(w) {
   return h("section", { class: "hero card", "aria-label": "The forecast" },
     h("p", { class: "big" }, h("span", { class: "label" }, "Median wait"), h("strong", { data: { name: "median", value: q.p50 } }, duration(q.p50))),
     h("p", {}, "starts at ", h("b", {}, instant(w.start.p50, w.as_of)), " in the median"),
-    h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 } }, duration(q.p90)), ", one in ten within ", h("b", {}, duration(q.p10))),
+    h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 } }, duration(q.p90)), q.p10 === 0 ? ", one in ten " : ", one in ten within ", h("b", {}, q.p10 === 0 ? "at once" : duration(q.p10))),
     h("p", { class: "muted" }, w.basis.waits_learnt ? `learnt from ${plural(w.basis.similar_waits, "wait")} of such jobs, ${count(w.basis.waits_learnt)} in all` : "no wait has been learnt yet"),
     table("Chance of a start", ["Within", { name: "chance", num: true }], withins.map(([k, text]) => [text, { text: percent(w.start_within[k]), value: w.start_within[k], name: k }]), { caption: false }));
 }
