@@ -114,6 +114,7 @@ func get(url string, into any) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = resp.Body.Close() }()
 	return answer(resp, into)
 }
 
@@ -122,11 +123,11 @@ func post(url, body string, into any) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = resp.Body.Close() }()
 	return answer(resp, into)
 }
 
 func answer(resp *http.Response, into any) error {
-	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d: %s: %w", resp.StatusCode, body, errors.Join(err, errors.New("not answered")))
@@ -200,7 +201,7 @@ func (b *tab) heard() (requests, complaints []string) {
 	return requests, complaints
 }
 
-// within runs actions that must end in time.
+// do runs actions that must end in time.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)

@@ -154,7 +154,9 @@ func runDemo(ctx context.Context) (string, func(), error) {
 	}()
 	stop := func() {
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			fmt.Fprintln(os.Stderr, "screenshots: the demonstration:", err)
+		}
 	}
 	address := make(chan string, 1)
 	go func() {
