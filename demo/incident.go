@@ -18,15 +18,15 @@ type scenario struct {
 	hush, silent bool // to be silent as soon as jobs run; silent
 }
 
-// The jobs of a flurry: one processor each for a minute, of one user who is new, submitted a second or so apart.
+// The jobs of a flurry: one processor each for a minute, of one user who is new and asks for far too long.
 const (
 	flurryUser    = users
 	flurryRuntime = 60 // seconds
-	flurryLimit   = 10 * time.Minute
+	flurryLimit   = 12 * time.Hour
 	flurryTakes   = 20 * time.Minute // from its first submission to its last
 )
 
-// Flurry lets one user submit so many small jobs to the queue short within 20 minutes of simulated time.
+// Flurry lets one user submit so many small jobs to the queue long within 20 minutes of simulated time.
 func Flurry(jobs int) Incident {
 	return func(s *scenario) error {
 		begins := math.Ceil(s.sim.Now())

@@ -35,10 +35,12 @@ func TestDemonstration(t *testing.T) {
 	}
 	binary := program(t, "prometheus")
 	calm, history, silence := 8*time.Second, 24*time.Hour, "3600"
+	var flags []string
 	if os.Getenv("WAITCAST_LONG") != "" {
 		calm, history, silence = 150*time.Second, 72*time.Hour, "4 * 3600"
+		flags = []string{"--enable-feature", "native-histograms"} // instead of classic ones
 	}
-	s := onStage(t, binary, history, map[string]string{"waitcast:log_silence_seconds:default": silence})
+	s := onStage(t, binary, history, map[string]string{"waitcast:log_silence_seconds:default": silence}, flags)
 	t.Run("calm", func(t *testing.T) { s.calm(t, calm) })
 	t.Run("dashboards", s.dashboards)
 	t.Run("flurry", s.flurry)
@@ -49,7 +51,7 @@ func TestDemonstration(t *testing.T) {
 }
 
 // onStage starts the demonstration and, when it has read its history, Prometheus.
-func onStage(t *testing.T, binary string, history time.Duration, thresholds map[string]string) *stage {
+func onStage(t *testing.T, binary string, history time.Duration, thresholds map[string]string, flags []string) *stage {
 	t.Helper()
 	s := &stage{incidents: make(chan demo.Incident)}
 	out := new(printed)
@@ -73,7 +75,7 @@ func onStage(t *testing.T, binary string, history time.Duration, thresholds map[
 	eventually(t, "the demonstration prints its address", patience, func() bool { return out.find(address) != "" })
 	s.address = out.find(address)
 	eventually(t, "the history is read", patience, func() bool { return status(t, "http://"+s.address+"/readyz") == http.StatusOK })
-	s.server = startPrometheus(t, binary, s.address, thresholds)
+	s.server = startPrometheus(t, binary, s.address, thresholds, flags...)
 	return s
 }
 
@@ -145,10 +147,10 @@ func (s *stage) absent(record string) bool {
 
 // flurry lets one user flood a queue.
 func (s *stage) flurry(t *testing.T) {
-	s.incidents <- demo.Flurry(600)
+	s.incidents <- demo.Flurry(400)
 	may := append(companions(t, "WaitcastFlurry"), "WaitcastFlurry")
 	s.watch(t, "the flurry fires", patience, may, func(firing map[string][]map[string]string) bool {
-		return len(firing["WaitcastFlurry"]) == 1 && firing["WaitcastFlurry"][0]["queue"] == "short"
+		return len(firing["WaitcastFlurry"]) == 1 && firing["WaitcastFlurry"][0]["queue"] == "long"
 	})
 	s.watch(t, "the flurry is over", patience, may, func(firing map[string][]map[string]string) bool {
 		return len(firing["WaitcastFlurry"]) == 0

@@ -36,7 +36,7 @@ func metrics(t *testing.T) map[string]documented {
 			found[m[1]] = d
 			continue
 		}
-		found[m[1]+"_sum"], found[m[1]+"_count"] = d, d
+		found[m[1]], found[m[1]+"_sum"], found[m[1]+"_count"] = d, d, d // the first is a native one
 		found[m[1]+"_bucket"] = documented{d.kind, append(slices.Clone(d.labels), "le")}
 	}
 	if len(found) < 20 {

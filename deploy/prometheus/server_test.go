@@ -124,8 +124,8 @@ type server struct {
 	out *printed
 }
 
-// startPrometheus runs a Prometheus that scrapes a daemon every second, by the hastened rules; it ends with the test.
-func startPrometheus(t *testing.T, binary, target string, thresholds map[string]string) *server {
+// startPrometheus runs a Prometheus that scrapes a daemon every second, by the hastened rules, with more flags if there are; it ends with the test.
+func startPrometheus(t *testing.T, binary, target string, thresholds map[string]string, flags ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
 	hastened(t, dir, thresholds)
@@ -141,8 +141,8 @@ scrape_configs:
 		t.Fatal(err)
 	}
 	s := &server{out: new(printed)}
-	cmd := exec.CommandContext(t.Context(), binary, "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"),
-		"--web.listen-address", "127.0.0.1:0", "--web.external-url", "http://localhost/", "--enable-feature", "native-histograms")
+	args := []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", "127.0.0.1:0", "--web.external-url", "http://localhost/"}
+	cmd := exec.CommandContext(t.Context(), binary, append(args, flags...)...)
 	cmd.Stdout, cmd.Stderr = s.out, s.out
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
 	if err := cmd.Start(); err != nil {
