@@ -1,0 +1,171 @@
+package packages_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func (d *debian) dpkg(version, options string) string {
+	d.t.Helper()
+	return d.sh("dpkg " + options + " -i " + d.give(one(d.t, filepath.Join(build(d.t, version), "*.deb"))))
+}
+
+// TestDebianLife proves what installing, upgrading, removing and purging the package do to a Debian: the user, the files and their modes, an
+// edited configuration, the state, and that in the end nothing is left.
+func TestDebianLife(t *testing.T) {
+	d := newDebian(t)
+	before := d.sh("find / -xdev -path /root -prune -o -print | sort")
+	out := d.dpkg(oldVersion, "")
+	if !strings.Contains(out, "systemctl enable --now waitcastd") {
+		t.Errorf("the installation does not say what to do next:\n%s", out)
+	}
+	d.wantUser()
+	if out := d.sh("waitcastd --version; waitcast version"); strings.Count(out, oldVersion) != 2 {
+		t.Errorf("versions:\n%s", out)
+	}
+	if out := d.sh("systemctl is-enabled waitcastd 2>&1 || true"); strings.TrimSpace(out) != "disabled" {
+		t.Errorf("after installing the service is %s", out)
+	}
+	if out := d.sh("dpkg --verify waitcast"); out != "" {
+		t.Errorf("files differ from the package's:\n%s", out)
+	}
+	d.sh("systemctl enable waitcastd 2>&1 && touch /var/lib/waitcast/waitcast.db && chown waitcast: /var/lib/waitcast/waitcast.db")
+	d.sh("echo '# edited' >>/etc/waitcast/waitcastd.yaml")
+
+	d.dpkg(newVersion, "--force-confdef") // whoever is asked keeps his file
+	if out := d.sh("cat /etc/waitcast/waitcastd.yaml"); !strings.Contains(out, "# edited\n") || !strings.Contains(out, "# as it was in "+oldVersion) {
+		t.Errorf("the upgrade changed an edited configuration:\n%s", out)
+	}
+	if out := d.sh("waitcastd --version; ls /etc/waitcast /var/lib/waitcast; systemctl is-enabled waitcastd"); !strings.Contains(out, newVersion) ||
+		!strings.Contains(out, "waitcastd.yaml.dpkg-dist") || !strings.Contains(out, "waitcast.db") || !strings.Contains(out, "enabled") {
+		t.Errorf("after upgrading:\n%s", out)
+	}
+	d.wantManual()
+	d.wantCompletions()
+
+	d.sh("dpkg -r waitcast 2>&1")
+	if out := d.sh("ls /etc/waitcast/waitcastd.yaml /var/lib/waitcast/waitcast.db; ls /usr/bin/waitcast* 2>/dev/null || true; id waitcast"); strings.Contains(out, "/usr/bin") {
+		t.Errorf("after removing:\n%s", out)
+	}
+	if out := d.sh("dpkg -P waitcast 2>&1"); strings.Contains(out, "not empty") {
+		t.Error(out)
+	}
+	d.wantNothing(before)
+}
+
+// wantUser checks who the package made.
+func (d *debian) wantUser() {
+	d.t.Helper()
+	out := d.sh("getent passwd waitcast; id -nG waitcast; stat -c '%U:%G %a %n' /var/lib/waitcast /etc/waitcast/waitcastd.yaml /usr/bin/waitcastd")
+	want := regexp.MustCompile(`^waitcast:x:(\d{1,3}):\d{1,3}:waitcast daemon:/var/lib/waitcast:/usr/sbin/nologin
+waitcast
+waitcast:waitcast 750 /var/lib/waitcast
+root:root 644 /etc/waitcast/waitcastd.yaml
+root:root 755 /usr/bin/waitcastd
+$`)
+	if !want.MatchString(out) {
+		d.t.Errorf("user and files:\n%s", out)
+	}
+}
+
+// wantManual checks that there is a page for the daemon, its file and every command, without mistakes.
+func (d *debian) wantManual() {
+	d.t.Helper()
+	pages, err := filepath.Glob(d.inside("usr/share/man/man[158]/waitcast*.gz"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, p := range pages {
+		have[strings.TrimSuffix(filepath.Base(p), ".gz")] = true
+	}
+	want := []string{"waitcast.1", "waitcastd.8", "waitcastd-demo.8", "waitcastd.yaml.5"}
+	for _, m := range regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(d.sh("waitcast --help | sed -n '/^Available/,/^$/p'"), -1) {
+		if m[1] != "completion" && m[1] != "help" {
+			want = append(want, "waitcast-"+m[1]+".1")
+		}
+	}
+	if len(want) < 10 {
+		d.t.Errorf("waitcast --help lists %d commands", len(want)-4)
+	}
+	for _, name := range want {
+		if !have[name] {
+			d.t.Errorf("no manual page %s", name)
+		}
+	}
+	if _, err := exec.LookPath("mandoc"); err == nil {
+		for _, p := range pages {
+			if out := run(d.t, "sh", "-c", `zcat "$0" | mandoc -T lint -W warning || true`, p); out != "" {
+				d.t.Errorf("%s: %s", p, out)
+			}
+		}
+	}
+}
+
+// wantCompletions checks that bash completes, and that the others' files are there and, where their shell is, are theirs.
+func (d *debian) wantCompletions() {
+	d.t.Helper()
+	for _, program := range []string{"waitcast", "waitcastd"} {
+		d.sh("bash -c '. /usr/share/bash-completion/completions/" + program + " && complete -p " + program + "'")
+		for shell, file := range map[string]string{
+			"zsh": "usr/share/zsh/vendor-completions/_" + program, "fish": "usr/share/fish/vendor_completions.d/" + program + ".fish",
+		} {
+			if !strings.Contains(read(d.t, d.inside(file)), "complet") {
+				d.t.Errorf("%s is no completion", file)
+			}
+			if _, err := exec.LookPath(shell); err == nil {
+				run(d.t, shell, "-n", d.inside(file))
+			}
+		}
+	}
+	if out := d.sh("waitcast __complete wa 2>/dev/null"); !strings.HasPrefix(out, "wait\t") {
+		d.t.Errorf("waitcast wa<tab>: %s", out)
+	}
+}
+
+// wantNothing checks that the system is as it was, but for the diaries of dpkg and of the tools that keep users.
+func (d *debian) wantNothing(before string) {
+	d.t.Helper()
+	if out, err := d.try("getent passwd waitcast || getent group waitcast"); err == nil {
+		d.t.Errorf("the user is still there: %s", out)
+	}
+	known := map[string]bool{}
+	for file := range strings.Lines(before) {
+		known[file] = true
+	}
+	diary := regexp.MustCompile(`^/(proc|dev|run)/|^/var/(lib/dpkg|log|cache)/|^/etc/\.?(passwd|group|shadow|gshadow|subuid|subgid)[-.]`)
+	for file := range strings.Lines(d.sh("find / -xdev -path /root -prune -o -print | sort")) {
+		if !known[file] && !diary.MatchString(file) {
+			d.t.Errorf("purging leaves %s", file)
+		}
+	}
+}
+
+// TestDebianWithoutSystemd proves that the package installs, makes its user, and goes, where there is no systemd to make users.
+func TestDebianWithoutSystemd(t *testing.T) {
+	d := newDebian(t)
+	d.sh("mv /usr/bin/systemd-sysusers /usr/bin/systemctl /root")
+	before := d.sh("find / -xdev -path /root -prune -o -print | sort")
+	d.dpkg(newVersion, "")
+	d.wantUser()
+	d.sh("dpkg -P waitcast 2>&1")
+	d.wantNothing(before)
+}
+
+// TestDebianAdminTools proves that the unit that is installed has the exposure and the correctness that its source has, by the tools of that Debian.
+func TestDebianAdminTools(t *testing.T) {
+	d := newDebian(t)
+	d.dpkg(newVersion, "")
+	out := d.sh("systemd-analyze verify --man=no waitcastd.service 2>&1; systemd-analyze security --offline=true --threshold=20 --no-pager waitcastd.service | tail -1")
+	if strings.Contains(out, "waitcastd.service:") && !strings.Contains(out, "Overall exposure level for waitcastd.service:") || strings.Contains(out, "not executable") {
+		t.Error(out)
+	}
+	t.Log(strings.TrimSpace(out))
+	if _, err := os.Stat(d.inside("usr/share/doc/waitcast/examples/waitcastd.service.d/read-all-logs.conf")); err != nil {
+		t.Error(err)
+	}
+}
