@@ -164,9 +164,10 @@ func TestLintian(t *testing.T) {
 	}
 }
 
-// TestRPM proves that rpm reads the package, whose digests are right, that it has the files of the deb, and that they unpack and run.
+// TestRPM proves that rpm reads the package, whose digests are right, that it has the files of the deb, and that it installs, runs, and goes, but
+// for an edited configuration.
 func TestRPM(t *testing.T) {
-	need(t, "rpm", "rpm2cpio", "cpio", "dpkg-deb")
+	need(t, "rpm", "dpkg-deb")
 	dir := build(t, newVersion)
 	pkg := one(t, filepath.Join(dir, "*.rpm"))
 	if out := run(t, "rpm", "-K", "--nosignature", pkg); !strings.Contains(out, "digests OK") {
@@ -185,22 +186,26 @@ func TestRPM(t *testing.T) {
 			t.Errorf("the rpm lacks %s", path)
 		}
 	}
-	root := t.TempDir()
-	run(t, "sh", "-c", `cd "$0" && rpm2cpio "$1" | cpio -idm --quiet`, root, pkg)
-	if out := run(t, filepath.Join(root, "usr/bin/waitcastd"), "--version"); !strings.Contains(out, newVersion) {
-		t.Error(out)
-	}
 	for _, scripts := range []string{"post", "preun", "postun"} {
 		run(t, "sh", "-n", filepath.Join("rpm", scripts))
 	}
 	// rpm's own installation, into a root of its own; scripts would need a system there.
-	db := t.TempDir()
-	run(t, "rpm", "--root", db, "--nodeps", "--noscripts", "--ignorearch", "-i", pkg)
-	if out := run(t, "rpm", "--root", db, "-q", "waitcast"); !strings.HasPrefix(out, "waitcast-"+newVersion+"-1") {
+	root := t.TempDir()
+	run(t, "rpm", "--root", root, "--nodeps", "--noscripts", "-i", pkg)
+	if out := run(t, "rpm", "--root", root, "-q", "waitcast"); !strings.HasPrefix(out, "waitcast-"+newVersion+"-1") {
 		t.Error(out)
 	}
-	run(t, "rpm", "--root", db, "--nodeps", "--noscripts", "-e", "waitcast")
-	if _, err := os.Stat(filepath.Join(db, "usr/bin/waitcastd")); !os.IsNotExist(err) {
+	run(t, "rpm", "--root", root, "--nodeps", "--noscripts", "-V", "waitcast")
+	if out := run(t, filepath.Join(root, "usr/bin/waitcastd"), "--version"); !strings.Contains(out, newVersion) {
+		t.Error(out)
+	}
+	example := filepath.Join(root, "etc/waitcast/waitcastd.yaml")
+	write(t, example, read(t, example)+"# edited\n")
+	run(t, "rpm", "--root", root, "--nodeps", "--noscripts", "-e", "waitcast")
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/waitcastd")); !os.IsNotExist(err) {
 		t.Errorf("after removing: %v", err)
+	}
+	if kept := read(t, example+".rpmsave"); !strings.HasSuffix(kept, "# edited\n") {
+		t.Errorf("removing loses an edited configuration")
 	}
 }

@@ -29,7 +29,7 @@ func confine(args []string) error {
 	}
 	runtime.LockOSThread() // the filter is this thread's, and execve keeps it
 	prog := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	const setSeccomp, modeFilter = 22, 2 // prctl(2)
+	const setSeccomp, modeFilter = 22, 2                                                                         // prctl(2)
 	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setSeccomp, modeFilter, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // the kernel's interface
 	if errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)
