@@ -120,8 +120,9 @@ type service struct {
 }
 
 // sandbox does to a system in a folder what the unit's settings do: ProtectSystem=strict, ProtectHome=, PrivateTmp=, PrivateDevices=, StateDirectory=,
+// and PrivateUsers=,
 // and what is outside and shown inside; then it becomes the user without capabilities, who cannot get any, and goes on under the filter of system
-// calls. Not done: PrivateUsers=, and the settings that forbid what only a privileged process could do.
+// calls. Not done are the settings that forbid what only a privileged process could do.
 const sandbox = `
 root=$1 slurm=$2
 shift 2
@@ -137,8 +138,11 @@ mount -o remount,bind,ro "$root/var/log/slurm"
 for d in home root; do mount -t tmpfs -o mode=000,ro tmpfs "$root/$d"; done
 mount -o remount,bind,ro "$root"
 umask 0077
-exec chroot "$root" setpriv --reuid=waitcast --regid=waitcast --init-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
-  /run/confine confine /run/filter "$@"
+cd "$root"
+pivot_root . . # not chroot: in one no user namespace can be made
+umount -l .
+exec setpriv --reuid=waitcast --regid=waitcast --init-groups unshare --user --map-current-user --keep-caps \
+  setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs /run/confine confine /run/filter "$@"
 `
 
 // confineHere puts in what the sandbox needs: the filter and who installs it.

@@ -85,6 +85,12 @@ func TestDebianSlurm(t *testing.T) {
 		"STATE_DIRECTORY=/" + filepath.Join("var/lib", setting(t, unit, "StateDirectory")), "WATCHDOG_USEC=2000000",
 		"HOME=/var/lib/waitcast", "USER=waitcast", "LOGNAME=waitcast", "SLURM_CONF=" + filepath.Join(slurm, "slurm.conf"),
 	}
+	if err := d.start(slurm, env, "/usr/bin/true").Wait(); err != nil {
+		t.Fatalf("nothing runs in the sandbox: %v", err)
+	}
+	if err := d.start(slurm, env, "/usr/bin/taskset", "1", "true").Wait(); err == nil {
+		t.Error("the filter lets a system call of @resources pass")
+	}
 	s := d.start(slurm, env, strings.Fields(setting(t, unit, "ExecStart"))...)
 	s.told("READY=1")
 	d.wantConfined(s)
@@ -155,6 +161,11 @@ func (d *debian) wantConfined(s *service) {
 		if !regexp.MustCompile(want).MatchString(status) {
 			d.t.Errorf("the daemon's status lacks %q:\n%s", want, status)
 		}
+	}
+	if mine, err := os.Readlink("/proc/self/ns/user"); err != nil {
+		d.t.Error(err)
+	} else if its, err := os.Readlink(proc + "ns/user"); err != nil || its == mine {
+		d.t.Errorf("the daemon is in the user namespace %s (%v)", its, err)
 	}
 	mounts := read(d.t, proc+"mountinfo")
 	if !regexp.MustCompile(`(?m) / ro[ ,].*`).MatchString(mounts) || !regexp.MustCompile(`(?m) /var/lib/waitcast rw`).MatchString(mounts) {
