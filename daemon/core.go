@@ -23,6 +23,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/modelstore/transfer"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -131,6 +132,9 @@ func (d *core) openStore(ctx context.Context) error {
 	} else {
 		opened, err = d.openFile(ctx, recovered)
 	}
+	if err == nil {
+		err = whole(ctx, opened)
+	}
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
 	}
@@ -138,6 +142,15 @@ func (d *core) openStore(ctx context.Context) error {
 	d.store = &watchedStore{Store: opened, imports: d.imports}
 	d.stores = []modelstore.Store{d.store}
 	return nil
+}
+
+// whole refuses a database that "waitcast store copy" has not copied to the end: what is missing would never be read again.
+func whole(ctx context.Context, store modelstore.Store) error {
+	from, err := store.Meta(ctx, transfer.UnfinishedKey)
+	if err != nil || from == "" {
+		return err
+	}
+	return errors.New("waitcast store copy was broken off while it copied into it: run it again to its end, or begin with an empty database")
 }
 
 func (d *core) openFile(ctx context.Context, recovered prometheus.Gauge) (modelstore.Store, error) {

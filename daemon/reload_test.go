@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -81,7 +82,9 @@ func TestReload(t *testing.T) {
 	if err := <-asked; err != nil {
 		t.Errorf("a request during reloads: %v", err)
 	}
-	_ = <-watched // ended by its context
+	if err := <-watched; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 	d.stop()
 	want, got := undisturbed.kept(t), s.kept(t)
 	ignore := cmp.Options{

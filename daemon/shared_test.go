@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,8 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/internal/pgtest"
 	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/modelstore/transfer"
 )
 
 // member is one of the daemons that share a database, in a process of its own.
@@ -221,5 +224,20 @@ func TestSharedByOthers(t *testing.T) {
 	err := daemon.New(s.load(t), daemon.Options{}).Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "store.space") {
 		t.Errorf("a daemon of another configuration started: %v", err)
+	}
+}
+
+// TestUnfinishedCopy proves that a daemon does not begin with a database into which a copy was broken off.
+func TestUnfinishedCopy(t *testing.T) {
+	s := newSite(t, "log", "")
+	store, err := sqlite.Open(t.Context(), s.db, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.SetMeta(t.Context(), transfer.UnfinishedKey, "elsewhere"), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.New(s.load(t), daemon.Options{}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "run it again") {
+		t.Errorf("it started: %v", err)
 	}
 }
