@@ -143,13 +143,13 @@ func (s shot) take(ctx context.Context, url, dir string) error {
 	return os.WriteFile(file, png, 0o644) //nolint:gosec // a picture for everybody
 }
 
-// runDemo runs the demonstration, and returns its address when it has one.
+// runDemo runs the demonstration, slowly, so that the jobs with which its history ends still wait, and returns its address when it has one.
 func runDemo(ctx context.Context) (string, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := demo.Run(ctx, demo.Options{Listen: "127.0.0.1:0", Speed: 60, Seed: 1, Version: "screenshots", Log: zap.NewNop(), Out: out})
+		err := demo.Run(ctx, demo.Options{Listen: "127.0.0.1:0", Speed: 5, Seed: 1, Version: "screenshots", Log: zap.NewNop(), Out: out})
 		done <- errors.Join(err, out.Close())
 	}()
 	stop := func() {
