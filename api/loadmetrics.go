@@ -21,6 +21,8 @@ func loadMetrics() []described {
 		{"load_forecast_queued_work_processor_seconds", "Forecast quantile of the queued work: processors times time limits of the jobs that compete.", byLevel},
 		{"load_forecast_queued_jobs", "Forecast quantile of the number of jobs that compete.", byLevel},
 		{"load_forecast_utilization_ratio", "Forecast quantile of the part of the processors in use.", byLevel},
+		{"load_forecasts_total", "Forecasts of the load that were made since the start of the process.", []string{"cluster"}},
+		{"load_forecast_failures_total", "Attempts to observe or to forecast the load that failed; the forecast before goes on.", []string{"cluster"}},
 		{"load_forecast_timestamp_seconds", "Event time that the newest forecast of the load was made for; 0 before the first of the process.", []string{"cluster"}},
 		{"load_forecast_seconds", "What the newest forecast of the load took; 0 before the first of the process.", []string{"cluster"}},
 		{"load_forecast_observe_seconds", "What it took to learn from the newest look at the cluster.", []string{"cluster"}},
@@ -38,6 +40,11 @@ func horizonName(seconds float64) string {
 
 // load tells the newest forecast of a cluster's load, and how such forecasts turned out.
 func (e emitter) load(v *pipeline.View) {
+	if v.ForecastsLoad() {
+		made, failures := v.LoadForecasts()
+		e.counter("load_forecasts_total", float64(made), v.Cluster)
+		e.counter("load_forecast_failures_total", float64(failures), v.Cluster)
+	}
 	o := v.Outlook()
 	if o == nil {
 		if v.ForecastsLoad() {

@@ -69,6 +69,7 @@ type loadLearner struct {
 	log     *zap.Logger
 	options outlook.Options
 	newest  atomic.Pointer[Outlook]
+	counts  loadCounts
 
 	mu       sync.Mutex
 	queue    []told
@@ -264,6 +265,7 @@ func (l *loadLearner) forecast(ctx context.Context, k *look, s *outlook.State) {
 	l.made.ForecastTook = time.Since(begun)
 	made := l.made
 	l.newest.Store(&made)
+	l.counts.made.Add(1)
 	l.mu.Lock()
 	l.ended, l.took = time.Now(), made.ForecastTook
 	l.mu.Unlock()
@@ -271,7 +273,11 @@ func (l *loadLearner) forecast(ctx context.Context, k *look, s *outlook.State) {
 
 // failed reports whether there is an error, and logs the first.
 func (l *loadLearner) failed(err error) bool {
-	if err != nil && !errors.Is(err, context.Canceled) && !l.refused {
+	wrong := err != nil && !errors.Is(err, context.Canceled)
+	if wrong {
+		l.counts.failures.Add(1)
+	}
+	if wrong && !l.refused {
 		l.refused = true
 		l.log.Warn("the load cannot be forecast from what is known of the cluster; it is tried again at every look", zap.Error(err))
 	}

@@ -143,10 +143,11 @@ func daemonWork() []panel {
 		},
 		{
 			title: "Does training keep up?", unit: share, w: 6, h: 8, min: at(0), steps: rising(.2, .5), limit: true,
-			about: "Waits that were learnt since the training of the trees in force began, as a part of those they can be trained on; and trainings that failed within the hour. Above the lower line for days: training fails or is too slow.",
+			about: "Waits that were learnt since the training of the trees in force began, as a part of those they can be trained on; and what failed within the hour. Above the lower line for days: training fails or is too slow.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_trees_behind_waits{` + ofCluster + `} / (waitcast_engine_rows{` + ofCluster + `} > 0))`, "{{cluster}} behind"},
-				{`sum by (cluster) (increase(waitcast_engine_training_failures_total{` + ofCluster + `}[1h]))`, "{{cluster}} failures"},
+				{`sum by (cluster) (increase(waitcast_engine_training_failures_total{` + ofCluster + `}[1h]))`, "{{cluster}} failed trainings"},
+				{`sum by (cluster) (increase(waitcast_load_forecast_failures_total{` + ofCluster + `}[1h]))`, "{{cluster}} failed forecasts of the load"},
 			},
 		},
 		{
