@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"slices"
 
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -30,7 +31,7 @@ func (e emitter) engine(v *pipeline.View) {
 
 // drifts tells the changes that the engine noticed.
 func (e emitter) drifts(v *pipeline.View) {
-	newest := 0.0
+	newest, missing := 0.0, v.Queues()
 	for i := range v.Drifts {
 		d := &v.Drifts[i]
 		for _, why := range engine.Reasons() {
@@ -42,6 +43,14 @@ func (e emitter) drifts(v *pipeline.View) {
 		}
 		if !math.IsNaN(d.Last) {
 			newest = math.Max(newest, d.Last)
+		}
+		if !d.Whole {
+			missing = slices.DeleteFunc(missing, func(queue string) bool { return queue == d.Queue })
+		}
+	}
+	for _, queue := range missing {
+		for _, why := range engine.Reasons() {
+			e.counter("queue_drifts_total", 0, v.Cluster, queue, why.String())
 		}
 	}
 	e.gauge("forecasts_drift_timestamp_seconds", newest, v.Cluster)

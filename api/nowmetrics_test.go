@@ -82,6 +82,7 @@ func TestQueueMetrics(t *testing.T) {
 		`forecasts_scored_total{cluster="main",queue="declared",size="9-64"}`:        0,
 		`forecasts_hits_total{cluster="main",level="0.5",queue="declared",size="1"}`: 0,
 		`observed_wait_seconds_count{cluster="main",queue="declared",size="2-8"}`:    0,
+		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:      0,
 		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:           0,
 		`http_requests_total{code="500",method="get"}`:                               0,
 		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`:       float64(epoch().Unix()), // the clock stood while it was fed
