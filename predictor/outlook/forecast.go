@@ -88,6 +88,9 @@ func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) 
 			}
 		})
 	}
+	for scope := range loads {
+		grow(loads[scope].Points)
+	}
 	out.Cluster = loads[0]
 	for _, l := range loads[1:] {
 		if l.Queue != "" || f.s.Totals[1].Jobs > 0 {
@@ -96,6 +99,20 @@ func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) 
 	}
 	sort.Slice(out.Queues, func(i, j int) bool { return out.Queues[i].Queue < out.Queues[j].Queue })
 	return out, nil
+}
+
+// grow lets no quantile of what has come by a later horizon be less than by an earlier one: the corrections of the horizons are learnt apart, and some from little.
+func grow(points []Point) {
+	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
+		var before Quantiles
+		for k := range points {
+			q := points[k].of(series)
+			for l := range q {
+				before[l] = math.Max(before[l], q[l]*points[k].Horizon)
+				q[l] = before[l] / points[k].Horizon
+			}
+		}
+	}
 }
 
 func (p *Point) of(s Series) *Quantiles {
