@@ -293,12 +293,19 @@ func TestOwnJobs(t *testing.T) {
 			g := guard(t, false, func(o *access.Options) {
 				o.Policy.OthersAuto, o.Policy.Others, o.Policy.Users, o.Names = false, c.others, c.show, names
 			})
+			tags := map[string]bool{}
 			for credential, want := range map[string]map[string]string{"": c.nobody, userToken: c.me, otherToken: c.peer, managerToken: all} {
 				if want == nil {
 					if resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential); resp.status != http.StatusUnauthorized {
 						t.Errorf("nobody: %d %s", resp.status, body)
 					}
 					continue
+				}
+				resp, _ := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential)
+				if tag := resp.header.Get("ETag"); tags[tag] || tag == "" {
+					t.Errorf("%q gets the ETag %q, which another has got", credential, tag)
+				} else {
+					tags[tag] = true
 				}
 				if got := users(g, credential); fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("%q sees %v, want %v", credential, got, want)

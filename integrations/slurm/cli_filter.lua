@@ -9,6 +9,7 @@
 -- Environment of whoever submits:
 --   WAITCAST_CLI_FILTER  off; on; tty (the default): only where standard error is a terminal, so that scripts read what they always have
 --   WAITCAST_URL         address of the daemon, in place of settings.url
+--   WAITCAST_TOKEN       a token for it, where it asks for one (docs/security.md)
 --
 -- For Lua 5.1 to 5.4, whichever Slurm was built with.
 
@@ -193,9 +194,9 @@ end
 
 local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- by_curl is a command of the shell. The address may have a password: it comes from the environment into curl's standard input, and is no argument.
+-- by_curl is a command of the shell. The address may have a password, and there may be a token: they come from the environment into curl's standard input, and are no arguments.
 local function by_curl(body)
-  return [[printf 'url = "%s/v1/wait"\n' "${WAITCAST_URL%/}" | timeout -s KILL ]] .. settings.seconds .. " curl -q -K - -s --max-time " .. settings.seconds
+  return [[{ printf 'url = "%s/v1/wait"\n' "${WAITCAST_URL%/}"; [ -z "$WAITCAST_TOKEN" ] || printf 'header = "Authorization: Bearer %s"\n' "$WAITCAST_TOKEN"; } | timeout -s KILL ]] .. settings.seconds .. " curl -q -K - -s --max-time " .. settings.seconds
     .. [[ --noproxy '*' -H 'Content-Type: application/json' -H 'Accept: application/json, application/problem+json' --data-binary ]] .. quote(encode(body))
 end
 
