@@ -111,7 +111,6 @@ func New(views Views, opts Options) *Server {
 	}
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.describe()
 	s.handler, s.patterns = m.instrument(s.guard.Wrap(mux)), mux.patterns
 	return s
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -77,15 +76,6 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		return &wire.Problem{Status: http.StatusRequestTimeout, Detail: "the body did not come in time"}
 	}
 	return &wire.Problem{Status: http.StatusBadRequest, Detail: "the body cannot be read: " + err.Error()}
-}
-
-// describe has the descriptions made once, before anybody asks: huma makes them at the first request, and two at a time would race.
-func (m *routes) describe() {
-	for _, pattern := range m.patterns {
-		if path, ok := strings.CutPrefix(pattern, "GET "); ok && strings.HasPrefix(path, "/openapi") {
-			m.ServeMux.ServeHTTP(&muted{header: http.Header{}}, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}})
-		}
-	}
 }
 
 // nothing answers where no handler is: the mux's own handler knows the status, and what is allowed.
