@@ -3,12 +3,14 @@ package daemon_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/internal/certtest"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -274,4 +277,47 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// TestReloadTLS proves that TLS can be switched on and off again by a reload, on the same address, and that a certificate that cannot be read changes nothing.
+func TestReloadTLS(t *testing.T) {
+	s := newSite(t, "log", "")
+	s.add(t, workload(t, 14, 10)[0].text)
+	d := s.start(t)
+	d.caughtUp()
+	address := d.Addr().String()
+	authority := certtest.New(t)
+	cert, key := authority.Issue(s.dir, "server")
+	web := filepath.Join(s.dir, "web.yaml")
+	write(t, web, fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q}\n", cert, key))
+	plain, err := os.ReadFile(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := func(scheme string) bool {
+		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}}
+		resp, err := c.Get(scheme + "://" + address + "/healthz") //nolint:noctx // a test's own server
+		if err != nil {
+			return false
+		}
+		return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+	}
+	s.edit(t, "listen:", fmt.Sprintf("web_config_file: %q\nlisten:", s.dir+"/missing"))
+	if err := d.Reload(t.Context(), s.load(t)); err == nil || !answers("http") {
+		t.Errorf("a missing web_config_file: %v", err)
+	}
+	s.edit(t, s.dir+"/missing", web)
+	if err := d.Reload(t.Context(), s.load(t)); err != nil {
+		t.Fatal(err)
+	}
+	if answers("http") || !answers("https") || d.Addr().String() != address {
+		t.Error("the reload did not switch to TLS")
+	}
+	write(t, s.config, string(plain))
+	if err := d.Reload(t.Context(), s.load(t)); err != nil {
+		t.Fatal(err)
+	}
+	if !answers("http") || answers("https") {
+		t.Error("the reload did not switch TLS off")
+	}
 }
