@@ -83,7 +83,7 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 		t.Fatal(err)
 	}
 	s := api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Accuracy: f.ledger, Guard: g,
+		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Accuracy: f.ledger, Recent: f.recent, Guard: g,
 		Admin: &api.Admin{Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
 			_, err := io.Copy(io.Discard, req.Body)
 			return &wire.ImportReport{}, err
@@ -112,15 +112,18 @@ type question struct{ path, body string }
 func questions() map[string]question {
 	size := `{"places":[{"queue":"work"}],"sizes":[2,4],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":3600}}}`
 	return map[string]question{
-		"GET /v1/wait":           {path: "/v1/wait?queue=work&procs=4&time_limit=1h"},
-		"POST /v1/wait":          {"/v1/wait", `{"places":[{"queue":"work"}],"procs":[2,4]}`},
-		"POST /v1/size":          {"/v1/size", size},
-		"GET /v1/watch":          {path: "/v1/watch?request=" + url.QueryEscape(size)},
-		"GET /v1/models/{queue}": {path: "/v1/models/work"},
-		"GET /v1/workload":       {path: "/v1/workload?queue=work&model=uniform_log&jobs=3"},
-		"GET /v1/jobs/{id}":      {path: "/v1/jobs/strange"},
-		"POST /v1/import":        {"/v1/import?format=swf", "; a log\n"},
-		"PUT /v1/log-level":      {"/v1/log-level", `{"level":"debug"}`},
+		"GET /v1/wait":                     {path: "/v1/wait?queue=work&procs=4&time_limit=1h"},
+		"POST /v1/wait":                    {"/v1/wait", `{"places":[{"queue":"work"}],"procs":[2,4]}`},
+		"POST /v1/size":                    {"/v1/size", size},
+		"GET /v1/watch":                    {path: "/v1/watch?request=" + url.QueryEscape(size)},
+		"GET /v1/models/{queue}":           {path: "/v1/models/work"},
+		"GET /v1/models/{queue}/lifetimes": {path: "/v1/models/work/lifetimes"},
+		"GET /{$}":                         {path: "/"},
+		"GET /page/":                       {path: "/page/page.css"},
+		"GET /v1/workload":                 {path: "/v1/workload?queue=work&model=uniform_log&jobs=3"},
+		"GET /v1/jobs/{id}":                {path: "/v1/jobs/strange"},
+		"POST /v1/import":                  {"/v1/import?format=swf", "; a log\n"},
+		"PUT /v1/log-level":                {"/v1/log-level", `{"level":"debug"}`},
 	}
 }
 
@@ -240,9 +243,13 @@ func (g *guarded) compare(pattern, credential, cell string) {
 // headers checks what every answer has.
 func (g *guarded) headers(pattern string, resp answer) {
 	g.Helper()
+	policy := "default-src 'none'; frame-ancestors 'none'"
+	if strings.Contains(resp.header.Get("Content-Type"), "text/html") || strings.HasPrefix(pattern, "GET /page/") && resp.status == http.StatusOK {
+		policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	}
 	for name, want := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-		"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Access-Control-Allow-Origin": "",
+		"Content-Security-Policy": policy, "Access-Control-Allow-Origin": "",
 		"Strict-Transport-Security": map[bool]string{true: "max-age=86400"}[g.server.TLS != nil],
 	} {
 		if got := resp.header.Get(name); got != want {
@@ -381,7 +388,7 @@ func TestProblemsEverywhere(t *testing.T) {
 		status int
 		allow  string
 	}{
-		{"GET", question{path: "/nothing"}, 404, ""}, {"GET", question{path: "/"}, 404, ""},
+		{"GET", question{path: "/nothing"}, 404, ""}, {"GET", question{path: "/page/nothing"}, 404, ""},
 		{"DELETE", question{path: "/v1/jobs"}, 405, "GET, HEAD"}, {"PUT", question{path: "/v1/wait"}, 405, "GET, HEAD, POST"}, {"GET", question{path: "/v1/size"}, 405, "POST"},
 		{"POST", question{"/v1/size", "{"}, 400, ""}, {"POST", question{"/v1/size", strings.Repeat(" ", 1<<20) + "{}"}, 413, ""},
 		{"POST", question{"/v1/size", strings.Repeat("[", 10_000)}, 400, ""},

@@ -169,3 +169,32 @@ func TestDebianAdminTools(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadAllLogs proves that the capability which the drop-in read-all-logs.conf grants, and no other, is enough to read a log that is root's
+// alone, and that without it the package's user cannot; in both cases the log cannot be written.
+func TestReadAllLogs(t *testing.T) {
+	d := newDebian(t)
+	d.dpkg(newVersion, "")
+	dropIn := read(t, d.inside("usr/share/doc/waitcast/examples/waitcastd.service.d/read-all-logs.conf"))
+	granted := setting(t, dropIn, "AmbientCapabilities")
+	if bounding := setting(t, dropIn, "CapabilityBoundingSet"); bounding != granted {
+		t.Fatalf("%s of %s", granted, bounding)
+	}
+	capability := strings.ToLower(strings.TrimPrefix(granted, "CAP_"))
+	d.sh("mkdir -m 700 /var/log/acct && printf '; UnixStartTime: 0\\n1 0 5 60 4 -1 -1 4 600 -1 1 1 1 1 1 -1 -1 -1\\n' >/var/log/acct/log.swf && chmod 600 /var/log/acct/log.swf")
+	as := "HOME=/tmp setpriv --reuid=waitcast --regid=waitcast --init-groups --no-new-privs"
+	with := as + " --inh-caps=-all,+" + capability + " --ambient-caps=-all,+" + capability + " --bounding-set=-all,+" + capability
+	without := as + " --inh-caps=-all --ambient-caps=-all --bounding-set=-all"
+	const ask = " waitcastd --one-shot --json /var/log/acct/log.swf"
+	if out, err := d.try(without + ask); err == nil && strings.Contains(out, `"jobs": 1`) {
+		t.Errorf("without the capability the log is read: %s", out)
+	}
+	if out, err := d.try(with + ask); err != nil || !strings.Contains(out, `"jobs": 1`) {
+		t.Errorf("with %s: %v\n%s", granted, err, out)
+	}
+	for _, how := range []string{with, without} {
+		if out, err := d.try(how + " sh -c ': >>/var/log/acct/log.swf'"); err == nil {
+			t.Errorf("the log can be written: %s", out)
+		}
+	}
+}
