@@ -2,49 +2,20 @@ package daemon_test
 
 import (
 	"context"
-	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/notifytest"
 )
 
 // serviceManager returns what a daemon in this process tells on $NOTIFY_SOCKET, one message after the other.
 func serviceManager(t *testing.T) <-chan string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages, ended := make(chan string, 10_000), make(chan struct{})
-	go func() {
-		defer close(ended)
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := conn.Read(buffer)
-			if err != nil {
-				return
-			}
-			messages <- string(buffer[:n])
-		}
-	}()
-	t.Cleanup(func() {
-		_ = conn.Close()
-		<-ended
-		_ = os.RemoveAll(dir)
-	})
-	t.Setenv("NOTIFY_SOCKET", path)
+	messages := notifytest.Listen(t)
 	t.Setenv("WATCHDOG_USEC", "400000")
-	t.Setenv("WATCHDOG_PID", "")
 	return messages
 }
 

@@ -3,9 +3,7 @@ package systemd
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,43 +14,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
-)
 
-// listen plays the service manager: it returns the messages that come on $NOTIFY_SOCKET.
-func listen(t *testing.T) <-chan string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages := make(chan string, 1000)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := conn.Read(buffer)
-			if err != nil {
-				return
-			}
-			messages <- string(buffer[:n])
-		}
-	}()
-	t.Cleanup(func() {
-		_ = conn.Close()
-		<-ended
-		_ = os.RemoveAll(dir)
-	})
-	t.Setenv("NOTIFY_SOCKET", path)
-	t.Setenv("WATCHDOG_USEC", "")
-	t.Setenv("WATCHDOG_PID", "")
-	return messages
-}
+	"github.com/waitcast/waitcast/internal/notifytest"
+)
 
 // await returns the lines of the first message that has one of the wanted lines, and fails the test where none comes.
 func await(t *testing.T, messages <-chan string, line string) []string {
@@ -86,7 +50,7 @@ func healthy(context.Context, time.Duration) error { return nil }
 
 // TestStartAsksForTime proves that a start which takes long asks for more time again and again, and that READY comes only after it.
 func TestStartAsksForTime(t *testing.T) {
-	messages := listen(t)
+	messages := notifytest.Listen(t)
 	m := New(nil)
 	m.extend = time.Millisecond
 	err := m.Start("restoring", func() error {
@@ -119,7 +83,7 @@ func TestStartAsksForTime(t *testing.T) {
 
 // TestStartFails proves that systemctl status shows why a start failed, and that nobody is told READY.
 func TestStartFails(t *testing.T) {
-	messages := listen(t)
+	messages := notifytest.Listen(t)
 	wrong := errors.New("no such folder")
 	if err := New(nil).Start("restoring", func() error { return wrong }); !errors.Is(err, wrong) {
 		t.Errorf("error %v", err)
@@ -129,7 +93,7 @@ func TestStartFails(t *testing.T) {
 
 // TestStatusFollows proves that a status that changes is sent, and one that does not is not.
 func TestStatusFollows(t *testing.T) {
-	messages := listen(t)
+	messages := notifytest.Listen(t)
 	m := New(nil)
 	m.status = time.Millisecond
 	var progress atomic.Int64
@@ -156,7 +120,7 @@ func TestStatusFollows(t *testing.T) {
 // TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards; and that the
 // log says why not.
 func TestWatchdog(t *testing.T) {
-	messages := listen(t)
+	messages := notifytest.Listen(t)
 	t.Setenv("WATCHDOG_USEC", "20000")
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -203,7 +167,7 @@ func TestWatchdog(t *testing.T) {
 
 // TestAnothersWatchdog proves that a watchdog that is meant for another process, or unreadable, is not fed.
 func TestAnothersWatchdog(t *testing.T) {
-	listen(t)
+	notifytest.Listen(t)
 	for _, c := range []struct{ usec, pid string }{{"1000", "1"}, {"soon", ""}, {"-1", ""}, {"", ""}} {
 		t.Setenv("WATCHDOG_USEC", c.usec)
 		t.Setenv("WATCHDOG_PID", c.pid)

@@ -2,13 +2,14 @@ package packages_test
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/notifytest"
 )
 
 const (
@@ -116,7 +117,7 @@ type service struct {
 	*exec.Cmd
 	d        *debian
 	log      *strings.Builder
-	messages chan string
+	messages <-chan string
 }
 
 // sandbox does to a system in a folder what the unit's settings do: ProtectSystem=strict, ProtectHome=, PrivateTmp=, PrivateDevices=, StateDirectory=,
@@ -181,34 +182,14 @@ func (d *debian) start(slurm string, env []string, command ...string) *service {
 }
 
 // listen plays systemd's part of sd_notify(3) on /run/notify.
-func (d *debian) listen() chan string {
+func (d *debian) listen() <-chan string {
 	d.t.Helper()
 	file := d.inside("run/notify")
 	_ = os.Remove(file) // of the service before
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: file, Net: "unixgram"})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	messages := notifytest.At(d.t, file)
 	if err := os.Chmod(file, 0o777); err != nil { //nolint:gosec // as systemd's
 		d.t.Fatal(err)
 	}
-	messages := make(chan string, 10_000)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		buffer := make([]byte, 64<<10)
-		for {
-			n, err := conn.Read(buffer)
-			if err != nil {
-				return
-			}
-			messages <- string(buffer[:n])
-		}
-	}()
-	d.t.Cleanup(func() {
-		_ = conn.Close()
-		<-ended
-	})
 	return messages
 }
 

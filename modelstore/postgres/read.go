@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
 // page is the number of entries or rows that are read at once: between pages no transaction is open and no connection taken.
@@ -128,7 +127,7 @@ func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.
 		return nil, err
 	}
 	defer rows.Close()
-	var keys, ledger []modelstore.Key
+	var journal, ledger []modelstore.Key
 	for rows.Next() {
 		var k modelstore.Key
 		var kind, outcome string
@@ -138,43 +137,15 @@ func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.
 		}
 		k.Time, k.Submit = instant(at), instant(submit)
 		if outcome != "" {
-			ledger = append(ledger, closedKeys(k, outcome)...)
+			ledger = append(ledger, keys.Closed(k, outcome)...)
 			continue
 		}
 		if k.Kind, err = modelstore.ParseKind(kind); err != nil {
 			return nil, err
 		}
-		keys = append(keys, k)
+		journal = append(journal, k)
 	}
-	return joinKeys(keys, ledger), rows.Err()
-}
-
-// closedKeys returns the events that a row of the ledger stands for; k has the time at which it was closed.
-func closedKeys(k modelstore.Key, outcome string) []modelstore.Key {
-	submit, end := k, k
-	submit.Kind, submit.Time = job.Submit, k.Submit
-	end.Kind = job.Start
-	if outcome == modelstore.Cancelled {
-		end.Kind = job.Cancel
-	}
-	return []modelstore.Key{submit, end}
-}
-
-// joinKeys returns the keys of the journal, and those of the ledger that it lacks, in order.
-func joinKeys(journal, ledger []modelstore.Key) []modelstore.Key {
-	n := len(journal)
-	for _, l := range ledger {
-		if !slices.ContainsFunc(journal[:n], func(k modelstore.Key) bool { return k.Attempt == l.Attempt && k.Kind == l.Kind }) {
-			journal = append(journal, l)
-		}
-	}
-	slices.SortFunc(journal, func(a, b modelstore.Key) int {
-		if a.Attempt != b.Attempt {
-			return a.Attempt - b.Attempt
-		}
-		return int(a.Kind) - int(b.Kind)
-	})
-	return journal
+	return keys.Join(journal, ledger), rows.Err()
 }
 
 // Checkpoints implements modelstore.Store.

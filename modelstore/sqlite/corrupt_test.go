@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/keys"
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
@@ -72,16 +73,16 @@ func wantContents(last int64) *content {
 	b := counted(1, last)
 	c := &content{last: last, entries: b.Entries, rows: b.Rows, checkpoints: map[string][]byte{"log": b.Checkpoints[0].Data}, snapshot: b.Snapshot}
 	for job := int64(1000); job <= 1000+last/3; job++ {
-		var keys []modelstore.Key
+		var known []modelstore.Key
 		for seq := (job-1000)*3 + 1; seq <= min(last, (job-1000)*3+3); seq++ {
 			ev := storetest.MakeEntry(seq).Event
-			keys = append(keys, modelstore.Key{Kind: ev.Kind, Time: ev.Time, Submit: ev.Times.Submit})
+			known = append(known, modelstore.Key{Kind: ev.Kind, Time: ev.Time, Submit: ev.Times.Submit})
 		}
 		if row := job - 1000; row >= 1 && row <= last {
 			r := storetest.MakeRow(row)
-			keys = joinKeys(keys, closedKeys(modelstore.Key{Time: r.Closed(), Submit: r.Submit}, r.Outcome))
+			known = keys.Join(known, keys.Closed(modelstore.Key{Time: r.Closed(), Submit: r.Submit}, r.Outcome))
 		}
-		c.known = append(c.known, fmt.Sprint(keys))
+		c.known = append(c.known, fmt.Sprint(known))
 	}
 	return c
 }

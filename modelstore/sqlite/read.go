@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
 // replayChunk is the number of entries read at once: between chunks no read transaction is open, so that a long replay does not
@@ -168,7 +168,7 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) ([]modelstore.
 		return nil, s.fail("known events", err)
 	}
 	defer func() { _ = rows.Close() }() // its error is that of Err
-	var keys, ledger []modelstore.Key
+	var journal, ledger []modelstore.Key
 	for rows.Next() {
 		var k modelstore.Key
 		var kind, outcome string
@@ -178,46 +178,18 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) ([]modelstore.
 		}
 		k.Time, k.Submit = instant(at), instant(submit)
 		if outcome != "" {
-			ledger = append(ledger, closedKeys(k, outcome)...)
+			ledger = append(ledger, keys.Closed(k, outcome)...)
 			continue
 		}
 		if k.Kind, err = modelstore.ParseKind(kind); err != nil {
 			return nil, s.fail("known events", err)
 		}
-		keys = append(keys, k)
+		journal = append(journal, k)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, s.fail("known events", err)
 	}
-	return joinKeys(keys, ledger), nil
-}
-
-// closedKeys returns the events that a row of the ledger stands for; k has the time at which it was closed.
-func closedKeys(k modelstore.Key, outcome string) []modelstore.Key {
-	submit, end := k, k
-	submit.Kind, submit.Time = job.Submit, k.Submit
-	end.Kind = job.Start
-	if outcome == modelstore.Cancelled {
-		end.Kind = job.Cancel
-	}
-	return []modelstore.Key{submit, end}
-}
-
-// joinKeys returns the keys of the journal, and those of the ledger that it lacks, in order.
-func joinKeys(journal, ledger []modelstore.Key) []modelstore.Key {
-	n := len(journal)
-	for _, l := range ledger {
-		if !slices.ContainsFunc(journal[:n], func(k modelstore.Key) bool { return k.Attempt == l.Attempt && k.Kind == l.Kind }) {
-			journal = append(journal, l)
-		}
-	}
-	slices.SortFunc(journal, func(a, b modelstore.Key) int {
-		if a.Attempt != b.Attempt {
-			return a.Attempt - b.Attempt
-		}
-		return int(a.Kind) - int(b.Kind)
-	})
-	return journal
+	return keys.Join(journal, ledger), nil
 }
 
 func instant(n sql.NullInt64) time.Time {

@@ -1,0 +1,50 @@
+// Package notifytest plays the service manager for tests: it hears what sd_notify(3) sends.
+package notifytest
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Listen makes a socket, sets $NOTIFY_SOCKET to it and takes away what else systemd sets, and returns the messages that come.
+func Listen(t testing.TB) <-chan string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "notify")
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "")
+	t.Setenv("WATCHDOG_PID", "")
+	return At(t, path)
+}
+
+// At makes the socket at a path that is free, and returns the messages that come until the test ends.
+func At(t testing.TB, path string) <-chan string {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages, ended := make(chan string, 10_000), make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := conn.Read(buffer)
+			if err != nil {
+				return
+			}
+			messages <- string(buffer[:n])
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+	})
+	return messages
+}

@@ -1,0 +1,37 @@
+// Package keys puts together what a store knows of a job's events: what its journal has, and what the ledger still tells of those that were pruned.
+package keys
+
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// Closed returns the events that a row of the ledger stands for; k has the time at which it was closed.
+func Closed(k modelstore.Key, outcome string) []modelstore.Key {
+	submit, end := k, k
+	submit.Kind, submit.Time = job.Submit, k.Submit
+	end.Kind = job.Start
+	if outcome == modelstore.Cancelled {
+		end.Kind = job.Cancel
+	}
+	return []modelstore.Key{submit, end}
+}
+
+// Join returns the keys of the journal, and those of the ledger that it lacks, by attempt and then in the order of kinds.
+func Join(journal, ledger []modelstore.Key) []modelstore.Key {
+	n := len(journal)
+	for _, l := range ledger {
+		if !slices.ContainsFunc(journal[:n], func(k modelstore.Key) bool { return k.Attempt == l.Attempt && k.Kind == l.Kind }) {
+			journal = append(journal, l)
+		}
+	}
+	slices.SortFunc(journal, func(a, b modelstore.Key) int {
+		if a.Attempt != b.Attempt {
+			return a.Attempt - b.Attempt
+		}
+		return int(a.Kind) - int(b.Kind)
+	})
+	return journal
+}
