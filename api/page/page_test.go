@@ -276,6 +276,7 @@ func withToken(t *testing.T, s *site, b *tab) {
 			_, _ = w.Write([]byte(`{"title":"Unauthorized","status":401,"detail":"the jobs are for those who have a token"}`))
 			return
 		}
+		r.Header.Del("Authorization") // the daemon behind knows no such token, and would refuse it
 		proxy.ServeHTTP(w, r)
 	}))
 	b.url = guard.URL
