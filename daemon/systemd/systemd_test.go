@@ -191,3 +191,18 @@ func TestWithoutManager(t *testing.T) {
 		t.Errorf("logged: %v", logs.All())
 	}
 }
+
+// A reload is told at its beginning, with the instant by which systemd orders messages, and at its end.
+func TestReload(t *testing.T) {
+	messages := notifytest.Listen(t)
+	New(nil).Reload(func() {
+		m := <-messages
+		stamp, ok := strings.CutPrefix(m, "RELOADING=1\nMONOTONIC_USEC=")
+		if usec, err := strconv.ParseInt(stamp, 10, 64); !ok || err != nil || usec <= 0 {
+			t.Errorf("at the beginning it says %q", m)
+		}
+	})
+	if m := <-messages; m != "READY=1" {
+		t.Errorf("at the end it says %q", m)
+	}
+}
