@@ -29,7 +29,7 @@ type stage struct {
 // TestDemonstration proves, with a real Prometheus that scrapes the demonstration, that all is well at first: its target is up, no rule
 // fails, each recorded series and each query of a dashboard has data, no alert fires; that a flurry fires its alert, which ends with it,
 // and that a stalled log fires its own: these, their companions in docs/alerts.md, and no others. Hours are seconds, in rules as in the demonstration. With WAITCAST_LONG=1
-// it takes five minutes.
+// Prometheus scrapes for five minutes, native histograms too, and incidents are watched to their ends.
 func TestDemonstration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")
@@ -38,7 +38,7 @@ func TestDemonstration(t *testing.T) {
 	calm, history, silence := 4*time.Second, 12*time.Hour, "3600"
 	var flags []string
 	if os.Getenv("WAITCAST_LONG") != "" {
-		calm, history, silence = 150*time.Second, 72*time.Hour, "4 * 3600"
+		calm, history, silence = 260*time.Second, 72*time.Hour, "4 * 3600"
 		flags = []string{"--enable-feature", "native-histograms"} // instead of classic ones
 	}
 	s := onStage(t, binary, history, map[string]string{"waitcast:log_silence_seconds:default": silence}, flags)
