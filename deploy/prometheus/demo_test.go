@@ -47,9 +47,7 @@ func TestDemonstration(t *testing.T) {
 	t.Run("dashboards", s.dashboards)
 	t.Run("flurry", s.flurry)
 	t.Run("stall", s.stall)
-	if all, well := s.up(t); all != 1 || well != all {
-		t.Errorf("%d of %d targets are up at the end", well, all)
-	}
+	eventually(t, "the target is up at the end", patience, func() bool { all, well := s.up(t); return all == 1 && well == 1 })
 }
 
 // onStage starts the demonstration and, when it has read its history, Prometheus.
@@ -119,12 +117,11 @@ func (s *stage) watch(t *testing.T, what string, within time.Duration, may []str
 func (s *stage) calm(t *testing.T, length time.Duration) {
 	eventually(t, "the target is up", patience, func() bool { all, well := s.up(t); return all == 1 && well == 1 })
 	end := time.Now().Add(length)
-	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool {
-		if all, well := s.up(t); all != well {
-			t.Errorf("%d of %d targets are up", well, all)
-		}
-		return !time.Now().Before(end)
-	})
+	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool { return !time.Now().Before(end) })
+	// On a machine that is busy with other tests a scrape may take longer than the second it has.
+	if n, err := s.series(t, "avg_over_time(up[10m]) < 0.97"); s.wholly && (err != nil || n > 0) {
+		t.Errorf("more than 3 of 100 scrapes failed (%v)", err)
+	}
 	if bad := s.broken(t); len(bad) > 0 {
 		t.Errorf("rules that fail: %s", strings.Join(bad, "\n"))
 	}
