@@ -13,10 +13,10 @@ import (
 // The ports lie below those that kernels give to connections by themselves (32768 on Linux, net.ipv4.ip_local_port_range), in blocks.
 const (
 	first, last = 12_000, 32_000
-	block       = 16
+	block       = 32
 )
 
-// Take returns the first of n ports in a row, at most 16, that nobody listens on. They are the test's until it ends: other processes that use this
+// Take returns the first of n ports in a row, at most 32, that nobody listens on. They are the test's until it ends: other processes that use this
 // package get others.
 func Take(t testing.TB, n int) int {
 	t.Helper()
