@@ -20,3 +20,6 @@ func Alive(ctx context.Context, d *Daemon, limit time.Duration) error { return d
 
 // Deafen closes a daemon's listener behind its back.
 func Deafen(d *Daemon) error { return d.front.Load().socket.Close() }
+
+// URL is where a daemon says that it can be asked.
+func URL(d *Daemon) string { return d.front.Load().url() }

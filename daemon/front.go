@@ -21,6 +21,7 @@ type front struct {
 	socket  *net.TCPListener
 	bound   *access.Connections
 	server  *http.Server
+	scheme  string // of its URLs; the server's TLSConfig does not tell, since it fills that in itself
 	serving sync.WaitGroup
 }
 
@@ -40,7 +41,11 @@ func newFront(socket *net.TCPListener, bound *access.Connections, c *core, d *Da
 		d.core.Load().handler.ServeHTTP(w, r)
 	})
 	warnOpen(socket.Addr(), c.cfg, c.guard, c.opts.Log)
-	return &front{socket: socket, bound: bound, server: newServer(handler, c.cfg, c.guard, c.opts.Log)}
+	f := &front{socket: socket, bound: bound, server: newServer(handler, c.cfg, c.guard, c.opts.Log), scheme: "http"}
+	if c.guard.TLS() != nil {
+		f.scheme = "https"
+	}
+	return f
 }
 
 // sameFront reports whether a front need not be made anew for another configuration.
@@ -50,10 +55,18 @@ func sameFront(a, b *config.Config) bool {
 
 func (f *front) serve(failed func(error)) {
 	f.serving.Go(func() {
-		if err := serve(f.server, f.bound.Bound(&lent{TCPListener: f.socket})); !errors.Is(err, http.ErrServerClosed) {
+		if err := f.answer(f.bound.Bound(&lent{TCPListener: f.socket})); !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	})
+}
+
+// answer answers on a listener until the server is shut down.
+func (f *front) answer(l net.Listener) error {
+	if f.scheme == "https" {
+		return f.server.ServeTLS(l, "", "")
+	}
+	return f.server.Serve(l)
 }
 
 // stop ends serving, requests under way within stopGrace; the socket stays open. A second call does nothing.
@@ -66,7 +79,7 @@ func (f *front) stop() error {
 }
 
 // url returns where to ask.
-func (f *front) url() string { return scheme(f.server) + f.socket.Addr().String() }
+func (f *front) url() string { return f.scheme + "://" + f.socket.Addr().String() }
 
 // lent is a socket that its server may close while the socket stays open for the next server.
 type lent struct {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/internal/certtest"
 	"github.com/waitcast/waitcast/modelstore"
 )
@@ -310,14 +311,14 @@ func TestReloadTLS(t *testing.T) {
 	if err := d.Reload(t.Context(), s.load(t)); err != nil {
 		t.Fatal(err)
 	}
-	if answers("http") || !answers("https") || d.Addr().String() != address {
+	if answers("http") || !answers("https") || d.Addr().String() != address || !strings.HasPrefix(daemon.URL(d.Daemon), "https://") {
 		t.Error("the reload did not switch to TLS")
 	}
 	write(t, s.config, string(plain))
 	if err := d.Reload(t.Context(), s.load(t)); err != nil {
 		t.Fatal(err)
 	}
-	if !answers("http") || answers("https") {
+	if !answers("http") || answers("https") || !strings.HasPrefix(daemon.URL(d.Daemon), "http://") {
 		t.Error("the reload did not switch TLS off")
 	}
 }

@@ -54,22 +54,6 @@ func newConnections(cfg *config.Config) (*access.Connections, error) {
 	return access.NewConnections(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies), nil
 }
 
-// serve answers on a listener until the server is shut down.
-func serve(s *http.Server, l net.Listener) error {
-	if s.TLSConfig != nil {
-		return s.ServeTLS(l, "", "")
-	}
-	return s.Serve(l)
-}
-
-// scheme returns that of the server's URLs.
-func scheme(s *http.Server) string {
-	if s.TLSConfig != nil {
-		return "https://"
-	}
-	return "http://"
-}
-
 // rated writes what the server complains of to the log, but not more than so much: clients cause it.
 type rated struct {
 	to    *zap.Logger
