@@ -117,6 +117,9 @@ func serveOnly(t *testing.T, database string) *running {
 // all the while, about both clusters. In the end the journal, the ledger, the quarantine and the state are those of a daemon that was never disturbed: no event lost, none counted
 // twice, nothing written by the one that was paused; and all daemons give the same answer.
 func TestShared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector; left out by -short")
+	}
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
 	rounds := 3
