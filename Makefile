@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long papers accuracy study-size bench-http test-deps race lint fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test test-long papers accuracy study-size bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -64,9 +64,18 @@ study-size:
 bench-http: build
 	$(GO) run ./scripts/bench-http
 
-bench:
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
-	./scripts/bench-import
+# Every speed that is promised beside what is measured, into docs/performance.md; BUDGETS (a regular expression) takes some of them.
+BUDGETS ?= .
+bench: build
+	$(GO) run ./scripts/bench -run '$(BUDGETS)'
+
+# Allocations, bytes and counts of work against scripts/bench-guard/baseline.txt; RENEW=-renew writes that anew.
+bench-guard:
+	$(GO) run ./scripts/bench-guard $(RENEW)
+
+# What size costs: nodes, jobs, users, history, each alone, into docs/performance.md; a quarter of an hour.
+scale:
+	$(GO) run ./scripts/scale
 
 demo:
 	$(GO) run ./cmd/daemon demo

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 )
 
 // BenchmarkTake folds a workload of 5,000 jobs on 128 processors through a lane: picture, models and journal entries, with
@@ -28,6 +29,7 @@ func BenchmarkTake(b *testing.B) {
 			if c.forecasts {
 				b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "forecasts/s")
 			}
+			b.ReportMetric(journaled(b, events), "journal-B/event")
 		})
 	}
 }
@@ -44,4 +46,17 @@ func takeAll(l *lane, events []job.Event, rows *int) {
 		l.take(events[i], "log", seq, &out)
 	}
 	*rows += len(out.rows)
+}
+
+// journaled returns what an event of the journal takes on average.
+func journaled(b *testing.B, events []job.Event) float64 {
+	bytes := 0
+	for i := range events {
+		data, err := modelstore.EncodeEvent(&events[i])
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes += len(data)
+	}
+	return float64(bytes) / float64(len(events))
 }

@@ -173,9 +173,9 @@ func (w *world) job() simulator.Job {
 	return simulator.Job{Procs: int(size), Limit: limit, Runtime: limit * w.rng.Float64(), User: w.rng.Int64N(300)}
 }
 
-// scene is a machine of 100,000 processors that runs about 10,000 jobs while 20,000 wait.
-func scene(b testing.TB, round bool) *simulator.Simulator {
-	const procs, running, queued = 100_000, 10_000, 20_000
+// scene is a machine that runs some jobs, a tenth as many as it has processors, while twice as many wait.
+func scene(b testing.TB, running int, round bool) *simulator.Simulator {
+	procs, queued := 10*running, 2*running
 	w := world{rand.New(rand.NewPCG(1, 1)), round}
 	state := simulator.State{Now: 200_000}
 	busy := 0
@@ -207,7 +207,7 @@ func scene(b testing.TB, round bool) *simulator.Simulator {
 func BenchmarkForecast(b *testing.B) {
 	for name, round := range map[string]bool{"RoundLimits": true, "AnyLimits": false} {
 		b.Run(name, func(b *testing.B) {
-			state := scene(b, round)
+			state := scene(b, 10_000, round)
 			b.ReportAllocs()
 			starts := 0.0
 			for b.Loop() {
@@ -240,4 +240,22 @@ func untilEmpty(s, state *simulator.Simulator, rng *rand.Rand) (float64, error) 
 		}
 	}
 	return last - from, nil
+}
+
+// BenchmarkReplica is one replica of a machine of 10,000 processors with 1,000 running and 2,000 queued jobs, and how many events it plays.
+func BenchmarkReplica(b *testing.B) {
+	state, s := scene(b, 1000, false), new(simulator.Simulator)
+	b.ReportAllocs()
+	events := 0
+	for b.Loop() {
+		rng := rand.New(rand.NewPCG(4, 4))
+		s.CopyFrom(state)
+		s.SetRuntime(func(j *simulator.Job) float64 { return j.Limit * rng.Float64() })
+		s.Redraw(func(j *simulator.Job) float64 { return (j.Start + j.Limit - s.Now()) * rng.Float64() })
+		events = 0
+		if err := s.Advance(math.Inf(1), func(simulator.Event) { events++ }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(events), "events")
 }

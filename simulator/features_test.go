@@ -325,7 +325,7 @@ func TestRedrawMovesEnds(t *testing.T) {
 
 // TestReplicasDoNotDependOnWorkers also proves that each has random numbers of its own.
 func TestReplicasDoNotDependOnWorkers(t *testing.T) {
-	state := scene(t, true)
+	state := scene(t, 10_000, true)
 	run := func(workers, n int) []float64 {
 		out, err := simulator.Replicas(context.Background(), n, workers, 7, func() *simulator.Simulator { return new(simulator.Simulator) },
 			func(s *simulator.Simulator, _ int, rng *rand.Rand) (float64, error) { return untilEmpty(s, state, rng) })

@@ -348,11 +348,15 @@ func BenchmarkTrain(b *testing.B) {
 	}
 	for name, p := range map[string]Params{"all": {}, "half": {RowShare: .5, FeatureShare: .5, MinLeaf: 50}} {
 		b.Run(name, func(b *testing.B) {
+			trees := 0
 			for b.Loop() {
-				if _, err := Train(d, .5, p); err != nil {
+				m, err := Train(d, .5, p)
+				if err != nil {
 					b.Fatal(err)
 				}
+				trees = m.Trees()
 			}
+			b.ReportMetric(float64(trees), "trees")
 			b.ReportMetric(float64(len(y))*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 		})
 	}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/waitcast/waitcast/internal/benchtext"
+)
+
+// counts reports whether a unit is one of work rather than of time: less of it is better on any machine.
+func counts(unit string) bool {
+	for _, time := range [...]string{"ns/", "us/", "ms/", "s/"} {
+		if strings.HasPrefix(unit, time) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(unit, "/s")
+}
+
+// slack is what may come on top of a measure whatever its size: a pool that is filled anew after a collection of garbage, a map that grows.
+func slack(unit string) float64 {
+	switch unit {
+	case "allocs/op":
+		return 8
+	case "B/op":
+		return 2048
+	}
+	return 0
+}
+
+// finding is one measure that changed.
+type finding struct {
+	benchmark, unit string
+	before, now     float64 // NaN where there is none
+	worse           bool
+}
+
+func (f *finding) String() string {
+	switch {
+	case math.IsNaN(f.now):
+		return fmt.Sprintf("FAIL %s: %s is in the baseline and was not measured", f.benchmark, f.unit)
+	case math.IsNaN(f.before):
+		return fmt.Sprintf("FAIL %s: %s is %s and not in the baseline", f.benchmark, f.unit, figure(f.now))
+	}
+	word := "better"
+	if f.worse {
+		word = "FAIL"
+	}
+	return fmt.Sprintf("%s %s: %s %s, it was %s (%+.0f %%)", word, f.benchmark, figure(f.now), f.unit, figure(f.before), 100*(f.now/f.before-1))
+}
+
+func figure(v float64) string { return fmt.Sprintf("%.12g", v) }
+
+// compare returns what is worse or better by more than the tolerance, and what is only on one side, which is worse too: the baseline is not what it seems. It goes by
+// benchmark and unit in their order.
+func compare(before, now map[string]map[string]float64, tolerance float64) []finding {
+	var out []finding
+	all := map[string]map[string]float64{}
+	for _, side := range [...]map[string]map[string]float64{before, now} {
+		for name, units := range side {
+			if all[name] == nil {
+				all[name] = map[string]float64{}
+			}
+			for unit := range units {
+				if counts(unit) {
+					all[name][unit] = 0
+				}
+			}
+		}
+	}
+	for _, name := range benchtext.Keys(all) {
+		for _, unit := range benchtext.Keys(all[name]) {
+			was, known := before[name][unit]
+			is, measured := now[name][unit]
+			f := finding{benchmark: name, unit: unit, before: was, now: is}
+			switch {
+			case !known:
+				f.before, f.worse = math.NaN(), true
+			case !measured:
+				f.now, f.worse = math.NaN(), true
+			case is > was*(1+tolerance) && is-was > slack(unit):
+				f.worse = true
+			case is < was*(1-tolerance) && was-is > slack(unit):
+			default:
+				continue
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// errWorse is returned where a measure is worse.
+var errWorse = errors.New("over the baseline; where that is meant, renew it with `make bench-guard RENEW=-renew` and say why in the commit") //nolint:gochecknoglobals // an error to compare with
+
+// tell prints findings.
+func tell(out io.Writer, findings []finding) error {
+	worse := 0
+	for i := range findings {
+		fmt.Fprintln(out, &findings[i])
+		if findings[i].worse {
+			worse++
+		}
+	}
+	if worse > 0 {
+		return fmt.Errorf("%d measures are %w", worse, errWorse)
+	}
+	fmt.Fprintf(out, "no measure is over the baseline, %d are far under it\n", len(findings))
+	return nil
+}

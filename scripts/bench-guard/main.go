@@ -1,0 +1,125 @@
+// Command bench-guard runs a few benchmarks with a fixed number of turns and compares what does not hang on the machine's speed (allocations, bytes, counts of work)
+// with a baseline that is kept in the repository. It fails where something takes over a fifth more. Nothing in them is left to chance but the scheduling of goroutines.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/waitcast/waitcast/internal/benchtext"
+)
+
+// watched are the benchmarks, which need no data beside the repository.
+var watched = [...]struct{ pkg, bench, turns string }{
+	{"./predictor/headqueue", "^BenchmarkTail1000x10000$|^BenchmarkSixQuantiles1000$", "2x"},
+	{"./predictor/headqueue", "^BenchmarkQueue$/^(20|1000)_running", "2x"},
+	{"./predictor/engine", "^(BenchmarkView|BenchmarkEvent|BenchmarkForecast)$/^Small$", "50x"},
+	{"./predictor/engine", "^BenchmarkSave$/Small$", "2x"},
+	{"./predictor/forward", "^BenchmarkWaits$", "20x"},
+	{"./predictor/boost", "^BenchmarkTrain$/^half$", "1x"},
+	{"./predictor/residual", ".", "100x"},
+	{"./simulator", "^BenchmarkReplica$", "1x"},
+	{"./pipeline", "^BenchmarkTake$", "1x"},
+	{"./pipeline", "^(BenchmarkUpdate|BenchmarkPublish)$", "2000x"},
+	{"./collector/pbs", ".", "5000x"},
+	{"./collector/slurm", ".", "5000x"},
+	{"./api", "^BenchmarkWait$/^running=100,", "100x"},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-guard:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench-guard", flag.ContinueOnError)
+	baseline := flags.String("baseline", filepath.Join("scripts", "bench-guard", "baseline.txt"), "what it is compared with")
+	renew := flags.Bool("renew", false, "write the baseline anew")
+	tolerance := flags.Float64("tolerance", .2, "by what part something may grow")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	}
+	text, err := measure(ctx)
+	if err != nil {
+		return err
+	}
+	now, _, err := benchtext.Read(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	if *renew {
+		return os.WriteFile(*baseline, text, 0o644) //nolint:gosec // it is in the repository
+	}
+	file, err := os.Open(*baseline)
+	if err != nil {
+		return fmt.Errorf("%w (make it with make bench-guard RENEW=-renew)", err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	before, _, err := benchtext.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", *baseline, err)
+	}
+	return tell(out, compare(benchtext.Medians(before), benchtext.Medians(now), *tolerance))
+}
+
+// measure runs all benchmarks, two packages at a time, and returns what they print, in the order of the list, without what is a matter of time or place.
+func measure(ctx context.Context) ([]byte, error) {
+	printed := make([][]byte, len(watched))
+	failed := make([]error, len(watched))
+	var wg sync.WaitGroup
+	places := make(chan struct{}, 2)
+	for i, w := range watched {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			// The processors are fixed: work that is split among them takes memory for each.
+			cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", w.bench, "-benchtime", w.turns, "-benchmem", "-cpu", "2", w.pkg)
+			cmd.Stderr = os.Stderr
+			if printed[i], failed[i] = cmd.Output(); failed[i] != nil {
+				failed[i] = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), failed[i], printed[i])
+			}
+		})
+	}
+	wg.Wait()
+	return lasting(bytes.Join(printed, nil)), errors.Join(failed...)
+}
+
+// lasting returns the lines of benchmarks, and of the packages before them, with the units that are counts.
+func lasting(text []byte) []byte {
+	var out bytes.Buffer
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "pkg: ") {
+			out.WriteString(line)
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) < 4 || len(fields)%2 != 0 || !strings.HasPrefix(line, "Benchmark") {
+			continue
+		}
+		kept := fields[:2:2]
+		for i := 2; i < len(fields); i += 2 {
+			if counts(fields[i+1]) {
+				kept = append(kept, fields[i], fields[i+1])
+			}
+		}
+		out.WriteString(strings.Join(kept, "\t") + "\n")
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,131 @@
+// Command scale measures what size costs: a pipeline in this process learns a cluster of so many nodes, running and queued jobs, users and jobs of history, each grown
+// alone from a middling cluster, and is then asked for what it does all day. It writes docs/performance-scale.csv, docs/images/scale.svg and a table in docs/performance.md.
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// point is a cluster of a size.
+type point struct {
+	grown                                     string // the dimension; empty of the middling cluster
+	nodes, running, queued, users, historical int
+}
+
+// base is the middling cluster.
+func base() point {
+	return point{nodes: 10_000, running: 1000, queued: 1000, users: 100, historical: 10_000}
+}
+
+// dimension is one that grows alone.
+type dimension struct {
+	name  string
+	from  int
+	until int
+	field func(*point) *int
+}
+
+func dimensions() []dimension {
+	return []dimension{
+		{"nodes", 100, 100_000, func(p *point) *int { return &p.nodes }},
+		{"running", 100, 100_000, func(p *point) *int { return &p.running }},
+		{"queued", 100, 100_000, func(p *point) *int { return &p.queued }},
+		{"users", 10, 10_000, func(p *point) *int { return &p.users }},
+		{"history", 1000, 100_000, func(p *point) *int { return &p.historical }},
+	}
+}
+
+// points returns the sizes of a dimension, in powers of ten.
+func (d *dimension) points(most int) []point {
+	var out []point
+	for n := d.from; n <= min(max(d.until, most), most); n *= 10 {
+		p := base()
+		p.grown = d.name
+		*d.field(&p) = n
+		out = append(out, p)
+	}
+	return out
+}
+
+type options struct {
+	only, docs string
+	most, long int
+	dry        bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "dimensions", "nodes,running,queued,users,history", "which are grown")
+	flag.StringVar(&o.docs, "docs", "docs", "folder of the page")
+	flag.IntVar(&o.most, "most", 100_000, "the largest size")
+	flag.IntVar(&o.long, "history", 100_000, "the largest history; a million takes half an hour")
+	flag.BoolVar(&o.dry, "dry", false, "print figures and leave the page as it is")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, &o); err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o *options) error {
+	known := dimensions()
+	var rows []row
+	for name := range strings.SplitSeq(o.only, ",") {
+		i := slices.IndexFunc(known, func(d dimension) bool { return d.name == name })
+		if i < 0 {
+			return fmt.Errorf("%q is no dimension", name)
+		}
+		most := min(o.most, known[i].until)
+		if name == "history" {
+			most = o.long
+		}
+		for _, p := range known[i].points(most) {
+			c, err := measure(ctx, p)
+			if err != nil {
+				return fmt.Errorf("%+v: %w", p, err)
+			}
+			rows = append(rows, row{p, *known[i].field(&p), c})
+			fmt.Println(strings.Join(rows[len(rows)-1].fields(), "\t"))
+		}
+	}
+	if o.dry {
+		return nil
+	}
+	if err := writeCSV(filepath.Join(o.docs, "performance-scale.csv"), rows); err != nil {
+		return err
+	}
+	if err := draw(filepath.Join(o.docs, "images", "scale.svg"), rows); err != nil {
+		return err
+	}
+	return writeTable(filepath.Join(o.docs, "performance.md"), rows)
+}
+
+func writeCSV(path string, rows []row) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := csv.NewWriter(f)
+	if err := w.Write(header()); err != nil {
+		return err
+	}
+	for i := range rows {
+		if err := w.Write(rows[i].fields()); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}

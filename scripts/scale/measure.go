@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// cost is what a cluster costs.
+type cost struct {
+	load     time.Duration // reading the history and the present, per event
+	event    time.Duration // folding one event, its forecast and score included
+	view     time.Duration // from one event to the view that has it
+	forecast time.Duration // GET /v1/wait
+	refresh  time.Duration // the newest simulation of the pool for all requests; 0 where each request is played itself
+	train    time.Duration // the newest training of trees
+	save     time.Duration // a snapshot of state and models
+	snapshot int           // its bytes
+	journal  int           // bytes of the journal, per event
+	heap     uint64        // bytes in use after a collection
+}
+
+// sink is a store that keeps nothing but sizes.
+type sink struct {
+	modelstore.Store // nil: the writer of a fresh pipeline calls nothing else
+	entries, bytes   int
+	snapshot         int
+}
+
+// Commit implements modelstore.Store.
+func (s *sink) Commit(_ context.Context, b modelstore.Batch) error {
+	for i := range b.Entries {
+		data, err := modelstore.EncodeEvent(&b.Entries[i].Event)
+		if err != nil {
+			return err
+		}
+		s.bytes += len(data)
+		s.entries++
+	}
+	if b.Snapshot != nil {
+		for _, part := range b.Snapshot.Parts {
+			s.snapshot += len(part)
+		}
+	}
+	return nil
+}
+
+// Known implements modelstore.Store: nothing was ever seen.
+func (s *sink) Known(context.Context, string, string) ([]modelstore.Key, error) { return nil, nil }
+
+// bed is a pipeline that runs, and how it is fed.
+type bed struct {
+	pipeline   *pipeline.Pipeline
+	source     source.Config
+	deliveries chan *source.Delivery
+	done       chan error
+	fed        int64
+}
+
+func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheus.Registry) *bed {
+	cfg := pipeline.Config{
+		Clusters:  []pipeline.ClusterConfig{{Name: clusterName, Procs: w.procs(), Policy: "easy"}},
+		Models:    pipeline.ModelConfig{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000},
+		Forecasts: true,
+	}
+	cfg.Models.Engine.Growth = 1 // what is measured is one training, not how often there is one
+	metrics := pipeline.NewMetrics(reg)
+	b := &bed{
+		pipeline: pipeline.New(cfg, store, func() time.Time { return w.now }, zap.NewNop(), metrics), deliveries: make(chan *source.Delivery), done: make(chan error, 1),
+		source: source.Config{Name: "log", Format: collector.Format{Name: "scale"}, Options: collector.Options{Cluster: clusterName}},
+	}
+	b.pipeline.AddSource(b.source)
+	metrics.Touch(b.source)
+	go func() { b.done <- b.pipeline.Run(ctx, b.deliveries) }()
+	return b
+}
+
+// feed delivers events and waits until a view has them all.
+func (b *bed) feed(ctx context.Context, events []job.Event) error {
+	for chunk := range slices.Chunk(events, 1000) {
+		select {
+		case b.deliveries <- &source.Delivery{Source: &b.source, Events: chunk, Lines: len(chunk), CaughtUp: true}:
+		case err := <-b.done:
+			return errors.Join(errors.New("the pipeline has ended"), err)
+		}
+		b.fed += int64(len(chunk))
+	}
+	for {
+		published := b.pipeline.Published()
+		if b.pipeline.View(clusterName).Seq >= b.fed {
+			return nil
+		}
+		select {
+		case <-published:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// timed returns what some work takes on the average of its parts.
+func timed(parts int, work func() error) (time.Duration, error) {
+	begun := time.Now()
+	err := work()
+	return time.Since(begun) / time.Duration(max(1, parts)), err
+}
+
+// The turns of each measurement.
+const (
+	bulk     = 300 // moves in one delivery
+	moves    = 40  // moves whose events come one at a time
+	requests = 300
+)
+
+// measure builds a cluster and asks it.
+func measure(ctx context.Context, p point) (cost, error) {
+	var c cost
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	store := &sink{}
+	w, reg := newWorld(p), prometheus.NewRegistry()
+	b := start(ctx, w, store, reg)
+	defer b.pipeline.Close()
+	events := append(w.past(p.historical), w.fill()...)
+	var err error
+	if c.load, err = timed(len(events), func() error { return b.feed(ctx, events) }); err != nil {
+		return c, err
+	}
+	events = nil
+	if err := errors.Join(c.ofEvents(ctx, b, w), c.ofForecasts(b, w, reg)); err != nil {
+		return c, err
+	}
+	learning := b.pipeline.View(clusterName).Learning
+	c.refresh, c.train = learning.SimulationTook, learning.TrainingTook
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	c.heap = max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
+	close(b.deliveries) // it saves at its end
+	c.save, err = timed(1, func() error { return <-b.done })
+	c.snapshot, c.journal = store.snapshot, store.bytes/max(1, store.entries)
+	runtime.KeepAlive(w)
+	return c, err
+}
+
+// ofEvents measures events in bulk and one at a time.
+func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
+	var events []job.Event
+	for range bulk {
+		events = append(events, w.move()...)
+	}
+	var err error
+	if c.event, err = timed(len(events), func() error { return b.feed(ctx, events) }); err != nil {
+		return err
+	}
+	var took []time.Duration
+	for range moves {
+		for _, ev := range w.move() {
+			one, err := timed(1, func() error { return b.feed(ctx, []job.Event{ev}) })
+			if err != nil {
+				return err
+			}
+			took = append(took, one)
+		}
+	}
+	slices.Sort(took)
+	c.view = took[len(took)/2]
+	return nil
+}
+
+// ofForecasts measures requests through the whole handler, of one view, one after the other; no two are the same.
+func (c *cost) ofForecasts(b *bed, w *world, reg *prometheus.Registry) error {
+	handler := api.New(b.pipeline, api.Options{Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg, Log: zap.NewNop()}).Handler()
+	ask := func(i int) error {
+		path := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=%dm&user=u%d", []string{"batch", "short", "long", "wide"}[i%4], 1+i%max(1, w.procs()/4), 10*(1+i%50), i%w.p.users)
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		answer := httptest.NewRecorder()
+		if handler.ServeHTTP(answer, r); answer.Code != http.StatusOK {
+			return fmt.Errorf("GET %s: %d: %s", path, answer.Code, answer.Body)
+		}
+		return nil
+	}
+	if err := ask(1 << 20); err != nil { // what the first request of a view works out for all
+		return err
+	}
+	var err error
+	c.forecast, err = timed(requests, func() error {
+		for i := range requests {
+			if err := ask(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/benchtext"
+)
+
+// row is a point, how large its dimension is there, and what it costs.
+type row struct {
+	point
+	size int
+	cost cost
+}
+
+func header() []string {
+	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_us_per_event", "event_us", "event_to_view_us", "forecast_us", "refresh_s", "training_s", "save_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func (r *row) fields() []string {
+	out := []string{r.grown}
+	for _, n := range [...]int{r.size, r.nodes, r.running, r.queued, r.users, r.historical} {
+		out = append(out, fmt.Sprint(n))
+	}
+	c := &r.cost
+	for _, v := range [...]float64{micros(c.load), micros(c.event), micros(c.view), micros(c.forecast), c.refresh.Seconds(), c.train.Seconds(), micros(c.save) / 1e3} {
+		out = append(out, fmt.Sprintf("%.4g", v))
+	}
+	return append(out, fmt.Sprint(c.snapshot), fmt.Sprint(c.journal), fmt.Sprint(c.heap))
+}
+
+// table returns the rows as Markdown.
+func table(rows []row) string {
+	var b strings.Builder
+	b.WriteString("| grown | to | event | event to view | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for i := range rows {
+		r := &rows[i]
+		refresh := "-"
+		if r.cost.refresh > 0 {
+			refresh = fmt.Sprintf("%.3g s", r.cost.refresh.Seconds())
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.0f us | %.3g ms | %.3g ms | %s | %.2g s | %.3g ms | %.3g MB | %.0f MiB |\n", r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3,
+			micros(r.cost.forecast)/1e3, refresh, r.cost.train.Seconds(), micros(r.cost.save)/1e3, float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
+	}
+	return b.String()
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func writeTable(path string, rows []row) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := benchtext.Between(string(page), "scale", table(rows))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a page that everybody may read
+}
