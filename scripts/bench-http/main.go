@@ -1,19 +1,21 @@
 // Command bench-http measures the daemon's HTTP interface on a large busy cluster: it plays OpenPBS's part (an accounting log of tens of thousands of jobs that
-// grows on), starts waitcastd beside it, and lets wrk ask for forecasts. It needs wrk, and waitcastd from `make build`.
+// grows on), starts waitcastd beside it, and lets wrk ask for forecasts, over plain HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
+//
+// Who may ask is looked at as always; loopback alone is not rate-limited. All connections are kept alive. What it prints is in the format of `go test -bench`.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/token"
 )
 
 type options struct {
@@ -21,7 +23,7 @@ type options struct {
 	running, queued, history int
 	rate                     float64
 	seconds, connections     int
-	keep                     bool
+	keep, plainOnly          bool
 }
 
 func main() {
@@ -34,6 +36,7 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 20, "length of each measurement")
 	flag.IntVar(&o.connections, "connections", 16, "wrk's connections")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder of the run")
+	flag.BoolVar(&o.plainOnly, "plain", false, "leave TLS out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -44,22 +47,45 @@ func main() {
 }
 
 func run(ctx context.Context, o *options) error {
+	if _, err := exec.LookPath("wrk"); err != nil {
+		return fmt.Errorf("%w (make test-deps installs it)", err)
+	}
 	dir, err := os.MkdirTemp("", "bench-http-")
 	if err != nil {
 		return err
 	}
 	if o.keep {
-		fmt.Println("folder", dir)
+		fmt.Fprintln(os.Stderr, "folder", dir)
 	} else {
 		defer func() { _ = os.RemoveAll(dir) }()
 	}
+	for _, secure := range []bool{false, true} {
+		if secure && o.plainOnly {
+			continue
+		}
+		part := filepath.Join(dir, map[bool]string{false: "plain", true: "tls"}[secure])
+		if err := os.Mkdir(part, 0o700); err != nil {
+			return err
+		}
+		if err := against(ctx, part, secure, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load is what wrk asks.
+type load struct{ name, script string }
+
+// against measures a fresh daemon.
+func against(ctx context.Context, dir string, secure bool, o *options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c := newCluster(dir, o)
 	if err := c.begin(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d, err := startDaemon(ctx, dir, o)
+	d, err := startDaemon(ctx, dir, secure, o)
 	if err != nil {
 		return err
 	}
@@ -68,19 +94,23 @@ func run(ctx context.Context, o *options) error {
 	if err := d.ready(ctx, o); err != nil {
 		return err
 	}
-	fmt.Printf("ready after %.1f s with %d jobs of history\n", time.Since(begun).Seconds(), o.history)
+	name := filepath.Base(dir)
+	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s\n", name, time.Since(begun).Seconds())
 	go c.live(ctx, o.rate)
-	for _, load := range []struct{ name, script string }{
-		{"one request", `request = function() return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7") end`},
-		{"varied requests", varied},
-		{"the same, paced", varied + pause},
-	} {
-		if err := d.measure(ctx, dir, load.name, load.script, o); err != nil {
+	loads := []load{{"varied", varied}, {"paced", varied + pause}}
+	if !secure {
+		loads = append(loads, load{"one_request", single}, load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
+	}
+	for _, l := range loads {
+		if err := d.measure(ctx, dir, name+"/"+l.name, l.script, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// single asks for the same all the time.
+const single = `request = function() return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7") end`
 
 // varied asks for some 80,000 different requests.
 const varied = `
@@ -96,133 +126,49 @@ end`
 const pause = `
 delay = function() return 3 end`
 
+// report prints what is read below.
 const report = `
 done = function(summary, latency, requests)
-  io.write(string.format("wrk %d %d %d %f %f %f %f\n", summary.requests, summary.duration, summary.errors.status + summary.errors.read + summary.errors.timeout,
-    latency:percentile(50), latency:percentile(99), latency:percentile(99.9), latency.max))
+  io.write(string.format("wrk %d %d %d %f %f %f %f %f\n", summary.requests, summary.duration, summary.errors.status + summary.errors.read + summary.errors.timeout,
+    latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9), latency.max))
 end`
 
-// server is a waitcastd that runs.
-type server struct {
-	cmd *exec.Cmd
-	url string
-}
-
-func startDaemon(ctx context.Context, dir string, o *options) (*server, error) {
-	const address = "127.0.0.1:19817"
-	config := fmt.Sprintf(`listen: %s
-data_dir: %s
-stale_after: 1h
-clusters:
-  - name: large
-    time_zone: UTC
-    sources:
-      - {format: pbs, path: %s/accounting}
-`, address, filepath.Join(dir, "data"), dir)
-	path := filepath.Join(dir, "waitcast.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		return nil, err
-	}
-	log, err := os.Create(filepath.Join(dir, "daemon.log"))
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, o.daemon, "--config", path)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("%s: %w (make build)", o.daemon, err)
-	}
-	return &server{cmd: cmd, url: "http://" + address}, nil
-}
-
-func (d *server) stop() {
-	_ = d.cmd.Process.Signal(os.Interrupt)
-	_ = d.cmd.Wait() // it was told to end
-}
-
-// ready waits until the daemon has read the history and the queue.
-func (d *server) ready(ctx context.Context, o *options) error {
-	for {
-		state, err := d.state(ctx)
-		if err == nil && state.running >= o.running*9/10 && state.queued >= o.queued*9/10 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// clusterState is what GET /v1/queues tells, of all queues.
-type clusterState struct {
-	running, queued int
-}
-
-func (d *server) state(ctx context.Context) (clusterState, error) {
-	var out clusterState
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+"/v1/queues", nil)
-	if err != nil {
-		return out, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var body struct {
-		Queues []struct {
-			Running int `json:"running_jobs"`
-			Queued  int `json:"queued_jobs"`
-		} `json:"queues"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
-		return out, err
-	}
-	for _, q := range body.Queues {
-		out.running += q.Running
-		out.queued += q.Queued
-	}
-	return out, nil
-}
-
-// measure lets wrk ask, and tells what the daemon took of the processors.
+// measure lets wrk ask, and tells what the daemon took of the processors and what it did beside answering.
 func (d *server) measure(ctx context.Context, dir, name, script string, o *options) error {
 	path := filepath.Join(dir, "wrk.lua")
 	if err := os.WriteFile(path, []byte(script+report), 0o600); err != nil {
 		return err
 	}
+	did, err := d.work(ctx)
+	if err != nil {
+		return err
+	}
 	before, _ := d.usage()
-	cmd := exec.CommandContext(ctx, "wrk", "-t1", fmt.Sprintf("-c%d", o.connections), fmt.Sprintf("-d%ds", o.seconds), "-s", path, d.url)
+	cmd := exec.CommandContext(ctx, "wrk", "-t1", "--latency", fmt.Sprintf("-c%d", o.connections), fmt.Sprintf("-d%ds", o.seconds), "-s", path, d.url)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("wrk: %w\n%s", err, out)
 	}
 	after, memory := d.usage()
-	var n, micros, failed int
-	var p50, p99, p999, most float64
+	now, err := d.work(ctx)
+	if err != nil {
+		return err
+	}
+	var n, span, failed int
+	var p50, p90, p99, p999, most float64
 	_, line, _ := strings.Cut(string(out), "\nwrk ")
-	if _, err := fmt.Sscanf(line, "%d %d %d %f %f %f %f", &n, &micros, &failed, &p50, &p99, &p999, &most); err != nil {
+	if _, err := fmt.Sscanf(line, "%d %d %d %f %f %f %f %f", &n, &span, &failed, &p50, &p90, &p99, &p999, &most); err != nil {
 		return fmt.Errorf("wrk: %w\n%s", err, out)
 	}
-	fmt.Printf("%-16s %7.0f/s  p50 %.2f ms  p99 %.2f ms  p99.9 %.2f ms  max %.1f ms  failed %d  daemon %.0f us of CPU a request, %.2f cores  %d MiB\n", name,
-		float64(n)/float64(micros)*1e6, p50/1e3, p99/1e3, p999/1e3, most/1e3, failed,
-		(after-before)/float64(n)*1e6, (after-before)/float64(o.seconds), memory>>20)
+	fmt.Printf("BenchmarkHTTP/%s %d %.0f req/s %.2f p50-ms %.2f p90-ms %.2f p99-ms %.2f p99.9-ms %.1f max-ms %d failed %.0f CPU-us/req %.2f cores %d MiB %.0f simulations %.0f load-forecasts %.0f trainings\n", name, n,
+		float64(n)/float64(span)*1e6, p50/1e3, p90/1e3, p99/1e3, p999/1e3, most/1e3, failed,
+		(after-before)/float64(n)*1e6, (after-before)/float64(o.seconds), memory>>20,
+		now.simulations-did.simulations, now.loads-did.loads, now.trainings-did.trainings)
 	return nil
 }
 
-// usage returns the seconds of CPU that the daemon has used and its resident memory (proc_pid_stat(5); ticks are hundredths of a second).
-func (d *server) usage() (seconds float64, memory int64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var user, system, pages int64
-	_, _ = fmt.Sscan(fields[11], &user) // digits by the manual
-	_, _ = fmt.Sscan(fields[12], &system)
-	_, _ = fmt.Sscan(fields[21], &pages)
-	return float64(user+system) / 100, pages * int64(os.Getpagesize())
+// newToken makes a token of a user's and writes the file that knows it.
+func newToken(path string) (string, error) {
+	secret := token.New()
+	return secret, os.WriteFile(path, fmt.Appendf(nil, "- {name: bench, role: user, user: u7, sha256: %s}\n", token.Hash(secret)), 0o600)
 }
