@@ -33,6 +33,7 @@ type server struct {
 	url    string
 	token  string
 	client http.Client
+	ended  chan struct{} // closed when it has
 }
 
 func startDaemon(ctx context.Context, dir string, secure bool, o *options) (*server, error) {
@@ -43,17 +44,18 @@ func startDaemon(ctx context.Context, dir string, secure bool, o *options) (*ser
 	}
 	config := fmt.Sprintf(`listen: 127.0.0.1:0
 data_dir: %s
-tokens_file: tokens.yaml
+tokens_file: %s
 stale_after: 1h
 log: {format: json}
+access: {others: public} # all may ask in anybody's name, as without tokens
 clusters:
   - name: large
     time_zone: UTC
     sources:
       - {format: pbs, path: %s/accounting}
-`, filepath.Join(dir, "data"), dir)
+`, filepath.Join(dir, "data"), filepath.Join(dir, "tokens.yaml"), dir)
 	if secure {
-		config += "web_config_file: web.yaml\n"
+		config += fmt.Sprintf("web_config_file: %s\n", filepath.Join(dir, "web.yaml"))
 		pool, err := certify(dir)
 		if err != nil {
 			return nil, err
@@ -75,6 +77,11 @@ clusters:
 	if err := d.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w (make build)", o.daemon, err)
 	}
+	d.ended = make(chan struct{})
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait() // why it ended is in its log
+	}()
 	return d, nil
 }
 
@@ -109,7 +116,7 @@ func certify(dir string) (*x509.CertPool, error) {
 
 func (d *server) stop() {
 	_ = d.cmd.Process.Signal(os.Interrupt)
-	_ = d.cmd.Wait() // it was told to end
+	<-d.ended
 }
 
 // ready waits until the daemon has read the history and the queue. It tells its address in its log.
@@ -128,6 +135,9 @@ func (d *server) ready(ctx context.Context, o *options) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-d.ended:
+			log, _ := os.ReadFile(d.log)
+			return fmt.Errorf("the daemon has ended: %s", log)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -164,6 +164,9 @@ func (d *server) measure(ctx context.Context, dir, name, script string, o *optio
 		float64(n)/float64(span)*1e6, p50/1e3, p90/1e3, p99/1e3, p999/1e3, most/1e3, failed,
 		(after-before)/float64(n)*1e6, (after-before)/float64(o.seconds), memory>>20,
 		now.simulations-did.simulations, now.loads-did.loads, now.trainings-did.trainings)
+	if failed > 0 {
+		return fmt.Errorf("%s: %d of %d requests failed", name, failed, n)
+	}
 	return nil
 }
 

@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // point is a cluster of a size.
@@ -58,7 +57,7 @@ func (d *dimension) points(most int) []point {
 
 type options struct {
 	only, docs string
-	most, long int
+	least, most, long int
 	dry        bool
 }
 
@@ -66,6 +65,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.only, "dimensions", "nodes,running,queued,users,history", "which are grown")
 	flag.StringVar(&o.docs, "docs", "docs", "folder of the page")
+	flag.IntVar(&o.least, "least", 0, "the smallest size; the others stay as they were measured before")
 	flag.IntVar(&o.most, "most", 100_000, "the largest size")
 	flag.IntVar(&o.long, "history", 100_000, "the largest history; a million takes half an hour")
 	flag.BoolVar(&o.dry, "dry", false, "print figures and leave the page as it is")
@@ -80,7 +80,11 @@ func main() {
 
 func run(ctx context.Context, o *options) error {
 	known := dimensions()
-	var rows []row
+	path := filepath.Join(o.docs, "performance-scale.csv")
+	rows, err := readCSV(path)
+	if err != nil {
+		return err
+	}
 	for name := range strings.SplitSeq(o.only, ",") {
 		i := slices.IndexFunc(known, func(d dimension) bool { return d.name == name })
 		if i < 0 {
@@ -88,44 +92,34 @@ func run(ctx context.Context, o *options) error {
 		}
 		most := min(o.most, known[i].until)
 		if name == "history" {
-			most = o.long
+			most = min(o.most, o.long)
 		}
 		for _, p := range known[i].points(most) {
+			size := *known[i].field(&p)
+			if size < o.least {
+				continue
+			}
+			begun := time.Now()
 			c, err := measure(ctx, p)
 			if err != nil {
 				return fmt.Errorf("%+v: %w", p, err)
 			}
-			rows = append(rows, row{p, *known[i].field(&p), c})
-			fmt.Println(strings.Join(rows[len(rows)-1].fields(), "\t"))
+			r := row{p, size, c}
+			fmt.Printf("%s\t%.0f s\n", strings.Join(r.fields(), "\t"), time.Since(begun).Seconds())
+			rows = put(rows, r)
+			if o.dry {
+				continue
+			}
+			if err := writeCSV(path, rows); err != nil {
+				return err
+			}
 		}
 	}
 	if o.dry {
 		return nil
 	}
-	if err := writeCSV(filepath.Join(o.docs, "performance-scale.csv"), rows); err != nil {
-		return err
-	}
 	if err := draw(filepath.Join(o.docs, "images", "scale.svg"), rows); err != nil {
 		return err
 	}
 	return writeTable(filepath.Join(o.docs, "performance.md"), rows)
-}
-
-func writeCSV(path string, rows []row) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := csv.NewWriter(f)
-	if err := w.Write(header()); err != nil {
-		return err
-	}
-	for i := range rows {
-		if err := w.Write(rows[i].fields()); err != nil {
-			return err
-		}
-	}
-	w.Flush()
-	return w.Error()
 }

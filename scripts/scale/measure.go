@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/collector"
@@ -23,10 +24,10 @@ import (
 
 // cost is what a cluster costs.
 type cost struct {
-	load     time.Duration // reading the history and the present, per event
-	event    time.Duration // folding one event, its forecast and score included
-	view     time.Duration // from one event to the view that has it
-	forecast time.Duration // GET /v1/wait
+	load     time.Duration // CPU time of reading the history and the present, training and simulating, per event
+	event    time.Duration // CPU time of one event among many, its forecast and score, and its part of the simulations, included
+	view     time.Duration // from one event to the view that has it, by the clock; the median
+	forecast time.Duration // CPU time of GET /v1/wait
 	refresh  time.Duration // the newest simulation of the pool for all requests; 0 where each request is played itself
 	train    time.Duration // the newest training of trees
 	save     time.Duration // a snapshot of state and models
@@ -113,11 +114,33 @@ func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	}
 }
 
-// timed returns what some work takes on the average of its parts.
-func timed(parts int, work func() error) (time.Duration, error) {
+// timed returns how long some work takes.
+func timed(work func() error) (time.Duration, error) {
 	begun := time.Now()
 	err := work()
-	return time.Since(begun) / time.Duration(max(1, parts)), err
+	return time.Since(begun), err
+}
+
+// used returns the CPU time that the process uses during some work, on the average of its parts: other processes on the machine hardly change that.
+func used(parts int, work func() error) (time.Duration, error) {
+	begun, err := processor()
+	if err != nil {
+		return 0, err
+	}
+	if err := work(); err != nil {
+		return 0, err
+	}
+	now, err := processor()
+	return (now - begun) / time.Duration(max(1, parts)), err
+}
+
+// processor returns the CPU time that the process has used, getrusage(2).
+func processor() (time.Duration, error) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0, fmt.Errorf("getrusage: %w", err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
 // The turns of each measurement.
@@ -139,7 +162,7 @@ func measure(ctx context.Context, p point) (cost, error) {
 	defer b.pipeline.Close()
 	events := append(w.past(p.historical), w.fill()...)
 	var err error
-	if c.load, err = timed(len(events), func() error { return b.feed(ctx, events) }); err != nil {
+	if c.load, err = used(len(events), func() error { return b.feed(ctx, events) }); err != nil {
 		return c, err
 	}
 	events = nil
@@ -152,7 +175,7 @@ func measure(ctx context.Context, p point) (cost, error) {
 	runtime.ReadMemStats(&after)
 	c.heap = max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
 	close(b.deliveries) // it saves at its end
-	c.save, err = timed(1, func() error { return <-b.done })
+	c.save, err = timed(func() error { return <-b.done })
 	c.snapshot, c.journal = store.snapshot, store.bytes/max(1, store.entries)
 	runtime.KeepAlive(w)
 	return c, err
@@ -165,13 +188,13 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 		events = append(events, w.move()...)
 	}
 	var err error
-	if c.event, err = timed(len(events), func() error { return b.feed(ctx, events) }); err != nil {
+	if c.event, err = used(len(events), func() error { return b.feed(ctx, events) }); err != nil {
 		return err
 	}
 	var took []time.Duration
 	for range moves {
 		for _, ev := range w.move() {
-			one, err := timed(1, func() error { return b.feed(ctx, []job.Event{ev}) })
+			one, err := timed(func() error { return b.feed(ctx, []job.Event{ev}) })
 			if err != nil {
 				return err
 			}
@@ -199,7 +222,7 @@ func (c *cost) ofForecasts(b *bed, w *world, reg *prometheus.Registry) error {
 		return err
 	}
 	var err error
-	c.forecast, err = timed(requests, func() error {
+	c.forecast, err = used(requests, func() error {
 		for i := range requests {
 			if err := ask(i); err != nil {
 				return err

@@ -17,7 +17,7 @@ type row struct {
 }
 
 func header() []string {
-	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_us_per_event", "event_us", "event_to_view_us", "forecast_us", "refresh_s", "training_s", "save_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
+	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_cpu_us_per_event", "event_cpu_us", "event_to_view_us", "forecast_cpu_us", "refresh_s", "training_s", "save_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -44,7 +44,7 @@ func table(rows []row) string {
 		if r.cost.refresh > 0 {
 			refresh = fmt.Sprintf("%.3g s", r.cost.refresh.Seconds())
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.0f us | %.3g ms | %.3g ms | %s | %.2g s | %.3g ms | %.3g MB | %.0f MiB |\n", r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3,
+		fmt.Fprintf(&b, "| %s | %s | %.0f us | %.3g ms | %.3g ms | %s | %.2g s | %.0f ms | %.3g MB | %.0f MiB |\n", r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3,
 			micros(r.cost.forecast)/1e3, refresh, r.cost.train.Seconds(), micros(r.cost.save)/1e3, float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
 	}
 	return b.String()

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func example() []budget {
+	by := command{words: "go test -bench X" + counting + " ./a"}
+	return []budget{
+		{"most", "a time", by, "Time/", "ns/op", milli, 10, false, "ms"},
+		{"least", "a rate", by, "Rate", "jobs/s", 1e-6, .5, true, "M jobs/s"},
+		{"gone", "what is not printed", by, "Other", "ns/op", 1, 1, false, "ns"},
+		{"tool", "what cannot be run", command{words: "nothing"}, "N", "ns/op", 1, 1, false, "ns"},
+	}
+}
+
+// TestTable proves that the worst of several figures counts, on the right side of the limit, and that what is missing is named.
+func TestTable(t *testing.T) {
+	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkRate 1 600000 jobs/s\n", "nothing": "skipped: wrk is missing\n"}
+	got, err := table(example(), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "| what | promised | measured | of the limit | | by | load |\n|---|---|---|---|---|---|---|\n" +
+		"| a time | at most 10 ms | 11 ms | 1.10 | MISS | `go test -bench X ./a` | 0.10 |\n" +
+		"| a rate | at least 0.5 M jobs/s | 0.6 M jobs/s | 1.20 | held | `go test -bench X ./a` | 0.10 |\n" +
+		"| what is not printed | at most 1 ns | ns/op of Other is not there | | skipped | `go test -bench X ./a` | |\n" +
+		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 cores.\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// TestKept proves that a run of some budgets keeps what others measured before.
+func TestKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kept")
+	want := map[string]string{"a b": "BenchmarkA 1 2 ns/op\n", "c": "skipped: x\n"}
+	if err := writeKept(path, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readKept(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// TestRead proves that figures are found in what the scripts print: these lines are theirs.
+func TestRead(t *testing.T) {
+	const imported = `round 1: 854280 lines; mawk 0.41 s, waitcastd 0.30 s (2.83 M lines/s), ratio 0.73
+one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
+waitcast import, into a database: 854280 lines, 72.10 s (0.012 M lines/s), 80 s of CPU, 167 MiB, database 900 MB
+memory, waitcast import: 85428 lines, 7.10 s (0.012 M lines/s), 8 s of CPU, 154 MiB, database 90 MB
+`
+	want := "BenchmarkImport/swf 1 2.83 Mlines/s\nBenchmarkImport/pbs 1 0.83 Mlines/s\nBenchmarkImport/database 1 0.012 Mlines/s\nBenchmarkImportMemory 1 167 MiB\n"
+	if diff := cmp.Diff(want, readImport(imported)); diff != "" {
+		t.Errorf("import (-want +got):\n%s", diff)
+	}
+	const logged = "    latency_test.go:28: line appended to new forecast served, over 1000 lines: p50 3.5ms, p99 1.2s\n    latency_test.go:28: line appended to new forecast served, over 1000 lines: p50 912.5µs, p99 21.25ms\n"
+	if got, want := readLatency(logged), "BenchmarkLatency 1 0.9125 p50-ms 21.25 p99-ms\n"; got != want {
+		t.Errorf("latency %q, want %q", got, want)
+	}
+}
+
+// TestBudgets proves that every budget can be asked for and that the table of the page has a row for each, without pipes that would break it.
+func TestBudgets(t *testing.T) {
+	list := budgets()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		b := &list[i]
+		if len(commands(list, regexp.MustCompile("^"+b.name+"$"))) == 0 {
+			t.Errorf("%s cannot be asked for", b.name)
+		}
+		if strings.Contains(b.by.text(0)+b.what, "|") {
+			t.Errorf("%s has a pipe", b.what)
+		}
+		if _, err := regexp.Compile(b.benchmark); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(string(page), "| "+b.what+" | "+b.promise()+" |") {
+			t.Errorf("docs/performance.md has no row %q: make bench BUDGETS=nothing writes it", b.what)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// budget is one promise.
+type budget struct {
+	name, what string
+	by         command
+	// benchmark is matched with package and name; of several the worst counts. unit is what is read of them, times is what it is multiplied with.
+	benchmark string
+	unit      string
+	times     float64
+	limit     float64
+	least     bool // the limit is the least, not the most
+	in        string
+}
+
+// command is how something is measured: words with COUNT in the place of how often.
+type command struct {
+	words  string
+	tools  []string
+	traces bool
+	read   func(string) string // makes lines of benchmarks of what it prints; nil where it prints such
+}
+
+const counting = " -count COUNT"
+
+// text is the command with so many counts; 0: as people are told.
+func (c command) text(count int) string {
+	if count == 0 {
+		return strings.ReplaceAll(c.words, counting, "")
+	}
+	return strings.ReplaceAll(c.words, "COUNT", strconv.Itoa(count))
+}
+
+func benchmark(pkg, name string) command {
+	return command{words: "go test -run ^$ -bench " + name + counting + " ./" + pkg}
+}
+
+func onTraces(c command) command {
+	c.traces = true
+	return c
+}
+
+const (
+	milli = 1e-6 // of nanoseconds
+	whole = 1e-9
+)
+
+// budgets are those of the design, section 10, and those that were set for parts of the work. The figures of peers that limits rest on were measured once on a machine
+// of the same kind: mtail read .24 M lines/s of such a file, pyss simulated 5,200 jobs/s of KTH-SP2.
+func budgets() []budget {
+	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
+	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
+	latency := command{words: "go test -v -count 1 -run ^TestLatency$ ./daemon", read: readLatency}
+	tail, six := benchmark("predictor/headqueue", "^BenchmarkTail1000x10000$"), benchmark("predictor/headqueue", "^BenchmarkSixQuantiles1000$")
+	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
+	return []budget{
+		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf", "Mlines/s", 1, 2.4, true, "M lines/s"},
+		{"import", "the same of PBS accounting", imports, "Import/pbs", "Mlines/s", 1, 2.4, true, "M lines/s"},
+		{"latency", "log line to new forecast, the 99th of a hundred", latency, "Latency", "p99-ms", 1, 100, false, "ms"},
+		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, as many as it can", answers, "HTTP/plain/varied", "req/s", 1, 5000, true, "/s"},
+		{"http", "its 99th of a hundred, 16 connections that never rest", answers, "HTTP/plain/varied", "p99-ms", 1, 5, false, "ms"},
+		{"http", "its 99th of a hundred at a steady rate near 5,000/s or what is reached", answers, "HTTP/plain/paced", "p99-ms", 1, 5, false, "ms"},
+		{"http", "as many as it can, TLS", answers, "HTTP/tls/varied", "req/s", 1, 5000, true, "/s"},
+		{"http", "its 99th of a hundred, TLS", answers, "HTTP/tls/varied", "p99-ms", 1, 5, false, "ms"},
+		{"http", "its 99th of a hundred at the steady rate, TLS", answers, "HTTP/tls/paced", "p99-ms", 1, 5, false, "ms"},
+		{"refresh", "full refresh of that cluster's forecasts, 100 EASY replicas, limits in round numbers", benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/RoundLimits", "ns/op", whole, 5, false, "s"},
+		{"refresh", "the same with any limits, and with outages", benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/(Any|Out)", "ns/op", whole, 5, false, "s"},
+		{"exact", "exact Pr{F >= n'} at one t for every n' up to 10,000, 1,000 running, the worst of three machines", tail, "Tail1000x10000/", "ns/op", milli, 10, false, "ms"},
+		{"exact", "six exact quantiles, 1,000 running, n' = 1,000, the worst of four", six, "SixQuantiles1000/exact/", "ns/op", milli, 20, false, "ms"},
+		{"exact", "six quantiles at any size by saddlepoint, the worst of five", six, "SixQuantiles1000/saddlepoint/", "ns/op", milli, 1, false, "ms"},
+		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss", onTraces(benchmark("simulator", "^BenchmarkTrace$/^EASY$/KTH")), "Trace/EASY/KTH", "jobs/s", 1e-6, .5, true, "M jobs/s"},
+		{"memory", "memory, import of a year's million jobs into a database", imports, "ImportMemory", "MiB", 1, 256, false, "MiB"},
+		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
+		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
+		{"update", "all models of a queue and of the cluster learn one job", benchmark("pipeline", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
+		{"fit", "every model of the papers fitted to 100,000 jobs", benchmark("workload/lifetime", "^BenchmarkFitAll100k$"), "FitAll100k", "ns/op", whole, 1, false, "s"},
+		{"generate", "a million jobs drawn and written, the slowest model", benchmark("workload/lifetime", "^BenchmarkGenerate1M$"), "Generate1M", "ns/op", whole, 2, false, "s"},
+		{"resample", "a million jobs resampled from users", onTraces(benchmark("workload/users", "^BenchmarkResampleMillion$")), "ResampleMillion", "ns/op", whole, 2, false, "s"},
+	}
+}
+
+// commands returns those of the budgets whose names match, each once.
+func commands(list []budget, names *regexp.Regexp) []command {
+	var out []command
+	seen := map[string]bool{}
+	for i := range list {
+		if b := &list[i]; names.MatchString(b.name) && !seen[b.by.text(0)] {
+			seen[b.by.text(0)] = true
+			out = append(out, b.by)
+		}
+	}
+	return out
+}
+
+// figure returns the worst of what was measured, in the budget's unit.
+func (b *budget) figure(medians map[string]map[string]float64) (float64, bool) {
+	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
+	worst, found := math.NaN(), false
+	for key, units := range medians {
+		v, ok := units[b.unit]
+		if err != nil || !ok || !match.MatchString(key) {
+			continue
+		}
+		if v *= b.times; !found || b.least == (v < worst) {
+			worst, found = v, true
+		}
+	}
+	return worst, found
+}
+
+func (b *budget) write(v float64) string { return fmt.Sprintf("%.3g %s", round(v), b.in) }
+
+// round keeps numbers above a thousand from being written with an exponent.
+func round(v float64) any {
+	if v >= 1000 {
+		return plain(v)
+	}
+	return v
+}
+
+// plain is a whole number that is written in digits.
+type plain float64
+
+// Format implements fmt.Formatter.
+func (p plain) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "%.0f", float64(p)) }
+
+func (b *budget) promise() string {
+	if b.least {
+		return "at least " + b.write(b.limit)
+	}
+	return "at most " + b.write(b.limit)
+}
+
+// share says how much of the limit is reached or used.
+func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
+
+func (b *budget) verdict(v float64) string {
+	if b.least == (v < b.limit) && v != b.limit {
+		return "MISS"
+	}
+	return "held"
+}
+
+// readImport takes the figures out of what scripts/bench-import prints.
+func readImport(text string) string {
+	var out strings.Builder
+	for _, r := range [...]struct {
+		name, unit string
+		line       *regexp.Regexp
+	}{
+		{"Import/swf", "Mlines/s", regexp.MustCompile(`(?m)^round \d+: .*\(([\d.]+) M lines/s\)`)},
+		{"Import/pbs", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, PBS: .*\(([\d.]+) M lines/s\)`)},
+		{"Import/jobcomp", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, jobcomp: .*\(([\d.]+) M lines/s\)`)},
+		{"Import/database", "Mlines/s", regexp.MustCompile(`(?m)^waitcast import, into a database: .*\(([\d.]+) M lines/s\)`)},
+		{"ImportMemory", "MiB", regexp.MustCompile(`(?m)^waitcast import, into a database: .* ([\d.]+) MiB`)},
+	} {
+		for _, m := range r.line.FindAllStringSubmatch(text, -1) {
+			fmt.Fprintf(&out, "Benchmark%s 1 %s %s\n", r.name, m[1], r.unit)
+		}
+	}
+	return out.String()
+}
+
+// readLatency takes the figures out of what daemon's TestLatency logs; of two tries the last counts.
+func readLatency(text string) string {
+	found := regexp.MustCompile(`lines: p50 ([\d.]+m?µ?s), p99 ([\d.]+m?µ?s)`).FindAllStringSubmatch(text, -1)
+	if len(found) == 0 {
+		return ""
+	}
+	last := found[len(found)-1]
+	return fmt.Sprintf("BenchmarkLatency 1 %s p50-ms %s p99-ms\n", inMillis(last[1]), inMillis(last[2]))
+}

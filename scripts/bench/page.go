@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/waitcast/waitcast/internal/benchtext"
+)
+
+// skipped begins what is kept of a command that could not be run.
+const skipped = "skipped: "
+
+// divider begins a command's part of what is kept. benchstat passes such lines over.
+const divider = "# "
+
+// readKept returns what was printed last, by command; nothing where there is no file.
+func readKept(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return map[string]string{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	out, now := map[string]string{}, ""
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, divider); ok {
+			now = strings.TrimSpace(name)
+			continue
+		}
+		out[now] += line
+	}
+	return out, nil
+}
+
+func writeKept(path string, kept map[string]string) error {
+	var out strings.Builder
+	for _, name := range benchtext.Keys(kept) {
+		out.WriteString(divider + name + "\n" + kept[name])
+	}
+	return os.WriteFile(path, []byte(out.String()), 0o644) //nolint:gosec // it is in the repository
+}
+
+func write(path string, list []budget, kept map[string]string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := table(list, kept)
+	if err != nil {
+		return err
+	}
+	made, err := benchtext.Between(string(page), "budgets", text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range list {
+		if text := kept[list[i].by.text(0)]; strings.Contains(text, "BenchmarkHTTP/") {
+			answers, err := httpTable(text)
+			if err != nil {
+				return err
+			}
+			if made, err = benchtext.Between(made, "http", answers); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			break
+		}
+	}
+	return os.WriteFile(path, []byte(made), 0o644) //nolint:gosec // a page that everybody may read
+}
+
+// table returns the budgets as Markdown, and then the machines on which they were measured.
+func table(list []budget, kept map[string]string) (string, error) {
+	var out strings.Builder
+	out.WriteString("| what | promised | measured | of the limit | | by | load |\n|---|---|---|---|---|---|---|\n")
+	machines := map[string]bool{}
+	for i := range list {
+		b := &list[i]
+		text, ok := kept[b.by.text(0)]
+		if !ok {
+			text = skipped + "not measured yet"
+		}
+		if why, is := strings.CutPrefix(text, skipped); is {
+			fmt.Fprintf(&out, "| %s | %s | %s | | skipped | `%s` | |\n", b.what, b.promise(), strings.TrimSpace(why), b.by.text(0))
+			continue
+		}
+		results, facts, err := benchtext.Read(strings.NewReader(text))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", b.by.text(0), err)
+		}
+		machines[facts["machine"]] = true
+		v, ok := b.figure(benchtext.Medians(results))
+		if !ok {
+			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit, b.benchmark, b.by.text(0))
+			continue
+		}
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v), b.verdict(v), b.by.text(0), facts["load"])
+	}
+	for _, m := range benchtext.Keys(machines) {
+		fmt.Fprintf(&out, "\nMachine: %s.\n", m)
+	}
+	return out.String(), nil
+}
+
+// httpTable returns what was measured of the HTTP interface as Markdown.
+func httpTable(text string) (string, error) {
+	results, _, err := benchtext.Read(strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	out.WriteString("| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | CPU a request | memory | simulations, load forecasts, trainings meanwhile |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for i := range results {
+		name, v := strings.TrimPrefix(results[i].Name, "HTTP/"), results[i].Values
+		if _, ok := v["req/s"]; !ok {
+			continue
+		}
+		fmt.Fprintf(&out, "| %s | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %.0f ms | %.0f | %.0f us | %.0f MiB | %.0f, %.0f, %.0f |\n", strings.ReplaceAll(name, "/", ", "), v["req/s"], v["p50-ms"], v["p90-ms"], v["p99-ms"], v["p99.9-ms"], v["max-ms"],
+			v["failed"], v["CPU-us/req"], v["MiB"], v["simulations"], v["load-forecasts"], v["trainings"])
+	}
+	return out.String(), nil
+}
