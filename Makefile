@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long papers accuracy study-size bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test test-long claims papers accuracy study-size bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -40,12 +40,18 @@ lint:
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
 
-# Files made by a program: the reference table of the configuration in docs/configure.md.
+# Files made by a program: the dashboards in deploy/grafana.
 generate:
 	$(GO) generate ./...
 
 check-generated: generate
 	git diff --exit-code -- . ':!go.sum'
+
+# Every measured figure in README.md and docs against its origin: pages made by programs are made anew, figures in prose are measured again and
+# compared (scripts/claims/claims.yaml); some minutes. FULL=1 runs what takes hours too. It says what it lacks, and leaves the tree unchanged or fails.
+claims:
+	$(GO) run ./scripts/claims -shared $(SHARED) $(if $(FULL),-full)
+	git diff --exit-code --stat -- README.md docs deploy/grafana
 
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 SHARED ?= ../shared

@@ -1,0 +1,79 @@
+// Command claims holds every measured figure in README.md and docs against its origin: it writes the pages anew that are made by programs, runs the
+// commands again that claims.yaml names for figures in prose, compares, and lists what was reproduced, what is missing and what was not run.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+// table is where the claims stand, below the root of the tree.
+const table = "scripts/claims/claims.yaml"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "claims:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("claims", flag.ContinueOnError)
+	shared := flags.String("shared", "../shared", "folder with the traces and references")
+	full := flags.Bool("full", false, "run what takes long too: hours")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	t, err := read(filepath.FromSlash(table))
+	if err != nil {
+		return err
+	}
+	found, err := pages(".")
+	if err != nil {
+		return err
+	}
+	r := runner{root: ".", shared: *shared, full: *full, pages: found, ran: map[string]result{}}
+	outcomes := t.outcomes(ctx, &r)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	wrong := t.uncovered(found)
+	count := map[string]int{}
+	for _, o := range outcomes {
+		count[o.what]++
+		fmt.Fprintf(stdout, "%-16s  %s: %s\n", o.what, o.page, o.why)
+	}
+	for _, w := range wrong {
+		fmt.Fprintln(stdout, "no origin         "+w)
+	}
+	fmt.Fprintf(stdout, "%d reproduced, %d within tolerance, %d without their data, %d not rerun, %d measured once, %d failed, %d without origin\n",
+		count[reproduced], count[within], count[missing], count[notRerun], count[once], count[failed], len(wrong))
+	if count[failed]+len(wrong) > 0 {
+		return errors.New("not every figure holds")
+	}
+	return nil
+}
+
+// outcomes goes through the whole table.
+func (t *Table) outcomes(ctx context.Context, r *runner) []outcome {
+	var out []outcome
+	for _, g := range t.Generated {
+		out = append(out, r.generate(ctx, g))
+	}
+	for _, c := range t.Measured {
+		out = append(out, r.measure(ctx, c))
+	}
+	for _, p := range t.Timings {
+		out = append(out, outcome{notRerun, p.Page, p.Why})
+	}
+	return out
+}

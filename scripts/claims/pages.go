@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// block is a paragraph, a list or a table, without its code, on one line.
+type block struct {
+	line int // where it begins, from 1
+	text string
+}
+
+var (
+	inlineCode = regexp.MustCompile("`[^`]*`")
+	// A figure with a unit, or a fraction of two digits or more. Small numbers of things, years and sections of papers are none.
+	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
+	// Of these, what is the name of a quantile, and the minute that every loss adds to a wait.
+	noFigure = regexp.MustCompile(`^(?:0?\.(?:05|10|25|50|75|90|95)|95 %|90 %|60 s)$`)
+)
+
+// figures are the figures of a text that look as if somebody had measured them.
+func figures(text string) []string {
+	var out []string
+	text = inlineCode.ReplaceAllString(text, "``")
+	for {
+		m := figure.FindStringSubmatchIndex(text)
+		if m == nil {
+			return out
+		}
+		if f := text[m[4]:m[5]]; !noFigure.MatchString(f) {
+			out = append(out, f)
+		}
+		text = text[m[5]:]
+	}
+}
+
+// blocks takes a page apart; fenced and indented code is left out.
+func blocks(page string) []block {
+	var out []block
+	var now *block
+	fenced := false
+	for i, line := range strings.Split(page, "\n") {
+		bare := strings.TrimSpace(line)
+		if strings.HasPrefix(bare, "```") {
+			fenced = !fenced
+			continue
+		}
+		if bare == "" || strings.HasPrefix(bare, "#") {
+			now = nil
+			continue
+		}
+		if fenced || now == nil && strings.HasPrefix(line, "    ") {
+			continue
+		}
+		if now == nil {
+			out = append(out, block{line: i + 1})
+			now = &out[len(out)-1]
+		}
+		now.text = strings.TrimSpace(now.text + " " + strings.Join(strings.Fields(bare), " "))
+	}
+	return out
+}
+
+// pages finds README.md and everything below docs, by its path from the root.
+func pages(root string) (map[string]string, error) {
+	out := map[string]string{}
+	add := func(name string) error {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		out[filepath.ToSlash(name)] = string(data)
+		return err
+	}
+	if err := add("README.md"); err != nil {
+		return nil, err
+	}
+	return out, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		return add(name)
+	})
+}
+
+// uncovered tells of figures of which the table does not say where they come from, and of lines of the table that speak of nothing.
+func (t *Table) uncovered(pages map[string]string) []string {
+	whole := map[string]bool{}
+	for _, g := range t.Generated {
+		whole[g.Page] = true
+	}
+	for _, p := range t.Without {
+		whole[p.Page] = whole[p.Page] || len(p.Text) == 0
+	}
+	var wrong []string
+	parts := map[string][]string{} // texts by page
+	for _, c := range t.Measured {
+		parts[c.Page] = append(parts[c.Page], c.Text...)
+	}
+	for _, p := range t.Definitions {
+		parts[p.Page] = append(parts[p.Page], p.Text...)
+	}
+	for page := range parts {
+		if _, ok := pages[page]; !ok {
+			wrong = append(wrong, fmt.Sprintf("%s: the table speaks of a page that is not there", page))
+		}
+	}
+	for _, p := range t.Timings {
+		whole[p.Page] = true
+		wrong = append(wrong, unnamed(p.Page, pages[p.Page])...)
+	}
+	for name, page := range pages {
+		if !whole[name] {
+			wrong = append(wrong, holes(name, blocks(page), parts[name])...)
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// holes compares a page's blocks with the texts by which the table names some of them.
+func holes(page string, bs []block, texts []string) []string {
+	var wrong []string
+	covered := make([]bool, len(bs))
+	for _, text := range texts {
+		n := 0
+		for i, b := range bs {
+			if strings.Contains(b.text, text) {
+				covered[i] = true
+				n++
+			}
+		}
+		if n != 1 {
+			wrong = append(wrong, fmt.Sprintf("%s: the table's text %q is in %d blocks, want 1", page, text, n))
+		}
+	}
+	for i, b := range bs {
+		if f := figures(b.text); len(f) > 0 && !covered[i] {
+			wrong = append(wrong, fmt.Sprintf("%s:%d: the table does not say where %q come from", page, b.line, f))
+		}
+	}
+	return wrong
+}
+
+// command is a command in a page of timings.
+var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
+
+// unnamed finds the figures of a page of timings that stand beside no command: in its row of a table, or in its block or the one before.
+func unnamed(page, text string) []string {
+	var wrong []string
+	before := ""
+	for _, b := range blocks(text) {
+		if len(figures(b.text)) > 0 && !command.MatchString(b.text) && !command.MatchString(before) {
+			wrong = append(wrong, fmt.Sprintf("%s:%d: no command is named that measures %q", page, b.line, figures(b.text)))
+		}
+		before = b.text
+	}
+	return wrong
+}
