@@ -55,6 +55,19 @@ func TestBackupLive(t *testing.T) {
 	}
 }
 
+// TestRelativePaths proves that a store in a folder named from here is opened, backed up and described: a file: URI has a host before its path.
+func TestRelativePaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("data", 0o700))
+	path := filepath.Join("data", "a.db")
+	s, err := Open(t.Context(), path, Options{})
+	must(t, err)
+	must(t, s.Close())
+	must(t, Backup(t.Context(), path, filepath.Join("data", "b.db")))
+	_, err = Describe(t.Context(), filepath.Join("data", "b.db"))
+	must(t, err)
+}
+
 // TestRestore proves that a backup is restored whole, that a store in use or there already is not touched, that a replaced one is kept, and that a damaged backup
 // is refused.
 func TestRestore(t *testing.T) {

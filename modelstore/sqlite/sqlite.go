@@ -166,6 +166,10 @@ func openDB(path string, query url.Values) (*sql.DB, error) {
 	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)", "temp_store(MEMORY)"}, query["_pragma"]...)
 	query.Set("_dqs", "0")
 	query.Set("_error_rc", "1")
+	path, err := filepath.Abs(path) // a relative one would be taken for the name of a host
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	connector, err := driver.NewConnector(dsn.String())
 	if err != nil {
