@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// TestHouse proves what docs/architecture.md says: every package has a depguard rule that says what it may import, but for programs in scripts, and every folder is in
+// the page's table.
+func TestHouse(t *testing.T) {
+	root := filepath.Join("..", "..")
+	var lint struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct {
+					Rules map[string]struct {
+						Files []string `yaml:"files"`
+					} `yaml:"rules"`
+				} `yaml:"depguard"`
+			} `yaml:"settings"`
+		} `yaml:"linters"`
+	}
+	data, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &lint); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, depth := range []string{"*/*/*.go", "*/*/*/*.go", "*/*/*/*/*.go"} {
+		more, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(depth)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		name := strings.TrimPrefix(filepath.ToSlash(file), "../../")
+		dir := filepath.ToSlash(filepath.Dir(name))
+		if seen[dir] || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "scripts/") || strings.HasPrefix(name, "tools/") {
+			continue
+		}
+		seen[dir] = true
+		ruled := false
+		for _, rule := range lint.Linters.Settings.Depguard.Rules {
+			in := func(except bool) bool {
+				return slices.ContainsFunc(rule.Files, func(glob string) bool {
+					bare, excepts := strings.CutPrefix(glob, "!")
+					return excepts == except && bare != "$test" && globbed(bare).MatchString("/root/"+name)
+				})
+			}
+			ruled = ruled || in(false) && !in(true)
+		}
+		if !ruled && !strings.HasSuffix(dir, "test") {
+			t.Errorf("%s: no rule of depguard in .golangci.yml says what it may import", dir)
+		}
+		if top, _, _ := strings.Cut(dir, "/"); !strings.Contains(string(page), "`"+top+"/") {
+			t.Errorf("%s/: docs/architecture.md does not say what lives there", top)
+		}
+	}
+	if len(seen) < 50 {
+		t.Errorf("only %d packages were found", len(seen))
+	}
+}
+
+// globbed turns a pattern of depguard into an expression: ** is any path, * any name, {a,b} one of them.
+func globbed(glob string) *regexp.Regexp {
+	r := strings.NewReplacer(".", `\.`, "**/", "(?:.*/)?", "*", "[^/]*", "{", "(?:", ",", "|", "}", ")")
+	return regexp.MustCompile("^/?" + r.Replace(glob) + "$")
+}
