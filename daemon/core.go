@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,6 +78,11 @@ func newCore(ctx context.Context, cfg *config.Config, opts Options, own ...prome
 			collecting.Set(1)
 		}
 		return d, nil
+	}
+	if cfg.DataDir != "" { // a file of SQLite makes it, a shared database does not; the admin token wants it
+		if err := os.MkdirAll(cfg.DataDir, 0o750); err != nil {
+			return nil, fmt.Errorf("data_dir: %w", err)
+		}
 	}
 	if cfg.ServeOnly {
 		return begin(func(d *core) error { return d.serve(ctx, false) })

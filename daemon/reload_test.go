@@ -236,6 +236,9 @@ func TestReloadBySignalAndFile(t *testing.T) {
 	if !has("by-signal")() {
 		t.Error("the file with errors changed something")
 	}
+	if strings.Contains(log.String(), "https://") {
+		t.Errorf("it tells of https without TLS:\n%s", log.String())
+	}
 }
 
 // fetched returns what a URL tells, "" if nothing.

@@ -49,7 +49,7 @@ clusters:
     sources: [{name: accounting, format: pbs, path: %q, poll: 20ms}]
 models: {window_jobs: 400, min_samples: 5}
 store: {url: %q, lease: 1500ms, snapshot_events: 150, snapshot_interval: 1s}
-`, dir, cluster, machine, log, database))
+`, filepath.Join(dir, "made", "at start"), cluster, machine, log, database))
 	return m
 }
 
@@ -101,7 +101,7 @@ func serveOnly(t *testing.T, database string) *running {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{dir: dir, config: filepath.Join(dir, "waitcastd.yaml")}
-	write(t, s.config, fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: %q, lease: 1500ms}}", dir, database))
+	write(t, s.config, fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: %q, lease: 1500ms}}", filepath.Join(dir, "made at start"), database))
 	d := daemon.New(s.load(t), daemon.Options{Log: zap.NewNop(), Version: "test"})
 	r := &running{Daemon: d, t: t}
 	r.http.Transport = &http.Transport{}
