@@ -1,0 +1,201 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// difference is where two databases differ.
+type difference struct {
+	What string // journal, ledger, quarantine, or a part of the state
+	Text string
+}
+
+// sizes is how much was compared.
+type sizes struct{ Entries, Rows, Bad, Parts int }
+
+// compare compares all that outlives the process, one entry after the other: nothing is held in memory but the state. Left out is what depends on when a record was read, as in
+// the daemon's kill test: whether it was live, the surface that was served, the wall clock (which the message of a line of the future tells, too), and the name that a log had then.
+func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
+	note := func(what, text string) {
+		if text != "" {
+			differ = append(differ, difference{what, text})
+		}
+	}
+	var text string
+	if n.Entries, text, err = diffEach(entries(ctx, got), entries(ctx, want)); err != nil {
+		return n, nil, err
+	}
+	note("journal", text)
+	if n.Rows, text, err = diffEach(rows(ctx, got), rows(ctx, want)); err != nil {
+		return n, nil, err
+	}
+	note("ledger", text)
+	if n.Bad, text, err = diffEach(badLines(ctx, got), badLines(ctx, want)); err != nil {
+		return n, nil, err
+	}
+	note("quarantine", text)
+	state, err := diffState(ctx, got, want)
+	n.Parts = len(state)
+	for name, text := range state {
+		note(name, text)
+	}
+	slices.SortStableFunc(differ, func(a, b difference) int { return bytes.Compare([]byte(a.What), []byte(b.What)) })
+	return n, differ, err
+}
+
+// errEnough ends a reading whose rest is not asked for.
+var errEnough = errors.New("enough") //nolint:gochecknoglobals // never written
+
+// each makes a sequence of what a store calls a function with, as text in which equal things are equal.
+func each[T any](read func(func(T) error) error, text func(*T) string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := read(func(x T) error {
+			if !yield(text(&x), nil) {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield("", err)
+		}
+	}
+}
+
+func entries(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
+	return each(func(f func(modelstore.Entry) error) error { return s.Replay(ctx, 0, f) }, func(e *modelstore.Entry) string {
+		e.Event.Live = false
+		return fmt.Sprintf("%+v", *e)
+	})
+}
+
+func rows(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
+	return each(func(f func(modelstore.Row) error) error { return s.Rows(ctx, modelstore.RowQuery{}, f) }, func(r *modelstore.Row) string {
+		r.Replayed, r.Served = false, 0
+		return fmt.Sprintf("%+v", *r) // NaN equals NaN; every other number is told to the last bit
+	})
+}
+
+func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
+	read := func(f func(modelstore.BadLine) error) error {
+		all, err := s.BadLines(ctx, 0)
+		for i := range all {
+			if err == nil {
+				err = f(all[i])
+			}
+		}
+		return err
+	}
+	return each(read, func(b *modelstore.BadLine) string {
+		b.At, b.Path = time.Time{}, ""
+		if b.Reason == collector.ReasonFuture { // it says by how much later than now
+			b.Message = ""
+		}
+		return fmt.Sprintf("%+v", *b)
+	})
+}
+
+// diffEach counts what two sequences have in common, and tells the first place where they differ.
+func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error) {
+	next, stop := iter.Pull2(want)
+	defer stop()
+	for g, err := range got {
+		if err != nil {
+			return n, "", err
+		}
+		w, err, ok := next()
+		switch {
+		case err != nil:
+			return n, "", err
+		case !ok:
+			return n, fmt.Sprintf("after %d that are the same, one too many: %s", n, short(g)), nil
+		case g != w:
+			return n, fmt.Sprintf("after %d that are the same\n  undisturbed: %s\n  disturbed:   %s", n, short(w), short(g)), nil
+		}
+		n++
+	}
+	if w, err, ok := next(); err != nil {
+		return n, "", err
+	} else if ok {
+		return n, fmt.Sprintf("after %d that are the same, missing: %s", n, short(w)), nil
+	}
+	return n, "", nil
+}
+
+func short(text string) string { return text[:min(len(text), 1500)] }
+
+// diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same to the bit; of what is JSON the live flags and the counters of
+// records that changed nothing, which are in no journal, are left out.
+func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
+	g, err := got.Latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := want.Latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if g == nil || w == nil {
+		return nil, errors.New("no snapshot after an orderly stop")
+	}
+	diffs := map[string]string{"last event": ""}
+	if g.Seq != w.Seq {
+		diffs["last event"] = fmt.Sprintf("undisturbed %d, disturbed %d", w.Seq, g.Seq)
+	}
+	for name, data := range w.Parts {
+		other, ok := g.Parts[name]
+		diffs[name] = ""
+		switch {
+		case !ok:
+			diffs[name] = "missing"
+		case bytes.Equal(other, data):
+		case name == clusterName+"/models", name == clusterName+"/engine":
+			diffs[name] = fmt.Sprintf("%d and %d bytes, not the same", len(data), len(other))
+		default:
+			a, err := decode(data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			b, err := decode(other)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			diffs[name] = short(cmp.Diff(a, b))
+		}
+	}
+	return diffs, nil
+}
+
+func decode(data []byte) (any, error) {
+	var v any
+	err := json.Unmarshal(data, &v)
+	return strip(v), err
+}
+
+func strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"live", "duplicates", "orphans"} {
+			delete(v, key)
+		}
+		for _, child := range v {
+			strip(child)
+		}
+	case []any:
+		for _, child := range v {
+			strip(child)
+		}
+	}
+	return v
+}

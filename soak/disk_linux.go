@@ -1,0 +1,43 @@
+package soak
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// disk is a file system in memory.
+type disk struct{ dir string }
+
+const roomy = "size=12g"
+
+func mountSmall(dir string) (*disk, error) {
+	if err := syscall.Mount("waitcast-soak", dir, "tmpfs", 0, roomy); err != nil {
+		return nil, err
+	}
+	return &disk{dir}, nil
+}
+
+// full takes away the room that is left.
+func (d *disk) full() error {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(d.dir, &s); err != nil {
+		return err
+	}
+	used := (int64(s.Blocks) - int64(s.Bfree)) * s.Bsize
+	return d.remount(0, fmt.Sprintf("size=%d", used+16*s.Bsize))
+}
+
+// room gives it back.
+func (d *disk) room() error { return d.remount(0, roomy) }
+
+// readOnly refuses all writes; no file may be open for writing.
+func (d *disk) readOnly() error { return d.remount(syscall.MS_RDONLY, roomy) }
+
+func (d *disk) remount(flags uintptr, options string) error {
+	if err := syscall.Mount("waitcast-soak", d.dir, "tmpfs", syscall.MS_REMOUNT|flags, options); err != nil {
+		return fmt.Errorf("remounting %s with %s: %w", d.dir, options, err)
+	}
+	return nil
+}
+
+func (d *disk) unmount() error { return syscall.Unmount(d.dir, 0) }

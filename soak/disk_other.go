@@ -1,0 +1,15 @@
+//go:build !linux
+
+package soak
+
+import "errors"
+
+// disk is a file system in memory, on Linux alone.
+type disk struct{}
+
+func mountSmall(string) (*disk, error) { return nil, errors.ErrUnsupported }
+
+func (*disk) full() error     { return errors.ErrUnsupported }
+func (*disk) room() error     { return errors.ErrUnsupported }
+func (*disk) readOnly() error { return errors.ErrUnsupported }
+func (*disk) unmount() error  { return errors.ErrUnsupported }

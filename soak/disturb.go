@@ -1,0 +1,321 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// disturbance is one thing that is done to the daemon, while it reads.
+type disturbance struct {
+	name   string
+	weight int
+	do     func(context.Context) error
+}
+
+func (s *run) disturbances() []disturbance {
+	all := []disturbance{
+		{"killed", 8, s.killed},
+		{"killed twice", 2, s.killedTwice},
+		{"down for days", 2, s.downForDays},
+		{"stopped in order", 2, s.stopped},
+		{"reloaded", 4, s.reloaded},
+		{"reload of a broken configuration", 1, s.misread},
+	}
+	if s.db.failure() != "" {
+		all = append(all, disturbance{s.db.failure(), 3, s.failed}, disturbance{s.db.failure() + " and daemon killed", 1, s.failedAndKilled})
+	}
+	if _, ok := s.db.(*smallFile); ok {
+		all = append(all, disturbance{"disk read-only at the start", 1, s.readOnly})
+	}
+	return all
+}
+
+// disturb writes the log while a daemon follows it that is disturbed, and lets a last one read it to its end.
+func (s *run) disturb(ctx context.Context, r *Report) error {
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	all, chances := s.disturbances(), 0
+	for _, d := range all {
+		chances += d.weight
+	}
+	queue := s.rng.Perm(len(all)) // each once, then by chance
+	for !s.finished() {
+		until := s.now + s.rng.ExpFloat64()*s.o.Every.Seconds()
+		for s.now < until && !s.finished() {
+			if err := s.follow(ctx); err != nil {
+				return err
+			}
+		}
+		d := all[s.draw(all, chances)]
+		if len(queue) > 0 {
+			d, queue = all[queue[0]], queue[1:]
+		}
+		s.watch.look(ctx, s.program, s.m.tally.Lines, s.day())
+		if err := s.burst(1); err != nil {
+			return err
+		}
+		wait(ctx, time.Duration(s.rng.Float64()*1.5*float64(s.pace)))
+		s.count[d.name]++
+		s.tell("day %.1f: %s", s.day(), d.name)
+		if err := d.do(ctx); err != nil {
+			return fmt.Errorf("day %.1f, after %q: %w", s.day(), d.name, err)
+		}
+	}
+	return s.finish(ctx, r)
+}
+
+// tell says how far it is.
+func (s *run) tell(format string, args ...any) {
+	if s.o.Out != nil {
+		fmt.Fprintf(s.o.Out, "%s %s\n", time.Since(s.begun).Round(10*time.Millisecond), fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *run) draw(all []disturbance, chances int) int {
+	n := s.rng.IntN(chances)
+	for i, d := range all {
+		if n -= d.weight; n < 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// wait lets time pass; the instants of disturbances are random.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// follow writes a burst, and mostly waits until it is read.
+func (s *run) follow(ctx context.Context) error {
+	begun := time.Now()
+	if err := s.burst(1); err != nil {
+		return err
+	}
+	if s.rng.IntN(4) == 0 {
+		return nil
+	}
+	if err := s.caughtUp(ctx); err != nil {
+		return err
+	}
+	s.pace = (3*s.pace + time.Since(begun)) / 4
+	if n := len(s.watch.samples); n == 0 || s.m.tally.Lines-s.watch.samples[n-1].Lines > int64(3*s.o.Jobs/500) {
+		s.watch.look(ctx, s.program, s.m.tally.Lines, s.day())
+	}
+	return nil
+}
+
+// caughtUp waits until the daemon has read what is written: ready says that it had once, the bytes behind that it has.
+func (s *run) caughtUp(ctx context.Context) error {
+	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
+		return s.program.body(ctx, "/readyz") == "ready\n" && s.behind(ctx) == 0
+	})
+}
+
+// behind is how many bytes of the log the daemon has not read yet.
+func (s *run) behind(ctx context.Context) float64 {
+	m := s.program.metrics(ctx)
+	if len(m) == 0 {
+		return 1
+	}
+	return total(m, "waitcast_tail_lag_bytes", "")
+}
+
+// start starts a daemon and waits until it serves.
+func (s *run) start(ctx context.Context) error {
+	p, err := spawn(s.o.Program, s.config, &s.said)
+	if err != nil {
+		return err
+	}
+	s.program = p
+	s.count["starts"]++
+	if err := p.serving(ctx, s.o.Patience); err != nil {
+		return err
+	}
+	if _, _, replayed := p.told(); replayed > 0 {
+		s.count["starts that replayed a part of the journal"]++
+	}
+	return nil
+}
+
+func (s *run) kill() error {
+	err := s.program.kill()
+	s.program = nil
+	return err
+}
+
+func (s *run) killed(ctx context.Context) error {
+	if err := s.kill(); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// killedTwice kills a daemon that is still starting, too.
+func (s *run) killedTwice(ctx context.Context) error {
+	if err := s.kill(); err != nil {
+		return err
+	}
+	p, err := spawn(s.o.Program, s.config, &s.said)
+	if err != nil {
+		return err
+	}
+	wait(ctx, time.Duration(s.rng.Int64N(int64(400*time.Millisecond))))
+	if err := p.kill(); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// downForDays lets the log grow, and be rotated, without a daemon.
+func (s *run) downForDays(ctx context.Context) error {
+	if err := s.kill(); err != nil {
+		return err
+	}
+	until := s.now + (1+9*s.rng.Float64())*daySeconds
+	for s.now < until && !s.finished() {
+		if err := s.burst(1); err != nil {
+			return err
+		}
+	}
+	return s.start(ctx)
+}
+
+func (s *run) stopped(ctx context.Context) error {
+	err := s.program.stop(s.o.Patience)
+	s.program = nil
+	if err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// reloaded has the daemon take over a changed configuration.
+func (s *run) reloaded(ctx context.Context) error {
+	if err := s.configure(s.config, s.db, "data", time.Duration(5+s.rng.IntN(50))*time.Minute); err != nil {
+		return err
+	}
+	return s.hangUp(ctx)
+}
+
+// misread has it refuse a broken one.
+func (s *run) misread(ctx context.Context) error {
+	broken := &brokenDatabase{s.db}
+	if err := s.configure(s.config, broken, "data", 5*time.Minute); err != nil {
+		return err
+	}
+	return errors.Join(s.hangUp(ctx), s.configure(s.config, s.db, "data", 5*time.Minute))
+}
+
+// brokenDatabase is one with a key that is none.
+type brokenDatabase struct{ database }
+
+func (b *brokenDatabase) yaml() string { return b.database.yaml() + "  no_such_key: 1\n" }
+
+func (s *run) hangUp(ctx context.Context) error {
+	before, _, _ := s.program.told()
+	if err := s.program.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	return s.program.poll(ctx, "the reload", s.o.Patience, func() bool {
+		now, _, _ := s.program.told()
+		return now > before
+	})
+}
+
+// failed lets the database fail while the log grows, until the daemon says so.
+func (s *run) failed(ctx context.Context) error {
+	if err := s.db.fail(); err != nil {
+		return err
+	}
+	err := s.whileFailing(ctx)
+	return errors.Join(err, s.db.heal())
+}
+
+// noticed is how long the daemon may take to say that its database fails.
+const noticed = time.Minute
+
+func (s *run) whileFailing(ctx context.Context) error {
+	if err := s.burst(2); err != nil || s.finished() {
+		return err
+	}
+	return s.program.poll(ctx, "waitcast_store_failing", noticed, func() bool {
+		if s.program.metrics(ctx)["waitcast_store_failing"] == 1 {
+			return true
+		}
+		_ = s.burst(.2) // a database of which nothing is asked does not fail; an error comes again
+		return s.finished()
+	})
+}
+
+// failedAndKilled kills the daemon while its database fails; daemons cannot start until that is over.
+func (s *run) failedAndKilled(ctx context.Context) error {
+	if err := s.db.fail(); err != nil {
+		return err
+	}
+	err := errors.Join(s.burst(1), s.kill())
+	if err == nil {
+		err = s.refused(ctx)
+	}
+	if err := errors.Join(err, s.db.heal()); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// readOnly starts a daemon on a database that cannot be written.
+func (s *run) readOnly(ctx context.Context) error {
+	if err := s.kill(); err != nil {
+		return err
+	}
+	disk := s.db.(*smallFile).disk
+	if err := disk.readOnly(); err != nil {
+		return err
+	}
+	if err := errors.Join(s.refused(ctx), disk.room()); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+// refused starts a daemon that cannot use its database. It may end, or wait for it; it is killed after a while.
+func (s *run) refused(ctx context.Context) error {
+	p, err := spawn(s.o.Program, s.config, &s.said)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.gone:
+		s.count["starts refused for want of the database"]++
+		return nil
+	case <-ctx.Done():
+	case <-time.After(time.Second + time.Duration(s.rng.Int64N(int64(2*time.Second)))):
+	}
+	s.count["starts without the database, killed"]++
+	return p.kill()
+}
+
+// finish lets the daemon read the log to its end and stops it.
+func (s *run) finish(ctx context.Context, r *Report) error {
+	if err := s.flush(len(s.pending)); err != nil {
+		return err
+	}
+	if err := errors.Join(s.logs.close(), s.caughtUp(ctx)); err != nil {
+		return err
+	}
+	s.watch.look(ctx, s.program, s.m.tally.Lines, s.day())
+	var err error
+	if r.levels, err = accuracy(ctx, s.program, s.o.Days); err != nil {
+		return err
+	}
+	err = s.program.stop(s.o.Patience)
+	s.program = nil
+	return err
+}

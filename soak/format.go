@@ -1,0 +1,130 @@
+package soak
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/pbs"
+)
+
+// record is what a log tells of a job.
+type record struct {
+	ID                 int64
+	User, Queue        string
+	Procs              int
+	Limit              time.Duration
+	Submit, Start, End time.Time
+}
+
+// format writes the lines of one scheduler. Every function appends whole lines, or nothing where the format does not tell.
+type format interface {
+	name() string
+	submitted(dst []byte, r *record) []byte
+	started(dst []byte, r *record) []byte
+	ended(dst []byte, r *record) []byte
+	requeued(dst []byte, r *record) []byte  // at End
+	cancelled(dst []byte, r *record) []byte // at End
+	// repeats reports whether a scheduler of the kind is known to write a line twice.
+	repeats() bool
+	// reasons are those for which a line of the format can be bad.
+	reasons() []string
+	// bad appends a line that is bad for that reason; n tells it from others.
+	bad(dst []byte, reason string, n int64, at time.Time) []byte
+}
+
+// Formats are the formats of logs that can be written.
+func Formats() []string { return []string{"pbs", "slurm-log", "slurm-jobcomp"} }
+
+func newFormat(name string) (format, error) {
+	switch name {
+	case "pbs":
+		return pbsFormat{}, nil
+	case "slurm-log":
+		return slurmLog{}, nil
+	case "slurm-jobcomp":
+		return jobcomp{}, nil
+	}
+	return nil, fmt.Errorf("format %q: want one of %q", name, Formats())
+}
+
+const (
+	// longLine is the length of a line that is too long to be read.
+	longLine = 1<<20 + 4096
+	// mostLongLines is how many of them a log gets.
+	mostLongLines = 12
+)
+
+// blemish puts a bad line into the log, of every reason in turn.
+func (m *machine) blemish(at float64) error {
+	all := m.format.reasons()
+	n := m.tally.Lines / m.badEvery
+	reason := all[int(n)%len(all)]
+	if reason == collector.ReasonLongLine {
+		if m.long--; m.long < 0 {
+			reason = collector.ReasonFormat
+		}
+	}
+	m.tally.Bad[reason]++
+	m.tally.Lines++
+	t := m.epoch.Add(time.Duration(at) * time.Second)
+	if reason == collector.ReasonLongLine {
+		m.buf = append(append(m.buf[:0], bytes.Repeat([]byte{'x'}, longLine)...), '\n')
+		defer func() { m.buf = nil }()
+	} else {
+		m.buf = m.format.bad(m.buf[:0], reason, n, t)
+	}
+	return m.emit(m.buf)
+}
+
+// pbsFormat writes PBS accounting records.
+type pbsFormat struct{}
+
+func (pbsFormat) name() string  { return "pbs" }
+func (pbsFormat) repeats() bool { return true }
+
+func (pbsFormat) record(r *record) pbs.Record {
+	return pbs.Record{
+		ID: fmt.Sprintf("%d.soak", r.ID), User: r.User, Group: "users", Name: "job", Queue: r.Queue, Created: r.Submit, Queued: r.Submit, Eligible: r.Submit,
+		Start: r.Start, End: r.End, Procs: r.Procs, Nodes: r.Procs, TimeLimit: r.Limit,
+	}
+}
+
+func (f pbsFormat) submitted(dst []byte, r *record) []byte { return pbs.AppendQueued(dst, f.record(r)) }
+func (f pbsFormat) started(dst []byte, r *record) []byte   { return pbs.AppendStarted(dst, f.record(r)) }
+func (f pbsFormat) ended(dst []byte, r *record) []byte     { return pbs.AppendEnded(dst, f.record(r)) }
+func (f pbsFormat) cancelled(dst []byte, r *record) []byte {
+	return pbs.AppendDeleted(dst, f.record(r))
+}
+
+func (pbsFormat) requeued(dst []byte, r *record) []byte {
+	return fmt.Appendf(dst, "%s;R;%d.soak;\n", r.End.Format(pbsTime), r.ID)
+}
+
+const pbsTime = "01/02/2006 15:04:05"
+
+func (pbsFormat) reasons() []string {
+	return []string{
+		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs, collector.ReasonUnknown, collector.ReasonFuture,
+		collector.ReasonLongLine,
+	}
+}
+
+func (f pbsFormat) bad(dst []byte, reason string, n int64, at time.Time) []byte {
+	stamp := at.Format(pbsTime)
+	switch reason {
+	case collector.ReasonField:
+		return fmt.Appendf(dst, "%s;Q;b%d.soak;user=u1 queue=short Resource_List.ncpus=many\n", stamp, n)
+	case collector.ReasonTime:
+		return fmt.Appendf(dst, "%s;E;b%d.soak;user=u1 queue=short ctime=%d start=%d end=%d Resource_List.ncpus=2\n", stamp, n, at.Unix(), at.Unix(), at.Unix()-5)
+	case collector.ReasonProcs:
+		return fmt.Appendf(dst, "%s;S;b%d.soak;user=u1 queue=short start=%d Resource_List.ncpus=0\n", stamp, n, at.Unix())
+	case collector.ReasonUnknown:
+		return fmt.Appendf(dst, "%s;?;b%d.soak;user=u1\n", stamp, n)
+	case collector.ReasonFuture:
+		at = at.AddDate(80, 0, 0)
+		return pbs.AppendQueued(dst, f.record(&record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Submit: at}))
+	}
+	return fmt.Appendf(dst, "torn line %d of no record\n", n)
+}

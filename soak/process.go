@@ -1,0 +1,243 @@
+package soak
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is a waitcastd that was started.
+type process struct {
+	cmd    *exec.Cmd
+	url    string        // once it serves
+	served chan struct{} // closed once it serves
+	gone   chan struct{} // closed when it has ended
+	err    error         // how it ended
+	began  time.Time
+
+	mu       sync.Mutex
+	tail     []string // the last things it said
+	restored int64    // events in the journal when it began
+	replayed int64
+	reloads  int // reloads that it told of, refused ones too
+}
+
+// kept is how much of what a daemon says is kept for messages.
+const kept = 12
+
+// spawn starts a daemon. said counts what it says at warn or above, by message.
+func spawn(program, config string, said *messages) (*process, error) {
+	p := &process{cmd: exec.Command(program, "--config", config), served: make(chan struct{}), gone: make(chan struct{}), began: time.Now()}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		p.listen(out, said)
+		p.err = p.cmd.Wait()
+		close(p.gone)
+	}()
+	return p, nil
+}
+
+func (p *process) listen(from io.Reader, said *messages) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<22)
+	for lines.Scan() {
+		var line struct {
+			Level, Msg, URL  string
+			Replayed, Events int64
+		}
+		if json.Unmarshal(lines.Bytes(), &line) != nil {
+			line.Level, line.Msg = "error", lines.Text()
+		}
+		p.mu.Lock()
+		if p.tail = append(p.tail, lines.Text()); len(p.tail) > kept {
+			p.tail = p.tail[1:]
+		}
+		switch {
+		case line.Msg == "restored":
+			p.restored, p.replayed = line.Events, line.Replayed
+		case line.Msg == "serving":
+			p.url = line.URL
+			close(p.served)
+		case strings.Contains(line.Msg, "in force"): // the new configuration, or the old one because of errors
+			p.reloads++
+			if line.URL != "" {
+				p.url = line.URL
+			}
+		}
+		p.mu.Unlock()
+		if line.Level == "warn" || line.Level == "error" {
+			said.add(line.Level + ": " + line.Msg)
+		}
+	}
+}
+
+func (p *process) lastWords() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.tail, "\n")
+}
+
+// told returns how many reloads the daemon has told of, and what it restored when it began.
+func (p *process) told() (reloads int, restored, replayed int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reloads, p.restored, p.replayed
+}
+
+// kill ends the daemon at once.
+func (p *process) kill() error {
+	err := p.cmd.Process.Kill()
+	<-p.gone
+	if errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("the daemon ended by itself: %w\n%s", p.err, p.lastWords())
+	}
+	return err
+}
+
+// stop ends the daemon in order.
+func (p *process) stop(patience time.Duration) error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.gone:
+	case <-time.After(patience):
+		return errors.Join(fmt.Errorf("the daemon does not end within %v of SIGTERM\n%s", patience, p.lastWords()), p.kill())
+	}
+	if p.err != nil {
+		return fmt.Errorf("an orderly stop failed: %w\n%s", p.err, p.lastWords())
+	}
+	return nil
+}
+
+// poll looks at a condition until it holds, the process ends, or patience does.
+func (p *process) poll(ctx context.Context, what string, patience time.Duration, cond func() bool) error {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.gone:
+			return fmt.Errorf("waiting for: %s: the daemon ended by itself: %w\n%s", what, p.err, p.lastWords())
+		case <-deadline.C:
+			return fmt.Errorf("waited %v in vain for: %s\n%s\n%s", patience, what, p.body(ctx, "/readyz"), p.lastWords())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// serving waits until the daemon serves.
+func (p *process) serving(ctx context.Context, patience time.Duration) error {
+	return p.poll(ctx, "serving", patience, func() bool {
+		select {
+		case <-p.served:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// ready waits until the daemon has read all there is.
+func (p *process) ready(ctx context.Context, patience time.Duration) error {
+	return p.poll(ctx, "ready", patience, func() bool { return p.body(ctx, "/readyz") == "ready\n" })
+}
+
+// body returns what a path answers, or what kept it from answering.
+func (p *process) body(ctx context.Context, path string) string {
+	p.mu.Lock()
+	url := p.url
+	p.mu.Unlock()
+	if url == "" {
+		return "it never served"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, http.NoBody)
+	if err != nil {
+		return err.Error()
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// metrics returns the series of /metrics by their whole name, labels included.
+func (p *process) metrics(ctx context.Context) map[string]float64 {
+	series := map[string]float64{}
+	for line := range strings.Lines(p.body(ctx, "/metrics")) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if at := strings.LastIndexByte(line, ' '); at > 0 && strings.Contains(name, "{") {
+			name, value = line[:at], strings.TrimSpace(line[at:])
+		}
+		if x, err := strconv.ParseFloat(value, 64); ok && err == nil && line[0] != '#' {
+			series[name] = x
+		}
+	}
+	return series
+}
+
+// highWater is the most memory that the process has had so far, in bytes; 0 where the system does not tell.
+func (p *process) highWater() float64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64) // 0 where it is no number
+			return kb * 1024
+		}
+	}
+	return 0
+}
+
+// messages counts what daemons said.
+type messages struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+// mostMessages bounds how many different ones are kept.
+const mostMessages = 200
+
+func (m *messages) add(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by = map[string]int{}
+	}
+	if text = text[:min(len(text), 160)]; m.by[text] > 0 || len(m.by) < mostMessages {
+		m.by[text]++
+	}
+}
