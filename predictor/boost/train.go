@@ -48,6 +48,7 @@ type trainer struct {
 	features   []int   // those that the tree is grown on
 	scratch    []int32
 	sorted     []float64 // the gradients of one leaf's rows
+	weights    []float32 // and their weights
 	rng        *rand.Rand
 	residuals  []pair
 	spare      []*histogram
@@ -61,6 +62,9 @@ func newTrainer(d *Data, level float64, p Params) *trainer {
 		Data: d, level: level, params: p, prediction: make([]float64, d.rows), gradient: make([]float64, d.rows),
 		order: make([]int32, d.rows), scratch: make([]int32, d.rows), residuals: make([]pair, 0, d.rows),
 		sorted: make([]float64, d.rows), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))),
+	}
+	if t.weight != nil {
+		t.weights = make([]float32, d.rows)
 	}
 	return t
 }
@@ -171,7 +175,9 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 		}
 		gain[l.best.feature] += l.best.gain
 		right := t.divide(l, &grown)
-		leaves = append(leaves, right)
+		if leaves = append(leaves, right); len(leaves) < t.params.Leaves { // the last ones are not divided any more
+			t.measure(l, right)
+		}
 		runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
 	}
 	for _, l := range leaves {
@@ -266,17 +272,21 @@ func (t *trainer) divide(l *leaf, grown *tree) *leaf {
 	grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
 	other := &leaf{from: l.from + left, to: l.to, node: at + 1, hist: t.take()}
 	l.to, l.node = l.from+left, at
+	return other
+}
+
+// measure finds the best splits of the two parts of a leaf that was divided, of which the left one has the histogram of both.
+func (t *trainer) measure(l, other *leaf) {
 	small, large := l, other
-	if left > right {
+	if l.to-l.from > other.to-other.from {
 		small, large = other, l
 	}
-	whole := l.hist // of both parts: the large one's is what the small one's leaves
+	whole := l.hist // the large one's is what the small one's leaves
 	small.hist, large.hist = other.hist, whole
 	t.fill(small)
 	t.subtract(large.hist, small.hist)
 	t.find(l)
 	t.find(other)
-	return other
 }
 
 // threshold returns the largest value of a bin.
