@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -102,8 +103,7 @@ func (f jobcomp) bad(dst []byte, reason string, n int64, at time.Time) []byte {
 	r := record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Limit: time.Hour, Submit: at, Start: at, End: at}
 	switch reason {
 	case collector.ReasonField:
-		r.ID = 0
-		return append(dst, "JobId=none"+string(f.ended(nil, &r)[len("JobId=0"):])...)
+		return append(dst, strings.Replace(string(f.ended(nil, &r)), "EndTime="+at.Format(slurmTime), "EndTime=soon", 1)...)
 	case collector.ReasonFuture:
 		r.Submit, r.Start, r.End = at.AddDate(80, 0, 0), at.AddDate(80, 0, 0), at.AddDate(80, 0, 0)
 		return f.ended(dst, &r)
