@@ -5,7 +5,7 @@ TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
 BENCHTIME ?= 1s
 
-.PHONY: all build test test-long claims papers accuracy study-size bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test test-long claims papers accuracy study-size soak bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -65,6 +65,12 @@ accuracy:
 # What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
 study-size:
 	$(GO) run ./scripts/sizestudy -shared $(SHARED)
+
+# A year of a busy cluster through the real daemon, which is killed and whose database fails: docs/soak.md. More with JOBS=1000000; SEED repeats a run.
+JOBS ?= 50000
+SEED ?= 0
+soak:
+	$(GO) run ./scripts/soak -shared $(SHARED) -jobs $(JOBS) -seed $(SEED) $(SOAK)
 
 # The HTTP interface with 10,000 running and 20,000 queued jobs; needs wrk.
 bench-http: build

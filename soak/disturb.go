@@ -112,10 +112,11 @@ func (s *run) follow(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until the daemon has read what is written: ready says that it had once, the bytes behind that it has.
+// caughtUp waits until the daemon has read what is written. That it is ready says that it had once, and how many bytes it is behind is not looked at while its database fails; so the newest instant in
+// its picture must be the newest in the log.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
-		return s.program.body(ctx, "/readyz") == "ready\n" && s.behind(ctx) == 0
+		return s.program.body(ctx, "/readyz") == "ready\n" && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
 	})
 }
 
@@ -246,11 +247,15 @@ func (s *run) whileFailing(ctx context.Context) error {
 	if err := s.burst(2); err != nil || s.finished() {
 		return err
 	}
+	more := time.Now()
 	return s.program.poll(ctx, "waitcast_store_failing", noticed, func() bool {
 		if s.program.metrics(ctx)["waitcast_store_failing"] == 1 {
 			return true
 		}
-		_ = s.burst(.2) // a database of which nothing is asked does not fail; an error comes again
+		if time.Since(more) > time.Second { // a database of which nothing is asked does not fail
+			_ = s.burst(.2) // an error comes again
+			more = time.Now()
+		}
 		return s.finished()
 	})
 }

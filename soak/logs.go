@@ -29,9 +29,8 @@ type logs struct {
 	dated bool
 	rng   *rand.Rand
 	file  *os.File
-	held  int    // lines until the writer leaves a renamed file
+	held  int    // pieces until the writer leaves a renamed file, after a whole line
 	last  string // the file that was rotated away last
-	n     int
 	count rotation
 	bytes int64
 }
@@ -72,7 +71,7 @@ func (l *logs) write(text []byte) error {
 	}
 	n, err := l.file.Write(text)
 	l.bytes += int64(n)
-	if l.held > 0 && err == nil {
+	if whole := len(text) > 0 && text[len(text)-1] == '\n'; l.held > 0 && whole && err == nil {
 		if l.held--; l.held == 0 {
 			err = l.open(l.path)
 		}
@@ -88,12 +87,11 @@ func (l *logs) rotate(day time.Time) error {
 			return err
 		}
 	}
-	l.n++
 	if l.dated {
 		l.count.Dated++
 		return l.open(filepath.Join(l.path, day.Format("20060102")))
 	}
-	to := fmt.Sprintf("%s-%s.%d", l.path, day.Format("20060102"), l.n)
+	to := l.path + "-" + day.Format("20060102")
 	before := l.last
 	l.last = to
 	switch l.rng.IntN(4) {

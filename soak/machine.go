@@ -64,8 +64,10 @@ type machine struct {
 	badEvery int64 // lines from bad line to bad line
 	long     int   // long lines that are still to come
 
-	buf  []byte
-	emit func([]byte) error
+	buf    []byte
+	emit   func([]byte) error
+	shown  time.Time // what the log's clock showed last
+	newest time.Time // the latest instant that a line has told
 }
 
 // deletion is a waiting job that its user deletes.
@@ -177,10 +179,8 @@ func (m *machine) clock(at float64, not time.Time) time.Time {
 		m.back = 0
 	}
 	t := m.epoch.Add(time.Duration(at-m.back) * time.Second)
-	if t.Before(not) {
-		return not
-	}
-	return t
+	m.shown = later(t, not)
+	return m.shown
 }
 
 func (m *machine) record(j *simulator.Job) record {
@@ -290,6 +290,7 @@ func (m *machine) say(line []byte, at float64) error {
 	if err := m.emit(line); err != nil {
 		return err
 	}
+	m.newest = later(m.newest, m.shown)
 	m.tally.Lines++
 	if m.rng.Float64() < repeated && m.format.repeats() {
 		m.tally.Repeated++

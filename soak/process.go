@@ -207,6 +207,17 @@ func (p *process) metrics(ctx context.Context) map[string]float64 {
 	return series
 }
 
+// asOf is the instant up to which the daemon knows.
+func (p *process) asOf(ctx context.Context) time.Time {
+	var a struct {
+		AsOf time.Time `json:"as_of"`
+	}
+	if json.Unmarshal([]byte(p.body(ctx, "/v1/queues")), &a) != nil {
+		return time.Time{} // it knows nothing yet
+	}
+	return a.AsOf
+}
+
 // highWater is the most memory that the process has had so far, in bytes; 0 where the system does not tell.
 func (p *process) highWater() float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
