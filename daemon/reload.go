@@ -89,6 +89,9 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	if !sameFront(cfg, d.cfg) {
 		d.replaceFront(now, newFront(socket, bound, d.core.Load(), d))
 	}
+	if cfg.Log.Format != d.cfg.Log.Format {
+		d.opts.Log.Warn("log.format is another one from the next start on")
+	}
 	d.cfg = cfg
 	if d.opts.Level != nil {
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {

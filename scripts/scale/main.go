@@ -56,9 +56,9 @@ func (d *dimension) points(most int) []point {
 }
 
 type options struct {
-	only, docs string
+	only, docs        string
 	least, most, long int
-	dry        bool
+	dry               bool
 }
 
 func main() {
