@@ -72,8 +72,6 @@ type Options struct {
 	Limit   time.Duration
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
-	// Store looks at where state is kept, in place of the check of the database file: for other kinds of stores. It returns findings; nil means the file.
-	Store func(ctx context.Context, cfg *config.Config) []Finding
 }
 
 // checker is one check under way.
@@ -130,10 +128,8 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	c.add("config.valid", OK, "configuration", "", "%s: %s", from, plural(len(cfg.Clusters), "cluster"))
 	c.findAccount()
 	c.sources(ctx)
-	if opts.Store != nil {
-		for _, f := range opts.Store(ctx, cfg) {
-			c.add(f.ID, f.Status, f.About, f.Hint, "%s", f.Text)
-		}
+	if cfg.Store.URL != "" {
+		c.shared(ctx)
 	} else {
 		c.store()
 	}

@@ -23,13 +23,12 @@ const (
 	noRoom     = 64 << 20
 )
 
-// store looks at the file of the database.
-func (c *checker) store() {
-	path := c.cfg.Store.Path
-	dir, err := existing(filepath.Dir(path))
+// folder looks at a folder that the daemon writes, or at the nearest above it; "" if there is none.
+func (c *checker) folder(want string) string {
+	dir, err := existing(want)
 	if err != nil {
 		c.add("store.folder", Failed, "store", "set data_dir", "%v", err)
-		return
+		return ""
 	}
 	if err := syscall.Access(dir, mayWrite|maySearch); err != nil {
 		c.add("store.folder", Failed, "store", "set data_dir to a folder that "+c.User+" may write, or give it to that user", "%s may not write %s: %v", c.User, dir, err)
@@ -37,6 +36,16 @@ func (c *checker) store() {
 		c.add("store.folder", OK, "store", "", "%s can be written by %s", dir, c.User)
 	}
 	c.storeFor(dir)
+	return dir
+}
+
+// store looks at the file of the database.
+func (c *checker) store() {
+	path := c.cfg.Store.Path
+	dir := c.folder(filepath.Dir(path))
+	if dir == "" {
+		return
+	}
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		c.add("store.space", Warning, "store", "", "%s: %v", dir, err)

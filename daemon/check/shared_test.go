@@ -1,0 +1,48 @@
+package check_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon/check"
+	"github.com/waitcast/waitcast/internal/pgtest"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+)
+
+// TestShared proves what is said of a database that daemons share: that it cannot be reached, that it is new, that nobody or somebody collects into it; and that a file of SQLite is not
+// spoken of.
+func TestShared(t *testing.T) {
+	url := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
+	look := func(cfg config.Config) *check.Report {
+		cfg.DataDir, cfg.Listen = t.TempDir(), "127.0.0.1:0"
+		r := check.Run(t.Context(), &cfg, check.Options{})
+		for _, f := range r.Findings {
+			if f.ID == "store.space" {
+				t.Errorf("the room of a file: %+v", f)
+			}
+		}
+		return r
+	}
+	collects := config.Config{Store: config.Store{URL: url, Space: "kth"}}
+	serves := config.Config{Store: config.Store{URL: url}, ServeOnly: true}
+	want(t, look(config.Config{Store: config.Store{URL: "postgres://nobody@127.0.0.1:1/none"}}), "store.database", check.Failed, "127.0.0.1")
+	want(t, look(collects), "store.database", check.OK, "first start")
+	want(t, look(serves), "store.database", check.Failed, "no tables")
+
+	s, err := postgres.Open(t.Context(), url, postgres.Options{Space: "kth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease, err := s.Acquire(t.Context(), "a test", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, look(collects), "store.lease", check.OK, "would stand by")
+	want(t, look(serves), "store.lease", check.OK, "is collected into by")
+	if err := errors.Join(lease.Release(t.Context()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, look(serves), "store.lease", check.Warning, "nobody collects")
+}
