@@ -143,6 +143,9 @@ func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config, bou
 		return nil
 	}
 	d.bound = bound
+	if ctx.Err() != nil {
+		return fmt.Errorf("the daemon stops before the reload is done: %w", ctx.Err())
+	}
 	err = fmt.Errorf("the new configuration cannot be used, the old one stays in force: %w", err)
 	back, broken := d.newCore(context.WithoutCancel(ctx), d.cfg)
 	if broken != nil {
@@ -163,7 +166,10 @@ func (d *Daemon) reloadFrom(ctx context.Context, why string) {
 		d.opts.Log.Error("the configuration has errors and is not used; the one in force stays", zap.Error(err))
 		return
 	}
-	if err := d.Reload(ctx, cfg); err != nil {
+	switch err := d.Reload(ctx, cfg); {
+	case ctx.Err() != nil && err != nil:
+		d.opts.Log.Info("not reloaded", zap.Error(err))
+	case err != nil:
 		d.opts.Log.Error("reload failed", zap.Error(err))
 	}
 }

@@ -40,6 +40,8 @@ type Options struct {
 	// Out gets the URL and the live line; Terminal says that the line may be written over.
 	Out      io.Writer
 	Terminal bool
+	// Open shows the page in a browser, where there is a desktop.
+	Open bool
 }
 
 const (
@@ -86,6 +88,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	fmt.Fprintf(o.Out, "\n  http://%s\n\nsimulated time goes on at %g times the real one; ask, for example:\n"+
 		"  curl -s 'http://%s/v1/wait?queue=medium&procs=16&time_limit=2h'\n"+
 		"  waitcast --url http://%s wait -q medium -n 16 -t 2h\n\n", d.Addr(), o.Speed, d.Addr(), d.Addr())
+	if o.Open {
+		show("http://" + d.Addr().String())
+	}
 	return follow(ctx, o, c, d, clock)
 }
 

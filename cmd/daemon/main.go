@@ -173,6 +173,7 @@ func demoCommand() *cobra.Command {
 				return usageError{err}
 			}
 			o.Log, o.Version, o.Out, o.Terminal = log, version.String(), cmd.OutOrStdout(), isTerminal(os.Stdout)
+			o.Open = o.Open && o.Terminal
 			return demo.Run(cmd.Context(), o)
 		},
 	}
@@ -185,6 +186,7 @@ func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 	f.Float64Var(&o.Speed, "speed", 600, "how much faster than real time the simulated cluster goes on")
 	f.DurationVar(&o.For, "for", 0, "stop after so much real time; 0 runs until Ctrl-C")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the simulated workload")
+	f.BoolVar(&o.Open, "open", true, "open the page in a browser, on a terminal of a desktop")
 	f.StringVar(logLevel, "log-level", "warn", "debug, info, warn or error")
 }
 
