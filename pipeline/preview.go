@@ -59,7 +59,7 @@ func (l *ledger) look() (*engine.View, bool) {
 	}
 	begun := time.Now()
 	defer func() { l.preview.made, l.preview.took = time.Now(), time.Since(begun) }()
-	copied, err := l.follower.copy()
+	copied, err := l.follower.engine.Copy()
 	if err != nil {
 		return l.follower.engine.View(now), true
 	}
@@ -77,17 +77,4 @@ func (l *ledger) look() (*engine.View, bool) {
 	}
 	l.follower.doAll(copied, now)
 	return copied.View(now), true
-}
-
-// copy returns an engine that knows what the follower's knows.
-func (f *follower) copy() (*engine.Engine, error) {
-	data, err := f.engine.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	e, err := engine.New(f.cfg)
-	if err != nil {
-		return nil, err
-	}
-	return e, e.UnmarshalBinary(data)
 }

@@ -131,7 +131,7 @@ func (s *run) behind(ctx context.Context) float64 {
 
 // start starts a daemon and waits until it serves.
 func (s *run) start(ctx context.Context) error {
-	p, err := spawn(s.o.Program, s.config, &s.said)
+	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *run) start(ctx context.Context) error {
 	if err := p.serving(ctx, s.o.Patience); err != nil {
 		return err
 	}
-	if _, _, replayed := p.told(); replayed > 0 {
+	if _, replayed := p.told(); replayed > 0 {
 		s.count["starts that replayed a part of the journal"]++
 	}
 	return nil
@@ -164,7 +164,7 @@ func (s *run) killedTwice(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
 	}
-	p, err := spawn(s.o.Program, s.config, &s.said)
+	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {
 		return err
 	}
@@ -221,12 +221,12 @@ type brokenDatabase struct{ database }
 func (b *brokenDatabase) yaml() string { return b.database.yaml() + "  no_such_key: 1\n" }
 
 func (s *run) hangUp(ctx context.Context) error {
-	before, _, _ := s.program.told()
+	before, _ := s.program.told()
 	if err := s.program.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
 	return s.program.poll(ctx, "the reload", s.o.Patience, func() bool {
-		now, _, _ := s.program.told()
+		now, _ := s.program.told()
 		return now > before
 	})
 }
@@ -292,7 +292,7 @@ func (s *run) readOnly(ctx context.Context) error {
 
 // refused starts a daemon that cannot use its database. It may end, or wait for it; it is killed after a while.
 func (s *run) refused(ctx context.Context) error {
-	p, err := spawn(s.o.Program, s.config, &s.said)
+	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {
 		return err
 	}

@@ -28,17 +28,16 @@ type process struct {
 
 	mu       sync.Mutex
 	tail     []string // the last things it said
-	restored int64    // events in the journal when it began
-	replayed int64
-	reloads  int // reloads that it told of, refused ones too
+	replayed int64    // events of the journal, when it began
+	reloads  int      // that it told of, refused ones too
 }
 
 // kept is how much of what a daemon says is kept for messages.
 const kept = 12
 
 // spawn starts a daemon. said counts what it says at warn or above, by message.
-func spawn(program, config string, said *messages) (*process, error) {
-	p := &process{cmd: exec.Command(program, "--config", config), served: make(chan struct{}), gone: make(chan struct{}), began: time.Now()}
+func spawn(ctx context.Context, program, config string, said *messages) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, program, "--config", config), served: make(chan struct{}), gone: make(chan struct{}), began: time.Now()}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -60,8 +59,8 @@ func (p *process) listen(from io.Reader, said *messages) {
 	lines.Buffer(nil, 1<<22)
 	for lines.Scan() {
 		var line struct {
-			Level, Msg, URL  string
-			Replayed, Events int64
+			Level, Msg, URL string
+			Replayed        int64
 		}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			line.Level, line.Msg = "error", lines.Text()
@@ -72,7 +71,7 @@ func (p *process) listen(from io.Reader, said *messages) {
 		}
 		switch {
 		case line.Msg == "restored":
-			p.restored, p.replayed = line.Events, line.Replayed
+			p.replayed = line.Replayed
 		case line.Msg == "serving":
 			p.url = line.URL
 			close(p.served)
@@ -95,11 +94,11 @@ func (p *process) lastWords() string {
 	return strings.Join(p.tail, "\n")
 }
 
-// told returns how many reloads the daemon has told of, and what it restored when it began.
-func (p *process) told() (reloads int, restored, replayed int64) {
+// told returns how many reloads the daemon has told of, and how many events of the journal it replayed when it began.
+func (p *process) told() (reloads int, replayed int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reloads, p.restored, p.replayed
+	return p.reloads, p.replayed
 }
 
 // kill ends the daemon at once.
@@ -158,11 +157,6 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 			return false
 		}
 	})
-}
-
-// ready waits until the daemon has read all there is.
-func (p *process) ready(ctx context.Context, patience time.Duration) error {
-	return p.poll(ctx, "ready", patience, func() bool { return p.body(ctx, "/readyz") == "ready\n" })
 }
 
 // body returns what a path answers, or what kept it from answering.

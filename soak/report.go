@@ -45,7 +45,7 @@ func (s *run) calm(ctx context.Context, r *Report) (err error) {
 		return err
 	}
 	begun := time.Now()
-	p, err := spawn(s.o.Program, config, &messages{})
+	p, err := spawn(ctx, s.o.Program, config, &messages{})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,9 @@ func (e *Engine) code(s *stream) error {
 	e.codeQueues(s)
 	e.codeUsers(s)
 	e.codePools(s)
-	e.codeLearner(s)
+	if !s.brief {
+		e.codeLearner(s)
+	}
 	err := errors.Join(s.own(e.live.linear), s.own(e.live.blend), s.own(e.live.calibrator), s.own(e.laws), e.codeHeads(s))
 	if err == nil && s.reading && e.live.blend.Experts() != experts {
 		err = errShape

@@ -24,6 +24,7 @@ type learner struct {
 	models  []*boost.Model
 	soon    bool // trees are to be trained again as soon as there are a few more waits
 	next    *training
+	lent    *training // of another learner, which ends it
 	closed  atomic.Bool
 	book    book
 }
@@ -203,7 +204,7 @@ func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Mo
 // close waits until nothing is trained any more. A training that it cuts short begins again where the learner is restored.
 func (l *learner) close() {
 	l.closed.Store(true)
-	if l.next != nil {
+	if l.next != nil && l.next != l.lent {
 		<-l.next.done
 	}
 }

@@ -13,6 +13,7 @@ type stream struct {
 	writer
 	reader
 	reading bool
+	brief   bool // without what a copy shares
 }
 
 func (s *stream) real(all ...*float64) {
