@@ -99,7 +99,7 @@ func (t *trainer) find(l *leaf) {
 	}
 }
 
-// findIn finds a better split by one feature. The sums are local variables of their own, not cells: half of all training is spent here.
+// findIn finds a better split by one feature. The sums are local variables of their own, not cells: nearly half of all training is spent here.
 func (t *trainer) findIn(l *leaf, f int) {
 	least := int32(t.params.MinLeaf)
 	all := (*[perFeature]cell)(l.hist.cells[f*perFeature:])
