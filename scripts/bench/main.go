@@ -44,7 +44,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "performance.md"), "the page")
 	flags.StringVar(&o.kept, "kept", filepath.Join("scripts", "bench", "newest.txt"), "what was printed last of each command, for benchstat and for the rows that are not measured now")
 	flags.StringVar(&o.shared, "shared", cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")), "folder with the traces")
-	flags.IntVar(&o.count, "count", 3, "how often each benchmark runs; the table has the medians")
+	flags.IntVar(&o.count, "count", 3, "how often each benchmark runs; the table has the best")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func table(list []budget, kept map[string]string) (string, error) {
 			return "", fmt.Errorf("%s: %w", b.by.text(0), err)
 		}
 		machines[facts["machine"]] = true
-		v, ok := b.figure(benchtext.Medians(results))
+		v, ok := b.figure(results)
 		if !ok {
 			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit, b.benchmark, b.by.text(0))
 			continue

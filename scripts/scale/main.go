@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ type point struct {
 
 // base is the middling cluster.
 func base() point {
-	return point{nodes: 10_000, running: 1000, queued: 1000, users: 100, historical: 10_000}
+	return point{nodes: 10_000, running: 1000, queued: 1000, users: 100, historical: 1000}
 }
 
 // dimension is one that grows alone.
@@ -56,9 +58,9 @@ func (d *dimension) points(most int) []point {
 }
 
 type options struct {
-	only, docs        string
-	least, most, long int
-	dry               bool
+	only, docs, profile string
+	least, most, long   int
+	dry                 bool
 }
 
 func main() {
@@ -68,14 +70,32 @@ func main() {
 	flag.IntVar(&o.least, "least", 0, "the smallest size; the others stay as they were measured before")
 	flag.IntVar(&o.most, "most", 100_000, "the largest size")
 	flag.IntVar(&o.long, "history", 100_000, "the largest history; a million takes half an hour")
+	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile")
 	flag.BoolVar(&o.dry, "dry", false, "print figures and leave the page as it is")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, &o); err != nil {
+	if err := profiled(ctx, &o); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
+}
+
+// profiled is run under a profiler, where one is wanted.
+func profiled(ctx context.Context, o *options) error {
+	if o.profile == "" {
+		return run(ctx, o)
+	}
+	f, err := os.Create(o.profile)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = run(ctx, o)
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
 }
 
 func run(ctx context.Context, o *options) error {
