@@ -22,10 +22,10 @@ import (
 )
 
 type options struct {
-	run         *regexp.Regexp
-	page, kept  string
-	shared, out string
-	count       int
+	run        *regexp.Regexp
+	page, kept string
+	shared     string
+	count      int
 }
 
 func main() {

@@ -26,11 +26,11 @@ import (
 type cost struct {
 	load     time.Duration // CPU time of reading the history and the present, training and simulating, per event
 	event    time.Duration // CPU time of one event among many, its forecast and score, and its part of the simulations, included
-	view     time.Duration // from one event to the view that has it, by the clock; the median
+	view     time.Duration // CPU time of one event alone, with the view that has it
 	forecast time.Duration // CPU time of GET /v1/wait
-	refresh  time.Duration // the newest simulation of the pool for all requests; 0 where each request is played itself
-	train    time.Duration // the newest training of trees
-	save     time.Duration // a snapshot of state and models
+	refresh  time.Duration // the newest simulation of the pool for all requests, by the clock; 0 where each request is played itself
+	train    time.Duration // the newest training of trees, by the clock
+	save     time.Duration // CPU time of a snapshot of state and models
 	snapshot int           // its bytes
 	journal  int           // bytes of the journal, per event
 	heap     uint64        // bytes in use after a collection
@@ -114,13 +114,6 @@ func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	}
 }
 
-// timed returns how long some work takes.
-func timed(work func() error) (time.Duration, error) {
-	begun := time.Now()
-	err := work()
-	return time.Since(begun), err
-}
-
 // used returns the CPU time that the process uses during some work, on the average of its parts: other processes on the machine hardly change that.
 func used(parts int, work func() error) (time.Duration, error) {
 	begun, err := processor()
@@ -166,7 +159,7 @@ func measure(ctx context.Context, p point) (cost, error) {
 		return c, err
 	}
 	events = nil
-	if err := errors.Join(c.ofEvents(ctx, b, w), c.ofForecasts(b, w, reg)); err != nil {
+	if err := errors.Join(c.ofEvents(ctx, b, w), c.ofForecasts(ctx, b, w, reg)); err != nil {
 		return c, err
 	}
 	learning := b.pipeline.View(clusterName).Learning
@@ -175,7 +168,7 @@ func measure(ctx context.Context, p point) (cost, error) {
 	runtime.ReadMemStats(&after)
 	c.heap = max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
 	close(b.deliveries) // it saves at its end
-	c.save, err = timed(func() error { return <-b.done })
+	c.save, err = used(1, func() error { return <-b.done })
 	c.snapshot, c.journal = store.snapshot, store.bytes/max(1, store.entries)
 	runtime.KeepAlive(w)
 	return c, err
@@ -191,27 +184,27 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 	if c.event, err = used(len(events), func() error { return b.feed(ctx, events) }); err != nil {
 		return err
 	}
-	var took []time.Duration
+	events = nil
 	for range moves {
-		for _, ev := range w.move() {
-			one, err := timed(func() error { return b.feed(ctx, []job.Event{ev}) })
-			if err != nil {
+		events = append(events, w.move()...)
+	}
+	c.view, err = used(len(events), func() error {
+		for i := range events {
+			if err := b.feed(ctx, events[i:i+1]); err != nil {
 				return err
 			}
-			took = append(took, one)
 		}
-	}
-	slices.Sort(took)
-	c.view = took[len(took)/2]
-	return nil
+		return nil
+	})
+	return err
 }
 
 // ofForecasts measures requests through the whole handler, of one view, one after the other; no two are the same.
-func (c *cost) ofForecasts(b *bed, w *world, reg *prometheus.Registry) error {
+func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheus.Registry) error {
 	handler := api.New(b.pipeline, api.Options{Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg, Log: zap.NewNop()}).Handler()
 	ask := func(i int) error {
 		path := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=%dm&user=u%d", []string{"batch", "short", "long", "wide"}[i%4], 1+i%max(1, w.procs()/4), 10*(1+i%50), i%w.p.users)
-		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 		answer := httptest.NewRecorder()
 		if handler.ServeHTTP(answer, r); answer.Code != http.StatusOK {
 			return fmt.Errorf("GET %s: %d: %s", path, answer.Code, answer.Body)

@@ -21,9 +21,9 @@ type curve struct {
 // draw draws four measures, each over the size of every dimension, both axes logarithmic.
 func draw(path string, rows []row) (err error) {
 	curves := []curve{
-		{"one event to the view that has it, ms", func(c *cost) float64 { return micros(c.view) / 1e3 }},
-		{"one forecast, ms", func(c *cost) float64 { return micros(c.forecast) / 1e3 }},
-		{"refresh of the simulation, s", func(c *cost) float64 { return c.refresh.Seconds() }},
+		{"CPU time of one event and its view, ms", func(c *cost) float64 { return micros(c.view) / 1e3 }},
+		{"CPU time of one forecast, ms", func(c *cost) float64 { return micros(c.forecast) / 1e3 }},
+		{"refresh of the simulation by the clock, s", func(c *cost) float64 { return c.refresh.Seconds() }},
 		{"heap, MiB", func(c *cost) float64 { return float64(c.heap) / (1 << 20) }},
 	}
 	image := vgsvg.New(18*vg.Centimeter, 13*vg.Centimeter)

@@ -17,7 +17,7 @@ type row struct {
 }
 
 func header() []string {
-	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_cpu_us_per_event", "event_cpu_us", "event_to_view_us", "forecast_cpu_us", "refresh_s", "training_s", "save_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
+	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_cpu_us_per_event", "event_cpu_us", "event_and_view_cpu_us", "forecast_cpu_us", "refresh_s", "training_s", "save_cpu_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -37,7 +37,7 @@ func (r *row) fields() []string {
 // table returns the rows as Markdown.
 func table(rows []row) string {
 	var b strings.Builder
-	b.WriteString("| grown | to | event | event to view | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| grown | to | event | event and view | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
 		refresh := "-"
