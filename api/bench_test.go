@@ -11,14 +11,14 @@ import (
 // BenchmarkWait measures GET /v1/wait through the whole handler, the forecast included, for clusters of two sizes.
 func BenchmarkWait(b *testing.B) {
 	for _, size := range []struct{ running, queued int }{{100, 20}, {280, 10}, {1000, 200}} {
-		f := crowded(b, size.running, size.queued)
-		handler := f.server.Handler()
-		for _, explain := range []bool{false, true} {
-			name := fmt.Sprintf("running=%d,queued=%d,explain=%v", size.running, size.queued, explain)
-			b.Run(name, func(b *testing.B) {
-				benchmarkWait(b, handler, fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
-			})
-		}
+		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {
+			handler := crowded(b, size.running, size.queued).server.Handler()
+			for _, explain := range []bool{false, true} {
+				b.Run(fmt.Sprintf("explain=%v", explain), func(b *testing.B) {
+					benchmarkWait(b, handler, fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
+				})
+			}
+		})
 	}
 }
 

@@ -24,7 +24,7 @@ var watched = [...]struct{ pkg, bench, turns string }{
 	{"./predictor/headqueue", "^BenchmarkTail1000x10000$|^BenchmarkSixQuantiles1000$", "2x"},
 	{"./predictor/headqueue", "^BenchmarkQueue$/^(20|1000)_running", "2x"},
 	{"./predictor/engine", "^(BenchmarkView|BenchmarkEvent|BenchmarkForecast)$/^Small$", "50x"},
-	{"./predictor/engine", "^BenchmarkSave$/Small$", "2x"},
+	{"./predictor/engine", "^BenchmarkSave$/^Small$", "2x"},
 	{"./predictor/forward", "^BenchmarkWaits$", "20x"},
 	{"./predictor/boost", "^BenchmarkTrain$/^half$", "1x"},
 	{"./predictor/residual", ".", "100x"},
@@ -79,26 +79,53 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return tell(out, compare(benchtext.Medians(before), benchtext.Medians(now), *tolerance))
 }
 
-// measure runs all benchmarks, two packages at a time, and returns what they print, in the order of the list, without what is a matter of time or place.
+// measure builds each package's tests once, runs all benchmarks, two at a time, and returns what they print, in the order of the list, without what is a matter of time
+// or place.
 func measure(ctx context.Context) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "bench-guard-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	printed := make([][]byte, len(watched))
 	failed := make([]error, len(watched))
+	built := map[string]func() (string, error){}
+	for _, w := range watched {
+		if built[w.pkg] == nil {
+			built[w.pkg] = sync.OnceValues(func() (string, error) { return build(ctx, dir, w.pkg) })
+		}
+	}
 	var wg sync.WaitGroup
 	places := make(chan struct{}, 2)
 	for i, w := range watched {
 		wg.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
+			binary, err := built[w.pkg]()
+			if err != nil {
+				failed[i] = err
+				return
+			}
 			// The processors are fixed: work that is split among them takes memory for each.
-			cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", w.bench, "-benchtime", w.turns, "-benchmem", "-cpu", "2", w.pkg)
-			cmd.Stderr = os.Stderr
+			cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", w.bench, "-test.benchtime", w.turns, "-test.benchmem", "-test.cpu", "2")
+			cmd.Dir, cmd.Stderr = w.pkg, os.Stderr
 			if printed[i], failed[i] = cmd.Output(); failed[i] != nil {
-				failed[i] = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), failed[i], printed[i])
+				failed[i] = fmt.Errorf("%s of %s: %w\n%s", w.bench, w.pkg, failed[i], printed[i])
 			}
 		})
 	}
 	wg.Wait()
 	return lasting(bytes.Join(printed, nil)), errors.Join(failed...)
+}
+
+// build makes the tests of a package.
+func build(ctx context.Context, dir, pkg string) (string, error) {
+	binary := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "-"))
+	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go test -c %s: %w\n%s", pkg, err, out)
+	}
+	return binary, nil
 }
 
 // lasting returns the lines of benchmarks, and of the packages before them, with the units that are counts.

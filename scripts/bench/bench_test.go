@@ -15,6 +15,7 @@ func example() []budget {
 	return []budget{
 		{"most", "a time", by, "Time/", "ns/op", milli, 10, false, "ms"},
 		{"least", "a rate", by, "Rate", "jobs/s", 1e-6, .5, true, "M jobs/s"},
+		{"loaded", "a time beside other work", command{words: "loaded"}, "Time", "ns/op", milli, 10, false, "ms"},
 		{"gone", "what is not printed", by, "Other", "ns/op", 1, 1, false, "ns"},
 		{"tool", "what cannot be run", command{words: "nothing"}, "N", "ns/op", 1, 1, false, "ns"},
 	}
@@ -22,7 +23,7 @@ func example() []budget {
 
 // TestTable proves that the best of a benchmark's runs and the worst of several benchmarks count, on the right side of the limit, and that what is missing is named.
 func TestTable(t *testing.T) {
-	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 600000 jobs/s\n", "nothing": "skipped: wrk is missing\n"}
+	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 600000 jobs/s\n", "loaded": "machine: 2 cores, X\nload: 2.01\nBenchmarkTime 1 11000000 ns/op\n", "nothing": "skipped: wrk is missing\n"}
 	got, err := table(example(), kept)
 	if err != nil {
 		t.Fatal(err)
@@ -30,8 +31,9 @@ func TestTable(t *testing.T) {
 	want := "| what | promised | measured | of the limit | | by | load |\n|---|---|---|---|---|---|---|\n" +
 		"| a time | at most 10 ms | 11 ms | 1.10 | MISS | `go test -bench X ./a` | 0.10 |\n" +
 		"| a rate | at least 0.5 M jobs/s | 0.6 M jobs/s | 1.20 | held | `go test -bench X ./a` | 0.10 |\n" +
+		"| a time beside other work | at most 10 ms | 11 ms | 1.10 | MISS under load | `loaded` | 2.01 |\n" +
 		"| what is not printed | at most 1 ns | ns/op of Other is not there | | skipped | `go test -bench X ./a` | |\n" +
-		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 cores.\n"
+		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 cores.\n\nMachine: 2 cores, X.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}

@@ -95,7 +95,7 @@ func table(list []budget, kept map[string]string) (string, error) {
 			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit, b.benchmark, b.by.text(0))
 			continue
 		}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v), b.verdict(v), b.by.text(0), facts["load"])
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v), b.verdict(v, loaded(facts["load"], facts["machine"])), b.by.text(0), facts["load"])
 	}
 	for _, m := range benchtext.Keys(machines) {
 		fmt.Fprintf(&out, "\nMachine: %s.\n", m)

@@ -87,7 +87,7 @@ func parseRow(line []string) (row, error) {
 		size:  int(v[1]),
 		cost: cost{
 			load: span(7, time.Microsecond), event: span(8, time.Microsecond), view: span(9, time.Microsecond), forecast: span(10, time.Microsecond),
-			refresh: span(11, time.Second), train: span(12, time.Second), save: span(13, time.Millisecond), snapshot: int(v[14]), journal: int(v[15]), heap: uint64(v[16]),
+			first: span(11, time.Microsecond), refresh: span(12, time.Second), train: span(13, time.Second), save: span(14, time.Millisecond), snapshot: int(v[15]), journal: int(v[16]), heap: uint64(v[17]),
 		},
 	}, nil
 }

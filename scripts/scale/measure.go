@@ -28,6 +28,7 @@ type cost struct {
 	event    time.Duration // CPU time of one event among many, its forecast and score, and its part of the simulations, included
 	view     time.Duration // CPU time of one event alone, with the view that has it
 	forecast time.Duration // CPU time of GET /v1/wait
+	first    time.Duration // and of the first one of a view, which works out what all need; the event and the view included
 	refresh  time.Duration // the newest simulation of the pool for all requests, by the clock; 0 where each request is played itself
 	train    time.Duration // the newest training of trees, by the clock
 	save     time.Duration // CPU time of a snapshot of state and models
@@ -211,10 +212,21 @@ func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheu
 		}
 		return nil
 	}
-	if err := ask(1 << 20); err != nil { // what the first request of a view works out for all
-		return err
+	var events []job.Event
+	for range moves / 4 {
+		events = append(events, w.move()...)
 	}
 	var err error
+	if c.first, err = used(len(events), func() error {
+		for i := range events {
+			if err := errors.Join(b.feed(ctx, events[i:i+1]), ask(i<<10)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	c.forecast, err = used(requests, func() error {
 		for i := range requests {
 			if err := ask(i); err != nil {
