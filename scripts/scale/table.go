@@ -37,7 +37,7 @@ func (r *row) fields() []string {
 // table returns the rows as Markdown.
 func table(rows []row) string {
 	var b strings.Builder
-	b.WriteString("| grown | to | event | event and view | and its first forecast | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("By `make scale`:\n\n| grown | to | event | event and view | and its first forecast | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
 		refresh := "-"
