@@ -3,7 +3,8 @@
 GO        ?= go
 TOOLS     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME  ?= 10m
-BENCHTIME ?= 1s
+# Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
+PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: all build test test-long claims papers accuracy study-size soak bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
@@ -15,7 +16,7 @@ build:
 
 # The one command that must pass on a fresh machine.
 test:
-	$(GO) test ./...
+	$(GO) test -p $(PACKAGES) ./...
 
 # Under the race detector: the packages that run goroutines; the others are numbers and parsers.
 RACE := ./api/... ./client/... ./cmd/... ./collector/source ./collector/tail ./daemon ./demo ./modelstore/... ./pipeline \

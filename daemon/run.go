@@ -19,23 +19,23 @@ import (
 // Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when it is asked to, and when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
+	file := newFileWatch("") // made before the start, which may take long: what is changed meanwhile is noticed
+	if opts.Load != nil {
+		file = newFileWatch(cfg.File)
+	}
 	manager := systemd.New(d.opts.Log)
 	if err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) }); err != nil {
 		return err
 	}
 	d.opts.Log.Info("serving", zap.String("url", d.front.Load().url()), zap.String("database", databaseName(cfg)))
 	stopping := manager.Serve(d.service())
-	err := d.work(ctx, manager)
+	err := d.work(ctx, manager, file)
 	stopping()
 	return errors.Join(err, d.Stop())
 }
 
 // work waits for what a daemon does not do by itself.
-func (d *Daemon) work(ctx context.Context, manager *systemd.Manager) error {
-	file := newFileWatch("")
-	if d.opts.Load != nil {
-		file = newFileWatch(d.cfg.File)
-	}
+func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileWatch) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
