@@ -19,11 +19,11 @@ test:
 	$(GO) test -p $(PACKAGES) ./...
 
 # Under the race detector: the packages that run goroutines; the others are numbers and parsers.
-RACE := ./api/... ./client/... ./cmd/... ./collector/source ./collector/tail ./daemon ./demo ./modelstore/... ./pipeline \
+RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... ./demo ./modelstore/postgres ./modelstore/sqlite ./pipeline \
 	./simulator ./study ./workload/shake
 
 race:
-	$(GO) test -race -short $(RACE)
+	$(GO) test -race -short -p $(PACKAGES) $(RACE)
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
