@@ -24,6 +24,7 @@ RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... 
 
 race:
 	$(GO) test -race -short -p $(PACKAGES) $(RACE)
+	$(GO) test -race -run WhileItIsRead ./predictor/engine
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:

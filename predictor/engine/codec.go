@@ -383,7 +383,9 @@ func (s *stream) fitted(all *map[class]uniformlog.Model) {
 		s.class(c)
 		m := (*all)[*c]
 		s.clear(&m.B0, &m.B1)
-		(*all)[*c] = m
+		if s.reading { // views read the map that is saved
+			(*all)[*c] = m
+		}
 	})
 }
 

@@ -43,7 +43,9 @@ func (s *stream) causesOf(c *causes, cells int, jobs map[uint64]*tracked) {
 		s.uint(id)
 		all := c.starts[*id]
 		s.shares(&all, c)
-		c.starts[*id] = all
+		if s.reading { // views read the map that is saved
+			c.starts[*id] = all
+		}
 	})
 	if s.reading && (len(c.requests) != 0 && len(c.requests) != cells || len(c.starts) != len(ids)) {
 		s.fail()

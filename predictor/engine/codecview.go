@@ -157,11 +157,15 @@ func (s *stream) queue(v **queueFacts, levels []float64) {
 }
 
 func (v *View) codeUsers(s *stream) {
-	if s.reading || v.users == nil {
-		v.users = &userTable{}
+	users := v.users
+	if s.reading || users == nil {
+		users = &userTable{}
 	}
-	for i := range v.users {
-		dictionary(s, &v.users[i], func(u **userFacts) {
+	if s.reading {
+		v.users = users
+	}
+	for i := range users {
+		dictionary(s, &users[i], func(u **userFacts) {
 			if s.reading {
 				*u = &userFacts{}
 			}
@@ -212,8 +216,9 @@ func (s *stream) pool(v **poolFacts) {
 	f := *v
 	policy := uint64(f.policy)
 	s.int(&f.procs)
-	s.uint(&policy)
-	f.policy = forward.Policy(policy)
+	if s.uint(&policy); s.reading {
+		f.policy = forward.Policy(policy)
+	}
 	list(s, &f.order, func(n *string) { s.text(n) })
 	list(s, &f.outages, s.outage)
 	s.amount(&f.inUse)

@@ -130,7 +130,9 @@ func dictionary[T any](s *stream, v *map[string]T, each func(*T)) {
 		s.text(key)
 		value := (*v)[*key]
 		each(&value)
-		(*v)[*key] = value
+		if s.reading { // views read the map that is saved
+			(*v)[*key] = value
+		}
 	})
 }
 

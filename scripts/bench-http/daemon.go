@@ -48,6 +48,7 @@ tokens_file: %s
 stale_after: 1h
 log: {format: json}
 access: {others: public} # all may ask in anybody's name, as without tokens
+limits: {requests_per_second: 0} # one client asks it all
 clusters:
   - name: large
     time_zone: UTC
