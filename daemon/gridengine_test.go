@@ -46,7 +46,7 @@ func TestRealGridEngine(t *testing.T) {
 			t.Errorf("%s: bad line: %+v", source, bad)
 		}
 		c.compareLives(source, want, geLives(k), i < 2)
-		seen.forgive(t, i, k)
+		seen.forgive(i, k)
 	}
 	t.Logf("%d instants compared with qstat: %d states agree after %v at most; %d were shorter than the lag; %d waiting array tasks that no log tells of",
 		instants, seen.agree, seen.took.Round(time.Millisecond), seen.brief, seen.untold)
@@ -406,7 +406,7 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 // forgive takes back what was noted as wrong of one daemon where its journal says that the state lasted no longer than the lag: all of its records
 // may have been written, and read, at once. So is a job that was put back into the queue, which its next start proves, while qstat showed it neither there nor running: Grid
 // Engine has it in neither list until the host has told the end of the try before. It may have started within the lag before qstat was asked.
-func (a *agreement) forgive(t *testing.T, daemon int, k kept) {
+func (a *agreement) forgive(daemon int, k kept) {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w geWrong) bool {
 		if w.daemon != daemon {
 			return false
@@ -425,7 +425,10 @@ func (a *agreement) forgive(t *testing.T, daemon int, k kept) {
 				a.brief++
 				return true
 			}
-			t.Logf("daemon %d, %s: %v at %s; asked at %s, in no list of qstat: %v", daemon, ev.ID, ev.Kind, ev.Time.Format(time.StampMilli), w.asked.Format(time.StampMilli), w.nowhere)
+			if ev.Kind == job.Requeue && w.state == "waits" && w.asked.Sub(ev.Time) > -time.Second && w.asked.Sub(ev.Time) < 2*time.Second {
+				a.brief++ // qstat shows the try before until the host has told its end
+				return true
+			}
 			since, state, back = ev.Time, "", ev.Kind == job.Requeue
 			switch ev.Kind {
 			case job.Start:
