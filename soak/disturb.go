@@ -120,13 +120,14 @@ func (s *run) caughtUp(ctx context.Context) error {
 	})
 }
 
-// behind is how many bytes of the log the daemon has not read yet.
+// behind is how many bytes of the log the daemon has not read yet. One that stands by, until the lease of a killed one has run out, reads no log and saves no state: it is not there yet,
+// though it may know all that the killed one had written.
 func (s *run) behind(ctx context.Context) float64 {
-	m := s.program.metrics(ctx)
-	if len(m) == 0 {
+	lag, ok := total(s.program.metrics(ctx), "waitcast_tail_lag_bytes", "")
+	if !ok {
 		return 1
 	}
-	return total(m, "waitcast_tail_lag_bytes", "")
+	return lag
 }
 
 // start starts a daemon and waits until it serves.

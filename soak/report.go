@@ -71,7 +71,7 @@ func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	m := s.lookCalm(ctx, r, p)
 	r.counted = map[string]float64{}
 	for _, reason := range collector.Reasons() {
-		if n := total(m, "waitcast_bad_lines_total", fmt.Sprintf("reason=%q", reason)); n > 0 {
+		if n, _ := total(m, "waitcast_bad_lines_total", fmt.Sprintf("reason=%q", reason)); n > 0 {
 			r.counted[reason] = n
 		}
 	}
@@ -90,7 +90,8 @@ func (s *run) lookCalm(ctx context.Context, r *Report, p *process) map[string]fl
 	m := r.calm.look(ctx, p, 0, 0)
 	if n := len(r.calm.samples); n > 0 {
 		last := &r.calm.samples[n-1]
-		last.Lines = int64(total(m, "waitcast_tail_lines_total", ""))
+		lines, _ := total(m, "waitcast_tail_lines_total", "")
+		last.Lines = int64(lines)
 		last.Day = float64(last.Lines) / float64(max(1, s.m.tally.Lines)) * s.day()
 	}
 	return m

@@ -131,12 +131,12 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// total adds up the series of a metric whose labels hold a text.
-func total(series map[string]float64, name, label string) (sum float64) {
+// total adds up the series of a metric whose labels hold a text, and reports whether there are any.
+func total(series map[string]float64, name, label string) (sum float64, ok bool) {
 	for key, x := range series {
 		if metric, labels, _ := strings.Cut(key, "{"); metric == name && strings.Contains(labels, label) {
-			sum += x
+			sum, ok = sum+x, true
 		}
 	}
-	return sum
+	return sum, ok
 }

@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Format, "format", "pbs", "of the log: "+strings.Join(soak.Formats(), ", "))
 	flags.StringVar(&o.Style, "style", "mixed", "of the rotations: "+strings.Join(soak.Styles(), ", "))
 	flags.BoolVar(&o.Calm, "calm", false, "only read the log undisturbed, for measuring")
+	flags.BoolVar(&o.Mild, "mild", false, "judge neither memory nor calibration, for which a short run says little")
 	flags.StringVar(&o.Program, "daemon", "", "waitcastd; it is built where this is empty")
 	stores := flags.String("store", strings.Join(soak.Stores(), ","), "databases, one soak after the other")
 	memory := flags.Int64("memory", 256, "most resident memory of a daemon, MiB")
