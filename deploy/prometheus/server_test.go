@@ -157,6 +157,7 @@ scrape_configs:
 	address := regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 	eventually(t, "Prometheus listens", patience, func() bool { return s.out.find(address) != "" })
 	s.url = "http://" + s.out.find(address)
+	eventually(t, "Prometheus is ready", patience, func() bool { return status(t, s.url+"/-/ready") == http.StatusOK }) // until then it answers 503
 	return s
 }
 
