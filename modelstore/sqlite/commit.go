@@ -291,13 +291,28 @@ func (w *batch) snapshot(s *modelstore.Snapshot, last int64) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		data := s.Parts[name]
-		if data == nil {
-			data = []byte{}
-		}
-		if err := w.exec("INSERT INTO snapshot_part (seq, name, data) VALUES (?,?,?)", s.Seq, name, data); err != nil {
-			return fmt.Errorf("part %s of %d bytes: %w", name, len(data), err)
+		if err := w.part(s.Seq, name, s.Parts[name]); err != nil {
+			return fmt.Errorf("part %s of %d bytes: %w", name, len(s.Parts[name]), err)
 		}
 	}
 	return w.exec("DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)")
+}
+
+// pieceBytes is the most of a part that is written at once: SQLite copies a value that is written, and keeps the memory.
+const pieceBytes = 256 << 10
+
+// part writes a part of a snapshot in pieces, an empty one as one.
+func (w *batch) part(seq int64, name string, data []byte) error {
+	if data == nil {
+		data = []byte{} // nil would be NULL
+	}
+	for piece := 0; ; piece++ {
+		n := min(len(data), pieceBytes)
+		if err := w.exec("INSERT INTO snapshot_part (seq, name, piece, data) VALUES (?,?,?,?)", seq, name, piece, data[:n]); err != nil {
+			return err
+		}
+		if data = data[n:]; len(data) == 0 {
+			return nil
+		}
+	}
 }

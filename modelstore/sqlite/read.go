@@ -287,6 +287,21 @@ func snapshotSeqs(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 	return seqs, rows.Err()
 }
 
+// eachRow calls fn for each row of a query about a snapshot.
+func eachRow(ctx context.Context, tx *sql.Tx, query string, seq int64, fn func(*sql.Rows) error) error {
+	rows, err := tx.QueryContext(ctx, query, seq)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 func readSnapshot(ctx context.Context, tx *sql.Tx, seq int64) (*modelstore.Snapshot, error) {
 	snap := &modelstore.Snapshot{Seq: seq, Parts: make(map[string][]byte)}
 	var at int64
@@ -295,20 +310,22 @@ func readSnapshot(ctx context.Context, tx *sql.Tx, seq int64) (*modelstore.Snaps
 		return nil, err
 	}
 	snap.At = time.Unix(0, at).UTC()
-	rows, err := tx.QueryContext(ctx, "SELECT name, data FROM snapshot_part WHERE seq = ?", seq)
-	if err != nil {
+	if err := eachRow(ctx, tx, "SELECT name, sum(length(data)) FROM snapshot_part WHERE seq = ? GROUP BY name", seq, func(rows *sql.Rows) error {
+		var name string
+		var size int64
+		err := rows.Scan(&name, &size)
+		snap.Parts[name] = make([]byte, 0, size)
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
-	for rows.Next() {
+	if err := eachRow(ctx, tx, "SELECT name, data FROM snapshot_part WHERE seq = ? ORDER BY name, piece", seq, func(rows *sql.Rows) error {
 		var name string
-		var data []byte
-		if err := rows.Scan(&name, &data); err != nil {
-			return nil, err
-		}
-		snap.Parts[name] = data
-	}
-	if err := rows.Err(); err != nil {
+		var piece sql.RawBytes
+		err := rows.Scan(&name, &piece)
+		snap.Parts[name] = append(snap.Parts[name], piece...)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	if got := snap.Sum(); string(got[:]) != string(want) {

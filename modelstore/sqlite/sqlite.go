@@ -146,7 +146,7 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	}
 	if s.write, err = openDB(s.path, url.Values{
 		"_txlock": {"immediate"},
-		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-16000)"},
+		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-8000)"},
 	}); err != nil {
 		return err
 	}

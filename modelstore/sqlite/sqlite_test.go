@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/waitcast/waitcast/modelstore"
@@ -362,4 +364,29 @@ func TestDamageMetLater(t *testing.T) {
 			t.Fatal("a changed last number was not noticed")
 		}
 	})
+}
+
+// TestPieces proves that parts of a snapshot come back whole, whatever their length beside that of the pieces they are written in.
+func TestPieces(t *testing.T) {
+	path := tempPath(t)
+	s := closing(t, mustOpen(t, path, Options{}))
+	want := modelstore.Snapshot{At: time.Unix(1709596800, 0).UTC(), Parts: map[string][]byte{}}
+	for _, n := range []int{0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes, 3*pieceBytes + 7} {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(i>>8) ^ byte(i)
+		}
+		want.Parts[strconv.Itoa(n)] = data
+	}
+	must(t, s.Commit(t.Context(), modelstore.Batch{Snapshot: &want}))
+	got, err := s.Latest(t.Context())
+	must(t, err)
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Error(diff)
+	}
+	var least, most int
+	must(t, s.write.QueryRow("SELECT min(length(data)), max(length(data)) FROM snapshot_part WHERE piece > 0").Scan(&least, &most))
+	if least == 0 || most > pieceBytes {
+		t.Errorf("pieces of %d to %d bytes", least, most)
+	}
 }

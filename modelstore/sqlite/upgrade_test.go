@@ -122,7 +122,12 @@ func makeOld(t *testing.T, version int, path string) {
 		sum := s.Sum()
 		exec("INSERT INTO snapshot VALUES (?,?,?)", s.Seq, s.At.UnixNano(), sum[:])
 		for name, data := range s.Parts {
-			exec("INSERT INTO snapshot_part VALUES (?,?,?)", s.Seq, name, data)
+			if version < 5 {
+				exec("INSERT INTO snapshot_part VALUES (?,?,?)", s.Seq, name, data)
+				continue
+			}
+			half := len(data) / 2
+			exec("INSERT INTO snapshot_part VALUES (?,?,0,?), (?,?,1,?)", s.Seq, name, data[:half], s.Seq, name, data[half:])
 		}
 	}
 }
