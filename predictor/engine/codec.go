@@ -39,11 +39,13 @@ func unseal(data []byte) ([]byte, error) {
 // MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a training goes on, and is begun
 // again where the engine is restored.
 func (e *Engine) MarshalBinary() ([]byte, error) {
-	s := &stream{writer: writer{version}}
+	s := &stream{writer: append(make(writer, 0, e.savedBytes+e.savedBytes/8), version)} // a buffer that grows by doubling takes three times as much
 	if err := e.code(s); err != nil {
 		return nil, fmt.Errorf("engine: save: %w", err)
 	}
-	return seal(s.writer), nil
+	data := seal(s.writer)
+	e.savedBytes = len(data)
+	return data, nil
 }
 
 // UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: what it then says is what the saved one would. On an error the engine is

@@ -117,6 +117,8 @@ type Engine struct {
 	errors  simulationErrors
 	watch   *watch
 	scratch scratch
+
+	savedBytes int // the length of what was saved last
 }
 
 // frozen is what views share as long as it does not change.
