@@ -296,3 +296,10 @@ func TestSampledLaw(t *testing.T) {
 		}
 	}
 }
+
+// TestFeatureCount proves that a row, of which tens of thousands are kept, is made in one piece.
+func TestFeatureCount(t *testing.T) {
+	if n := len(names()); n != featureCount {
+		t.Errorf("%d features, room for %d: append would make it twice that", n, featureCount)
+	}
+}

@@ -2,8 +2,8 @@ package engine
 
 import "math"
 
-// featureCount is about how many features there are.
-const featureCount = 68
+// featureCount is how many features there are: a row has room for them and no more.
+const featureCount = 69
 
 // names are the features' names, in the order of a row.
 func names() []string {
