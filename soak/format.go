@@ -20,7 +20,6 @@ type record struct {
 
 // format writes the lines of one scheduler. Every function appends whole lines, or nothing where the format does not tell.
 type format interface {
-	name() string
 	submitted(dst []byte, r *record) []byte
 	started(dst []byte, r *record) []byte
 	ended(dst []byte, r *record) []byte
@@ -81,7 +80,6 @@ func (m *machine) blemish(at float64) error {
 // pbsFormat writes PBS accounting records.
 type pbsFormat struct{}
 
-func (pbsFormat) name() string  { return "pbs" }
 func (pbsFormat) repeats() bool { return true }
 
 func (pbsFormat) record(r *record) pbs.Record {

@@ -13,7 +13,6 @@ const slurmTime = "2006-01-02T15:04:05"
 // slurmLog writes slurmctld.log at level info, as Slurm 22.05 does.
 type slurmLog struct{}
 
-func (slurmLog) name() string  { return "slurm-log" }
 func (slurmLog) repeats() bool { return false }
 
 func slurmLine(dst []byte, at time.Time, text string, args ...any) []byte {
@@ -71,7 +70,6 @@ func (slurmLog) bad(dst []byte, reason string, n int64, at time.Time) []byte {
 // jobcomp writes records of jobcomp/filetxt: one for each try of a job, when it is over.
 type jobcomp struct{}
 
-func (jobcomp) name() string                           { return "slurm-jobcomp" }
 func (jobcomp) repeats() bool                          { return true }
 func (jobcomp) submitted(dst []byte, _ *record) []byte { return dst }
 func (jobcomp) started(dst []byte, _ *record) []byte   { return dst }

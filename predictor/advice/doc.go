@@ -12,8 +12,7 @@
 // one: those of the simulation that made them, or, where only quantiles are known, those in which all waits are at the same level at once
 // (comonotone). Independence would be wrong there: it has the smaller size wait for the larger one's bad luck, and makes every order look
 // like a toss-up. Those of different pools share no processors and are taken as independent, which is exact for pools without common users; a
-// common rush would make the true dependence stronger. [Reshape] gives the futures of a simulation the quantiles that a
-// calibrated forecast has for them, without touching how they hang together.
+// common rush would make the true dependence stronger.
 //
 // The runtime's deviation is common to all candidates, as it is the same job, and independent of the wait.
 //

@@ -56,12 +56,6 @@ func (p Params) asPaper() Params {
 	return p
 }
 
-// PaperWork returns the laws of ln(processors * runtime) of the paper's Table 3: its average model and the one found by search (section 5.3).
-func PaperWork() (average, search Law) {
-	return Law{First: Gamma{10.74, .55}, Second: Gamma{37.96, .37}, P: .577},
-		Law{First: Gamma{5, 1.1}, Second: Gamma{45, .3}, P: .7}
-}
-
 // PaperRuntimes returns the laws of ln runtime of the paper's Table 2 for all jobs of any size: its average model and the one found by search (section 5.2).
 func PaperRuntimes() (average, search Law) {
 	return Law{First: Gamma{4.2, .94}, Second: Gamma{312, .03}, P: .685},
