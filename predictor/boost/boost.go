@@ -116,7 +116,6 @@ func (m *Model) Predict(row []float64) float64 {
 type node struct {
 	feature     int32
 	missingLeft bool
-	bin         uint8 // of the threshold, while it is trained
 	left, right int32
 	threshold   float64 // values up to it go left
 	value       float64 // of a leaf

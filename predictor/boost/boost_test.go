@@ -178,7 +178,7 @@ func TestQuantile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := newTrainer(d, level, Params{}).base()
+		got := begun(d, level, Params{}).base()
 		sorted := slices.Sorted(slices.Values(y))
 		if want := sorted[int(math.Ceil(level*float64(len(y))))-1]; got != want {
 			t.Fatalf("the %v quantile of %v is %v, want %v", level, sorted, got, want)

@@ -6,40 +6,82 @@ import (
 	"slices"
 )
 
-// maxBins is the most bins of a feature: one byte, of which the last value stands for a missing one.
-const (
-	maxBins = 255
-	missing = 255
-)
+// maxBins is the most bins of a feature: with the one of the missing values, they are told apart by one byte.
+const maxBins = 255
 
 // Data is a set of rows with their features cut into bins, ready to train on. It may be trained on for several levels at once.
 type Data struct {
 	rows   int
-	bins   [][]uint8   // by feature, then row
-	upper  [][]float64 // by feature: the largest value of each bin but the last
+	bins   [][]uint8   // by feature, then row; the missing values' bin is the last
+	upper  [][]float64 // by feature: the largest value of each bin but the last two
 	target []float64
 	weight []float64 // nil: all 1
+	signed bool      // a target is -0, which a quantile may be in place of 0
 }
 
 // Rows returns the number of rows.
 func (d *Data) Rows() int { return d.rows }
 
 // NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as the others, equal values are in one.
-// weight is nil or tells by how much each row counts, more than 0. An error names the column or row that cannot be used.
+// weight is nil or tells by how much each row counts, more than 0. An error names the column or row that cannot be used. The columns are not kept, target and weight are.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
-	if len(target) == 0 {
-		return nil, ErrNoRows
+	for f, column := range columns {
+		if len(column) != len(target) && len(target) > 0 {
+			return nil, fmt.Errorf("boost: feature %d has %d values for %d rows", f, len(column), len(target))
+		}
 	}
-	if len(target) > math.MaxInt32 {
-		return nil, fmt.Errorf("boost: %d rows: want at most %d", len(target), math.MaxInt32)
-	}
+	return newData(len(columns), func(f int, _ []float64) []float64 { return columns[f] }, target, weight, bins)
+}
+
+// NewDataFrom is NewData of columns that are made one after the other: column writes those of feature f into one as long as target, which is used again for the next.
+func NewDataFrom(features int, column func(f int, into []float64), target, weight []float64, bins int) (*Data, error) {
+	return newData(features, func(f int, into []float64) []float64 {
+		if into == nil {
+			into = make([]float64, len(target))
+		}
+		column(f, into)
+		return into
+	}, target, weight, bins)
+}
+
+// newData cuts the columns that column returns, which is given the last one, nil first.
+func newData(features int, column func(f int, last []float64) []float64, target, weight []float64, bins int) (*Data, error) {
 	if bins == 0 {
 		bins = maxBins
 	}
-	if weight != nil && len(weight) != len(target) {
+	if bins < 1 || bins > maxBins {
+		return nil, fmt.Errorf("boost: %d bins: want 1 to %d", bins, maxBins)
+	}
+	d := &Data{rows: len(target), bins: make([][]uint8, 0, features), upper: make([][]float64, 0, features)}
+	d, err := d.With(target, weight)
+	if err != nil {
+		return nil, err
+	}
+	var values []float64
+	sorted := make([]float64, 0, len(target))
+	for f := range features {
+		values = column(f, values)
+		c := cutter{upper: edges(values, sorted, bins)}
+		d.bins, d.upper = append(d.bins, c.cut(values)), append(d.upper, c.upper)
+	}
+	return d, nil
+}
+
+// With returns the same rows with another target and other weights, which are checked as by NewData. It shares the features with d.
+func (d *Data) With(target, weight []float64) (*Data, error) {
+	switch {
+	case len(target) == 0:
+		return nil, ErrNoRows
+	case len(target) > math.MaxInt32:
+		return nil, fmt.Errorf("boost: %d rows: want at most %d", len(target), math.MaxInt32)
+	case len(target) != d.rows:
+		return nil, fmt.Errorf("boost: %d targets for %d rows", len(target), d.rows)
+	case weight != nil && len(weight) != len(target):
 		return nil, fmt.Errorf("boost: %d weights for %d rows", len(weight), len(target))
 	}
+	signed := false
 	for i, y := range target {
+		signed = signed || y == 0 && math.Signbit(y)
 		if math.IsNaN(y) || math.IsInf(y, 0) {
 			return nil, fmt.Errorf("boost: the target of row %d is %v", i, y)
 		}
@@ -47,47 +89,60 @@ func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, er
 			return nil, fmt.Errorf("boost: the weight of row %d is %v", i, weight[i])
 		}
 	}
-	d := &Data{rows: len(target), target: target, weight: weight}
-	for f, column := range columns {
-		if len(column) != len(target) {
-			return nil, fmt.Errorf("boost: feature %d has %d values for %d rows", f, len(column), len(target))
-		}
-		upper := edges(column, bins)
-		binned := make([]uint8, len(column))
-		for i, v := range column {
-			binned[i] = bin(v, upper)
-		}
-		d.bins, d.upper = append(d.bins, binned), append(d.upper, upper)
-	}
-	return d, nil
+	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
-// edges returns the largest value of each bin but the last.
-func edges(column []float64, bins int) []float64 {
-	values := make([]float64, 0, len(column))
+// edges returns the largest value of each bin but the last. It sorts the values in a slice of its caller's, which has room for them.
+func edges(column, sorted []float64, bins int) []float64 {
+	sorted = sorted[:0]
 	for _, v := range column {
 		if !math.IsNaN(v) {
-			values = append(values, v)
+			sorted = append(sorted, v)
 		}
 	}
-	slices.Sort(values)
-	var out []float64
-	for i := 1; i < bins && len(values) > 0; i++ {
-		v := values[(len(values)-1)*i/bins]
-		if v < values[len(values)-1] && (len(out) == 0 || v > out[len(out)-1]) {
+	slices.Sort(sorted)
+	out := make([]float64, 0, bins-1)
+	for i := 1; i < bins && len(sorted) > 0; i++ {
+		v := sorted[(len(sorted)-1)*i/bins]
+		if v < sorted[len(sorted)-1] && (len(out) == 0 || v > out[len(out)-1]) {
 			out = append(out, v)
 		}
 	}
-	return out
+	return slices.Clip(out)
 }
 
-// bin returns the bin of a value: the first whose largest value is not less.
-func bin(v float64, upper []float64) uint8 {
-	if math.IsNaN(v) {
-		return missing
+// cutter finds the bins of one feature's values.
+type cutter struct {
+	upper  []float64
+	padded [256]float64 // upper, with infinity after it
+}
+
+// cut returns the values' bins: the first whose largest value is not less, and the one after them all for a missing value.
+func (c *cutter) cut(column []float64) []uint8 {
+	n := copy(c.padded[:], c.upper)
+	for i := n; i < len(c.padded); i++ {
+		c.padded[i] = math.Inf(1)
 	}
-	i, _ := slices.BinarySearch(upper, v)
-	return uint8(i)
+	step := 1
+	for 2*step <= n {
+		step *= 2
+	}
+	out := make([]uint8, len(column))
+	for i, v := range column {
+		b := 0
+		for s := step; s > 0; s /= 2 { // without a branch that hangs on the value: half of those would be foretold wrongly
+			next := b + s
+			if !(c.padded[uint8(next-1)] < v) {
+				next = b
+			}
+			b = next
+		}
+		if math.IsNaN(v) {
+			b = n + 1
+		}
+		out[i] = uint8(b)
+	}
+	return out
 }
 
 // weightOf returns by how much a row counts.
@@ -97,3 +152,6 @@ func (d *Data) weightOf(row int32) float64 {
 	}
 	return d.weight[row]
 }
+
+// missing returns the bin of a feature's missing values.
+func (d *Data) missing(feature int) int { return len(d.upper[feature]) + 1 }

@@ -6,6 +6,13 @@ import (
 	"testing"
 )
 
+// begun returns a trainer at the beginning of a training.
+func begun(d *Data, level float64, p Params) *trainer {
+	t := new(trainer)
+	t.begin(d, level, p)
+	return t
+}
+
 // plainFind is find as it is defined, without regard to time.
 func plainFind(t *trainer, l *leaf) (best split) {
 	least := int32(t.params.MinLeaf)
@@ -13,14 +20,14 @@ func plainFind(t *trainer, l *leaf) (best split) {
 		return best
 	}
 	plus := func(a, b cell) cell { return cell{a.gradient + b.gradient, a.weight + b.weight, a.rows + b.rows} }
-	for _, f := range t.features {
-		cells := l.hist.cells[f*perFeature : (f+1)*perFeature]
-		n := len(t.upper[f]) + 1
+	for _, d := range t.features {
+		cells := l.hist.cellsOf(d)
+		n := d.bins
 		var all, left cell
 		for _, c := range cells[:n] {
 			all = plus(all, c)
 		}
-		none := cells[missing]
+		none := cells[n]
 		all = plus(all, none)
 		for i, c := range cells[:n] {
 			left = plus(left, c)
@@ -37,7 +44,7 @@ func plainFind(t *trainer, l *leaf) (best split) {
 					continue
 				}
 				if gain := score(a.gradient, a.weight) + score(b.gradient, b.weight) - score(all.gradient, all.weight); gain > best.gain+1e-12 {
-					best = split{gain: gain, feature: f, bin: i, missingLeft: missingLeft}
+					best = split{gain: gain, feature: d.feature, bin: i, missingLeft: missingLeft}
 				}
 			}
 		}
@@ -78,8 +85,8 @@ func TestFindExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := newTrainer(data, .9, Params{MinLeaf: 1 + rng.IntN(30), RowShare: 1, FeatureShare: 1, Leaves: 9, Rate: .1})
-		tr.gradients()
+		tr := begun(data, .9, Params{MinLeaf: 1 + rng.IntN(30), RowShare: 1, FeatureShare: 1, Leaves: 9, Rate: .1})
+		tr.compare()
 		tr.draw()
 		checkTree(t, tr)
 	}
@@ -88,22 +95,24 @@ func TestFindExact(t *testing.T) {
 // checkTree grows a tree as grow does, and looks at every search.
 func checkTree(t *testing.T, tr *trainer) {
 	t.Helper()
-	root := &leaf{to: len(tr.order), hist: tr.take()}
-	tr.fill(root)
-	tr.find(root)
-	leaves, grown := []*leaf{root}, tree{nodes: []node{{feature: -1}}}
-	for len(leaves) < tr.params.Leaves {
-		for _, l := range leaves {
+	for tr.plant(); len(tr.leaves) < tr.params.Leaves; {
+		for i := range tr.leaves {
+			l := &tr.leaves[i]
+			if l.hist == nil {
+				if l.best != (split{}) {
+					t.Fatalf("rows %d to %d are to be split without their sums", l.from, l.to)
+				}
+				continue
+			}
 			if want := plainFind(tr, l); l.best != want {
 				t.Fatalf("best split of rows %d to %d: %+v, want %+v", l.from, l.to, l.best, want)
 			}
 		}
-		l := leaves[len(leaves)-1]
+		l := &tr.leaves[len(tr.leaves)-1]
 		if !(l.best.gain > 0) {
 			return
 		}
-		right := tr.divide(l, &grown)
-		tr.measure(l, right)
-		leaves = append(leaves, right)
+		tr.leaves = append(tr.leaves, tr.divide(l))
+		tr.measure(&tr.leaves[len(tr.leaves)-2], &tr.leaves[len(tr.leaves)-1])
 	}
 }

@@ -7,77 +7,140 @@ type cell struct {
 	rows     int32
 }
 
-// histogram has the cells of every feature in a row, 256 of each.
-type histogram struct{ cells []cell }
+// histogram has the cells of every drawn feature, one after the other as trainer.cells says; those of the missing values are a feature's last.
+type histogram []cell
 
-const perFeature = missing + 1
+// window is the most cells of a feature. Each feature's are looked at through one of this size, which spares the test whether a bin lies within; there are so many more cells at the end.
+const window = maxBins + 1
 
-// take returns an empty histogram.
-func (t *trainer) take() *histogram {
+// block is how many rows' gradients are gathered before they are summed: they stay in the processor's first cache meanwhile.
+const block = 1024
+
+// drawn is a feature that the tree is grown on.
+type drawn struct {
+	feature int
+	at      int // its first cell in a histogram
+	bins    int // without that of the missing values
+}
+
+// cellsOf returns a feature's cells, those of the missing values last.
+func (h histogram) cellsOf(d drawn) []cell { return h[d.at : d.at+d.bins+1] }
+
+// take returns a histogram that is to be filled.
+func (t *trainer) take() histogram {
+	need := t.cells + window
 	if n := len(t.spare); n > 0 {
 		h := t.spare[n-1]
 		t.spare = t.spare[:n-1]
-		clear(h.cells)
-		return h
+		if cap(h) >= need {
+			return h[:need]
+		}
 	}
-	return &histogram{cells: make([]cell, perFeature*len(t.bins))}
+	return make(histogram, need, min(need+need/4, t.most+window)) // the next tree's features may have more
 }
 
-func (t *trainer) put(h *histogram) { t.spare = append(t.spare, h) }
+func (t *trainer) put(h histogram) {
+	if h != nil {
+		t.spare = append(t.spare, h)
+	}
+}
 
-// fill sums a leaf's rows.
+// fill sums a leaf's rows. The rows of a cell are added in their order, whatever else is done between: the sums are the same to the last bit.
 func (t *trainer) fill(l *leaf) {
-	rows := t.order[l.from:l.to]
-	gradients := t.sorted[:len(rows)]
+	clear(l.hist[:t.cells])
+	for from := l.from; from < l.to; from += block {
+		rows := t.order[from:min(l.to, from+block)]
+		t.gather(rows)
+		i := 0
+		for ; i+1 < len(t.features); i += 2 {
+			if t.weight == nil {
+				t.addTwo(l.hist, rows, t.features[i], t.features[i+1])
+			} else {
+				t.addTwoWeighted(l.hist, rows, t.features[i], t.features[i+1])
+			}
+		}
+		if i < len(t.features) {
+			t.addOne(l.hist, rows, t.features[i])
+		}
+	}
+	if t.weight == nil {
+		for i := range l.hist[:t.cells] {
+			c := &l.hist[i]
+			c.weight = float32(c.rows)
+		}
+	}
+}
+
+// gather puts the gradients and weights of rows in order.
+func (t *trainer) gather(rows []int32) {
+	gradients := t.gradients[:len(rows)]
+	side := [2]float64{t.level, t.level - 1}
+	if t.weight == nil {
+		for i, r := range rows {
+			gradients[i] = side[t.below[r]&1]
+		}
+		return
+	}
+	weights := t.weights[:len(rows)]
 	for i, r := range rows {
-		gradients[i] = t.gradient[r]
+		w := t.weight[r]
+		gradients[i], weights[i] = side[t.below[r]&1]*w, float32(w)
 	}
-	var weights []float32
-	if t.weight != nil {
-		weights = t.weights[:len(rows)]
-		for i, r := range rows {
-			weights[i] = float32(t.weight[r])
-		}
+}
+
+// addOne adds rows to the cells of one feature.
+func (t *trainer) addOne(h histogram, rows []int32, d drawn) {
+	bins, cells := t.bins[d.feature], (*[window]cell)(h[d.at:])
+	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
+	for i, r := range rows {
+		c := &cells[bins[r]]
+		c.gradient += gradients[i]
+		c.weight += weights[i] // without weights these are 0, and the cells' are set at the end
+		c.rows++
 	}
-	for _, f := range t.features {
-		bins := t.bins[f]
-		cells := (*[perFeature]cell)(l.hist.cells[f*perFeature:])
-		if weights == nil {
-			for i, r := range rows {
-				c := &cells[bins[r]]
-				c.gradient += gradients[i]
-				c.rows++
-			}
-			for i := range len(t.upper[f]) + 1 { // the others are empty
-				cells[i].weight = float32(cells[i].rows)
-			}
-			cells[missing].weight = float32(cells[missing].rows)
-			continue
-		}
-		for i, r := range rows {
-			c := &cells[bins[r]]
-			c.gradient += gradients[i]
-			c.weight += weights[i]
-			c.rows++
-		}
+}
+
+// addTwo adds rows that have no weights to the cells of two features: one's need not wait for the other's.
+func (t *trainer) addTwo(h histogram, rows []int32, a, b drawn) {
+	binsA, cellsA := t.bins[a.feature], (*[window]cell)(h[a.at:])
+	binsB, cellsB := t.bins[b.feature][:len(binsA)], (*[window]cell)(h[b.at:])
+	gradients := t.gradients[:len(rows)]
+	for i, r := range rows {
+		g := gradients[i]
+		c, d := &cellsA[binsA[r]], &cellsB[binsB[r]]
+		c.gradient += g
+		c.rows++
+		d.gradient += g
+		d.rows++
+	}
+}
+
+// addTwoWeighted is addTwo of rows that have weights.
+func (t *trainer) addTwoWeighted(h histogram, rows []int32, a, b drawn) {
+	binsA, cellsA := t.bins[a.feature], (*[window]cell)(h[a.at:])
+	binsB, cellsB := t.bins[b.feature][:len(binsA)], (*[window]cell)(h[b.at:])
+	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
+	for i, r := range rows {
+		g, w := gradients[i], weights[i]
+		c, d := &cellsA[binsA[r]], &cellsB[binsB[r]]
+		c.gradient += g
+		c.weight += w
+		c.rows++
+		d.gradient += g
+		d.weight += w
+		d.rows++
 	}
 }
 
 // subtract takes another histogram out of h.
-func (t *trainer) subtract(h, part *histogram) {
-	for _, f := range t.features {
-		cells, less := (*[perFeature]cell)(h.cells[f*perFeature:]), (*[perFeature]cell)(part.cells[f*perFeature:])
-		for i := range len(t.upper[f]) + 1 { // the others are empty in both
-			cells[i].take(&less[i])
-		}
-		cells[missing].take(&less[missing])
+func (t *trainer) subtract(h, part histogram) {
+	h, part = h[:t.cells], part[:t.cells]
+	for i := range h {
+		c, o := &h[i], &part[i]
+		c.gradient -= o.gradient
+		c.weight -= o.weight
+		c.rows -= o.rows
 	}
-}
-
-func (c *cell) take(o *cell) {
-	c.gradient -= o.gradient
-	c.weight -= o.weight
-	c.rows -= o.rows
 }
 
 // score is what a part of the rows brings: the square of its summed gradient over its weight.
@@ -91,19 +154,22 @@ func score(gradient float64, weight float32) float64 {
 // find finds the best split of a leaf. Of equal ones the first counts.
 func (t *trainer) find(l *leaf) {
 	l.best = split{}
-	if l.to-l.from < 2*t.params.MinLeaf {
+	if !t.divisible(l) {
 		return
 	}
-	for _, f := range t.features {
-		t.findIn(l, f)
+	for _, d := range t.features {
+		t.findIn(l, d)
 	}
 }
 
-// findIn finds a better split by one feature. The sums are local variables of their own, not cells: nearly half of all training is spent here.
-func (t *trainer) findIn(l *leaf, f int) {
+// divisible tells whether a leaf has rows enough for two.
+func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
+
+// findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all training is spent here.
+func (t *trainer) findIn(l *leaf, d drawn) {
 	least := int32(t.params.MinLeaf)
-	all := (*[perFeature]cell)(l.hist.cells[f*perFeature:])
-	cells, none := all[:len(t.upper[f])+1], all[missing]
+	all := l.hist.cellsOf(d)
+	cells, none := all[:d.bins], all[d.bins]
 	var sum, left float64 // gradients
 	var weight, leftWeight float32
 	var rows, leftRows int32
@@ -115,18 +181,22 @@ func (t *trainer) findIn(l *leaf, f int) {
 	sum, weight, rows = sum+none.gradient, weight+none.weight, rows+none.rows
 	whole := score(sum, weight)
 	for i := range cells {
-		left += cells[i].gradient
-		leftWeight += cells[i].weight
-		leftRows += cells[i].rows
+		c := &cells[i]
+		if c.gradient == 0 && c.weight == 0 && c.rows == 0 && i > 0 {
+			continue // the same split as before
+		}
+		left += c.gradient
+		leftWeight += c.weight
+		leftRows += c.rows
 		if n := leftRows + none.rows; i < len(cells)-1 && n >= least && rows-n >= least { // else nothing would be right
 			a, w := left+none.gradient, leftWeight+none.weight
 			if gain := score(a, w) + score(sum-a, weight-w) - whole; gain > l.best.gain+1e-12 {
-				l.best = split{gain: gain, feature: f, bin: i, missingLeft: true}
+				l.best = split{gain: gain, feature: d.feature, bin: i, missingLeft: true}
 			}
 		}
 		if none.rows != 0 && leftRows >= least && rows-leftRows >= least { // else the same as before
 			if gain := score(left, leftWeight) + score(sum-left, weight-leftWeight) - whole; gain > l.best.gain+1e-12 {
-				l.best = split{gain: gain, feature: f, bin: i, missingLeft: false}
+				l.best = split{gain: gain, feature: d.feature, bin: i, missingLeft: false}
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package boost
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,7 +9,13 @@ import (
 )
 
 // Train trains a model of the quantile at a level in (0, 1).
-func Train(d *Data, level float64, p Params) (*Model, error) {
+func Train(d *Data, level float64, p Params) (*Model, error) { return new(Trainer).Train(d, level, p) }
+
+// Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's leaves. Its zero value is ready. It is not safe for concurrent use.
+type Trainer struct{ t trainer }
+
+// Train trains as the function of that name does; what was trained before makes no difference.
+func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 	p = p.withDefaults()
 	if err := p.check(); err != nil {
 		return nil, err
@@ -21,7 +26,9 @@ func Train(d *Data, level float64, p Params) (*Model, error) {
 	if d == nil || d.rows == 0 {
 		return nil, ErrNoRows
 	}
-	t := newTrainer(d, level, p)
+	t := &r.t
+	t.begin(d, level, p)
+	defer func() { t.Data = nil }()
 	m := &Model{Level: level, Features: len(d.bins), Base: t.base(), gain: make([]float64, len(d.bins))}
 	for i := range t.prediction {
 		t.prediction[i] = m.Base
@@ -42,107 +49,64 @@ type trainer struct {
 	level      float64
 	params     Params
 	prediction []float64
-	gradient   []float64
+	below      []uint8 // 1 for the rows whose target is not above the prediction
+	all        []int32 // the rows: first order, then rest
 	order      []int32 // the rows that the tree is grown on, those of one leaf together
-	rest       []int32 // the other rows
-	features   []int   // those that the tree is grown on
+	rest       []int32 // the other rows, those of one leaf together
 	scratch    []int32
-	sorted     []float64 // the gradients of one leaf's rows
-	weights    []float32 // and their weights
+	features   []drawn // those that the tree is grown on
+	cells      int     // in a histogram
+	most       int     // as many as all features have
+	spare      []histogram
+	leaves     []leaf
+	nodes      []node
+	values     []float64 // of the rows of one leaf: what is left to explain
+	residuals  []pair    // the same, with weights
+	gradients  []float64 // of a block of rows
+	weights    []float32 // of a block of rows
+	source     *rand.PCG
 	rng        *rand.Rand
-	residuals  []pair
-	spare      []*histogram
 }
 
-// pair is a residual with its row's weight.
-type pair struct{ value, weight float64 }
+// begin makes the trainer ready for a training; the slices of the one before are used again.
+func (t *trainer) begin(d *Data, level float64, p Params) {
+	t.Data, t.level, t.params = d, level, p
+	t.prediction, t.below = resize(t.prediction, d.rows), resize(t.below, d.rows)
+	t.all, t.scratch = resize(t.all, d.rows), resize(t.scratch, d.rows)
+	t.gradients, t.weights = resize(t.gradients, block), resize(t.weights, block)
+	clear(t.prediction)
+	clear(t.weights)
+	t.source = rand.NewPCG(p.Seed, math.Float64bits(level))
+	t.rng = rand.New(t.source)
+	t.most = 0
+	for f := range t.bins {
+		t.most += t.missing(f) + 1
+	}
+}
 
-func newTrainer(d *Data, level float64, p Params) *trainer {
-	t := &trainer{
-		Data: d, level: level, params: p, prediction: make([]float64, d.rows), gradient: make([]float64, d.rows),
-		order: make([]int32, d.rows), scratch: make([]int32, d.rows), residuals: make([]pair, 0, d.rows),
-		sorted: make([]float64, d.rows), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))),
+// resize returns a slice of n, in the same memory where it has room. What is in it is not said.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
 	}
-	if t.weight != nil {
-		t.weights = make([]float32, d.rows)
-	}
-	return t
+	return s[:n]
 }
 
 // base returns the quantile of all targets.
 func (t *trainer) base() float64 {
-	for i := range t.order {
-		t.order[i] = int32(i)
+	for i := range t.all {
+		t.all[i] = int32(i)
 	}
-	return t.quantile(t.order)
+	return t.quantile(t.all)
 }
 
-// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up to it weigh at least the level's part. It
-// halves the rows that can be it (quickselect), which is what makes it cheap.
-func (t *trainer) quantile(rows []int32) float64 {
-	rest := t.residuals[:0]
-	total := 0.0
-	for _, r := range rows {
-		w := t.weightOf(r)
-		total += w
-		rest = append(rest, pair{t.target[r] - t.prediction[r], w})
-	}
-	want := t.level * total
-	for len(rest) > 12 {
-		pivot := medianOfThree(rest[0].value, rest[len(rest)/2].value, rest[len(rest)-1].value)
-		less, equal, below, same := partition(rest, pivot)
-		switch {
-		case below >= want:
-			rest = rest[:less]
-		case below+same >= want:
-			return pivot
-		case less+equal == len(rest):
-			return pivot // only rounding keeps it from being reached
-		default:
-			rest, want = rest[less+equal:], want-below-same
-		}
-	}
-	slices.SortFunc(rest, func(a, b pair) int { return cmp.Compare(a.value, b.value) })
-	sum := 0.0
-	for _, p := range rest {
-		if sum += p.weight; sum >= want {
-			return p.value
-		}
-	}
-	return rest[len(rest)-1].value
-}
-
-// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they weigh.
-func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
-	high := len(all)
-	for i := 0; i < high; {
-		switch v := all[i].value; {
-		case v < pivot:
-			below += all[i].weight
-			all[i], all[less] = all[less], all[i]
-			less++
-			i++
-		case v > pivot:
-			high--
-			all[i], all[high] = all[high], all[i]
-		default:
-			same += all[i].weight
-			i++
-		}
-	}
-	return less, high - less, below, same
-}
-
-func medianOfThree(a, b, c float64) float64 {
-	return max(min(a, b), min(max(a, b), c))
-}
-
-// leaf is a leaf of the tree that grows: a range of t.order.
+// leaf is a leaf of the tree that grows: a range of t.order, and one of t.rest.
 type leaf struct {
-	from, to int
-	node     int32
-	hist     *histogram
-	best     split
+	from, to         int
+	restFrom, restTo int
+	node             int32
+	hist             histogram // nil where it is not to be divided
+	best             split
 }
 
 // split is the best way to cut a leaf in two.
@@ -155,124 +119,132 @@ type split struct {
 
 // grow grows one tree and adds it to the predictions; false if not even the root can be split.
 func (t *trainer) grow(gain []float64) (tree, bool) {
-	t.gradients()
+	t.compare()
 	t.draw()
-	root := &leaf{to: len(t.order), hist: t.take()}
-	t.fill(root)
-	t.find(root)
-	leaves := []*leaf{root}
-	grown := tree{nodes: []node{{feature: -1}}}
-	for len(leaves) < t.params.Leaves {
+	t.plant()
+	for len(t.leaves) < t.params.Leaves {
 		best := 0
-		for i, l := range leaves {
-			if l.best.gain > leaves[best].best.gain {
+		for i := range t.leaves {
+			if t.leaves[i].best.gain > t.leaves[best].best.gain {
 				best = i
 			}
 		}
-		l := leaves[best]
+		l := &t.leaves[best]
 		if !(l.best.gain > 0) {
 			break
 		}
 		gain[l.best.feature] += l.best.gain
-		right := t.divide(l, &grown)
-		if leaves = append(leaves, right); len(leaves) < t.params.Leaves { // the last ones are not divided any more
-			t.measure(l, right)
+		t.leaves = append(t.leaves, t.divide(l))
+		if len(t.leaves) < t.params.Leaves { // the last ones are not divided any more
+			t.measure(&t.leaves[best], &t.leaves[len(t.leaves)-1])
 		}
 		runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
 	}
-	for _, l := range leaves {
+	for i := range t.leaves {
+		l := &t.leaves[i]
 		t.put(l.hist)
 		rows := t.order[l.from:l.to]
 		value := t.params.Rate * t.quantile(rows)
-		grown.nodes[l.node].value = value
+		t.nodes[l.node].value = value
 		for _, r := range rows {
 			t.prediction[r] += value
 		}
+		for _, r := range t.rest[l.restFrom:l.restTo] {
+			t.prediction[r] += value
+		}
 	}
-	for _, r := range t.rest {
-		t.prediction[r] += t.value(&grown, r)
-	}
-	for i := range grown.nodes {
-		grown.nodes[i].bin = 0
-	}
-	return grown, len(leaves) > 1
+	return tree{nodes: slices.Clone(t.nodes)}, len(t.leaves) > 1
+}
+
+// plant begins a tree with its root.
+func (t *trainer) plant() {
+	t.nodes = append(t.nodes[:0], node{feature: -1})
+	t.leaves = append(t.leaves[:0], leaf{to: len(t.order), restTo: len(t.rest), hist: t.take()})
+	root := &t.leaves[0]
+	t.fill(root)
+	t.find(root)
 }
 
 // draw draws the rows and features of the next tree.
 func (t *trainer) draw() {
-	t.order, t.rest = t.order[:0], t.rest[:0]
-	for i := range t.rows {
-		if t.params.RowShare == 1 || t.rng.Float64() < t.params.RowShare {
-			t.order = append(t.order, int32(i))
-		} else {
-			t.rest = append(t.rest, int32(i))
+	n := len(t.all)
+	if t.params.RowShare == 1 {
+		for i := range t.all {
+			t.all[i] = int32(i)
 		}
+	} else {
+		n = t.drawRows()
 	}
-	t.features = t.features[:0]
+	t.order, t.rest = t.all[:n], t.all[n:]
+	t.features, t.cells = t.features[:0], 0
 	for f := range t.bins {
 		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
-			t.features = append(t.features, f)
+			t.features = append(t.features, drawn{feature: f})
 		}
 	}
 	if len(t.features) == 0 && len(t.bins) > 0 {
-		t.features = append(t.features, t.rng.IntN(len(t.bins)))
+		t.features = append(t.features, drawn{feature: t.rng.IntN(len(t.bins))})
+	}
+	for i := range t.features {
+		d := &t.features[i]
+		d.at, d.bins = t.cells, t.missing(d.feature)
+		t.cells += d.bins + 1
 	}
 }
 
-// value returns what a tree says of one of the rows.
-func (t *trainer) value(grown *tree, r int32) float64 {
-	for i := int32(0); ; {
-		n := &grown.nodes[i]
-		if n.feature < 0 {
-			return n.value
-		}
-		b := t.bins[n.feature][r]
-		left := b <= n.bin
-		if b == missing {
-			left = n.missingLeft
-		}
-		if i = n.right; left {
-			i = n.left
-		}
+// drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where rand's Float64, which has 53 bits, would be less than
+// the share: told by whole numbers, and without a branch, half of which would be foretold wrongly.
+func (t *trainer) drawRows() int {
+	const bits = 53
+	limit := uint64(math.Ceil(t.params.RowShare * (1 << bits)))
+	n, last := 0, len(t.all)-1
+	for i := range t.all {
+		is := one(t.source.Uint64()<<(64-bits)>>(64-bits) < limit)
+		t.all[n], t.all[last] = int32(i), int32(i) // one of the two is written over by the next
+		n += is
+		last += is - 1
 	}
+	return n
 }
 
-// gradients computes the negative gradient of the pinball loss: the level where the target is above the prediction, else the level less 1.
-func (t *trainer) gradients() {
+// compare tells on which side of its prediction each target is. The negative gradient of the pinball loss is the level where it is above, else the level less 1.
+func (t *trainer) compare() {
+	prediction, below := t.prediction[:len(t.target)], t.below[:len(t.target)]
 	for i, y := range t.target {
-		g := t.level
-		if y <= t.prediction[i] {
-			g--
-		}
-		t.gradient[i] = g * t.weightOf(int32(i))
+		below[i] = uint8(one(y <= prediction[i]))
 	}
 }
 
 // divide cuts a leaf by its best split; the leaf becomes the left part, the right part is returned.
-func (t *trainer) divide(l *leaf, grown *tree) *leaf {
+func (t *trainer) divide(l *leaf) leaf {
 	s := l.best
-	bins := t.bins[s.feature]
-	rows := t.order[l.from:l.to]
-	left, right := 0, 0
-	for _, r := range rows { // stable, so that the result depends on the data alone
-		b := bins[r]
-		if int(b) <= s.bin && b != missing || b == missing && s.missingLeft {
-			rows[left] = r
-			left++
-		} else {
-			t.scratch[right] = r
-			right++
-		}
-	}
-	copy(rows[left:], t.scratch[:right])
-	at := int32(len(grown.nodes))
-	n := &grown.nodes[l.node]
-	n.feature, n.missingLeft, n.threshold, n.bin = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin), uint8(s.bin)
+	left := t.part(t.order[l.from:l.to], s)
+	restLeft := t.part(t.rest[l.restFrom:l.restTo], s)
+	at := int32(len(t.nodes))
+	n := &t.nodes[l.node]
+	n.feature, n.missingLeft, n.threshold = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin)
 	n.left, n.right = at, at+1
-	grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
-	other := &leaf{from: l.from + left, to: l.to, node: at + 1, hist: t.take()}
-	l.to, l.node = l.from+left, at
+	t.nodes = append(t.nodes, node{feature: -1}, node{feature: -1})
+	other := leaf{from: l.from + left, to: l.to, restFrom: l.restFrom + restLeft, restTo: l.restTo, node: at + 1}
+	l.to, l.restTo, l.node = other.from, other.restFrom, at
 	return other
+}
+
+// part puts the rows that a split sends left first, and returns how many they are. The order of either part stays, so that the result depends on the data alone.
+func (t *trainer) part(rows []int32, s split) int {
+	bins, scratch := t.bins[s.feature], t.scratch[:len(rows)]
+	var shift uint8
+	if s.missingLeft { // makes the missing values' bin, the last, the first
+		shift = -uint8(t.missing(s.feature))
+	}
+	limit := uint8(s.bin) + shift
+	left := 0
+	for i, r := range rows { // no branch hangs on the bin: half of those would be foretold wrongly
+		rows[left], scratch[i-left] = r, r
+		left += one(bins[r]+shift <= limit)
+	}
+	copy(rows[left:], scratch)
+	return left
 }
 
 // measure finds the best splits of the two parts of a leaf that was divided, of which the left one has the histogram of both.
@@ -282,11 +254,20 @@ func (t *trainer) measure(l, other *leaf) {
 		small, large = other, l
 	}
 	whole := l.hist // the large one's is what the small one's leaves
-	small.hist, large.hist = other.hist, whole
+	l.hist, l.best, other.best = nil, split{}, split{}
+	if !t.divisible(large) {
+		t.put(whole)
+		return
+	}
+	small.hist, large.hist = t.take(), whole
 	t.fill(small)
 	t.subtract(large.hist, small.hist)
-	t.find(l)
-	t.find(other)
+	for _, l := range [...]*leaf{small, large} {
+		if t.find(l); !(l.best.gain > 0) {
+			t.put(l.hist)
+			l.hist = nil
+		}
+	}
 }
 
 // threshold returns the largest value of a bin.

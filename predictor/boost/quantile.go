@@ -1,0 +1,125 @@
+package boost
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// pair is a residual with its row's weight.
+type pair struct{ value, weight float64 }
+
+// few is how many values are sorted rather than parted further.
+const few = 12
+
+// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up to it weigh at least the level's part; 0 of no rows.
+func (t *trainer) quantile(rows []int32) float64 {
+	switch {
+	case len(rows) == 0:
+		return 0
+	case t.weight != nil || t.signed:
+		return t.weighted(rows)
+	}
+	t.values = resize(t.values, len(rows))
+	for i, r := range rows {
+		t.values[i] = t.target[r] - t.prediction[r]
+	}
+	return smallest(t.values, max(1, int(math.Ceil(t.level*float64(len(rows)))))-1)
+}
+
+// smallest returns the value that has k before it when they are in order (quickselect). It changes the order.
+func smallest(values []float64, k int) float64 {
+	for len(values) > few {
+		pivot := medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
+		less := 0
+		for i, v := range values { // no branch hangs on the value: half of those would be foretold wrongly
+			values[i], values[less] = values[less], v
+			less += one(v < pivot)
+		}
+		if k < less {
+			values = values[:less]
+			continue
+		}
+		values, k = values[less:], k-less
+		equal := 0
+		for i, v := range values {
+			values[i], values[equal] = values[equal], v
+			equal += one(v <= pivot)
+		}
+		if k < equal {
+			return pivot
+		}
+		values, k = values[equal:], k-equal
+	}
+	slices.Sort(values)
+	return values[k]
+}
+
+// one returns 1 for what is true, which the compiler makes without a branch.
+func one(is bool) int {
+	n := 0
+	if is {
+		n = 1
+	}
+	return n
+}
+
+// weighted is quantile of rows with weights. These are summed in an order that must stay as it is: another one rounds differently.
+func (t *trainer) weighted(rows []int32) float64 {
+	t.residuals = resize(t.residuals, len(rows))
+	rest := t.residuals
+	total := 0.0
+	for i, r := range rows {
+		w := t.weightOf(r)
+		total += w
+		rest[i] = pair{t.target[r] - t.prediction[r], w}
+	}
+	want := t.level * total
+	for len(rest) > few {
+		pivot := medianOfThree(rest[0].value, rest[len(rest)/2].value, rest[len(rest)-1].value)
+		less, equal, below, same := partition(rest, pivot)
+		switch {
+		case below >= want:
+			rest = rest[:less]
+		case below+same >= want:
+			return pivot
+		case less+equal == len(rest):
+			return pivot // only rounding keeps it from being reached
+		default:
+			rest, want = rest[less+equal:], want-below-same
+		}
+	}
+	slices.SortFunc(rest, func(a, b pair) int { return cmp.Compare(a.value, b.value) })
+	sum := 0.0
+	for _, p := range rest {
+		if sum += p.weight; sum >= want {
+			return p.value
+		}
+	}
+	return rest[len(rest)-1].value
+}
+
+// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they weigh.
+func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
+	high := len(all)
+	for i := 0; i < high; {
+		switch v := all[i].value; {
+		case v < pivot:
+			below += all[i].weight
+			all[i], all[less] = all[less], all[i]
+			less++
+			i++
+		case v > pivot:
+			high--
+			all[i], all[high] = all[high], all[i]
+		default:
+			same += all[i].weight
+			i++
+		}
+	}
+	return less, high - less, below, same
+}
+
+func medianOfThree(a, b, c float64) float64 {
+	return max(min(a, b), min(max(a, b), c))
+}
