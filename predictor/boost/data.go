@@ -3,6 +3,7 @@ package boost
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -58,10 +59,10 @@ func newData(features int, column func(f int, last []float64) []float64, target,
 		return nil, err
 	}
 	var values []float64
-	sorted := make([]float64, 0, len(target))
+	scratch := make([]float64, 0, len(target))
 	for f := range features {
 		values = column(f, values)
-		c := cutter{upper: edges(values, sorted, bins)}
+		c := cutter{upper: edges(values, scratch, bins)}
 		d.bins, d.upper = append(d.bins, c.cut(values)), append(d.upper, c.upper)
 	}
 	return d, nil
@@ -92,23 +93,36 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
-// edges returns the largest value of each bin but the last. It sorts the values in a slice of its caller's, which has room for them.
-func edges(column, sorted []float64, bins int) []float64 {
-	sorted = sorted[:0]
+// edges returns the largest value of each bin but the last. It orders the values in a slice of its caller's, which has room for them.
+func edges(column, values []float64, bins int) []float64 {
+	values = values[:0]
+	signed := false // -0 and 0 are equal: which of them is where hangs on how they are sorted
 	for _, v := range column {
 		if !math.IsNaN(v) {
-			sorted = append(sorted, v)
+			values = append(values, v)
 		}
+		signed = signed || v == 0 && math.Signbit(v)
 	}
-	slices.Sort(sorted)
-	out := make([]float64, 0, bins-1)
-	for i := 1; i < bins && len(sorted) > 0; i++ {
-		v := sorted[(len(sorted)-1)*i/bins]
-		if v < sorted[len(sorted)-1] && (len(out) == 0 || v > out[len(out)-1]) {
+	if len(values) == 0 {
+		return nil
+	}
+	last := len(values) - 1
+	ranks := make([]int, 0, maxBins+1)
+	for i := 1; i <= bins; i++ {
+		ranks = append(ranks, last*i/bins)
+	}
+	if signed {
+		slices.Sort(values)
+	} else {
+		place(values, ranks, 0, 2*bits.Len(uint(last)))
+	}
+	var out []float64
+	for _, r := range ranks[:bins-1] {
+		if v := values[r]; v < values[last] && (len(out) == 0 || v > out[len(out)-1]) {
 			out = append(out, v)
 		}
 	}
-	return slices.Clip(out)
+	return out
 }
 
 // cutter finds the bins of one feature's values.
@@ -130,12 +144,8 @@ func (c *cutter) cut(column []float64) []uint8 {
 	out := make([]uint8, len(column))
 	for i, v := range column {
 		b := 0
-		for s := step; s > 0; s /= 2 { // without a branch that hangs on the value: half of those would be foretold wrongly
-			next := b + s
-			if !(c.padded[uint8(next-1)] < v) {
-				next = b
-			}
-			b = next
+		for s := step; s > 0; s /= 2 { // no branch hangs on the value: half of those would be foretold wrongly
+			b += s & -one(c.padded[uint8(b+s-1)] < v)
 		}
 		if math.IsNaN(v) {
 			b = n + 1

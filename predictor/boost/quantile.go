@@ -30,29 +30,50 @@ func (t *trainer) quantile(rows []int32) float64 {
 // smallest returns the value that has k before it when they are in order (quickselect). It changes the order.
 func smallest(values []float64, k int) float64 {
 	for len(values) > few {
-		pivot := medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
-		less := 0
-		for i, v := range values { // no branch hangs on the value: half of those would be foretold wrongly
-			values[i], values[less] = values[less], v
-			less += one(v < pivot)
-		}
-		if k < less {
+		less, equal, pivot := halve(values)
+		switch {
+		case k < less:
 			values = values[:less]
-			continue
-		}
-		values, k = values[less:], k-less
-		equal := 0
-		for i, v := range values {
-			values[i], values[equal] = values[equal], v
-			equal += one(v <= pivot)
-		}
-		if k < equal {
+		case k < less+equal:
 			return pivot
+		default:
+			values, k = values[less+equal:], k-less-equal
 		}
-		values, k = values[equal:], k-equal
 	}
 	slices.Sort(values)
 	return values[k]
+}
+
+// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first value. Where the halves have been uneven turns times, it sorts.
+func place(values []float64, ranks []int, from, turns int) {
+	for len(ranks) > 0 {
+		if len(values) <= few || turns == 0 {
+			slices.Sort(values)
+			return
+		}
+		less, equal, _ := halve(values)
+		turns--
+		left, _ := slices.BinarySearch(ranks, from+less)
+		place(values[:less], ranks[:left], from, turns)
+		from += less + equal
+		right, _ := slices.BinarySearch(ranks, from)
+		values, ranks = values[less+equal:], ranks[right:]
+	}
+}
+
+// halve puts the values below a pivot first, then those equal to it, and returns how many they are.
+func halve(values []float64) (less, equal int, pivot float64) {
+	pivot = medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
+	for i, v := range values { // no branch hangs on the value: half of those would be foretold wrongly
+		values[i], values[less] = values[less], v
+		less += one(v < pivot)
+	}
+	rest := values[less:]
+	for i, v := range rest {
+		rest[i], rest[equal] = rest[equal], v
+		equal += one(v <= pivot)
+	}
+	return less, equal, pivot
 }
 
 // one returns 1 for what is true, which the compiler makes without a branch.

@@ -156,16 +156,12 @@ func (l *learner) weights(n, seen int, changes []int) []float64 {
 
 // train trains on rows with as many workers as there are cores but one. It is nil where that is not possible, or the learner is closed.
 func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Model {
-	n := len(rows)
-	columns := make([][]float64, len(rows[0]))
-	for f := range columns {
-		c := make([]float64, n)
+	column := func(f int, into []float64) {
 		for i, r := range rows {
-			c[i] = float64(r[f])
+			into[i] = float64(r[f])
 		}
-		columns[f] = c
 	}
-	data, err := boost.NewData(columns, targets, weight, l.cfg.Trees.Bins)
+	data, err := boost.NewDataFrom(len(rows[0]), column, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {
 		return nil
 	}
@@ -175,24 +171,26 @@ func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Mo
 	}
 	models := make([]*boost.Model, len(l.cfg.Levels))
 	var failed atomic.Bool
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, workers)
-	for i, level := range l.cfg.Levels {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if l.closed.Load() {
+	var next atomic.Int64
+	work := func() {
+		var trainer boost.Trainer // its memory is used for all levels that the worker trains
+		for i := int(next.Add(1)) - 1; i < len(models); i = int(next.Add(1)) - 1 {
+			if failed.Load() || l.closed.Load() {
 				failed.Store(true)
 				return
 			}
 			runtime.Gosched()
-			m, err := boost.Train(data, level, l.cfg.Trees)
+			m, err := trainer.Train(data, l.cfg.Levels[i], l.cfg.Trees)
 			if err != nil {
 				failed.Store(true)
 				return
 			}
 			models[i] = m
-		})
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(workers, len(models)) {
+		wg.Go(work)
 	}
 	wg.Wait()
 	if failed.Load() {

@@ -128,16 +128,20 @@ func (l *learner) keep(row, exact []float64, wait float64) {
 
 func (l *learner) train() error {
 	target := make([]float64, len(l.waits))
+	data, err := boost.NewData(l.columns, target, nil, l.trees.Bins)
+	if err != nil {
+		return fmt.Errorf("headtest: %w", err)
+	}
 	models := make([]*boost.Model, len(l.levels))
+	var trainer boost.Trainer
 	for k, level := range l.levels {
 		for i, w := range l.waits {
 			target[i] = logOf(w) - l.exact[k][i]
 		}
-		data, err := boost.NewData(l.columns, target, nil, l.trees.Bins)
-		if err != nil {
+		if data, err = data.With(target, nil); err != nil {
 			return fmt.Errorf("headtest: %w", err)
 		}
-		if models[k], err = boost.Train(data, level, l.trees); err != nil {
+		if models[k], err = trainer.Train(data, level, l.trees); err != nil {
 			return fmt.Errorf("headtest: %w", err)
 		}
 	}

@@ -173,26 +173,31 @@ func (c *corrector) overdue() float64 {
 
 // train trains the trees anew.
 func (c *corrector) train(seed uint64) error {
-	columns := make([][]float64, featureCount)
 	var target [2][]float64
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		for k := range columns {
-			columns[k] = append(columns[k], float64(r.X[k]))
-		}
 		target[0] = append(target[0], float64(r.Y-r.X[ownAt]))
 		target[1] = append(target[1], float64(r.Y-r.X[ownAt+ownQuantiles+median]))
 	}
+	column := func(f int, into []float64) {
+		for i := range c.Rows {
+			into[i] = float64(c.Rows[i].X[f])
+		}
+	}
 	// Small trees on few bins: rows of one log go together, so that there are far fewer of them than it seems.
 	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5, FeatureShare: .5, Seed: seed}
+	data, err := boost.NewDataFrom(featureCount, column, target[0], nil, params.Bins)
+	if err != nil {
+		return err
+	}
+	var trainer boost.Trainer
 	for k := range target {
-		data, err := boost.NewData(columns, target[k], nil, params.Bins)
-		if err != nil {
+		if data, err = data.With(target[k], nil); err != nil {
 			return err
 		}
 		trees := make([]*boost.Model, levels)
 		for l, p := range Levels() {
-			if trees[l], err = boost.Train(data, p, params); err != nil {
+			if trees[l], err = trainer.Train(data, p, params); err != nil {
 				return err
 			}
 		}
