@@ -64,6 +64,7 @@ type trainer struct {
 	residuals  []pair    // the same, with weights
 	gradients  []float64 // of a block of rows
 	weights    []float32 // of a block of rows
+	work       int       // sums since others last had the processor
 	source     *rand.PCG
 	rng        *rand.Rand
 }
@@ -138,7 +139,7 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 		if len(t.leaves) < t.params.Leaves { // the last ones are not divided any more
 			t.measure(&t.leaves[best], &t.leaves[len(t.leaves)-1])
 		}
-		runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
+		t.rested()
 	}
 	for i := range t.leaves {
 		l := &t.leaves[i]
@@ -154,6 +155,17 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 		}
 	}
 	return tree{nodes: slices.Clone(t.nodes)}, len(t.leaves) > 1
+}
+
+// turn is after how many sums another goroutine may have the processor, some .2 ms.
+const turn = 1 << 17
+
+// rested lets others have the processor now and then: who answers requests must not wait for the scheduler's 10 ms slice to be over.
+func (t *trainer) rested() {
+	if t.work >= turn {
+		t.work = 0
+		runtime.Gosched()
+	}
 }
 
 // plant begins a tree with its root.
