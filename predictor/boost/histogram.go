@@ -53,6 +53,9 @@ func (t *trainer) fill(l *leaf) {
 		rows := t.order[from:min(l.to, from+block)]
 		t.gather(rows)
 		i := 0
+		for ; t.weight == nil && i+3 < len(t.features); i += 4 {
+			t.addFour(l.hist, rows, (*[4]drawn)(t.features[i:]))
+		}
 		for ; i+1 < len(t.features); i += 2 {
 			if t.weight == nil {
 				t.addTwo(l.hist, rows, t.features[i], t.features[i+1])
@@ -113,6 +116,31 @@ func (t *trainer) addTwo(h histogram, rows []int32, a, b drawn) {
 		c.rows++
 		d.gradient += g
 		d.rows++
+	}
+}
+
+// addFour adds rows that have no weights to the cells of four features: one's need not wait for the other's.
+func (t *trainer) addFour(h histogram, rows []int32, d *[4]drawn) {
+	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
+	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
+	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
+	inA, inB := (*[window]cell)(h[d[0].at:]), (*[window]cell)(h[d[1].at:])
+	inC, inE := (*[window]cell)(h[d[2].at:]), (*[window]cell)(h[d[3].at:])
+	gradients := t.gradients[:len(rows)]
+	for i, r := range rows {
+		g := gradients[i]
+		x := &inA[a[r]]
+		x.gradient += g
+		x.rows++
+		x = &inB[b[r]]
+		x.gradient += g
+		x.rows++
+		x = &inC[c[r]]
+		x.gradient += g
+		x.rows++
+		x = &inE[e[r]]
+		x.gradient += g
+		x.rows++
 	}
 }
 
