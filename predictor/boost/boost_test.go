@@ -330,11 +330,10 @@ func trainError(columns [][]float64, level float64, p Params) error {
 	return err
 }
 
-// BenchmarkTrain trains one level on as many rows and features as a year of a small cluster has.
-// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. On all rows and features, and on half of both for each tree, as the engine does.
-func BenchmarkTrain(b *testing.B) {
+// year draws as many rows and features as a year of a small cluster has.
+func year() (columns [][]float64, y []float64) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	columns, y := make([][]float64, 40), make([]float64, 60_000)
+	columns, y = make([][]float64, 40), make([]float64, 60_000)
 	for f := range columns {
 		columns[f] = make([]float64, len(y))
 		for i := range y {
@@ -342,12 +341,19 @@ func BenchmarkTrain(b *testing.B) {
 			y[i] += columns[f][i] / float64(f+1)
 		}
 	}
+	return columns, y
+}
+
+// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. On all rows and features, and on half of both for each tree, as the engine does.
+func BenchmarkTrain(b *testing.B) {
+	columns, y := year()
 	d, err := NewData(columns, y, nil, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for name, p := range map[string]Params{"all": {}, "half": {RowShare: .5, FeatureShare: .5, MinLeaf: 50}} {
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			trees := 0
 			for b.Loop() {
 				m, err := Train(d, .5, p)
@@ -359,6 +365,24 @@ func BenchmarkTrain(b *testing.B) {
 			b.ReportMetric(float64(trees), "trees")
 			b.ReportMetric(float64(len(y))*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 		})
+	}
+}
+
+// BenchmarkLevels cuts the same columns, made one by one, and trains a few trees for each of six levels by one worker: what a training takes of memory, and what the data cost of time.
+func BenchmarkLevels(b *testing.B) {
+	columns, y := year()
+	b.ReportAllocs()
+	for b.Loop() {
+		d, err := NewDataFrom(len(columns), func(f int, into []float64) { copy(into, columns[f]) }, y, nil, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var trainer Trainer
+		for _, level := range []float64{.1, .25, .5, .75, .9, .95} {
+			if _, err := trainer.Train(d, level, Params{Trees: 10, RowShare: .5, FeatureShare: .5, MinLeaf: 50}); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (t *trainer) take() histogram {
 			return h[:need]
 		}
 	}
-	return make(histogram, need, min(need+need/4, t.most+window)) // the next tree's features may have more
+	return make(histogram, need, max(need, t.room+window))
 }
 
 func (t *trainer) put(h histogram) {

@@ -56,7 +56,7 @@ type trainer struct {
 	scratch    []int32
 	features   []drawn // those that the tree is grown on
 	cells      int     // in a histogram
-	most       int     // as many as all features have
+	room       int     // for the cells of nearly every draw
 	spare      []histogram
 	leaves     []leaf
 	nodes      []node
@@ -79,10 +79,13 @@ func (t *trainer) begin(d *Data, level float64, p Params) {
 	clear(t.weights)
 	t.source = rand.NewPCG(p.Seed, math.Float64bits(level))
 	t.rng = rand.New(t.source)
-	t.most = 0
+	mean, variance := 0.0, 0.0
 	for f := range t.bins {
-		t.most += t.missing(f) + 1
+		n, share := float64(t.missing(f)+1), p.FeatureShare
+		mean += share * n
+		variance += share * (1 - share) * n * n
 	}
+	t.room = int(mean + 4*math.Sqrt(variance)) // one draw in 30,000 has more, as the normal law goes
 }
 
 // resize returns a slice of n, in the same memory where it has room. What is in it is not said.

@@ -1,0 +1,321 @@
+package boost
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plain trains as Train is defined, without regard to time and memory: edges by sorting, histograms of every feature by row, every split tried by its division, and the rows that
+// a tree is not grown on sent down it one by one.
+type plain struct {
+	*trainer // for its data, level and parameters, its search for quantiles with weights, and plainFind
+	rng      *rand.Rand
+	columns  [][]float64
+	gradient []float64
+}
+
+// plainEdges returns the largest value of each bin but the last, by sorting.
+func plainEdges(column []float64, bins int) (out []float64) {
+	values := slices.DeleteFunc(slices.Clone(column), math.IsNaN)
+	slices.Sort(values)
+	for i := 1; i < bins && len(values) > 0; i++ {
+		v := values[(len(values)-1)*i/bins]
+		if v < values[len(values)-1] && (len(out) == 0 || v > out[len(out)-1]) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func plainTrain(columns [][]float64, target, weight []float64, level float64, p Params) *Model {
+	p = p.withDefaults()
+	d := &Data{rows: len(target), target: target, weight: weight}
+	for _, column := range columns {
+		upper, bins := plainEdges(column, p.Bins), make([]uint8, len(column))
+		for i, v := range column {
+			at, _ := slices.BinarySearch(upper, v)
+			if bins[i] = uint8(at); math.IsNaN(v) {
+				bins[i] = uint8(len(upper) + 1)
+			}
+		}
+		d.upper, d.bins = append(d.upper, upper), append(d.bins, bins)
+	}
+	t := &plain{trainer: begun(d, level, p), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))), columns: columns, gradient: make([]float64, len(target))}
+	all := make([]int32, len(target))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	m := &Model{Level: level, Features: len(columns), Base: t.weighted(all), gain: make([]float64, len(columns))}
+	for i := range t.prediction {
+		t.prediction[i] = m.Base
+	}
+	for range p.Trees {
+		grown := t.tree(m.gain)
+		if len(grown.nodes) == 1 {
+			break
+		}
+		m.trees = append(m.trees, grown)
+	}
+	return m
+}
+
+// draw draws rows and features.
+func (t *plain) draw() (order, rest []int32) {
+	for i := range t.target {
+		g := t.level
+		if t.target[i] <= t.prediction[i] {
+			g--
+		}
+		t.gradient[i] = g * t.weightOf(int32(i))
+		if t.params.RowShare == 1 || t.rng.Float64() < t.params.RowShare {
+			order = append(order, int32(i))
+		} else {
+			rest = append(rest, int32(i))
+		}
+	}
+	t.features, t.cells = t.features[:0], 0
+	add := func(f int) {
+		t.features = append(t.features, drawn{feature: f, at: t.cells, bins: len(t.upper[f]) + 1})
+		t.cells += len(t.upper[f]) + 2
+	}
+	for f := range t.bins {
+		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
+			add(f)
+		}
+	}
+	if len(t.features) == 0 && len(t.bins) > 0 {
+		add(t.rng.IntN(len(t.bins)))
+	}
+	return order, rest
+}
+
+// plainLeaf is a leaf with its rows.
+type plainLeaf struct {
+	leaf
+	rows []int32
+}
+
+func (t *plain) tree(gain []float64) tree {
+	order, rest := t.draw()
+	grown := tree{nodes: []node{{feature: -1}}}
+	leaves := []*plainLeaf{{rows: order}}
+	t.sum(leaves[0])
+	t.search(leaves[0])
+	for len(leaves) < t.params.Leaves {
+		l := slices.MaxFunc(leaves, func(a, b *plainLeaf) int {
+			if a.best.gain > b.best.gain {
+				return 1
+			}
+			return -one(b.best.gain > a.best.gain)
+		})
+		s := l.best
+		if !(s.gain > 0) {
+			break
+		}
+		gain[s.feature] += s.gain
+		at := int32(len(grown.nodes))
+		threshold := math.Inf(1)
+		if s.bin < len(t.upper[s.feature]) {
+			threshold = t.upper[s.feature][s.bin]
+		}
+		grown.nodes[l.node] = node{feature: int32(s.feature), missingLeft: s.missingLeft, threshold: threshold, left: at, right: at + 1}
+		grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
+		left, right := &plainLeaf{leaf: leaf{node: at}}, &plainLeaf{leaf: leaf{node: at + 1}}
+		for _, r := range l.rows {
+			v := t.columns[s.feature][r]
+			if v <= threshold || math.IsNaN(v) && s.missingLeft {
+				left.rows = append(left.rows, r)
+			} else {
+				right.rows = append(right.rows, r)
+			}
+		}
+		t.share(l, left, right)
+		*l = *left
+		leaves = append(leaves, right)
+	}
+	for _, l := range leaves {
+		value := t.params.Rate * t.weighted(l.rows)
+		grown.nodes[l.node].value = value
+		for _, r := range l.rows {
+			t.prediction[r] += value
+		}
+	}
+	for _, r := range rest {
+		t.prediction[r] += grown.predict(row(t.columns, int(r)))
+	}
+	return grown
+}
+
+// share sums the smaller of two parts, and takes it from the whole for the larger one; both are searched.
+func (t *plain) share(whole, left, right *plainLeaf) {
+	small, large := left, right
+	if len(left.rows) > len(right.rows) {
+		small, large = right, left
+	}
+	t.sum(small)
+	large.hist = slices.Clone(whole.hist)
+	for i, c := range small.hist {
+		o := &large.hist[i]
+		*o = cell{o.gradient - c.gradient, o.weight - c.weight, o.rows - c.rows}
+	}
+	t.search(left)
+	t.search(right)
+}
+
+func (t *plain) sum(l *plainLeaf) {
+	l.hist = make(histogram, t.cells)
+	for _, r := range l.rows {
+		for _, d := range t.features {
+			c := &l.hist[d.at+int(t.bins[d.feature][r])]
+			*c = cell{c.gradient + t.gradient[r], c.weight + float32(t.weightOf(r)), c.rows + 1}
+		}
+	}
+}
+
+func (t *plain) search(l *plainLeaf) {
+	l.from, l.to = 0, len(l.rows)
+	l.best = plainFind(t.trainer, &l.leaf)
+}
+
+// messy draws columns of many kinds, with few and many values, some missing, and a target that hangs on them.
+func messy(rng *rand.Rand, rows, features int) (columns [][]float64, y []float64) {
+	columns, y = make([][]float64, features), make([]float64, rows)
+	kinds := [...]func(i int) float64{
+		func(int) float64 { return rng.NormFloat64() },
+		func(int) float64 { return float64(rng.IntN(2)) },
+		func(int) float64 { return math.Floor(20 * rng.ExpFloat64()) },
+		func(int) float64 { return math.Exp(5 * rng.NormFloat64()) },
+		func(i int) float64 { return float64(i / 100) },
+		func(int) float64 { return math.Max(0, rng.NormFloat64()) },
+		func(int) float64 { return 7 },
+		func(int) float64 { return math.Copysign(float64(rng.IntN(3)), rng.Float64()-.5) }, // 0 and -0
+	}
+	holes := rng.IntN(3)
+	for f := range columns {
+		columns[f] = make([]float64, rows)
+		for i := range y {
+			v := kinds[(f+features)%len(kinds)](i)
+			y[i] += math.Tanh(v) / float64(f+1)
+			if f%3 < holes && rng.IntN(5) == 0 {
+				v = math.NaN()
+			}
+			columns[f][i] = v
+		}
+	}
+	round := rng.IntN(2) == 0
+	for i := range y {
+		if y[i] += .3 * rng.NormFloat64(); round {
+			y[i] = math.Round(4 * y[i]) // 0 and -0 too
+		}
+	}
+	return columns, y
+}
+
+// TestTrainExact proves that training gives what its definition says to the last bit, whatever is done for time and memory: with and without weights, missing values, ties and
+// shares, by a trainer that has trained others before, on columns that are made one by one.
+func TestTrainExact(t *testing.T) {
+	var trainer Trainer
+	for seed := range uint64(48) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		columns, y := messy(rng, []int{30, 400, 1500, 4000}[seed%4], 1+rng.IntN(13))
+		var weight []float64
+		if seed%3 == 0 {
+			weight = make([]float64, len(y))
+			for i := range weight {
+				weight[i] = .001 + rng.ExpFloat64()
+			}
+		}
+		p := Params{Trees: 20, Leaves: 2 + rng.IntN(20), MinLeaf: 1 + rng.IntN(40), Bins: []int{255, 64, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
+		if seed%2 == 0 {
+			p.RowShare, p.FeatureShare = .5, .5
+		}
+		data, err := NewDataFrom(len(columns), func(f int, into []float64) { copy(into, columns[f]) }, y, weight, p.Bins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, level := range []float64{.1, .5, .75, .95} {
+			m, err := trainer.Train(data, level, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := m.MarshalBinary()
+			want, _ := plainTrain(columns, y, weight, level, p).MarshalBinary()
+			if again, _ := mustTrain(t, columns, y, weight, level, p).MarshalBinary(); !bytes.Equal(got, want) || !bytes.Equal(again, want) {
+				t.Errorf("seed %d, level %v: %d trees are not those of the definition", seed, level, m.Trees())
+			}
+		}
+	}
+}
+
+// The same features with another target are trained on as if they were cut anew.
+func TestWith(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	columns, y := messy(rng, 900, 6)
+	first, err := NewData(columns, make([]float64, len(y)), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := first.With(y, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Train(data, .9, Params{Trees: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := m.MarshalBinary()
+	if want, _ := mustTrain(t, columns, y, nil, .9, Params{Trees: 9}).MarshalBinary(); !bytes.Equal(got, want) {
+		t.Error("not the model of data with that target")
+	}
+	if _, err := first.With(y[1:], nil); err == nil {
+		t.Error("a target that is too short is taken")
+	}
+}
+
+// No split that is better than the best is passed over.
+func TestUnder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gradient, weight := rapid.Float64Range(-1e6, 1e6), rapid.Float32Range(-1e-3, 1e6)
+		a, b, w, v := gradient.Draw(t, "a"), gradient.Draw(t, "b"), weight.Draw(t, "w"), weight.Draw(t, "v")
+		gain := score(a, w) + score(b, v)
+		whole := rapid.Float64Range(0, 1).Draw(t, "whole") * gain
+		gain -= whole
+		best := gain - 1e-12
+		for range rapid.IntRange(1, 3).Draw(t, "steps") { // just less than the split's
+			best = math.Nextafter(best, 0)
+		}
+		if best >= 0 && gain > best+1e-12 && under(barOf(whole, best), a, b, w, v) {
+			t.Fatalf("a gain of %v is passed over for %v", gain, best)
+		}
+	})
+}
+
+// The values at some ranks are those that sorting puts there, also where the halves are uneven.
+func TestPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 200), func(v int) float64 { return float64(v) }), 1, 300).Draw(t, "values")
+		last := len(values) - 1
+		ranks := rapid.SliceOfN(rapid.IntRange(0, last), 1, 20).Draw(t, "ranks")
+		slices.Sort(ranks)
+		sorted := slices.Sorted(slices.Values(values))
+		place(values, ranks, 0, rapid.IntRange(0, 12).Draw(t, "turns"))
+		for _, r := range ranks {
+			if values[r] != sorted[r] {
+				t.Fatalf("at rank %d is %v, want %v", r, values[r], sorted[r])
+			}
+		}
+	})
+}
+
+// Where no row is drawn there is nothing to grow.
+func TestNoRowDrawn(t *testing.T) {
+	m := mustTrain(t, [][]float64{{1, 2, 3}}, []float64{1, 2, 3}, nil, .5, Params{RowShare: 1e-9})
+	if m.Trees() != 0 || m.Base != 2 {
+		t.Errorf("%d trees on %v, want none on 2", m.Trees(), m.Base)
+	}
+}
