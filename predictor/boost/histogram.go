@@ -53,17 +53,14 @@ func (t *trainer) fill(l *leaf) {
 		rows := t.order[from:min(l.to, from+block)]
 		t.gather(rows)
 		i := 0
-		for ; t.weight == nil && i+3 < len(t.features); i += 4 {
-			t.addFour(l.hist, rows, (*[4]drawn)(t.features[i:]))
-		}
-		for ; i+1 < len(t.features); i += 2 {
-			if t.weight == nil {
-				t.addTwo(l.hist, rows, t.features[i], t.features[i+1])
+		for ; i+3 < len(t.features); i += 4 {
+			if four := (*[4]drawn)(t.features[i:]); t.weight == nil {
+				t.addFour(l.hist, rows, four)
 			} else {
-				t.addTwoWeighted(l.hist, rows, t.features[i], t.features[i+1])
+				t.addFourWeighted(l.hist, rows, four)
 			}
 		}
-		if i < len(t.features) {
+		for ; i < len(t.features); i++ {
 			t.addOne(l.hist, rows, t.features[i])
 		}
 	}
@@ -104,21 +101,6 @@ func (t *trainer) addOne(h histogram, rows []int32, d drawn) {
 	}
 }
 
-// addTwo adds rows that have no weights to the cells of two features: one's need not wait for the other's.
-func (t *trainer) addTwo(h histogram, rows []int32, a, b drawn) {
-	binsA, cellsA := t.bins[a.feature], (*[window]cell)(h[a.at:])
-	binsB, cellsB := t.bins[b.feature][:len(binsA)], (*[window]cell)(h[b.at:])
-	gradients := t.gradients[:len(rows)]
-	for i, r := range rows {
-		g := gradients[i]
-		c, d := &cellsA[binsA[r]], &cellsB[binsB[r]]
-		c.gradient += g
-		c.rows++
-		d.gradient += g
-		d.rows++
-	}
-}
-
 // addFour adds rows that have no weights to the cells of four features: one's need not wait for the other's.
 func (t *trainer) addFour(h histogram, rows []int32, d *[4]drawn) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
@@ -144,20 +126,32 @@ func (t *trainer) addFour(h histogram, rows []int32, d *[4]drawn) {
 	}
 }
 
-// addTwoWeighted is addTwo of rows that have weights.
-func (t *trainer) addTwoWeighted(h histogram, rows []int32, a, b drawn) {
-	binsA, cellsA := t.bins[a.feature], (*[window]cell)(h[a.at:])
-	binsB, cellsB := t.bins[b.feature][:len(binsA)], (*[window]cell)(h[b.at:])
+// addFourWeighted is addFour of rows that have weights.
+func (t *trainer) addFourWeighted(h histogram, rows []int32, d *[4]drawn) {
+	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
+	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
+	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
+	inA, inB := (*[window]cell)(h[d[0].at:]), (*[window]cell)(h[d[1].at:])
+	inC, inE := (*[window]cell)(h[d[2].at:]), (*[window]cell)(h[d[3].at:])
 	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
 	for i, r := range rows {
 		g, w := gradients[i], weights[i]
-		c, d := &cellsA[binsA[r]], &cellsB[binsB[r]]
-		c.gradient += g
-		c.weight += w
-		c.rows++
-		d.gradient += g
-		d.weight += w
-		d.rows++
+		x := &inA[a[r]]
+		x.gradient += g
+		x.weight += w
+		x.rows++
+		x = &inB[b[r]]
+		x.gradient += g
+		x.weight += w
+		x.rows++
+		x = &inC[c[r]]
+		x.gradient += g
+		x.weight += w
+		x.rows++
+		x = &inE[e[r]]
+		x.gradient += g
+		x.weight += w
+		x.rows++
 	}
 }
 

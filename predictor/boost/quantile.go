@@ -30,50 +30,65 @@ func (t *trainer) quantile(rows []int32) float64 {
 // smallest returns the value that has k before it when they are in order (quickselect). It changes the order.
 func smallest(values []float64, k int) float64 {
 	for len(values) > few {
-		less, equal, pivot := halve(values)
-		switch {
-		case k < less:
+		pivot := pivotOf(values)
+		less := lower(values, pivot)
+		if k < less {
 			values = values[:less]
-		case k < less+equal:
-			return pivot
-		default:
-			values, k = values[less+equal:], k-less-equal
+			continue
 		}
+		values, k = values[less:], k-less
+		equal := lowest(values, pivot)
+		if k < equal {
+			return pivot
+		}
+		values, k = values[equal:], k-equal
 	}
 	slices.Sort(values)
 	return values[k]
 }
 
-// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first value. Where the halves have been uneven turns times, it sorts.
+// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first value. After so many turns it sorts what is left: the parts were
+// uneven.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {
 			slices.Sort(values)
 			return
 		}
-		less, equal, _ := halve(values)
 		turns--
+		pivot := pivotOf(values)
+		less := lower(values, pivot)
 		left, _ := slices.BinarySearch(ranks, from+less)
 		place(values[:less], ranks[:left], from, turns)
+		equal := lowest(values[less:], pivot)
 		from += less + equal
 		right, _ := slices.BinarySearch(ranks, from)
 		values, ranks = values[less+equal:], ranks[right:]
 	}
 }
 
-// halve puts the values below a pivot first, then those equal to it, and returns how many they are.
-func halve(values []float64) (less, equal int, pivot float64) {
-	pivot = medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
+func pivotOf(values []float64) float64 {
+	return medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
+}
+
+// lower puts the values below a pivot first, and returns how many they are.
+func lower(values []float64, pivot float64) int {
+	n := 0
 	for i, v := range values { // no branch hangs on the value: half of those would be foretold wrongly
-		values[i], values[less] = values[less], v
-		less += one(v < pivot)
+		values[i], values[n] = values[n], v
+		n += one(v < pivot)
 	}
-	rest := values[less:]
-	for i, v := range rest {
-		rest[i], rest[equal] = rest[equal], v
-		equal += one(v <= pivot)
+	return n
+}
+
+// lowest puts the values up to a pivot first, and returns how many they are.
+func lowest(values []float64, pivot float64) int {
+	n := 0
+	for i, v := range values {
+		values[i], values[n] = values[n], v
+		n += one(v <= pivot)
 	}
-	return less, equal, pivot
+	return n
 }
 
 // one returns 1 for what is true, which the compiler makes without a branch.
