@@ -27,6 +27,7 @@ var watched = [...]struct{ pkg, bench, turns string }{
 	{"./predictor/engine", "^BenchmarkSave$/^Small$", "2x"},
 	{"./predictor/forward", "^BenchmarkWaits$", "20x"},
 	{"./predictor/boost", "^BenchmarkTrain$/^half$", "1x"},
+	{"./predictor/boost", "^BenchmarkLevels$", "1x"},
 	{"./predictor/residual", ".", "100x"},
 	{"./simulator", "^BenchmarkReplica$", "1x"},
 	{"./pipeline", "^BenchmarkTake$", "1x"},
