@@ -20,6 +20,13 @@ import (
 func Replicas[S, R any](
 	ctx context.Context, n, workers int, seed uint64, scratch func() S, run func(s S, replica int, rng *rand.Rand) (R, error),
 ) ([]R, error) {
+	return HurriedReplicas(ctx, n, workers, nil, seed, scratch, run)
+}
+
+// HurriedReplicas is Replicas with one goroutine more from when hurry is closed: whoever closes it waits for the result, and leaves a core to it. nil is never.
+func HurriedReplicas[S, R any](
+	ctx context.Context, n, workers int, hurry <-chan struct{}, seed uint64, scratch func() S, run func(s S, replica int, rng *rand.Rand) (R, error),
+) ([]R, error) {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -27,24 +34,37 @@ func Replicas[S, R any](
 	errs := make([]error, n)
 	var next atomic.Int64
 	var failed atomic.Bool
-	var wg sync.WaitGroup
+	work := func() {
+		s, source := scratch(), rand.NewPCG(0, 0)
+		rng := rand.New(source)
+		for !failed.Load() && ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
+			}
+			source.Seed(seed, uint64(i))
+			if out[i], errs[i] = run(s, i, rng); errs[i] != nil {
+				failed.Store(true)
+			}
+		}
+	}
+	var wg, more sync.WaitGroup
 	for range min(workers, n) {
-		wg.Go(func() {
-			s, source := scratch(), rand.NewPCG(0, 0)
-			rng := rand.New(source)
-			for !failed.Load() && ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				source.Seed(seed, uint64(i))
-				if out[i], errs[i] = run(s, i, rng); errs[i] != nil {
-					failed.Store(true)
-				}
+		wg.Go(work)
+	}
+	done := make(chan struct{})
+	if hurry != nil {
+		more.Go(func() {
+			select {
+			case <-hurry:
+				work()
+			case <-done:
 			}
 		})
 	}
 	wg.Wait()
+	close(done)
+	more.Wait()
 	for i, err := range errs {
 		if err != nil {
 			return nil, fmt.Errorf("replica %d: %w", i, err)

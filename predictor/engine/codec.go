@@ -274,10 +274,10 @@ func (e *Engine) codePools(s *stream) {
 	making := e.refresh != nil
 	if s.flag(&making); making {
 		if s.reading {
-			e.refresh = &refresh{done: make(chan struct{})}
-			close(e.refresh.done)
+			e.refresh = &refresh{job: newBackground()}
+			e.refresh.job.run(true, func() {})
 		}
-		<-e.refresh.done
+		<-e.refresh.job.done
 		s.uint(&e.refresh.due)
 		s.tables(&e.refresh.tables)
 	}

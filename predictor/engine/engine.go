@@ -41,7 +41,8 @@ type Config struct {
 	Cold float64
 	// Downey asks Downey's predictors too: they cost a millisecond behind a hundred waiting jobs.
 	Downey bool
-	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background, with all cores but one. The forecasts are the same.
+	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background, with all cores but one, and with
+	// that too while the caller has to wait for them. The forecasts are the same.
 	Synchronous bool
 	// Trees says how they are trained.
 	Trees boost.Params
@@ -219,6 +220,6 @@ type given struct {
 func (e *Engine) Close() {
 	e.learner.close()
 	if e.refresh != nil {
-		<-e.refresh.done
+		<-e.refresh.job.done
 	}
 }

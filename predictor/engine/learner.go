@@ -33,7 +33,7 @@ type learner struct {
 type training struct {
 	from, due int // seen when it began, and when its trees come into force
 	changes   []int
-	done      chan struct{}
+	job       *background
 	models    []*boost.Model // once done; nil where it failed
 	took      time.Duration  // once done
 }
@@ -106,7 +106,7 @@ func (l *learner) changed(ago int) {
 
 // take waits for a training and brings its trees into force.
 func (l *learner) take(t *training) {
-	<-t.done
+	t.job.wait()
 	l.next = nil
 	l.book.trained(t)
 	if t.models != nil {
@@ -118,19 +118,13 @@ func (l *learner) take(t *training) {
 func (l *learner) begin(from, due int, changes []int) {
 	n := len(l.rows) - (l.seen - from)
 	rows, targets := slices.Clone(l.rows[:n]), slices.Clone(l.targets[:n])
-	t := &training{from: from, due: due, changes: changes, done: make(chan struct{})}
+	t := &training{from: from, due: due, changes: changes, job: newBackground()}
 	l.next = t
-	work := func() {
-		defer close(t.done)
+	t.job.run(l.cfg.Synchronous, func() {
 		begun := time.Now()
-		t.models = l.train(rows, targets, l.weights(n, from, changes))
+		t.models = l.train(rows, targets, l.weights(n, from, changes), t.job.hurry)
 		t.took = time.Since(begun)
-	}
-	if l.cfg.Synchronous {
-		work()
-	} else {
-		go work()
-	}
+	})
 }
 
 // weights returns how much each of the newest n rows counts, nil where all count alike.
@@ -154,8 +148,8 @@ func (l *learner) weights(n, seen int, changes []int) []float64 {
 	return out
 }
 
-// train trains on rows with as many workers as there are cores but one. It is nil where that is not possible, or the learner is closed.
-func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Model {
+// train trains on rows with as many workers as there are cores but one, and with one more once somebody is in a hurry. It is nil where that is not possible, or the learner is closed.
+func (l *learner) train(rows [][]float32, targets, weight []float64, hurry <-chan struct{}) []*boost.Model {
 	column := func(f int, into []float64) {
 		for i, r := range rows {
 			into[i] = float64(r[f])
@@ -164,10 +158,6 @@ func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Mo
 	data, err := boost.NewDataFrom(len(rows[0]), column, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {
 		return nil
-	}
-	workers := runtime.GOMAXPROCS(0)
-	if !l.cfg.Synchronous {
-		workers = max(1, workers-1)
 	}
 	models := make([]*boost.Model, len(l.cfg.Levels))
 	var failed atomic.Bool
@@ -188,11 +178,25 @@ func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Mo
 			models[i] = m
 		}
 	}
-	var wg sync.WaitGroup
-	for range min(workers, len(models)) {
-		wg.Go(work)
+	var steady, late sync.WaitGroup
+	done := make(chan struct{})
+	workers := runtime.GOMAXPROCS(0)
+	if !l.cfg.Synchronous && workers > 1 {
+		workers--
+		late.Go(func() { // on the caller's own core
+			select {
+			case <-hurry:
+				work()
+			case <-done:
+			}
+		})
 	}
-	wg.Wait()
+	for range min(workers, len(models)) {
+		steady.Go(work)
+	}
+	steady.Wait()
+	close(done)
+	late.Wait()
 	if failed.Load() {
 		return nil
 	}
@@ -203,7 +207,7 @@ func (l *learner) train(rows [][]float32, targets, weight []float64) []*boost.Mo
 func (l *learner) close() {
 	l.closed.Store(true)
 	if l.next != nil && l.next != l.lent {
-		<-l.next.done
+		<-l.next.job.done
 	}
 }
 

@@ -139,7 +139,7 @@ type making struct {
 // refresh is tables in the making.
 type refresh struct {
 	due    uint64 // the event from which they are in force
-	done   chan struct{}
+	job    *background
 	tables map[string]*table // once done
 	took   time.Duration     // once done
 }
@@ -194,23 +194,17 @@ func (e *Engine) begin(p *pool, delay uint64) {
 	for _, name := range p.queues {
 		queues[p.rank(name)] = append(queues[p.rank(name)], name)
 	}
-	r := &refresh{due: e.events + delay, done: make(chan struct{})}
+	r := &refresh{due: e.events + delay, job: newBackground()}
 	e.refresh = r
 	at, levels := e.clock, e.cfg.Levels
-	work := func() {
-		defer close(r.done)
+	r.job.run(e.cfg.Synchronous, func() {
 		begun := time.Now()
-		r.tables = makeTables(f, at, queues, levels)
+		r.tables = makeTables(f, at, queues, levels, r.job.hurry)
 		r.took = time.Since(begun)
-	}
-	if e.cfg.Synchronous {
-		work()
-	} else {
-		go work()
-	}
+	})
 }
 
-func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []float64) map[string]*table {
+func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []float64, hurry <-chan struct{}) map[string]*table {
 	var state, planned forward.State
 	f.state(&state, at)
 	planned = state
@@ -225,7 +219,7 @@ func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []floa
 	workers := max(1, runtime.GOMAXPROCS(0)-1)
 	for _, rank := range slices.Sorted(maps.Keys(queues)) {
 		o := forward.SurfaceOptions{
-			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: workers, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: pivotStarts,
+			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: workers, Hurry: hurry, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: pivotStarts,
 		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {
@@ -251,7 +245,7 @@ func (e *Engine) settle() {
 	if r == nil || e.events < r.due {
 		return
 	}
-	<-r.done
+	r.job.wait()
 	e.refresh = nil
 	e.learner.book.simulated(r)
 	tables := maps.Clone(e.tables)

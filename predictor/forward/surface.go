@@ -13,8 +13,9 @@ import (
 
 // SurfaceOptions say how a surface is made.
 type SurfaceOptions struct {
-	Replicas int // 0 for 100
-	Workers  int // goroutines, 0 for as many as there are cores
+	Replicas int             // 0 for 100
+	Workers  int             // goroutines, 0 for as many as there are cores
+	Hurry    <-chan struct{} // once it is closed there is one goroutine more: somebody waits; nil for never
 	Seed     uint64
 	Rank     int // of the requests, for policies by priority
 	Behind   int // see Request.Behind
@@ -66,7 +67,7 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Most > 0 {
 		most = min(most, o.Most)
 	}
-	all, err := simulator.Replicas(ctx, o.Replicas, o.Workers, o.Seed, func() *player { return new(player) },
+	all, err := simulator.HurriedReplicas(ctx, o.Replicas, o.Workers, o.Hurry, o.Seed, func() *player { return new(player) },
 		func(p *player, replica int, _ *rand.Rand) (played, error) { return p.play(&c, &o, most, replica) })
 	if err != nil {
 		return nil, err
