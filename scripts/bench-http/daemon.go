@@ -130,7 +130,9 @@ func (d *server) ready(ctx context.Context, o *options) error {
 		if d.url != "" {
 			running, queued, err := d.state(ctx)
 			if err == nil && running >= o.running*9/10 && queued >= o.queued*9/10 {
-				return nil
+				if _, err = d.get(ctx, "/readyz"); err == nil { // it has read its log to the end
+					return nil
+				}
 			}
 		}
 		select {

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/token"
@@ -59,44 +60,43 @@ func run(ctx context.Context, o *options) error {
 	} else {
 		defer func() { _ = os.RemoveAll(dir) }()
 	}
-	for _, secure := range []bool{false, true} {
-		if secure && o.plainOnly {
-			continue
-		}
-		part := filepath.Join(dir, map[bool]string{false: "plain", true: "tls"}[secure])
-		if err := os.Mkdir(part, 0o700); err != nil {
-			return err
-		}
-		if err := against(ctx, part, secure, o); err != nil {
-			return err
-		}
+	c := newCluster(dir, o)
+	if err := c.begin(); err != nil {
+		return err
 	}
-	return nil
+	if err := against(ctx, dir, c, false, o); err != nil || o.plainOnly {
+		return err
+	}
+	return against(ctx, dir, c, true, o) // it goes on from what the first has left in the database
 }
 
 // load is what wrk asks.
 type load struct{ name, script string }
 
-// against measures a fresh daemon.
-func against(ctx context.Context, dir string, secure bool, o *options) error {
+// against measures a daemon, which reads the cluster's log from its beginning or from where the one before it ended.
+func against(ctx context.Context, dir string, c *cluster, secure bool, o *options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := newCluster(dir, o)
-	if err := c.begin(); err != nil {
-		return err
-	}
 	d, err := startDaemon(ctx, dir, secure, o)
 	if err != nil {
 		return err
 	}
-	defer d.stop()
+	defer d.stop() // it saves what it knows
 	begun := time.Now()
 	if err := d.ready(ctx, o); err != nil {
 		return err
 	}
-	name := filepath.Base(dir)
-	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s\n", name, time.Since(begun).Seconds())
-	go c.live(ctx, o.rate)
+	name := map[bool]string{false: "plain", true: "tls"}[secure]
+	cpu, _ := d.usage()
+	did, err := d.work(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s %.1f CPU-s %.0f simulations %.0f trainings\n", name, time.Since(begun).Seconds(), cpu, did.simulations, did.trainings)
+	var moving sync.WaitGroup
+	moving.Go(func() { c.live(ctx, o.rate) })
+	defer moving.Wait()
+	defer cancel() // before that
 	loads := []load{{"varied", varied}, {"paced", varied + pause}}
 	if !secure {
 		loads = append(loads, load{"one_request", single}, load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
