@@ -4,6 +4,7 @@ package api
 
 import (
 	"cmp"
+	"hash/maphash"
 	"net/http"
 	"sync"
 	"time"
@@ -72,13 +73,14 @@ type Server struct {
 	watchers    *watchers
 	listening   chan struct{} // a place for each client of GET /v1/changes
 	born        int64         // tells apart the ETags of two processes
+	seed        maphash.Seed  // of their hashes
 	closed      chan struct{}
 	close       func()
 }
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
-	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
+	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), seed: maphash.MakeSeed(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
 	s.closed = make(chan struct{})
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.forecasters.New = func() any { return predictor.NewForecaster() }

@@ -1,12 +1,10 @@
 package api
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
@@ -32,17 +30,6 @@ func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
 	m.touch()
 	reg.MustRegister(m.requests, m.duration, newViewCollector(s))
 	return m
-}
-
-func (m *metrics) instrument(next http.Handler) http.Handler {
-	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
-	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
-			next.ServeHTTP(w, r)
-			return
-		}
-		timed.ServeHTTP(w, r)
-	}))
 }
 
 // viewCollector turns views into metrics.

@@ -98,7 +98,9 @@ func within(quantiles []float64) []float64 {
 // into adds to an answer what it rests on, and what the experts say.
 func (s *served) into(w *wire.Wait) {
 	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
-	for i, name := range engine.Experts() {
+	names := engine.Experts()
+	w.Methods = slices.Grow(w.Methods, len(names))
+	for i, name := range names {
 		if i >= len(s.Experts) || slices.ContainsFunc(w.Methods, func(m wire.Method) bool { return m.Name == name }) {
 			continue
 		}

@@ -160,20 +160,27 @@ func seconds(q float64) *float64 {
 }
 
 func quantiles(q []float64) wire.Quantiles {
-	return wire.Quantiles{
-		P10: seconds(q[0]), P25: seconds(q[1]), P50: seconds(q[2]), P75: seconds(q[3]), P90: seconds(q[4]), P95: seconds(q[5]),
+	var values [6]float64 // one piece of memory for all
+	at := func(i int) *float64 {
+		if math.IsInf(q[i], 0) || math.IsNaN(q[i]) {
+			return nil
+		}
+		values[i] = math.Round(q[i]*10) / 10
+		return &values[i]
 	}
+	return wire.Quantiles{P10: at(0), P25: at(1), P50: at(2), P75: at(3), P90: at(4), P95: at(5)}
 }
 
 func instants(q []float64, now time.Time) wire.Instants {
-	at := func(q float64) *time.Time {
-		if math.IsInf(q, 0) || math.IsNaN(q) || q > math.MaxInt64/float64(time.Second) {
+	var values [6]time.Time
+	at := func(i int) *time.Time {
+		if math.IsInf(q[i], 0) || math.IsNaN(q[i]) || q[i] > math.MaxInt64/float64(time.Second) {
 			return nil
 		}
-		t := now.Add(time.Duration(q * float64(time.Second))).UTC().Truncate(time.Millisecond)
-		return &t
+		values[i] = now.Add(time.Duration(q[i] * float64(time.Second))).UTC().Truncate(time.Millisecond)
+		return &values[i]
 	}
-	return wire.Instants{P10: at(q[0]), P25: at(q[1]), P50: at(q[2]), P75: at(q[3]), P90: at(q[4]), P95: at(q[5])}
+	return wire.Instants{P10: at(0), P25: at(1), P50: at(2), P75: at(3), P90: at(4), P95: at(5)}
 }
 
 func methods(medians []headqueue.MethodMedian) []wire.Method {

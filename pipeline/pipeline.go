@@ -77,6 +77,7 @@ type Pipeline struct {
 	lanes   map[string]*lane
 	sources map[string]*inlet
 	views   atomic.Pointer[map[string]*View]
+	inOrder atomic.Pointer[[]*View] // the same by name, not to be changed
 	fresh   bell
 
 	storeProblem atomic.Pointer[string] // nil while the store works
@@ -155,12 +156,7 @@ func (p *Pipeline) View(name string) *View { return (*p.views.Load())[name] }
 
 // Views returns the newest view of every cluster, in order of their names.
 func (p *Pipeline) Views() []*View {
-	views := *p.views.Load()
-	out := make([]*View, 0, len(views))
-	for _, name := range slices.Sorted(maps.Keys(views)) {
-		out = append(out, views[name])
-	}
-	return out
+	return slices.Clone(*p.inOrder.Load())
 }
 
 // Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an error only where
@@ -397,7 +393,12 @@ func (p *Pipeline) publish() {
 		l.present(&v)
 		views[c.Name] = &v
 	}
+	all := make([]*View, 0, len(views))
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		all = append(all, views[name])
+	}
 	p.views.Store(&views)
+	p.inOrder.Store(&all)
 	p.publishedAt, p.publishNeeded = time.Now(), false
 	p.metrics.publish(views)
 	p.fresh.ring()

@@ -13,11 +13,10 @@ import (
 // setHeaders sets what every answer has (a handler may overwrite it): a browser takes nothing of it for something else than it says, tells no other site where it was, lets
 // no other site embed it, and runs nothing in it. Answers differ by who asks.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Vary", "Authorization")
+	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'", "Authorization"}
+	for i, name := range [...]string{"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Content-Security-Policy", "Vary"} { // as http.CanonicalHeaderKey writes them
+		h[name] = values[i : i+1 : i+1]
+	}
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=86400") // RFC 6797; a day, and this host alone: other services on it may have no TLS
 	}

@@ -55,6 +55,7 @@ type Guard struct {
 	admin     tokens
 	tokens    *reloaded[tokens]
 	web       *reloaded[*webConfig]
+	noWeb     *webConfig // stands for it where there is none
 	passwords *passwords
 	requests  *limiter // by client
 	scrapes   *limiter // the same for what machines ask: nobody else's questions are counted there
@@ -78,7 +79,7 @@ func New(o Options) (*Guard, error) {
 		o.Log = zap.NewNop()
 	}
 	g := &Guard{
-		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, told: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(),
+		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, told: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(), noWeb: &webConfig{http2: true},
 		requests: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now), scrapes: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now),
 		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now),
 	}

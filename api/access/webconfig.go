@@ -100,7 +100,7 @@ func (g *Guard) HTTP2() bool { return g.webConfig().http2 }
 // webConfig returns the newest web-config that there is.
 func (g *Guard) webConfig() *webConfig {
 	if g.web == nil {
-		return &webConfig{http2: true}
+		return g.noWeb
 	}
 	return *g.web.get()
 }

@@ -16,6 +16,7 @@ package duration
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -180,8 +181,10 @@ func unitSize(unit string) (time.Duration, bool) {
 
 // total adds up the parts of a duration exactly and remembers the first error.
 type total struct {
-	sum big.Rat
-	err error
+	whole time.Duration // nanoseconds of whole units, never too many
+	sum   big.Rat       // of fractions, and of what is too large
+	exact bool          // sum is not 0
+	err   error
 }
 
 // field adds a whole number of units; below is the bound that it must stay under, 0 for none.
@@ -204,6 +207,13 @@ func (t *total) field(name, text string, below uint64, unit time.Duration) {
 
 // decimal adds a decimal number, digits and at most one point, of units.
 func (t *total) decimal(text string, unit time.Duration) {
+	if n, err := strconv.ParseUint(text, 10, 32); err == nil { // the most of all that is asked: without big numbers
+		if most := (math.MaxInt64 - t.whole) / unit; n <= uint64(most) {
+			t.whole += time.Duration(n) * unit
+			return
+		}
+	}
+	t.exact = true
 	n, ok := new(big.Rat).SetString(text)
 	if !ok {
 		t.err = fmt.Errorf("%q is not a number", text)
@@ -219,6 +229,10 @@ func (t *total) duration() (time.Duration, error) {
 	if t.err != nil {
 		return 0, t.err
 	}
+	if !t.exact {
+		return t.whole, nil
+	}
+	t.sum.Add(&t.sum, new(big.Rat).SetInt64(int64(t.whole)))
 	whole := new(big.Int).Quo(t.sum.Num(), t.sum.Denom())
 	if !whole.IsInt64() {
 		return 0, errTooLarge
