@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 
 	"github.com/waitcast/waitcast/predictor/residual"
 	"github.com/waitcast/waitcast/simulator"
@@ -22,6 +23,17 @@ type actor struct {
 	scopes   []values
 	probes   int // replicas with standard jobs
 	model    int
+	turns    int
+}
+
+// yieldTurns is after how many draws of a replica others may run.
+const yieldTurns = 32
+
+// yield lets others run now and then: who answers requests must not wait for the scheduler's 10 ms slice to be over.
+func (a *actor) yield() {
+	if a.turns++; a.turns%yieldTurns == 0 {
+		runtime.Gosched()
+	}
 }
 
 // play plays so many replicas with the arrivals of a model, the first ones with standard jobs.
@@ -140,10 +152,12 @@ func (a *actor) level(id int64) float64 {
 }
 
 func (a *actor) remaining(j *simulator.Job) float64 {
+	a.yield()
 	return a.p.laws[j.ID].Residual(a.p.state.Now-j.Start, a.level(j.ID))
 }
 
 func (a *actor) runtime(j *simulator.Job) float64 {
+	a.yield()
 	if j.ID < 0 {
 		return j.Runtime
 	}
