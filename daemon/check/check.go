@@ -81,6 +81,8 @@ type checker struct {
 	now  time.Time
 	*Report
 	as *account // nil: nobody else
+	// served is how many spaces of a shared database a daemon answers for that only answers.
+	served int
 }
 
 // Unusable returns the report on a configuration that cannot be used: every error of config.Load.
@@ -125,7 +127,11 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	if from == "" {
 		from = "flags and environment (no file)"
 	}
-	c.add("config.valid", OK, "configuration", "", "%s: %s", from, plural(len(cfg.Clusters), "cluster"))
+	what := plural(len(cfg.Clusters), "cluster")
+	if cfg.ServeOnly {
+		what = "serve_only; the database tells of the clusters"
+	}
+	c.add("config.valid", OK, "configuration", "", "%s: %s", from, what)
 	c.findAccount()
 	c.sources(ctx)
 	if cfg.Store.URL != "" {

@@ -34,13 +34,19 @@ const (
 func (c *checker) machine() {
 	c.clock()
 	c.inotify()
-	need := Memory(c.cfg, c.Sources)
+	need, bound := Memory(c.cfg, c.Sources), "about"
+	if c.cfg.ServeOnly {
+		// What a space holds only its collector's configuration tells: one cluster at least, with models as large as the defaults.
+		each := *c.cfg
+		each.Clusters = make([]config.Cluster, max(1, c.served))
+		need, bound = Memory(&each, nil), "at least"
+	}
 	free := memory("MemAvailable")
 	status, hint := OK, ""
 	if free > 0 && free < need {
 		status, hint = Warning, "lower models.history_jobs and models.window_jobs, or give the machine more"
 	}
-	c.add("machine.memory", status, "machine", hint, "about %s needed once the models are full, %s available", size(need), size(free))
+	c.add("machine.memory", status, "machine", hint, "%s %s of memory needed once the models are full, %s available", bound, size(need), size(free))
 }
 
 // Memory estimates the bytes that a daemon needs once its models are full.
@@ -92,6 +98,9 @@ func (c *checker) inotify() {
 				need++
 			}
 		}
+	}
+	if need == 0 {
+		return
 	}
 	instances, err := limit("max_user_instances")
 	watches, err2 := limit("max_user_watches")

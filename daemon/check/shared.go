@@ -42,6 +42,12 @@ func (c *checker) shared(ctx context.Context) {
 	}
 	c.add(id, OK, about, "", "%s answers, with %s", info.Place, plural(len(info.Spaces), "space"))
 	for _, s := range info.Spaces {
+		if c.cfg.ServeOnly {
+			if c.cfg.Store.Space != "" && s.Name != c.cfg.Store.Space {
+				continue
+			}
+			c.served++
+		}
 		switch mine := s.Name == c.cfg.Store.Space; {
 		case s.Holder != "" && mine && !c.cfg.ServeOnly:
 			c.add("store.lease", OK, about, "", "space %s is collected into by %s: this daemon would stand by", s.Name, s.Holder)

@@ -41,6 +41,8 @@ func TestShared(t *testing.T) {
 	}
 	want(t, look(collects), "store.lease", check.OK, "would stand by")
 	want(t, look(serves), "store.lease", check.OK, "is collected into by")
+	want(t, look(serves), "machine.memory", check.OK, "at least 256 MiB of memory")
+	want(t, look(serves), "config.valid", check.OK, "serve_only")
 	if err := errors.Join(lease.Release(t.Context()), s.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (c *checker) folder(want string) string {
 	} else {
 		c.add("store.folder", OK, "store", "", "%s can be written by %s", dir, c.User)
 	}
-	c.storeFor(dir)
+	c.storeFor(want, dir)
 	return dir
 }
 
@@ -63,13 +63,17 @@ func (c *checker) store() {
 	c.database(path)
 }
 
-// storeFor says whether the other user could write the store.
-func (c *checker) storeFor(dir string) {
+// storeFor says whether the other user could write the store, for which the folder is the nearest that is there.
+func (c *checker) storeFor(want, dir string) {
 	if c.as == nil {
 		return
 	}
 	if err := c.as.reaches(dir, mayWrite|maySearch); err != nil {
-		c.add("store.folder", Failed, "store", "chown "+c.as.name+" "+dir+", or let systemd make it (StateDirectory=)", "for %s %v", c.as.name, err)
+		hint := "chown " + c.as.name + " " + dir
+		if dir != want { // never give away what is above it: it may be /root
+			hint = "install -d -m 0750 -o " + c.as.name + " " + want + ", or set data_dir to the folder that the service has"
+		}
+		c.add("store.folder", Failed, "store", hint, "for %s %v", c.as.name, err)
 	}
 }
 
