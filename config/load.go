@@ -28,8 +28,8 @@ const (
 type oneSource struct {
 	Format  string `key:"format" flag:"format" doc:"format of the one log to read, with --path: pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct"`
 	Path    string `key:"path" flag:"path" doc:"the one log to read, a file or a folder (instead of clusters in a file)"`
-	Cluster string `key:"cluster" default:"main" flag:"cluster" doc:"name of its cluster"`
-	Procs   int    `key:"procs" default:"0" flag:"procs" doc:"processors of its cluster; 0 means the highest use seen so far"`
+	Cluster string `key:"cluster" default:"main" flag:"cluster" doc:"name of the cluster of the one log of --path"`
+	Procs   int    `key:"procs" default:"0" flag:"procs" doc:"processors of the cluster of --path; 0 means the highest use seen so far"`
 }
 
 // oneSourceTarget says which key of the file a setting of oneSource stands for.
@@ -44,7 +44,7 @@ func oneSourceTarget(name string) string {
 
 // AddFlags defines the flags that Load looks at.
 func AddFlags(flags *pflag.FlagSet) {
-	flags.String("config", "", "configuration file, YAML (WAITCAST_CONFIG)")
+	flags.String("config", "", "configuration file, YAML (WAITCAST_CONFIG); that of the packages is /etc/waitcast/waitcastd.yaml")
 	for _, t := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Log](), reflect.TypeFor[oneSource]()} {
 		for _, f := range fieldsOf(t) {
 			name := f.Tag.Get("flag")

@@ -114,7 +114,7 @@ const maxProcs = 100_000_000
 
 func (k checker) clusters(clusters []Cluster) {
 	if len(clusters) == 0 {
-		k.found("clusters", "no cluster is configured", "a list with at least one cluster, or --path FILE --format FORMAT", nil)
+		k.found("clusters", "no cluster is configured", "a list with at least one cluster in the file that --config names, or --path FILE --format FORMAT", nil)
 	}
 	names := map[string]int{}
 	for i, c := range clusters {

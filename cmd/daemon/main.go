@@ -60,11 +60,16 @@ func rootCommand() *cobra.Command {
 		Use:   "waitcastd [--config FILE] | waitcastd --one-shot [FILE...]",
 		Short: "Follow a batch scheduler's logs and forecast queue times",
 		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, and answers\n" +
-			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.",
+			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.\n\n" +
+			"Exit codes: 0 done, 1 failed, 2 wrong usage or a mistake in the configuration.",
+		Example: "  waitcastd demo\n" +
+			"  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast\n" +
+			"  waitcastd --config /etc/waitcast/waitcastd.yaml\n" +
+			"  waitcastd --one-shot --format pbs /var/spool/pbs/server_priv/accounting/2026*",
 		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if !oneShot && len(args) > 0 {
-				return usageError{fmt.Errorf("unexpected argument %q: files go with --one-shot", args[0])}
+				return usageError{fmt.Errorf("unexpected argument %q: it is no command (bundle, check, demo), and files go with --one-shot", args[0])}
 			}
 			return nil
 		},

@@ -24,6 +24,7 @@ func (a *app) token() (string, error) {
 	if err == nil {
 		for _, file := range a.tokenFiles() {
 			if given, err = readToken(file, "the default places"); err == nil {
+				a.tokenFrom = file
 				return given, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) {

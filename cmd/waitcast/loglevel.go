@@ -47,7 +47,8 @@ func newLogLevel(a *app) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.Var(&span, "for", "fall back to the configured level after so long, up to 7 days")
+	flags.Var(&span, "for", "fall back to the configured level after so long, up to 7 days; by default never")
+	flags.Lookup("for").DefValue = ""
 	return command
 }
 

@@ -103,7 +103,11 @@ func (a *app) explain(err error) string {
 	var answer *client.AnswerError
 	switch {
 	case errors.As(err, &problem):
-		return explainProblem(problem)
+		text := explainProblem(problem)
+		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // of another daemon that ran here, mostly
+			text += "\nThe token was that of " + a.tokenFrom + "; --token-file names another file, such as " + systemToken
+		}
+		return text
 	case errors.As(err, &unreachable):
 		why := unreachable.Err.Error()
 		if errors.Is(err, context.DeadlineExceeded) {

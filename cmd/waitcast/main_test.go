@@ -144,9 +144,9 @@ func TestExit2WrongUsage(t *testing.T) {
 	for part, args := range map[string]string{
 		`unknown command "wat"`:            "wat",
 		"unknown flag: --no":               "wait --no",
-		`"queue"`:                          "wait -n 1 -t 1h",
-		`"procs"`:                          "wait -q a -t 1h",
-		`"time"`:                           "wait -q a -n 1",
+		`-q (queue)`:                       "wait -n 1 -t 1h",
+		`-n (procs)`:                       "wait -q a -t 1h",
+		`-t (time)`:                        "wait -q a -n 1",
 		"--procs must be 1":                "wait -q a -n 0 -t 1h",
 		"--queue is empty":                 "wait --queue= -n 1 -t 1h",
 		"--nodes cannot be negative":       "wait -q a -n 1 -t 1h -N -2",

@@ -59,7 +59,8 @@ func newResample(a *app) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.Float64Var(&f.load, "load", 1, "factor on the number of users, and so on the load")
-	flags.Var(&f.length, "length", "how much time the workload covers (default: that of the first trace)")
+	flags.Var(&f.length, "length", "how much time the workload covers (by default that of the first trace)")
+	flags.Lookup("length").DefValue = "" // its text tells the default
 	flags.Float64Var(&f.rare, "rare", 0, "flurries a week; where it is given, 0 too, the traces' own flurries are taken out of their users")
 	flags.BoolVar(&f.stationary, "stationary", false, "as many users at the beginning as later; otherwise the beginning is busier, as in the paper")
 	f.bias.flags(command)

@@ -26,8 +26,11 @@ type feedbackFlags struct {
 func (f *feedbackFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&f.policy, "feedback", "", "let users wait for their jobs, as a machine under this policy runs them: "+strings.Join(study.Policies(), ", "))
 	c.Flags().IntVar(&f.procs, "procs", 0, "with --feedback: processors of the machine; 0 is the first trace's MaxProcs")
-	c.Flags().Var(&f.patience, "patience", "with --feedback: how much later than recorded a user submits at most, before he comes back another day (default: any time)")
+	c.Flags().Var(&f.patience, "patience", "with --feedback: how much later than recorded a user submits at most, before he comes back another day (by default any time)")
 	c.Flags().Var(&f.gap, "session-gap", "with --feedback: time between two submits of a user that ends a session (default 1h)")
+	for _, name := range []string{"patience", "session-gap"} { // their texts tell the defaults
+		c.Flags().Lookup(name).DefValue = ""
+	}
 }
 
 // check looks at the flags.

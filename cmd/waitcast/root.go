@@ -28,6 +28,8 @@ type app struct {
 	timeout duration.Value
 	shows   credentials
 
+	// tokenFrom is the file of the admin token, where it was found in one of the default places.
+	tokenFrom string
 	// urlFrom says where the daemon's address comes from.
 	urlFrom string
 	// started is true once a subcommand's own code runs: errors before are errors of usage.
@@ -39,22 +41,29 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waitcast",
 		Short: "How long would this job wait?",
-		Long: "waitcast asks the waitcast daemon of a cluster about its queues.\n\n" +
+		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, and what to ask for instead.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no forecast possible, 4 data stale\n" +
 			"(the answer is printed all the same).",
+		Example: "  waitcast wait -q short -n 16 -t 2h\n" +
+			"  waitcast wait job.sh\n" +
+			"  waitcast --url http://head:9817 now",
+		Version:       buildVersion().String(),
 		SilenceErrors: true, // run prints them
 		SilenceUsage:  true,
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
+	root.Flags().Lookup("version").Usage = "print the version, as waitcast version does"
 	a.timeout = duration.Value(10 * time.Second)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
 	a.shows.flags(flags)
-	root.AddCommand(newToken(a), newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a), newImport(a), newQuarantine(a), newLogLevel(a), newSimulate(a), newStudy(a),
-		newBacktest(a), newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newStore(a), newVersion(a), manual.Command(manualPages))
+	addCommands(root, a)
+	root.AddCommand(newVersion(a), manual.Command(manualPages))
 	for _, sub := range below(root) {
 		inner := sub.RunE
 		if inner == nil {

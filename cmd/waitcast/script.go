@@ -44,12 +44,12 @@ func (b *batch) set(c *cobra.Command, args []string) error {
 func missing(c *cobra.Command, names ...string) error {
 	var none []string
 	for _, name := range names {
-		if !c.Flags().Changed(name) {
-			none = append(none, `"`+name+`"`)
+		if f := c.Flags().Lookup(name); !f.Changed {
+			none = append(none, "-"+f.Shorthand+" ("+name+")")
 		}
 	}
 	if len(none) > 0 {
-		return &usageError{"required flag(s) " + strings.Join(none, ", ") + " not set, and no script given that tells"}
+		return &usageError{"missing: " + strings.Join(none, ", ") + "; or name a batch script that tells them, as in: waitcast wait job.sh"}
 	}
 	return nil
 }

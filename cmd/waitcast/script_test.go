@@ -104,7 +104,7 @@ func TestWaitRefusesScripts(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing", nil, `required flag(s) "queue", "procs", "time" not set`},
+		{"nothing", nil, `missing: -q (queue), -n (procs), -t (time)`},
 		{"no directives", []string{script("none.sh", "#!/bin/sh\necho\n")}, "none.sh"},
 		{"no limit", []string{script("limit.sh", "#!/bin/sh\n#SBATCH -p a -n 4\n")}, "-t"},
 		{"no queue", []string{script("queue.sh", "#!/bin/sh\n#SBATCH -t 5 -n 4\n")}, "-q"},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -60,7 +62,7 @@ func newStoreBackup(a *app) *cobra.Command {
 				return &usageError{"a PostgreSQL database is backed up by pg_dump (pg_dump --schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy"}
 			}
 			if err := sqlite.Backup(c.Context(), from, args[0]); err != nil {
-				return err
+				return orElsewhere(err)
 			}
 			info, err := sqlite.Describe(c.Context(), args[0])
 			if err != nil {
@@ -88,6 +90,9 @@ func newStoreRestore(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if isDatabase(to) || isDatabase(args[0]) {
 				return &usageError{"a PostgreSQL database is restored by pg_restore; to put a file into one, use waitcast store copy"}
+			}
+			if err := canRead(args[0]); err != nil {
+				return err
 			}
 			aside, err := sqlite.Restore(c.Context(), args[0], to, replace, time.Now())
 			if err != nil {
@@ -120,7 +125,7 @@ func newStoreInfo(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			info, err := describe(c.Context(), from)
 			if err != nil {
-				return err
+				return orElsewhere(err)
 			}
 			return a.printInfo(info)
 		},
@@ -180,4 +185,24 @@ func storeHolder() string {
 		host = "unknown host"
 	}
 	return fmt.Sprintf("waitcast store copy, process %d on %s", os.Getpid(), host)
+}
+
+// canRead returns an error that says what to do where a backup cannot be read by whoever restores it.
+func canRead(backup string) error {
+	f, err := os.Open(backup)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the backup must be readable to the user who restores it, that of the daemon: chown it, and its folder", err)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// orElsewhere says of a database that is not there where to look.
+func orElsewhere(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; --from names the database, waitcast.db in the daemon's data_dir", err)
+	}
+	return err
 }

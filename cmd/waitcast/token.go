@@ -26,8 +26,8 @@ func newToken(a *app) *cobra.Command {
 	one := &cobra.Command{
 		Use:   "new",
 		Short: "Make a token",
-		Long: "Make a random token, and print it together with the line for the daemon's tokens_file.\n\n" +
-			"The token is shown this once: the file holds its hash. Give it to its user, and add the line to the file; the daemon reads that again within seconds.",
+		Long: "Make a random token, and print it together with the lines for the daemon's tokens_file.\n\n" +
+			"The token is shown this once: the file holds its hash. Give it to its user, and add the lines to the file; the daemon reads that again within seconds.",
 		Example: "  waitcast token new --role user --user alice\n" +
 			"  waitcast token new --role admin --name backup --json",
 		Args: cobra.NoArgs,

@@ -29,13 +29,18 @@ func newVersion(a *app) *cobra.Command {
 			if a.json {
 				return json.NewEncoder(a.stdout).Encode(v)
 			}
-			if v.Commit != "" {
-				v.Version += " (" + v.Commit + ")"
-			}
-			_, err := fmt.Fprintf(a.stdout, "waitcast %s, %s, %s\n", v.Version, v.Go, v.System)
+			_, err := fmt.Fprintln(a.stdout, v)
 			return err
 		},
 	}
+}
+
+// String is the version for people.
+func (v version) String() string {
+	if v.Commit != "" {
+		v.Version += " (" + v.Commit + ")"
+	}
+	return fmt.Sprintf("waitcast %s, %s, %s", v.Version, v.Go, v.System)
 }
 
 // buildVersion reads what the Go toolchain wrote into the binary.

@@ -23,7 +23,7 @@ func newWait(a *app) *cobra.Command {
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
 		Long: "Forecast how long a job would wait if it were submitted now.\n\n" +
-			"LIMIT is read as " + duration.Allowed + ".\nA number alone is seconds.\n\n" +
+			"LIMIT is read as " + duration.Allowed + ".\nA number alone is seconds (Slurm and LSF take it for minutes).\n\n" +
 			"With several queues, sizes or time limits, each separated by commas, all combinations are compared: what starts soonest comes first.\n\n" +
 			"SCRIPT is a batch script (- for standard input): what its #SBATCH, #PBS, #$ or #BSUB lines ask for, overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
 			"(and by SBATCH_* in the environment), then by the flags here.",

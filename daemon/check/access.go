@@ -159,10 +159,14 @@ func (c *checker) readable(about, path string, folder bool) bool {
 	case err == nil:
 		c.add("log.readable", OK, about, "", "%s can be read by %s and by %s", path, c.User, c.as.name)
 	case errors.As(err, &refused) && refused.acl:
-		c.add("log.readable", Warning, about, "check with: runuser -u "+c.as.name+" -- head -1 "+path,
+		try := "head -1 "
+		if folder {
+			try = "ls "
+		}
+		c.add("log.readable", Warning, about, "check with: runuser -u "+c.as.name+" -- "+try+path,
 			"for %s %v; an access control list, which is not read here, may allow it", c.as.name, refused)
 	default:
-		c.add("log.readable", Failed, about, "put "+c.as.name+" into the group of the file and its folders, or set an ACL: setfacl -m u:"+c.as.name+":rX "+path,
+		c.add("log.readable", Failed, about, letRead(path, c.as.name, err),
 			"for %s %v", c.as.name, err)
 	}
 	return true
@@ -174,7 +178,23 @@ func accessHint(err error, path, who string) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "correct the source's path; a log that comes only with its first record may be missing still: the daemon waits for it"
 	case errors.Is(err, fs.ErrPermission):
-		return "put " + who + " into the group of the file and its folders, or set an ACL: setfacl -m u:" + who + ":rX " + path
+		return letRead(path, who, err)
 	}
 	return "look at the file system"
+}
+
+// letRead says how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of each scheduler.
+func letRead(path, who string, err error) string {
+	var refused *refusedError
+	folder := false
+	if errors.As(err, &refused) {
+		folder = refused.want&maySearch != 0
+		if refused.path != path && folder { // one on the way
+			return "let " + who + " enter it: setfacl -m u:" + who + ":x " + refused.path + ", or chmod o+x"
+		}
+	}
+	if folder {
+		return "setfacl -m u:" + who + ":rx " + path + ", or chgrp " + who + " and chmod g+rx"
+	}
+	return "chgrp " + who + " " + path + " && chmod g+r " + path + ", and let rotation make it so; or an access control list: setfacl -m u:" + who + ":r " + path
 }

@@ -423,8 +423,10 @@ func TestAs(t *testing.T) {
 	cfg := s.load(pbsCluster)
 	r := check.Run(t.Context(), cfg, check.Options{As: "nobody"})
 	want(t, r, "config.readable", check.Failed, "waitcastd.yaml", "chgrp nobody")
-	want(t, r, "log.readable", check.Failed, "for nobody", "log", "setfacl")
-	want(t, r, "store.folder", check.Failed, "for nobody")
+	want(t, r, "log.readable", check.Failed, "for nobody", "may not be entered", "setfacl -m u:nobody:x ")
+	want(t, r, "store.folder", check.Failed, "for nobody", "chown nobody")
+	cfg.Store.Path = s.dir + "/none/yet/waitcast.db" // what is above a folder that is not there is not to be given away
+	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody"}), "store.folder", check.Failed, "install -d -m 0750 -o nobody "+s.dir+"/none/yet")
 	want(t, r, "store.database", check.Failed, "for nobody")
 	if len(r.Sources) != 1 || r.Sources[0].Jobs != 40 {
 		t.Errorf("the trial is that of the one who checks: %+v", r.Sources)

@@ -84,7 +84,7 @@ func (d *debian) wantManual() {
 		have[strings.TrimSuffix(filepath.Base(p), ".gz")] = true
 	}
 	want := []string{"waitcast.1", "waitcastd.8", "waitcastd-demo.8", "waitcastd.yaml.5"}
-	for _, m := range regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(d.sh("waitcast --help | sed -n '/^Available/,/^$/p'"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(d.sh("waitcast --help | sed -n '/^Ask/,/^Flags/p'"), -1) {
 		if m[1] != "completion" && m[1] != "help" {
 			want = append(want, "waitcast-"+m[1]+".1")
 		}

@@ -1,0 +1,20 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// addGroup adds commands under a title of their own in the help text.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+	}
+	root.AddCommand(commands...)
+}
+
+// addCommands adds all subcommands, by whom they are for.
+func addCommands(root *cobra.Command, a *app) {
+	addGroup(root, "ask", "Ask the daemon:", newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a))
+	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a), newToken(a), newStore(a))
+	addGroup(root, "files", "Work on workload files (SWF), without a daemon:",
+		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newSimulate(a), newStudy(a), newBacktest(a))
+}
