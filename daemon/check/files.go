@@ -88,11 +88,15 @@ func appendFile(files []File, path string) []File {
 	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
 }
 
-// related reports whether a name looks like a rotated predecessor: it begins like the log's and has a digit in what follows.
+// related reports whether a name looks like a rotated predecessor: the log's with a digit in what follows, or with a number before its extension (log-20260301.txt). lsb.events.1 is
+// none of lsb.acct.
 func related(log, name string) bool {
+	if rest, ok := strings.CutPrefix(name, log); ok {
+		return strings.ContainsFunc(rest, unicode.IsDigit)
+	}
 	stem := strings.TrimSuffix(log, filepath.Ext(log))
 	rest, ok := strings.CutPrefix(name, stem)
-	return ok && stem != "" && strings.ContainsFunc(rest, unicode.IsDigit)
+	return ok && stem != "" && strings.IndexFunc(strings.TrimLeft(rest, "-._"), unicode.IsDigit) == 0
 }
 
 // Bounds of a reading.
