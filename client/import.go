@@ -100,7 +100,9 @@ func (c *Client) importRequest(ctx context.Context, token string, in Import, bod
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	request.Header.Set("Content-Type", "application/octet-stream")
 	request.Header.Set("Accept", "application/x-ndjson, application/problem+json")
 	request.Header.Set("Expect", "100-continue") // a refusal comes before the log is sent

@@ -38,7 +38,9 @@ func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration 
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, application/problem+json")
-	request.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, nil, unreachable(c.URL(), err)

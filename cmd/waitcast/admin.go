@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"strings"
 )
@@ -14,12 +15,15 @@ const tokenName = "admin-token"
 // systemToken is the token's file of a daemon that is a service.
 const systemToken = "/var/lib/waitcast/" + tokenName
 
-// token returns the daemon's admin token: what the user gives, or the content of the first file that there is of those in the state folders, by the daemon's
+// token returns the daemon's admin token: what the user gives, nothing where that is a password, or the content of the first file that there is of those in the state folders, by the daemon's
 // own rules.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {
 		return given, nil
+	}
+	if err == nil && a.password() {
+		return "", nil
 	}
 	if err == nil {
 		for _, file := range a.tokenFiles() {
@@ -30,6 +34,9 @@ func (a *app) token() (string, error) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				break
 			}
+		}
+		if a.shows.cert != "" || a.env("WAITCAST_CERT") != "" {
+			return "", nil // it may be an administrator's; where it only opens the door, the daemon says so
 		}
 	}
 	return "", fmt.Errorf("no admin token: %w\n"+
@@ -47,4 +54,14 @@ func (a *app) tokenFiles() (files []string) {
 		files = append(files, filepath.Join(home, ".local", "state", "waitcast", tokenName))
 	}
 	return append(files, systemToken)
+}
+
+// password reports whether the user shows a password, in the address, in a token's stead.
+func (a *app) password() bool {
+	address := a.url
+	if address == "" {
+		address = a.env("WAITCAST_URL")
+	}
+	u, err := url.Parse(address)
+	return err == nil && u.User != nil
 }

@@ -77,3 +77,17 @@ func TestDocsShowTheLogLevel(t *testing.T) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 }
+
+// An administrator with a password needs no token: the password is what is sent, both for questions and for changes.
+func TestLogLevelByPassword(t *testing.T) {
+	d := newLevels(t)
+	url := strings.Replace(d.url, "http://", "http://root:secret@", 1)
+	for _, args := range [][]string{{"log-level"}, {"log-level", "debug"}} {
+		if r := runWith(url, args...); r.code != 0 {
+			t.Errorf("%v: %+v", args, r)
+		}
+		if got := <-d.asked; got.token != "Basic cm9vdDpzZWNyZXQ=" {
+			t.Errorf("%v: sent %q", args, got.token)
+		}
+	}
+}

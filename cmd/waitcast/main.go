@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -112,6 +113,9 @@ func (a *app) explain(err error) string {
 		why := unreachable.Err.Error()
 		if errors.Is(err, context.DeadlineExceeded) {
 			why = fmt.Sprintf("none within %s (--timeout)", duration.String(time.Duration(a.timeout)))
+		}
+		if unknown := new(x509.UnknownAuthorityError); errors.As(err, unknown) {
+			why += "; --ca FILE names the certificate of its authority"
 		}
 		return fmt.Sprintf("no answer from the daemon: %s\n%s", why, a.whereLooked(unreachable.URL))
 	case errors.As(err, &answer):
