@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,29 +35,40 @@ func (v *View) crowded() *crowd {
 }
 
 func (c *crowd) look(v *View) {
-	c.running, c.takes = make(map[uint64]*cluster.Job, len(v.Running)), map[string][]shape{}
-	all := map[string][]shape{}
+	c.running = make(map[uint64]*cluster.Job, len(v.Running))
 	for _, j := range v.Running {
 		c.running[engineID(j)] = j
-		all[j.Queue] = append(all[j.Queue], shape{j.Procs, j.TimeLimit})
 	}
-	for _, j := range v.Queued {
-		all[j.Queue] = append(all[j.Queue], shape{j.Procs, j.TimeLimit})
-	}
-	for queue, shapes := range all {
-		slices.SortFunc(shapes, func(a, b shape) int {
-			if a.procs != b.procs {
-				return b.procs - a.procs
+	longest := map[string]map[int]time.Duration{} // by queue and processors: there are few sizes, so that this takes a third of what sorting the jobs does, for which requests would wait
+	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range jobs {
+			sizes := longest[j.Queue]
+			if sizes == nil {
+				sizes = map[int]time.Duration{}
+				longest[j.Queue] = sizes
 			}
-			return int(max(-1, min(1, b.limit-a.limit)))
-		})
-		longest := time.Duration(-1)
-		c.takes[queue] = slices.DeleteFunc(shapes, func(s shape) bool {
-			covered := s.limit <= longest
-			longest = max(longest, s.limit)
-			return covered
-		})
+			if limit, ok := sizes[j.Procs]; !ok || limit < j.TimeLimit {
+				sizes[j.Procs] = j.TimeLimit
+			}
+		}
 	}
+	c.takes = make(map[string][]shape, len(longest))
+	for queue, sizes := range longest {
+		c.takes[queue] = largest(sizes)
+	}
+}
+
+// largest returns the sizes with their longest limits of which none is as large and as long as another, the widest first.
+func largest(sizes map[int]time.Duration) []shape {
+	var out []shape
+	longest := time.Duration(-1)
+	for _, procs := range slices.Backward(slices.Sorted(maps.Keys(sizes))) {
+		if limit := sizes[procs]; limit > longest {
+			out = append(out, shape{procs, limit})
+			longest = limit
+		}
+	}
+	return out
 }
 
 // took reports whether a queue has a job of at least so many processors and at least so long a limit.

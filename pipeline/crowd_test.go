@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -48,4 +50,21 @@ func TestCrowd(t *testing.T) {
 			t.Fatal("it finds jobs that do not run")
 		}
 	})
+}
+func BenchmarkCrowd(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	list := func(n, from int) []*cluster.Job {
+		var out []*cluster.Job
+		for i := range n {
+			out = append(out, &cluster.Job{Seq: uint64(from + i), Attributes: job.Attributes{
+				Queue: fmt.Sprintf("queue%d", rng.IntN(4)), Procs: 1 << rng.IntN(8), TimeLimit: time.Duration(rng.IntN(100_000)) * time.Second,
+			}})
+		}
+		return out
+	}
+	v := &View{View: &cluster.View{Running: list(10_000, 1), Queued: list(20_000, 20_000)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		v.crowded()
+	}
 }
