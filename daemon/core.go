@@ -103,7 +103,7 @@ func (d *core) collect(ctx context.Context) error {
 		return err
 	}
 	metrics := pipeline.NewMetrics(d.registry)
-	d.pipeline = pipeline.New(pipelineConfig(d.cfg, true), d.store, d.opts.Now, d.opts.Log, metrics)
+	d.pipeline = pipeline.New(d.pipelineConfig(d.cfg), d.store, d.opts.Now, d.opts.Log, metrics)
 	d.views, d.pipelines = d.pipeline, []*pipeline.Pipeline{d.pipeline}
 	d.stopping = append(d.stopping, func() error {
 		d.pipeline.Close()

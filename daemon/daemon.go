@@ -37,6 +37,8 @@ type Options struct {
 	Level *LogLevel
 	// Now is the wall clock; nil means time.Now. A simulated cluster brings its own.
 	Now func() time.Time
+	// Cores is how many processors there are, for what works in the background; 0 means runtime.GOMAXPROCS.
+	Cores int
 	// Version is the program's.
 	Version string
 	// Load reads the configuration anew, for a reload; nil where there is none.

@@ -97,7 +97,7 @@ func (d *core) openServed(ctx context.Context, name string, metrics *pipeline.Me
 	if s.fingerprint, err = store.Meta(ctx, fingerprintKey); err != nil || s.fingerprint == "" {
 		return nil, err
 	}
-	shaped := pipelineConfig(cfg, true)
+	shaped := d.pipelineConfig(cfg)
 	shaped.Follows = true
 	s.pipeline = pipeline.New(shaped, store, d.opts.Now, d.opts.Log, metrics)
 	d.stopping = append(d.stopping, func() error {

@@ -72,6 +72,13 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 	return out, nil
 }
 
+// pipelineConfig is that of a pipeline that forecasts.
+func (d *core) pipelineConfig(cfg *config.Config) pipeline.Config {
+	out := pipelineConfig(cfg, true)
+	out.Models.Engine.Cores = d.opts.Cores
+	return out
+}
+
 func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: pipeline.ModelConfig{

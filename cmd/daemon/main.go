@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // zones of log times, also where the system has no zone files
@@ -94,6 +95,16 @@ func rootCommand() *cobra.Command {
 // daemonGC lets the daemon's heap grow to one and a half times what is live, not to twice, before it is collected: what is live is mostly numbers, so that collecting costs little.
 const daemonGC = 50
 
+// spareThread lets one goroutine more run than there are processors, and returns how many there are. Go looks for what came over the network when a thread of its own has nothing else to do, or every 10 ms: with as
+// many threads at work as there are processors requests wait for that, and the kernel gives one more thread its turn at once.
+func spareThread() (cores int) {
+	cores = runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(cores + 1)
+	}
+	return cores
+}
+
 func runDaemon(cmd *cobra.Command) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(daemonGC)
@@ -109,7 +120,7 @@ func runDaemon(cmd *cobra.Command) error {
 	reload, stop := hangups()
 	defer stop()
 	return daemon.Run(cmd.Context(), cfg, daemon.Options{
-		Log: log, Level: level, Version: version.String(), Reload: reload,
+		Log: log, Level: level, Version: version.String(), Reload: reload, Cores: spareThread(),
 		Load: func() (*config.Config, error) { return config.Load("", cmd.Flags()) },
 	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/waitcast/waitcast/predictor/blend"
 	"github.com/waitcast/waitcast/predictor/boost"
@@ -44,6 +45,8 @@ type Config struct {
 	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background, with all cores but one, and with
 	// that too while the caller has to wait for them. The forecasts are the same.
 	Synchronous bool
+	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes no forecast.
+	Cores int
 	// Trees says how they are trained.
 	Trees boost.Params
 }
@@ -57,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.First == 0 {
 		c.First = 300
+	}
+	if c.Cores == 0 {
+		c.Cores = runtime.GOMAXPROCS(0)
 	}
 	if c.Growth == 0 {
 		c.Growth = .1

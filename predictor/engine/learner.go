@@ -180,7 +180,7 @@ func (l *learner) train(rows [][]float32, targets, weight []float64, hurry <-cha
 	}
 	var steady, late sync.WaitGroup
 	done := make(chan struct{})
-	workers := runtime.GOMAXPROCS(0)
+	workers := l.cfg.Cores
 	if !l.cfg.Synchronous && workers > 1 {
 		workers--
 		late.Go(func() { // on the caller's own core

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"time"
 
@@ -196,15 +195,15 @@ func (e *Engine) begin(p *pool, delay uint64) {
 	}
 	r := &refresh{due: e.events + delay, job: newBackground()}
 	e.refresh = r
-	at, levels := e.clock, e.cfg.Levels
+	at, levels, cores := e.clock, e.cfg.Levels, e.cfg.Cores
 	r.job.run(e.cfg.Synchronous, func() {
 		begun := time.Now()
-		r.tables = makeTables(f, at, queues, levels, r.job.hurry)
+		r.tables = makeTables(f, at, queues, levels, cores, r.job.hurry)
 		r.took = time.Since(begun)
 	})
 }
 
-func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []float64, hurry <-chan struct{}) map[string]*table {
+func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []float64, cores int, hurry <-chan struct{}) map[string]*table {
 	var state, planned forward.State
 	f.state(&state, at)
 	planned = state
@@ -216,10 +215,9 @@ func makeTables(f *poolFacts, at float64, queues map[int][]string, levels []floa
 		planned.Waiting[i].Law = nil
 	}
 	out := map[string]*table{}
-	workers := max(1, runtime.GOMAXPROCS(0)-1)
 	for _, rank := range slices.Sorted(maps.Keys(queues)) {
 		o := forward.SurfaceOptions{
-			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: workers, Hurry: hurry, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: pivotStarts,
+			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: max(1, cores-1), Hurry: hurry, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: pivotStarts,
 		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {
