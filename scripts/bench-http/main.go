@@ -122,9 +122,9 @@ request = function()
     queues[math.random(#queues)], procs, limits[math.random(#limits)], math.random(0, 199)))
 end`
 
-// pause has 16 connections wait 3 ms before each request: 5,000 a second or a little fewer.
+// pause has 16 connections wait 2 ms before each request: 5,000 a second or some more.
 const pause = `
-delay = function() return 3 end`
+delay = function() return 2 end`
 
 // report prints what is read below.
 const report = `
