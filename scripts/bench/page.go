@@ -110,7 +110,7 @@ func httpTable(text string) (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	out.WriteString("| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | CPU a request | memory | simulations, load forecasts, trainings meanwhile |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("By `make bench-http`:\n\n| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | CPU a request | memory | simulations, load forecasts, trainings meanwhile |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range results {
 		name, v := strings.TrimPrefix(results[i].Name, "HTTP/"), results[i].Values
 		if _, ok := v["req/s"]; !ok {
