@@ -21,6 +21,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/demo"
 	"github.com/waitcast/waitcast/internal/manual"
+	"github.com/waitcast/waitcast/internal/softlimit"
 	"github.com/waitcast/waitcast/internal/version"
 )
 
@@ -95,6 +96,9 @@ func rootCommand() *cobra.Command {
 // daemonGC lets the daemon's heap grow to one and a half times what is live, not to twice, before it is collected: what is live is mostly numbers, so that collecting costs little.
 const daemonGC = 50
 
+// softLimit is what Go's memory is held to while what lives leaves room: with the program's pages and SQLite's some 60 MiB less than the 256 MiB that a cluster's daemon may need.
+const softLimit = 192 << 20
+
 // spareThread lets one goroutine more run than there are processors, and returns how many there are. Go looks for what came over the network when a thread of its own has nothing else to do, or every 10 ms: with as
 // many threads at work as there are processors requests wait for that, and the kernel gives one more thread its turn at once.
 func spareThread() (cores int) {
@@ -108,6 +112,11 @@ func spareThread() (cores int) {
 func runDaemon(cmd *cobra.Command) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(daemonGC)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		ctx, stop := context.WithCancel(cmd.Context())
+		defer stop()
+		go softlimit.Hold(ctx, softLimit)
 	}
 	cfg, err := config.Load("", cmd.Flags())
 	if err != nil {
