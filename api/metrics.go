@@ -1,10 +1,12 @@
 package api
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
@@ -245,4 +247,15 @@ func unix(t time.Time) float64 {
 		return 0
 	}
 	return float64(t.UnixMilli()) / 1000
+}
+
+func (m *metrics) instrument(next http.Handler) http.Handler {
+	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
+	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
+			next.ServeHTTP(w, r)
+			return
+		}
+		timed.ServeHTTP(w, r)
+	}))
 }
