@@ -1,12 +1,12 @@
 # Everything a developer does here. `make test` needs only Go; `make test-deps` (root) installs the Debian packages whose
 # tests are skipped by name otherwise.
 GO        ?= go
-TOOLS     := $(GO) tool -modfile=tools/go.mod
+TOOLS     := $(GO) tool -modfile=scripts/tools/go.mod
 FUZZTIME  ?= 10m
 # Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: all build test test-long claims papers accuracy study-size soak bench-http bench-guard scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test test-busy test-loopback test-long claims papers accuracy study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -17,6 +17,15 @@ build:
 # The one command that must pass on a fresh machine.
 test:
 	$(GO) test -p $(PACKAGES) ./...
+
+# Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
+# alone. SUBJECT takes some of the packages.
+SUBJECT ?= ./...
+test-busy:
+	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-busy $(SUBJECT)
+
+test-loopback:
+	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-loopback $(SUBJECT)
 
 # Under the race detector: the packages that run goroutines; the others are numbers and parsers.
 RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... ./demo ./modelstore/postgres ./modelstore/sqlite ./pipeline \
@@ -38,6 +47,7 @@ test-deps:
 
 lint:
 	$(TOOLS) golangci-lint run ./...
+	$(GO) run ./scripts/names
 
 fmt:
 	$(TOOLS) golangci-lint fmt ./...
@@ -58,7 +68,7 @@ claims:
 # The papers' tables beside ours; -long (in LONG) makes the shaking studies anew, which take an hour.
 SHARED ?= ../shared
 papers:
-	$(GO) run ./scripts/papers -shared $(SHARED) $(LONG)
+	$(GO) run ./research/cmd/papers -shared $(SHARED) $(LONG)
 
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
@@ -66,13 +76,13 @@ accuracy:
 
 # What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
 study-size:
-	$(GO) run ./scripts/sizestudy -shared $(SHARED)
+	$(GO) run ./research/cmd/sizestudy -shared $(SHARED)
 
-# A year of a busy cluster through the real daemon, which is killed and whose database fails: docs/soak.md. More with JOBS=1000000; SEED repeats a run.
+# A year of a busy cluster through the real daemon, which is killed and whose database fails: research/docs/soak.md. More with JOBS=1000000; SEED repeats a run.
 JOBS ?= 50000
 SEED ?= 0
 soak:
-	$(GO) run ./scripts/soak -shared $(SHARED) -jobs $(JOBS) -seed $(SEED) $(SOAK)
+	$(GO) run ./research/cmd/soak -shared $(SHARED) -jobs $(JOBS) -seed $(SEED) $(SOAK)
 
 # The HTTP interface with 10,000 running and 20,000 queued jobs; needs wrk.
 bench-http: build
@@ -86,6 +96,10 @@ bench: build
 # Allocations, bytes and counts of work against scripts/bench-guard/baseline.txt; RENEW=-renew writes that anew.
 bench-guard:
 	$(GO) run ./scripts/bench-guard $(RENEW)
+
+# What the programs do, seen from outside, beside scripts/golden/record: for changes that must change nothing; some minutes. RENEW=-renew writes the record.
+golden:
+	$(GO) run ./scripts/golden -shared $(SHARED) $(RENEW)
 
 # What size costs: nodes, jobs, users, history, each alone, into docs/performance.md; a quarter of an hour.
 scale:

@@ -10,8 +10,8 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // AccuracyQuery says which rows of the ledger are asked for.
@@ -32,6 +32,8 @@ type accuracyInput struct {
 	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened, or after the fact"`
 	Since   string `query:"since" default:"30d" doc:"only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
 	Until   string `query:"until" doc:"and before"`
+	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"at most so many groups"`
+	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"leave out so many groups at the beginning: next_offset of the answer before"`
 
 	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
@@ -51,7 +53,7 @@ func (s *Server) registerAccuracy(a huma.API) {
 }
 
 func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyOutput, error) {
-	v, err := s.told(in.Cluster, in.Queue)
+	v, err := s.readView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	if err != nil {
 		return nil, unanswered("reading the ledger", err)
 	}
-	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: v.At, Groups: []wire.AccuracyGroup{}}}
+	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: s.asOfInstant(v), Groups: []wire.AccuracyGroup{}}}
 	if !q.Until.IsZero() {
 		out.Body.Until = &q.Until
 	}
@@ -86,8 +88,13 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	for _, g := range found.Groups() {
 		w := group(&g)
 		if (in.Size == "" || w.SizeClass == in.Size) && (in.Made == "" || w.Made == in.Made) && (in.Queue == "" || w.Queue == in.Queue) {
-			out.Body.Groups = append(out.Body.Groups, w)
+			if out.Body.Total++; out.Body.Total > in.Offset && len(out.Body.Groups) < in.Limit {
+				out.Body.Groups = append(out.Body.Groups, w)
+			}
 		}
+	}
+	if next := in.Offset + len(out.Body.Groups); next < out.Body.Total {
+		out.Body.NextOffset = &next
 	}
 	return out, nil
 }
@@ -115,7 +122,7 @@ func group(g *pipeline.AccuracyGroup) wire.AccuracyGroup {
 	if g.Replayed {
 		w.Made = "replayed"
 	}
-	for i, level := range predictor.Levels() {
+	for i, level := range waittime.Levels() {
 		w.KnownMisses[levelName(level)] = g.Outlived[i]
 	}
 	for i := range g.Peers {
@@ -133,7 +140,7 @@ func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
 		return m
 	}
 	n := float64(f.N)
-	for i, level := range predictor.Levels() {
+	for i, level := range waittime.Levels() {
 		m.Coverage[levelName(level)] = [2]float64{float64(f.Below[i]) / n, float64(f.UpTo[i]) / n}
 	}
 	m.WithinFactor2 = float64(f.Within2) / n
@@ -143,7 +150,7 @@ func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
 // losses returns the mean losses of the median and the levels above it.
 func losses(f *pipeline.Figures) map[string]float64 {
 	out := map[string]float64{}
-	for i, level := range predictor.Levels() {
+	for i, level := range waittime.Levels() {
 		if level >= .5 && f.N > 0 {
 			out[levelName(level)] = f.LogPinball[i] / float64(f.N)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // TestAccuracy proves the figures of rows worked out by hand: groups, what is live and what is not, the shares on both sides of a quantile, losses, and other methods on their jobs only.
@@ -18,7 +18,7 @@ func TestAccuracy(t *testing.T) {
 	f := lively(t)
 	row := func(queue string, procs int, wait, quantile float64, replayed bool, peers ...modelstore.Peer) {
 		r := modelstore.Row{
-			Queue: queue, Procs: procs, Outcome: modelstore.Started, WaitSeconds: wait, Replayed: replayed, Levels: predictor.Levels(), Peers: peers,
+			Queue: queue, Procs: procs, Outcome: modelstore.Started, WaitSeconds: wait, Replayed: replayed, Levels: waittime.Levels(), Peers: peers,
 		}
 		for range r.Levels {
 			r.Quantiles = append(r.Quantiles, quantile)
@@ -32,18 +32,18 @@ func TestAccuracy(t *testing.T) {
 	row("work", 4, 60, 180, true)
 	row("other", 1, 60, 61, false)
 	f.rows = append(f.rows, modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started}, // without a forecast
-		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100, Levels: predictor.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 102}})
+		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100, Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 102}})
 	var got wire.Accuracy
 	f.get("/v1/accuracy", &got)
 	var names []string
 	for _, g := range got.Groups {
 		names = append(names, fmt.Sprintf("%s/%s/%s/%d", g.Made, g.Queue, g.SizeClass, g.Methods[0].N))
 	}
-	want := "[live///3 live/other//1 live/other/1/1 live/work//2 live/work/2-8/2 replayed///1 replayed/work//1 replayed/work/2-8/1]"
+	want := "[live///3 replayed///1 live/other//1 live/other/1/1 live/work//2 live/work/2-8/2 replayed/work//1 replayed/work/2-8/1]"
 	if fmt.Sprint(names) != want {
 		t.Fatalf("groups %v\nwant %s", names, want)
 	}
-	work := got.Groups[4]
+	work := got.Groups[5]
 	if work.Unforecast != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 || work.KnownMisses["0.75"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
@@ -61,6 +61,28 @@ func TestAccuracy(t *testing.T) {
 		if math.Abs(pair[0]-pair[1]) > 1e-9 {
 			t.Errorf("%s: loss %v, want %v", what, pair[0], pair[1])
 		}
+	}
+	var paged []string
+	for offset, pages := 0, 0; ; pages++ {
+		var page wire.Accuracy
+		f.get(fmt.Sprintf("/v1/accuracy?limit=3&offset=%d", offset), &page)
+		if page.Total != len(names) || len(page.Groups) > 3 || pages > 3 {
+			t.Fatalf("page %d: %d groups of %d, want at most 3 of %d", pages, len(page.Groups), page.Total, len(names))
+		}
+		for _, g := range page.Groups {
+			paged = append(paged, fmt.Sprintf("%s/%s/%s/%d", g.Made, g.Queue, g.SizeClass, g.Methods[0].N))
+		}
+		if page.NextOffset == nil {
+			break
+		}
+		offset = *page.NextOffset
+	}
+	if fmt.Sprint(paged) != want {
+		t.Errorf("pages have %v\nwant %s", paged, want)
+	}
+	var beyond wire.Accuracy
+	if f.get("/v1/accuracy?offset=1000", &beyond); len(beyond.Groups) != 0 || beyond.NextOffset != nil || beyond.Total != len(names) {
+		t.Errorf("beyond the last page: %+v", beyond)
 	}
 	f.get("/v1/accuracy?size_class=1&made=live", &got)
 	if len(got.Groups) != 1 || got.Groups[0].Queue != "other" {
@@ -85,6 +107,7 @@ func TestAccuracyQuery(t *testing.T) {
 	}
 	for query, status := range map[string]int{
 		"?since=soon": http.StatusUnprocessableEntity, "?since=-1d": http.StatusUnprocessableEntity, "?until=never": http.StatusUnprocessableEntity,
+		"?limit=0": http.StatusUnprocessableEntity, "?limit=10001": http.StatusUnprocessableEntity, "?offset=-1": http.StatusUnprocessableEntity,
 		"?made=up": http.StatusUnprocessableEntity, "?size_class=3": http.StatusUnprocessableEntity, "?queue=nope": http.StatusNotFound, "?cluster=moon": http.StatusNotFound,
 	} {
 		if p := f.problem("/v1/accuracy" + query); p.Status != status {

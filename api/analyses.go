@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// known is what takes a pass over a queue's history to know.
-type known struct {
+// queueAnalysis holds the statistics of a queue that need a pass over its history.
+type queueAnalysis struct {
 	view   *cluster.View
 	made   time.Time // by the wall clock
 	users  *pipeline.Analysis
@@ -21,22 +21,49 @@ type known struct {
 // analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made one after the other, when somebody
 // asks, and once for many who ask of one view.
 type analyses struct {
-	mu     sync.Mutex
-	newest map[[2]string]*known
+	mu      sync.Mutex
+	newest  map[[2]string]*queueAnalysis
+	growths map[[2]string]dated
+}
+
+// dated is the growth of a queue in its history, with the event time at which it was worked out.
+type dated struct {
+	pipeline.Growth
+	at time.Time
+}
+
+// growthAge is how much event time a growth is kept for: a new week is counted once a week only.
+const growthAge = time.Hour
+
+// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics have it from here, so that they
+// agree.
+func (a *analyses) saturation(v *pipeline.View, queue string) pipeline.Saturation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.growths == nil {
+		a.growths = map[[2]string]dated{}
+	}
+	key := [2]string{v.Cluster, queue}
+	g, ok := a.growths[key]
+	if age := v.At.Sub(g.at); !ok || age < 0 || age >= growthAge {
+		g = dated{v.Growth(queue), v.At}
+		a.growths[key] = g
+	}
+	return v.Saturation(queue, g.Growth)
 }
 
 // of returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
-func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *known {
+func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *queueAnalysis {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest == nil {
-		a.newest = map[[2]string]*known{}
+		a.newest = map[[2]string]*queueAnalysis{}
 	}
 	key := [2]string{v.Cluster, queue}
 	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
 		return k
 	}
-	k := &known{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue), ks: distances(v.Models.Queue(queue))}
+	k := &queueAnalysis{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue), ks: distances(v.Models.Queue(queue))}
 	a.newest[key] = k
 	return k
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,8 +30,8 @@ type Views interface {
 	Views() []*pipeline.View
 	// Published returns a channel that is closed when views are published next.
 	Published() <-chan struct{}
-	// StoreProblem says what is wrong with the database, empty if nothing is.
-	StoreProblem() string
+	// Conditions returns what is wrong with the database and the sources, empty if nothing is.
+	Conditions() []pipeline.Condition
 }
 
 // Options are what a server needs beside the views.
@@ -54,6 +55,9 @@ type Options struct {
 	Admin *Admin
 	// Guard decides who may ask for what; nil is one that knows nothing but Admin's token.
 	Guard *access.Guard
+	// WasReady is set once the daemon was ready; one that outlives the server keeps a reload from making it not ready. Nil is
+	// one of its own.
+	WasReady *atomic.Bool
 	// MostBody bounds the bytes of a question; 0 is 1 MiB.
 	MostBody int64
 }
@@ -67,7 +71,7 @@ type Server struct {
 	patterns    []string
 	forecasters sync.Pool
 	analyses    analyses
-	glances     glances
+	summaries   scrapeSummaries
 	drawing     chan struct{} // a place for each workload that is streamed
 	counting    chan struct{} // a place for the one who reads the ledger
 	watchers    *watchers
@@ -80,6 +84,9 @@ type Server struct {
 
 // New returns a server.
 func New(views Views, opts Options) *Server {
+	if opts.WasReady == nil {
+		opts.WasReady = new(atomic.Bool)
+	}
 	s := &Server{views: views, opts: opts, born: time.Now().UnixNano(), seed: maphash.MakeSeed(), drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1)}
 	s.closed = make(chan struct{})
 	s.close = sync.OnceFunc(func() { close(s.closed) })
@@ -94,8 +101,9 @@ func New(views Views, opts Options) *Server {
 	cfg.CreateHooks = nil                                       // no $schema links in answers
 	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
 	cfg.RejectUnknownQueryParameters = true
+	cfg.Formats = jsonFormats()
 	a := humago.New(mux, cfg)
-	a.UseMiddleware(readable)
+	a.UseMiddleware(finiteQuery(a), readable)
 	s.register(a)
 	describeProblems(a.OpenAPI())
 	if opts.Admin != nil {
@@ -152,39 +160,13 @@ func (s *Server) register(a huma.API) {
 	s.registerWatch(a)
 	s.registerChanges(a)
 	s.registerCurves(a)
+	s.registerHealth(a)
 	if s.opts.Recent != nil {
 		s.registerRecent(a)
 	}
 	if s.opts.Accuracy != nil {
 		s.registerAccuracy(a)
 	}
-}
-
-// healthz says that the process serves.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, http.StatusOK, "ok\n")
-}
-
-// readyz says whether the logs have been read to their end at least once. A log that has never told anything because it cannot be
-// read is not ready; one that is lost later makes answers stale.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	for _, v := range s.views.Views() {
-		for _, src := range v.Sources {
-			if !src.CaughtUp || src.Problem != "" && v.At.IsZero() {
-				why := "still reading what was there before"
-				if src.Problem != "" {
-					why = src.Problem
-				}
-				writeText(w, http.StatusServiceUnavailable, "not ready: source "+src.Name+" of cluster "+v.Cluster+": "+why+"\n")
-				return
-			}
-		}
-	}
-	if problem := s.views.StoreProblem(); problem != "" { // answers go on from what is known, and become stale in time
-		writeText(w, http.StatusOK, "ready, but new records wait: "+problem+"\n")
-		return
-	}
-	writeText(w, http.StatusOK, "ready\n")
 }
 
 func writeText(w http.ResponseWriter, status int, text string) {

@@ -43,23 +43,23 @@ func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	return notFound("no job of yours with this id runs")
 }
 
-// seer is how much of jobs a caller sees.
-type seer struct {
+// visibility is how much of the jobs a caller may see.
+type visibility struct {
 	server *Server
 	caller access.Caller
 	all    bool
 }
 
-func (s *Server) seer(ctx context.Context) seer {
+func (s *Server) visibilityFor(ctx context.Context) visibility {
 	c := access.Of(ctx)
-	return seer{s, c, s.guard.SeesOthers(c)}
+	return visibility{s, c, s.guard.SeesOthers(c)}
 }
 
 // sees says whether a caller sees a waiting job.
-func (a seer) sees(j *cluster.Job) bool { return a.all || a.caller.Own(j.User) }
+func (a visibility) sees(j *cluster.Job) bool { return a.all || a.caller.Own(j.User) }
 
 // any refuses a caller who sees no jobs at all.
-func (a seer) any() error {
+func (a visibility) any() error {
 	if a.all {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (a seer) any() error {
 }
 
 // redact takes out which other jobs a job waits for, if the caller sees only the own ones.
-func (a seer) redact(out *wire.Job, waits []pipeline.Pivot) {
+func (a visibility) redact(out *wire.Job, waits []pipeline.Pivot) {
 	if a.all || len(out.WaitsFor) == 0 && out.MovedBy != string(pipeline.MovedOverrun) {
 		return
 	}
@@ -82,9 +82,9 @@ func (a seer) redact(out *wire.Job, waits []pipeline.Pivot) {
 	}
 }
 
-// turn waits until an expensive question may be computed.
-func (s *Server) turn(ctx context.Context) (done func(), err error) {
-	done, p := s.guard.Turn(ctx)
+// waitForSlot waits for a slot in which an expensive question may be computed.
+func (s *Server) waitForSlot(ctx context.Context) (done func(), err error) {
+	done, p := s.guard.Acquire(ctx)
 	if p != nil {
 		return nil, s.refusal(p)
 	}
@@ -92,7 +92,7 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 }
 
 // name adds whose job it is, as far as the caller may know.
-func (a seer) name(j *cluster.Job, out *wire.Job) {
+func (a visibility) name(j *cluster.Job, out *wire.Job) {
 	out.User = a.server.guard.NameFor(a.caller, j.User)
 	if a.caller.Role == access.Admin || a.caller.Own(j.User) {
 		out.Account, out.Name = j.Account, j.Name
@@ -100,7 +100,7 @@ func (a seer) name(j *cluster.Job, out *wire.Job) {
 }
 
 // pivots tells of the running jobs whose ends a start hangs on; which ones they are only to those who see others' jobs.
-func (a seer) pivots(all []pipeline.Pivot) []wire.Pivot {
+func (a visibility) pivots(all []pipeline.Pivot) []wire.Pivot {
 	out := pivots(all)
 	for i := range out {
 		if !a.sees(all[i].Job) {

@@ -29,7 +29,7 @@ func (s *Server) registerChanges(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "get-changes", Method: http.MethodGet, Path: changesPath,
 		Summary:     "Hear when there is something new to ask for",
-		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, or becomes stale, at most once a second. The first comes at once. Comments keep the connection open.",
+		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, or becomes stale, or when the conditions of /readyz change, at most once a second. The first comes at once. Comments keep the connection open.",
 		Errors:      []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			eventMedia: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schema}},
@@ -57,13 +57,13 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 		until, end := context.WithCancel(ctx.Context())
 		defer end()
 		events := make(chan []byte, 1)
-		telling.Go(func() { s.tellChanges(until, in.Cluster, events) })
+		telling.Go(func() { s.sendChanges(until, in.Cluster, events) })
 		s.streamEvents(ctx, events)
 	}}, nil
 }
 
-// tellChanges sends an event for every new picture until the context ends. One that has not been read yet is replaced.
-func (s *Server) tellChanges(ctx context.Context, cluster string, events chan []byte) {
+// sendChanges sends an event for every new picture until the context ends. One that has not been read yet is replaced.
+func (s *Server) sendChanges(ctx context.Context, cluster string, events chan []byte) {
 	beat := time.NewTicker(heartbeat) // data become stale without a new view
 	defer beat.Stop()
 	pause := time.NewTimer(0)
@@ -103,8 +103,12 @@ func (s *Server) change(ctx context.Context, cluster string) (string, wire.Chang
 		if cluster == "" || v.Cluster == cluster {
 			_, age, stale := s.asOf(v)
 			told = append(told, v)
-			out.Clusters = append(out.Clusters, wire.ClusterChange{Cluster: v.Cluster, AsOf: v.At, AgeSeconds: age, Stale: stale})
+			out.Clusters = append(out.Clusters, wire.ClusterChange{Cluster: v.Cluster, AsOf: s.asOfInstant(v), AgeSeconds: age, Stale: stale})
 		}
 	}
-	return s.tag(ctx, false, told...), out
+	text := s.tag(ctx, false, told...)
+	for _, c := range s.views.Conditions() {
+		text += "\n" + c.String()
+	}
+	return text, out
 }

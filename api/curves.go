@@ -32,14 +32,14 @@ func (s *Server) getCurves(ctx context.Context, in *modelInput) (*curvesOutput, 
 	if err != nil {
 		return nil, err
 	}
-	if !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
+	if err := findQueue(v, &in.Queue); err != nil {
+		return nil, err
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	out := &curvesOutput{ETag: tag, Body: wire.LifetimeCurves{Cluster: v.Cluster, Queue: in.Queue, Curves: []wire.LifetimeCurve{}, AsOf: v.At}}
+	out := &curvesOutput{ETag: tag, Body: wire.LifetimeCurves{Cluster: v.Cluster, Queue: in.Queue, Curves: []wire.LifetimeCurve{}, AsOf: s.asOfInstant(v)}}
 	_, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
 	for i := range curveSteps + 1 {
 		out.Body.Levels = append(out.Body.Levels, float64(i)/curveSteps)
@@ -55,7 +55,7 @@ func (s *Server) getCurves(ctx context.Context, in *modelInput) (*curvesOutput, 
 // curve describes the lifetimes of one class.
 func curve(l *pipeline.LifetimeView, queue string, class int, levels []float64) wire.LifetimeCurve {
 	out := wire.LifetimeCurve{Observed: []float64{}, Law: []*float64{}, Fit: lifetimes(l, queue, class, true)}
-	law := l.Contest.Law
+	law := l.Selection.Law
 	if law == nil && l.Err == nil { // as in GET /v1/models/{queue}
 		law = lifetime.UniformLog{Model: l.Law.Model}
 	}

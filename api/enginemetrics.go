@@ -2,10 +2,9 @@ package api
 
 import (
 	"math"
-	"slices"
 
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
 // engine tells what the engine of a cluster learnt from, and what its work in the background takes.
@@ -31,26 +30,31 @@ func (e emitter) engine(v *pipeline.View) {
 
 // drifts tells the changes that the engine noticed.
 func (e emitter) drifts(v *pipeline.View) {
-	newest, missing := 0.0, v.Queues()
+	newest := 0.0
+	alarms := map[string]map[ensemble.Reason]float64{}
+	for _, queue := range v.MetricQueues() {
+		alarms[queue] = map[ensemble.Reason]float64{}
+	}
 	for i := range v.Drifts {
 		d := &v.Drifts[i]
-		for _, why := range engine.Reasons() {
+		queue := v.MetricQueue(d.Queue)
+		if alarms[queue] == nil && !d.Whole {
+			alarms[queue] = map[ensemble.Reason]float64{}
+		}
+		for _, why := range ensemble.Reasons() {
 			if d.Whole {
 				e.counter("forecasts_drifts_total", float64(d.Alarms[why]), v.Cluster, why.String())
 			} else {
-				e.counter("queue_drifts_total", float64(d.Alarms[why]), v.Cluster, d.Queue, why.String())
+				alarms[queue][why] += float64(d.Alarms[why])
 			}
 		}
 		if !math.IsNaN(d.Last) {
 			newest = math.Max(newest, d.Last)
 		}
-		if !d.Whole {
-			missing = slices.DeleteFunc(missing, func(queue string) bool { return queue == d.Queue })
-		}
 	}
-	for _, queue := range missing {
-		for _, why := range engine.Reasons() {
-			e.counter("queue_drifts_total", 0, v.Cluster, queue, why.String())
+	for queue, of := range alarms {
+		for _, why := range ensemble.Reasons() {
+			e.counter("queue_drifts_total", of[why], v.Cluster, queue, why.String())
 		}
 	}
 	e.gauge("forecasts_drift_timestamp_seconds", newest, v.Cluster)

@@ -21,15 +21,15 @@ import (
 // not hand them to others, who may not be allowed to ask.
 const reads = "private, no-cache"
 
-// askedKey is that of the request's path and parameters in a context.
-type askedKey struct{}
+// requestKey is that of the request's path and parameters in a context.
+type requestKey struct{}
 
 // readable makes answers to GET ready to be kept, and notes what is asked: the tag of an answer tells it.
 func readable(ctx huma.Context, next func(huma.Context)) {
 	if m := ctx.Method(); m == http.MethodGet || m == http.MethodHead {
 		ctx.SetHeader("Cache-Control", reads) // those that are never kept say so later
 		u := ctx.URL()
-		ctx = huma.WithValue(ctx, askedKey{}, hashed{u.Path, u.Query().Encode()}) // sorted by name
+		ctx = huma.WithValue(ctx, requestKey{}, hashed{u.Path, u.Query().Encode()}) // sorted by name
 	}
 	next(ctx)
 }
@@ -41,7 +41,7 @@ type hashed struct{ path, query string }
 // what was asked and by whom, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) string {
 	var room [128]byte
-	asked, _ := ctx.Value(askedKey{}).(hashed)
+	asked, _ := ctx.Value(requestKey{}).(hashed)
 	caller := access.Of(ctx)
 	b := append(room[:0], `W/"`...)
 	b = append(strconv.AppendInt(b, s.born, 16), '-')

@@ -8,6 +8,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -25,7 +26,7 @@ func pivots(all []pipeline.Pivot) []wire.Pivot {
 
 // span returns seconds as JSON has them: null where they stand for never.
 func span(s float64) *float64 {
-	if pipeline.Forever(s) {
+	if waittime.IsNever(s) {
 		return nil
 	}
 	return seconds(s)

@@ -21,7 +21,7 @@ import (
 type forecastInput struct {
 	Cluster     string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
 	Queue       string  `query:"queue" doc:"only this queue"`
-	Hours       float64 `query:"hours" default:"168" minimum:"1" doc:"only horizons up to so many hours"`
+	Hours       float64 `query:"hours" default:"168" minimum:"1" maximum:"100000" doc:"only horizons up to so many hours"`
 	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
@@ -41,7 +41,7 @@ func (s *Server) registerForecast(a huma.API) {
 }
 
 func (s *Server) getForecast(ctx context.Context, in *forecastInput) (*forecastOutput, error) {
-	v, err := s.told(in.Cluster, in.Queue)
+	v, err := s.readView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Server) getForecast(ctx context.Context, in *forecastInput) (*forecastO
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err
 	}
-	out := &forecastOutput{ETag: tag, Body: wire.LoadForecast{Cluster: v.Cluster, MadeFor: o.At, AsOf: v.At, Loads: []wire.LoadAhead{}, StandardWaits: []wire.StandardWait{}}}
+	out := &forecastOutput{ETag: tag, Body: wire.LoadForecast{Cluster: v.Cluster, MadeFor: o.At, AsOf: s.asOfInstant(v), Loads: []wire.LoadAhead{}, StandardWaits: []wire.StandardWait{}}}
 	w := &out.Body
 	var now time.Time
 	now, w.AgeSeconds, w.Stale = s.asOf(v)
@@ -71,7 +71,8 @@ func (s *Server) getForecast(ctx context.Context, in *forecastInput) (*forecastO
 			fmt.Sprintf("no job of queue %s has been seen, or too many queues have", in.Queue), "leave queue out")
 	}
 	w.StandardWaits = standardWaits(v, o, in)
-	w.Arrivals, w.Saturation = loadArrivals(o), saturation(o)
+	found := s.analyses.saturation(v, in.Queue)
+	w.Arrivals, w.Saturation = loadArrivals(o), saturation(&found)
 	w.Scores, w.Learnt = loadScores(o, in.Hours), loadLearnt(o, in.Hours)
 	return out, nil
 }
@@ -147,13 +148,17 @@ func loadArrivals(o *pipeline.Outlook) wire.LoadArrivals {
 	return out
 }
 
-func saturation(o *pipeline.Outlook) *wire.Saturation {
-	if o.Saturation.Replicas == 0 {
+// saturation writes the saturation of a queue or the cluster, nil before anything of it is known.
+func saturation(s *pipeline.Saturation) *wire.Saturation {
+	if s.History.Weeks == 0 && s.FutureWeeks == 0 {
 		return nil
 	}
-	return &wire.Saturation{
-		Probability: o.Saturation.Probability, JobsPerWeek: loadBand(o.Saturation.JobsPerWeek, 2), Weeks: o.Saturation.Weeks, At: o.SaturationAt,
+	out := &wire.Saturation{Saturated: s.Saturated(), Growth: decimals(s.History.PerWeek, 4), GrowthWeeks: s.History.Weeks}
+	if s.FutureWeeks > 0 {
+		probability, band, at := decimals(s.Future.Probability, 4), loadBand(s.Future.JobsPerWeek, 2), s.At
+		out.Probability, out.JobsPerWeek, out.Weeks, out.At = &probability, &band, s.FutureWeeks, &at
 	}
+	return out
 }
 
 func loadScores(o *pipeline.Outlook, hours float64) []wire.LoadScore {

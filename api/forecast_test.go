@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
@@ -40,14 +42,14 @@ func forecasting(t testing.TB) *fixture {
 // forecast waits for a forecast of the load of the last minutes.
 func (f *fixture) forecast() {
 	f.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for o := f.pipeline.View("main").Outlook(); o == nil || f.now.Sub(o.At) > 400*time.Second; o = f.pipeline.View("main").Outlook() {
 		select {
 		case <-deadline.C:
-			f.Fatal("there is no new forecast of the load after 30 s")
+			f.Fatal("there is no new forecast of the load in 5 min")
 		case <-tick.C:
 		}
 	}
@@ -98,7 +100,7 @@ func TestForecast(t *testing.T) {
 	if len(got.Scores) != 2*6*5 || !strings.Contains(got.Learnt.Note, "simulation") {
 		t.Errorf("%d scores, the note is %q", len(got.Scores), got.Learnt.Note)
 	}
-	if got.Stale || got.AgeSeconds != 40 || !(got.MadeAge >= 40 && got.MadeAge <= 400) || got.Saturation != nil && !(got.Saturation.Probability >= 0) {
+	if got.Stale || got.AgeSeconds != 40 || !(got.MadeAge >= 40 && got.MadeAge <= 400) || got.Saturation != nil && got.Saturation.Probability != nil && !(*got.Saturation.Probability >= 0) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -190,5 +192,40 @@ func TestLoadMetrics(t *testing.T) {
 	}
 	if n := strings.Count(body, "\nwaitcast_load_forecast_"); n > 200 {
 		t.Errorf("%d series of one cluster", n)
+	}
+}
+
+// TestOneStoryOfSaturation proves that the forecast, the models of a queue and the metrics have the same saturation.
+func TestOneStoryOfSaturation(t *testing.T) {
+	f := forecasting(t)
+	var events []job.Event
+	begin := f.now.Sub(at(0)).Seconds() + 3600
+	for week := range 9 { // of 20 jobs a week, 10 stay
+		for i := range 20 {
+			submit := begin + float64(week)*7*86400 + float64(i)*3600
+			x := one{id: fmt.Sprint("s", week, "-", i), queue: "work", procs: 1, submit: submit, start: submit + 1, end: -1}
+			if i%2 == 0 {
+				x.end = submit + 60
+			}
+			events = append(events, x.events("main")...)
+		}
+	}
+	f.feed("main", events...)
+	var forecast wire.LoadForecast
+	f.get("/v1/forecast?queue=work", &forecast)
+	var models wire.Models
+	f.get("/v1/models/work", &models)
+	s := forecast.Saturation
+	if s == nil || models.Users == nil {
+		t.Fatalf("saturation %v, users %v", s, models.Users)
+	}
+	if d := cmp.Diff(s, models.Users.Saturation); d != "" {
+		t.Errorf("the forecast and the models differ:\n%s", d)
+	}
+	if s.GrowthWeeks < 5 || s.Growth < 5 || models.Users.Saturated != s.Saturated || s.Saturated && s.Probability != nil && *s.Probability < .5 {
+		t.Errorf("%+v beside users %+v", s, models.Users)
+	}
+	if got := f.value(`waitcast_history_saturated{cluster="main",queue="work"}`) == 1; got != s.Saturated {
+		t.Errorf("the metric has saturated %v, the forecast %v", got, s.Saturated)
 	}
 }

@@ -91,7 +91,7 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/1 forbids by default to answer while the body is read
 	_ = control.SetWriteDeadline(time.Time{})
-	body := &patient{ctx: r.Context(), from: r.Body, control: control}
+	body := &idleTimeoutReader{ctx: r.Context(), from: r.Body, control: control}
 	req.Body = body
 	defer context.AfterFunc(r.Context(), func() { _ = control.SetReadDeadline(time.Now()) })() // wakes up a read that waits
 	answer := &importAnswer{w: w, control: control}
@@ -138,8 +138,8 @@ func importProblem(err error) *problem {
 	return (&Refused{Status: http.StatusInternalServerError, Detail: err.Error()}).problem()
 }
 
-// patient reads a body that may come slowly, beyond the time that the server gives a request, but not one that never comes.
-type patient struct {
+// idleTimeoutReader reads a body that may come slowly, beyond the time that the server gives a request, but not one that never comes.
+type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
 	control *http.ResponseController
@@ -147,7 +147,7 @@ type patient struct {
 }
 
 // Read implements io.Reader.
-func (p *patient) Read(b []byte) (int, error) {
+func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	_ = p.control.SetReadDeadline(time.Now().Add(importIdle))
 	if err := p.ctx.Err(); err != nil { // looked at after the deadline is set: it may just have been taken back
 		return 0, err
@@ -158,7 +158,7 @@ func (p *patient) Read(b []byte) (int, error) {
 
 // drain lets a client that is still sending read the answer: a connection that is closed before the client is done is reset, and what was on its way to it is
 // lost.
-func (p *patient) drain() {
+func (p *idleTimeoutReader) drain() {
 	if !p.begun || p.ctx.Err() != nil {
 		return // it waits for leave to send
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 type jobsInput struct {
@@ -52,15 +52,15 @@ func (s *Server) registerJobs(a huma.API) {
 }
 
 func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error) {
-	who := s.seer(ctx)
+	who := s.visibilityFor(ctx)
 	if err := who.any(); err != nil {
 		return nil, err
 	}
-	v, err := s.told(in.Cluster, in.Queue)
+	v, err := s.readView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
-	out := &jobsOutput{ETag: s.tag(ctx, true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: v.At}}
+	out := &jobsOutput{ETag: s.tag(ctx, true, v), Body: wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: s.asOfInstant(v)}}
 	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) getJobs(ctx context.Context, in *jobsInput) (*jobsOutput, error
 }
 
 func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
-	who := s.seer(ctx)
+	who := s.visibilityFor(ctx)
 	if err := who.any(); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	if i < 0 {
 		return nil, notFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted", in.ID, v.Cluster))
 	}
-	out := &jobOutput{ETag: s.tag(ctx, true, v), Body: wire.JobAnswer{Cluster: v.Cluster, AsOf: v.At}}
+	out := &jobOutput{ETag: s.tag(ctx, true, v), Body: wire.JobAnswer{Cluster: v.Cluster, AsOf: s.asOfInstant(v)}}
 	if err := unchanged(in.IfNoneMatch, out.ETag); err != nil {
 		return nil, err
 	}
@@ -116,6 +116,9 @@ func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pi
 	out := wire.Job{
 		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(), Submit: j.Submit,
 		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason, AheadJobs: w.Ahead, AheadProcs: w.AheadProcs,
+	}
+	if out.DetailsPending = j.DetailsPending(); out.DetailsPending && j.Unqueued {
+		out.Queue = "" // the queue that stands for it in the picture is a guess
 	}
 	served := v.Served(j)
 	switch {
@@ -139,7 +142,7 @@ func jobForecast(served *pipeline.Served, waited float64, now time.Time) *wire.J
 	}
 	for _, p := range served.Peers {
 		m := wire.Method{Name: p.Method}
-		if q := p.Quantiles[predictor.Median]; q >= 0 {
+		if q := p.Quantiles[waittime.Median]; q >= 0 {
 			m.MedianSeconds = seconds(q)
 		}
 		out.Methods = append(out.Methods, m)
@@ -154,16 +157,35 @@ func were(n int) string {
 	return fmt.Sprintf("%d jobs were", n)
 }
 
-// told returns the view of a cluster of which something has been read, and that has the queue, if one is named.
-func (s *Server) told(cluster, queue string) (*pipeline.View, error) {
+// readView returns the view of a cluster of which something has been read, and that has the queue, if one is named. The queue becomes the one under
+// which its jobs are counted.
+func (s *Server) readView(cluster string, queue *string) (*pipeline.View, error) {
 	v, err := s.view(cluster)
 	switch {
 	case err != nil:
 		return nil, err
 	case v.At.IsZero():
 		return nil, nothingRead(v)
-	case queue != "" && !v.HasQueue(queue):
-		return nil, unknownQueue(v, queue)
+	case *queue == "":
+		return v, nil
 	}
-	return v, nil
+	return v, findQueue(v, queue)
+}
+
+// findQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that was never seen.
+func findQueue(v *pipeline.View, queue *string) error {
+	found, ok := v.QueueOf(*queue)
+	if !ok {
+		return unknownQueue(v, *queue)
+	}
+	*queue = found
+	return nil
+}
+
+// askedQueue returns the queue that was asked about where its jobs are counted under another one, else "".
+func askedQueue(asked, found string) string {
+	if asked == found {
+		return ""
+	}
+	return asked
 }

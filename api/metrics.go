@@ -8,9 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // metrics are the api's own counters, and a collector that reads the published views when it is scraped.
@@ -49,17 +50,23 @@ func newViewCollector(s *Server) *viewCollector {
 		labels     []string
 	}{
 		{"build_info", "Always 1; the label tells the version.", []string{"version"}},
+		{"degraded", "1 if anything keeps the daemon from doing all of its work, as /readyz has it.", nil},
+		{"health_condition", "Always 1, for each condition of /readyz while it stands: what is wrong, of which source, with which file or database, and why.", []string{"condition", "cluster", "source", "file", "reason"}},
 		{"as_of_timestamp_seconds", "Event time of the newest record.", []string{"cluster"}},
 		{"stale", "1 if answers are marked stale.", []string{"cluster"}},
 		{"out_of_order_events_total", "Events that were older than the newest one of the cluster; they are used all the same.", []string{"cluster"}},
 		{"derived_events_total", "Events without a record of their own, learnt from a later record of the job.", []string{"cluster"}},
 		{"model_refusals_total", "Changes from which the models could not learn: a lifetime or size beyond their range.", []string{"cluster"}},
 		{"lost_ends_total", "Jobs that started and were submitted again with no end told between.", []string{"cluster"}},
+		{"queues", "Queues with models of their own, or known from the configuration.", []string{"cluster"}},
+		{"queues_folded_total", "Names of queues that got no place within models.max_queues; their jobs are in the queue other.", []string{"cluster"}},
 		{"capacity_procs", "Processors of the cluster, configured, told by the scheduler (without nodes that are down), or the highest use seen.", []string{"cluster"}},
 		{"pool_procs", "Processors of a pool, the nodes that only the jobs of some queues compete for.", []string{"cluster", "pool"}},
 		{"pool_used_procs", "Processors of a pool that running jobs hold.", []string{"cluster", "pool"}},
 		{"pool_pressure_ratio", "Part of a pool in use lately while jobs waited, by dimension: the fullest binds.", []string{"cluster", "pool", "dimension"}},
 		{"source_caught_up", "1 if the end of the log has been reached.", []string{"cluster", "source"}},
+		{"source_clock_offset_seconds", "By how much the times of a log are ahead of this host's clock, as measured; they are corrected by it. 0 if they agree, or clock_offset is configured.", []string{"cluster", "source"}},
+		{"source_set_aside_events", "Events that are dated ahead of the clock and are used when it gets there.", []string{"cluster", "source"}},
 		{"source_problem", "1 if something keeps the log from being read.", []string{"cluster", "source"}},
 		{"forecasts_open", "Forecasts whose jobs have not started yet.", []string{"cluster"}},
 		{"forecasts_waits_learnt", "Waits that the forecasts have learnt from.", []string{"cluster"}},
@@ -101,7 +108,7 @@ func newViewCollector(s *Server) *viewCollector {
 		{"history_flurry_jobs", "Jobs of these bursts.", []string{"cluster", "queue"}},
 		{"history_flurry_timestamp_seconds", "Event time of the newest submission of a burst; 0 if there is none.", []string{"cluster", "queue"}},
 		{"history_robots", "Daily robots among the kept jobs: one user's jobs at one time of day, day after day.", []string{"cluster", "queue"}},
-		{"history_saturated", "1 if jobs come faster than they can be run: the jobs in the system grow by more than one a week.", []string{"cluster", "queue"}},
+		{"history_saturated", "1 if jobs come faster than they can be run: the jobs in the system grew by more than one a week, and go on so in half of the simulated futures.", []string{"cluster", "queue"}},
 		{"history_growth_jobs_per_second", "By how much the jobs that were submitted and have not left grow.", []string{"cluster", "queue"}},
 		{"model_fit_timestamp_seconds", "Event time of the newest refit.", []string{"cluster", "queue", "class"}},
 	} {
@@ -125,12 +132,16 @@ func (c *viewCollector) Collect(ch chan<- prometheus.Metric) {
 	e := emitter{c, ch}
 	e.gauge("build_info", 1, c.server.opts.Version)
 	e.gauge("clock_timestamp_seconds", unix(c.server.opts.Now()))
+	e.health()
 	for _, v := range c.server.views.Views() {
 		e.cluster(v)
 		e.queues(v)
-		e.glance(v)
+		e.summary(v)
 		e.peers(v)
 		for _, queue := range v.Models.Queues() {
+			if v.MetricQueue(queue) != queue {
+				continue
+			}
 			m := v.Models.Queue(queue)
 			e.models(v.Cluster, queue, m)
 			e.competition(v.Cluster, queue, m)
@@ -152,9 +163,22 @@ func (e emitter) counter(name string, value float64, labels ...string) {
 	e.ch <- prometheus.MustNewConstMetric(e.descs[name], prometheus.CounterValue, value, labels...)
 }
 
+// health writes the conditions of /readyz. Two that differ in their begin only are one series.
+func (e emitter) health() {
+	health := e.server.health()
+	e.gauge("degraded", flag(health.Status != wire.Ready))
+	written := map[string]bool{}
+	for _, c := range health.Conditions {
+		if !written[c.Text] {
+			written[c.Text] = true
+			e.gauge("health_condition", 1, c.Name, c.Cluster, c.Source, c.File, c.Reason)
+		}
+	}
+}
+
 func (e emitter) cluster(v *pipeline.View) {
 	_, _, stale := e.server.asOf(v)
-	e.gauge("as_of_timestamp_seconds", unix(v.At), v.Cluster)
+	e.gauge("as_of_timestamp_seconds", unix(e.server.asOfInstant(v)), v.Cluster)
 	e.gauge("stale", flag(stale), v.Cluster)
 	e.gauge("capacity_procs", float64(v.Capacity), v.Cluster)
 	for _, p := range v.Pools {
@@ -177,10 +201,14 @@ func (e emitter) cluster(v *pipeline.View) {
 	e.counter("derived_events_total", float64(v.Counts.Derived), v.Cluster)
 	e.counter("model_refusals_total", float64(v.Refused), v.Cluster)
 	e.counter("lost_ends_total", float64(v.Counts.LostEnds), v.Cluster)
+	e.gauge("queues", float64(len(v.Queues())), v.Cluster)
+	e.counter("queues_folded_total", float64(v.FoldedQueues), v.Cluster)
 	for _, src := range v.Sources {
-		e.gauge("source_last_line_timestamp_seconds", unix(src.Told), v.Cluster, src.Name)
+		e.gauge("source_last_line_timestamp_seconds", unix(src.LastLine), v.Cluster, src.Name)
 		e.gauge("source_caught_up", flag(src.CaughtUp), v.Cluster, src.Name)
-		e.gauge("source_problem", flag(src.Problem != ""), v.Cluster, src.Name)
+		e.gauge("source_clock_offset_seconds", src.ClockOffset.Seconds(), v.Cluster, src.Name)
+		e.gauge("source_set_aside_events", float64(src.SetAside), v.Cluster, src.Name)
+		e.gauge("source_problem", flag(src.Unreadable() != nil), v.Cluster, src.Name)
 	}
 }
 
@@ -191,7 +219,7 @@ func (e emitter) scores(cluster string, key pipeline.ScoreKey, s *pipeline.Score
 	e.counter("forecasts_scored_live_total", float64(s.Live), labels...)
 	e.counter("forecasts_censored_total", float64(s.Censored), labels...)
 	e.counter("forecasts_impossible_total", float64(s.Unforecast), labels...)
-	for i, level := range predictor.Levels() {
+	for i, level := range waittime.Levels() {
 		at := append(labels[:3:3], levelName(level))
 		e.counter("forecasts_hits_total", float64(s.UpTo[i]), at...)
 		e.counter("forecasts_below_total", float64(s.Below[i]), at...)
@@ -205,11 +233,11 @@ func (e emitter) scores(cluster string, key pipeline.ScoreKey, s *pipeline.Score
 
 // peers tells how other methods did on the jobs of each queue.
 func (e emitter) peers(v *pipeline.View) {
-	for queue, s := range v.ByQueue() {
+	for queue, s := range pipeline.ByQueue(v.MetricScores()) {
 		for i := range s.Peers {
 			p := &s.Peers[i]
 			e.counter("peer_forecasts_scored_total", float64(p.N), v.Cluster, queue, p.Method)
-			for l, level := range predictor.Levels() {
+			for l, level := range waittime.Levels() {
 				at := []string{v.Cluster, queue, p.Method, levelName(level)}
 				e.counter("peer_forecasts_hits_total", float64(p.UpTo[l]), at...)
 				e.counter("peer_forecasts_log_pinball_total", p.LogPinball[l], at...)

@@ -15,7 +15,7 @@ const analysisAge = time.Minute
 func (e emitter) competition(cluster, queue string, m *pipeline.QueueView) {
 	for i := range m.Lifetimes {
 		l, class := &m.Lifetimes[i], pipeline.Classes()[i]
-		for _, s := range l.Contest.Standings {
+		for _, s := range l.Selection.Standings {
 			e.gauge("model_law_selected", flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
 			if scored(&s) {
 				e.gauge("model_law_log_score", s.Mean, cluster, queue, class, s.Name)
@@ -40,7 +40,7 @@ func (e emitter) history(v *pipeline.View, queue string, m *pipeline.QueueView) 
 			e.gauge("model_ks", d, v.Cluster, queue, pipeline.Classes()[i])
 		}
 	}
-	u := people(k.users)
+	u := people(k.users, e.server.analyses.saturation(v, queue))
 	for stay, n := range map[string]int{"long_term": u.LongTerm, "temporary": u.Temporary, "dropped": u.Dropped} {
 		e.gauge("history_users", float64(n), v.Cluster, queue, stay)
 	}

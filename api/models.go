@@ -31,8 +31,8 @@ func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, er
 	if err != nil {
 		return nil, err
 	}
-	if !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
+	if err := findQueue(v, &in.Queue); err != nil {
+		return nil, err
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
@@ -40,7 +40,7 @@ func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, er
 	}
 	_, age, stale := s.asOf(v)
 	out := &modelOutput{ETag: tag, Body: wire.Models{
-		Cluster: v.Cluster, Queue: in.Queue, Lifetimes: []wire.Model{}, Laws: []wire.LifetimeLaws{}, AsOf: v.At, AgeSeconds: age, Stale: stale,
+		Cluster: v.Cluster, Queue: in.Queue, Lifetimes: []wire.Model{}, Laws: []wire.LifetimeLaws{}, AsOf: s.asOfInstant(v), AgeSeconds: age, Stale: stale,
 	}}
 	models := v.Models.Queue(in.Queue)
 	if models == nil {
@@ -51,14 +51,14 @@ func (s *Server) getModel(ctx context.Context, in *modelInput) (*modelOutput, er
 		out.Body.Laws = append(out.Body.Laws, laws(&models.Lifetimes[i], pipeline.Classes()[i]))
 	}
 	known := s.analyses.of(v, in.Queue, 0, s.opts.Now)
-	out.Body.Lublin, out.Body.Users = lublin(&known.lublin), people(known.users)
+	out.Body.Lublin, out.Body.Users = lublin(&known.lublin), people(known.users, s.analyses.saturation(v, in.Queue))
 	out.Body.Markov = chains(models.Chains)
 	return out, nil
 }
 
 // laws tells how the competing laws of one class stand.
 func laws(l *pipeline.LifetimeView, class string) wire.LifetimeLaws {
-	c := l.Contest
+	c := l.Selection
 	out := wire.LifetimeLaws{Class: class, Jobs: c.Seen, Chosen: c.Chosen, Scores: []wire.LawScore{}}
 	for _, s := range c.Standings {
 		score := wire.LawScore{Law: s.Name, Scored: s.N, Failed: s.Failed, Reason: s.Error}
@@ -170,10 +170,10 @@ func chains(c *markov.Chains) *wire.Markov {
 }
 
 // people tells what is known of the users, in numbers alone.
-func people(a *pipeline.Analysis) *wire.Users {
+func people(a *pipeline.Analysis, s pipeline.Saturation) *wire.Users {
 	out := &wire.Users{
-		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions, Weeks: a.Weeks,
-		Growth: finite(a.Growth), Saturated: a.Saturated,
+		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions, Weeks: s.History.Weeks,
+		Growth: finite(s.History.PerWeek), Saturated: s.Saturated(), Saturation: saturation(&s),
 	}
 	if p := a.Pools; p != nil {
 		out.LongTerm, out.Temporary, out.Dropped, out.PerWeek = len(p.LongTerm), len(p.Temporary), len(p.Dropped), finite(p.Arrivals)

@@ -53,7 +53,7 @@ func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
 	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
 		return nil, err
 	}
-	views, err := s.toldViews(in.Cluster)
+	views, err := s.readViews(in.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -65,20 +65,24 @@ func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
 	known := in.Queue == ""
 	for i, v := range views {
 		loads := v.Loads()
+		asked, _ := v.QueueOf(in.Queue)
 		for _, name := range v.Queues() {
-			if in.Queue != "" && name != in.Queue {
+			if in.Queue != "" && name != asked {
 				continue
 			}
 			known = true
-			p, err := s.placeIn(v, name)
+			p, err := s.targetQueueIn(v, name)
 			if err != nil {
 				return nil, err
+			}
+			if in.Queue != "" {
+				p.requested = askedQueue(in.Queue, name)
 			}
 			out.Body.Queues = append(out.Body.Queues, s.now(p, loads[name].QueuedJobs, job.Request{User: in.User, Account: in.Account, QOS: in.QOS}))
 		}
 		_, age, stale := s.asOf(v)
 		if i == 0 || v.At.Before(out.Body.AsOf) {
-			out.Body.AsOf, out.Body.AgeSeconds = v.At, age
+			out.Body.AsOf, out.Body.AgeSeconds = s.asOfInstant(v), age
 		}
 		out.Body.Stale = out.Body.Stale || stale
 	}
@@ -88,10 +92,11 @@ func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
 	return out, nil
 }
 
-// toldViews returns the view of a cluster, or of all of which anything has been read.
-func (s *Server) toldViews(name string) ([]*pipeline.View, error) {
+// readViews returns the view of a cluster, or of all of which anything has been read.
+func (s *Server) readViews(name string) ([]*pipeline.View, error) {
 	if name != "" {
-		v, err := s.told(name, "")
+		any := ""
+		v, err := s.readView(name, &any)
 		return []*pipeline.View{v}, err
 	}
 	var out []*pipeline.View
@@ -108,10 +113,10 @@ func (s *Server) toldViews(name string) ([]*pipeline.View, error) {
 }
 
 // now says what would start at once in a queue.
-func (s *Server) now(p *place, queued int, base job.Request) wire.NowQueue {
+func (s *Server) now(p *targetQueue, queued int, base job.Request) wire.NowQueue {
 	pool := p.view.Pool(p.queue)
 	out := wire.NowQueue{
-		Cluster: p.view.Cluster, Queue: p.queue, Pool: pool.Name, QueuedJobs: queued, Binds: pool.Binds.String(), Openings: []wire.Opening{},
+		Cluster: p.view.Cluster, Queue: p.queue, AskedQueue: p.requested, Pool: pool.Name, QueuedJobs: queued, Binds: pool.Binds.String(), Openings: []wire.Opening{},
 	}
 	facts := p.facts()
 	switch {
@@ -129,8 +134,12 @@ func (s *Server) now(p *place, queued int, base job.Request) wire.NowQueue {
 	a := attributes(&base)
 	r := p.view.Ask(&a)
 	found := p.view.Engine.Openings(&r)
-	out.Procs, out.Free, out.PlanAge = found.Procs, found.Free, seconds(found.Age)
+	out.PlanAge = seconds(found.Age)
+	out.Procs, out.Free = pool.Room()
 	for _, o := range found.Holes {
+		if o.Procs = min(o.Procs, out.Free); o.Procs < 1 { // the engine's pool may be a learnt one, which is larger
+			break
+		}
 		if len(out.Openings) == mostOpenings {
 			break
 		}
@@ -147,7 +156,7 @@ func (s *Server) now(p *place, queued int, base job.Request) wire.NowQueue {
 }
 
 // facts returns what the scheduler tells of the queue, nothing where it does not.
-func (p *place) facts() job.QueueFacts {
+func (p *targetQueue) facts() job.QueueFacts {
 	if p.view.Facts != nil {
 		for _, q := range p.view.Facts.Queues {
 			if q.Name == p.queue {
@@ -159,7 +168,7 @@ func (p *place) facts() job.QueueFacts {
 }
 
 // opening asks how likely a job of an opening starts at once; false where nothing can be said.
-func (s *Server) opening(p *place, o forward.Opening, base job.Request, longest time.Duration) (wire.Opening, bool) {
+func (s *Server) opening(p *targetQueue, o forward.Opening, base job.Request, longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}
 	base.TimeLimit = longest
 	if longest == 0 {

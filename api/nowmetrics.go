@@ -1,8 +1,8 @@
 package api
 
 import (
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // nowMetrics are those of what is in the queues now, what a job would wait there, and how the newest forecasts turned out.
@@ -27,10 +27,10 @@ func nowMetrics() []described {
 	}
 }
 
-// queues tells what every queue holds and how its forecasts turned out. A queue that is known has all its series from the beginning.
+// queues tells what every queue holds and how its forecasts turned out, those of too many queues together. A queue that is known has all its series from the beginning.
 func (e emitter) queues(v *pipeline.View) {
 	loads := v.Loads()
-	none := pipeline.NewScore(len(predictor.Levels()))
+	none := pipeline.NewScore(len(waittime.Levels()))
 	for _, queue := range v.Queues() {
 		l := loads[queue]
 		for _, s := range [...]struct {
@@ -40,14 +40,17 @@ func (e emitter) queues(v *pipeline.View) {
 			e.gauge("queue_jobs", float64(s.jobs), v.Cluster, queue, s.state)
 			e.gauge("queue_procs", float64(s.procs), v.Cluster, queue, s.state)
 		}
-		e.recent(v.Cluster, queue, v.Recent[queue])
+	}
+	scores, recent := v.MetricScores(), v.MetricRecent()
+	for _, queue := range v.MetricQueues() {
+		e.recent(v.Cluster, queue, recent[queue])
 		for _, size := range v.SizesOf(queue) {
-			if key := (pipeline.ScoreKey{Queue: queue, Size: size}); v.Scores[key] == nil {
+			if key := (pipeline.ScoreKey{Queue: queue, Size: size}); scores[key] == nil {
 				e.scores(v.Cluster, key, none)
 			}
 		}
 	}
-	for key, s := range v.Scores {
+	for key, s := range scores {
 		e.scores(v.Cluster, key, s)
 	}
 }
@@ -60,7 +63,7 @@ func (e emitter) recent(cluster, queue string, f *pipeline.Figures) {
 	}
 	n := float64(f.N)
 	e.gauge("forecasts_recent", n, cluster, queue)
-	for i, level := range predictor.Levels() {
+	for i, level := range waittime.Levels() {
 		name := levelName(level)
 		e.gauge("forecasts_coverage_ratio", float64(f.Below[i])/n, cluster, queue, name, "below")
 		e.gauge("forecasts_coverage_ratio", float64(f.UpTo[i])/n, cluster, queue, name, "hits")
@@ -68,9 +71,9 @@ func (e emitter) recent(cluster, queue string, f *pipeline.Figures) {
 	}
 }
 
-// glance tells what a job would wait now, and of bursts.
-func (e emitter) glance(v *pipeline.View) {
-	g := e.server.glances.of(v, e.server.glance)
+// summary emits the waits of typical jobs and the sizes of bursts.
+func (e emitter) summary(v *pipeline.View) {
+	g := e.server.summaries.of(v, e.server.summarize)
 	if !g.view.At.IsZero() {
 		e.gauge("forecast_wait_timestamp_seconds", unix(g.view.At), v.Cluster)
 	}
@@ -82,12 +85,16 @@ func (e emitter) glance(v *pipeline.View) {
 		if g.forecasts[i] == nil {
 			continue
 		}
-		for l, level := range predictor.Levels() {
+		for l, level := range waittime.Levels() {
 			e.gauge("forecast_wait_seconds", g.forecasts[i][l], v.Cluster, t.Queue, t.Size, levelName(level))
 		}
 	}
-	for _, queue := range v.Queues() {
-		e.gauge("flurry_active_jobs", float64(g.bursts[queue]), v.Cluster, queue)
+	bursts := map[string]int{}
+	for queue, jobs := range g.bursts {
+		bursts[v.MetricQueue(queue)] = max(jobs, bursts[v.MetricQueue(queue)])
+	}
+	for _, queue := range v.MetricQueues() {
+		e.gauge("flurry_active_jobs", float64(bursts[queue]), v.Cluster, queue)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a condition may take to come true.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // series returns the value of a series of /metrics as it is written there, "" if there is none.
 func (f *fixture) series(name string) string {

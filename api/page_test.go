@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // TestRecent proves that the newest forecasts come first, beside what came of them; that a job without a forecast has none, that "never" is null, that jobs
@@ -23,7 +23,7 @@ func TestRecent(t *testing.T) {
 	never := math.Inf(1)
 	f.rows = append(f.rows,
 		modelstore.Row{JobID: "17", Queue: "work", Procs: 1, Submit: at(100), Start: at(130), Outcome: modelstore.Started, WaitSeconds: 30, Replayed: true, Reason: "not_fitted"},
-		modelstore.Row{JobID: "18", Queue: "work", Procs: 70, Submit: at(110), Start: at(110), Outcome: modelstore.Started, Levels: predictor.Levels(), Quantiles: []float64{0, 0, 5, 10, never, never}})
+		modelstore.Row{JobID: "18", Queue: "work", Procs: 70, Submit: at(110), Start: at(110), Outcome: modelstore.Started, Levels: waittime.Levels(), Quantiles: []float64{0, 0, 5, 10, never, never}})
 	var got wire.RecentForecasts
 	f.get("/v1/accuracy/recent?queue=work", &got)
 	if len(got.Forecasts) != 3 || got.Cluster != "main" || got.Stale {
@@ -92,7 +92,7 @@ func TestChanges(t *testing.T) {
 	f := lively(t)
 	server := httptest.NewServer(f.server.Handler())
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/v1/changes?cluster=main", nil)
 	if err != nil {

@@ -101,10 +101,21 @@ func overQueue(queue, asked, allowed string) *problem {
 func unknownQueue(v *pipeline.View, queue string) *problem {
 	hint := "no job of any queue has been seen yet"
 	if names := v.Queues(); len(names) > 0 {
-		hint = "known queues: " + strings.Join(names, ", ")
+		hint = "known queues: " + queueList(names)
 	}
 	return noForecast(http.StatusNotFound, predictor.ReasonUnknownQueue,
 		fmt.Sprintf("cluster %s has no queue %q", v.Cluster, queue), hint)
+}
+
+// listedQueues is the number of queues that a message names.
+const listedQueues = 20
+
+// queueList writes the names of queues, not all of very many.
+func queueList(names []string) string {
+	if more := len(names) - listedQueues; more > 0 {
+		return fmt.Sprintf("%s and %d more (GET /v1/queues has all)", strings.Join(names[:listedQueues], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func notFound(detail string) *problem {

@@ -53,7 +53,7 @@ func (s *Server) getQueues(ctx context.Context, in *queuesInput) (*queuesOutput,
 		out.Body.Pools = append(out.Body.Pools, pools(v)...)
 		// With several clusters the oldest picture speaks for the answer.
 		if _, age, stale := s.asOf(v); i == 0 || v.At.Before(out.Body.AsOf) {
-			out.Body.AsOf, out.Body.AgeSeconds, out.Body.Stale = v.At, age, stale
+			out.Body.AsOf, out.Body.AgeSeconds, out.Body.Stale = s.asOfInstant(v), age, stale
 		}
 	}
 	return out, nil

@@ -14,12 +14,10 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/collector"
-	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // lively returns a fixture with a history, two running jobs, one waiting and one held.
@@ -41,9 +39,9 @@ func lively(t testing.TB) *fixture {
 	f.rows = []modelstore.Row{
 		{
 			Queue: "work", Procs: 4, Submit: at(0), Start: at(90), Outcome: modelstore.Started, WaitSeconds: 90,
-			Levels: predictor.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600}, Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
+			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600}, Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
 		},
-		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400, Levels: predictor.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
+		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400, Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
 	}
 	return f
 }
@@ -136,34 +134,6 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestReady proves that a server is healthy at once, but ready only when every log has been read to its end, and that it says
-// which one is not.
-func TestReady(t *testing.T) {
-	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
-	ready := func() answer { return f.do(http.MethodGet, "/readyz", nil) }
-	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
-		t.Errorf("healthz: %d %s", a.status, a.body)
-	}
-	if a := ready(); a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "one/log") {
-		t.Errorf("readyz before anything is read: %d %s", a.status, a.body)
-	}
-	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("one")
-	f.deliver(&source.Delivery{Source: f.sources["one"], Events: events, Lines: 2}) // more is there
-	if a := ready(); a.status != http.StatusServiceUnavailable {
-		t.Errorf("readyz in the middle of a log: %d", a.status)
-	}
-	f.feed("one")
-	missing := tail.Problem{Path: "/var/two", Reason: tail.Missing, Err: http.ErrMissingFile}
-	f.deliver(&source.Delivery{Source: f.sources["two"], Problems: []tail.Problem{missing}, CaughtUp: true})
-	if a := ready(); a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), "/var/two") {
-		t.Errorf("readyz with a missing log: %d %s", a.status, a.body)
-	}
-	f.feed("two", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("two")...)
-	if a := ready(); a.status != http.StatusOK || string(a.body) != "ready\n" {
-		t.Errorf("readyz at the end: %d %s", a.status, a.body)
-	}
-}
-
 // TestETag proves that a client which has an answer already is told so for as long as it holds: until an event, until it becomes
 // stale, and for a forecast until the next second.
 func TestETag(t *testing.T) {
@@ -240,7 +210,7 @@ func TestMetricsLint(t *testing.T) {
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
 		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
-		"size": pipeline.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
+		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing", "role", "cross_origin", "rate", "busy"),
 		"state":  {"running", "queued", "held"}, "bound": {"below", "hits"},
 		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
@@ -304,7 +274,7 @@ func TestOpenAPI(t *testing.T) {
 	for path, params := range map[string][]string{
 		"/v1/wait":           {"account", "cluster", "explain", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
-		"/v1/accuracy":       {"cluster", "made", "queue", "since", "size_class", "until"},
+		"/v1/accuracy":       {"cluster", "limit", "made", "offset", "queue", "since", "size_class", "until"},
 		"/v1/jobs":           {"cluster", "limit", "queue"},
 		"/v1/jobs/{id}":      {"cluster", "id"},
 		"/v1/models/{queue}": {"cluster", "queue"},

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // RecentQuery says which rows of the ledger are asked for: those of jobs that started, the newest first.
@@ -60,7 +60,7 @@ func (s *Server) registerRecent(a huma.API) {
 }
 
 func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput, error) {
-	v, err := s.told(in.Cluster, in.Queue)
+	v, err := s.readView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 	if err != nil {
 		return nil, unanswered("reading the ledger", err)
 	}
-	out := &recentOutput{CacheControl: "no-cache", Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: v.At}}
+	out := &recentOutput{CacheControl: "no-cache", Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: s.asOfInstant(v)}}
 	_, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
 	for i := range rows {
 		out.Body.Forecasts = append(out.Body.Forecasts, recent(&rows[i]))
@@ -88,7 +88,7 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 
 func recent(r *RecentRow) wire.RecentForecast {
 	w := wire.RecentForecast{
-		Queue: r.Queue, SizeClass: pipeline.SizeClass(r.Procs), Made: "live", Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds,
+		Queue: r.Queue, SizeClass: waittime.SizeClass(r.Procs), Made: "live", Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds,
 	}
 	if r.Replayed {
 		w.Made = "replayed"

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
@@ -63,14 +62,11 @@ func queue(v *pipeline.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()
 		if len(names) != 1 {
-			return unprocessable("queue", "say which one: "+strings.Join(names, ", "))
+			return unprocessable("queue", "say which one: "+queueList(names))
 		}
 		req.Queue = names[0]
 	}
-	if !v.HasQueue(req.Queue) {
-		return unknownQueue(v, req.Queue)
-	}
-	return nil
+	return findQueue(v, &req.Queue)
 }
 
 // overLimits refuses a request that the rules of its queue, as the scheduler tells them, never let start.

@@ -80,7 +80,7 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 
 // nothing answers where no handler is: the mux's own handler knows the status, and what is allowed.
 func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Handler) {
-	mute := &muted{header: http.Header{}, status: http.StatusOK}
+	mute := &discardWriter{header: http.Header{}, status: http.StatusOK}
 	handler.ServeHTTP(mute, r)
 	if mute.status < http.StatusBadRequest { // a redirection to the path's clean form
 		mute.status = http.StatusNotFound
@@ -93,17 +93,17 @@ func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Ha
 	access.WriteProblem(w, p)
 }
 
-// muted is an answer that nobody hears.
-type muted struct {
+// discardWriter discards a response but for its header and status.
+type discardWriter struct {
 	header http.Header
 	status int
 }
 
 // Header implements http.ResponseWriter.
-func (m *muted) Header() http.Header { return m.header }
+func (m *discardWriter) Header() http.Header { return m.header }
 
 // Write implements http.ResponseWriter.
-func (m *muted) Write(b []byte) (int, error) { return len(b), nil }
+func (m *discardWriter) Write(b []byte) (int, error) { return len(b), nil }
 
 // WriteHeader implements http.ResponseWriter.
-func (m *muted) WriteHeader(status int) { m.status = status }
+func (m *discardWriter) WriteHeader(status int) { m.status = status }

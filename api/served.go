@@ -9,9 +9,11 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
@@ -55,10 +57,9 @@ func (s *Server) explain(v *pipeline.View, now time.Time, request job.Attributes
 		explained, err := f.Forecast(scene)
 		return scene, &explained, err
 	}
-	explained := &predictor.Forecast{
-		Dimension: scene.Dimension, Used: max(0, scene.Capacity()-out.Free), AheadJobs: out.JobsAhead, AheadProcs: out.ProcsAhead,
-	}
-	explained.Need = out.Needed
+	procs, free := scene.Pool.Room() // the engine's pool may be a learnt one of another size
+	explained := &predictor.Forecast{Dimension: scene.Dimension, Used: procs - free, AheadJobs: out.JobsAhead, AheadProcs: out.ProcsAhead}
+	explained.Need = max(0, out.ProcsAhead+scene.Size-free)
 	return scene, explained, nil
 }
 
@@ -76,17 +77,17 @@ func rising(quantiles []float64) []float64 {
 
 // within returns the probabilities of a start within the horizons, between the quantiles on a line in ln(wait + 60 s).
 func within(quantiles []float64) []float64 {
-	levels := predictor.Levels()
+	levels := waittime.Levels()
 	known := len(quantiles)
 	for known > 0 && math.IsInf(quantiles[known-1], 1) { // an outage of which nobody knows the end
 		known--
 	}
-	out := make([]float64, len(predictor.Horizons()))
+	out := make([]float64, len(waittime.Horizons()))
 	if known < 2 {
 		return out
 	}
 	curve := pipeline.NewCurve(levels[:known], quantiles[:known])
-	for i, h := range predictor.Horizons() {
+	for i, h := range waittime.Horizons() {
 		out[i] = curve.Within(h)
 		if known < len(levels) {
 			out[i] = math.Min(out[i], levels[known-1])
@@ -98,7 +99,7 @@ func within(quantiles []float64) []float64 {
 // into adds to an answer what it rests on, and what the experts say.
 func (s *served) into(w *wire.Wait) {
 	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
-	names := engine.Experts()
+	names := ensemble.Names()
 	w.Methods = slices.Grow(w.Methods, len(names))
 	for i, name := range names {
 		if i >= len(s.Experts) || slices.ContainsFunc(w.Methods, func(m wire.Method) bool { return m.Name == name }) {
@@ -106,7 +107,7 @@ func (s *served) into(w *wire.Wait) {
 		}
 		m := wire.Method{Name: name}
 		if q := s.Experts[i]; q != nil {
-			if median := q[predictor.Median]; !pipeline.Forever(median) {
+			if median := q[waittime.Median]; !waittime.IsNever(median) {
 				m.MedianSeconds = seconds(median)
 			}
 		} else {

@@ -44,7 +44,7 @@ func (s *Server) registerSize(a huma.API) {
 }
 
 func (s *Server) postSize(ctx context.Context, in *sizeInput) (*sizeOutput, error) {
-	done, err := s.turn(ctx)
+	done, err := s.waitForSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *Server) postSize(ctx context.Context, in *sizeInput) (*sizeOutput, erro
 	if err := s.maySize(ctx, &in.Body); err != nil {
 		return nil, err
 	}
-	q, err := s.sizing(&in.Body)
+	q, err := s.newSizeQuery(&in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -60,19 +60,19 @@ func (s *Server) postSize(ctx context.Context, in *sizeInput) (*sizeOutput, erro
 	if err != nil {
 		return nil, err
 	}
-	stands, err := q.settle(r, q.standing())
+	stands, err := q.standingAdvice(r, q.previousAdvice())
 	if err != nil {
 		return nil, err
 	}
 	return &sizeOutput{q.answer(r, stands)}, nil
 }
 
-// sizing is a question of sizes against the views of one moment.
-type sizing struct {
+// sizeQuery is one request for advice on sizes, against the views of one instant.
+type sizeQuery struct {
 	server    *Server
 	req       *wire.SizeRequest
 	base      job.Request // what is asked for whatever the candidate
-	places    []place
+	targets   []targetQueue
 	now       time.Time // that answers count from
 	curve     speedup.Curve
 	objective advice.Objective
@@ -80,42 +80,45 @@ type sizing struct {
 	sizes     []int
 
 	candidates []advice.Candidate
-	asked      []asking // in the order of the candidates, and of the answers
-	left       []wire.SizeLeftOut
+	requests   []candidateRequest // in the order of the candidates, and of the answers
+	excluded   []wire.SizeLeftOut
 	request    int
 
 	job  *malleable // nil for a job that is to be submitted
 	grow []advice.Size
 }
 
-// place is a queue that is asked about.
-type place struct {
-	view  *pipeline.View
-	queue string
-	now   time.Time
-	most  int // processors that it has now, 0 where that is not known
-	pool  string
-	bill  float64
+// targetQueue is a queue to which the job could be submitted.
+type targetQueue struct {
+	view      *pipeline.View
+	queue     string
+	requested string // the queue that was asked about, where queue is another one
+	now       time.Time
+	most      int // processors that it has now, 0 where that is not known
+	pool      string
+	bill      float64
 }
 
-// asking is what a candidate asks for.
-type asking struct {
-	place *place
-	procs int
-	limit time.Duration
-	waits []float64 // quantiles, where they are told
+// candidateRequest is the request that a candidate would submit.
+type candidateRequest struct {
+	target *targetQueue
+	procs  int
+	limit  time.Duration
+	waits  []float64 // quantiles, where they are forecast
 }
 
-func (a *asking) name() string { return candidateName(a.place.view.Cluster, a.place.queue, a.procs) }
+func (a *candidateRequest) name() string {
+	return candidateName(a.target.view.Cluster, a.target.queue, a.procs)
+}
 
 func candidateName(clusterName, queue string, procs int) string {
 	return fmt.Sprintf("%s/%s/%d", clusterName, queue, procs)
 }
 
-// sizing reads a question, and refuses what can be refused without a forecast.
-func (s *Server) sizing(req *wire.SizeRequest) (*sizing, error) {
-	q := &sizing{server: s, req: req, request: advice.NoRequest, base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
-	for _, read := range []func() error{q.readPlaces, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady} {
+// newSizeQuery reads a request, and refuses it if that is possible without a forecast.
+func (s *Server) newSizeQuery(req *wire.SizeRequest) (*sizeQuery, error) {
+	q := &sizeQuery{server: s, req: req, request: advice.NoRequest, base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
+	for _, read := range []func() error{q.readTargets, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady} {
 		if err := read(); err != nil {
 			return nil, err
 		}
@@ -123,8 +126,8 @@ func (s *Server) sizing(req *wire.SizeRequest) (*sizing, error) {
 	return q, nil
 }
 
-// readPlaces finds the queues.
-func (q *sizing) readPlaces() error {
+// readTargets finds the queues that the request names.
+func (q *sizeQuery) readTargets() error {
 	places := q.req.Places
 	if len(places) == 0 {
 		places = []wire.Place{{}}
@@ -133,16 +136,16 @@ func (q *sizing) readPlaces() error {
 		return q.findRunning(places[0].Cluster, r.JobID)
 	}
 	for i, p := range places {
-		found, err := q.server.place(p.Cluster, p.Queue)
+		found, err := q.server.targetQueue(p.Cluster, p.Queue)
 		if err != nil {
 			return err
 		}
-		for k := range q.places {
-			if q.places[k].view.Cluster == found.view.Cluster && q.places[k].queue == found.queue {
+		for k := range q.targets {
+			if q.targets[k].view.Cluster == found.view.Cluster && q.targets[k].queue == found.queue {
 				return unprocessable(fmt.Sprintf("places[%d]", i), fmt.Sprintf("queue %s of cluster %s is named twice", found.queue, found.view.Cluster))
 			}
 		}
-		q.places = append(q.places, *found)
+		q.targets = append(q.targets, *found)
 		if i == 0 || found.now.Before(q.now) {
 			q.now = found.now
 		}
@@ -150,17 +153,17 @@ func (q *sizing) readPlaces() error {
 	return nil
 }
 
-// place finds a queue of which something has been read.
-func (s *Server) place(clusterName, name string) (*place, error) {
+// targetQueue finds a queue whose cluster has been read.
+func (s *Server) targetQueue(clusterName, name string) (*targetQueue, error) {
 	v, err := s.view(clusterName)
 	if err != nil {
 		return nil, err
 	}
-	return s.placeIn(v, name)
+	return s.targetQueueIn(v, name)
 }
 
-// placeIn is place in a view.
-func (s *Server) placeIn(v *pipeline.View, name string) (*place, error) {
+// targetQueueIn finds a queue in a view.
+func (s *Server) targetQueueIn(v *pipeline.View, name string) (*targetQueue, error) {
 	if v.At.IsZero() {
 		return nil, nothingRead(v)
 	}
@@ -168,7 +171,10 @@ func (s *Server) placeIn(v *pipeline.View, name string) (*place, error) {
 	if err := queue(v, &req); err != nil {
 		return nil, err
 	}
-	p := &place{view: v, queue: req.Queue, bill: 1}
+	p := &targetQueue{view: v, queue: req.Queue, bill: 1}
+	if name != "" {
+		p.requested = askedQueue(name, req.Queue)
+	}
 	p.now, _, _ = s.asOf(v)
 	pool := v.Pool(req.Queue)
 	p.pool = v.Cluster + "/" + pool.Name
@@ -177,7 +183,7 @@ func (s *Server) placeIn(v *pipeline.View, name string) (*place, error) {
 }
 
 // readCurve reads how the runtime depends on the size.
-func (q *sizing) readCurve() error {
+func (q *sizeQuery) readCurve() error {
 	r := &q.req.Runtime
 	given := 0
 	for _, is := range []bool{r.Table != nil, r.Amdahl != nil, r.Downey != nil, r.History != nil} {
@@ -195,7 +201,7 @@ func (q *sizing) readCurve() error {
 	return nil
 }
 
-func (q *sizing) curveOf(r *wire.Runtime) (field string, err error) {
+func (q *sizeQuery) curveOf(r *wire.Runtime) (field string, err error) {
 	switch {
 	case r.Table != nil:
 		points := make([]speedup.Point, len(r.Table))
@@ -218,11 +224,11 @@ func (q *sizing) curveOf(r *wire.Runtime) (field string, err error) {
 }
 
 // runs returns the runs of a program in the clusters that are asked about.
-func (q *sizing) runs(h *wire.RuntimeHistory) []speedup.Point {
+func (q *sizeQuery) runs(h *wire.RuntimeHistory) []speedup.Point {
 	var out []speedup.Point
 	seen := map[string]bool{}
-	for i := range q.places {
-		if v := q.places[i].view; !seen[v.Cluster] {
+	for i := range q.targets {
+		if v := q.targets[i].view; !seen[v.Cluster] {
 			seen[v.Cluster] = true
 			out = append(out, v.Models.History.Runs(h.User, h.Name)...)
 		}
@@ -231,7 +237,7 @@ func (q *sizing) runs(h *wire.RuntimeHistory) []speedup.Point {
 }
 
 // readObjective reads what the choice is to be best in.
-func (q *sizing) readObjective() error {
+func (q *sizeQuery) readObjective() error {
 	o := &q.req.Objective
 	q.objective = advice.Objective{Level: o.Level, ProcHour: o.PriceProcHour, Hour: o.PriceHour}
 	if o.Deadline != "" {
@@ -266,7 +272,7 @@ func (q *sizing) readObjective() error {
 }
 
 // deadline returns the seconds until a deadline.
-func (q *sizing) deadline(text string) (float64, error) {
+func (q *sizeQuery) deadline(text string) (float64, error) {
 	const field = "objective.deadline"
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -284,8 +290,8 @@ func (q *sizing) deadline(text string) (float64, error) {
 }
 
 // considerate sets the prices by who waits in each pool, in units of the first one's.
-func (q *sizing) considerate() {
-	price := func(p *place) advice.Objective {
+func (q *sizeQuery) considerate() {
+	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()
 		for name, l := range loads {
 			if p.view.Pool(name) == p.view.Pool(p.queue) {
@@ -294,9 +300,9 @@ func (q *sizing) considerate() {
 		}
 		return advice.Considerate(waiting, p.view.Pool(p.queue).Capacity(cluster.Procs))
 	}
-	first := price(&q.places[0])
-	for i := range q.places {
-		q.places[i].bill = price(&q.places[i]).ProcHour / first.ProcHour
+	first := price(&q.targets[0])
+	for i := range q.targets {
+		q.targets[i].bill = price(&q.targets[i]).ProcHour / first.ProcHour
 	}
 	deadline := q.objective.Deadline
 	q.objective = first
@@ -304,7 +310,7 @@ func (q *sizing) considerate() {
 }
 
 // readSteady checks what keeps advice from flapping.
-func (q *sizing) readSteady() error {
+func (q *sizeQuery) readSteady() error {
 	if g := q.req.LeastGain; g != nil && !(*g >= 0 && *g < 1) {
 		return unprocessable("least_gain", "want a number from 0 to below 1")
 	}
@@ -315,7 +321,7 @@ func (q *sizing) readSteady() error {
 }
 
 // steady is how long, and against how much better candidates, an advice stands.
-func (q *sizing) steady() advice.Steady {
+func (q *sizeQuery) steady() advice.Steady {
 	out := advice.Steady{Gain: leastGain, Hold: q.req.HoldSeconds}
 	if q.req.LeastGain != nil {
 		out.Gain = *q.req.LeastGain
@@ -323,26 +329,26 @@ func (q *sizing) steady() advice.Steady {
 	return out
 }
 
-// standing returns the advice that was given before: for a running job that is to keep its size, if no other is told.
-func (q *sizing) standing() advice.Standing {
+// previousAdvice returns the advice that was given before: for a running job that is to keep its size, if the request names no other.
+func (q *sizeQuery) previousAdvice() advice.Standing {
 	switch s := q.req.Standing; {
 	case s != nil:
 		where, name := s.Cluster, s.Queue
 		if where == "" {
-			where = q.places[0].view.Cluster
+			where = q.targets[0].view.Cluster
 		}
 		if name == "" {
-			name = q.places[0].queue
+			name = q.targets[0].queue
 		}
 		return advice.Standing{Name: candidateName(where, name, s.Procs), Since: instantSeconds(s.Since)}
 	case q.job != nil:
-		return advice.Standing{Name: q.asked[0].name(), Since: 0}
+		return advice.Standing{Name: q.requests[0].name(), Since: 0}
 	}
 	return advice.Standing{}
 }
 
-// settle returns the advice that stands after a result. An advice of the future, from a clock that was set back, stands since now.
-func (q *sizing) settle(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
+// standingAdvice returns the advice that stands after a result. An advice of the future, from a clock that was set back, stands since now.
+func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
 	now := instantSeconds(q.server.opts.Now())
 	standing.Since = min(standing.Since, now)
 	out, err := q.steady().Settle(standing, now, r)
@@ -355,7 +361,7 @@ func (q *sizing) settle(r *advice.Result, standing advice.Standing) (advice.Stan
 func instantSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // choose asks for the forecasts and ranks the candidates.
-func (q *sizing) choose() (*advice.Result, error) {
+func (q *sizeQuery) choose() (*advice.Result, error) {
 	if err := q.gather(); err != nil {
 		return nil, err
 	}
@@ -370,7 +376,7 @@ func (q *sizing) choose() (*advice.Result, error) {
 		return nil, sizeProblem(err)
 	}
 	for i := range r.Answers { // a running job's are named by the library
-		r.Answers[i].Name = q.asked[i].name()
+		r.Answers[i].Name = q.requests[i].name()
 	}
 	return r, nil
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // answer writes a result, with the advice that stands.
-func (q *sizing) answer(r *advice.Result, stands advice.Standing) wire.Size {
+func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	out := wire.Size{
-		Objective: q.kind(), Candidates: make([]wire.SizeCandidate, 0, len(r.Answers)), LeftOut: q.left,
+		Objective: q.kind(), Candidates: make([]wire.SizeCandidate, 0, len(r.Answers)), LeftOut: q.excluded,
 		Advice: q.advise(r, stands),
 	}
 	if out.LeftOut == nil {
@@ -26,20 +26,20 @@ func (q *sizing) answer(r *advice.Result, stands advice.Standing) wire.Size {
 }
 
 // age tells the oldest of the pictures that an answer rests on, and whether any is stale.
-func (q *sizing) age() (asOf time.Time, seconds float64, stale bool) {
-	for i := range q.places {
-		v := q.places[i].view
+func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
+	for i := range q.targets {
+		v := q.targets[i].view
 		_, age, old := q.server.asOf(v)
 		stale = stale || old
 		if i == 0 || v.At.Before(asOf) {
-			asOf, seconds = v.At, age
+			asOf, seconds = q.server.asOfInstant(v), age
 		}
 	}
 	return asOf, seconds, stale
 }
 
 // kind names the objective.
-func (q *sizing) kind() string {
+func (q *sizeQuery) kind() string {
 	switch k := q.objective.Kind; {
 	case q.req.Objective.Kind != "":
 		return q.req.Objective.Kind
@@ -50,11 +50,11 @@ func (q *sizing) kind() string {
 	}
 }
 
-func (q *sizing) candidate(a *advice.Answer, i int) wire.SizeCandidate {
-	at := &q.asked[i]
+func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
+	at := &q.requests[i]
 	out := wire.SizeCandidate{
-		Cluster: at.place.view.Cluster, Queue: at.place.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
-		Wait: quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish), FinishAt: instants(a.Finish, at.place.now),
+		Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+		Wait: quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish), FinishAt: instants(a.Finish, at.target.now),
 		MeanWait: seconds(a.MeanWait), MeanRun: seconds(a.MeanRun), MeanFinish: seconds(a.MeanFinish),
 		InTime: rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score), Best: digits(a.Best),
 		Requested: i == q.request,
@@ -83,11 +83,11 @@ func digits(x float64) float64 {
 func rounded(x float64) *float64 { return number(digits(x)) }
 
 // advise says what to do.
-func (q *sizing) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
-	i := standingIn(r, stands)
-	a, at := &r.Answers[i], &q.asked[i]
+func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
+	i := standingIndex(r, stands)
+	a, at := &r.Answers[i], &q.requests[i]
 	out := wire.SizeAdvice{
-		Action: "ask", Cluster: at.place.view.Cluster, Queue: at.place.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+		Action: "ask", Cluster: at.target.view.Cluster, Queue: at.target.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
 		Best: digits(a.Best), Since: time.UnixMilli(int64(math.Round(stands.Since * 1000))).UTC(),
 	}
 	if q.job != nil {
@@ -100,8 +100,8 @@ func (q *sizing) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvic
 	return out
 }
 
-// standingIn returns the index of the advice that stands.
-func standingIn(r *advice.Result, stands advice.Standing) int {
+// standingIndex returns the index of the advice that stands.
+func standingIndex(r *advice.Result, stands advice.Standing) int {
 	for i := range r.Answers {
 		if r.Answers[i].Name == stands.Name {
 			return i
@@ -111,16 +111,16 @@ func standingIn(r *advice.Result, stands advice.Standing) int {
 }
 
 // candidateOf returns what the advice that stands comes to.
-func (q *sizing) candidateOf(r *advice.Result, stands advice.Standing) wire.SizeCandidate {
-	i := standingIn(r, stands)
+func (q *sizeQuery) candidateOf(r *advice.Result, stands advice.Standing) wire.SizeCandidate {
+	i := standingIndex(r, stands)
 	return q.candidate(&r.Answers[i], i)
 }
 
 // why says the advice in one sentence.
-func (q *sizing) why(r *advice.Result, i int, action string) string {
-	a, at := &r.Answers[i], &q.asked[i]
+func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
+	a, at := &r.Answers[i], &q.requests[i]
 	procs := count(at.procs, "processor")
-	text := fmt.Sprintf("ask for %s in queue %s", procs, at.place.queue)
+	text := fmt.Sprintf("ask for %s in queue %s", procs, at.target.queue)
 	switch action {
 	case "keep":
 		text = "keep " + procs
@@ -128,7 +128,7 @@ func (q *sizing) why(r *advice.Result, i int, action string) string {
 		text = action + " to " + procs
 	}
 	if len(q.clusters()) > 1 {
-		text += " of cluster " + at.place.view.Cluster
+		text += " of cluster " + at.target.view.Cluster
 	}
 	text += fmt.Sprintf(": the job finishes in %s on the average", spell(a.MeanFinish))
 	if action == "ask" && !math.IsInf(a.MeanWait, 1) {
@@ -138,18 +138,18 @@ func (q *sizing) why(r *advice.Result, i int, action string) string {
 		text += fmt.Sprintf(", by the deadline with a probability of %s", percent(a.InTime))
 	}
 	if g := a.Gain; g != nil && i != q.request && math.Abs(g.MeanFinish) >= 1 && !math.IsInf(g.MeanFinish, 0) {
-		than, word := count(q.asked[q.request].procs, "processor"), "sooner"
+		than, word := count(q.requests[q.request].procs, "processor"), "sooner"
 		if g.MeanFinish < 0 {
 			word = "later"
 		}
 		text += fmt.Sprintf(", %s %s than with %s", spell(math.Abs(g.MeanFinish)), word, than)
-		if q.asked[q.request].place != at.place {
-			text += " in queue " + q.asked[q.request].place.queue
+		if q.requests[q.request].target != at.target {
+			text += " in queue " + q.requests[q.request].target.queue
 		}
 	}
 	text += fmt.Sprintf("; it turns out best in %s of the cases", percent(a.Best))
 	if best := r.Order[0]; best != i {
-		text += fmt.Sprintf("; %s would be better by too little to change that", count(q.asked[best].procs, "processor"))
+		text += fmt.Sprintf("; %s would be better by too little to change that", count(q.requests[best].procs, "processor"))
 	}
 	return text
 }
@@ -166,10 +166,10 @@ func percent(p float64) string {
 }
 
 // clusters returns the clusters that are asked about.
-func (q *sizing) clusters() map[string]bool {
+func (q *sizeQuery) clusters() map[string]bool {
 	out := map[string]bool{}
-	for i := range q.places {
-		out[q.places[i].view.Cluster] = true
+	for i := range q.targets {
+		out[q.targets[i].view.Cluster] = true
 	}
 	return out
 }

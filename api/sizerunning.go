@@ -19,14 +19,14 @@ type malleable struct {
 }
 
 // readRunning finds the running job.
-func (q *sizing) readRunning() error {
+func (q *sizeQuery) readRunning() error {
 	r := q.req.Running
 	switch {
 	case r == nil:
 		return nil
 	case q.req.Request != nil:
 		return unprocessable("request", "the request of a running job is to keep its size: leave it out")
-	case len(q.places) > 1:
+	case len(q.targets) > 1:
 		return unprocessable("places", "a running job stays in its queue: name that alone")
 	case r.RemainingSeconds > 0 && r.Done != nil:
 		return unprocessable("running.done", "give this or remaining_seconds")
@@ -39,13 +39,13 @@ func (q *sizing) readRunning() error {
 	case r.JobID == "":
 		q.job = &malleable{procs: r.Procs}
 	case q.job == nil: // its queue was named
-		return q.findRunning(q.places[0].view.Cluster, r.JobID)
+		return q.findRunning(q.targets[0].view.Cluster, r.JobID)
 	}
 	return nil
 }
 
 // findRunning looks up the job that is named, and its queue.
-func (q *sizing) findRunning(clusterName, id string) error {
+func (q *sizeQuery) findRunning(clusterName, id string) error {
 	v, err := q.server.view(clusterName)
 	if err != nil {
 		return err
@@ -58,14 +58,14 @@ func (q *sizing) findRunning(clusterName, id string) error {
 		return notFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted", id, v.Cluster))
 	}
 	j := v.Running[i]
-	if len(q.places) > 0 && q.places[0].queue != j.Queue {
-		return unprocessable("places", fmt.Sprintf("job %s runs in queue %s, not in %s", j.ID, j.Queue, q.places[0].queue))
+	if len(q.targets) > 0 && q.targets[0].queue != j.Queue {
+		return unprocessable("places", fmt.Sprintf("job %s runs in queue %s, not in %s", j.ID, j.Queue, q.targets[0].queue))
 	}
-	found, err := q.server.placeIn(v, j.Queue)
+	found, err := q.server.targetQueueIn(v, j.Queue)
 	if err != nil {
 		return err
 	}
-	q.places, q.now = []place{*found}, found.now
+	q.targets, q.now = []targetQueue{*found}, found.now
 	age := j.Age(found.now)
 	q.job = &malleable{procs: j.Procs, age: age.Seconds()}
 	if j.TimeLimit > 0 {
@@ -74,8 +74,8 @@ func (q *sizing) findRunning(clusterName, id string) error {
 	return nil
 }
 
-// rest returns which part of the job's work is left.
-func (q *sizing) rest() (float64, error) {
+// remainingPart returns the part of the job's work that remains.
+func (q *sizeQuery) remainingPart() (float64, error) {
 	r := q.req.Running
 	if r.Done != nil {
 		return 1 - *r.Done, nil
@@ -113,8 +113,8 @@ func (p part) CDF(seconds float64) float64 { return p.Law.CDF(seconds / p.of) }
 // Mean implements advice.Law.
 func (p part) Mean() float64 { return p.of * p.Law.Mean() }
 
-// leftOn returns the law of what is left at a size, if the job had it from now on.
-func (q *sizing) leftOn(procs int, rest float64) (advice.Law, error) {
+// remainingLaw returns the law of the remaining runtime at a size, if the job had that size from now on.
+func (q *sizeQuery) remainingLaw(procs int, rest float64) (advice.Law, error) {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
 		return nil, unprocessable("runtime", err.Error())
@@ -123,27 +123,27 @@ func (q *sizing) leftOn(procs int, rest float64) (advice.Law, error) {
 }
 
 // gatherRunning makes the sizes that the job could have; the first to be asked is to keep what it has.
-func (q *sizing) gatherRunning() error {
-	rest, err := q.rest()
+func (q *sizeQuery) gatherRunning() error {
+	rest, err := q.remainingPart()
 	if err != nil {
 		return err
 	}
-	p := &q.places[0]
-	keep, err := q.leftOn(q.job.procs, rest)
+	p := &q.targets[0]
+	keep, err := q.remainingLaw(q.job.procs, rest)
 	if err != nil {
 		return err
 	}
-	q.asked = append(q.asked, asking{place: p, procs: q.job.procs})
+	q.requests = append(q.requests, candidateRequest{target: p, procs: q.job.procs})
 	q.candidates = append(q.candidates, advice.Candidate{Procs: q.job.procs, Run: keep, Billing: p.bill})
 	for _, procs := range q.sizes {
 		if procs == q.job.procs {
 			continue
 		}
 		err := q.addSize(p, procs, rest)
-		var out *leftOut
+		var out *excludedCandidate
 		switch {
 		case errors.As(err, &out):
-			if refused := q.leave(p, procs, out); q.named && !out.soft() {
+			if refused := q.exclude(p, procs, out); q.named && !out.soft() {
 				return refused
 			}
 		case err != nil:
@@ -154,21 +154,21 @@ func (q *sizing) gatherRunning() error {
 }
 
 // addSize makes a size that the job could have. For a larger one it waits as a job of the processors that it lacks would.
-func (q *sizing) addSize(p *place, procs int, rest float64) error {
-	left, err := q.leftOn(procs, rest)
+func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
+	left, err := q.remainingLaw(procs, rest)
 	if err != nil {
 		return err
 	}
 	median := left.Quantile(.5) + q.req.Running.OverheadSeconds
 	if until := q.job.until; procs < q.job.procs && until > 0 && median > until.Seconds() {
-		return &leftOut{overTimeLimit, unprocessable("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
+		return &excludedCandidate{overTimeLimit, unprocessable("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
 			procs, spell(median), spell(until.Seconds())))}
 	}
 	size := advice.Size{Procs: procs, Left: left, Overhead: q.req.Running.OverheadSeconds}
 	if lacks := procs - q.job.procs; lacks > 0 {
 		var never *problem
 		if err := fits(p.view, &job.Request{Queue: p.queue, Procs: procs}); errors.As(err, &never) {
-			return &leftOut{never.Reason, err}
+			return &excludedCandidate{never.Reason, err}
 		}
 		limit := fromSeconds(median)
 		if q.job.until > 0 {
@@ -181,12 +181,12 @@ func (q *sizing) addSize(p *place, procs int, rest float64) error {
 		size.Wait.Law = law
 	}
 	q.grow = append(q.grow, size)
-	q.asked = append(q.asked, asking{place: p, procs: procs})
+	q.requests = append(q.requests, candidateRequest{target: p, procs: procs})
 	return nil
 }
 
 // resize compares the sizes.
-func (q *sizing) resize() (*advice.Result, error) {
+func (q *sizeQuery) resize() (*advice.Result, error) {
 	keep := &q.candidates[0]
 	q.request = 0
 	return advice.Resize(advice.Running{Procs: keep.Procs, Left: keep.Run, Billing: keep.Billing}, q.grow, q.objective)

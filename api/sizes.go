@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/advice"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -21,7 +22,7 @@ import (
 const mostInRange = 64
 
 // readSizes makes the list of sizes, and checks it and the time limits.
-func (q *sizing) readSizes() error {
+func (q *sizeQuery) readSizes() error {
 	r := q.req
 	switch {
 	case r.TimeLimit != "" && r.TimeLimitFactor != 0:
@@ -47,17 +48,17 @@ func (q *sizing) readSizes() error {
 			q.sizes = append(q.sizes, n)
 		}
 	}
-	if n := len(q.sizes) * len(q.places); n > mostCandidates {
+	if n := len(q.sizes) * len(q.targets); n > mostCandidates {
 		return unprocessable("sizes", fmt.Sprintf("%d candidates; at most %d are compared", n, mostCandidates))
 	}
 	return nil
 }
 
 // between lists the sizes between the bounds that are given, and those of the runtimes and the machine.
-func (q *sizing) between() error {
+func (q *sizeQuery) between() error {
 	from, to := max(1, q.req.Min), 0
-	for i := range q.places {
-		to = max(to, q.places[i].most)
+	for i := range q.targets {
+		to = max(to, q.targets[i].most)
 	}
 	if q.req.Max > 0 {
 		to = q.req.Max
@@ -101,21 +102,21 @@ func ladder(from, to int) []int {
 }
 
 // gather makes the candidates: every size in every queue that has it.
-func (q *sizing) gather() error {
+func (q *sizeQuery) gather() error {
 	if q.job != nil {
 		return q.gatherRunning()
 	}
 	var refused error // why a size that was named cannot be had, of the queue that was asked last
 	for _, procs := range q.sizes {
 		had := false
-		for i := range q.places {
-			err := q.add(&q.places[i], procs)
-			var out *leftOut
+		for i := range q.targets {
+			err := q.add(&q.targets[i], procs)
+			var out *excludedCandidate
 			switch {
 			case err == nil:
 				had = true
 			case errors.As(err, &out):
-				refused = q.leave(&q.places[i], procs, out)
+				refused = q.exclude(&q.targets[i], procs, out)
 				had = had || out.soft() && !q.isRequest(procs)
 			default:
 				return err
@@ -131,17 +132,19 @@ func (q *sizing) gather() error {
 	return q.findRequest()
 }
 
-// leftOut is why a candidate cannot be.
-type leftOut struct {
+// excludedCandidate is the reason why a candidate is excluded.
+type excludedCandidate struct {
 	reason string
 	err    error // the answer where nothing else can be asked for either
 }
 
 // Error implements error.
-func (l *leftOut) Error() string { return l.err.Error() }
+func (l *excludedCandidate) Error() string { return l.err.Error() }
 
 // soft says whether the rest of the question makes sense without the candidate: it can be had, but is of no use.
-func (l *leftOut) soft() bool { return l.reason == overTimeLimit || l.reason == noForecastYet }
+func (l *excludedCandidate) soft() bool {
+	return l.reason == overTimeLimit || l.reason == noForecastYet
+}
 
 // The reasons for which a candidate is left out, beside those of package headqueue.
 const (
@@ -149,17 +152,17 @@ const (
 	noForecastYet = "no_forecast"
 )
 
-func (q *sizing) leave(p *place, procs int, l *leftOut) error {
-	q.left = append(q.left, wire.SizeLeftOut{Cluster: p.view.Cluster, Queue: p.queue, Procs: procs, Reason: l.reason, Detail: l.err.Error()})
+func (q *sizeQuery) exclude(p *targetQueue, procs int, l *excludedCandidate) error {
+	q.excluded = append(q.excluded, wire.SizeLeftOut{Cluster: p.view.Cluster, Queue: p.queue, Procs: procs, Reason: l.reason, Detail: l.err.Error()})
 	return l.err
 }
 
-func (q *sizing) isRequest(procs int) bool {
+func (q *sizeQuery) isRequest(procs int) bool {
 	return q.req.Request != nil && q.req.Request.Procs == procs
 }
 
 // add makes a candidate. The error is a *leftOut, or about the question.
-func (q *sizing) add(p *place, procs int) error {
+func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
 		return unprocessable("runtime", err.Error())
@@ -172,20 +175,20 @@ func (q *sizing) add(p *place, procs int) error {
 	if err != nil {
 		return err
 	}
-	a := asking{place: p, procs: procs, limit: limit}
-	q.asked = append(q.asked, a)
+	a := candidateRequest{target: p, procs: procs, limit: limit}
+	q.requests = append(q.requests, a)
 	q.candidates = append(q.candidates, advice.Candidate{Name: a.name(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: wait}, Run: run, Billing: p.bill})
 	return nil
 }
 
 // limit returns the time limit that a job of such a runtime would ask for, 0 where nothing is told.
-func (q *sizing) limit(run advice.Law) (time.Duration, error) {
+func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {
 	case r.TimeLimit != "":
 		limit, err := timeLimit("time_limit", r.TimeLimit)
 		if err == nil && median > limit.Seconds() {
-			err = &leftOut{overTimeLimit, unprocessable("time_limit", fmt.Sprintf("the job runs %s, the time limit is %s",
+			err = &excludedCandidate{overTimeLimit, unprocessable("time_limit", fmt.Sprintf("the job runs %s, the time limit is %s",
 				spell(median), duration.Format(limit)))}
 		}
 		return limit, err
@@ -221,22 +224,22 @@ func spell(seconds float64) string {
 }
 
 // wait returns the law of the wait of a job of so many processors, and its quantiles. The error is a *leftOut, or that of the forecast.
-func (q *sizing) wait(p *place, procs int, limit time.Duration) (advice.Law, []float64, error) {
+func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (advice.Law, []float64, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
 	waits, err := q.server.waits(p, &req)
 	if err != nil {
 		var refused *problem
 		if errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity {
-			return nil, nil, &leftOut{refused.Reason, err}
+			return nil, nil, &excludedCandidate{refused.Reason, err}
 		}
 		return nil, nil, err
 	}
 	if math.IsInf(waits[0], 1) {
-		return nil, nil, &leftOut{noForecastYet, noForecast(http.StatusServiceUnavailable, headqueue.NeverEnough,
+		return nil, nil, &excludedCandidate{noForecastYet, noForecast(http.StatusServiceUnavailable, headqueue.NeverEnough,
 			fmt.Sprintf("%d processors may never be free in queue %s: the jobs that can end do not free enough", procs, p.queue), "ask for fewer processors")}
 	}
-	law, err := advice.NewQuantiles(predictor.Levels(), waits)
+	law, err := advice.NewQuantiles(waittime.Levels(), waits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the forecast for %d processors in queue %s: %w", procs, p.queue, err)
 	}
@@ -244,7 +247,7 @@ func (q *sizing) wait(p *place, procs int, limit time.Duration) (advice.Law, []f
 }
 
 // waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a *problem.
-func (s *Server) waits(p *place, req *job.Request) ([]float64, error) {
+func (s *Server) waits(p *targetQueue, req *job.Request) ([]float64, error) {
 	if err := fits(p.view, req); err != nil {
 		return nil, err
 	}
@@ -267,13 +270,13 @@ func (s *Server) waits(p *place, req *job.Request) ([]float64, error) {
 }
 
 // findRequest finds what the user would ask for otherwise.
-func (q *sizing) findRequest() error {
+func (q *sizeQuery) findRequest() error {
 	want := q.req.Request
 	if want == nil {
 		return nil
 	}
-	for i, a := range q.asked {
-		if a.procs == want.Procs && (want.Cluster == "" || want.Cluster == a.place.view.Cluster) && (want.Queue == "" || want.Queue == a.place.queue) {
+	for i, a := range q.requests {
+		if a.procs == want.Procs && (want.Cluster == "" || want.Cluster == a.target.view.Cluster) && (want.Queue == "" || want.Queue == a.target.queue) {
 			q.request = i
 			return nil
 		}

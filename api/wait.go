@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
@@ -57,18 +58,24 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 		return nil, forecastProblem(err)
 	}
 	forecast.Law, _ = v.Models.Law(req.Queue, req.Procs)
-	body := answer(v, req, scene, forecast, now, age, stale)
+	body := answer(v, req, scene, forecast, s.asOfInstant(v), now, age, stale)
+	if in.Queue != "" {
+		body.AskedQueue = askedQueue(in.Queue, req.Queue)
+	}
 	served.into(&body)
 	if in.Explain {
 		a := attributes(&req)
-		body.WaitsFor, body.Sooner = s.seer(ctx).pivots(v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
+		body.WaitsFor, body.Sooner = s.visibilityFor(ctx).pivots(v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
 	}
 	body.Reason = reason(&body)
+	if body.AskedQueue != "" {
+		body.Reason += fmt.Sprintf("; the jobs of queue %s are counted in queue %s", body.AskedQueue, body.Queue)
+	}
 	if forecast.Closed {
 		body.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
 	}
-	if name := s.unread(v); name != "" {
-		body.Reason += "; the log of source " + name + " cannot be read"
+	if c := s.unread(v); c != nil {
+		body.Reason += "; " + c.String()
 	}
 	return &waitOutput{ETag: tag, Body: body}, nil
 }
@@ -104,25 +111,26 @@ func (s *Server) asOf(v *pipeline.View) (now time.Time, age float64, stale bool)
 		return now, 0, true // nothing was ever read
 	}
 	age = math.Max(0, now.Sub(v.At).Seconds())
-	stale = age > s.opts.StaleAfter.Seconds()
-	stale = stale || s.unread(v) != ""
+	stale = s.whyStale(v) != ""
 	if stale || now.Before(v.At) {
 		now = v.At
 	}
 	return now, age, stale
 }
 
-// unread returns the name of a source of the view that could not be read for longer than the limit, "" if there is none.
-func (s *Server) unread(v *pipeline.View) string {
-	for _, src := range v.Sources {
-		if src.Problem != "" && s.opts.Now().Sub(src.Since) > s.opts.StaleAfter {
-			return src.Name
-		}
+// asOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock, from which hosts may differ by some minutes.
+func (s *Server) asOfInstant(v *pipeline.View) time.Time {
+	if now := s.opts.Now(); v.At.After(now) {
+		return now.Round(0).UTC()
 	}
-	return ""
+	return v.At
 }
 
-func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, now time.Time, age float64, stale bool) wire.Wait {
+func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, asOf, now time.Time, age float64, stale bool) wire.Wait {
+	free := max(0, scene.Capacity()-f.Used)
+	if scene.Dimension == cluster.Procs {
+		_, free = scene.Pool.Room()
+	}
 	w := wire.Wait{
 		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs, MemoryBytes: req.Memory,
 		TimeLimitSeconds: req.TimeLimit.Seconds(),
@@ -133,10 +141,10 @@ func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predic
 		Method: f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
 		State: wire.ClusterState{
 			Pool: scene.Pool.Name, Binds: scene.Dimension.String(), Capacity: scene.Capacity(), CapacitySource: scene.Pool.Source,
-			Size: scene.Size, Free: max(0, scene.Capacity()-f.Used), RunningJobs: len(scene.Running),
+			Size: scene.Size, Free: free, RunningJobs: len(scene.Running),
 			QueuedAheadJobs: f.AheadJobs, QueuedAhead: f.AheadProcs, Needed: max(0, f.Need),
 		},
-		AsOf: v.At, AgeSeconds: age, Stale: stale,
+		AsOf: asOf, AgeSeconds: age, Stale: stale,
 	}
 	return w
 }

@@ -32,7 +32,7 @@ func (s *Server) registerWaits(a huma.API) {
 }
 
 func (s *Server) postWait(ctx context.Context, in *waitsInput) (*waitsOutput, error) {
-	done, err := s.turn(ctx)
+	done, err := s.waitForSlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) postWait(ctx context.Context, in *waitsInput) (*waitsOutput, er
 	if err := s.maySize(ctx, &wire.SizeRequest{User: in.Body.User, Account: in.Body.Account, Runtime: w.req.Runtime}); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{w.readPlaces, w.read, w.gather} {
+	for _, step := range []func() error{w.readTargets, w.read, w.gather} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (s *Server) postWait(ctx context.Context, in *waitsInput) (*waitsOutput, er
 
 // whatIf is a question of combinations against the views of one moment.
 type whatIf struct {
-	sizing
+	sizeQuery
 	ask    *wire.WaitsRequest
 	limits []time.Duration
 }
@@ -98,7 +98,7 @@ func (w *whatIf) read() error {
 	if w.limits = unique(w.limits); len(w.limits) == 0 {
 		w.limits = []time.Duration{0}
 	}
-	if n := len(w.places) * len(w.sizes) * len(w.limits); n > mostCandidates {
+	if n := len(w.targets) * len(w.sizes) * len(w.limits); n > mostCandidates {
 		return unprocessable("procs", fmt.Sprintf("%d combinations; at most %d are compared", n, mostCandidates))
 	}
 	return nil
@@ -125,14 +125,14 @@ func (w *whatIf) gather() error {
 		}
 		had := false
 		for _, limit := range w.limits {
-			for i := range w.places {
-				err := w.combine(&w.places[i], procs, limit, run)
-				var out *leftOut
+			for i := range w.targets {
+				err := w.combine(&w.targets[i], procs, limit, run)
+				var out *excludedCandidate
 				switch {
 				case err == nil:
 					had = true
 				case errors.As(err, &out):
-					refused = w.leave(&w.places[i], procs, out)
+					refused = w.exclude(&w.targets[i], procs, out)
 					had = had || out.soft()
 				default:
 					return err
@@ -161,16 +161,16 @@ func (w *whatIf) run(procs int) (advice.Law, error) {
 	return run, nil
 }
 
-func (w *whatIf) combine(p *place, procs int, limit time.Duration, run advice.Law) error {
+func (w *whatIf) combine(p *targetQueue, procs int, limit time.Duration, run advice.Law) error {
 	if median := run.Quantile(.5); limit > 0 && w.curve != nil && median > limit.Seconds() {
-		return &leftOut{overTimeLimit, unprocessable("time_limits", fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
+		return &excludedCandidate{overTimeLimit, unprocessable("time_limits", fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
 	}
 	law, waits, err := w.wait(p, procs, limit)
 	if err != nil {
 		return err
 	}
-	a := asking{place: p, procs: procs, limit: limit, waits: waits}
-	w.asked = append(w.asked, a)
+	a := candidateRequest{target: p, procs: procs, limit: limit, waits: waits}
+	w.requests = append(w.requests, a)
 	w.candidates = append(w.candidates, advice.Candidate{
 		Name: a.name() + "/" + limit.String(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: law}, Run: run,
 	})
@@ -178,7 +178,7 @@ func (w *whatIf) combine(p *place, procs int, limit time.Duration, run advice.La
 }
 
 func (w *whatIf) answer(r *advice.Result) wire.Waits {
-	out := wire.Waits{RankedBy: "start", Candidates: make([]wire.WaitCandidate, 0, len(r.Order)), Advice: w.hints(r), LeftOut: w.left}
+	out := wire.Waits{RankedBy: "start", Candidates: make([]wire.WaitCandidate, 0, len(r.Order)), Advice: w.gainSentences(r), LeftOut: w.excluded}
 	if w.curve != nil {
 		out.RankedBy = "finish"
 	}
@@ -186,15 +186,15 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 		out.LeftOut = []wire.SizeLeftOut{}
 	}
 	for _, i := range r.Order {
-		a, at := &r.Answers[i], &w.asked[i]
+		a, at := &r.Answers[i], &w.requests[i]
 		in := within(at.waits)
 		c := wire.WaitCandidate{
-			Cluster: at.place.view.Cluster, Queue: at.place.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
-			WaitSeconds: quantiles(at.waits), Start: instants(at.waits, at.place.now), Best: digits(a.Best),
+			Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+			WaitSeconds: quantiles(at.waits), Start: instants(at.waits, at.target.now), Best: digits(a.Best),
 			StartWithin: wire.StartWithin{Minute: in[0], TenMinutes: in[1], Hour: in[2], FourHours: in[3], Day: in[4]},
 		}
 		if w.curve != nil {
-			run, finish, at := quantiles(a.Run), quantiles(a.Finish), instants(a.Finish, at.place.now)
+			run, finish, at := quantiles(a.Run), quantiles(a.Finish), instants(a.Finish, at.target.now)
 			c.Run, c.Finish, c.FinishAt = &run, &finish, &at
 		}
 		out.Candidates = append(out.Candidates, c)
@@ -203,29 +203,35 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 	return out
 }
 
-// hints says what the best candidate gains over the worst that differs from it in its time limit, its queue or its size alone.
-func (w *whatIf) hints(r *advice.Result) []string {
+// gainSentences returns sentences on what the best candidate gains over the worst that differs from it in its time limit, its queue or its size alone.
+func (w *whatIf) gainSentences(r *advice.Result) []string {
 	out := []string{}
 	best := r.Order[0]
-	b := &w.asked[best]
+	b := &w.requests[best]
 	type other struct {
-		same func(a *asking) bool
-		text func(a *asking) string
+		same func(a *candidateRequest) bool
+		text func(a *candidateRequest) string
 	}
 	for _, o := range []other{
-		{func(a *asking) bool { return a.place == b.place && a.procs == b.procs && a.limit != b.limit }, func(a *asking) string {
+		{func(a *candidateRequest) bool {
+			return a.target == b.target && a.procs == b.procs && a.limit != b.limit
+		}, func(a *candidateRequest) string {
 			return fmt.Sprintf("ask for %s instead of %s", limitText(b.limit), limitText(a.limit))
 		}},
-		{func(a *asking) bool { return a.place != b.place && a.procs == b.procs && a.limit == b.limit }, func(a *asking) string {
-			return fmt.Sprintf("ask in %s instead of %s", w.where(b.place), w.where(a.place))
+		{func(a *candidateRequest) bool {
+			return a.target != b.target && a.procs == b.procs && a.limit == b.limit
+		}, func(a *candidateRequest) string {
+			return fmt.Sprintf("ask in %s instead of %s", w.where(b.target), w.where(a.target))
 		}},
-		{func(a *asking) bool { return a.place == b.place && a.procs != b.procs && a.limit == b.limit }, func(a *asking) string {
+		{func(a *candidateRequest) bool {
+			return a.target == b.target && a.procs != b.procs && a.limit == b.limit
+		}, func(a *candidateRequest) string {
 			return fmt.Sprintf("ask for %s instead of %d", count(b.procs, "processor"), a.procs)
 		}},
 	} {
 		worst := -1
 		for _, i := range r.Order { // the worst comes last
-			if o.same(&w.asked[i]) {
+			if o.same(&w.requests[i]) {
 				worst = i
 			}
 		}
@@ -233,7 +239,7 @@ func (w *whatIf) hints(r *advice.Result) []string {
 			continue
 		}
 		if gain := w.gains(r.Answers[worst].Score - r.Answers[best].Score); gain != "" {
-			out = append(out, o.text(&w.asked[worst])+" and "+gain)
+			out = append(out, o.text(&w.requests[worst])+" and "+gain)
 		}
 	}
 	return out
@@ -261,7 +267,7 @@ func limitText(limit time.Duration) string {
 	return duration.Format(limit)
 }
 
-func (w *whatIf) where(p *place) string {
+func (w *whatIf) where(p *targetQueue) string {
 	if len(w.clusters()) > 1 {
 		return fmt.Sprintf("queue %s of cluster %s", p.queue, p.view.Cluster)
 	}

@@ -65,7 +65,7 @@ func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResp
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		defer s.watchers.leave(w)
+		defer s.watchers.remove(w)
 		s.streamEvents(ctx, w.events)
 	}}, nil
 }
@@ -84,7 +84,7 @@ func (s *Server) watched(ctx context.Context, text string) (*wire.SizeRequest, e
 	if err := s.maySize(ctx, &req); err != nil {
 		return nil, err
 	}
-	q, err := s.sizing(&req)
+	q, err := s.newSizeQuery(&req)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +176,8 @@ func eventID(s advice.Standing) string {
 	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." + base64.RawURLEncoding.EncodeToString([]byte(s.Name))
 }
 
-// standingOf reads an event's id; false for what is none.
-func standingOf(id string) (advice.Standing, bool) {
+// parseEventID reads an event's id; it returns false for a text that is none.
+func parseEventID(id string) (advice.Standing, bool) {
 	since, name, ok := strings.Cut(id, ".")
 	ms, err := strconv.ParseInt(since, 36, 64)
 	decoded, bad := base64.RawURLEncoding.DecodeString(name)

@@ -48,20 +48,20 @@ type topic struct {
 	mu       sync.Mutex
 	clients  map[*watcher]bool
 	clusters map[string]bool // that it is about; nil before the first evaluation
-	seen     map[string]sight
-	newest   *verdict
+	seen     map[string]evaluationInput
+	newest   *evaluation
 }
 
-// sight is what an evaluation rests on, of one cluster.
-type sight struct {
+// evaluationInput identifies the data of one cluster that an evaluation used.
+type evaluationInput struct {
 	engine  *engine.View
 	picture *cluster.View
 	stale   bool
 }
 
-// verdict is what an evaluation came to.
-type verdict struct {
-	question *sizing
+// evaluation is the result of one evaluation.
+type evaluation struct {
+	question *sizeQuery
 	result   *advice.Result
 	err      error
 }
@@ -69,9 +69,9 @@ type verdict struct {
 // watcher is one client.
 type watcher struct {
 	topic    *topic
-	events   chan []byte // the newest, if the client has not been told it yet
+	events   chan []byte // the newest, until it is delivered
 	standing advice.Standing
-	told     string // what was told last
+	lastSent string // the name and state of the advice that was sent last
 }
 
 func newWatchers(s *Server, most int, reg prometheus.Registerer) *watchers {
@@ -127,7 +127,7 @@ func (ws *watchers) join(req *wire.SizeRequest, lastID string) (*watcher, error)
 	}
 	ws.mu.Unlock()
 	if err := ws.greet(w, req, lastID); err != nil {
-		ws.leave(w)
+		ws.remove(w)
 		return nil, err
 	}
 	return w, nil
@@ -138,28 +138,28 @@ func (ws *watchers) greet(w *watcher, req *wire.SizeRequest, lastID string) erro
 	t := w.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.told = greeting // nothing is told to it before this
+	w.lastSent = greeting // it receives no events before this
 	ws.refresh(t)
 	if t.newest.err != nil {
 		return t.newest.err
 	}
 	own := *t.newest.question
 	own.req = req
-	w.standing = own.standing()
-	if s, ok := standingOf(lastID); ok {
-		w.standing, w.told = s, eventID(s)
+	w.standing = own.previousAdvice()
+	if s, ok := parseEventID(lastID); ok {
+		w.standing, w.lastSent = s, eventID(s)
 	} else {
-		w.told = ""
+		w.lastSent = ""
 	}
-	w.hear(t.newest)
+	w.notify(t.newest)
 	return nil
 }
 
-// greeting marks a client that is not to be told anything yet.
+// greeting marks a client that does not receive events yet.
 const greeting = "greeting"
 
-// leave lets a client go.
-func (ws *watchers) leave(w *watcher) {
+// remove ends a client's subscription.
+func (ws *watchers) remove(w *watcher) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	t := w.topic
@@ -226,14 +226,14 @@ func (ws *watchers) round(stop <-chan struct{}) {
 
 // refresh works a question out if its views are new, and tells its clients. The topic is locked.
 func (ws *watchers) refresh(t *topic) {
-	now := map[string]sight{}
+	now := map[string]evaluationInput{}
 	same := t.newest != nil
 	for _, v := range ws.server.views.Views() {
 		if t.clusters != nil && !t.clusters[v.Cluster] {
 			continue
 		}
 		_, _, stale := ws.server.asOf(v)
-		s := sight{v.Engine, v.View, stale}
+		s := evaluationInput{v.Engine, v.View, stale}
 		now[v.Cluster] = s
 		same = same && t.seen[v.Cluster] == s
 	}
@@ -241,41 +241,41 @@ func (ws *watchers) refresh(t *topic) {
 		return
 	}
 	ws.evaluations.Inc()
-	t.seen, t.newest = now, ws.server.verdict(t.req)
+	t.seen, t.newest = now, ws.server.evaluate(t.req)
 	if q := t.newest.question; q != nil {
 		t.clusters = q.clusters()
 	}
 	for w := range t.clients {
-		w.hear(t.newest)
+		w.notify(t.newest)
 	}
 }
 
-// verdict answers a question. A fault in that must not end the daemon, as it would outside of a request's goroutine.
-func (s *Server) verdict(req *wire.SizeRequest) (out *verdict) {
+// evaluate computes the answer to a request. A panic in that must not end the daemon, as it would outside of a request's goroutine.
+func (s *Server) evaluate(req *wire.SizeRequest) (out *evaluation) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.opts.Log.Error("a question of /v1/watch could not be worked out", zap.Any("fault", fault), zap.Stack("stack"))
-			out = &verdict{err: fmt.Errorf("working out a question: %v", fault)}
+			out = &evaluation{err: fmt.Errorf("working out a question: %v", fault)}
 		}
 	}()
-	q, err := s.sizing(req)
+	q, err := s.newSizeQuery(req)
 	if err != nil {
-		return &verdict{err: err}
+		return &evaluation{err: err}
 	}
 	r, err := q.choose()
-	return &verdict{q, r, err}
+	return &evaluation{q, r, err}
 }
 
-// hear lets a client know what has changed for it. An event that it has not been told yet is replaced.
-func (w *watcher) hear(v *verdict) {
-	if w.told == greeting {
+// notify sends a client an event if its advice has changed. An event that was not delivered yet is replaced.
+func (w *watcher) notify(v *evaluation) {
+	if w.lastSent == greeting {
 		return
 	}
 	var told string
 	var text []byte
 	stands, err := w.standing, v.err
 	if err == nil {
-		stands, err = v.question.settle(v.result, w.standing)
+		stands, err = v.question.standingAdvice(v.result, w.standing)
 	}
 	if err != nil {
 		p := problemOf(err)
@@ -289,16 +289,16 @@ func (w *watcher) hear(v *verdict) {
 		if stale {
 			told += " stale"
 		}
-		if told != w.told {
+		if told != w.lastSent {
 			e := wire.SizeEvent{Objective: v.question.kind(), Advice: v.question.advise(v.result, stands), AsOf: asOf, AgeSeconds: age, Stale: stale}
 			e.Candidate = v.question.candidateOf(v.result, stands)
 			text = eventText(id, "size", e)
 		}
 	}
-	if told == w.told {
+	if told == w.lastSent {
 		return
 	}
-	w.told = told
+	w.lastSent = told
 	select {
 	case <-w.events:
 	default:

@@ -67,8 +67,10 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	if in.Queue != "" && !v.HasQueue(in.Queue) {
-		return nil, unknownQueue(v, in.Queue)
+	if in.Queue != "" {
+		if err := findQueue(v, &in.Queue); err != nil {
+			return nil, err
+		}
 	}
 	seed := uint64(rand.Uint32()) // short enough to type
 	if in.Seed != "" {

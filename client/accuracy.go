@@ -19,6 +19,8 @@ type AccuracyQuery struct {
 	Made string
 	// Since and Until are instants, or times before the newest record.
 	Since, Until string
+	// Limit and Offset select a page of the groups: at most so many, from that one on. A limit of 0 is left to the daemon.
+	Limit, Offset int
 }
 
 // Accuracy asks how forecasts turned out, and also returns the answer's JSON.
@@ -31,6 +33,11 @@ func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy,
 	} {
 		if text != "" {
 			query.Set(name, text)
+		}
+	}
+	for name, number := range map[string]int{"limit": q.Limit, "offset": q.Offset} {
+		if number > 0 {
+			query.Set(name, strconv.Itoa(number))
 		}
 	}
 	var answer wire.Accuracy

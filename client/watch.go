@@ -51,7 +51,7 @@ func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID s
 	}
 	target := c.base.JoinPath("/v1/watch")
 	target.RawQuery = url.Values{"request": {string(body)}}.Encode()
-	s := &stream{client: c, target: target.String(), lastID: lastID, retry: watchRetry, hear: hear}
+	s := &stream{client: c, target: target.String(), lastID: lastID, retry: watchRetry, handle: hear}
 	failures := 0
 	for {
 		heard, err := s.follow(ctx)
@@ -84,7 +84,7 @@ type stream struct {
 	client         *Client
 	target, lastID string
 	retry          time.Duration
-	hear           func(WatchEvent) error
+	handle         func(WatchEvent) error
 }
 
 // stopError is the listener's own error.
@@ -143,7 +143,7 @@ func (s *stream) read(from io.Reader, awake func()) error {
 			}
 		case "":
 			if lines.Text() == "" && data != "" {
-				if err := s.tell(id, name, data); err != nil {
+				if err := s.dispatch(id, name, data); err != nil {
 					return err
 				}
 				id, name, data = "", "", ""
@@ -153,8 +153,8 @@ func (s *stream) read(from io.Reader, awake func()) error {
 	return lines.Err()
 }
 
-// tell hands an event on; those of a kind that is not known are left out.
-func (s *stream) tell(id, name, data string) error {
+// dispatch passes an event to the handler; events of an unknown kind are ignored.
+func (s *stream) dispatch(id, name, data string) error {
 	event := WatchEvent{ID: id, JSON: json.RawMessage(data)}
 	var err error
 	switch name {
@@ -173,7 +173,7 @@ func (s *stream) tell(id, name, data string) error {
 	if id != "" {
 		s.lastID = id
 	}
-	if err := s.hear(event); err != nil {
+	if err := s.handle(event); err != nil {
 		return &stopError{err}
 	}
 	return nil

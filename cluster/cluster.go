@@ -59,6 +59,10 @@ type Job struct {
 // Running reports whether the job has started; a suspended one runs, too.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
+// DetailsPending reports whether the records so far tell neither what the job asks for nor what it was given: its queue and its size, or its
+// size alone, are not known yet.
+func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
+
 // Holds reports whether the job holds processors.
 func (j *Job) Holds() bool { return j.Running() && j.Suspended.IsZero() }
 
@@ -194,6 +198,15 @@ func (s *State) Forgotten(id string) bool {
 	}
 	_, known := s.left[id]
 	return !known
+}
+
+// LeftAt returns when the last life of a job of this id left, as far as the fold remembers or known does; the zero time if it lives or was never seen.
+func (s *State) LeftAt(id string, known Known) time.Time {
+	if _, live := s.jobs[id]; live {
+		return time.Time{}
+	}
+	l, _ := fold{s, &Hooks{Known: known}}.gone(id)
+	return l.At
 }
 
 func byStart(a, b *Job) int {

@@ -147,7 +147,7 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
 		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of a life that nobody told of
 	}
-	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.toldBefore(j, ev) {
+	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.recordedBefore(j, ev) {
 		return false
 	}
 	if at.Before(j.Submit) {
@@ -287,7 +287,7 @@ func (f fold) derive(ev job.Event, at time.Time) bool {
 	ev.Times.Submit = submit
 	f.enqueue(ev, submit)
 	if whole != nil {
-		f.splitOff(whole, told)
+		f.splitOff(whole, ev.ID, told)
 	}
 	return true
 }
@@ -379,8 +379,12 @@ func (f fold) cancel(ev job.Event) Verdict {
 		j = f.jobs[ev.ID]
 	}
 	ev.Kind, ev.Attempt = job.Cancel, j.Attempt
-	if j.Running() {
+	switch {
+	case j.Running():
 		return f.doom(j, ev)
+	case ev.Derived: // the journal of an array that was used up
+		f.useUp(j, ev.Time)
+		return Applied
 	}
 	j = f.fillIn(j, ev)
 	f.before(&ev)

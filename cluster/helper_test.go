@@ -87,7 +87,7 @@ func hostile(t *rapid.T) []job.Event {
 	for i := range events {
 		events[i] = job.Event{
 			Kind:    rapid.SampledFrom(kinds).Draw(t, "kind"),
-			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0"}).Draw(t, "id"), Time: at(second.Draw(t, "time")),
+			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0", "1[3]", "2.1"}).Draw(t, "id"), Time: at(second.Draw(t, "time")),
 			Attributes: job.Attributes{
 				Queue:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "queue"),
 				Procs:     rapid.IntRange(-1, 4).Draw(t, "procs"),
@@ -107,7 +107,7 @@ func hostile(t *rapid.T) []job.Event {
 func history(t *rapid.T) []job.Event {
 	var all []job.Event
 	losses := rapid.Bool().Draw(t, "losses")
-	for _, id := range []string{"0", "0_1", "0+1", "2", "3"}[:rapid.IntRange(1, 5).Draw(t, "jobs")] {
+	for _, id := range []string{"0", "0_1", "0+1", "2", "3", "2[1]", "3.1"}[:rapid.IntRange(1, 7).Draw(t, "jobs")] {
 		all = append(all, life(t, id, losses)...)
 	}
 	slices.SortStableFunc(all, func(a, b job.Event) int { return a.Time.Compare(b.Time) })

@@ -41,7 +41,7 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 		ev.Time, ev.Derived = j.Submit, true // else it would look like one of an earlier life
 	}
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
-	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
+	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})
 	if ev.Procs != next.Procs { // it is of before the start: the guess stays
 		ev.Procs = 0
 	}
@@ -54,8 +54,8 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	return &next
 }
 
-// told returns the attributes that records have told, without the guesses.
-func (j *Job) told() job.Attributes {
+// recorded returns the attributes that stand in records, without the guesses.
+func (j *Job) recorded() job.Attributes {
 	a := j.Attributes
 	if j.Unqueued {
 		a.Queue = ""
@@ -110,19 +110,19 @@ func (l *Left) isOf(ev *job.Event) bool {
 	return apart <= sameInstant
 }
 
-// toldBefore reports whether a requeue is the one that began the job's present life.
-func (f fold) toldBefore(j *Job, ev *job.Event) bool {
+// recordedBefore reports whether a requeue is the one that began the job's present life.
+func (f fold) recordedBefore(j *Job, ev *job.Event) bool {
 	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
 }
 
 // requeuedBefore takes from a second record of a requeue what the first did not tell of the job.
 func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
-	if !f.toldBefore(j, &ev) {
+	if !f.recordedBefore(j, &ev) {
 		return Duplicate
 	}
 	// Moved, it is an event of its own: its replay must not find more to be over than the record itself did.
 	ev.Kind, ev.Time, ev.Derived = job.Update, later(ev.Time, j.Submit), true
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
-	keepNew(&ev, &Job{Attributes: j.told(), Eligible: j.Eligible})
+	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})
 	return f.update(ev)
 }

@@ -17,12 +17,77 @@ func sameSecond(a, b time.Time) bool {
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
 
-// WholeOf returns the id of the whole of which id is a part, "" if it is none: "9" of task "9_1" and of component "9+1".
-func WholeOf(id string) string {
-	if i := strings.IndexAny(id, "_+"); i > 0 {
-		return id[:i]
+// partKind says what kind of part of a whole an id names.
+type partKind uint8
+
+const (
+	noPart    partKind = iota
+	component          // of a heterogeneous job: Slurm's "9+1"
+	task               // of an array whose last task goes by the array's own id: Slurm's "9_1"
+	element            // of an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS), "7.3" (Grid Engine)
+)
+
+// partOf takes an id apart. It returns the id of the whole, "" where the id names no part: "9" of "9_1", "9+1", "9[1]" and "9.1", and
+// "9[].server" of "9[1].server".
+func partOf(id string) (whole string, kind partKind) {
+	n := leadingDigits(id)
+	if n == 0 || n == len(id) {
+		return "", noPart
 	}
-	return ""
+	index := leadingDigits(id[n+1:])
+	if index == 0 {
+		return "", noPart
+	}
+	rest := id[n+1+index:]
+	switch sep := id[n]; {
+	case sep == '[' && rest == "]":
+		return id[:n], element
+	case sep == '[' && strings.HasPrefix(rest, "]."):
+		return id[:n] + "[" + rest, element
+	case rest != "":
+	case sep == '_':
+		return id[:n], task
+	case sep == '+':
+		return id[:n], component
+	case sep == '.':
+		return id[:n], element
+	}
+	return "", noPart
+}
+
+func leadingDigits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// WholeOf returns the id of the whole of which id is a part, "" if it is none: see partOf.
+func WholeOf(id string) string {
+	whole, _ := partOf(id)
+	return whole
+}
+
+// ArrayOf returns the id of the array of which id is an element, "" if it is none: that of a component is no array.
+func ArrayOf(id string) string {
+	whole, kind := partOf(id)
+	if kind == component {
+		return ""
+	}
+	return whole
+}
+
+// TakesLast reports whether the last waiting element of the array goes by an id of its own, and the array's record ends with it.
+func TakesLast(id string, array *Job) bool {
+	_, kind := partOf(id)
+	return kind == element && array.Tasks < 2
+}
+
+// Uncounted reports whether id is an element of an array of a scheduler whose logs do not count elements: Grid Engine's "7.3".
+func Uncounted(id string) bool {
+	_, kind := partOf(id)
+	return kind == element && !strings.Contains(id, "[")
 }
 
 // countPart keeps count of the live parts of a whole.
@@ -50,24 +115,35 @@ func (f fold) wholeSubmit(id string) time.Time {
 	return l.Submit
 }
 
-// wholeWaiting returns the array that waits as one record and of which id is a task, nil if there is none.
-func (f fold) wholeWaiting(id string) *Job {
-	j := f.jobs[WholeOf(id)]
-	if j == nil || j.Running() || !strings.Contains(id, "_") {
+// wholeWaiting returns the array that waits as one record and of which id is an element, nil if there is none.
+func (s *State) wholeWaiting(id string) *Job {
+	array := ArrayOf(id)
+	if array == "" {
 		return nil
 	}
-	return j
+	if j := s.jobs[array]; j != nil && !j.Running() {
+		return j
+	}
+	return nil
 }
+
+// WaitingArray returns the array that waits as one record and of which id is an element, nil if there is none.
+func (s *State) WaitingArray(id string) *Job { return s.wholeWaiting(id) }
 
 // ofTask returns what is known of each task of an array.
 func (j *Job) ofTask() job.Attributes {
-	a := j.told()
+	a := j.recorded()
 	a.Tasks, a.Reason = 0, ""
 	return a
 }
 
-// splitOff counts down the waiting tasks of an array, of which one is told apart now. The last one goes by the array's own name.
-func (f fold) splitOff(whole *Job, at time.Time) {
+// splitOff counts down the waiting elements of an array, of which id is told apart now. The last one goes by the array's own id, or takes
+// the array's record with it.
+func (f fold) splitOff(whole *Job, id string, at time.Time) {
+	if TakesLast(id, whole) {
+		f.useUp(whole, at)
+		return
+	}
 	if whole.Tasks < 2 {
 		return
 	}
@@ -80,6 +156,19 @@ func (f fold) splitOff(whole *Job, at time.Time) {
 	f.take(whole)
 	f.put(&next)
 	f.emit(Change{Event: ev, Before: whole, After: &next})
+}
+
+// useUp takes out an array of which no element waits under the array's own id any more. Its event is a derived Cancel, which is no
+// cancellation: every element has a record of its own. An array whose log does not count its elements (Grid Engine) is used up by the first.
+func (f fold) useUp(whole *Job, at time.Time) {
+	ev := job.Event{
+		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,
+		Time: later(later(whole.Updated, at), whole.Submit),
+	}
+	f.before(&ev)
+	f.leave(whole, ev.Time)
+	f.count.Submitted-- // its last element was counted just now
+	f.emit(Change{Event: ev, Before: whole})
 }
 
 // endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or after the
@@ -113,15 +202,22 @@ func (f fold) justRequeued(ev *job.Event) bool {
 }
 
 // unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false if there is no such job,
-// or if it left since.
+// or if it left since. An element of a waiting array needs no such record.
 func (f fold) unseen(ev job.Event) bool {
-	if ev.Times.Submit.IsZero() {
+	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false
 	}
 	if l, ok := f.gone(ev.ID); ok && !ev.Times.Submit.After(l.At) {
 		return false
 	}
 	return f.derive(ev, ev.Time)
+}
+
+// countedOut reports whether a job of which nothing is known is an element of a waiting array. Tasks of Slurm are left out: there the next
+// snapshot knows what became of them, and a log names tasks that somebody only asked for.
+func (f fold) countedOut(id string) bool {
+	_, kind := partOf(id)
+	return kind == element && f.wholeWaiting(id) != nil
 }
 
 // revive takes in the requeue of a job that is not live. If that ended at the same instant the two are one thing, which

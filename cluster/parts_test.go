@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -137,6 +138,69 @@ func TestPartsAndInstants(t *testing.T) {
 				t.Errorf("the replay ended elsewhere (-live +replay): %s", d)
 			}
 		})
+	}
+}
+
+// An array whose elements have ids of their own waits as one record with a count. The last element that is told apart takes the record with
+// it, whether it starts or is cancelled; what is told again, of the array or of an element, changes nothing.
+func TestElementsWithIDs(t *testing.T) {
+	for _, c := range []struct{ whole, first, second, third string }{
+		{"7", "7[1]", "7[20]", "7[3]"}, {"7[].srv.example", "7[1].srv.example", "7[20].srv.example", "7[3].srv.example"},
+	} {
+		t.Run(c.whole, func(t *testing.T) {
+			array := sized(queued(event(job.Submit, c.whole, 10), "q"), 2)
+			array.Tasks = 3
+			events := []job.Event{
+				array, event(job.Start, c.first, 20), event(job.Update, c.second, 25), event(job.Cancel, c.third, 30),
+				event(job.Start, c.second, 40), with(event(job.End, c.first, 50), 20, 50),
+			}
+			s := New("c", 0)
+			changes, _ := feed(s, nil, events[:2]...)
+			if whole := s.Job(c.whole); whole == nil || whole.Tasks != 2 || s.Used() != 2 {
+				t.Fatalf("after the first start the array is %+v, and %d processors are used", whole, s.Used())
+			}
+			more, _ := feed(s, nil, events[2:]...)
+			changes = append(changes, more...)
+			want := fmt.Sprintf("10:%[1]s-submit 10:%[2]s-submit 20:%[1]s-update 20:%[2]s-start 10:%[3]s-submit 25:%[1]s-update 10:%[4]s-submit "+
+				"30:%[1]s-cancel 30:%[4]s-cancel 40:%[3]s-start 50:%[2]s-end(20) ", c.whole, c.first, c.second, c.third)
+			if got := script(journal(changes)); got != want {
+				t.Errorf("changes\n%s, want\n%s", got, want)
+			}
+			check(t, s)
+			if got := s.Counts(); got.Submitted != 3 || got.Started != 2 || got.Cancelled != 1 || len(s.Queued()) != 0 {
+				t.Errorf("%d wait, counts %+v", len(s.Queued()), got)
+			}
+			if again, _ := feed(s, nil, events...); len(again) != 0 {
+				t.Errorf("told again, it changes %s", script(journal(again)))
+			}
+			replayed := New("c", 0)
+			replay(t, replayed, changes)
+			if d := cmp.Diff(bytesOf(t, s), bytesOf(t, replayed)); d != "" {
+				t.Errorf("the replay ended elsewhere (-live +replay): %s", d)
+			}
+		})
+	}
+}
+
+// Grid Engine does not count the elements of an array: its record ends with the first that is told of, and is not cancelled.
+func TestUncountedArray(t *testing.T) {
+	s := New("c", 0)
+	changes, _ := feed(s, nil, event(job.Submit, "7", 10), event(job.Start, "7.1", 20), event(job.Start, "7.2", 30), event(job.Submit, "7", 10))
+	want := "10:7-submit 10:7.1-submit 20:7-cancel 20:7.1-start 10:7.2-submit 30:7.2-start "
+	if got := script(journal(changes)); got != want || s.Counts().Cancelled != 0 || len(s.Queued()) != 0 {
+		t.Errorf("changes\n%s, want\n%s; counts %+v", got, want, s.Counts())
+	}
+}
+
+// An id names a part only where a scheduler writes it so.
+func TestWholeOf(t *testing.T) {
+	for id, want := range map[string]string{
+		"9_1": "9", "9+1": "9", "9[1]": "9", "9[1].srv": "9[].srv", "9.1": "9", "9[12].a.b": "9[].a.b",
+		"9": "", "9.srv": "", "9.my_srv": "", "9.1.srv": "", "9[]": "", "9[].srv": "", "9[1]x": "", "a_1": "", "9_": "", "9-1.srv": "", "": "", "_1": "",
+	} {
+		if got := WholeOf(id); got != want {
+			t.Errorf("the whole of %q is %q, want %q", id, got, want)
+		}
 	}
 }
 

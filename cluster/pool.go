@@ -110,6 +110,13 @@ func (p *Pool) Capacity(d Dimension) int {
 	return int(p.Has[d])
 }
 
+// Room returns the processors of the pool and how many of them are free: none where running jobs hold more than the pool has. All answers
+// have capacity and free processors from here.
+func (p *Pool) Room() (procs, free int) {
+	procs = p.Capacity(Procs)
+	return procs, max(0, procs-int(p.Used[Procs]))
+}
+
 // Size returns the size of a job in a dimension, in the unit of Capacity; 0 means that it takes nothing of it, or that it is not known.
 func (p *Pool) Size(a *job.Attributes, d Dimension) int {
 	amount := p.takes(a)[d]

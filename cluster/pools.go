@@ -45,7 +45,7 @@ func (s *State) makePools() []*pool {
 		}
 		return pools
 	case s.facts != nil && len(s.facts.Nodes) > 0:
-		return told(s.facts, s.now)
+		return poolsOfNodes(s.facts, s.now)
 	}
 	p := &pool{given: Vector{Procs: int64(s.configured)}}
 	p.Source = FromHighestUse
@@ -67,8 +67,8 @@ func configured(c PoolConfig) *pool {
 	return p
 }
 
-// told returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are the queues that share one with these.
-func told(facts *job.Facts, now time.Time) []*pool {
+// poolsOfNodes returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are the queues that share one with these.
+func poolsOfNodes(facts *job.Facts, now time.Time) []*pool {
 	root := map[string]string{} // union of queues
 	var find func(q string) string
 	find = func(q string) string {

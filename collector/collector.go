@@ -28,6 +28,13 @@ type HeaderParser interface {
 	Header(line []byte) bool
 }
 
+// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written.
+type Dated interface {
+	Parser
+	// ReadAt is called with the clock before lines that were written just now, and with the zero time before others.
+	ReadAt(now time.Time)
+}
+
 // Whole is a job that is told by one record, as far as models and the use of the machine need it. Instants are Unix seconds.
 type Whole struct {
 	Queue              string
@@ -74,6 +81,11 @@ type Options struct {
 	Location *time.Location
 	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
 	MaxProcs int
+	// Notice, if it is set, receives what is odd about a line that counts all the same: a field that cannot be read, and
+	// that is not needed. It is called while the line is parsed.
+	Notice func(*LineError)
+	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
+	Queues []string
 }
 
 // Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine. Formats add

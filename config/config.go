@@ -16,7 +16,10 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/duration"
 )
 
 // Config is the whole configuration. Load fills in every default; the doc tags say what each key means.
@@ -97,6 +100,8 @@ type Source struct {
 	Interval time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" shape:"no" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
 	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" shape:"no" doc:"how long the scheduler may take to answer before a command is killed"`
 	Inotify  bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
+	// ClockOffset is text because a duration of the configuration has no sign.
+	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" shape:"no" doc:"by how much the clock that writes the log is ahead of this host's: its times are corrected by that as they are read; auto measures it while the log is followed and corrects by more than 5 minutes, see docs/tailing.md. Not for slurm-squeue and slurm-facts"`
 }
 
 // Models says what the lifetime models are fitted on.
@@ -105,6 +110,7 @@ type Models struct {
 	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" shape:"state" doc:"oldest start that a model is fitted on"`
 	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" shape:"state" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
 	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" shape:"state" doc:"share of its weight that a job loses with each new one in the Markov chains, in the model of Lublin and Feitelson and in the scores of the competing laws of lifetimes"`
+	MaxQueues    int           `key:"max_queues" default:"512" allowed:"1 to 10000" shape:"state" doc:"queues of a cluster that have models, metrics and rows of their own, configured ones first, then in the order in which their jobs came; the jobs of all further queues share the queue other"`
 	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" shape:"state" doc:"newest jobs that left, per cluster, that users are resampled from, flurries found in, and runs of programs looked up; 40 bytes of memory each; 0 keeps none"`
 }
 
@@ -122,6 +128,31 @@ type Store struct {
 	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" shape:"no" doc:"state and models are saved after so many events"`
 	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" shape:"no" doc:"and after so much time, if there was an event"`
 	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" shape:"no" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
+}
+
+// clockAuto is the clock_offset that is measured.
+const clockAuto = "auto"
+
+// maxClockOffset bounds clock_offset.
+const maxClockOffset = 366 * 24 * time.Hour
+
+// Offset returns the source's clock_offset, nil where it is measured.
+func (s Source) Offset() (*time.Duration, error) {
+	if s.ClockOffset == clockAuto || s.ClockOffset == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	text, minus := strings.CutPrefix(s.ClockOffset, "-")
+	d, err := duration.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if d > maxClockOffset {
+		return nil, fmt.Errorf("%s is more than 366 days", s.ClockOffset)
+	}
+	if minus {
+		d = -d
+	}
+	return &d, nil
 }
 
 // Location returns the zone of the cluster's log times.

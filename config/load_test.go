@@ -90,10 +90,10 @@ func TestDefaults(t *testing.T) {
 		},
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true, ClockOffset: "auto",
 			Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
-		Models:   config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, HistoryJobs: 100_000},
+		Models:   config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, MaxQueues: 512, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
 		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000, SnapshotInterval: time.Minute,
 			JournalRetention: 400 * 24 * time.Hour},
@@ -202,7 +202,7 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
 	want := []config.Cluster{{Name: "kth", Procs: 100, Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true,
+		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true, ClockOffset: "auto",
 		Interval: 15 * time.Second, Timeout: 10 * time.Second,
 	}}}}
 	c, err := config.Load("", flags(t, "--format", "swf", "--path", "/kth.swf", "--cluster", "kth", "--procs", "100"))

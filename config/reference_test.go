@@ -23,7 +23,7 @@ var stateKeys = []string{
 	"clusters[].name", "clusters[].procs", "clusters[].policy", "clusters[].time_zone", "clusters[].queues[].name",
 	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes", "clusters[].pools[].gpus",
 	"clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds", "clusters[].sources[].format",
-	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.history_jobs",
+	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues", "models.history_jobs",
 }
 
 // Every key says on purpose whether it shapes state, has words, and a default that its own type reads.
@@ -88,7 +88,7 @@ func example() *Config {
 			{Name: "a", Procs: 1, TimeZone: "UTC", Queues: []Queue{{"q"}, {"r"}}, Sources: []Source{{Format: "pbs"}, {Format: "swf"}}},
 			{Name: "b", Procs: 2, TimeZone: "Local"},
 		},
-		Models: Models{WindowJobs: 1, WindowAge: time.Hour, MinSamples: 3, MarkovForget: 0.5, HistoryJobs: 7},
+		Models: Models{WindowJobs: 1, WindowAge: time.Hour, MinSamples: 3, MarkovForget: 0.5, MaxQueues: 9, HistoryJobs: 7},
 	}
 }
 

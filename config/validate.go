@@ -199,6 +199,8 @@ func (k checker) sources(key string, sources []Source) {
 		for j, r := range s.Rotated {
 			k.that(fmt.Sprintf("%s.rotated[%d]", at, j), isPattern(r), "%q is not a pattern of file names", r)
 		}
+		_, err := s.Offset()
+		k.that(at+".clock_offset", err == nil, "%q is not an offset", s.ClockOffset)
 		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range", duration.String(s.Poll))
 	}
 }
@@ -207,6 +209,7 @@ func (k checker) sources(key string, sources []Source) {
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
+	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "", "is set, but the times of %s are not corrected", s.Format)
 	k.that(at+".socket", s.Socket == "" || s.Format == FormatSqueue, "is set, but %s has no use for it", s.Format)
 	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
 	for i, word := range s.Command {
@@ -225,6 +228,7 @@ func (k checker) models(m Models) {
 	k.between("models.window_jobs", m.WindowJobs, 10, 10_000_000)
 	k.that("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
 	k.between("models.history_jobs", m.HistoryJobs, 0, 10_000_000)
+	k.between("models.max_queues", m.MaxQueues, 1, 10_000)
 	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
 	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }

@@ -12,10 +12,11 @@ import (
 
 // accuracy reads from the ledger how forecasts turned out.
 func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
-	out := &pipeline.Accuracy{}
+	out, view := &pipeline.Accuracy{}, d.views.View(q.Cluster)
 	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
 	for _, store := range d.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
+			r.Queue = view.LedgerQueue(r.Queue)
 			out.Add(&r)
 			return nil
 		})

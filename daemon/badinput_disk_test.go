@@ -56,7 +56,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	d.eventually("readiness tells of it", func() bool {
 		_, ready := d.get("/readyz")
-		return strings.HasPrefix(ready, "ready, but new records wait: cannot write the database") && d.metric("waitcast_store_failing") == "1"
+		return strings.HasPrefix(ready, "degraded\nstore_failing: "+s.db+": cannot write the database: ") && d.metric("waitcast_store_failing") == "1"
 	})
 	s.add(t, text(history[half:]))
 	must(t, os.Remove(balloon))

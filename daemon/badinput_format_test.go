@@ -149,7 +149,8 @@ func TestOneShotTellsOfSnapshots(t *testing.T) {
 }
 
 // TestFutureIsSaidOnce proves for every way in which a log tells local time that records dated later than now, as a wrong time zone makes
-// them, are used, and that this is said once, with the key that mends it; and that what is a day ahead is refused with the same advice.
+// them, are set aside, and that this is said once, with the key that mends it; that they are used once the lines that follow show the offset; and that what departs from it is
+// set aside.
 func TestFutureIsSaidOnce(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for format, line := range map[string]func(w io.Writer, id int, at time.Time){
@@ -182,14 +183,38 @@ func TestFutureIsSaidOnce(t *testing.T) {
 			if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
 				t.Errorf("said %d times: %v", n, d.logs.All())
 			}
-			if n := d.Views()[0].Counts.Submitted; n != 20 {
-				t.Errorf("%d jobs, want 20", n)
+			setAside := `waitcast_source_set_aside_events{cluster="main",source="main/accounting"}`
+			d.wantMetric(setAside, "20")
+			d.wantMetric(badLines("future"), "20")
+			b.Reset()
+			for i := range 12 {
+				line(&b, i+30, now)
+			}
+			s.add(t, b.String())
+			d.wantMetric(setAside, "0")
+			d.wantMetric(`waitcast_source_clock_offset_seconds{cluster="main",source="main/accounting"}`, "28800")
+			if v := d.Views()[0]; v.Counts.Submitted != 32 || !v.At.Equal(now) {
+				t.Errorf("%d jobs as of %s, want 32 as of %s", v.Counts.Submitted, v.At, now)
 			}
 			b.Reset()
 			line(&b, 99, now.Add(20*time.Hour))
 			s.add(t, b.String())
-			d.wantMetric(badLines("future"), "1")
-			d.wantLog("bad line", s.log+":21", "time_zone right")
+			d.wantMetric(setAside, "1")
 		})
 	}
+}
+
+// TestOddFieldIsReported proves that a record with a field that cannot be read and is not needed counts, and that the field is
+// reported with its place and counted, but is no bad line.
+func TestOddFieldIsReported(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	s.add(t, "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "+
+		"exec_host=n1/0-27 Resource_List.nodect=1:ppn=24:gpu=4\n")
+	d := s.start(t)
+	defer d.stop()
+	d.caughtUp()
+	d.wantLog("odd_field", s.log+":1", "Resource_List.nodect", "1:ppn=24:gpu=4")
+	d.wantMetric(`waitcast_tail_problems_total{reason="odd_field",source="main/accounting"}`, "1")
+	d.wantMetric(events("applied"), "1")
+	d.wantMetric(badLines("field"), "0")
 }

@@ -46,7 +46,7 @@ type core struct {
 	api       *api.Server
 	handler   http.Handler
 
-	resting    atomic.Bool
+	draining   atomic.Bool
 	standsBy   bool // it serves until it can take over
 	background sync.WaitGroup
 	failed     chan error
@@ -68,7 +68,7 @@ func newCore(ctx context.Context, cfg *config.Config, opts Options, own ...prome
 		d.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		d.registry.MustRegister(own...)
 		if err := start(d); err != nil {
-			return nil, errors.Join(err, d.rest())
+			return nil, errors.Join(err, d.drain())
 		}
 		collecting := prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_collecting", Help: "1 if this daemon reads the logs, 0 if it answers from what another one collects.",
@@ -216,7 +216,7 @@ func (d *core) openAPI(take api.ImportFunc) error {
 	d.guard = guard
 	d.api = api.New(d.views, api.Options{
 		Version: d.opts.Version, StaleAfter: d.cfg.StaleAfter, Now: d.opts.Now, Registry: d.registry, Log: d.opts.Log,
-		Accuracy: d.accuracy, Recent: d.recent, Guard: guard, MostBody: int64(d.cfg.Limits.Body), Admin: admin,
+		Accuracy: d.accuracy, Recent: d.recent, Guard: guard, WasReady: d.opts.wasReady, MostBody: int64(d.cfg.Limits.Body), Admin: admin,
 	})
 	d.handler = d.api.Handler()
 	return nil
@@ -281,9 +281,9 @@ func (d *core) fail(err error) {
 	}
 }
 
-// rest ends reading, saves the state, and closes the store. What was published last is still there for requests.
-func (d *core) rest() error {
-	d.resting.Store(true)
+// drain ends reading, saves the state, and closes the store. Requests are still answered from the last published view.
+func (d *core) drain() error {
+	d.draining.Store(true)
 	var errs error
 	for _, stop := range slices.Backward(d.stopping) {
 		errs = errors.Join(errs, stop())

@@ -45,14 +45,16 @@ type Options struct {
 	Load func() (*config.Config, error)
 	// Reload asks Run for a reload, as SIGHUP does; nil is never.
 	Reload <-chan struct{}
+
+	wasReady *atomic.Bool // of /readyz; outlives the cores
 }
 
 // Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
 type Daemon struct {
-	opts    Options
-	reloads *reloadMetrics
-	core    atomic.Pointer[core]
-	front   atomic.Pointer[front]
+	opts     Options
+	reloads  *reloadMetrics
+	core     atomic.Pointer[core]
+	frontend atomic.Pointer[httpFrontend]
 
 	changing sync.Mutex // held by whoever starts, reloads or stops
 	cfg      *config.Config
@@ -71,6 +73,7 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	opts.wasReady = new(atomic.Bool)
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failed: make(chan error, 1), end: func() {}}
 }
 
@@ -90,10 +93,10 @@ func (d *Daemon) Start(ctx context.Context) error {
 	}
 	socket, err := newSocket(ctx, d.cfg.Listen)
 	if err != nil {
-		return errors.Join(err, c.rest())
+		return errors.Join(err, c.drain())
 	}
-	f := newFront(socket, bound, c, d)
-	d.front.Store(f)
+	f := newHTTPFrontend(socket, bound, c, d)
+	d.frontend.Store(f)
 	d.swap(c)
 	f.serve(d.fail)
 	d.reloads.succeeded(time.Now())
@@ -116,7 +119,7 @@ func (d *Daemon) swap(c *core) {
 	d.watch.Go(func() {
 		select {
 		case err := <-c.failed:
-			d.mend(ctx, c, err)
+			d.recoverCore(ctx, c, err)
 		case <-ctx.Done():
 		}
 	})
@@ -134,7 +137,7 @@ func (d *Daemon) Failed() <-chan error { return d.failed }
 
 // Addr returns the address the daemon listens on.
 func (d *Daemon) Addr() net.Addr {
-	return d.front.Load().socket.Addr()
+	return d.frontend.Load().socket.Addr()
 }
 
 // Views returns the published pictures.
@@ -148,7 +151,7 @@ func (d *Daemon) Stop() error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	var err error
-	if f := d.front.Load(); f != nil {
+	if f := d.frontend.Load(); f != nil {
 		err = f.stop()
 		if closed := f.socket.Close(); !errors.Is(closed, net.ErrClosed) {
 			err = errors.Join(err, closed)
@@ -157,7 +160,7 @@ func (d *Daemon) Stop() error {
 	d.end()
 	d.watch.Wait()
 	if c := d.core.Load(); c != nil {
-		err = errors.Join(err, c.rest())
+		err = errors.Join(err, c.drain())
 	}
 	return err
 }

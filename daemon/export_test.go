@@ -19,7 +19,7 @@ func Store(d *Daemon) modelstore.Store { return d.core.Load().store }
 func Alive(ctx context.Context, d *Daemon, limit time.Duration) error { return d.alive(ctx, limit) }
 
 // Deafen closes a daemon's listener behind its back.
-func Deafen(d *Daemon) error { return d.front.Load().socket.Close() }
+func Deafen(d *Daemon) error { return d.frontend.Load().socket.Close() }
 
 // URL is where a daemon says that it can be asked.
-func URL(d *Daemon) string { return d.front.Load().url() }
+func URL(d *Daemon) string { return d.frontend.Load().url() }

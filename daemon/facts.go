@@ -25,15 +25,15 @@ func (d *core) facts(c config.Cluster, s config.Source, options collector.Option
 		Run: func(ctx context.Context, args []string) ([]byte, error) {
 			return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
 		},
-		Told: func() *job.Facts { return d.pipeline.View(c.Name).Facts },
+		Known: func() *job.Facts { return d.pipeline.View(c.Name).Facts },
 	}).Ask
 }
 
 // unknownLines counts the lines that say what no parser of Slurm's logs knows, by the version of Slurm: a new release may bring new messages.
 type unknownLines struct {
 	lines *prometheus.CounterVec
-	// told returns the version that the scheduler itself tells, "" if it does not.
-	told func(cluster string) string
+	// version returns the version that the scheduler itself reports, "" if it reports none.
+	version func(cluster string) string
 
 	mu       sync.Mutex
 	versions map[string]bool
@@ -45,7 +45,7 @@ func (d *core) newUnknownLines() *unknownLines {
 			Name: "waitcast_slurm_unknown_lines_total",
 			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here says, by Slurm's version.",
 		}, []string{"cluster", "version"}),
-		told: func(cluster string) string {
+		version: func(cluster string) string {
 			if facts := d.pipeline.View(cluster).Facts; facts != nil {
 				return facts.Version
 			}
@@ -71,7 +71,7 @@ func (u *unknownLines) count(d *source.Delivery) {
 		if errors.As(b.Err, &unknown) {
 			version = unknown.Version
 		}
-		u.lines.WithLabelValues(name, u.label(cmp.Or(version, u.told(name)))).Inc()
+		u.lines.WithLabelValues(name, u.label(cmp.Or(version, u.version(name)))).Inc()
 	}
 }
 

@@ -26,7 +26,7 @@ clusters:
     time_zone: UTC
     sources:
       - {format: slurm-log, path: %q, poll: 20ms}
-      - {format: slurm-facts, command: [%q], interval: 1s, timeout: 500ms}`, dir, s.log, script))
+      - {format: slurm-facts, command: [%q], interval: 1s, timeout: 3s}`, dir, s.log, script))
 	return s, script
 }
 

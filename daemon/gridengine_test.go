@@ -326,7 +326,7 @@ func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 		for k := range daemons {
 			c.judge(geWrong{instant: i, daemon: k, asked: asked}, shown, views[k], &now)
 		}
-		if len(now.wrong) == 0 || now.took > lag {
+		if len(now.wrong) == 0 || now.took > lag+busy() {
 			seen.add(&now)
 			return
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a condition may take to come true before a test gives up.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // site is a folder with a log, a configuration and a database.
 type site struct {

@@ -62,17 +62,17 @@ type importer struct {
 	releasing  sync.WaitGroup
 
 	mu      sync.Mutex
-	stored  stored
+	counts  importCounts
 	changed chan struct{} // closed at the next change of stored
 }
 
-// stored is what of an importer's deliveries is committed, since the start of the process.
-type stored struct {
+// importCounts counts the committed deliveries of an importer and their jobs, since the start of the process.
+type importCounts struct {
 	deliveries, ended, neverRan, refused int64
 }
 
-func (s stored) minus(t stored) stored {
-	return stored{s.deliveries - t.deliveries, s.ended - t.ended, s.neverRan - t.neverRan, s.refused - t.refused}
+func (s importCounts) minus(t importCounts) importCounts {
+	return importCounts{s.deliveries - t.deliveries, s.ended - t.ended, s.neverRan - t.neverRan, s.refused - t.refused}
 }
 
 func newImporter(o collector.Options, p *pipeline.Pipeline, now func() time.Time) *importer {
@@ -102,46 +102,46 @@ func (i *importer) Close() error {
 	return nil
 }
 
-// mark is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's checkpoint: there is nothing to
+// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's checkpoint: there is nothing to
 // read on from. But it comes by in the transaction that stores the delivery.
-func mark() []byte { return []byte{} }
+func emptyCheckpoint() []byte { return []byte{} }
 
-// committed takes note of a transaction.
+// committed takes note of a transaction. One delivery may be stored in several, its checkpoint in the last.
 func (i *importer) committed(b *modelstore.Batch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	name, before := i.source.Name, i.stored.deliveries
+	name, before := i.source.Name, i.counts
 	for _, cp := range b.Checkpoints {
 		if cp.Source == name {
-			i.stored.deliveries++
+			i.counts.deliveries++
 		}
-	}
-	if i.stored.deliveries == before {
-		return
 	}
 	for n := range b.Entries {
 		switch e := &b.Entries[n]; {
 		case e.Source != name || e.Event.Derived:
 		case e.Event.Kind == job.End:
-			i.stored.ended++
+			i.counts.ended++
 		case e.Event.Kind == job.Cancel:
-			i.stored.neverRan++
+			i.counts.neverRan++
 		}
 	}
 	for n := range b.BadLines {
 		if b.BadLines[n].Source == name && b.BadLines[n].Path == "" { // the pipeline's own
-			i.stored.refused++
+			i.counts.refused++
 		}
+	}
+	if i.counts == before {
+		return
 	}
 	close(i.changed)
 	i.changed = make(chan struct{})
 }
 
 // state returns what is stored, and a channel that is closed when that changes.
-func (i *importer) state() (stored, <-chan struct{}) {
+func (i *importer) state() (importCounts, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.stored, i.changed
+	return i.counts, i.changed
 }
 
 // await waits until so many deliveries are stored.
@@ -170,7 +170,7 @@ var errStopping error = &api.Refused{Status: http.StatusServiceUnavailable, Deta
 // which jobs of the past may not come.
 func (i *importer) begin() error {
 	for _, s := range i.pipeline.View(i.source.Options.Cluster).Sources {
-		if !s.CaughtUp && s.Problem == "" {
+		if !s.Tried() {
 			return &api.Refused{Status: http.StatusServiceUnavailable,
 				Detail: fmt.Sprintf("source %s is still being read to its end", s.Name), Hint: "import once /readyz says ready"}
 		}
@@ -214,7 +214,7 @@ func (d *core) openImports(metrics *pipeline.Metrics) error {
 		if err != nil {
 			return err
 		}
-		i := newImporter(collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs}, d.pipeline, d.opts.Now)
+		i := newImporter(collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, d.pipeline, d.opts.Now)
 		d.imports.byCluster[c.Name] = i
 		d.readers = append(d.readers, i)
 		d.stopping = append(d.stopping, i.Close)

@@ -308,11 +308,7 @@ func TestImportStops(t *testing.T) {
 		done <- err
 	}()
 	<-alive
-	begun := time.Now()
-	d.stop()
-	if took := time.Since(begun); took > patience/3 {
-		t.Errorf("stopping took %s", took)
-	}
+	d.stop() // fails if the stop waits for the client: its grace period runs out
 	if err := <-done; err == nil || !strings.Contains(err.Error(), "stopping") {
 		t.Errorf("the client is told %v", err)
 	}

@@ -21,15 +21,15 @@ const importLineBytes = tail.DefaultMaxLine
 // importWindow bounds the memory that a zstd log may ask for: that of `zstd --long` is 128 MiB.
 const importWindow = 128 << 20
 
-// counted reads until a context ends, and counts.
-type counted struct {
+// countingReader reads until a context ends, and counts the bytes.
+type countingReader struct {
 	ctx   context.Context
 	from  io.Reader
 	bytes *atomic.Int64
 }
 
 // Read implements io.Reader.
-func (c *counted) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -25,16 +25,16 @@ type importRun struct {
 	request  api.ImportRequest
 	parser   collector.Parser
 	progress func(wire.ImportProgress)
-	gate     *pipeline.Gate
+	filter   *pipeline.ImportFilter
 	future   time.Time
-	base     stored  // what earlier imports have stored
-	sent     int64   // deliveries
-	jobs     []int64 // how many were sent up to the end of each delivery
+	base     importCounts // what earlier imports have stored
+	sent     int64        // deliveries
+	jobs     []int64      // how many were sent up to the end of each delivery
 
 	bytes    atomic.Int64
 	ahead    bySubmit
 	next     *source.Delivery // what is sent next
-	told     int64            // events that the parser has told, of whatever kind
+	events   int64            // events from the parser, of every kind
 	finished int64            // jobs in the deliveries, the next one's included
 	report   wire.ImportReport
 	bad      map[string]int // positions in report.Bad
@@ -45,18 +45,18 @@ func newImportRun(i *importer, f collector.Format, req api.ImportRequest, progre
 	base, _ := i.state()
 	r := &importRun{
 		importer: i, request: req, parser: f.New(i.source.Options), progress: progress,
-		gate: i.pipeline.Gate(req.Cluster, now.Add(-importLag)), future: now.Add(importFuture), base: base,
+		filter: i.pipeline.ImportFilter(req.Cluster, now.Add(-importLag)), future: now.Add(importFuture), base: base,
 		report: wire.ImportReport{Cluster: req.Cluster, Format: req.Format, Name: req.Name, Bad: []wire.BadReason{}},
 		bad:    map[string]int{},
 	}
-	r.renew()
+	r.newDelivery()
 	return r
 }
 
 // all takes in the whole log and waits until it is stored.
 func (r *importRun) all(ctx context.Context) (*wire.ImportReport, error) {
 	err := r.read(ctx)
-	if stored := r.importer.await(ctx, r.base.deliveries+r.sent, r.tell); err == nil {
+	if stored := r.importer.await(ctx, r.base.deliveries+r.sent, r.reportProgress); err == nil {
 		err = stored
 	}
 	if ctx.Err() != nil {
@@ -77,7 +77,7 @@ func (r *importRun) all(ctx context.Context) (*wire.ImportReport, error) {
 
 // read sends what the log tells.
 func (r *importRun) read(ctx context.Context) error {
-	text, closeText, err := decompressed(&counted{ctx, r.request.Body, &r.bytes})
+	text, closeText, err := decompressed(&countingReader{ctx, r.request.Body, &r.bytes})
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -120,7 +120,7 @@ func (r *importRun) parse(number int64, line []byte) {
 	var finished []job.Event
 	var late error
 	err := r.parser.Parse(line, func(ev job.Event) {
-		r.told++
+		r.events++
 		if ev.Time.After(r.future) {
 			late = collector.Bad(collector.ReasonFuture, "time",
 				"%s is later than now; is the time zone or the clock of the log wrong?", ev.Time.Format(time.RFC3339))
@@ -142,7 +142,7 @@ func (r *importRun) parse(number int64, line []byte) {
 
 // judge takes in a finished job, or leaves it out.
 func (r *importRun) judge(ev *job.Event) {
-	switch r.gate.Standing(ev) {
+	switch r.filter.Standing(ev) {
 	case pipeline.Followed:
 		r.report.FollowedJobs++
 		return
@@ -150,7 +150,7 @@ func (r *importRun) judge(ev *job.Event) {
 		r.report.TooOldJobs++
 		return
 	}
-	heap.Push(&r.ahead, submitted{*ev, r.told})
+	heap.Push(&r.ahead, submitted{*ev, r.events})
 	if len(r.ahead) > importAhead {
 		r.take()
 	}
@@ -188,13 +188,13 @@ func (r *importRun) count(reason string, lines int64, message string) {
 // send hands the next delivery to the writer, as soon as that can take it. A log of which the beginning tells nothing at all is given up before anything of
 // it goes anywhere.
 func (r *importRun) send(ctx context.Context) error {
-	if r.sent == 0 && r.told == 0 && 2*r.report.BadLines > r.report.Lines {
+	if r.sent == 0 && r.events == 0 && 2*r.report.BadLines > r.report.Lines {
 		return &api.Refused{Status: http.StatusUnprocessableEntity,
 			Detail: fmt.Sprintf("none of the first %d lines of %s is a record of format %s: %s",
 				r.report.Lines, r.request.Name, r.request.Format, r.report.Bad[0].First[0]),
 			Hint: "say which format it has"}
 	}
-	r.tell()
+	r.reportProgress()
 	select {
 	case r.importer.deliveries <- r.next:
 	case <-ctx.Done():
@@ -202,13 +202,13 @@ func (r *importRun) send(ctx context.Context) error {
 	}
 	r.sent++
 	r.jobs = append(r.jobs, r.finished)
-	r.renew()
-	r.gate.Refresh()
+	r.newDelivery()
+	r.filter.Refresh()
 	return nil
 }
 
-func (r *importRun) renew() {
-	r.next = &source.Delivery{Source: &r.importer.source, Checkpoint: mark(), CaughtUp: true}
+func (r *importRun) newDelivery() {
+	r.next = &source.Delivery{Source: &r.importer.source, Checkpoint: emptyCheckpoint(), CaughtUp: true}
 }
 
 // end sends what is left.
@@ -224,8 +224,8 @@ func (r *importRun) end(ctx context.Context) error {
 	return nil
 }
 
-// tell tells how far the import is.
-func (r *importRun) tell() {
+// reportProgress reports how far the import is.
+func (r *importRun) reportProgress() {
 	s, _ := r.importer.state()
 	var stored int64
 	if n := s.deliveries - r.base.deliveries; n > 0 {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -10,13 +11,14 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/terminal"
 )
 
 // LogLevel is how much is logged: what the configuration says, or for some time something else. It is safe for concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
-	// say logs that the level changed, whatever it is now.
-	say *zap.Logger
+	// log records changes of the level, at every level.
+	log *zap.Logger
 	now func() time.Time
 	// after calls a function after some time; what it returns keeps it from being called.
 	after func(time.Duration, func()) (stop func() bool)
@@ -34,18 +36,30 @@ func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	always, err := logConfig(cfg, zap.NewAtomicLevelAt(zapcore.DebugLevel)).Build()
+	always, err := buildLog(logConfig(cfg, zap.NewAtomicLevelAt(zapcore.DebugLevel)))
 	if err != nil {
 		return nil, nil, err
 	}
 	l := newLogLevel(level, always)
-	log, err := logConfig(cfg, l.atomic).Build()
+	log, err := buildLog(logConfig(cfg, l.atomic))
 	return log, l, err
+}
+
+// buildLog builds a log on standard error. What cannot be printed in it, such as a name in a message of a server, is escaped.
+func buildLog(cfg zap.Config) (*zap.Logger, error) {
+	encode := zapcore.NewJSONEncoder
+	if cfg.Encoding == "console" {
+		encode = zapcore.NewConsoleEncoder
+	}
+	to := zapcore.Lock(zapcore.AddSync(terminal.NewJSONWriter(os.Stderr)))
+	return cfg.Build(zap.WrapCore(func(zapcore.Core) zapcore.Core {
+		return zapcore.NewCore(encode(cfg.EncoderConfig), to, cfg.Level)
+	}))
 }
 
 func newLogLevel(level zapcore.Level, say *zap.Logger) *LogLevel {
 	return &LogLevel{
-		atomic: zap.NewAtomicLevelAt(level), say: say, configured: level, now: time.Now,
+		atomic: zap.NewAtomicLevelAt(level), log: say, configured: level, now: time.Now,
 		after: func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop },
 	}
 }
@@ -63,10 +77,10 @@ func parseLevel(text string) (zapcore.Level, error) {
 func (l *LogLevel) Level() wire.LogLevel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tell()
+	return l.state()
 }
 
-func (l *LogLevel) tell() wire.LogLevel {
+func (l *LogLevel) state() wire.LogLevel {
 	out := wire.LogLevel{Level: l.atomic.Level().String(), Configured: l.configured.String()}
 	if !l.until.IsZero() {
 		until := l.until.UTC()
@@ -92,7 +106,7 @@ func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, erro
 		mine := l.change
 		l.stop = l.after(duration, func() { l.fallBack(mine) })
 	}
-	return l.tell(), nil
+	return l.state(), nil
 }
 
 // Configure changes what it falls back to, and the level itself unless somebody asked for another one for some time: for a configuration that was read again.
@@ -128,6 +142,6 @@ func (l *LogLevel) become(level zapcore.Level, why string) {
 	l.change, l.until, l.stop = l.change+1, time.Time{}, nil
 	l.atomic.SetLevel(level)
 	if before != level {
-		l.say.Info("log level changed", zap.Stringer("from", before), zap.Stringer("to", level), zap.String("why", why))
+		l.log.Info("log level changed", zap.Stringer("from", before), zap.Stringer("to", level), zap.String("why", why))
 	}
 }

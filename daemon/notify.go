@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 func (d *core) idle() time.Duration {
 	var longest time.Duration
 	for _, p := range d.pipelines {
-		if p.StoreProblem() == "" && !d.resting.Load() {
+		if !p.StoreFails() && !d.draining.Load() {
 			longest = max(longest, p.Idle())
 		}
 	}
@@ -55,11 +56,9 @@ func (d *core) idle() time.Duration {
 
 // statusLine says what the daemon is at, for systemctl status.
 func (d *Daemon) statusLine() string {
-	if problem := d.core.Load().views.StoreProblem(); problem != "" {
-		return "answering, but new records wait: " + problem
-	}
-	sources := 0
-	var problems, reading []string
+	conditions := d.core.Load().views.Conditions()
+	sources, unread := 0, 0
+	var reading []string
 	for _, v := range d.Views() {
 		behind := false
 		for _, s := range v.Sources {
@@ -67,18 +66,19 @@ func (d *Daemon) statusLine() string {
 				continue // that one comes and goes by itself
 			}
 			sources++
-			if s.Problem != "" {
-				problems = append(problems, s.Name+": "+s.Problem)
+			if s.Unreadable() != nil {
+				unread++
 			}
-			behind = behind || !s.CaughtUp && s.Problem == ""
+			behind = behind || !s.Tried()
 		}
 		if behind {
 			reading = append(reading, v.Cluster+progress(v))
 		}
 	}
+	conditions = slices.DeleteFunc(conditions, func(c pipeline.Condition) bool { return c.Name == pipeline.SourceReading })
 	switch {
-	case len(problems) > 0:
-		return fmt.Sprintf("following %d of %d sources; %s", sources-len(problems), sources, problems[0])
+	case len(conditions) > 0:
+		return fmt.Sprintf("following %d of %d sources; %s", sources-unread, sources, conditions[0])
 	case len(reading) > 0:
 		return "reading history of " + strings.Join(reading, ", ")
 	case sources == 1:

@@ -46,7 +46,7 @@ func TestSystemd(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- daemon.Run(ctx, s.load(t), daemon.Options{Version: "test"}) }()
 	next(`^EXTEND_TIMEOUT_USEC=\d+\nSTATUS=restoring the saved state$`)
-	missing := `STATUS=following 0 of 1 sources; main/accounting: .*20260302`
+	missing := `STATUS=following 0 of 1 sources; source_unreadable: source main/accounting: .*20260302`
 	next(`^READY=1\nSTATUS=`)
 	if !regexp.MustCompile(missing).MatchString(all[len(all)-1]) { // it may have been noticed by then
 		next(`^` + missing)

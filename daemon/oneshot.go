@@ -29,7 +29,7 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	if err != nil {
 		return nil, err
 	}
-	if asked := leaveOut(cfg, log); asked != "" && len(sources) == 0 {
+	if asked := skipPolled(cfg, log); asked != "" && len(sources) == 0 {
 		return nil, fmt.Errorf("--one-shot reads logs, but source %s asks the scheduler and there is no other; "+
 			"give it a log with path and format", asked)
 	}
@@ -57,8 +57,8 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	return out, nil
 }
 
-// leaveOut logs which sources are none to --one-shot, and returns the last of them.
-func leaveOut(cfg *config.Config, log *zap.Logger) (asked string) {
+// skipPolled logs which sources --one-shot leaves out, and returns the last of them.
+func skipPolled(cfg *config.Config, log *zap.Logger) (asked string) {
 	for _, c := range cfg.Clusters {
 		for _, s := range c.Sources {
 			if s.Asked() {

@@ -19,8 +19,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// lookEvery is how often the configuration file is looked at.
-const lookEvery = time.Second
+// configPollInterval is the time between two checks of the configuration file.
+const configPollInterval = time.Second
 
 // reloadMetrics tell how reloads went. They outlive the cores.
 type reloadMetrics struct {
@@ -74,11 +74,11 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	if _, err := Sources(cfg, d.opts.Now); err != nil {
 		return err
 	}
-	bound, socket, err := d.prepareFront(ctx, cfg)
+	bound, socket, err := d.prepareFrontend(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	now, before := d.front.Load(), d.bound
+	now, before := d.frontend.Load(), d.bound
 	d.bound = bound
 	if err := d.replace(ctx, old, cfg, before); err != nil {
 		if socket != now.socket {
@@ -86,8 +86,8 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 		}
 		return err
 	}
-	if !sameFront(cfg, d.cfg) {
-		d.replaceFront(now, newFront(socket, bound, d.core.Load(), d))
+	if !sameFrontend(cfg, d.cfg) {
+		d.replaceFrontend(now, newHTTPFrontend(socket, bound, d.core.Load(), d))
 	}
 	if cfg.Log.Format != d.cfg.Log.Format {
 		d.opts.Log.Warn("log.format is another one from the next start on")
@@ -98,32 +98,32 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
 	}
-	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.front.Load().url()), zap.String("database", databaseName(cfg)))
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.frontend.Load().url()), zap.String("database", databaseName(cfg)))
 	return nil
 }
 
-// prepareFront returns what the front of a configuration is made from: what there is already, as far as it can stay.
-func (d *Daemon) prepareFront(ctx context.Context, cfg *config.Config) (*access.Connections, *net.TCPListener, error) {
-	if sameFront(cfg, d.cfg) {
-		return d.bound, d.front.Load().socket, nil
+// prepareFrontend returns the frontend of a configuration: the present one, or its socket, as far as they can stay.
+func (d *Daemon) prepareFrontend(ctx context.Context, cfg *config.Config) (*access.Connections, *net.TCPListener, error) {
+	if sameFrontend(cfg, d.cfg) {
+		return d.bound, d.frontend.Load().socket, nil
 	}
 	bound, err := newConnections(cfg)
 	if err != nil || cfg.Listen == d.cfg.Listen {
-		return bound, d.front.Load().socket, err
+		return bound, d.frontend.Load().socket, err
 	}
 	socket, err := newSocket(ctx, cfg.Listen)
 	return bound, socket, err
 }
 
-// replaceFront answers on another front. On the same socket the old one must be done with it first; connections that come meanwhile wait in it.
-func (d *Daemon) replaceFront(old, next *front) {
+// replaceFrontend serves on another frontend. On the same socket the old one must be done with it first; connections that come meanwhile wait in it.
+func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	if next.socket != old.socket {
 		next.serve(d.fail)
 	}
 	if err := old.stop(); err != nil {
 		d.opts.Log.Warn("requests were cut off by the reload", zap.Error(err))
 	}
-	d.front.Store(next)
+	d.frontend.Store(next)
 	if next.socket == old.socket {
 		next.serve(d.fail)
 	} else if err := old.socket.Close(); err != nil {
@@ -134,7 +134,7 @@ func (d *Daemon) replaceFront(old, next *front) {
 // replace puts a core with another configuration in place of the old one, or else one with the old configuration and the old bound again.
 func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config, bound *access.Connections) error {
 	d.end() // the old one cannot fail any more
-	if err := old.rest(); err != nil {
+	if err := old.drain(); err != nil {
 		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again", zap.Error(err))
 	}
 	c, err := d.newCore(ctx, cfg)
@@ -205,15 +205,15 @@ func (w *fileWatch) changed() bool {
 	return true
 }
 
-// mend puts a new core in place of one that failed where that helps: its part in a shared database has changed. Any other failure is the daemon's. ctx ends when the core is replaced otherwise.
-func (d *Daemon) mend(ctx context.Context, failed *core, why error) {
-	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) && !errors.Is(why, pipeline.ErrReshaped) && !errors.Is(why, modelstore.ErrLeaseLost) {
+// recoverCore puts a new core in place of one that failed where that helps: its part in a shared database has changed. Any other failure is the daemon's. ctx ends when the core is replaced otherwise.
+func (d *Daemon) recoverCore(ctx context.Context, failed *core, why error) {
+	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) && !errors.Is(why, pipeline.ErrConfigChanged) && !errors.Is(why, modelstore.ErrLeaseLost) {
 		d.fail(why)
 		return
 	}
 	d.opts.Log.Info("beginning anew", zap.String("because", why.Error()))
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		return struct{}{}, d.renew(ctx, failed)
+		return struct{}{}, d.replaceCore(ctx, failed)
 	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
 		d.opts.Log.Error("cannot begin anew: answers go on from what is known", zap.Error(err), zap.Duration("next_try_in", next))
 	}))
@@ -222,8 +222,8 @@ func (d *Daemon) mend(ctx context.Context, failed *core, why error) {
 	}
 }
 
-// renew replaces a core that failed.
-func (d *Daemon) renew(ctx context.Context, failed *core) error {
+// replaceCore replaces a core that failed.
+func (d *Daemon) replaceCore(ctx context.Context, failed *core) error {
 	if !d.changing.TryLock() { // a stop or a reload is under way, which ends ctx
 		return errors.New("the daemon is being changed otherwise")
 	}
@@ -231,7 +231,7 @@ func (d *Daemon) renew(ctx context.Context, failed *core) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := failed.rest(); err != nil {
+	if err := failed.drain(); err != nil {
 		d.opts.Log.Info("closing what failed", zap.Error(err))
 	}
 	c, err := d.newCore(context.WithoutCancel(ctx), d.cfg)

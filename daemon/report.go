@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -94,7 +95,7 @@ func finite(x float64) float64 {
 
 // PrintJSON writes the reports: one object for one cluster, a list for several.
 func PrintJSON(w io.Writer, reports []Report) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(terminal.NewJSONWriter(w))
 	enc.SetIndent("", "  ")
 	if len(reports) == 1 {
 		return enc.Encode(reports[0])
@@ -104,25 +105,26 @@ func PrintJSON(w io.Writer, reports []Report) error {
 
 // PrintText writes the reports for people.
 func PrintText(w io.Writer, reports []Report) error {
+	w = terminal.NewWriter(w)
 	for _, r := range reports {
 		fmt.Fprintf(w, "cluster %s: %d jobs, %d running and %d queued at %s, %d processors; %d lines, %d bad\n\n",
-			r.Cluster, r.Jobs, r.RunningJobs, r.QueuedJobs, r.AsOf.Format(time.RFC3339), r.CapacityProcs, r.Lines, r.BadLines)
+			terminal.Line(r.Cluster), r.Jobs, r.RunningJobs, r.QueuedJobs, r.AsOf.Format(time.RFC3339), r.CapacityProcs, r.Lines, r.BadLines)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(t, "queue\tclass\tlifetimes\tb0\tb1\tR2\tKS\ttmin s\ttmax h\t")
 		for _, q := range r.Queues {
 			for _, c := range q.Classes {
 				if c.B0 == nil {
-					fmt.Fprintf(t, "%s\t%s\t%d\ttoo few\t\t\t\t\t\t\n", q.Name, c.Class, c.N)
+					fmt.Fprintf(t, "%s\t%s\t%d\ttoo few\t\t\t\t\t\t\n", terminal.Line(q.Name), c.Class, c.N)
 					continue
 				}
 				fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%.4f\t%.3f\t%.3f\t%.1f\t%.1f\t\n",
-					q.Name, c.Class, c.N, *c.B0, *c.B1, *c.R2, *c.KS, *c.TMinSeconds, *c.TMaxSeconds/3600)
+					terminal.Line(q.Name), c.Class, c.N, *c.B0, *c.B1, *c.R2, *c.KS, *c.TMinSeconds, *c.TMaxSeconds/3600)
 			}
 		}
 		fmt.Fprintln(t)
 		fmt.Fprintln(t, "queue\truntime states\tsize states\tcor0\tcor1\t")
 		for _, q := range r.Queues {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t\n", q.Name, q.Markov.RuntimeStates, q.Markov.ProcsStates, q.Markov.Cor0, q.Markov.Cor1)
+			fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t\n", terminal.Line(q.Name), q.Markov.RuntimeStates, q.Markov.ProcsStates, q.Markov.Cor0, q.Markov.Cor1)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -24,19 +24,24 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 		file = newFileWatch(cfg.File)
 	}
 	manager := systemd.New(d.opts.Log)
-	if err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) }); err != nil {
+	err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) })
+	switch {
+	case err != nil && ctx.Err() != nil: // a start that was ended is no failure
+		d.opts.Log.Info("stopped while starting", zap.NamedError("start", err))
+		return nil
+	case err != nil:
 		return err
 	}
-	d.opts.Log.Info("serving", zap.String("url", d.front.Load().url()), zap.String("database", databaseName(cfg)))
+	d.opts.Log.Info("serving", zap.String("url", d.frontend.Load().url()), zap.String("database", databaseName(cfg)))
 	stopping := manager.Serve(d.service())
-	err := d.work(ctx, manager, file)
+	err = d.work(ctx, manager, file)
 	stopping()
 	return errors.Join(err, d.Stop())
 }
 
 // work waits for what a daemon does not do by itself.
 func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileWatch) error {
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(configPollInterval)
 	defer look.Stop()
 	for {
 		select {

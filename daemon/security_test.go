@@ -118,7 +118,7 @@ for token in ("", "the-token-of-u1", "another"):
 print(json.dumps(told))
 `
 	cmd := exec.CommandContext(t.Context(), python, "-c", program)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../clients/python", "PYTHONDONTWRITEBYTECODE=1", "WAITCAST_URL=https://"+d.Addr().String(),
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../client/python", "PYTHONDONTWRITEBYTECODE=1", "WAITCAST_URL=https://"+d.Addr().String(),
 		"WAITCAST_CA="+authority.File, "WAITCAST_CERT="+mine, "WAITCAST_KEY="+mineKey)
 	out, err := cmd.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); err != nil || got != "[true, 403, true, 503, 401]" { // nothing has been read: 503 to who may ask

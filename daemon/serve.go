@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/terminal"
 )
 
 // The deadlines and bounds of one request.
@@ -36,7 +37,7 @@ func newServer(handler http.Handler, cfg *config.Config, guard *access.Guard, to
 		Handler:     handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		WriteTimeout:   cmp.Or(cfg.Limits.WriteTimeout, writeTimeout),
 		MaxHeaderBytes: headerBytes, TLSConfig: guard.TLS(),
-		ErrorLog: log.New(&rated{to: to, limit: rate.NewLimiter(complaints, complaints)}, "", 0),
+		ErrorLog: log.New(&rateLimitedWriter{to: to, limit: rate.NewLimiter(complaints, complaints)}, "", 0),
 	}
 	if !guard.HTTP2() {
 		s.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
@@ -54,19 +55,19 @@ func newConnections(cfg *config.Config) (*access.Connections, error) {
 	return access.NewConnections(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies), nil
 }
 
-// rated writes what the server complains of to the log, but not more than so much: clients cause it.
-type rated struct {
+// rateLimitedWriter writes the server's complaints to the log, up to a rate: clients cause them.
+type rateLimitedWriter struct {
 	to    *zap.Logger
 	limit *rate.Limiter
 }
 
 // Write implements io.Writer.
-func (r *rated) Write(line []byte) (int, error) {
+func (r *rateLimitedWriter) Write(line []byte) (int, error) {
 	switch text := strings.TrimSpace(string(line)); {
 	case strings.Contains(text, "panic serving"): // a fault of ours
 		r.to.Error(text)
 	case r.limit.Allow():
-		r.to.Info(text)
+		r.to.Info(terminal.Line(text))
 	}
 	return len(line), nil
 }

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// spacesLook is how often a daemon that only serves looks for spaces that are new.
-	spacesLook = 10 * time.Second
-	// followLook is how often one that follows a journal looks at the lease of its writer.
-	followLook = 2 * time.Second
+	// spacesPollInterval is the time between two searches for new spaces, in a daemon that only serves.
+	spacesPollInterval = 10 * time.Second
+	// leasePollInterval is the time between two checks of the writer's lease, in a daemon that follows a journal.
+	leasePollInterval = 2 * time.Second
 )
 
 // errSpaces ends a core that serves: there are others to serve now.
@@ -135,7 +135,7 @@ func (d *core) follow(all []*served, views *manyViews, found map[string]bool) {
 			d.background.Go(func() { d.standBy(ctx, s.store) })
 		}
 	}
-	d.background.Go(func() { d.lookForSpaces(ctx, found) })
+	d.background.Go(func() { d.watchSpaces(ctx, found) })
 	d.stopping = append(d.stopping, func() error {
 		stop()
 		d.background.Wait()
@@ -147,7 +147,7 @@ func (d *core) follow(all []*served, views *manyViews, found map[string]bool) {
 func (s *served) wait() pipeline.Wait {
 	var version int64
 	return func(ctx context.Context, _ int64) (string, error) {
-		waiting, cancel := context.WithTimeout(ctx, followLook)
+		waiting, cancel := context.WithTimeout(ctx, leasePollInterval)
 		defer cancel()
 		v, err := s.store.Changed(waiting, version)
 		switch {
@@ -164,9 +164,9 @@ func (s *served) wait() pipeline.Wait {
 	}
 }
 
-// lookForSpaces fails the core when there is a space to serve that is not among those that were found: its collector has begun.
-func (d *core) lookForSpaces(ctx context.Context, found map[string]bool) {
-	tick := time.NewTicker(min(spacesLook, d.cfg.Store.Lease))
+// watchSpaces fails the core when there is a space to serve that is not among those that were found: its collector has begun.
+func (d *core) watchSpaces(ctx context.Context, found map[string]bool) {
+	tick := time.NewTicker(min(spacesPollInterval, d.cfg.Store.Lease))
 	defer tick.Stop()
 	for {
 		select {

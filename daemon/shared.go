@@ -25,8 +25,8 @@ const (
 	fingerprintKey = "fingerprint"
 )
 
-// leaseLooks is how often in the time of a lease those who stand by look at it.
-const leaseLooks = 4
+// leasePolls is how often within the time of a lease a standby checks it.
+const leasePolls = 4
 
 // errTakeOver ends a core that stands by: the lease is free.
 var errTakeOver = errors.New("nobody holds the lease any more")
@@ -48,7 +48,7 @@ func (d *core) openShared(ctx context.Context) (modelstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	lease, err := store.Acquire(ctx, holder(), d.cfg.Store.Lease)
+	lease, err := store.Acquire(ctx, processName(), d.cfg.Store.Lease)
 	if err != nil {
 		var held *postgres.HeldError
 		if errors.As(err, &held) {
@@ -67,7 +67,7 @@ func (d *core) openShared(ctx context.Context) (modelstore.Store, error) {
 		d.background.Wait()
 		return nil
 	})
-	if err := d.leaveShape(ctx, store); err != nil {
+	if err := d.publishFingerprint(ctx, store); err != nil {
 		return nil, err
 	}
 	d.opts.Log.Info("collecting", zap.String("space", store.Space()), zap.String("holder", lease.Holder()), zap.Int64("lease", lease.Epoch()))
@@ -83,8 +83,8 @@ func (d *core) differs(ctx context.Context, store modelstore.Store, held *postgr
 	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
 }
 
-// leaveShape tells those who follow what they need of the configuration.
-func (d *core) leaveShape(ctx context.Context, store modelstore.Store) error {
+// publishFingerprint stores the parts of the configuration that daemons which follow need.
+func (d *core) publishFingerprint(ctx context.Context, store modelstore.Store) error {
 	shape, err := d.cfg.MarshalShape()
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (d *core) leaveShape(ctx context.Context, store modelstore.Store) error {
 	return store.SetMeta(ctx, shapeKey, string(shape))
 }
 
-// holder is this process's name to people.
-func holder() string {
+// processName is the name of this process in messages.
+func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown host"
@@ -107,7 +107,7 @@ func holder() string {
 
 // standBy waits until the lease is free.
 func (d *core) standBy(ctx context.Context, store *postgres.Store) {
-	look := time.NewTicker(d.cfg.Store.Lease / leaseLooks)
+	look := time.NewTicker(d.cfg.Store.Lease / leasePolls)
 	defer look.Stop()
 	for {
 		select {

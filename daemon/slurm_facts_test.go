@@ -95,7 +95,14 @@ func TestRealSlurmArray(t *testing.T) {
 	c := newSlurm(t, 2, 4)
 	d := c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 1s}").start(t)
 	d.caughtUp()
+	rare := c.site("{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 1h}").start(t)
+	rare.caughtUp()
 	id := c.sbatch("sleep 1000", "--array=1-2000", "-t", "5")
+	rare.eventually("squeue is asked an hour before its time", func() bool {
+		v := rare.Views()[0]
+		return len(v.Queued) == 1 && !v.Queued[0].DetailsPending() && v.Queued[0].Queue == "short"
+	})
+	rare.stop()
 	find := func(id string) *cluster.Job {
 		v := d.Views()[0]
 		for _, list := range [][]*cluster.Job{v.Queued, v.Running} {

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"testing"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
@@ -11,13 +12,13 @@ import (
 // all nodes, as the daemon does, and everything of a job at its submission, where the daemon has to wait for a snapshot.
 func replay(t *testing.T, out []outcome) {
 	t.Helper()
-	e, err := engine.New(engine.Config{Levels: backtest.Levels(), Downey: true, Synchronous: true})
+	e, err := engine.New(engine.Config{Levels: waittime.ScoredLevels(), Downey: true, Synchronous: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	for _, queue := range []string{"short", "medium", "long"} {
-		e.SetPool(queue, engine.Pool{Name: "nodes", Procs: forecastNodes * forecastCPUs})
+		e.SetPool(queue, engine.PoolConfig{Name: "nodes", Procs: forecastNodes * forecastCPUs})
 	}
 	traceOf(out).Replay(e, func(i int, f engine.Forecast) { out[i].replayed = f.Quantiles })
 }

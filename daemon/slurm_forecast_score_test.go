@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitcast/waitcast/predictor/backtest"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // outcome is a job of the load, what was foretold of it, and what came true.
@@ -35,7 +35,7 @@ func (o *outcome) wait() float64 { return o.start.Sub(o.submit).Seconds() }
 // pick returns the quantiles of a backtest's levels.
 func pick(levels, quantiles []float64) []float64 {
 	var out []float64
-	for _, level := range backtest.Levels() {
+	for _, level := range waittime.ScoredLevels() {
 		if i := slices.Index(levels, level); i >= 0 {
 			out = append(out, quantiles[i])
 		}
@@ -81,7 +81,7 @@ func score(all []outcome, quantiles func(*outcome) []float64) figures {
 			f.late++
 		}
 		wrong := math.Inf(1)
-		if q := quantiles(o); len(q) == len(backtest.Levels()) {
+		if q := quantiles(o); len(q) == len(waittime.ScoredLevels()) {
 			wrong = math.Abs(q[0] - o.wait())
 			if o.wait() <= q[2] {
 				covered++
@@ -152,7 +152,7 @@ func save(t *testing.T, name string, all []outcome) {
 		"test_only_start", "squeue_asked", "squeue_start", "late",
 	}
 	for _, from := range []string{"served", "replayed"} {
-		for _, level := range backtest.Levels() {
+		for _, level := range waittime.ScoredLevels() {
 			header = append(header, fmt.Sprintf("%s_p%g", from, 100*level))
 		}
 	}
@@ -170,7 +170,7 @@ func save(t *testing.T, name string, all []outcome) {
 			unix(o.asked), unix(o.submit), unix(o.start), unix(o.end), fmt.Sprint(o.priority), unix(o.testOnly), unix(o.squeue.asked), unix(o.squeue.start), fmt.Sprint(o.late),
 		}
 		for _, q := range [][]float64{o.served, o.replayed} {
-			for k := range backtest.Levels() {
+			for k := range waittime.ScoredLevels() {
 				text := ""
 				if k < len(q) {
 					text = fmt.Sprintf("%.3f", q[k])

@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
+	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
@@ -27,7 +30,7 @@ func (d *core) openSnapshots(metrics *pipeline.Metrics) error {
 			}
 			cfg := source.Config{
 				Name: c.Name + "/" + s.Name, Format: slurm.Squeue(),
-				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs},
+				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)},
 			}
 			opts := source.PollOptions{
 				Ready: func() bool { return d.logsRead(c) },
@@ -42,6 +45,8 @@ func (d *core) openSnapshots(metrics *pipeline.Metrics) error {
 				if poll.Target, opts.Ask, err = d.jobs(c, s, cfg.Options); err != nil {
 					return err
 				}
+				missing := &missingDetails{view: func() *pipeline.View { return d.pipeline.View(c.Name) }}
+				opts.Ask, opts.Wanted = missing.recordPolls(opts.Ask), missing.wanted
 			}
 			d.add(cfg, source.NewPoller(cfg, poll, opts), metrics)
 		}
@@ -89,7 +94,7 @@ func (d *core) logsRead(c config.Cluster) bool {
 		asked[c.Name+"/"+s.Name] = s.Asked()
 	}
 	for _, s := range d.pipeline.View(c.Name).Sources {
-		if !asked[s.Name] && !s.CaughtUp && s.Problem == "" {
+		if !asked[s.Name] && !s.Tried() {
 			return false
 		}
 	}
@@ -108,4 +113,51 @@ func picture(v *pipeline.View) map[string]slurm.Live {
 		}
 	}
 	return jobs
+}
+
+// missingDetails notices that a log told of a job and of neither its size nor its queue, which the scheduler would tell. Every job is noticed
+// once: what a scheduler did not tell when it was asked may be hidden from the daemon.
+type missingDetails struct {
+	view         func() *pipeline.View
+	newestAtPoll uint64 // the newest submission that there was when the scheduler was asked
+	seen         uint64 // the view that was looked at last
+}
+
+// recordPolls returns ask with a note of the newest submission at each poll.
+func (m *missingDetails) recordPolls(ask source.Ask) source.Ask {
+	return func(ctx context.Context, asked time.Time) source.Answer {
+		m.newestAtPoll, m.seen = m.newest(), 0
+		return ask(ctx, asked)
+	}
+}
+
+func (m *missingDetails) newest() (seq uint64) {
+	v := m.view()
+	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range list {
+			seq = max(seq, j.Seq)
+		}
+	}
+	return max(seq, m.newestAtPoll)
+}
+
+// wanted reports whether a job without details was told of since the scheduler was asked. Jobs are in the order of their submissions or
+// starts: it looks at the newest.
+func (m *missingDetails) wanted() bool {
+	v := m.view()
+	if uint64(v.Seq) == m.seen {
+		return false
+	}
+	m.seen = uint64(v.Seq)
+	for _, list := range [...][]*cluster.Job{v.Queued, v.Running} {
+		for _, j := range slices.Backward(list) {
+			if j.Seq <= m.newestAtPoll {
+				break
+			}
+			if j.DetailsPending() {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,12 +1,17 @@
 package daemon_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
 )
 
 // squeueLine is what squeue prints for the daemon about a job.
@@ -44,7 +49,7 @@ clusters:
     time_zone: UTC
     sources:
       - {format: slurm-log, path: %q, poll: 20ms}
-      - {format: slurm-squeue, command: [%q], interval: 1s, timeout: 500ms}`, dir, s.log, s.squeue))
+      - {format: slurm-squeue, command: [%q], interval: 1s, timeout: 3s}`, dir, s.log, s.squeue))
 	return s
 }
 
@@ -85,7 +90,7 @@ func TestSnapshotBadInput(t *testing.T) {
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "1")
 	for _, c := range []struct{ reason, script, says string }{
 		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1", "Unable to contact slurm controller"},
-		{"timeout", "sleep 1000", "did not answer in 500ms and was killed"},
+		{"timeout", "sleep 1000", "did not answer in 3s and was killed"},
 		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 22 fields"},
 	} {
 		s.answers(c.script)
@@ -113,4 +118,52 @@ func TestSnapshotBadInput(t *testing.T) {
 	if k := s.kept(t); len(k.Bad) < 1 || k.Bad[0].Path != s.squeue {
 		t.Errorf("in quarantine: %+v", k.Bad)
 	}
+}
+
+// A job that the log announced without details is shown as such, and makes the daemon ask squeue at once, an hour before its time.
+func TestDetailsAreAskedForEarly(t *testing.T) {
+	s := newSlurmSite(t)
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.config, strings.Replace(string(text), "interval: 1s, timeout: 500ms", "interval: 1h, timeout: 5m", 1))
+	s.tells(time.Now().Add(-time.Hour), "_slurm_rpc_submit_batch_job: JobId=9 InitPrio=100 usec=350")
+	s.tells(time.Now().Add(-time.Hour), "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9 uid 0")
+	asked, may := filepath.Join(s.dir, "asked"), filepath.Join(s.dir, "may")
+	wait := fmt.Sprintf("echo x >>%s; while [ $(wc -l <%s) -gt 1 ] && ! [ -e %s ]; do sleep 0.02; done; ", asked, asked, may)
+	submitted := time.Now()
+	write(t, s.squeue+".txt", squeueLine("1", "PENDING", "long", "alice", 4, submitted, time.Time{}, "Priority"))
+	s.answers(wait + "[ ! -e " + may + " ] || cat " + s.squeue + ".txt")
+	d := s.start(t)
+	d.caughtUp()
+	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")
+	get := func(path string) (jobs wire.Jobs, one wire.JobAnswer) {
+		resp, err := http.Get("http://" + d.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one) // of a job that is not there yet neither has anything
+		return jobs, one
+	}
+	d.eventually("squeue is asked early", func() bool {
+		calls, _ := os.ReadFile(asked)
+		return strings.Count(string(calls), "x") == 2
+	})
+	all, _ := get("/v1/jobs")
+	_, one := get("/v1/jobs/1")
+	if len(all.Jobs) != 1 || !all.Jobs[0].DetailsPending || all.Jobs[0].Queue != "" || !one.DetailsPending || one.Queue != "" || one.ID != "1" {
+		t.Errorf("before squeue answers: %+v, %+v", all.Jobs, one.Job)
+	}
+	write(t, may, "")
+	d.eventually("the details are known", func() bool {
+		_, one := get("/v1/jobs/1")
+		return !one.DetailsPending && one.Queue == "long" && one.Procs == 4
+	})
+	d.stop()
 }

@@ -64,12 +64,11 @@ func (m *manyViews) Published() <-chan struct{} {
 	return m.next
 }
 
-// StoreProblem implements api.Views.
-func (m *manyViews) StoreProblem() string {
+// Conditions implements api.Views.
+func (m *manyViews) Conditions() []pipeline.Condition {
+	var all []pipeline.Condition
 	for _, p := range m.pipelines {
-		if problem := p.StoreProblem(); problem != "" {
-			return problem
-		}
+		all = append(all, p.Conditions()...)
 	}
-	return ""
+	return all
 }

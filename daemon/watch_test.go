@@ -52,11 +52,7 @@ func TestWatchOverRestart(t *testing.T) {
 		t.Fatalf("the first event is %+v, %s", first, first.JSON)
 	}
 	d.wantMetric("waitcast_watch_subscribers", "1")
-	begun := time.Now()
-	d.stop()
-	if took := time.Since(begun); took > 8*time.Second {
-		t.Errorf("the stop took %s", took)
-	}
+	d.stop() // fails if the stop waits for the watcher: its grace period runs out
 
 	config, err := os.ReadFile(s.config)
 	if err != nil {

@@ -63,9 +63,13 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 			if s.Pattern != "*" {
 				files.Pattern = s.Pattern
 			}
+			offset, err := s.Offset()
+			if err != nil {
+				return nil, fmt.Errorf("cluster %s: source %s: clock_offset: %w", c.Name, s.Name, err)
+			}
 			out = append(out, source.Config{
-				Name: name, Format: format, Files: files, Others: others,
-				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs},
+				Name: name, Format: format, Files: files, Others: others, ClockOffset: offset,
+				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)},
 			})
 		}
 	}
@@ -83,9 +87,9 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: pipeline.ModelConfig{
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
-			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
+			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs, MaxQueues: cfg.Models.MaxQueues,
 		},
-		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
+		StoreName: databaseName(cfg), SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
 		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts, Load: forecasts,
 	}
 	for _, c := range cfg.Clusters {
@@ -95,6 +99,18 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 			pc.Queues = append(pc.Queues, q.Name)
 		}
 		out.Clusters = append(out.Clusters, pc)
+	}
+	return out
+}
+
+// queueNames returns the queues that a cluster's configuration names.
+func queueNames(c config.Cluster) []string {
+	var out []string
+	for _, q := range c.Queues {
+		out = append(out, q.Name)
+	}
+	for _, p := range c.Pools {
+		out = append(out, p.Queues...)
 	}
 	return out
 }

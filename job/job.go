@@ -193,3 +193,24 @@ func Class(procs int) string {
 	}
 	return Parallel
 }
+
+// Latest returns the latest instant of the past that the event tells: its own time, or its job's submission, start or end. When a job
+// becomes eligible may lie in the future and does not count.
+func (ev *Event) Latest() time.Time {
+	latest := ev.Time
+	for _, t := range [...]time.Time{ev.Times.Submit, ev.Times.Start, ev.Times.End} {
+		if t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
+// Shift moves all instants of the event by d; those that are not known stay unknown.
+func (ev *Event) Shift(d time.Duration) {
+	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End} {
+		if !t.IsZero() {
+			*t = t.Add(d)
+		}
+	}
+}

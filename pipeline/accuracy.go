@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor"
 )
 
 // Accuracy is how forecasts turned out, put together from rows of the ledger. The zero value is empty.
@@ -26,15 +26,15 @@ func (a *Accuracy) Add(row *modelstore.Row) {
 	if a.groups == nil {
 		a.groups = map[AccuracyKey]*Score{}
 	}
-	if row.Quantiles != nil && !slices.Equal(row.Levels, predictor.Levels()) {
+	if row.Quantiles != nil && !slices.Equal(row.Levels, waittime.Levels()) {
 		return // of another program
 	}
 	for _, k := range [...]AccuracyKey{
-		{row.Queue, SizeClass(row.Procs), row.Replayed}, {row.Queue, "", row.Replayed}, {"", "", row.Replayed},
+		{row.Queue, waittime.SizeClass(row.Procs), row.Replayed}, {row.Queue, "", row.Replayed}, {"", "", row.Replayed},
 	} {
 		s := a.groups[k]
 		if s == nil {
-			s = newScore(len(predictor.Levels()))
+			s = newScore(len(waittime.Levels()))
 			a.groups[k] = s
 		}
 		s.add(row)
@@ -47,17 +47,17 @@ type AccuracyGroup struct {
 	*Score
 }
 
-// Groups returns the groups: those made live first, by queue and size, what is of all ahead.
+// Groups returns the groups: those of all queues together, then each queue and size. What was made live comes first in both parts.
 func (a *Accuracy) Groups() []AccuracyGroup {
 	out := make([]AccuracyGroup, 0, len(a.groups))
 	for k, s := range a.groups {
 		out = append(out, AccuracyGroup{k, s})
 	}
 	slices.SortFunc(out, func(a, b AccuracyGroup) int {
-		return cmp.Or(cmp.Compare(count(a.Replayed), count(b.Replayed)), cmp.Compare(a.Queue, b.Queue),
+		return cmp.Or(cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)), cmp.Compare(a.Queue, b.Queue),
 			cmp.Compare(sizeRank(a.Size), sizeRank(b.Size)))
 	})
 	return out
 }
 
-func sizeRank(size string) int { return slices.Index(SizeClasses(), size) }
+func sizeRank(size string) int { return slices.Index(waittime.SizeClasses(), size) }

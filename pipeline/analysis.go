@@ -2,11 +2,8 @@ package pipeline
 
 import (
 	"math"
-	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/simulator"
 	"github.com/waitcast/waitcast/workload/clean"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/users"
@@ -28,11 +25,6 @@ type Analysis struct {
 	NoFindings string
 	// Flurry is how many jobs of one user within a day make a flurry.
 	Flurry float64
-	// Growth is by how many jobs a week what is submitted and has not ended grows, Saturated whether that is more than the machine can do, and Weeks the
-	// number of weeks that tell.
-	Growth    float64
-	Saturated bool
-	Weeks     int
 }
 
 // Analyze looks at the history of a queue (empty: of all queues): a pass over all of it, some 100 ms for 100,000 jobs.
@@ -58,9 +50,6 @@ func (v *View) Analyze(queue string) *Analysis {
 	} else {
 		a.Findings, a.NeverRan = report.Findings, report.NeverRan
 	}
-	weekly := v.outstanding(queue, jobs, origin)
-	a.Weeks = len(weekly)
-	a.Growth, a.Saturated = simulator.Saturation(weekly)
 	return a
 }
 
@@ -79,39 +68,6 @@ func sessions(p *users.Pools) int {
 		}
 	}
 	return n
-}
-
-// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which the history tells all of them.
-func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
-	since := 0.0
-	if first, ok := v.Models.History.began(); ok {
-		since = max(0, first.Sub(origin).Seconds())
-	}
-	var submits, leaves []float64
-	for i := range jobs {
-		submits, leaves = append(submits, jobs[i].Submit), append(leaves, jobs[i].End())
-	}
-	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
-		for _, j := range list {
-			if queue == allQueues || j.Queue == queue {
-				submits = append(submits, j.Order.Sub(origin).Seconds())
-			}
-		}
-	}
-	slices.Sort(submits)
-	slices.Sort(leaves)
-	var weekly []int
-	came, left := 0, 0
-	for at := since; at <= v.At.Sub(origin).Seconds(); at += weekSeconds {
-		for came < len(submits) && submits[came] < at {
-			came++
-		}
-		for left < len(leaves) && leaves[left] < at {
-			left++
-		}
-		weekly = append(weekly, came-left)
-	}
-	return weekly
 }
 
 // began returns since when the history has all jobs that left; false where it has forgotten none.

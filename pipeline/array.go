@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -13,7 +12,7 @@ import (
 // rest returns what so many tasks of an array ask for together: one job of their width, at most the whole pool. It starts when about so much is free as the last of them
 // needs to start beside the others.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
-	r := asked(j)
+	r := engineRequest(j)
 	if whole := max(1, tasks) * r.Procs; pool <= 0 || whole <= pool {
 		r.Procs = whole
 	} else {
@@ -22,38 +21,59 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// others returns the number of tasks of an array but the first; 0 for what is none.
-func (l *ledger) others(o *open) int {
+// others returns the number of tasks of an array but the first, as many as were submitted; 0 for what is none.
+func (l *ledger) others(o *openForecast) int {
 	switch {
 	case o.Part:
 		return 0
-	case o.Parts > 0: // the first is told apart already
-		return max(1, o.Job.Tasks)
+	case o.Renamed:
+		return o.Parts
+	case o.Parts > 0 && o.Job.Tasks > 0:
+		return o.Parts + o.Job.Tasks - 1
+	case o.Parts > 0: // nobody counted them
+		return 1
 	}
 	return max(0, o.Job.Tasks-1)
 }
 
-// split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast that was made for the array, or
-// will be; for the engine it is the array's first task that starts with it, and the task itself is another job that runs.
-func (l *ledger) split(j *cluster.Job, s *cluster.State) bool {
-	whole := l.open[cluster.WholeOf(j.ID)]
-	if whole == nil || !strings.Contains(j.ID, "_") {
+// remaining returns how many of the others still wait under the array's name.
+func (l *ledger) remaining(o *openForecast) int {
+	if o.Parts > 0 { // the first is told apart already
+		return max(1, o.Job.Tasks)
+	}
+	return l.others(o)
+}
+
+// split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast that was made for the
+// array, or will be; for the engine it is the array's first task that starts with it, and the task itself is another job that runs. The last
+// one takes the array's record over, unless it goes by the array's own id. Those between get rows without a forecast.
+func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
+	j := c.After
+	array := cluster.ArrayOf(j.ID)
+	whole := l.open[array]
+	switch {
+	case array == "":
 		return false
+	case whole == nil:
+		return l.uncounted(c)
+	case cluster.TakesLast(j.ID, &whole.Job):
+		l.rename(whole, j)
+		return true
 	}
 	whole.Parts++
 	if whole.Parts > 1 {
-		l.silent(j)
+		l.between(j, whole.Live)
 		return true
 	}
-	o := &open{
-		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Entered: whole.Entered, Answers: whole.Answers, Sight: whole.Sight,
+	o := &openForecast{
+		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Entered: whole.Entered, Answers: whole.Answers, View: whole.View,
 	}
 	o.Job.Order, o.Job.Submit, o.Job.Seq = whole.Job.Order, whole.Job.Submit, whole.Job.Seq
 	l.open[j.ID] = o
 	switch {
 	case o.Made:
 		l.remain(whole, s)
-	case o.Sight == nil: // of this instant
+	case o.View == nil: // of this instant
 		l.pending = append(l.pending, o)
 	default:
 		at := slices.Index(l.late, whole)
@@ -62,28 +82,52 @@ func (l *ledger) split(j *cluster.Job, s *cluster.State) bool {
 	return true
 }
 
+// rename lets the record of an array go on as that of its last element. To the engine it stays the array until that starts.
+func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
+	delete(l.open, whole.Job.ID)
+	l.served.drop(&whole.Job)
+	l.renamed = engineID(&whole.Job)
+	whole.Renamed, whole.Job.ID, whole.Job.Attempt = true, last.ID, last.Attempt
+	l.open[last.ID] = whole
+}
+
+// between takes in a task that is neither the first nor the last of its array: it has no forecast of its own, and gets its row all the same.
+func (l *ledger) between(j *cluster.Job, live bool) {
+	l.silent(j)
+	l.open[j.ID] = &openForecast{Job: *j, Live: live, Made: true, Entered: true, Answers: []answer{{Procs: j.Procs, Reason: reasonTask}}}
+}
+
+// uncounted takes in an element of an array that was used up by its first, because its log does not count elements.
+func (l *ledger) uncounted(c cluster.Change) bool {
+	if !cluster.Uncounted(c.After.ID) || !c.Event.Times.End.IsZero() {
+		return false
+	}
+	l.between(c.After, c.Event.Live)
+	return true
+}
+
 // remain tells the engine of the tasks of an array but the first, where it knows of one only.
-func (l *ledger) remain(whole *open, s *cluster.State) {
+func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return
 	}
 	whole.Rest = true
-	r := rest(&whole.Job, l.others(whole), procsOf(s, whole.Job.Queue))
-	l.follower.tell(l.instant, step{Do: doSubmit, ID: restID(&whole.Job), Request: r})
+	r := rest(&whole.Job, l.remaining(whole), procsOf(s, whole.Job.Queue))
+	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(&whole.Job), Request: r})
 }
 
 // begun tells the engine that a job has started. The first task of an array leaves the picture with its start, the task itself is another job there. The last task goes by
 // the array's own name.
-func (l *ledger) begun(o *open) {
+func (l *ledger) begun(o *openForecast) {
 	id, last := engineID(&o.Job), o.Parts > 0 && !o.Part
 	if last {
 		id = restID(&o.Job)
 	}
-	l.follower.tell(l.instant, step{Do: doStart, ID: id, Learn: !last || o.Last != nil, At: o.Closed})
+	l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Learn: !last || o.Last != nil, At: o.Closed})
 	switch {
-	case o.Part:
-		l.follower.tell(l.instant, step{Do: doLost, ID: id})
+	case o.Part, o.Renamed:
+		l.feeder.feed(l.instant, engineCommand{Do: doLost, ID: id})
 	case !last && o.Rest:
-		l.follower.tell(l.instant, step{Do: doLost, ID: id | 1})
+		l.feeder.feed(l.instant, engineCommand{Do: doLost, ID: id | 1})
 	}
 }

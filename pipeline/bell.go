@@ -2,11 +2,11 @@ package pipeline
 
 import "sync/atomic"
 
-// bell wakes any number of goroutines that wait for the next view; the writer never waits for them. The zero bell can be rung.
-type bell struct{ next atomic.Pointer[chan struct{}] }
+// broadcaster wakes any number of goroutines that wait for the next view; the writer never waits for them. The zero value can be used.
+type broadcaster struct{ next atomic.Pointer[chan struct{}] }
 
-// wait returns a channel that is closed when the bell is rung next.
-func (b *bell) wait() <-chan struct{} {
+// wait returns a channel that is closed at the next broadcast.
+func (b *broadcaster) wait() <-chan struct{} {
 	for {
 		if c := b.next.Load(); c != nil {
 			return *c
@@ -18,7 +18,7 @@ func (b *bell) wait() <-chan struct{} {
 	}
 }
 
-func (b *bell) ring() {
+func (b *broadcaster) broadcast() {
 	if c := b.next.Swap(nil); c != nil {
 		close(*c)
 	}

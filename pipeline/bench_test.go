@@ -21,7 +21,7 @@ func BenchmarkTake(b *testing.B) {
 			for b.Loop() {
 				cfg := testConfig()
 				cfg.Models.WindowJobs, cfg.Models.WindowAge = 10_000, 0
-				l := newLane(cfg.Clusters[0], cfg.Models, nil, c.forecasts)
+				l := newClusterWriter(cfg.Clusters[0], cfg.Models, nil, c.forecasts)
 				takeAll(l, events, &rows)
 				n += len(events)
 			}
@@ -34,7 +34,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-func takeAll(l *lane, events []job.Event, rows *int) {
+func takeAll(l *clusterWriter, events []job.Event, rows *int) {
 	var out output
 	var n int64
 	seq := func() int64 { n++; return n }

@@ -14,6 +14,7 @@ import (
 type Bulk struct {
 	cfg    ClusterConfig
 	models *models
+	names  *queueNames
 	use    usage
 	counts cluster.Counts
 	newest int64
@@ -24,7 +25,7 @@ type Bulk struct {
 
 // NewBulk returns an empty Bulk.
 func NewBulk(cfg ClusterConfig, m ModelConfig) *Bulk {
-	b := &Bulk{cfg: cfg, models: newModels(m)}
+	b := &Bulk{cfg: cfg, models: newModels(m), names: newQueueNames(cfg, m.MaxQueues)}
 	for _, q := range cfg.Queues {
 		b.models.queue(q)
 	}
@@ -43,7 +44,9 @@ func (b *Bulk) Add(jobs []collector.Whole) error {
 func (b *Bulk) add(w *collector.Whole) error {
 	if b.queue == nil || w.Queue != b.name {
 		b.name = w.Queue
-		b.queue = b.models.queue(w.Queue)
+		queue := b.names.place(w.Queue)
+		b.names.note(w.Queue)
+		b.queue = b.models.queue(queue)
 	}
 	b.counts.Submitted++
 	if !w.Ran {

@@ -38,7 +38,7 @@ func (v *View) Bursts(least func(queue string) float64) map[string]int {
 		for _, j := range list {
 			if at := j.Order.UnixMilli(); j.User != "" && at >= oldest {
 				s := submitter{j.Queue, v.Models.History.numberOf(j.User)}
-				for range max(1, j.Tasks) {
+				for range tasks(j) {
 					submits[s] = append(submits[s], at)
 				}
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// crowd is what many requests to one view look up among its jobs. It is made at the first.
-type crowd struct {
+// jobIndex indexes a view's jobs for the requests to it. It is built at the first request.
+type jobIndex struct {
 	once sync.Once
 	// running are the jobs that run, by the engine's names.
 	running map[uint64]*cluster.Job
@@ -24,17 +24,17 @@ type shape struct {
 	limit time.Duration
 }
 
-// crowded returns the index of a view's jobs.
-func (v *View) crowded() *crowd {
-	c := v.crowd
+// index returns the index of the view's jobs, and builds it if need be.
+func (v *View) index() *jobIndex {
+	c := v.jobs
 	if c == nil { // a view that nobody published
-		c = &crowd{}
+		c = &jobIndex{}
 	}
-	c.once.Do(func() { c.look(v) })
+	c.once.Do(func() { c.build(v) })
 	return c
 }
 
-func (c *crowd) look(v *View) {
+func (c *jobIndex) build(v *View) {
 	c.running = make(map[uint64]*cluster.Job, len(v.Running))
 	for _, j := range v.Running {
 		c.running[engineID(j)] = j
@@ -72,7 +72,7 @@ func largest(sizes map[int]time.Duration) []shape {
 }
 
 // took reports whether a queue has a job of at least so many processors and at least so long a limit.
-func (c *crowd) took(queue string, procs int, limit time.Duration) bool {
+func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	for _, s := range c.takes[queue] {
 		if s.procs < procs {
 			return false

@@ -25,7 +25,7 @@ func TestCrowd(t *testing.T) {
 			}
 			return out
 		}
-		v := &View{View: &cluster.View{Running: list("running", 1), Queued: list("queued", 100)}, crowd: &crowd{}}
+		v := &View{View: &cluster.View{Running: list("running", 1), Queued: list("queued", 100)}, jobs: &jobIndex{}}
 		for _, queue := range []string{"a", "b", "c"} {
 			for procs := range 7 {
 				for hours := range 7 {
@@ -35,18 +35,18 @@ func TestCrowd(t *testing.T) {
 							want = want || j.Queue == queue && j.Procs >= procs && j.TimeLimit >= limit
 						}
 					}
-					if got := v.crowded().took(queue, procs, limit); got != want {
+					if got := v.index().took(queue, procs, limit); got != want {
 						t.Fatalf("queue %s, %d processors for %v: %v, want %v", queue, procs, limit, got, want)
 					}
 				}
 			}
 		}
 		for _, j := range v.Running {
-			if v.crowded().running[engineID(j)] != j {
+			if v.index().running[engineID(j)] != j {
 				t.Fatalf("job %d is not found", j.Seq)
 			}
 		}
-		if len(v.crowded().running) != len(v.Running) {
+		if len(v.index().running) != len(v.Running) {
 			t.Fatal("it finds jobs that do not run")
 		}
 	})
@@ -65,6 +65,6 @@ func BenchmarkCrowd(b *testing.B) {
 	v := &View{View: &cluster.View{Running: list(10_000, 1), Queued: list(20_000, 20_000)}}
 	b.ReportAllocs()
 	for b.Loop() {
-		v.crowded()
+		v.index()
 	}
 }

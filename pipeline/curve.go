@@ -3,6 +3,8 @@ package pipeline
 import (
 	"math"
 	"sort"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Curve is the distribution of a wait that some of its quantiles tell. Between two of them it is linear in ln(wait + 60 s), and so it is below the lowest, from a wait of 0 with
@@ -16,9 +18,9 @@ func NewCurve(levels, quantiles []float64) Curve {
 	c := Curve{levels: levels, logs: make([]float64, len(quantiles))}
 	for i, q := range quantiles {
 		if q == never {
-			q = neverSeconds
+			q = waittime.ScoredNever
 		}
-		c.logs[i] = math.Log(q + logShift)
+		c.logs[i] = math.Log(q + waittime.Shift)
 		if i > 0 {
 			c.logs[i] = math.Max(c.logs[i], c.logs[i-1])
 		}
@@ -31,11 +33,11 @@ func (c Curve) Within(seconds float64) float64 {
 	if seconds < 0 {
 		return 0
 	}
-	z, n := math.Log(seconds+logShift), len(c.logs)
+	z, n := math.Log(seconds+waittime.Shift), len(c.logs)
 	i := sort.Search(n, func(i int) bool { return c.logs[i] > z }) // of equal quantiles the highest counts
 	switch i {
 	case 0:
-		low := math.Log(logShift)
+		low := math.Log(waittime.Shift)
 		return c.levels[0] * (z - low) / (c.logs[0] - low)
 	case n:
 		return 1 - (1-c.levels[n-1])*math.Exp(-(z-c.logs[n-1])*c.fall())
@@ -58,7 +60,7 @@ const leastWidth = .1
 func (c Curve) Quantile(level float64) float64 {
 	n := len(c.levels)
 	i := sort.SearchFloat64s(c.levels, level)
-	z := math.Log(logShift)
+	z := math.Log(waittime.Shift)
 	switch i {
 	case 0:
 		z += level / c.levels[0] * (c.logs[0] - z)
@@ -68,7 +70,7 @@ func (c Curve) Quantile(level float64) float64 {
 		share := (level - c.levels[i-1]) / (c.levels[i] - c.levels[i-1])
 		z = c.logs[i-1] + share*(c.logs[i]-c.logs[i-1])
 	}
-	return math.Max(0, math.Exp(z)-logShift)
+	return math.Max(0, math.Exp(z)-waittime.Shift)
 }
 
 // Rest returns the quantiles, at the curve's levels, of the time that a job still waits that has waited so many seconds.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Figures worked out by hand: halfway between two quantiles in ln(wait + 60 s) is halfway between their levels.
@@ -30,7 +30,7 @@ func TestCurve(t *testing.T) {
 // Whatever the quantiles, probabilities rise from 0 to below 1, quantiles undo them, and what is left of a wait is never negative, not a number, or crossing.
 func TestCurveLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		levels := predictor.Levels()
+		levels := waittime.Levels()
 		q := make([]float64, len(levels))
 		sum := 0.0
 		for i := range q {

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// drawn is the survival function of a law of lifetimes as straight lines over ln t, as forecasts take it that ask it thousands of times. At a jump two knots have one X. It never
+// piecewiseSurvival is the survival function of a law of lifetimes as straight lines over ln t, which is fast to evaluate. At a jump two knots have one X. It never
 // changes.
-type drawn struct {
+type piecewiseSurvival struct {
 	X []float64 // ln seconds, never falling
 	S []float64 // Pr{lifetime > t}, never rising
 }
@@ -18,53 +18,53 @@ type drawn struct {
 const (
 	// shortest is what a lifetime below it counts as, in seconds: below what a log can tell.
 	shortest = .01
-	// drawnSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
-	drawnSteps = 256
-	// drawnWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than .002 off where the law is as wide
+	// survivalSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
+	survivalSteps = 256
+	// survivalWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than .002 off where the law is as wide
 	// as any fitted one.
-	drawnWidth = .05
-	// drawnRest is the survival below which a smooth law ends.
-	drawnRest = 1e-6
+	survivalWidth = .05
+	// survivalEnd is the survival below which a smooth law ends.
+	survivalEnd = 1e-6
 )
 
-// draw returns the survival function of a law, nil for none.
-func draw(law lifetime.Law) *drawn {
+// piecewise returns the piecewise survival function of a law, nil for none.
+func piecewise(law lifetime.Law) *piecewiseSurvival {
 	switch l := law.(type) {
 	case nil:
 		return nil
 	case lifetime.UniformLog: // straight between its bounds
-		return newDrawn([]float64{math.Log(l.TMin()), math.Log(l.TMax())}, []float64{1, 0})
+		return newPiecewiseSurvival([]float64{math.Log(l.TMin()), math.Log(l.TMax())}, []float64{1, 0})
 	case lifetime.AtLimit:
 		end := math.Log(l.Limit)
 		top := min(math.Log(l.TMax()), end)
 		low := min(math.Log(l.TMin()), top)
-		return newDrawn([]float64{low, top, end}, []float64{1, max(0, min(1, 1-l.B0-l.B1*top)), 0})
+		return newPiecewiseSurvival([]float64{low, top, end}, []float64{1, max(0, min(1, 1-l.B0-l.B1*top)), 0})
 	case lifetime.HyperGamma:
-		return drawSmooth(l)
+		return piecewiseSmooth(l)
 	}
-	return drawSteps(law)
+	return piecewiseSteps(law)
 }
 
-func newDrawn(x, s []float64) *drawn {
+func newPiecewiseSurvival(x, s []float64) *piecewiseSurvival {
 	least := math.Log(shortest)
 	for i := range x {
 		x[i] = max(x[i], least)
 	}
-	return &drawn{x, s}
+	return &piecewiseSurvival{x, s}
 }
 
-// drawSmooth draws a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
-func drawSmooth(l lifetime.HyperGamma) *drawn {
+// piecewiseSmooth approximates a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
+func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	x, s := []float64{0, 0}, []float64{1, 1 - l.Short}
 	end := math.Log(math.Exp2(31)) // where lifetimes are not told apart any more
 	if q := quantileBound(l.Log); q < end {
 		end = q
 	}
-	for at := drawnWidth; at < end && s[len(s)-1] > drawnRest; at += drawnWidth {
+	for at := survivalWidth; at < end && s[len(s)-1] > survivalEnd; at += survivalWidth {
 		x, s = append(x, at), append(s, min(s[len(s)-1], l.Survival(math.Exp(at))))
 	}
 	last := x[len(x)-1]
-	return newDrawn(append(x, last+drawnWidth), append(s, 0))
+	return newPiecewiseSurvival(append(x, last+survivalWidth), append(s, 0))
 }
 
 // quantileBound returns an x beyond which next to nothing of the law lies: 12 standard deviations above the larger mean.
@@ -76,26 +76,26 @@ func quantileBound(l hypergamma.Law) float64 {
 	return bound
 }
 
-// drawSteps draws a law without a form through its quantiles, with its jumps.
-func drawSteps(law lifetime.Law) *drawn {
+// piecewiseSteps approximates a law without a form by its quantiles, with its jumps.
+func piecewiseSteps(law lifetime.Law) *piecewiseSurvival {
 	var x, s []float64
-	for i := range drawnSteps + 1 {
-		t := law.Quantile(float64(i) / drawnSteps)
+	for i := range survivalSteps + 1 {
+		t := law.Quantile(float64(i) / survivalSteps)
 		at := math.Log(max(t, shortest))
 		if len(x) > 0 && at <= x[len(x)-1] {
 			continue
 		}
 		before, after := law.Survival(math.Nextafter(t, -1)), law.Survival(t)
-		if len(x) == 0 || before-after > 1./drawnSteps {
+		if len(x) == 0 || before-after > 1./survivalSteps {
 			x, s = append(x, at), append(s, before)
 		}
 		x, s = append(x, at), append(s, after)
 	}
-	return newDrawn(x, s)
+	return newPiecewiseSurvival(x, s)
 }
 
 // Survival implements headqueue.Lifetime.
-func (d *drawn) Survival(seconds float64) float64 {
+func (d *piecewiseSurvival) Survival(seconds float64) float64 {
 	at := math.Log(seconds)
 	if !(seconds > 0) || at < d.X[0] {
 		return 1

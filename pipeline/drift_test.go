@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
 // What the scheduler tells of a queue's time limit and of its nodes reaches the engine: another limit, or a third of the nodes gone, is a change that the view shows; what is
@@ -17,7 +17,7 @@ func TestToldChanges(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0
 	p, src := newPipeline(cfg, nil, collector.Live)
-	tell := func(second float64, change func(*job.Facts)) []engine.Drift {
+	tell := func(second float64, change func(*job.Facts)) []ensemble.Drift {
 		t.Helper()
 		ev := ruled()
 		ev.Time = at(second)
@@ -30,7 +30,7 @@ func TestToldChanges(t *testing.T) {
 		}})
 		return p.View("c").Drifts
 	}
-	count := func(all []engine.Drift, queue string, why engine.Reason) int {
+	count := func(all []ensemble.Drift, queue string, why ensemble.Reason) int {
 		for _, d := range all {
 			if d.Queue == queue {
 				return d.Alarms[why]
@@ -49,10 +49,10 @@ func TestToldChanges(t *testing.T) {
 		{func(f *job.Facts) { f.Queues[0].MaxTime = 2 * time.Hour; f.Nodes[0].Count = 2 }, 1, 1},
 	} {
 		all := tell(float64(second)*100, step.change)
-		if l, c := count(all, "a", engine.Limit), count(all, "a", engine.Capacity); l != step.limit || c != step.capacity {
+		if l, c := count(all, "a", ensemble.Limit), count(all, "a", ensemble.Capacity); l != step.limit || c != step.capacity {
 			t.Errorf("step %d: %d changes of the limit, %d of the capacity, want %d, %d", second, l, c, step.limit, step.capacity)
 		}
-		if count(all, "own", engine.Limit) != 0 {
+		if count(all, "own", ensemble.Limit) != 0 {
 			t.Errorf("step %d: a change in queue own, which has none", second)
 		}
 	}

@@ -14,7 +14,7 @@ type Pivot struct {
 
 // Ask returns a request as the engine takes it, with the priority that the scheduler's rules give it.
 func (v *View) Ask(a *job.Attributes) engine.Request {
-	r := Asked(a)
+	r := EngineRequest(a)
 	if r.Priority == 0 && v.Rules != nil {
 		r.Priority = float64(v.Rules.Priority(a, 0))
 	}
@@ -44,7 +44,7 @@ func (v *View) running(pivots []engine.Pivot) []Pivot {
 		return nil
 	}
 	out := make([]Pivot, 0, len(pivots))
-	jobs := v.crowded().running
+	jobs := v.index().running
 	for _, p := range pivots {
 		if j := jobs[p.ID]; j != nil {
 			out = append(out, Pivot{p, j})

@@ -7,33 +7,34 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// follower tells the engine what happens, in the order in which it must be told: at one instant ends first, then the submissions, then the starts. What happens to a job
-// that is submitted or started at the open instant is told once its submissions are.
-type follower struct {
+// engineFeeder passes the changes of the cluster to the engine, in the order that the engine needs: at one instant ends first, then the submissions, then the starts. What happens to a job
+// that is submitted or started at the open instant is passed on after the submissions of that instant.
+type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
-	// After is what is to be told after the submissions of the open instant.
-	After []step
+	// After holds the commands that follow the submissions of the open instant.
+	After []engineCommand
 	// busy are the jobs that are submitted or started at the open instant.
 	busy map[uint64]bool
-	// told are the pools that the engine knows of.
-	told map[string]engine.Pool
-	away map[string][]engine.Outage
+	// reported are the pools that the engine knows of.
+	reported map[string]engine.PoolConfig
+	away     map[string][]engine.Outage
 	// facts are those whose limits the engine knows.
 	facts *job.Facts
 	// byHand are the configured policies of pools, by name.
-	byHand map[string]engine.Pool
+	byHand map[string]engine.PoolConfig
 }
 
-// step is something that is told to the engine.
-type step struct {
-	Do stepKind `json:"do"`
-	ID uint64   `json:"id"`
+// engineCommand is one change that the engine is to apply.
+type engineCommand struct {
+	Do commandKind `json:"do"`
+	ID uint64      `json:"id"`
 	// Learn is of a start: whether its wait is to be learnt. At is when it was, which may be told late.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
@@ -41,10 +42,10 @@ type step struct {
 	Request engine.Request `json:"request,omitzero"`
 }
 
-type stepKind uint8
+type commandKind uint8
 
 const (
-	doSubmit stepKind = iota + 1
+	doSubmit commandKind = iota + 1
 	doStart
 	doEnd
 	doGone
@@ -54,15 +55,15 @@ const (
 	doUpdate
 )
 
-// newFollower returns a follower that has told nothing, of a machine of so many processors; 0: the highest use seen.
-func newFollower(procs int, cfg engine.Config) *follower {
-	cfg.Capacity, cfg.Levels, cfg.Downey = procs, predictor.Levels(), true
+// newEngineFeeder returns a feeder with a new engine, for a machine of procs processors; 0: the highest use seen.
+func newEngineFeeder(procs int, cfg engine.Config) *engineFeeder {
+	cfg.Capacity, cfg.Levels, cfg.Downey = procs, waittime.Levels(), true
 	e, err := engine.New(cfg)
 	if err != nil { // the levels are our own; nothing else can be refused
 		cfg = engine.Config{Capacity: procs, Levels: cfg.Levels, Downey: true, Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order}
 		e, _ = engine.New(cfg)
 	}
-	return &follower{cfg: cfg, engine: e, busy: map[uint64]bool{}, told: map[string]engine.Pool{}, away: map[string][]engine.Outage{}}
+	return &engineFeeder{cfg: cfg, engine: e, busy: map[uint64]bool{}, reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{}}
 }
 
 // clock returns an instant as the engine counts it.
@@ -74,18 +75,18 @@ func engineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff
 // restID is the second name of an array.
 func restID(j *cluster.Job) uint64 { return engineID(j) | 1 }
 
-// asked returns what a job asks for.
-func asked(j *cluster.Job) engine.Request {
+// engineRequest returns the request of a job.
+func engineRequest(j *cluster.Job) engine.Request {
 	return engine.Request{Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs), Limit: j.TimeLimit.Seconds(), Priority: float64(j.Priority)}
 }
 
-// Asked returns a request as the engine of a view's cluster takes it.
-func Asked(a *job.Attributes) engine.Request {
-	return asked(&cluster.Job{Attributes: *a})
+// EngineRequest returns a request as the engine of a view's cluster takes it.
+func EngineRequest(a *job.Attributes) engine.Request {
+	return engineRequest(&cluster.Job{Attributes: *a})
 }
 
-// tell tells a step now, or after the submissions of the instant where the job is one of that.
-func (f *follower) tell(instant time.Time, s step) {
+// feed applies a command now, or after the submissions of the instant if the job was submitted or started at it.
+func (f *engineFeeder) feed(instant time.Time, s engineCommand) {
 	if s.Do == doSubmit || s.Do == doStart || f.busy[s.ID] {
 		f.busy[s.ID] = true
 		f.After = append(f.After, s)
@@ -94,8 +95,8 @@ func (f *follower) tell(instant time.Time, s step) {
 	do(f.engine, clock(instant), s)
 }
 
-// settle tells what was to be told after the submissions.
-func (f *follower) settle(instant time.Time) {
+// flushInstant applies the commands that were to follow the submissions.
+func (f *engineFeeder) flushInstant(instant time.Time) {
 	now := clock(instant)
 	f.doAll(f.engine, now)
 	clear(f.After)
@@ -103,7 +104,7 @@ func (f *follower) settle(instant time.Time) {
 	clear(f.busy)
 }
 
-func (f *follower) doAll(e *engine.Engine, now float64) {
+func (f *engineFeeder) doAll(e *engine.Engine, now float64) {
 	for _, submits := range [...]bool{true, false} {
 		for _, s := range f.After {
 			if (s.Do == doSubmit) == submits {
@@ -113,7 +114,7 @@ func (f *follower) doAll(e *engine.Engine, now float64) {
 	}
 }
 
-func do(e *engine.Engine, now float64, s step) {
+func do(e *engine.Engine, now float64, s engineCommand) {
 	switch s.Do {
 	case doSubmit:
 		e.Submit(now, s.ID, s.Request)
@@ -135,7 +136,7 @@ func do(e *engine.Engine, now float64, s step) {
 }
 
 // pools tells the engine of the pools that are configured or that the scheduler tells (the others it learns), and of the queues' time limits.
-func (f *follower) pools(s *cluster.State) {
+func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {
 		f.facts = facts
 		for _, q := range facts.Queues {
@@ -163,8 +164,8 @@ func (f *follower) pools(s *cluster.State) {
 			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs})
 		}
 		for _, q := range p.Queues {
-			if before, ok := f.told[q]; !ok || before.Name != told.Name || before.Procs != told.Procs {
-				f.told[q] = told
+			if before, ok := f.reported[q]; !ok || before.Name != told.Name || before.Procs != told.Procs {
+				f.reported[q] = told
 				f.engine.SetPool(q, told)
 			}
 		}
@@ -176,10 +177,10 @@ func (f *follower) pools(s *cluster.State) {
 }
 
 // MarshalBinary saves the engine.
-func (f *follower) MarshalBinary() ([]byte, error) { return f.engine.MarshalBinary() }
+func (f *engineFeeder) MarshalBinary() ([]byte, error) { return f.engine.MarshalBinary() }
 
 // UnmarshalBinary restores what MarshalBinary saved.
-func (f *follower) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
+func (f *engineFeeder) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
 
 // peersOf names the experts whose answers the ledger keeps beside the forecast.
 func peersOf() []string { return []string{"qbets", "limits", "downey_combined"} }
@@ -195,7 +196,7 @@ func answerOf(f *engine.Forecast, procs int) answer {
 		return out
 	}
 	out.Method, out.Quantiles = Waitcast, finite(f.Quantiles)
-	names := engine.Experts()
+	names := ensemble.Names()
 	for _, name := range peersOf() {
 		if i := slices.Index(names, name); i < len(f.Experts) && f.Experts[i] != nil {
 			out.Peers = append(out.Peers, modelstore.Peer{Method: name, Quantiles: finite(f.Experts[i])})
@@ -204,17 +205,11 @@ func answerOf(f *engine.Forecast, procs int) answer {
 	return out
 }
 
-// forever is a wait, in seconds, that stands for never where an expert says so: the engine bounds them at ten years.
-const forever = 9 * 365 * 86400
-
-// Forever reports whether an expert's wait in seconds stands for never.
-func Forever(wait float64) bool { return !(wait < forever) }
-
 // finite returns quantiles with never for what is not a number of seconds, or too many.
 func finite(q []float64) []float64 {
 	out := slices.Clone(q)
 	for i, v := range out {
-		if Forever(v) {
+		if waittime.IsNever(v) {
 			out[i] = never
 		}
 	}

@@ -3,14 +3,15 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"go.uber.org/zap"
 )
 
-// ErrReshaped tells who follows that the configuration that shapes the state is another one now: what it has is of no use, and it must begin again with that configuration.
-var ErrReshaped = errors.New("the configuration of the collecting daemon has changed")
+// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed. The follower must begin again with the new configuration.
+var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed")
 
 // FollowedSource is the name, behind that of the cluster, of what a pipeline that follows has in place of logs.
 const FollowedSource = "database"
@@ -22,9 +23,9 @@ type Wait func(ctx context.Context, after int64) (problem string, err error)
 // returns an error only where it cannot go on: ErrReshaped, a damaged or closed store.
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
-	for name, l := range p.lanes {
+	for name, l := range p.writers {
 		l.known = nil // the journal knows every event of its own
-		p.sources[name+"/"+FollowedSource] = &inlet{cluster: name, status: SourceStatus{Name: name + "/" + FollowedSource, CaughtUp: true, Since: p.now()}}
+		p.sources[name+"/"+FollowedSource] = &sourceState{cluster: name, status: SourceStatus{Name: name + "/" + FollowedSource, CaughtUp: true, Since: p.now()}}
 	}
 	p.publish()
 	var problem string
@@ -34,17 +35,15 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, ErrReshaped) || hopeless(err):
+		case errors.Is(err, ErrConfigChanged) || hopeless(err):
 			return err
 		case err == nil:
 			again.Reset()
 			continue
 		}
-		p.metrics.StoreErrors.Inc()
-		p.metrics.StoreFailing.Set(1)
-		p.storeProblem.Store(new(err.Error()))
+		p.storeFails("cannot read the database", err)
 		p.log.Warn("cannot read the database: answers go on from what is known", zap.Error(err))
-		p.note("cannot read the database: "+err.Error(), &problem)
+		p.note(*p.storeProblem.Load())
 		pause := time.NewTimer(again.NextBackOff())
 		select {
 		case <-pause.C:
@@ -56,10 +55,18 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 
 // followOnce waits for more, and folds it.
 func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait, told *string) error {
-	problem, err := wait(ctx, p.seq)
-	p.pulse.beat()
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if p.owes() {
+		waiting, cancel = context.WithTimeout(ctx, publishEvery)
+	}
+	defer cancel()
+	problem, err := wait(waiting, p.seq)
+	p.heartbeat.beat()
 	if err != nil {
-		return err
+		if waiting.Err() == nil || ctx.Err() != nil {
+			return err
+		}
+		problem = *told // only its time was over
 	}
 	if err := p.checkFingerprint(ctx, fingerprint); err != nil {
 		return err
@@ -67,19 +74,25 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	if _, err := p.replay(ctx, p.seq); err != nil {
 		return err
 	}
-	p.metrics.StoreFailing.Set(0)
-	p.storeProblem.Store(nil)
-	p.note(problem, told)
+	p.storeWorks()
+	*told = problem
+	if problem != "" {
+		p.note(Condition{Name: NoCollector, File: plain(p.cfg.StoreName), Reason: plain(problem)})
+	} else {
+		p.note()
+	}
 	return nil
 }
 
 // note publishes, with what keeps the journal from going on.
-func (p *Pipeline) note(problem string, told *string) {
-	if problem != *told {
-		*told = problem
-		for _, in := range p.sources {
-			in.status.Problem, in.status.Since = problem, p.now()
+func (p *Pipeline) note(problems ...Condition) {
+	now := p.now()
+	for _, in := range p.sources {
+		own := slices.Clone(problems)
+		for i := range own {
+			own[i].Cluster, own[i].Source = in.cluster, in.status.Name
 		}
+		in.status.setConditions(Condition.HidesSource, now, own...)
 	}
 	p.publish()
 }

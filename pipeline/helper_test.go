@@ -147,13 +147,14 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 			t.Fatal(err)
 		}
 	}
+	p.publishAtOnce()
 }
 
 // lanes returns what the pipeline would save, without the counters of records that changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := map[string][]byte{}
-	if err := p.lanes["c"].save(parts); err != nil {
+	if err := p.writers["c"].save(parts); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}

@@ -90,7 +90,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 // busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
 func busy(t testing.TB) *View {
 	t.Helper()
-	l := newLane(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
 	rng := rand.New(rand.NewPCG(9, 9))
 	id := 0
 	one := func(user string, submit float64) {
@@ -114,7 +114,7 @@ func busy(t testing.TB) *View {
 		}
 	}
 	p, _ := newPipeline(testConfig(), nil, 0)
-	p.lanes["c"] = l
+	p.writers["c"] = l
 	l.dirty = true
 	p.publish()
 	return p.View("c")
@@ -129,7 +129,8 @@ func submitted(id int, user string, second float64, procs int) job.Event {
 
 // The history tells users, sessions, robots and flurries in numbers.
 func TestAnalyze(t *testing.T) {
-	a := busy(t).Analyze("q")
+	v := busy(t)
+	a, growth := v.Analyze("q"), v.Growth("q")
 	if a.NoPools != "" || a.NoFindings != "" || len(a.Pools.LongTerm) != 13 || a.Jobs != 350*13+400 || a.NeverRan != 0 {
 		t.Fatalf("%+v", a)
 	}
@@ -142,8 +143,8 @@ func TestAnalyze(t *testing.T) {
 			flurries++
 		}
 	}
-	if robots < 1 || flurries != 1 || a.Saturated || a.Weeks < 49 {
-		t.Errorf("%d robots, %d flurries, saturated: %v after %d weeks: %v", robots, flurries, a.Saturated, a.Weeks, a.Findings)
+	if robots < 1 || flurries != 1 || growth.Grew() || growth.Weeks < 48 {
+		t.Errorf("%d robots, %d flurries, growth %+v: %v", robots, flurries, growth, a.Findings)
 	}
 	if empty := busy(t).Analyze("other"); empty.NoPools == "" || empty.Jobs != 0 {
 		t.Errorf("a queue without jobs: %+v", empty)
@@ -202,7 +203,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 
 // What has not been seen enough says so, and how many jobs it needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
-	l := newLane(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
 	for i := range 12 {
 		ev := submitted(i, "", float64(i)*60, 2)
 		l.take(ev, "log", func() int64 { return int64(i) }, new(output))
@@ -234,7 +235,7 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 
 // A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
-	l := newLane(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
 	seq := func() int64 { return 1 }
 	for i := range 30 {
 		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))
@@ -246,7 +247,7 @@ func TestNeverRanIsNeverARuntime(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	q := v.Models.Queue("q")
-	if c := q.Lifetimes[1].Contest; c.Seen != 0 || q.Chains.Jobs != 0 || q.Lifetimes[1].Sample.N() != 0 {
+	if c := q.Lifetimes[1].Selection; c.Seen != 0 || q.Chains.Jobs != 0 || q.Lifetimes[1].Sample.N() != 0 {
 		t.Errorf("%d lifetimes, %d in the chains", c.Seen, q.Chains.Jobs)
 	}
 	if fit := v.LublinOf("q"); !strings.Contains(fit.NoSizes, "fit of 0 sizes") || !strings.Contains(fit.NoRuntimes, "fit of 0 runtimes") {

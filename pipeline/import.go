@@ -61,9 +61,9 @@ const (
 	Forgotten
 )
 
-// Gate keeps jobs out of an import that would disturb the picture, or that could not be told from new ones when the same log is imported again.
+// ImportFilter excludes jobs from an import that would disturb the picture, or that could not be recognised when the same log is imported again.
 // It is used by one goroutine, which is not the writer's.
-type Gate struct {
+type ImportFilter struct {
 	pipeline *Pipeline
 	cluster  string
 	until    time.Time
@@ -72,15 +72,15 @@ type Gate struct {
 	live     map[string]struct{}
 }
 
-// Gate returns the gate of one import into a cluster. Jobs that ended after until are left to the sources that are followed.
-func (p *Pipeline) Gate(clusterName string, until time.Time) *Gate {
-	g := &Gate{pipeline: p, cluster: clusterName, until: until, seq: -1}
+// ImportFilter returns the filter of one import into a cluster. Jobs that ended after until are left to the sources that are followed.
+func (p *Pipeline) ImportFilter(clusterName string, until time.Time) *ImportFilter {
+	g := &ImportFilter{pipeline: p, cluster: clusterName, until: until, seq: -1}
 	g.Refresh()
 	return g
 }
 
 // Refresh takes over the published picture. It should be called every so many jobs.
-func (g *Gate) Refresh() {
+func (g *ImportFilter) Refresh() {
 	if retention := g.pipeline.cfg.Retention; retention > 0 {
 		for _, v := range g.pipeline.Views() {
 			if oldest := v.At.Add(-retention); !v.At.IsZero() && oldest.After(g.oldest) {
@@ -101,7 +101,7 @@ func (g *Gate) Refresh() {
 }
 
 // Standing judges a finished job.
-func (g *Gate) Standing(ev *job.Event) Standing {
+func (g *ImportFilter) Standing(ev *job.Event) Standing {
 	switch {
 	case ev.Time.After(g.until), g.isLive(ev.ID):
 		return Followed
@@ -112,7 +112,7 @@ func (g *Gate) Standing(ev *job.Event) Standing {
 }
 
 // isLive reports whether the job lives, or the array or heterogeneous job of which it is a part.
-func (g *Gate) isLive(id string) bool {
+func (g *ImportFilter) isLive(id string) bool {
 	_, live := g.live[id]
 	if i := strings.IndexAny(id, "_+"); !live && i > 0 {
 		_, live = g.live[id[:i]]

@@ -164,7 +164,7 @@ func TestImportedAndFollowed(t *testing.T) {
 	}
 	var later memory
 	p := withImport(t, 128, &later, live, map[int][]job.Event{3: {whole}})
-	if c := p.lanes["c"].state.View().Counts; c.Ended != 1 || c.Duplicates != 1 {
+	if c := p.writers["c"].state.View().Counts; c.Ended != 1 || c.Duplicates != 1 {
 		t.Errorf("imported after it was followed: %+v, want one end and a duplicate", c)
 	}
 	var first memory
@@ -173,7 +173,7 @@ func TestImportedAndFollowed(t *testing.T) {
 	p.AddImport(imports)
 	take(t, p, &source.Delivery{Source: &imports, Events: []job.Event{whole}})
 	take(t, p, &source.Delivery{Source: src, Events: live})
-	if c := p.lanes["c"].state.View().Counts; c.Ended != 1 || c.Submitted != 2 || c.Duplicates != 3 {
+	if c := p.writers["c"].state.View().Counts; c.Ended != 1 || c.Submitted != 2 || c.Duplicates != 3 {
 		t.Errorf("imported before it was followed: %+v, want one end, two submissions, three duplicates", c)
 	}
 }
@@ -213,7 +213,7 @@ func TestGate(t *testing.T) {
 	array := event(job.Submit, "9", 7200)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{sized(event(job.Submit, "1", 7200), 4), array}})
 	p.publish()
-	gate := p.Gate("c", at(7000))
+	gate := p.ImportFilter("c", at(7000))
 	for id, want := range map[string]Standing{"1": Followed, "9_4": Followed, "9+1": Followed, "19_4": Past, "91": Past} {
 		ev := event(job.End, id, 6000)
 		if got := gate.Standing(&ev); got != want {

@@ -4,42 +4,55 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// lane is everything the one writer keeps of one cluster: the picture, the models, the open forecasts.
-type lane struct {
-	state   *cluster.State
-	models  *models
-	ledger  *ledger // nil where forecasts are not wanted (one-shot)
-	load    *load   // nil where that of the load is not wanted
-	known   cluster.Known
-	recall  cluster.Known        // what known is while a journal is replayed
-	refused int64                // changes from which the models could not learn, since the start of the process
-	dirty   bool                 // something changed since the last view
-	owed    bool                 // the last view lacks the open instant, because there was no time for it
-	journal bool                 // changes are kept
-	watch   func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
+// clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
+type clusterWriter struct {
+	state    *cluster.State
+	names    *queueNames
+	models   *models
+	ledger   *ledger // nil where forecasts are not wanted (one-shot)
+	load     *load   // nil where that of the load is not wanted
+	known    cluster.Known
+	recall   cluster.Known                   // what known is while a journal is replayed
+	refused  int64                           // changes from which the models could not learn, since the start of the process
+	dirty    bool                            // something changed since the last view
+	owed     bool                            // the last view is of an earlier instant, because there was no time for a copy of the engine
+	atOnce   bool                            // the next view is of the newest instant, whatever that costs
+	over     *View                           // the newest instant that was over while a view was owed; nil if there was none since the last view
+	seq      int64                           // of the newest change
+	journal  bool                            // changes are kept
+	declared []string                        // the configured queues
+	refit    func(*clusterWriter) *ModelView // brings the models up to date
+	log      *zap.Logger
+	watch    func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
 
-// output is what a lane adds to the batch to be committed.
+// output is what a cluster adds to the batch to be committed.
 type output struct {
 	entries []modelstore.Entry
 	rows    []modelstore.Row
+	bytes   int // about what the entries take
 }
 
-func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *lane {
-	l := &lane{state: cluster.New(cfg.Name, cfg.Procs), models: newModels(models), known: known}
+func newClusterWriter(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *clusterWriter {
+	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues), models: newModels(models),
+		known: known, declared: cfg.Queues, log: zap.NewNop()}
+	l.refit = func(l *clusterWriter) *ModelView { return l.models.view() }
 	l.state.SetPools(cfg.Pools)
 	l.models.pool, l.models.running = l.state.Pool, l.state.Running
 	if cfg.Location != nil {
 		l.models.zone = cfg.Location
 	}
 	if forecasts {
-		l.ledger = newLedger(cfg.Name, newFollower(cfg.Procs, cfg.played(models.Engine)))
-		l.ledger.follower.byHand = policies(cfg.Pools)
+		l.ledger = newLedger(cfg.Name, newEngineFeeder(cfg.Procs, cfg.played(models.Engine)))
+		l.ledger.feeder.byHand = policies(cfg.Pools)
+		l.ledger.onInstantOver = l.instantOver
 	}
 	for _, q := range cfg.Queues {
 		l.models.queue(q)
@@ -48,12 +61,12 @@ func newLane(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecas
 }
 
 // due reports whether there is time now for what the last view lacks.
-func (l *lane) due() bool { return l.owed && l.ledger.preview.due() }
+func (l *clusterWriter) due() bool { return l.owed && l.ledger.preview.due() }
 
 // close ends what runs in the background.
-func (l *lane) close() {
+func (l *clusterWriter) close() {
 	if l.ledger != nil {
-		l.ledger.follower.engine.Close()
+		l.ledger.feeder.engine.Close()
 		l.ledger.preview.close()
 	}
 	if l.load != nil {
@@ -63,12 +76,14 @@ func (l *lane) close() {
 
 // take folds one event: picture, models and forecasts follow it, and what is to be kept goes to out. seq gives the
 // next journal number.
-func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
+func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
 	var number int64
 	row := func(row modelstore.Row) {
 		row.Seq = number
 		out.rows = append(out.rows, row)
 	}
+	id, announced := ev.ID, ev.Queue
+	ev.Queue = l.names.place(announced)
 	return l.state.Apply(ev, &cluster.Hooks{
 		Known: l.known,
 		Before: func(at time.Time) {
@@ -81,7 +96,12 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 			}
 		},
 		Changed: func(c cluster.Change) {
-			l.dirty = true
+			l.dirty, l.seq = true, number
+			kept := c.Event // the journal keeps the announced name, so that another limit can be chosen later
+			if kept.ID == id && kept.Queue == ev.Queue {
+				kept.Queue = announced
+			}
+			l.noteQueue(kept.Queue)
 			if l.watch != nil {
 				l.watch(c)
 			}
@@ -95,23 +115,32 @@ func (l *lane) take(ev job.Event, source string, seq func() int64, out *output) 
 				l.refused++
 			}
 			if l.journal {
-				out.entries = append(out.entries, modelstore.Entry{Seq: number, Source: source, Event: c.Event})
+				out.add(modelstore.Entry{Seq: number, Source: source, Event: kept})
 			}
 		},
 	})
 }
 
-// parts names what a snapshot of the lane holds.
-func (l *lane) parts() map[string]binaryPart {
+// noteQueue takes in the queue of an event that goes to the journal.
+func (l *clusterWriter) noteQueue(name string) {
+	if l.names.note(name) {
+		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+OtherQueue+
+			"; raise the limit, or name under queues those that must have models of their own",
+			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.limit), zap.String("first", name))
+	}
+}
+
+// parts names the parts of a snapshot of the cluster.
+func (l *clusterWriter) parts() map[string]binaryPart {
 	prefix := l.state.Name() + "/"
-	parts := map[string]binaryPart{prefix + "state": l.state, prefix + "models": l.models}
+	parts := map[string]binaryPart{prefix + "state": l.state, prefix + "queues": l.names, prefix + "models": l.models}
 	if l.ledger != nil {
-		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.follower
+		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.feeder
 	}
 	return parts
 }
 
-func (l *lane) save(into map[string][]byte) error {
+func (l *clusterWriter) save(into map[string][]byte) error {
 	for name, part := range l.parts() {
 		data, err := part.MarshalBinary()
 		if err != nil {
@@ -122,7 +151,7 @@ func (l *lane) save(into map[string][]byte) error {
 	return nil
 }
 
-func (l *lane) restore(from map[string][]byte) error {
+func (l *clusterWriter) restore(from map[string][]byte) error {
 	for name, part := range l.parts() {
 		data, ok := from[name]
 		if !ok {

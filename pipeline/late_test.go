@@ -36,7 +36,7 @@ func TestQueueLearntLate(t *testing.T) {
 		events = append(events, event(job.Submit, id, begin), told, end)
 	}
 	sortByTime(events)
-	l := p.lanes["c"]
+	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
 			if err := l.models.learn(c); err != nil {
@@ -107,7 +107,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := newPipeline(testConfig(), nil, collector.Live)
-			l := p.lanes["c"]
+			l := p.writers["c"]
 			apply := func(ev job.Event) {
 				ev.Live = c.live
 				l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {

@@ -13,25 +13,25 @@ func (l *loadLearner) name(id uint64) uint64 {
 }
 
 // learn takes in a change of a job.
-func (l *loadLearner) learn(t *told) {
-	switch t.what {
-	case toldSubmitted:
+func (l *loadLearner) learn(t *loadNotification) {
+	switch t.kind {
+	case notifySubmitted:
 		l.submitted(t.after, 0)
-	case toldSplit:
+	case notifySplit:
 		l.split(t.before, t.after)
-	case toldUpdated:
+	case notifyUpdated:
 		l.updated(t.before, t.after)
-	case toldStarted:
+	case notifyStarted:
 		for task := 1; task < tasks(t.before); task++ { // an array that starts as one record: nobody tells what became of the others
 			l.left(taskID(t.before, task), l.f.Lost)
 		}
 		l.started(t.after)
-	case toldEnded:
+	case notifyEnded:
 		at := clock(t.at)
 		l.left(taskID(t.before, 0), func(id uint64) { l.f.Ended(id, at) })
-	case toldGone:
+	case notifyGone:
 		l.leftAll(t.before, l.f.Gone)
-	case toldLost:
+	case notifyLost:
 		l.leftAll(t.before, l.f.Lost)
 	}
 }

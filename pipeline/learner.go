@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// wakeAt is how many things wait before the learner begins without a look.
+	// wakeAt is how many things wait before the learner begins without a sample.
 	wakeAt = 8192
-	// mostTold bounds what waits. Beyond, all is dropped, and the learner agrees with the picture at the next look.
-	mostTold = 1 << 18
-	// mostLooks and mostLookedAt bound the looks that wait, and the jobs in them. At these looks are left out until half of them are done: learning needs
-	// looks that follow each other. Those of which a forecast is wanted are taken all the same, up to twice as many.
-	mostLooks    = 64
-	mostLookedAt = 400_000
+	// maxNotifications bounds the queue. Beyond, all is dropped, and the learner agrees with the picture at the next sample.
+	maxNotifications = 1 << 18
+	// maxSamples and maxSampledJobs bound the samples that wait, and the jobs in them. Beyond, samples are left out until half of them are done: learning needs
+	// samples that follow each other. Those of which a forecast is wanted are taken all the same, up to twice as many.
+	maxSamples     = 64
+	maxSampledJobs = 400_000
 	// loadShare is what part of a processor forecasts may take while the daemon follows its logs, where one takes longer than cheap.
 	loadShare = .25
 	cheap     = time.Second
@@ -30,31 +30,31 @@ const (
 	saturationEvery = 6 * time.Hour
 )
 
-type toldWhat uint8
+type notificationKind uint8
 
 const (
-	toldSubmitted toldWhat = iota + 1
-	toldSplit
-	toldUpdated
-	toldStarted
-	toldEnded
-	toldGone
-	toldLost
-	toldLook
-	toldBytes
+	notifySubmitted notificationKind = iota + 1
+	notifySplit
+	notifyUpdated
+	notifyStarted
+	notifyEnded
+	notifyGone
+	notifyLost
+	notifySample
+	notifyState
 )
 
-// told is something that the writer tells.
-type told struct {
-	what          toldWhat
+// loadNotification is one message from the writer to the learner.
+type loadNotification struct {
+	kind          notificationKind
 	before, after *cluster.Job
 	at            time.Time
-	look          *look
+	sample        *loadSample
 	bytes         []byte
 }
 
-// look is a picture at an instant.
-type look struct {
+// loadSample is the picture at one instant.
+type loadSample struct {
 	view *cluster.View
 	at   time.Time
 	// agree says that what the loadLearner has may differ from the picture.
@@ -64,34 +64,34 @@ type look struct {
 }
 
 // loadLearner learns the load of one cluster and forecasts it, in a goroutine of its own that is there as long as there is something to do. What it does follows from
-// what it is told, in that order; only which looks it is given depends on the time that they take.
+// the notifications, in their order; only the choice of samples depends on the time that they take.
 type loadLearner struct {
 	log     *zap.Logger
 	options outlook.Options
 	newest  atomic.Pointer[Outlook]
 	counts  loadCounts
 
-	mu       sync.Mutex
-	queue    []told
-	looks    int  // that wait or are in work
-	lookedAt int  // jobs in them
-	full     bool // looks are left out
-	dropped  bool // something was: the next look is to agree
-	working  chan struct{}
-	cancel   context.CancelFunc // of what works
-	closed   bool
-	ended    time.Time     // when the newest forecast was made, by the machine's clock
-	took     time.Duration // what it took
-	fresh    []byte        // saved, and not taken yet
+	mu          sync.Mutex
+	queue       []loadNotification
+	samples     int  // that wait or are in work
+	sampledJobs int  // jobs in them
+	full        bool // samples are left out
+	dropped     bool // a notification was: the learner agrees with the picture at the next sample
+	working     chan struct{}
+	cancel      context.CancelFunc // of what works
+	closed      bool
+	ended       time.Time     // when the newest forecast was made, by the machine's clock
+	took        time.Duration // what it took
+	fresh       []byte        // saved, and not taken yet
 
 	// What follows belongs to the goroutine.
-	f       *outlook.Forecaster
-	names   map[uint64]uint64 // the Forecaster's by the picture's
-	made    Outlook           // what the next is made from
-	savedAt time.Time         // by the machine's clock
-	size    int               // of what was saved last
-	refused bool              // a look was, and it is logged
-	told    bool              // something, so that there is something to save
+	f        *outlook.Forecaster
+	names    map[uint64]uint64 // the Forecaster's by the picture's
+	made     Outlook           // what the next is made from
+	savedAt  time.Time         // by the machine's clock
+	size     int               // of what was saved last
+	refused  bool              // a sample was, and it is logged
+	notified bool              // there is something to save
 }
 
 func newLoadLearner(cfg ClusterConfig, log *zap.Logger) *loadLearner {
@@ -107,11 +107,11 @@ func newLoadLearner(cfg ClusterConfig, log *zap.Logger) *loadLearner {
 	return l
 }
 
-// tell appends something to what waits.
-func (l *loadLearner) tell(t told) {
+// notify appends a notification to the queue.
+func (l *loadLearner) notify(t loadNotification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) >= mostTold {
+	if len(l.queue) >= maxNotifications {
 		l.drop()
 	}
 	l.append(t)
@@ -120,7 +120,7 @@ func (l *loadLearner) tell(t told) {
 // drop forgets what waits.
 func (l *loadLearner) drop() {
 	for i := range l.queue {
-		if k := l.queue[i].look; k != nil {
+		if k := l.queue[i].sample; k != nil {
 			l.done(k)
 		}
 	}
@@ -128,9 +128,9 @@ func (l *loadLearner) drop() {
 	l.queue, l.dropped = l.queue[:0], true
 }
 
-func (l *loadLearner) append(t told) {
+func (l *loadLearner) append(t loadNotification) {
 	l.queue = append(l.queue, t)
-	if l.working != nil || l.closed || t.look == nil && t.what != toldBytes && len(l.queue) < wakeAt {
+	if l.working != nil || l.closed || t.sample == nil && t.kind != notifyState && len(l.queue) < wakeAt {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,8 +138,8 @@ func (l *loadLearner) append(t told) {
 	go l.work(ctx, l.working)
 }
 
-// look appends a look, unless there are too many or the last forecast was dear.
-func (l *loadLearner) look(k *look) {
+// addSample appends a sample, unless there are too many or the last forecast was expensive.
+func (l *loadLearner) addSample(k *loadSample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if k.live && k.forecast && l.took > cheap && float64(time.Since(l.ended))*loadShare < float64(l.took) {
@@ -148,23 +148,23 @@ func (l *loadLearner) look(k *look) {
 	if !k.forecast && !k.observe {
 		return
 	}
-	l.full = l.full && (l.looks > mostLooks/2 || l.lookedAt > mostLookedAt/2)
-	if l.full && !k.agree && !k.forecast || l.looks >= 2*mostLooks {
+	l.full = l.full && (l.samples > maxSamples/2 || l.sampledJobs > maxSampledJobs/2)
+	if l.full && !k.agree && !k.forecast || l.samples >= 2*maxSamples {
 		l.dropped = l.dropped || k.agree
 		return
 	}
 	k.agree = k.agree || l.dropped
 	l.dropped = false
-	l.looks++
-	l.lookedAt += len(k.view.Running) + len(k.view.Queued)
-	l.full = l.looks >= mostLooks || l.lookedAt >= mostLookedAt
-	l.append(told{what: toldLook, look: k})
+	l.samples++
+	l.sampledJobs += len(k.view.Running) + len(k.view.Queued)
+	l.full = l.samples >= maxSamples || l.sampledJobs >= maxSampledJobs
+	l.append(loadNotification{kind: notifySample, sample: k})
 }
 
-// done counts a look that waits no more.
-func (l *loadLearner) done(k *look) {
-	l.looks--
-	l.lookedAt -= len(k.view.Running) + len(k.view.Queued)
+// done counts a sample that waits no more.
+func (l *loadLearner) done(k *loadSample) {
+	l.samples--
+	l.sampledJobs -= len(k.view.Running) + len(k.view.Queued)
 }
 
 // work does what waits, and ends when nothing does.
@@ -192,29 +192,29 @@ func (l *loadLearner) work(ctx context.Context, done chan struct{}) {
 }
 
 // giveBack puts what was not done ahead of what came since.
-func (l *loadLearner) giveBack(rest []told) {
+func (l *loadLearner) giveBack(rest []loadNotification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue = append(rest, l.queue...)
 }
 
-func (l *loadLearner) do(ctx context.Context, t *told) {
-	l.told = true
-	switch t.what {
-	case toldLook:
-		l.see(ctx, t.look)
+func (l *loadLearner) do(ctx context.Context, t *loadNotification) {
+	l.notified = true
+	switch t.kind {
+	case notifySample:
+		l.see(ctx, t.sample)
 		l.mu.Lock()
-		l.done(t.look)
+		l.done(t.sample)
 		l.mu.Unlock()
-	case toldBytes:
+	case notifyState:
 		l.load(t.bytes)
 	default:
 		l.learn(t)
 	}
 }
 
-// see looks at the cluster.
-func (l *loadLearner) see(ctx context.Context, k *look) {
+// see takes in a sample of the cluster.
+func (l *loadLearner) see(ctx context.Context, k *loadSample) {
 	if k.agree {
 		l.agree(k.view)
 	}
@@ -237,15 +237,15 @@ func (l *loadLearner) see(ctx context.Context, k *look) {
 	}
 }
 
-// last reports whether no newer look waits.
+// last reports whether no newer sample waits.
 func (l *loadLearner) last() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.looks == 1
+	return l.samples == 1
 }
 
 // forecast makes and publishes a forecast.
-func (l *loadLearner) forecast(ctx context.Context, k *look, s *outlook.State) {
+func (l *loadLearner) forecast(ctx context.Context, k *loadSample, s *outlook.State) {
 	begun := time.Now()
 	f, err := l.f.Forecast(ctx, s)
 	if l.failed(err) {
@@ -310,7 +310,7 @@ func (l *loadLearner) stop() {
 	l.pause()
 }
 
-// pause ends what works, which goes on with the next look.
+// pause ends the work under way, which goes on with the next sample.
 func (l *loadLearner) pause() {
 	l.mu.Lock()
 	working, cancel := l.working, l.cancel

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -17,15 +18,17 @@ import (
 const (
 	// reasonArray: the number of an array's tasks was told after the forecast of the first, that of the last cannot be made any more.
 	reasonArray = "unknown_tasks"
+	// reasonTask: the task is neither the first nor the last of its array to start, and the forecasts of an array are for those two.
+	reasonTask = "array_task"
 	// reasonNothingLearnt: no expert can say anything yet.
 	reasonNothingLearnt = "not_fitted"
 )
 
 // never stands for a quantile that is not reached, in the ledger and in saved state, where +Inf cannot be written.
-const never = -1
+const never = waittime.Never
 
-// open is the forecast of a job that has not started yet, or that started before enough was known of it.
-type open struct {
+// openForecast is the forecast of a job that has not started yet, or that started before enough was known of it.
+type openForecast struct {
 	Job  cluster.Job `json:"job"`
 	Live bool        `json:"live,omitempty"`
 	// Sized is true where the size was told at the instant of the submission.
@@ -42,8 +45,10 @@ type open struct {
 	// Parts is the number of tasks that were told apart from the array, Part says that this is such a task.
 	Parts int  `json:"parts,omitempty"`
 	Part  bool `json:"part,omitempty"`
-	// Sight is what the forecast will be made on if it is not made yet.
-	Sight *sight `json:"-"`
+	// Renamed is true once the last task has taken the array's record over.
+	Renamed bool `json:"renamed,omitempty"`
+	// View is the view from which the forecast will be made, if it is not made yet.
+	View *submissionView `json:"-"`
 	// Closed is when the job started or left before its forecast was made, Started says which.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
@@ -74,22 +79,24 @@ type answer struct {
 // The forecast of a job is made from what could be known at the instant of its submission: ends are known, submissions up to its own, no start. So it depends on
 // the events alone, not on how they were cut into batches. It is made when that instant is over; for a job of which size or queue are not told by then, when they are.
 type ledger struct {
-	cluster  string
-	follower *follower
-	levels   []float64
-	instant  time.Time
-	pending  []*open          // of the instant, in the order of submission, those that are closed already too
-	late     []*open          // not made yet although their instant is over, in the order of submission
-	open     map[string]*open // of the jobs that wait, by id
-	sight    *sight           // the newest view that was kept
-	scores   map[ScoreKey]*Score
-	recent   map[string]*window // by queue
-	board    *board
-	preview  preview
+	cluster       string
+	feeder        *engineFeeder
+	levels        []float64
+	instant       time.Time
+	pending       []*openForecast          // of the instant, in the order of submission, those that are closed already too
+	late          []*openForecast          // not made yet although their instant is over, in the order of submission
+	open          map[string]*openForecast // of the jobs that wait, by id
+	newestView    *submissionView          // the newest view that was kept
+	scores        map[ScoreKey]*Score
+	recent        map[string]*window // by queue
+	served        servedForecasts
+	preview       preview
+	onInstantOver func() // called when an instant is over and the engine knows all of it; may be nil
+	renamed       uint64 // the array, to the engine, whose record was taken over last
 }
 
-func newLedger(cluster string, f *follower) *ledger {
-	return &ledger{cluster: cluster, follower: f, levels: predictor.Levels(), open: map[string]*open{}, scores: map[ScoreKey]*Score{}, recent: map[string]*window{}, board: &board{}}
+func newLedger(cluster string, f *engineFeeder) *ledger {
+	return &ledger{cluster: cluster, feeder: f, levels: waittime.Levels(), open: map[string]*openForecast{}, scores: map[ScoreKey]*Score{}, recent: map[string]*window{}}
 }
 
 // before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
@@ -98,40 +105,47 @@ func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row
 	if !at.After(l.instant) {
 		return
 	}
-	l.follower.pools(s)
+	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
-		if o.known() {
+		if o.detailsKnown() {
 			l.make(o, s, emit)
 		} else {
-			o.Sight = l.current()
+			o.View = l.current()
 			l.late = append(l.late, o)
 			l.show(o)
 		}
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]
-	l.follower.settle(l.instant)
-	if l.sight != nil && at.Sub(l.sight.At) > sightAgeMax {
-		l.sight = nil
+	l.feeder.flushInstant(l.instant)
+	if l.onInstantOver != nil {
+		l.onInstantOver()
+	}
+	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
+		l.newestView = nil
 	}
 	l.instant = at
 	l.expire(s, emit)
 }
 
 // make makes the forecast of a job that was submitted at the open instant.
-func (l *ledger) make(o *open, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) make(o *openForecast, s *cluster.State, emit func(modelstore.Row)) {
 	now := clock(l.instant)
-	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.follower.engine.Submit(now, id, r) })
+	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.feeder.engine.Submit(now, id, r) })
+	if o.Rest && o.Parts > 0 { // some were told apart at this very instant
+		r := rest(&o.Job, l.remaining(o), procsOf(s, o.Job.Queue))
+		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(&o.Job), Request: r})
+	}
 	l.made(o, emit)
 }
 
 // enter tells the engine of a job by submit, and keeps its forecasts. The tasks of an array are two jobs there: the first, and the others together. Of an array of which a
 // task was told apart the first is that.
-func (l *ledger) enter(o *open, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
+func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
-		f := submit(engineID(&o.Job), asked(&o.Job))
+		f := submit(engineID(&o.Job), engineRequest(&o.Job))
 		o.Answers = []answer{answerOf(&f, o.Job.Procs).in(s, &o.Job)}
 	}
 	if others := l.others(o); others > 0 {
@@ -144,46 +158,46 @@ func (l *ledger) enter(o *open, s *cluster.State, submit func(id uint64, r engin
 // procsOf returns the processors of a queue's pool, 0 where that is not known.
 func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity(cluster.Procs) }
 
-func (l *ledger) made(o *open, emit func(modelstore.Row)) {
-	o.Made, o.Sight = true, nil
+func (l *ledger) made(o *openForecast, emit func(modelstore.Row)) {
+	o.Made, o.View = true, nil
 	if !o.Closed.IsZero() {
 		l.close(o, emit)
 	}
 	l.show(o)
 }
 
-// told makes the forecast of a job of which enough is known now.
-func (l *ledger) told(o *open, s *cluster.State, emit func(modelstore.Row)) {
-	if o.Made || o.Sight == nil || !o.known() {
+// completeForecast makes the forecast of a job if its size and queue are known now.
+func (l *ledger) completeForecast(o *openForecast, s *cluster.State, emit func(modelstore.Row)) {
+	if o.Made || o.View == nil || !o.detailsKnown() {
 		return
 	}
 	o.After = !o.Closed.IsZero()
-	l.late = slices.DeleteFunc(l.late, func(x *open) bool { return x == o })
+	l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
 	l.catchUp(o, s)
 	l.made(o, emit)
 }
 
 // catchUp tells the engine of a job that was submitted a while ago, and what became of it since. Its forecast is made on what could be known at its submission. Its wait is
 // learnt; its runtime is not, if it has ended.
-func (l *ledger) catchUp(o *open, s *cluster.State) {
-	e, now, submitted := l.follower.engine, clock(l.instant), clock(o.Job.Submit)
+func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
+	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
 		if id == engineID(&o.Job) {
-			return e.SubmitAt(o.Sight.View, submitted, now, id, r)
+			return e.SubmitAt(o.View.View, submitted, now, id, r)
 		}
 		wide := rest(&o.Job, l.others(o)+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
-		f := e.SubmitAt(o.Sight.View, submitted, now, id, wide)
-		e.Update(now, id, r)
+		f := e.SubmitAt(o.View.View, submitted, now, id, wide)
+		e.Update(now, id, rest(&o.Job, l.remaining(o), procsOf(s, o.Job.Queue)))
 		return f
 	})
 	switch {
 	case o.Started:
 		l.begun(o)
 		if o.Ended {
-			l.tellBoth(doLost, &o.Job)
+			l.feedBoth(doLost, &o.Job)
 		}
 	case !o.Closed.IsZero():
-		l.tellBoth(doGone, &o.Job)
+		l.feedBoth(doGone, &o.Job)
 	case o.Job.Held:
 		l.held(&o.Job)
 	}
@@ -195,10 +209,10 @@ func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > lateGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
-		request := asked(&o.Job)
+		request := engineRequest(&o.Job)
 		ask := func(procs int) {
 			request.Procs = procs
-			f := o.Sight.View.Forecast(&request)
+			f := o.View.View.Forecast(&request)
 			o.Answers = append(o.Answers, answerOf(&f, procs))
 		}
 		size := max(1, procsOf(s, o.Job.Queue))
@@ -213,8 +227,8 @@ func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 }
 
 // guess tells the engine of a job of which it is not known what it asks for, so that it is not left out of the picture. Updates tell more.
-func (l *ledger) guess(o *open, s *cluster.State) {
-	if o.Ended || !o.Closed.IsZero() && !o.Started || o.Part && o.Started { // a task that runs is a job of its own
+func (l *ledger) guess(o *openForecast, s *cluster.State) {
+	if o.Ended || !o.Closed.IsZero() && !o.Started || (o.Part || o.Renamed) && o.Started { // a task that runs is a job of its own
 		return
 	}
 	o.Entered = true
@@ -226,7 +240,7 @@ func (l *ledger) guess(o *open, s *cluster.State) {
 		l.silent(&o.Job)
 	}
 	if o.Started {
-		l.follower.tell(l.instant, step{Do: doStart, ID: id, At: o.Closed})
+		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: o.Closed})
 	}
 }
 
@@ -237,12 +251,12 @@ func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.R
 		switch {
 		case !c.Event.Derived:
 			l.begin(c.After, c.Event.Live)
-		case !l.split(c.After, s) && c.Event.Times.End.IsZero(): // else it is over, and was never told of when it mattered
+		case !l.split(c, s) && c.Event.Times.End.IsZero(): // else it is over, and was never told of when it mattered
 			l.silent(c.After)
 		}
 	case job.Requeue:
 		l.over(c.Before)
-		l.tellBoth(doLost, c.Before)
+		l.feedBoth(doLost, c.Before)
 		l.begin(c.After, c.Event.Live)
 	case job.Update:
 		l.update(c, s, emit)
@@ -254,7 +268,10 @@ func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.R
 	case job.Start:
 		l.start(c, s, emit)
 	case job.Cancel:
-		if c.After == nil {
+		switch {
+		case c.After != nil: // it was only asked for
+		case c.Event.Derived && l.renamed == engineID(c.Before): // its last task goes on with its record
+		default:
 			l.gone(c, s, emit)
 		}
 	case job.End:
@@ -263,36 +280,36 @@ func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.R
 }
 
 func (l *ledger) begin(j *cluster.Job, live bool) {
-	o := &open{Job: *j, Live: live}
+	o := &openForecast{Job: *j, Live: live}
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
 	l.show(o)
-	l.follower.busy[engineID(j)], l.follower.busy[restID(j)] = true, true
+	l.feeder.busy[engineID(j)], l.feeder.busy[restID(j)] = true, true
 }
 
 // silent tells the engine of a job for which there is no forecast to score: its submission was learnt afterwards.
 func (l *ledger) silent(j *cluster.Job) {
-	l.follower.tell(l.instant, step{Do: doSubmit, ID: engineID(j), Request: asked(j)})
+	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: engineID(j), Request: engineRequest(j)})
 }
 
-// tellBoth tells a step of a job by both its names; the engine knows of those that it has been told of.
-func (l *ledger) tellBoth(do stepKind, j *cluster.Job) {
+// feedBoth feeds a command for both of a job's ids; the engine ignores an id that it does not know.
+func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	for _, id := range [...]uint64{engineID(j), restID(j)} {
-		l.follower.tell(l.instant, step{Do: do, ID: id})
+		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id})
 	}
 }
 
 // held tells the engine that a job, or an array, competes no more, or again.
 func (l *ledger) held(j *cluster.Job) {
 	if j.Held {
-		l.tellBoth(doHold, j)
+		l.feedBoth(doHold, j)
 	} else {
-		l.tellBoth(doRelease, j)
+		l.feedBoth(doRelease, j)
 	}
 }
 
 // learn takes over what is known of a job now.
-func (l *ledger) learn(o *open, j *cluster.Job) {
+func (l *ledger) learn(o *openForecast, j *cluster.Job) {
 	o.Job.Attributes, o.Job.Unqueued, o.Job.Unsized, o.Job.Held = j.Attributes, j.Unqueued, j.Unsized, j.Held
 }
 
@@ -304,20 +321,20 @@ func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore
 	}
 	if o != nil {
 		l.learn(o, c.After)
-		l.told(o, s, emit)
+		l.completeForecast(o, s, emit)
 	}
-	if before, after := asked(c.Before), asked(c.After); before != after {
-		l.follower.tell(l.instant, step{Do: doUpdate, ID: engineID(c.After), Request: after})
+	if before, after := engineRequest(c.Before), engineRequest(c.After); before != after {
+		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: engineID(c.After), Request: after})
 	}
 	if o != nil && o.Rest && !o.Part {
-		r := rest(c.After, l.others(o), procsOf(s, c.After.Queue))
-		l.follower.tell(l.instant, step{Do: doUpdate, ID: restID(c.After), Request: r})
+		r := rest(c.After, l.remaining(o), procsOf(s, c.After.Queue))
+		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(c.After), Request: r})
 	}
 }
 
 // lateOne returns the forecast of a job that is not made yet although the instant of its submission is over, nil if there is none.
-func (l *ledger) lateOne(j *cluster.Job) *open {
-	i := slices.IndexFunc(l.late, func(o *open) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
+func (l *ledger) lateOne(j *cluster.Job) *openForecast {
+	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {
 		return nil
 	}
@@ -329,15 +346,15 @@ func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.
 	o, id := l.open[c.Event.ID], engineID(c.After)
 	if o == nil {
 		if c.Event.Times.End.IsZero() || !c.Event.Derived { // else it is over, and was never told of
-			l.follower.tell(l.instant, step{Do: doStart, ID: id, At: c.After.Start})
+			l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
 		}
 		return
 	}
 	l.learn(o, c.After)
-	entered := o.Sight == nil // or it will be at the end of this instant
-	if o.Part {
+	entered := o.View == nil // or it will be at the end of this instant
+	if o.Part || o.Renamed {
 		l.silent(c.After)
-		l.follower.tell(l.instant, step{Do: doStart, ID: id, At: c.After.Start})
+		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
 	}
 	l.resolve(o, c.After.Start, true, s, emit)
 	if entered {
@@ -349,21 +366,25 @@ func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.
 func (l *ledger) gone(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
 	o := l.open[c.Event.ID]
 	if o == nil {
-		l.tellBoth(doGone, c.Before)
+		l.feedBoth(doGone, c.Before)
 		return
 	}
 	l.resolve(o, c.Event.Time, false, s, emit)
-	l.tellBoth(doGone, &o.Job)
+	if o.Part { // the others wait on
+		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: engineID(&o.Job)})
+		return
+	}
+	l.feedBoth(doGone, &o.Job)
 }
 
 // ended takes in the end of a job that ran.
 func (l *ledger) ended(c cluster.Change) {
 	l.over(c.Before)
 	if c.Event.Derived { // a lost end says nothing of the runtime
-		l.tellBoth(doLost, c.Before)
+		l.feedBoth(doLost, c.Before)
 		return
 	}
-	l.tellBoth(doEnd, c.Before)
+	l.feedBoth(doEnd, c.Before)
 }
 
 // over notes that a job runs no more whose forecast is not made yet.
@@ -374,17 +395,17 @@ func (l *ledger) over(j *cluster.Job) {
 }
 
 // resolve ends the wait of a job. Its row is written once its forecast is made.
-func (l *ledger) resolve(o *open, at time.Time, started bool, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster.State, emit func(modelstore.Row)) {
 	delete(l.open, o.Job.ID)
 	if !o.Part {
-		l.board.drop(&o.Job)
+		l.served.drop(&o.Job)
 	}
 	o.Closed, o.Started = at, started
 	if o.Made {
 		l.close(o, emit)
 		return
 	}
-	l.told(o, s, emit)
+	l.completeForecast(o, s, emit)
 }
 
 // pick returns the answer for a size: the only one there is, or of the two sizes around it the one of the larger (the
@@ -397,8 +418,8 @@ func pick(answers []answer, procs int) answer {
 	return answers[min(i, len(answers)-1)]
 }
 
-// served returns the forecast by which a job is scored.
-func (o *open) served() answer {
+// scored returns the forecast by which a job is scored.
+func (o *openForecast) scored() answer {
 	switch {
 	case o.Last != nil && !o.Part:
 		return *o.Last
@@ -409,8 +430,8 @@ func (o *open) served() answer {
 }
 
 // close writes the row of a job that started or left the queue.
-func (l *ledger) close(o *open, emit func(modelstore.Row)) {
-	a := o.served()
+func (l *ledger) close(o *openForecast, emit func(modelstore.Row)) {
+	a := o.scored()
 	row := modelstore.Row{
 		Cluster: l.cluster, JobID: o.Job.ID, Attempt: o.Job.Attempt, Queue: o.Job.Queue,
 		Procs: o.Job.Procs, TimeLimit: o.Job.TimeLimit, Submit: o.Job.Submit,
@@ -428,7 +449,7 @@ func (l *ledger) close(o *open, emit func(modelstore.Row)) {
 }
 
 func (l *ledger) score(row *modelstore.Row) {
-	key := ScoreKey{Queue: row.Queue, Size: SizeClass(row.Procs)}
+	key := ScoreKey{Queue: row.Queue, Size: waittime.SizeClass(row.Procs)}
 	s := l.scores[key]
 	if s == nil {
 		s = newScore(len(l.levels))
@@ -440,15 +461,14 @@ func (l *ledger) score(row *modelstore.Row) {
 	}
 }
 
-// publish puts into a view what readers see of the forecasts. It returns false where that is not all that is known.
-func (l *ledger) publish(v *View) (whole bool) {
+// publish puts into a view what readers see of the forecasts.
+func (l *ledger) publish(v *View, e *engine.View) {
 	v.Open = len(l.open)
-	v.board, v.Drifts = l.board, l.follower.engine.Drifts()
-	v.Engine, whole = l.look()
-	v.Learning = l.follower.engine.Stats()
+	v.forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()
+	v.Engine = e
+	v.Learning = l.feeder.engine.Stats()
 	v.Recent = l.newest()
 	for key, s := range l.scores {
 		v.Scores[key] = s.clone()
 	}
-	return whole
 }

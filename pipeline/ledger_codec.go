@@ -13,13 +13,13 @@ import (
 // savedLedger holds the forecasts in one table, and the views that are still needed.
 type savedLedger struct {
 	Instant time.Time           `json:"instant"`
-	Opens   []*open             `json:"opens"`
+	Opens   []*openForecast     `json:"opens"`
 	Pending []int               `json:"pending"`
 	Late    []int               `json:"late"`
 	Open    []int               `json:"open"`
-	After   []step              `json:"after,omitempty"`
+	After   []engineCommand     `json:"after,omitempty"`
 	Busy    []uint64            `json:"busy,omitempty"`
-	Sights  []savedSight        `json:"sights,omitempty"`
+	Views   []savedView         `json:"sights,omitempty"`
 	Of      []int               `json:"of"`      // by open: its view, -1 if it needs none
 	Current int                 `json:"current"` // the newest view, -1 if there is none
 	Scores  map[ScoreKey]*Score `json:"scores"`
@@ -27,18 +27,18 @@ type savedLedger struct {
 	Recent map[string]*window `json:"recent,omitempty"`
 }
 
-type savedSight struct {
+type savedView struct {
 	At   time.Time `json:"at"`
 	View []byte    `json:"view"`
 }
 
-// table numbers pointers in the order in which they are met.
-type table[T any] struct {
+// pointerTable numbers pointers in the order of their first use.
+type pointerTable[T any] struct {
 	all   []*T
 	index map[*T]int
 }
 
-func (t *table[T]) number(list []*T) []int {
+func (t *pointerTable[T]) number(list []*T) []int {
 	if t.index == nil {
 		t.index = map[*T]int{}
 	}
@@ -68,43 +68,43 @@ func pickAll[T any](all []*T, numbers []int) ([]*T, bool) {
 
 // MarshalBinary saves open forecasts and scores: the same ledger gives the same bytes.
 func (l *ledger) MarshalBinary() ([]byte, error) {
-	var opens table[open]
-	var sights table[sight]
-	waiting := make([]*open, 0, len(l.open))
+	var opens pointerTable[openForecast]
+	var sights pointerTable[submissionView]
+	waiting := make([]*openForecast, 0, len(l.open))
 	for _, o := range l.open {
 		waiting = append(waiting, o)
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Scores: l.scores, Recent: l.recent, After: l.follower.After,
+		Instant: l.instant.UTC(), Scores: l.scores, Recent: l.recent, After: l.feeder.After,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
-	for id := range l.follower.busy {
+	for id := range l.feeder.busy {
 		out.Busy = append(out.Busy, id)
 	}
 	slices.Sort(out.Busy)
-	number := func(s *sight) int {
+	number := func(s *submissionView) int {
 		if s == nil {
 			return -1
 		}
-		return sights.number([]*sight{s})[0]
+		return sights.number([]*submissionView{s})[0]
 	}
 	for _, o := range opens.all {
-		out.Of = append(out.Of, number(o.Sight))
+		out.Of = append(out.Of, number(o.View))
 	}
-	out.Opens, out.Current = opens.all, number(l.sight)
+	out.Opens, out.Current = opens.all, number(l.newestView)
 	for _, s := range sights.all {
 		data, err := s.View.MarshalBinary()
 		if err != nil {
 			return nil, fmt.Errorf("a kept view: %w", err)
 		}
-		out.Sights = append(out.Sights, savedSight{s.At.UTC(), data})
+		out.Views = append(out.Views, savedView{s.At.UTC(), data})
 	}
 	return json.Marshal(out)
 }
 
 // byPlace orders the forecasts of waiting jobs: by the order of submission, the tasks of an array after it.
-func byPlace(a, b *open) int {
+func byPlace(a, b *openForecast) int {
 	if o := byOrder(&a.Job, &b.Job); o != 0 || a.Part == b.Part {
 		return o
 	}
@@ -122,17 +122,17 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	fresh := newLedger(l.cluster, l.follower)
+	fresh := newLedger(l.cluster, l.feeder)
 	fresh.instant = in.Instant
-	sights := make([]*sight, len(in.Sights))
-	for i, s := range in.Sights {
+	sights := make([]*submissionView, len(in.Views))
+	for i, s := range in.Views {
 		view, err := engine.UnmarshalView(s.View)
 		if err != nil {
 			return fmt.Errorf("saved ledger: %w", err)
 		}
-		sights[i] = &sight{At: s.At, View: view}
+		sights[i] = &submissionView{At: s.At, View: view}
 	}
-	at := func(n int) *sight {
+	at := func(n int) *submissionView {
 		if n < 0 || n >= len(sights) {
 			return nil
 		}
@@ -142,15 +142,15 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 		return errLedger
 	}
 	for i, o := range in.Opens {
-		o.Sight = at(in.Of[i])
+		o.View = at(in.Of[i])
 	}
-	fresh.sight = at(in.Current)
+	fresh.newestView = at(in.Current)
 	var ok [3]bool
-	var waiting []*open
+	var waiting []*openForecast
 	fresh.pending, ok[0] = pickAll(in.Opens, in.Pending)
 	fresh.late, ok[1] = pickAll(in.Opens, in.Late)
 	waiting, ok[2] = pickAll(in.Opens, in.Open)
-	if ok != [3]bool{true, true, true} || slices.ContainsFunc(fresh.late, func(o *open) bool { return o.Sight == nil }) {
+	if ok != [3]bool{true, true, true} || slices.ContainsFunc(fresh.late, func(o *openForecast) bool { return o.View == nil }) {
 		return errLedger
 	}
 	for _, o := range waiting {
@@ -169,10 +169,10 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 		}
 		fresh.recent[queue] = w
 	}
-	fresh.follower.After = in.After
-	clear(fresh.follower.busy)
+	fresh.feeder.After = in.After
+	clear(fresh.feeder.busy)
 	for _, id := range in.Busy {
-		fresh.follower.busy[id] = true
+		fresh.feeder.busy[id] = true
 	}
 	*l = *fresh
 	return nil

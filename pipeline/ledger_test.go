@@ -19,6 +19,7 @@ import (
 	"github.com/waitcast/waitcast/collector/swflog"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -31,7 +32,7 @@ func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]st
 			all[fmt.Sprintf("%s/%d", r.JobID, r.Attempt)] = fmt.Sprint(r.Method, r.Quantiles, r.Reason)
 		}
 	}
-	for _, o := range p.lanes["c"].ledger.open {
+	for _, o := range p.writers["c"].ledger.open {
 		if o.Made && o.Job.Submit.Before(at(before)) && len(o.Answers) == 1 {
 			a := o.Answers[0]
 			all[fmt.Sprintf("%s/%d", o.Job.ID, o.Job.Attempt)] = fmt.Sprint(a.Method, a.Quantiles, a.Reason)
@@ -115,7 +116,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	}})
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.End, "first", 11)}}) // the instant is over
 	for id, want := range map[string][2]int{"twin": {1, 128}, "me": {2, 130}, "after": {3, 131}} {
-		a := p.lanes["c"].ledger.open[id].Answers[0]
+		a := p.writers["c"].ledger.open[id].Answers[0]
 		if got := [2]int{a.Ahead, a.AheadProcs}; got != want {
 			t.Errorf("%s: %d jobs with %d processors ahead, want %d with %d", id, got[0], got[1], want[0], want[1])
 		}
@@ -191,7 +192,7 @@ func TestPick(t *testing.T) {
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
 		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", lateGrace.Seconds()+1), event(job.Submit, "4", lateGrace.Seconds()+2),
 	}})
-	answers := p.lanes["c"].ledger.open["1"].Answers
+	answers := p.writers["c"].ledger.open["1"].Answers
 	var sizes []int
 	for _, a := range answers {
 		sizes = append(sizes, a.Procs)
@@ -215,8 +216,8 @@ func TestPick(t *testing.T) {
 // Pinball against values worked out by hand: level x what is missing above, (1 - level) x what is too much below.
 func TestPinball(t *testing.T) {
 	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4}, {.25, 10, 10, 0}} {
-		if got := Pinball(c[0], c[1], c[2]); math.Abs(got-c[3]) > 1e-12 {
-			t.Errorf("Pinball(%v, %v, %v) = %v, want %v", c[0], c[1], c[2], got, c[3])
+		if got := waittime.Pinball(c[0], c[1], c[2]); math.Abs(got-c[3]) > 1e-12 {
+			t.Errorf("waittime.Pinball(%v, %v, %v) = %v, want %v", c[0], c[1], c[2], got, c[3])
 		}
 	}
 }
@@ -303,7 +304,7 @@ func TestOrderOfSubmission(t *testing.T) {
 // Size classes put powers of two together; every size has one.
 func TestSizeClass(t *testing.T) {
 	for procs, want := range map[int]string{-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512", 513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+"} {
-		if got := SizeClass(procs); got != want {
+		if got := waittime.SizeClass(procs); got != want {
 			t.Errorf("%d processors are of class %s, want %s", procs, got, want)
 		}
 	}
@@ -343,7 +344,7 @@ func TestScoreOfPeers(t *testing.T) {
 	if want := .5 * math.Ln2; math.Abs(p.LogPinball[0]-want) > 1e-12 || p.Served.LogPinball[0] != 0 {
 		t.Errorf("losses of the median %v and %v, want %v and 0", p.LogPinball[0], p.Served.LogPinball[0], want)
 	}
-	if want := .1 * (math.Log(neverSeconds+60) - math.Log(120)); math.Abs(p.LogPinball[1]-want) > 1e-12 {
+	if want := .1 * (math.Log(waittime.ScoredNever+60) - math.Log(120)); math.Abs(p.LogPinball[1]-want) > 1e-12 {
 		t.Errorf("the loss of never is %v, want that of a year, %v", p.LogPinball[1], want)
 	}
 	if p.Within2 != 1 || p.Below[0] != 1 || s.Below[0] != 0 || s.UpTo[0] != 2 {
@@ -370,7 +371,7 @@ func TestLedgerRetention(t *testing.T) {
 		store := newStore(t)
 		p, src := newPipeline(cfg, store, collector.Live)
 		take(t, p, deliveries(src, events, 50, 3)...)
-		return keeps(t, store, p), p.lanes["c"].state.Now()
+		return keeps(t, store, p), p.writers["c"].state.Now()
 	}
 	all, now := run(0)
 	some, _ := run(12 * time.Hour)
@@ -389,16 +390,16 @@ func TestReadersSeeTheOpenInstant(t *testing.T) {
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
 		sized(event(job.Submit, "1", 5), 100), event(job.Start, "1", 6), sized(event(job.Submit, "2", 6), 64), event(job.Hold, "2", 6), sized(event(job.Submit, "3", 6), 30),
 	}})
-	l := p.lanes["c"].ledger
+	l := p.writers["c"].ledger
 	if len(l.pending) != 2 {
 		t.Fatalf("%d jobs are pending, want 2", len(l.pending))
 	}
-	request := Asked(&job.Attributes{Queue: "default", Procs: 1})
+	request := EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.View("c").Engine.Forecast(&request)
 	if f.Free != 28 || f.JobsAhead != 1 || f.ProcsAhead != 30 {
 		t.Errorf("%d processors are free behind %d jobs with %d, want 28 behind 1 with 30", f.Free, f.JobsAhead, f.ProcsAhead)
 	}
-	if f := l.follower.engine.View(clock(l.instant)).Forecast(&request); f.Free != 128 || f.JobsAhead != 1 {
+	if f := l.feeder.engine.View(clock(l.instant)).Forecast(&request); f.Free != 128 || f.JobsAhead != 1 {
 		t.Errorf("to the ledger %d are free behind %d jobs, want 128 behind job 1", f.Free, f.JobsAhead)
 	}
 }

@@ -15,19 +15,19 @@ import (
 
 // lifetimes is one class's window with its newest fit, and the competition of the laws.
 type lifetimes struct {
-	window  *uniformlog.Window
-	contest *contest
-	fitted  bool // fit or err is of the window's present content
-	law     predictor.Law
-	err     error
-	sample  *uniformlog.Sample
-	queue   string
-	class   string
+	window    *uniformlog.Window
+	selection *lifetimeSelection
+	fitted    bool // fit or err is of the window's present content
+	law       predictor.Law
+	err       error
+	sample    *uniformlog.Sample
+	queue     string
+	class     string
 }
 
 func newLifetimes(cfg ModelConfig, queue, class string) *lifetimes {
 	return &lifetimes{
-		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), contest: newContest(cfg), queue: queue, class: class,
+		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), selection: newLifetimeSelection(cfg), queue: queue, class: class,
 	}
 }
 
@@ -54,7 +54,7 @@ func (l *lifetimes) refit(now time.Time) {
 	fit, err := l.window.Fit(now)
 	l.law, l.err = predictor.NewLaw(fit, l.queue, l.class), err
 	l.law.Name = lifetime.NameUniformLog
-	if c := l.contest; c.law != nil {
+	if c := l.selection; c.law != nil {
 		l.law.Name, l.law.Lifetime, l.law.N = c.name, c.law, l.window.N()
 	}
 	l.fitted, l.sample = true, nil
@@ -62,51 +62,51 @@ func (l *lifetimes) refit(now time.Time) {
 
 // usable reports whether the newest law may stand behind forecasts.
 func (l *lifetimes) usable(least int) bool {
-	return (l.err == nil || l.contest.law != nil) && l.law.N >= least
+	return (l.err == nil || l.selection.law != nil) && l.law.N >= least
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 // The most lifetimes that a competing law is fitted to, and the part of them after which it is fitted anew.
 const (
-	contestWindow = 4000
-	contestRefits = 4
+	selectionWindow = 4000
+	selectionRefits = 4
 )
 
-// contest is the competition of the laws of lifetimes for one class of jobs of a queue: each is scored on every lifetime before it learns it, and at
+// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue: each is scored on every lifetime before it learns it, and at
 // every refit the best so far is chosen.
-type contest struct {
+type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // time limit told so far, seconds
 	limit    float64 // the same at the newest refit
 
 	name string // of the chosen law; empty before the first refit
-	law  *drawn
+	law  *piecewiseSurvival
 
-	published *ContestView // nil if something was observed since
+	published *SelectionView // nil if something was observed since
 }
 
 var errNoLimit = errors.New("no job has told a time limit")
 
-func newContest(cfg ModelConfig) *contest {
-	c := new(contest)
+func newLifetimeSelection(cfg ModelConfig) *lifetimeSelection {
+	c := new(lifetimeSelection)
 	candidates := lifetime.Candidates(1) // of that limit only the name stays
 	for i := range candidates {
 		if candidates[i].Name == lifetime.NameAtLimit {
 			candidates[i].Fit = c.fitAtLimit
 		}
 	}
-	window := contestWindow
+	window := selectionWindow
 	if cfg.WindowJobs > 0 {
 		window = min(window, cfg.WindowJobs)
 	}
 	c.selector = lifetime.NewSelector(candidates, lifetime.Options{
-		Window: window, Refit: max(1, window/contestRefits), Forget: cfg.Forget,
+		Window: window, Refit: max(1, window/selectionRefits), Forget: cfg.Forget,
 	})
 	return c
 }
 
-func (c *contest) fitAtLimit(jobs []lifetime.Observation) (lifetime.Law, error) {
+func (c *lifetimeSelection) fitAtLimit(jobs []lifetime.Observation) (lifetime.Law, error) {
 	if c.limit <= 0 {
 		return nil, errNoLimit
 	}
@@ -118,7 +118,7 @@ func (c *contest) fitAtLimit(jobs []lifetime.Observation) (lifetime.Law, error) 
 }
 
 // observe scores the laws on a lifetime and learns it. start is in Unix seconds.
-func (c *contest) observe(start, seconds, limit float64, running func(since float64) []float64) error {
+func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(since float64) []float64) error {
 	c.published, c.longest = nil, max(c.longest, limit)
 	refit := false
 	err := c.selector.ObserveAt(lifetime.Observation{Seconds: seconds}, start, func(since float64) []float64 {
@@ -128,13 +128,13 @@ func (c *contest) observe(start, seconds, limit float64, running func(since floa
 	if refit && c.selector.Seen() >= FirstChoice {
 		var law lifetime.Law
 		law, c.name, _ = c.selector.Best()
-		c.law = draw(law)
+		c.law = piecewise(law)
 	}
 	return err
 }
 
-// ContestView tells how the competing laws of one class stand.
-type ContestView struct {
+// SelectionView holds the scores of the competing laws of one class.
+type SelectionView struct {
 	// Standings are the laws with their scores, the best first.
 	Standings []lifetime.Standing
 	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then they use Downey's fit of the window.
@@ -149,9 +149,9 @@ type ContestView struct {
 // scores than these 192 would be chance, and the laws, fitted anew whenever their lifetimes have doubled, behind.
 const FirstChoice = 256
 
-func (c *contest) view() *ContestView {
+func (c *lifetimeSelection) view() *SelectionView {
 	if c.published == nil {
-		c.published = &ContestView{
+		c.published = &SelectionView{
 			Standings: c.selector.Standings(), Chosen: c.name, Law: c.selector.Law(c.name), Seen: c.selector.Seen(),
 		}
 	}
@@ -159,7 +159,7 @@ func (c *contest) view() *ContestView {
 }
 
 // MarshalBinary implements binaryPart.
-func (c *contest) MarshalBinary() ([]byte, error) {
+func (c *lifetimeSelection) MarshalBinary() ([]byte, error) {
 	out := binary.BigEndian.AppendUint64(nil, math.Float64bits(c.longest))
 	out = binary.BigEndian.AppendUint64(out, math.Float64bits(c.limit))
 	out = appendBytes(out, []byte(c.name))
@@ -168,7 +168,7 @@ func (c *contest) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary implements binaryPart.
-func (c *contest) UnmarshalBinary(data []byte) error {
+func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
 	if len(data) < 16 {
 		return errShort
 	}
@@ -186,7 +186,7 @@ func (c *contest) UnmarshalBinary(data []byte) error {
 	if c.name != "" && law == nil {
 		return fmt.Errorf("saved laws: the chosen one, %q, is not among them", c.name)
 	}
-	c.law, c.published = draw(law), nil
+	c.law, c.published = piecewise(law), nil
 	return nil
 }
 

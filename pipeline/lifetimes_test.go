@@ -44,13 +44,13 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 // A drawn law is the law within half a percent, the steps of one without a form within two, falls everywhere and keeps its jumps.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
-		d := draw(law)
+		d := piecewise(law)
 		if !sound(d) {
 			t.Errorf("%s: no survival function", name)
 		}
 		tolerance := .005
 		if name == lifetime.NameKaplanMeier {
-			tolerance = 2. / drawnSteps
+			tolerance = 2. / survivalSteps
 		}
 		rapid.Check(t, func(rt *rapid.T) {
 			seconds := math.Exp(rapid.Float64Range(-1, 16).Draw(rt, "ln seconds"))
@@ -62,13 +62,13 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 			}
 		})
 	}
-	if d := draw(lawsOf(t)[lifetime.NameAtLimit]); d.Survival(7199.9) < .2 || d.Survival(7200) != 0 {
+	if d := piecewise(lawsOf(t)[lifetime.NameAtLimit]); d.Survival(7199.9) < .2 || d.Survival(7200) != 0 {
 		t.Errorf("at the limit the law falls from %v to %v", d.Survival(7199.9), d.Survival(7200))
 	}
-	if d := draw(lawsOf(t)[lifetime.NameKaplanMeier]); d.Survival(3599.9)-d.Survival(3600) < .2 {
+	if d := piecewise(lawsOf(t)[lifetime.NameKaplanMeier]); d.Survival(3599.9)-d.Survival(3600) < .2 {
 		t.Errorf("a quarter of the jobs end at 3600 s, the law falls from %v to %v", d.Survival(3599.9), d.Survival(3600))
 	}
-	if draw(nil) != nil {
+	if piecewise(nil) != nil {
 		t.Error("a curve of no law")
 	}
 }
@@ -115,7 +115,7 @@ func TestBestLawIsUsed(t *testing.T) {
 		for _, a := range allowed {
 			found = found || a == law.Name
 		}
-		c := m.view().Queue("q").Lifetimes[1].Contest
+		c := m.view().Queue("q").Lifetimes[1].Selection
 		if !found || c.Chosen != law.Name || c.Seen != 4000 {
 			t.Errorf("jobs live by %s: forecasts use %s, of %+v", name, law.Name, c.Standings)
 		}
@@ -140,7 +140,7 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	m := newModels(ModelConfig{MinSamples: 30})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
 	law, ok := m.view().Law("q", 8)
-	if !ok || law.Name != lifetime.NameUniformLog || m.view().Queue("q").Lifetimes[1].Contest.Chosen != "" {
+	if !ok || law.Name != lifetime.NameUniformLog || m.view().Queue("q").Lifetimes[1].Selection.Chosen != "" {
 		t.Errorf("law %q of %d lifetimes", law.Name, FirstChoice-1)
 	}
 }
@@ -159,7 +159,7 @@ func TestEqualLifetimes(t *testing.T) {
 }
 
 // sound reports whether d is a survival function.
-func sound(d *drawn) bool {
+func sound(d *piecewiseSurvival) bool {
 	falling := func(a, b float64) int {
 		switch {
 		case a > b:

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,23 +13,23 @@ import (
 // The load of a cluster is forecast by a companion of the writer (learner), which the writer tells what happens: it appends to a list and goes on.
 
 const (
-	// lookEvery is the event time between two looks at the cluster, of which every third is learnt from (observeEvery).
-	lookEvery    = 5 * time.Minute
-	observeEvery = 3 * lookEvery
-	// historyEvery is the same while history is read, of which each look is learnt from; what would be forecast is known already.
+	// sampleInterval is the event time between two samples of the cluster. Every third is learnt from (observeEvery).
+	sampleInterval = 5 * time.Minute
+	observeEvery   = 3 * sampleInterval
+	// historyEvery is the same while history is read, when each sample is learnt from; what would be forecast is known already.
 	historyEvery = 6 * time.Hour
-	// mostBehind bounds the looks that are made up for at once, when nothing happened for long.
+	// mostBehind bounds the samples that are made up for at once, when nothing happened for long.
 	mostBehind = 16
 )
 
 // load tells the learner of one cluster what happens there, in the writer's goroutine.
 type load struct {
 	learner *loadLearner
-	// muted is true while a journal is replayed that the learner knows.
-	muted bool
+	// paused is true while a journal is replayed that the learner knows.
+	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
-	// last is the newest look, history says that it was made while history was read.
+	// last is the newest sample; history is true if it was taken while history was read.
 	last    time.Time
 	history bool
 }
@@ -39,14 +38,14 @@ func newLoad(cfg ClusterConfig, log *zap.Logger) *load {
 	return &load{learner: newLoadLearner(cfg, log)}
 }
 
-// before must be called ahead of every change. Where an event is later than a look is due, all that happened before that instant is known.
+// before must be called ahead of every change. Where an event is later than a sample is due, all that happened before that instant is known.
 func (l *load) before(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
-	if l.muted || now.IsZero() || !at.After(now) {
+	if l.paused || now.IsZero() || !at.After(now) {
 		return
 	}
 	live = live && !l.replays
-	step, observe := lookEvery, observeEvery
+	step, observe := sampleInterval, observeEvery
 	if !live {
 		step, observe = historyEvery, historyEvery
 	}
@@ -65,82 +64,71 @@ func (l *load) before(at time.Time, live bool, s *cluster.State) {
 	first = later(first, newest.Truncate(observe).Add(-mostBehind*observe))
 	for t := first; t.Before(newest); t = t.Add(observe) {
 		if t.After(l.last) {
-			l.learner.look(&look{view: view, at: t, observe: true})
+			l.learner.addSample(&loadSample{view: view, at: t, observe: true})
 		}
 	}
-	l.learner.look(&look{view: view, at: newest, observe: newest.Equal(newest.Truncate(observe)), forecast: live, live: live})
+	l.learner.addSample(&loadSample{view: view, at: newest, observe: newest.Equal(newest.Truncate(observe)), forecast: live, live: live})
 	l.last, l.history = newest, !live
 }
 
-// caughtUp makes a look once history is read: it may end hours after its last one.
+// caughtUp takes a sample once history is read: it may end hours after its last one.
 func (l *load) caughtUp(s *cluster.State) {
 	now := s.Now()
-	if l.muted || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < lookEvery) {
+	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
 		return
 	}
-	l.learner.look(&look{view: s.View(), at: now, forecast: true})
+	l.learner.addSample(&loadSample{view: s.View(), at: now, forecast: true})
 	l.last, l.history = now, false
 }
 
 // restored makes the learner agree with the picture, after a restore.
 func (l *load) restored(s *cluster.State) {
-	l.muted, l.replays = false, false
+	l.paused, l.replays = false, false
 	if !s.Now().IsZero() {
-		l.learner.look(&look{view: s.View(), at: s.Now(), agree: true, forecast: true})
+		l.learner.addSample(&loadSample{view: s.View(), at: s.Now(), agree: true, forecast: true})
 		l.last, l.history = s.Now(), false
 	}
 }
 
 // note tells the learner of a change.
 func (l *load) note(c cluster.Change, s *cluster.State) {
-	if l.muted {
+	if l.paused {
 		return
 	}
 	over := c.Event.Derived && !c.Event.Times.End.IsZero() // and was never told of when it mattered
-	tell := l.learner.tell
+	tell := l.learner.notify
 	switch c.Event.Kind {
 	case job.Submit:
-		switch whole := waitingWhole(c.After.ID, s); {
+		switch whole := s.WaitingArray(c.After.ID); {
 		case c.Event.Derived && whole != nil:
-			tell(told{what: toldSplit, before: whole, after: c.After})
+			tell(loadNotification{kind: notifySplit, before: whole, after: c.After})
 		case !over:
-			tell(told{what: toldSubmitted, after: c.After})
+			tell(loadNotification{kind: notifySubmitted, after: c.After})
 		}
 	case job.Requeue:
-		tell(told{what: toldLost, before: c.Before})
-		tell(told{what: toldSubmitted, after: c.After})
+		tell(loadNotification{kind: notifyLost, before: c.Before})
+		tell(loadNotification{kind: notifySubmitted, after: c.After})
 	case job.Update, job.Hold, job.Release:
-		tell(told{what: toldUpdated, before: c.Before, after: c.After})
+		tell(loadNotification{kind: notifyUpdated, before: c.Before, after: c.After})
 	case job.Start:
 		if !over {
-			tell(told{what: toldStarted, before: c.Before, after: c.After})
+			tell(loadNotification{kind: notifyStarted, before: c.Before, after: c.After})
 		}
 	case job.Cancel:
 		if c.After == nil {
-			tell(told{what: toldGone, before: c.Before})
+			tell(loadNotification{kind: notifyGone, before: c.Before})
 		}
 	case job.End:
 		if c.Event.Derived { // a lost end says nothing of the runtime
-			tell(told{what: toldLost, before: c.Before})
+			tell(loadNotification{kind: notifyLost, before: c.Before})
 		} else {
-			tell(told{what: toldEnded, before: c.Before, at: or(c.Event.Times.End, c.Event.Time)})
+			tell(loadNotification{kind: notifyEnded, before: c.Before, at: or(c.Event.Times.End, c.Event.Time)})
 		}
 	}
 }
 
-// waitingWhole returns the array that waits as one record and of which id is a task, nil if there is none.
-func waitingWhole(id string, s *cluster.State) *cluster.Job {
-	if !strings.Contains(id, "_") {
-		return nil
-	}
-	if j := s.Job(cluster.WholeOf(id)); j != nil && !j.Running() {
-		return j
-	}
-	return nil
-}
-
 // present puts the forecast of the load into a view.
-func (l *lane) present(v *View) {
+func (l *clusterWriter) present(v *View) {
 	if l.load == nil {
 		return
 	}

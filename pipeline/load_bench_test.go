@@ -61,13 +61,13 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			l, v := loadedCluster(b, 4, size[0], size[1], size[2])
 			for i := range 2 {
-				l.see(context.Background(), &look{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
+				l.see(context.Background(), &loadSample{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
 			}
 			day := 1
 			for b.Loop() {
-				l.looks = 1
+				l.samples = 1
 				l.made.SaturationAt = v.At.AddDate(1, 0, 0)
-				l.see(context.Background(), &look{view: v, at: v.At.AddDate(0, 0, 7*day), observe: true, forecast: true})
+				l.see(context.Background(), &loadSample{view: v, at: v.At.AddDate(0, 0, 7*day), observe: true, forecast: true})
 				day++
 			}
 			b.ReportMetric(l.made.ObserveTook.Seconds(), "s/observe")

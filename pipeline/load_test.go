@@ -42,25 +42,25 @@ func play(l *load, s *cluster.State, events ...job.Event) {
 
 // heard writes what waits in a learner's queue.
 func heard(l *load) []string {
-	names := map[toldWhat]string{
-		toldSubmitted: "submitted", toldSplit: "split", toldUpdated: "updated", toldStarted: "started", toldEnded: "ended", toldGone: "gone", toldLost: "lost",
+	names := map[notificationKind]string{
+		notifySubmitted: "submitted", notifySplit: "split", notifyUpdated: "updated", notifyStarted: "started", notifyEnded: "ended", notifyGone: "gone", notifyLost: "lost",
 	}
 	var out []string
 	for _, t := range l.learner.queue {
 		switch {
-		case t.look != nil:
-			text := fmt.Sprintf("look %.0f", clock(t.look.at)-clock(at(0)))
-			if t.look.observe {
+		case t.sample != nil:
+			text := fmt.Sprintf("look %.0f", clock(t.sample.at)-clock(at(0)))
+			if t.sample.observe {
 				text += " observe"
 			}
-			if t.look.forecast {
+			if t.sample.forecast {
 				text += " forecast"
 			}
 			out = append(out, text)
 		case t.after != nil:
-			out = append(out, names[t.what]+" "+t.after.ID)
+			out = append(out, names[t.kind]+" "+t.after.ID)
 		default:
-			out = append(out, names[t.what]+" "+t.before.ID)
+			out = append(out, names[t.kind]+" "+t.before.ID)
 		}
 	}
 	return out
@@ -102,7 +102,7 @@ func drain(l *load) {
 	queue := l.learner.queue
 	l.learner.queue = nil
 	for i := range queue {
-		if queue[i].look == nil {
+		if queue[i].sample == nil {
 			l.learner.do(context.Background(), &queue[i])
 		}
 	}
@@ -218,8 +218,8 @@ func TestLooksAtHistory(t *testing.T) {
 	l.caughtUp(s)
 	var looks []time.Time
 	for _, told := range l.learner.queue {
-		if told.look != nil {
-			looks = append(looks, told.look.at)
+		if told.sample != nil {
+			looks = append(looks, told.sample.at)
 		}
 	}
 	if len(looks) != 7 || !looks[6].Equal(at(39*3600)) {

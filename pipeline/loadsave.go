@@ -117,7 +117,7 @@ func (l *loadLearner) take() []byte {
 	return data
 }
 
-// finish saves at an orderly end: what is in work is given up, and of what waits all but the looks is taken in.
+// finish saves at an orderly end: what is in work is given up, and of the queue all but the samples is taken in.
 func (l *loadLearner) finish() {
 	l.pause()
 	l.mu.Lock()
@@ -125,7 +125,7 @@ func (l *loadLearner) finish() {
 	l.queue = nil
 	l.mu.Unlock()
 	for i := range rest {
-		if k := rest[i].look; k == nil {
+		if k := rest[i].sample; k == nil {
 			l.do(context.Background(), &rest[i])
 		} else {
 			if k.agree {
@@ -136,7 +136,7 @@ func (l *loadLearner) finish() {
 			l.mu.Unlock()
 		}
 	}
-	if l.told {
+	if l.notified {
 		l.keep(true)
 	}
 }
@@ -144,7 +144,7 @@ func (l *loadLearner) finish() {
 // saveLoads writes what is newly saved of the load.
 func (p *Pipeline) saveLoads(ctx context.Context) {
 	var batch modelstore.Batch
-	for name, l := range p.lanes {
+	for name, l := range p.writers {
 		if l.load == nil {
 			continue
 		}
@@ -163,7 +163,7 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 
 // finishLoads saves what is learnt of the load at an orderly end.
 func (p *Pipeline) finishLoads() {
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		if l.load != nil {
 			l.load.learner.finish()
 		}
@@ -180,11 +180,11 @@ func (p *Pipeline) restoreLoads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, l := range p.lanes {
+	for name, l := range p.writers {
 		l.load.replays = true
 		if data := saved[loadKey(name)]; len(data) > 0 {
-			l.load.muted = true
-			l.load.learner.tell(told{what: toldBytes, bytes: data})
+			l.load.paused = true
+			l.load.learner.notify(loadNotification{kind: notifyState, bytes: data})
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (p *Pipeline) restoreLoads(ctx context.Context) error {
 
 // agreeLoads ends what restoreLoads began.
 func (p *Pipeline) agreeLoads() {
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		if l.load != nil {
 			l.load.restored(l.state)
 		}

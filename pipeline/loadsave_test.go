@@ -46,7 +46,7 @@ func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *Outlook {
 	ds[len(ds)-1].CaughtUp = true
 	take(t, p, ds...)
 	p.publish()
-	idle(p.lanes["c"].load.learner)
+	idle(p.writers["c"].load.learner)
 	return p.View("c").Outlook()
 }
 
@@ -81,7 +81,7 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	again, _ := newPipeline(loadConfig(), store, collector.Live)
 	restore(t, again, "one")
 	defer again.Close()
-	l := again.lanes["c"].load.learner
+	l := again.writers["c"].load.learner
 	idle(l)
 	after := again.View("c").Outlook()
 	if after == nil {
@@ -96,7 +96,7 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	if d := cmp.Diff(before.Outcomes, after.Outcomes); d != "" {
 		t.Errorf("outcomes before (-) and after (+) a restart: %s", d)
 	}
-	compareLive(t, l, again.lanes["c"].state)
+	compareLive(t, l, again.writers["c"].state)
 }
 
 // What is saved may be missing, damaged, of another version or of another instant than the picture: the picture is restored all the same, and the load is learnt afresh or goes on.
@@ -136,7 +136,7 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 			again.AddSource(*src)
 			restore(t, again, "one")
 			defer again.Close()
-			l := again.lanes["c"].load.learner
+			l := again.writers["c"].load.learner
 			idle(l)
 			if d := cmp.Diff(want, lanes(t, again)); d != "" {
 				t.Errorf("the picture differs: %.1000s", d)
@@ -144,7 +144,7 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 			if again.View("c").Outlook() == nil {
 				t.Error("there is no forecast")
 			}
-			compareLive(t, l, again.lanes["c"].state)
+			compareLive(t, l, again.writers["c"].state)
 			if complains := logs.Len() > 0; complains != (name != "missing" && name != "whole") {
 				t.Errorf("logged %v", logs.All())
 			}
@@ -158,7 +158,7 @@ func TestLoadEndsWithItsPipeline(t *testing.T) {
 	events := asHistory(workload(t, 300, 4))
 	take(t, p, deliveries(src, events[:500], 90, 4)...)
 	p.Close()
-	l := p.lanes["c"].load.learner
+	l := p.writers["c"].load.learner
 	if l.working != nil {
 		t.Fatal("it goes on after Close")
 	}

@@ -13,6 +13,7 @@ import (
 type Metrics struct {
 	Lines         *prometheus.CounterVec
 	BadLines      *prometheus.CounterVec
+	SetAside      *prometheus.CounterVec
 	Events        *prometheus.CounterVec
 	StoreErrors   prometheus.Counter
 	StoreFailing  prometheus.Gauge
@@ -30,6 +31,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BadLines: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_bad_lines_total", Help: "Lines of a source that could not be used, by reason.",
 		}, []string{"cluster", "source", "reason"}),
+		SetAside: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_set_aside_lines_total", Help: "Lines of a source that were dated ahead of the clock and set aside.",
+		}, []string{"cluster", "source"}),
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
 		}, []string{"cluster", "source", "verdict"}),
@@ -48,13 +52,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		Observed: newObserved(reg),
 	}
-	reg.MustRegister(m.Lines, m.BadLines, m.Events, m.StoreErrors, m.StoreFailing, m.CommitSeconds, m.Published)
+	reg.MustRegister(m.Lines, m.BadLines, m.SetAside, m.Events, m.StoreErrors, m.StoreFailing, m.CommitSeconds, m.Published)
 	return m
 }
 
 // Touch makes a source's counters appear at zero.
 func (m *Metrics) Touch(s source.Config) {
 	m.Lines.WithLabelValues(s.Options.Cluster, s.Name)
+	m.SetAside.WithLabelValues(s.Options.Cluster, s.Name)
 	m.touchBad(s)
 	for v := cluster.Applied; v <= cluster.Orphan; v++ {
 		m.Events.WithLabelValues(s.Options.Cluster, s.Name, v.String())

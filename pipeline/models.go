@@ -28,6 +28,8 @@ type ModelConfig struct {
 	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of the competing laws of lifetimes lose with
 	// every job.
 	Forget float64
+	// MaxQueues is the number of queues of a cluster that have models, figures and rows of their own; the jobs of all further ones share OtherQueue. 0 means no limit.
+	MaxQueues int
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
 	// Engine says how the engine of the forecasts works. Its levels are set here, and the capacity by each cluster.
@@ -110,7 +112,11 @@ func (m *models) change(c cluster.Change) error {
 	case job.Update, job.Hold, job.Release, job.Start:
 		return errors.Join(m.moved(c), m.completed(c.After))
 	case job.Cancel:
-		if c.After == nil { // else it was only asked for
+		switch {
+		case c.After != nil: // it was only asked for
+		case c.Event.Derived: // an array whose elements have records of their own
+			return m.without(c.Before)
+		default:
 			m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)
 			return m.without(c.Before)
 		}
@@ -176,7 +182,7 @@ func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 		errs = errors.Join(errs, q.windows[class].add(start, seconds))
 		if !m.cfg.Plain {
 			errs = errors.Join(errs, q.lublin.ended(max(1, j.Procs), seconds),
-				q.windows[class].contest.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(), m.ages(name, class)))
+				q.windows[class].selection.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(), m.ages(name, class)))
 		}
 	}
 	q := m.queue(j.FirstQueue)
@@ -221,8 +227,8 @@ type LifetimeView struct {
 	Usable bool
 	// Err says why there is no fit of Downey's.
 	Err error
-	// Contest tells how the competing laws stand.
-	Contest *ContestView
+	// Selection holds the scores of the competing laws.
+	Selection *SelectionView
 	// Sample is what KS distances are computed from.
 	Sample *uniformlog.Sample
 }
@@ -258,7 +264,7 @@ func (m *models) view() *ModelView {
 				l.sample = l.window.Snapshot()
 			}
 			qv.Lifetimes[i] = LifetimeView{
-				Law: l.law, Usable: l.usable(m.cfg.MinSamples), Err: l.err, Contest: l.contest.view(), Sample: l.sample,
+				Law: l.law, Usable: l.usable(m.cfg.MinSamples), Err: l.err, Selection: l.selection.view(), Sample: l.sample,
 			}
 			empty = empty && l.window.N() == 0
 		}
@@ -344,7 +350,7 @@ type binaryPart interface {
 }
 
 func (q *queueModels) parts() []binaryPart {
-	return []binaryPart{q.windows[0].window, q.windows[1].window, q.windows[0].contest, q.windows[1].contest, q.lublin, q.chains}
+	return []binaryPart{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.

@@ -32,7 +32,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 		seconds float64
 	}
 	ended := map[string][]submission{}
-	l := p.lanes["c"]
+	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(utc(ev), &cluster.Hooks{Changed: func(c cluster.Change) {
 			if err := l.models.learn(c); err != nil {

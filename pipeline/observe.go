@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Observed are the metrics of what a process sees happen, beside the counters of its lines.
@@ -41,21 +42,21 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// refit brings a lane's models up to date and notes what that took.
-func (m *Metrics) refit(l *lane) *ModelView {
+// refit brings a cluster's models up to date and records the time taken.
+func (m *Metrics) refit(l *clusterWriter) *ModelView {
 	begun := time.Now()
 	defer func() { m.RefitSeconds.Observe(time.Since(begun).Seconds()) }()
 	return l.models.view()
 }
 
-// watchLanes lets what happens from now on be observed: what was restored from a journal was by the process before.
-func (p *Pipeline) watchLanes() {
-	for name, l := range p.lanes {
+// observeWriters begins to report changes to the observers: those restored from a journal were reported by the process before.
+func (p *Pipeline) observeWriters() {
+	for name, l := range p.writers {
 		known := map[string]bool{}
 		touch := func(queue string) {
 			if !known[queue] {
 				known[queue] = true
-				p.metrics.touchWaits(name, queue, l.state.Pool(queue).Capacity(cluster.Procs))
+				p.metrics.touchWaits(name, metricQueue(l.names.detailed, queue), l.state.Pool(queue).Capacity(cluster.Procs))
 			}
 		}
 		for _, queue := range p.View(name).Queues() {
@@ -71,7 +72,7 @@ func (p *Pipeline) watchLanes() {
 			}
 			if starts && c.Event.Live {
 				wait := c.After.Start.Sub(c.After.Submit).Seconds()
-				p.metrics.Waits.WithLabelValues(name, c.After.Queue, SizeClass(c.After.Procs)).Observe(max(0, wait))
+				p.metrics.Waits.WithLabelValues(name, metricQueue(l.names.detailed, c.After.Queue), waittime.SizeClass(c.After.Procs)).Observe(max(0, wait))
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func (m *Metrics) touchWaits(clusterName, queue string, procs int) {
 
 // sizesUpTo returns the size classes of jobs of up to so many processors.
 func sizesUpTo(procs int) []string {
-	return SizeClasses()[:slices.Index(SizeClasses(), SizeClass(procs))+1]
+	return waittime.SizeClasses()[:slices.Index(waittime.SizeClasses(), waittime.SizeClass(procs))+1]
 }
 
 // SizesOf returns the size classes that jobs of a queue can have.

@@ -16,9 +16,9 @@ import (
 // in which they happened: starts and ends wait until the submissions have passed them. At one instant ends come first,
 // then submissions in the order of the file, then starts; a job that ends at the instant of its own start ends after it.
 type holdback struct {
-	held  heldHeap
-	count uint64
-	mark  time.Time // newest submission
+	held         heldHeap
+	count        uint64
+	newestSubmit time.Time
 }
 
 type heldEvent struct {
@@ -43,11 +43,11 @@ func phase(ev job.Event) uint8 {
 func (h *holdback) add(ev job.Event, emit func(job.Event)) {
 	h.count++
 	heap.Push(&h.held, heldEvent{ev: ev, phase: phase(ev), seq: h.count})
-	if ev.Kind != job.Submit || !ev.Time.After(h.mark) {
+	if ev.Kind != job.Submit || !ev.Time.After(h.newestSubmit) {
 		return
 	}
-	h.mark = ev.Time
-	h.release(emit, func(e heldEvent) bool { return e.ev.Time.Before(h.mark) })
+	h.newestSubmit = ev.Time
+	h.release(emit, func(e heldEvent) bool { return e.ev.Time.Before(h.newestSubmit) })
 }
 
 // flush releases everything: the log has ended.
@@ -70,20 +70,25 @@ const holdbackQuiet = 5 * time.Second
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
-		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp || time.Since(in.heard) < holdbackQuiet {
+		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp || time.Since(in.lastDelivery) < holdbackQuiet {
 			continue
 		}
-		var out output
-		var batch modelstore.Batch
+		g := group{p: p, ctx: ctx}
+		var err error
 		in.hold.flush(func(ev job.Event) {
-			in.events[p.lanes[in.cluster].take(ev, name, p.nextSeq, &out)].Inc()
+			in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &g.out)].Inc()
+			if g.out.full() && err == nil {
+				err = g.commit()
+			}
 		})
 		if in.newest != nil {
-			batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: in.newest})
+			g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: name, Data: in.newest})
 		}
 		in.waiting = nil
-		batch.Entries, batch.Rows = out.entries, out.rows
-		if err := p.commit(ctx, &batch); err != nil {
+		if err == nil {
+			err = g.commit()
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil // the log will be read again
 			}

@@ -52,6 +52,8 @@ type Config struct {
 	Forecasts bool
 	// Load says whether the load of each cluster is forecast.
 	Load bool
+	// StoreName names the store for people: a path, or the space of a shared database.
+	StoreName string
 	// Follows says that another process writes the store: Follow takes the place of Run, and nothing is written.
 	Follows bool
 }
@@ -59,10 +61,12 @@ type Config struct {
 // publishEvery bounds how often a view is published while deliveries keep coming.
 const publishEvery = 20 * time.Millisecond
 
-// groupEvents and groupTime bound what waiting deliveries share one transaction: a daemon that is killed more often than it
-// commits would never get on, and one that is stopped should not be long in coming to it.
+// groupEvents, groupBytes and groupTime bound one transaction. A daemon that is killed more often than it commits would never get on, one that is
+// stopped should not be long in coming to it, and its memory holds what is not committed. A delivery that exceeds them is committed
+// in parts, the checkpoint with the last: what is read again after a crash is known already and changes nothing.
 const (
 	groupEvents = 20_000
+	groupBytes  = 16 << 20
 	groupTime   = 250 * time.Millisecond
 )
 
@@ -74,38 +78,42 @@ type Pipeline struct {
 	log     *zap.Logger
 	metrics *Metrics
 
-	lanes   map[string]*lane
-	sources map[string]*inlet
+	writers map[string]*clusterWriter
+	sources map[string]*sourceState
 	views   atomic.Pointer[map[string]*View]
 	inOrder atomic.Pointer[[]*View] // the same by name, not to be changed
-	fresh   bell
+	fresh   broadcaster
 
-	storeProblem atomic.Pointer[string] // nil while the store works
-	pulse        pulse
+	storeProblem atomic.Pointer[Condition] // nil while the store works
+	heartbeat    heartbeat
 
-	run    context.Context // of Run, for the fold's look into the journal
-	broken error           // why that look failed for good
+	saved map[string][]byte // the checkpoints as they were restored, for the clocks of the sources
+
+	run    context.Context // of Run, for the fold's reads of the journal
+	broken error           // why such a read failed for good
 
 	seq           int64 // of the newest entry
 	snapshotSeq   int64
 	snapshotAt    time.Time // of the machine's clock, not the injected one: these two only space out work
 	publishedAt   time.Time
 	publishNeeded bool
+	partEvents    int // bounds the events of one part of a delivery; tests take fewer
 }
 
-// inlet is what the writer keeps of one source.
-type inlet struct {
-	cluster string
-	events  [cluster.Orphan + 1]prometheus.Counter // by verdict
-	hold    *holdback                              // nil for a source whose lines are in the order of events
-	waiting []mark                                 // checkpoints that may not be committed yet
-	newest  []byte                                 // the newest checkpoint of all
-	heard   time.Time                              // when the last delivery came, by the machine's clock
-	status  SourceStatus
+// sourceState is the state that the writer keeps of one source.
+type sourceState struct {
+	cluster      string
+	events       [cluster.Orphan + 1]prometheus.Counter // by verdict
+	hold         *holdback                              // nil for a source whose lines are in the order of events
+	waiting      []pendingCheckpoint                    // checkpoints that may not be committed yet
+	newest       []byte                                 // the newest checkpoint of all
+	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
+	status       SourceStatus
+	clock        *eventClock // nil for what is not decided by a clock: imports
 }
 
-// mark is a checkpoint that may be committed once all events up to a number have left the holdback.
-type mark struct {
+// pendingCheckpoint is a checkpoint that may be committed once all events up to a number have left the holdback.
+type pendingCheckpoint struct {
 	event      uint64
 	checkpoint []byte
 }
@@ -114,24 +122,24 @@ type mark struct {
 func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics) *Pipeline {
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
-		lanes: map[string]*lane{}, sources: map[string]*inlet{}, run: context.Background(),
+		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{}, run: context.Background(), partEvents: groupEvents,
 	}
 	for _, c := range cfg.Clusters {
-		p.lanes[c.Name] = p.newLane(c)
+		p.writers[c.Name] = p.newClusterWriter(c)
 	}
 	p.snapshotAt = time.Now()
-	p.pulse.beat()
+	p.heartbeat.beat()
 	p.publish()
 	return p
 }
 
-func (p *Pipeline) newLane(c ClusterConfig) *lane {
+func (p *Pipeline) newClusterWriter(c ClusterConfig) *clusterWriter {
 	var known cluster.Known
 	if p.store != nil {
 		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
 	}
-	l := newLane(c, p.cfg.Models, known, p.cfg.Forecasts)
-	l.journal = p.store != nil
+	l := newClusterWriter(c, p.cfg.Models, known, p.cfg.Forecasts)
+	l.journal, l.refit, l.log = p.store != nil, p.metrics.refit, p.log
 	if p.cfg.Load {
 		l.load = newLoad(c, p.log)
 	}
@@ -140,7 +148,8 @@ func (p *Pipeline) newLane(c ClusterConfig) *lane {
 
 // AddSource makes a source known before its first delivery.
 func (p *Pipeline) AddSource(s source.Config) {
-	in := &inlet{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	in := &sourceState{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	in.clock = p.newClock(s)
 	for v := range in.events {
 		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
 	}
@@ -163,11 +172,11 @@ func (p *Pipeline) Views() []*View {
 // the daemon cannot go on: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
-	p.watchLanes()
+	p.observeWriters()
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
 	for {
-		p.pulse.beat()
+		p.heartbeat.beat()
 		select {
 		case <-ctx.Done():
 			return p.finish()
@@ -185,6 +194,9 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			if err := p.releaseQuiet(ctx); err != nil {
 				return err
 			}
+			if err := p.readmitDue(ctx); err != nil {
+				return err
+			}
 			if p.publishNeeded || p.due() {
 				p.publish()
 			}
@@ -194,14 +206,17 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 
 // Close ends what runs in the background; after Run. The views stay, and those who wait for the next one are woken.
 func (p *Pipeline) Close() {
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		l.close()
 	}
-	p.fresh.ring()
+	p.fresh.broadcast()
 }
 
-// finish saves everything at an orderly end.
+// finish publishes the newest instant, which is answered from until another writer has begun, and saves everything at an orderly end.
 func (p *Pipeline) finish() error {
+	if p.publishNeeded || p.owes() {
+		p.publishAtOnce()
+	}
 	if p.store == nil {
 		return nil
 	}
@@ -216,15 +231,15 @@ func (p *Pipeline) finish() error {
 	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
 }
 
-// step takes in one delivery and those that wait behind it, in one transaction.
+// step takes in one delivery and those that wait behind it, in one transaction or, where they are large, several.
 func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
-	var batch modelstore.Batch
-	var out output
-	begun := time.Now()
+	g := group{p: p, ctx: ctx, begun: time.Now()}
 	for {
-		p.pulse.beat()
-		p.takeDelivery(d, &out, &batch)
-		if len(out.entries) >= groupEvents || time.Since(begun) >= groupTime || ctx.Err() != nil {
+		p.heartbeat.beat()
+		if err := p.takeDelivery(d, &g); err != nil {
+			return err
+		}
+		if g.out.full() || time.Since(g.begun) >= groupTime || ctx.Err() != nil {
 			break
 		}
 		next, ok := poll(more)
@@ -233,11 +248,7 @@ func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *so
 		}
 		d = next
 	}
-	batch.Entries, batch.Rows = out.entries, out.rows
-	if p.broken != nil {
-		return fmt.Errorf("looking up a job in the journal: %w", p.broken)
-	}
-	if err := p.commit(ctx, &batch); err != nil {
+	if err := g.commit(); err != nil {
 		return err
 	}
 	if p.store != nil {
@@ -260,41 +271,72 @@ func poll(more <-chan *source.Delivery) (*source.Delivery, bool) {
 	}
 }
 
-// takeDelivery folds one delivery.
-func (p *Pipeline) takeDelivery(d *source.Delivery, out *output, batch *modelstore.Batch) {
+// takeDelivery folds one delivery. It returns an error only where the daemon cannot go on.
+func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
-	lane := p.lanes[in.cluster]
+	lane := p.writers[in.cluster]
 	p.metrics.observe(d)
 	emit := func(ev job.Event) {
-		in.events[lane.take(ev, d.Source.Name, p.nextSeq, out)].Inc()
+		in.events[lane.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
 	}
-	for _, ev := range d.Events {
-		ev = utc(ev)
+	decides := in.clock != nil && !d.Read.IsZero()
+	if decides {
+		if in.clock.measure(d) {
+			p.noteOffset(in)
+			p.readmit(in, p.now(), emit)
+		}
+		in.clock.judge(d)
+	}
+	for i := range d.Events {
+		ev := clip(utc(d.Events[i]))
 		if err := storable(d.Source.Name, ev); err != nil {
-			p.refuse(d, err, batch)
+			p.refuse(d, err, &g.batch)
 			continue
+		}
+		if decides {
+			if by := in.clock.judgementOf(i); !in.clock.admit(&ev, by) {
+				p.setAside(in, d, i, ev, by, &g.batch)
+				continue
+			}
 		}
 		if in.hold != nil {
 			in.hold.add(ev, emit)
 		} else {
 			emit(ev)
 		}
+		if g.due() {
+			if err := g.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	if decides {
+		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
 	for _, b := range d.Bad {
-		batch.BadLines = append(batch.BadLines, modelstore.BadLine{
+		g.batch.BadLines = append(g.batch.BadLines, modelstore.BadLine{
 			At: p.now(), Source: d.Source.Name, Path: b.Path, Line: b.Number,
 			Reason: b.Reason, Message: b.Err.Error(), Text: b.Text,
 		})
 	}
+	lane.atOnce = lane.atOnce || d.CaughtUp && !in.status.CaughtUp // who waits for that must not find an older picture
 	in.note(d, p.now())
-	in.heard, in.newest = time.Now(), d.Checkpoint
-	if cp := in.checkpoint(d.Checkpoint); cp != nil {
-		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
+	in.lastDelivery = time.Now()
+	if d.Checkpoint == nil { // more of the same lines follows
+		return nil
 	}
+	in.newest = d.Checkpoint
+	if cp := in.checkpoint(d.Checkpoint); cp != nil {
+		g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
+	}
+	return nil
 }
 
 // storable returns an error if no store could keep the event: the daemon must not stop over it later.
 func storable(sourceName string, ev job.Event) error {
+	if len(ev.ID) > maxText {
+		return fmt.Errorf("a job id of %d bytes, more than %d: no scheduler writes such", len(ev.ID), maxText)
+	}
 	entry := modelstore.Entry{Seq: 1, Source: sourceName, Event: ev}
 	return entry.Check()
 }
@@ -317,41 +359,30 @@ func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		if in := p.sources[name]; in.hold != nil {
-			in.hold.flush(func(ev job.Event) { p.lanes[in.cluster].take(ev, name, p.nextSeq, &out) })
+			in.hold.flush(func(ev job.Event) { p.writers[in.cluster].take(ev, name, p.nextSeq, &out) })
 		}
 	}
-	p.publish()
+	p.publishAtOnce()
 }
 
 // note keeps the source's status up to date.
-func (in *inlet) note(d *source.Delivery, now time.Time) {
+func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	if d.CaughtUp {
 		in.status.CaughtUp = true
 	}
 	if d.Lines > 0 || d.Answered {
-		in.status.Told = now
+		in.status.LastLine = now
 	}
-	problem := in.status.Problem
-	if d.Lines > 0 || d.CaughtUp {
-		problem = ""
-	}
-	for _, pr := range d.Problems {
-		if pr.Reason.Standing() {
-			problem = pr.Error()
-		}
-	}
-	if problem != in.status.Problem {
-		in.status.Problem, in.status.Since = problem, now
-	}
+	in.status.setConditions(Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
 // checkpoint returns the newest checkpoint that may be committed now, nil if none: one whose events have all left the
 // holdback. What is read again after a restart is known already and changes nothing.
-func (in *inlet) checkpoint(cp []byte) []byte {
+func (in *sourceState) checkpoint(cp []byte) []byte {
 	if in.hold == nil {
 		return cp
 	}
-	in.waiting = append(in.waiting, mark{event: in.hold.count, checkpoint: cp})
+	in.waiting = append(in.waiting, pendingCheckpoint{event: in.hold.count, checkpoint: cp})
 	oldest := in.hold.oldest()
 	i := 0
 	for i < len(in.waiting) && in.waiting[i].event < oldest {
@@ -367,7 +398,7 @@ func (in *inlet) checkpoint(cp []byte) []byte {
 
 // due reports whether a view can now have what it lacks.
 func (p *Pipeline) due() bool {
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		if l.due() {
 			return true
 		}
@@ -375,21 +406,24 @@ func (p *Pipeline) due() bool {
 	return false
 }
 
-// publish makes the present state visible to readers.
+// publish makes the present state visible to readers. All that a view has is of one instant.
 func (p *Pipeline) publish() {
 	now := p.now()
 	old := p.views.Load()
-	views := make(map[string]*View, len(p.lanes))
+	views := make(map[string]*View, len(p.writers))
 	for _, c := range p.cfg.Clusters {
-		l := p.lanes[c.Name]
+		l := p.writers[c.Name]
 		var v View
-		if old != nil && !l.dirty && !l.due() && (*old)[c.Name] != nil {
+		if old != nil {
 			v = *(*old)[c.Name]
-		} else {
-			v = View{crowd: &crowd{}, View: l.state.View(), Models: p.metrics.refit(l), Scores: map[ScoreKey]*Score{}, Declared: c.Queues, Refused: l.refused}
-			l.dirty, l.owed = false, l.ledger != nil && !l.ledger.publish(&v)
 		}
-		v.Seq, v.Published, v.Sources = p.seq, now, p.statuses(c.Name)
+		if next := l.next(old == nil); next != nil {
+			v = *next
+		}
+		if !l.owed {
+			v.Seq = p.seq
+		}
+		v.Published, v.Sources = now, p.statuses(c.Name)
 		l.present(&v)
 		views[c.Name] = &v
 	}
@@ -401,14 +435,18 @@ func (p *Pipeline) publish() {
 	p.inOrder.Store(&all)
 	p.publishedAt, p.publishNeeded = time.Now(), false
 	p.metrics.publish(views)
-	p.fresh.ring()
+	p.fresh.broadcast()
 }
 
 func (p *Pipeline) statuses(clusterName string) []SourceStatus {
 	var out []SourceStatus
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		if in := p.sources[name]; in.cluster == clusterName {
-			out = append(out, in.status)
+			status := in.status
+			if in.clock != nil {
+				status.ClockOffset, status.SetAside, status.SetAsideUntil = in.clock.state.Offset, in.clock.aside.count, in.clock.aside.next
+			}
+			out = append(out, status)
 		}
 	}
 	return out

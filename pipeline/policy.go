@@ -3,6 +3,7 @@ package pipeline
 import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -27,20 +28,20 @@ func (c *ClusterConfig) played(cfg engine.Config) engine.Config {
 }
 
 // policies returns what is configured of the policies of pools, by name.
-func policies(pools []cluster.PoolConfig) map[string]engine.Pool {
-	out := map[string]engine.Pool{}
+func policies(pools []cluster.PoolConfig) map[string]engine.PoolConfig {
+	out := map[string]engine.PoolConfig{}
 	for _, p := range pools {
 		if policy, known := policyOf(p.Policy); known {
-			out[p.Name] = engine.Pool{Policy: policy, PolicyKnown: true, Order: p.Queues}
+			out[p.Name] = engine.PoolConfig{Policy: policy, PolicyKnown: true, Order: p.Queues}
 		}
 	}
 	return out
 }
 
 // Policy returns by which policy the forecasts play the pool of a queue, and where that is known from.
-func (v *View) Policy(queue string) (forward.Policy, engine.PolicySource) {
+func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	if v.Engine == nil {
-		return forward.EASY, engine.PolicyAssumed
+		return forward.EASY, pools.PolicyAssumed
 	}
 	return v.Engine.Policy(queue)
 }

@@ -6,13 +6,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine is told of the submissions and starts of an instant when that is over, which nobody knows before the next event. Readers must not wait for it: what they get
-// is a copy of the engine that has been told already. It is thrown away; forecasts and scores of the ledger never come from one.
+// The engine receives the submissions and starts of an instant when that is over, which nobody knows before the next event. Readers must not wait for it: what they get
+// is a copy of the engine that has received them already. It is thrown away; forecasts and scores of the ledger never come from one. Where a copy would cost too much now, readers
+// get the picture of the newest instant that is over, or keep the one they have: state and forecasts of a view are always of one instant.
 
-// previewShare is what part of the writer's time the copies may take: of a large cluster, where they are dear, instants are over soon.
-const previewShare = .05
+const (
+	// previewShare is what part of the writer's time copies may take that are dear, of a large cluster.
+	previewShare = 0.05
+	// previewCheap is a copy of which the writer may give a third of its time to copies: of a small cluster, whose forecasts follow within two publications.
+	previewCheap = 10 * time.Millisecond
+)
 
-// preview makes the copies of one lane.
+// preview makes the copies of one cluster's engine.
 type preview struct {
 	took time.Duration // the newest copy
 	made time.Time     // when, by the machine's clock
@@ -28,7 +33,13 @@ func (p *preview) due() bool {
 			return false
 		}
 	}
-	return p.made.IsZero() || float64(time.Since(p.made))*previewShare >= float64(p.took)
+	return p.made.IsZero() || time.Since(p.made) >= p.pause()
+}
+
+// pause is the time between the end of the newest copy and the beginning of the next.
+func (p *preview) pause() time.Duration {
+	took := p.took.Seconds()
+	return time.Duration(min(took/previewShare, took*(1+took/previewCheap.Seconds())) * float64(time.Second))
 }
 
 // drop throws a copy away. Where its trees were in the making, that must come to its end first, for which the writer does not wait.
@@ -48,33 +59,41 @@ func (p *preview) close() {
 	}
 }
 
-// look returns the engine's view with everything that is known, and whether it is that: where a copy would cost too much now it lacks the open instant.
-func (l *ledger) look() (*engine.View, bool) {
+// engineView returns the engine's view of all events so far; nil if a copy would cost too much now and atOnce is false.
+func (l *ledger) engineView(atOnce bool) *engine.View {
 	now := clock(l.instant)
-	if len(l.pending)+len(l.follower.After) == 0 {
-		return l.follower.engine.View(now), true
+	if len(l.pending)+len(l.feeder.After) == 0 {
+		return l.feeder.engine.View(now)
 	}
-	if !l.preview.due() {
-		return l.follower.engine.View(now), false
+	if !atOnce && !l.preview.due() {
+		return nil
 	}
 	begun := time.Now()
 	defer func() { l.preview.made, l.preview.took = time.Now(), time.Since(begun) }()
-	copied, err := l.follower.engine.Copy()
+	copied, err := l.feeder.engine.Copy()
 	if err != nil {
-		return l.follower.engine.View(now), true
+		if atOnce {
+			return l.feeder.engine.View(now)
+		}
+		return nil
 	}
 	defer l.preview.drop(copied)
+	l.enterPending(copied, now)
+	return copied.View(now)
+}
+
+// enterPending tells a copy of the engine of the open instant.
+func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 	for _, o := range l.pending {
 		if o.Job.Procs < 1 {
 			continue
 		}
 		if o.Part || o.Parts == 0 {
-			copied.Submit(now, engineID(&o.Job), asked(&o.Job))
+			copied.Submit(now, engineID(&o.Job), engineRequest(&o.Job))
 		}
 		if others := l.others(o); others > 0 {
 			copied.Submit(now, restID(&o.Job), rest(&o.Job, others, 0))
 		}
 	}
-	l.follower.doAll(copied, now)
-	return copied.View(now), true
+	l.feeder.doAll(copied, now)
 }

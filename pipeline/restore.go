@@ -27,10 +27,13 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err != nil {
 		return err
 	}
+	if p.saved, err = p.store.Checkpoints(ctx); err != nil {
+		return err
+	}
 	if err := p.restoreLoads(ctx); err != nil {
 		return err
 	}
-	for _, l := range p.lanes { // the journal knows every event of its own
+	for _, l := range p.writers { // the journal knows every event of its own
 		l.known, l.recall = nil, l.known
 		defer func() { l.known = l.recall }()
 	}
@@ -40,7 +43,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	}
 	p.agreeLoads()
 	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", p.seq))
-	p.publish()
+	p.publishAtOnce()
 	return nil
 }
 
@@ -53,12 +56,12 @@ func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err 
 	var out output
 	err = p.store.Replay(ctx, from, func(e modelstore.Entry) error {
 		p.seq = e.Seq
-		l := p.lanes[e.Event.Cluster]
+		l := p.writers[e.Event.Cluster]
 		if l == nil {
 			return nil // of a cluster that is not configured any more
 		}
 		replayed++
-		out.entries, out.rows = out.entries[:0], out.rows[:0]
+		out.entries, out.rows, out.bytes = out.entries[:0], out.rows[:0], 0
 		l.take(e.Event, e.Source, func() int64 { return e.Seq }, &out)
 		return nil
 	})
@@ -78,7 +81,7 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 		return nil
 	}
 	if p.cfg.Follows {
-		return ErrReshaped
+		return ErrConfigChanged
 	}
 	if old != "" {
 		p.log.Info("the configuration that shapes the state has changed: rebuilding it from the journal")
@@ -105,12 +108,12 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 	if len(snap.Damaged) > 0 {
 		p.log.Warn("a saved state is damaged: using an older one", zap.Int64s("damaged", snap.Damaged))
 	}
-	for name, l := range p.lanes {
+	for name, l := range p.writers {
 		if err := l.restore(snap.Parts); err != nil {
 			p.log.Warn("the saved state cannot be used: rebuilding from the journal", zap.String("cluster", name), zap.Error(err))
 			for _, c := range p.cfg.Clusters {
-				p.lanes[c.Name].close()
-				p.lanes[c.Name] = p.newLane(c)
+				p.writers[c.Name].close()
+				p.writers[c.Name] = p.newClusterWriter(c)
 			}
 			return 0, p.dropSnapshots(ctx)
 		}

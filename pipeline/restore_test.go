@@ -102,9 +102,15 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 }
 
 func disturbed(t *testing.T, c disturbance, events []job.Event, stop int) kept {
+	t.Helper()
+	return disturbedAs(t, testConfig(), c, events, stop)
+}
+
+func disturbedAs(t *testing.T, cfg Config, c disturbance, events []job.Event, stop int) kept {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
 	store := openStore(t, path)
-	p, src := newPipeline(testConfig(), store, collector.Live)
+	p, src := newPipeline(cfg, store, collector.Live)
 	restore(t, p, "one")
 	ds := deliveries(src, events, 90, 8)
 	take(t, p, ds[:stop]...)
@@ -122,7 +128,7 @@ func disturbed(t *testing.T, c disturbance, events []job.Event, stop int) kept {
 	if c.between != nil {
 		used = c.between(t, store)
 	}
-	p, _ = newPipeline(testConfig(), used, collector.Live)
+	p, _ = newPipeline(cfg, used, collector.Live)
 	restore(t, p, cmp.Or(c.print, "one"))
 	take(t, p, ds[max(0, stop-c.again):]...)
 	return keeps(t, store, p)

@@ -55,8 +55,8 @@ func TestHistoryTellsRuns(t *testing.T) {
 
 // A bell wakes all who wait for it once, those that come later by the next ring, and needs nobody.
 func TestBell(t *testing.T) {
-	var b bell
-	b.ring()
+	var b broadcaster
+	b.broadcast()
 	first, same := b.wait(), b.wait()
 	if first != same {
 		t.Error("two who wait at the same time wait for different rings")
@@ -66,7 +66,7 @@ func TestBell(t *testing.T) {
 		t.Error("it rang before it was rung")
 	default:
 	}
-	b.ring()
+	b.broadcast()
 	<-first
 	later := b.wait()
 	select {
@@ -74,6 +74,6 @@ func TestBell(t *testing.T) {
 		t.Error("an old ring wakes who comes later")
 	default:
 	}
-	b.ring()
+	b.broadcast()
 	<-later
 }

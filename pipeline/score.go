@@ -3,22 +3,16 @@ package pipeline
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
 // recent is the number of newest scored forecasts over which the median error is taken.
 const recent = 1000
-
-// neverSeconds stands for a quantile that is never reached when its pinball loss is taken: one year.
-const neverSeconds = 365 * 86400
-
-// logShift is added to a wait before its logarithm is taken, in seconds, so that the many waits of 0 count alike.
-const logShift = 60
 
 // resolution is that of the waits that logs tell, in seconds.
 const resolution = 1
@@ -43,15 +37,6 @@ func (k *ScoreKey) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SizeClasses are the classes of sizes in which forecasts are scored, powers of two put together.
-func SizeClasses() []string { return []string{"1", "2-8", "9-64", "65-512", "513-4096", "4097+"} }
-
-// SizeClass returns the class of a number of processors; what is not known counts as 1.
-func SizeClass(procs int) string {
-	n := bits.Len(uint(max(1, procs) - 1)) // the power of two that is enough
-	return SizeClasses()[min((n+2)/3, len(SizeClasses())-1)]
-}
-
 // Figures tell how quantiles turned out, by level.
 type Figures struct {
 	// N is the number of jobs.
@@ -73,13 +58,13 @@ func (f *Figures) add(levels, quantiles []float64, wait float64) {
 	f.N++
 	for i, q := range quantiles {
 		if q == never {
-			q = neverSeconds
+			q = waittime.ScoredNever
 		}
 		below, upTo := coverage.Covered(wait, q, resolution)
 		f.Below[i] += count(below)
 		f.UpTo[i] += count(upTo)
 		f.LogPinball[i] += loss(levels[i], q, wait)
-		if levels[i] == .5 && math.Abs(math.Log(q+logShift)-math.Log(wait+logShift)) <= math.Ln2+1e-12 { // exactly twice is within
+		if levels[i] == .5 && math.Abs(math.Log(q+waittime.Shift)-math.Log(wait+waittime.Shift)) <= math.Ln2+1e-12 { // exactly twice is within
 			f.Within2++
 		}
 	}
@@ -115,7 +100,7 @@ func count(yes bool) int64 {
 
 // loss is the pinball loss of ln(wait + 60 s).
 func loss(level, quantile, wait float64) float64 {
-	return Pinball(level, math.Log(quantile+logShift), math.Log(wait+logShift))
+	return waittime.Pinball(level, math.Log(quantile+waittime.Shift), math.Log(wait+waittime.Shift))
 }
 
 // Score says how the forecasts of some jobs turned out.
@@ -224,15 +209,6 @@ func medianOf(values []float64) float64 {
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
-
-// Pinball is the pinball (quantile) loss of forecasting the quantile of a level as q when y came: level*(y-q) above,
-// (1-level)*(q-y) below.
-func Pinball(level, q, y float64) float64 {
-	if y >= q {
-		return level * (y - q)
-	}
-	return (1 - level) * (q - y)
 }
 
 // clone returns an independent copy for a view.

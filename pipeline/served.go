@@ -1,7 +1,7 @@
 package pipeline
 
 import (
-	"sync"
+	"maps"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -25,55 +25,66 @@ type Served struct {
 	Peers []modelstore.Peer
 }
 
-// board shows the forecasts of the jobs that wait to any number of readers while one writer goes on. A reader may see a job's forecast earlier than the view that has the job.
-type board struct{ m sync.Map }
+// servedForecasts keeps the forecasts of the jobs that wait. Each view has a copy, which is never changed: the jobs that wait in the view are those that the copy has.
+type servedForecasts struct {
+	served map[servedKey]*Served
+	copied map[servedKey]*Served // what the newest view has; nil if a forecast has changed since
+}
 
-type boardKey struct {
+type servedKey struct {
 	seq     uint64
 	attempt int
 }
 
-func (b *board) put(j *cluster.Job, s *Served) { b.m.Store(boardKey{j.Seq, j.Attempt}, s) }
-func (b *board) drop(j *cluster.Job)           { b.m.Delete(boardKey{j.Seq, j.Attempt}) }
+func (b *servedForecasts) put(j *cluster.Job, s *Served) {
+	if b.served == nil {
+		b.served = map[servedKey]*Served{}
+	}
+	b.served[servedKey{j.Seq, j.Attempt}], b.copied = s, nil
+}
+
+func (b *servedForecasts) drop(j *cluster.Job) {
+	delete(b.served, servedKey{j.Seq, j.Attempt})
+	b.copied = nil
+}
+
+// snapshot returns the forecasts as they are now, in a map that is never changed.
+func (b *servedForecasts) snapshot() map[servedKey]*Served {
+	if b.copied == nil {
+		b.copied = maps.Clone(b.served)
+	}
+	return b.copied
+}
 
 // Served returns the forecast of a job that waits, nil if there will be none: its submission was learnt afterwards.
-func (v *View) Served(j *cluster.Job) *Served {
-	if v.board == nil {
-		return nil
-	}
-	s, ok := v.board.m.Load(boardKey{j.Seq, j.Attempt})
-	if !ok {
-		return nil
-	}
-	return s.(*Served)
-}
+func (v *View) Served(j *cluster.Job) *Served { return v.forecasts[servedKey{j.Seq, j.Attempt}] }
 
 // Reasons why a job that waits has no forecast yet.
 const (
 	// NotYet: the instant of its submission is not over.
 	NotYet = "pending"
-	// NotTold: its size or its queue is not told yet.
-	NotTold = "unknown"
+	// NotKnown: its size or its queue is not known yet.
+	NotKnown = "unknown"
 )
 
-// show puts the forecast of a job that waits on the board.
-func (l *ledger) show(o *open) {
-	if !o.Closed.IsZero() || o.Part {
+// show serves the forecast of a job that waits.
+func (l *ledger) show(o *openForecast) {
+	if !o.Closed.IsZero() || o.Part || o.Renamed {
 		return
 	}
-	a := o.served()
+	a := o.scored()
 	switch {
 	case o.Made:
-	case o.Sight == nil:
+	case o.View == nil:
 		a = answer{Reason: NotYet}
 	default:
-		a = answer{Reason: NotTold}
+		a = answer{Reason: NotKnown}
 	}
 	s := &Served{At: o.Job.Submit, Quantiles: a.Quantiles, Reason: a.Reason, Ahead: a.Ahead, AheadProcs: a.AheadProcs, Capacity: a.Capacity, Priority: a.Priority, Peers: a.Peers}
 	if a.Quantiles != nil {
 		s.Levels = l.levels
 	}
-	l.board.put(&o.Job, s)
+	l.served.put(&o.Job, s)
 }
 
 // Waiting tells what is ahead of each waiting job of a view now.

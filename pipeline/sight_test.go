@@ -120,7 +120,7 @@ func TestSightsAreSaved(t *testing.T) {
 		for i, ev := range events {
 			take(t, p, &source.Delivery{Source: src, Events: []job.Event{ev}})
 			if restart && i%7 == 0 {
-				l := p.lanes["c"]
+				l := p.writers["c"]
 				l.ledger = savedAndRestored(t, l.ledger, i)
 			}
 		}
@@ -133,7 +133,7 @@ func TestSightsAreSaved(t *testing.T) {
 
 func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	t.Helper()
-	engine, err := l.follower.MarshalBinary()
+	engine, err := l.feeder.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := newLedger("c", newFollower(128, testConfig().Models.Engine))
-	if err := fresh.follower.UnmarshalBinary(engine); err != nil {
+	fresh := newLedger("c", newEngineFeeder(128, testConfig().Models.Engine))
+	if err := fresh.feeder.UnmarshalBinary(engine); err != nil {
 		t.Fatal(err)
 	}
 	if err := fresh.UnmarshalBinary(data); err != nil {
@@ -163,19 +163,20 @@ func TestFewSights(t *testing.T) {
 		events = append(events, event(job.Submit, fmt.Sprint(i), float64(i)))
 	}
 	take(t, p, &source.Delivery{Source: src, Events: events})
-	kept := map[*sight]bool{}
-	for _, o := range p.lanes["c"].ledger.late {
-		kept[o.Sight] = true
-		if behind := o.Job.Submit.Sub(o.Sight.At); behind < 0 || behind > sightAgeMax {
+	kept := map[*submissionView]bool{}
+	for _, o := range p.writers["c"].ledger.late {
+		kept[o.View] = true
+		if behind := o.Job.Submit.Sub(o.View.At); behind < 0 || behind > viewAgeMax {
 			t.Errorf("job %s is to be forecast on a view %v from before its submission", o.Job.ID, behind)
 		}
 	}
-	if most := sights + int(math.Ceil(280/sightAgeMax.Seconds())); len(kept) > most || len(kept) < sights {
-		t.Errorf("%d views are kept, want %d to %d", len(kept), sights, most)
+	if most := maxSecondViews + int(math.Ceil(280/viewAgeMax.Seconds())); len(kept) > most || len(kept) < maxSecondViews {
+		t.Errorf("%d views are kept, want %d to %d", len(kept), maxSecondViews, most)
 	}
 }
 
-// The first task of an array to start is scored by the forecast of one task, the last by that of all the others together.
+// The first task of an array to start is scored by the forecast of one task, the last by that of all the others together; those between have
+// no forecast of their own, and a row all the same.
 func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -202,8 +203,13 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 		}
 	}
 	first, last := rows["9_1"], rows["9"]
-	if len(rows) != 2 {
+	if len(rows) != 5 {
 		t.Fatalf("rows of the array: %+v", rows)
+	}
+	for _, id := range []string{"9_2", "9_3", "9_4"} {
+		if between := rows[id]; between.Reason != reasonTask || between.Quantiles != nil || between.Outcome != modelstore.Started {
+			t.Errorf("a task between the first and the last: %+v", between)
+		}
 	}
 	if first.Method != Waitcast || first.WaitSeconds != 1 || first.Procs != 64 || !first.Replayed {
 		t.Errorf("the first task: %+v", first)
@@ -223,8 +229,8 @@ func TestJobNeverTold(t *testing.T) {
 		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30), event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),
 		sized(event(job.Submit, "x", late+20), 1), sized(event(job.Submit, "y", late+60), 1), sized(event(job.Submit, "z", late+61), 1),
 	}})
-	request := Asked(&job.Attributes{Queue: "default", Procs: 1})
-	f := p.lanes["c"].ledger.follower.engine.View(clock(at(late + 61))).Forecast(&request)
+	request := EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
+	f := p.writers["c"].ledger.feeder.engine.View(clock(at(late + 61))).Forecast(&request)
 	if f.Free != 127 || f.JobsAhead != 4 { // again, waits, x, y
 		t.Errorf("%d processors are free behind %d jobs, want 127 behind 4", f.Free, f.JobsAhead)
 	}

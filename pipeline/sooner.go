@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Option is a request like another one, but for one thing, that would start materially sooner.
@@ -39,11 +39,11 @@ const (
 
 // material reports whether quantiles are worth it beside others.
 func material(than, q []float64) bool {
-	gain := than[predictor.Median] - q[predictor.Median]
-	if !(gain >= leastGain && gain >= leastShare*than[predictor.Median]) && !(math.IsInf(than[predictor.Median], 1) && !math.IsInf(q[predictor.Median], 1)) {
+	gain := than[waittime.Median] - q[waittime.Median]
+	if !(gain >= leastGain && gain >= leastShare*than[waittime.Median]) && !(math.IsInf(than[waittime.Median], 1) && !math.IsInf(q[waittime.Median], 1)) {
 		return false
 	}
-	for i := predictor.Median + 1; i < len(q) && i <= predictor.Median+2; i++ {
+	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
 		if q[i] > than[i] {
 			return false
 		}
@@ -55,7 +55,7 @@ func material(than, q []float64) bool {
 // those that gain about as much it is the one that gives up least. Candidates are compared by the simulation, which is cheap; those that are told are forecast like any request.
 // Whether a job can do with less nobody here knows.
 func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option {
-	if v.Engine == nil || len(than) <= predictor.Median || !(than[predictor.Median] >= leastGain) {
+	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
 		return nil
 	}
 	r := v.Ask(a)
@@ -83,7 +83,7 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 		if q == nil || !material(base, q) {
 			continue
 		}
-		if gains[i] = base[predictor.Median] - q[predictor.Median]; gains[i] > most {
+		if gains[i] = base[waittime.Median] - q[waittime.Median]; gains[i] > most {
 			most, bold = gains[i], i
 		}
 	}
@@ -101,7 +101,7 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 			v.Pooled(now, o.Attributes).MoveOut(o.Quantiles)
 		}
 		if material(than, o.Quantiles) {
-			o.Gain = than[predictor.Median] - o.Quantiles[predictor.Median]
+			o.Gain = than[waittime.Median] - o.Quantiles[waittime.Median]
 			return o, true
 		}
 	}
@@ -167,7 +167,7 @@ func (v *View) elsewhere(a *job.Attributes) []Option {
 			told[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
 		}
 	}
-	c := v.crowded()
+	c := v.index()
 	takes := func(queue string) bool {
 		if admitted, known := told[queue]; known {
 			return admitted

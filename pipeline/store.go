@@ -31,9 +31,8 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 // persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with what is
 // published.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
-	defer p.metrics.StoreFailing.Set(0)
-	defer p.storeProblem.Store(nil)
-	defer p.pulse.beat() // before it: a writer that waited here lives
+	defer p.storeWorks()
+	defer p.heartbeat.beat() // before it: a writer that waited here lives
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := operation()
 		if hopeless(err) {
@@ -41,24 +40,35 @@ func (p *Pipeline) persist(ctx context.Context, problem string, operation func()
 		}
 		return struct{}{}, err
 	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
-		p.metrics.StoreErrors.Inc()
-		p.metrics.StoreFailing.Set(1)
-		text := fmt.Sprintf("%s: %v", problem, err)
-		p.storeProblem.Store(&text)
+		p.storeFails(problem, err)
 		p.log.Error(problem+": forecasts go on from what is known, new records wait",
 			zap.Error(err), zap.Duration("next_try_in", next))
 	}))
 	return err
 }
 
-// StoreProblem says what is wrong with the database while an operation on it is tried again and again; empty while all is well. It may be called from any
-// goroutine.
-func (p *Pipeline) StoreProblem() string {
-	if problem := p.storeProblem.Load(); problem != nil {
-		return *problem
+// storeFails notes that an operation on the database failed.
+func (p *Pipeline) storeFails(problem string, err error) {
+	p.metrics.StoreErrors.Inc()
+	p.metrics.StoreFailing.Set(1)
+	c := Condition{Name: StoreFailing, File: plain(p.cfg.StoreName), Reason: plain(fmt.Sprintf("%s: %v", problem, err)), Since: p.now()}
+	if before := p.storeProblem.Load(); before != nil {
+		c.Since = before.Since
 	}
-	return ""
+	p.storeProblem.Store(&c)
+	p.fresh.broadcast() // those who show conditions look again
 }
+
+// storeWorks notes that an operation on the database succeeded, or was given up.
+func (p *Pipeline) storeWorks() {
+	p.metrics.StoreFailing.Set(0)
+	if p.storeProblem.Swap(nil) != nil {
+		p.fresh.broadcast()
+	}
+}
+
+// StoreFails reports whether an operation on the database is tried again and again. It may be called from any goroutine.
+func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
 // hopeless reports whether trying again cannot help: the store is damaged or closed, is another's now, or refuses what it is given.
 func hopeless(err error) bool {
@@ -140,10 +150,10 @@ func (p *Pipeline) snapshotDue() bool {
 		p.cfg.SnapshotInterval > 0 && time.Since(p.snapshotAt) >= p.cfg.SnapshotInterval
 }
 
-// snapshot saves all lanes as of the newest entry.
+// snapshot saves all clusters as of the newest entry.
 func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	parts := map[string][]byte{}
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		if err := l.save(parts); err != nil {
 			return nil, err
 		}
@@ -158,7 +168,7 @@ func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 		return
 	}
 	newest := time.Time{}
-	for _, l := range p.lanes {
+	for _, l := range p.writers {
 		newest = later(newest, l.state.Now())
 	}
 	failed := func(what string, err error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // typicalHistory is how many of the newest jobs that left tell what is typical. Ours: some days of a busy cluster.
@@ -21,13 +22,13 @@ type Typical struct {
 	TimeLimit time.Duration
 }
 
-// pile is the jobs of one queue and size class.
-type pile struct {
+// sizeSample is a sample of the jobs of one queue and size class.
+type sizeSample struct {
 	procs  []int
 	limits []time.Duration
 }
 
-func (p *pile) add(procs int, limit time.Duration) {
+func (p *sizeSample) add(procs int, limit time.Duration) {
 	p.procs = append(p.procs, procs)
 	if limit > 0 {
 		p.limits = append(p.limits, limit)
@@ -37,12 +38,12 @@ func (p *pile) add(procs int, limit time.Duration) {
 // Typical returns a typical job of each queue and size class of which jobs run, wait, or were among the newest 5000 of the cluster that left. There are at most so many, those
 // with the most jobs first.
 func (v *View) Typical(most int) []Typical {
-	piles := map[ScoreKey]*pile{}
+	piles := map[ScoreKey]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {
-		key := ScoreKey{queue, SizeClass(procs)}
+		key := ScoreKey{queue, waittime.SizeClass(procs)}
 		p := piles[key]
 		if p == nil {
-			p = &pile{}
+			p = &sizeSample{}
 			piles[key] = p
 		}
 		p.add(procs, limit)

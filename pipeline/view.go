@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
 // View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
@@ -20,12 +22,12 @@ type View struct {
 	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
 	Engine *engine.View
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
-	Learning engine.Stats
-	board    *board
-	crowd    *crowd // of its jobs
-	load     *loadLearner
+	Learning  engine.Stats
+	forecasts map[servedKey]*Served // of the jobs that wait; never changed
+	jobs      *jobIndex             // of its jobs
+	load      *loadLearner
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
-	Drifts []engine.Drift
+	Drifts []ensemble.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
 	Scores map[ScoreKey]*Score
 	// Recent tell, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change them.
@@ -38,6 +40,11 @@ type View struct {
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
+	// NamedQueues is the number of queues with models of their own, FoldedQueues the number of names that share OtherQueue.
+	NamedQueues  int
+	FoldedQueues uint64
+	sharing      nameHashes
+	detailed     map[string]bool
 }
 
 // SourceStatus tells how the reading of one log goes.
@@ -45,16 +52,46 @@ type SourceStatus struct {
 	Name string
 	// CaughtUp is true when the end of the log has been reached.
 	CaughtUp bool
-	// Problem is what keeps the log from being read, empty if nothing does; Since is when that began.
-	Problem string
-	Since   time.Time
-	// Told is when the source last told a line, or a scheduler that was asked answered, by the daemon's clock; zero before the first.
-	Told time.Time
+	// Since is when the source became known.
+	Since time.Time
+	// Conditions are what is wrong with it. Readers must not change them.
+	Conditions []Condition
+	// LastLine is when the source last delivered a line, or a scheduler that is polled answered, by the daemon's clock; zero before the first.
+	LastLine time.Time
+	// ClockOffset is by how much the log's times are ahead of the daemon's clock as measured; they are corrected by it. 0 where they agree, or where the offset is
+	// configured.
+	ClockOffset time.Duration
+	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them, zero if there is none.
+	SetAside      int
+	SetAsideUntil time.Time
 }
 
 // HasQueue reports whether the queue is configured or has been seen.
 func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
+}
+
+// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, OtherQueue where the limit of queues
+// gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok is false for a name that was never seen.
+func (v *View) QueueOf(name string) (queue string, ok bool) {
+	switch {
+	case v.HasQueue(name):
+		return name, true
+	case v.sharing.has(userHash(name)) && v.HasQueue(OtherQueue):
+		return OtherQueue, true
+	case collector.IsReservationQueue(name):
+		return v.QueueOf(collector.ReservationQueue)
+	}
+	return "", false
+}
+
+// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues and have a name that has no place
+// now.
+func (v *View) LedgerQueue(name string) string {
+	if v.FoldedQueues == 0 || v.HasQueue(name) {
+		return name
+	}
+	return OtherQueue
 }
 
 // Queues returns the names of all queues, configured or seen, sorted.
@@ -96,9 +133,9 @@ func (v *View) Loads() map[string]Load {
 func Classes() []string { return []string{job.Sequential, job.Parallel} }
 
 // ByQueue returns the scores of each queue, of all sizes together.
-func (v *View) ByQueue() map[string]*Score {
+func ByQueue(scores map[ScoreKey]*Score) map[string]*Score {
 	out := map[string]*Score{}
-	for key, s := range v.Scores {
+	for key, s := range scores {
 		if out[key.Queue] == nil {
 			out[key.Queue] = newScore(len(s.Below))
 		}

@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // TestWindow proves that a window holds the newest forecasts, 901 to 1000 of them once there were so many, and counts them by the definitions of its figures.
 func TestWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	levels := predictor.Levels()
+	levels := waittime.Levels()
 	type forecast struct {
 		quantiles []float64
 		wait      float64
@@ -57,9 +57,9 @@ func TestWindow(t *testing.T) {
 
 // TestWindowIsSaved proves that the windows outlive the process, that a ledger that an older program saved is read, and that a damaged window is not.
 func TestWindowIsSaved(t *testing.T) {
-	fresh := func() *lane {
+	fresh := func() *clusterWriter {
 		c := testConfig()
-		return newLane(c.Clusters[0], c.Models, nil, true)
+		return newClusterWriter(c.Clusters[0], c.Models, nil, true)
 	}
 	l := fresh()
 	defer l.close()

@@ -7,18 +7,10 @@ import (
 	"math"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
-
-// Levels are the quantile levels of every forecast, in order.
-func Levels() []float64 { return []float64{.10, .25, .50, .75, .90, .95} }
-
-// Median is the index of the median in Levels.
-const Median = 2
-
-// Horizons are the times within which a forecast gives the probability of a start, in seconds, in order.
-func Horizons() []float64 { return []float64{60, 600, 3600, 4 * 3600, 24 * 3600} }
 
 // Law is a fitted law of lifetimes, and where it was fitted.
 type Law struct {
@@ -81,7 +73,7 @@ type Forecaster struct {
 
 // NewForecaster returns a Forecaster.
 func NewForecaster() *Forecaster {
-	return &Forecaster{levels: Levels(), horizons: Horizons()}
+	return &Forecaster{levels: waittime.Levels(), horizons: waittime.Horizons()}
 }
 
 // Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it names the cause and what would

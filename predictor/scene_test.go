@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
@@ -59,7 +60,7 @@ func TestOutageBlocksLongJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, append([]float64{got.Quantiles[Median]}, got.Within...)); d != "" {
+			if d := cmp.Diff(c.want, append([]float64{got.Quantiles[waittime.Median]}, got.Within...)); d != "" {
 				t.Errorf("median and probabilities (-want +got): %s", d)
 			}
 			if got.Closed != (c.want[0] > 0) {
@@ -79,7 +80,7 @@ func TestOutageWithoutEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := got.Quantiles; q[0] <= 0 || q[0] >= 400 || !math.IsInf(q[Median], 1) {
+	if q := got.Quantiles; q[0] <= 0 || q[0] >= 400 || !math.IsInf(q[waittime.Median], 1) {
 		t.Errorf("quantiles %v, want the first before 400 s and the median never", q)
 	}
 	if got.Within[1] <= 0 || got.Within[1] != got.Within[4] {

@@ -18,7 +18,7 @@ type Simulator struct {
 	pools   []Pool
 	pending quadheap.Heap // by submit time
 	running quadheap.Heap // by the instant of their end, or of the end expected if that is earlier
-	out     []told
+	out     []pendingEvent
 	outAt   int      // the next of out to be returned
 	done    Ref      // job of the Ended event returned last
 	due     []ending // SubmitsFirst: the ends of this instant
@@ -51,8 +51,8 @@ const (
 	gone
 )
 
-// told is an event to be returned.
-type told struct {
+// pendingEvent is an event that is still to be returned.
+type pendingEvent struct {
 	kind Kind
 	ref  Ref
 }
@@ -315,7 +315,7 @@ func (s *Simulator) join() *Pool {
 	}
 	p := &s.pools[s.nodes[r].pool]
 	s.moldSubmitted(p, r)
-	s.out = append(s.out, told{Submitted, r})
+	s.out = append(s.out, pendingEvent{Submitted, r})
 	p.link(r)
 	return p
 }

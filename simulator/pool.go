@@ -111,7 +111,7 @@ func (p *Pool) Start(r Ref) bool {
 	s.drawRuntime(j)
 	j.Start, j.End = s.now, s.now+j.Runtime
 	p.hold(r)
-	s.out = append(s.out, told{Started, r})
+	s.out = append(s.out, pendingEvent{Started, r})
 	return true
 }
 
@@ -144,7 +144,7 @@ func (p *Pool) leave(r Ref) {
 		p.used[n.queue] -= int(n.held)
 	}
 	p.policy.Ended(p, r)
-	s.out = append(s.out, told{Ended, r})
+	s.out = append(s.out, pendingEvent{Ended, r})
 }
 
 // link appends a job to the queue.

@@ -357,18 +357,18 @@ func TestGlobalRateLimit(t *testing.T) {
 // TestExpensiveQuestions proves that only so many are computed at a time, that others wait for their turn, and that who waits too long or is gone is let go.
 func TestExpensiveQuestions(t *testing.T) {
 	g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1}})
-	done, p := g.Turn(t.Context())
+	done, p := g.Acquire(t.Context())
 	if p != nil {
 		t.Fatal(p)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, p := g.Turn(gone); p == nil || p.Status != http.StatusServiceUnavailable {
+	if _, p := g.Acquire(gone); p == nil || p.Status != http.StatusServiceUnavailable {
 		t.Errorf("%+v", p)
 	}
 	turn := make(chan *wire.Problem)
 	go func() {
-		next, p := g.Turn(t.Context())
+		next, p := g.Acquire(t.Context())
 		if p == nil {
 			next()
 		}

@@ -29,7 +29,7 @@ func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 
 // refuse counts a refusal and answers with it.
 func (g *Guard) refuse(w http.ResponseWriter, reason string, p *wire.Problem) {
-	g.told.refused.WithLabelValues(reason).Inc()
+	g.metrics.refused.WithLabelValues(reason).Inc()
 	g.answer(w, p)
 }
 

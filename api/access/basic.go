@@ -15,14 +15,14 @@ const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.
 type passwords struct {
-	turn chan struct{} // who holds it may compute
+	slots chan struct{} // who holds it may compute
 
 	mu   sync.Mutex
 	good map[[sha256.Size]byte]struct{}
 }
 
 func newPasswords() *passwords {
-	return &passwords{turn: make(chan struct{}, 1), good: map[[sha256.Size]byte]struct{}{}}
+	return &passwords{slots: make(chan struct{}, 1), good: map[[sha256.Size]byte]struct{}{}}
 }
 
 // known says whether this very pair was found right before, with the same hash.
@@ -49,12 +49,12 @@ func (p *passwords) right(ctx context.Context, users map[string]string, name, pa
 		hash = anyHash(users)
 	}
 	select {
-	case p.turn <- struct{}{}:
+	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		return false
 	}
 	err := bcrypt.CompareHashAndPassword([]byte(hash), []byte(password))
-	<-p.turn
+	<-p.slots
 	if err != nil || !known {
 		return false
 	}

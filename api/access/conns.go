@@ -59,7 +59,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		}
 		peer := b.bound.peer(conn)
 		if b.bound.enter(peer) {
-			return &counted{Conn: conn, leave: sync.OnceFunc(func() { b.bound.leave(peer) })}, nil
+			return &countedConn{Conn: conn, leave: sync.OnceFunc(func() { b.bound.leave(peer) })}, nil
 		}
 		_ = conn.Close() // it is refused
 	}
@@ -109,14 +109,14 @@ func (c *Connections) leave(peer string) {
 	c.open.Set(float64(c.all))
 }
 
-// counted is a connection that is counted until it is closed.
-type counted struct {
+// countedConn is a connection that is counted until it is closed.
+type countedConn struct {
 	net.Conn
 	leave func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.leave()
 	return c.Conn.Close()
 }

@@ -51,7 +51,7 @@ type Guard struct {
 	limits    Limits
 	names     *Names
 	log       *zap.Logger
-	told      *metrics
+	metrics   *metrics
 	admin     tokens
 	tokens    *reloaded[tokens]
 	web       *reloaded[*webConfig]
@@ -66,8 +66,8 @@ type Guard struct {
 const (
 	// failuresPerSecond and failuresBurst bound the wrong passwords of one client: each costs the time of a bcrypt hash.
 	failuresPerSecond, failuresBurst = 1, 20
-	// turnPatience is how long an expensive question waits for its turn.
-	turnPatience = 5 * time.Second
+	// acquirePatience is how long an expensive question waits for a free slot.
+	acquirePatience = 5 * time.Second
 )
 
 // New returns a guard. Files that cannot be used are errors here; later they only keep what they said before.
@@ -79,7 +79,7 @@ func New(o Options) (*Guard, error) {
 		o.Log = zap.NewNop()
 	}
 	g := &Guard{
-		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, told: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(), noWeb: &webConfig{http2: true},
+		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, metrics: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(), noWeb: &webConfig{http2: true},
 		requests: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now), scrapes: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now),
 		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now),
 	}
@@ -93,7 +93,7 @@ func New(o Options) (*Guard, error) {
 		return nil, errors.New("names cannot be hashed without a key")
 	}
 	if path := o.TokensFile; path != "" {
-		g.tokens = &reloaded[tokens]{kind: "tokens", now: o.Now, log: o.Log, told: g.told, make: func() (tokens, []string, error) {
+		g.tokens = &reloaded[tokens]{kind: "tokens", now: o.Now, log: o.Log, metrics: g.metrics, make: func() (tokens, []string, error) {
 			t, err := readTokens(path)
 			return t, []string{path}, err
 		}}
@@ -102,7 +102,7 @@ func New(o Options) (*Guard, error) {
 		}
 	}
 	if path := o.WebConfigFile; path != "" {
-		g.web = &reloaded[*webConfig]{kind: "web_config", now: o.Now, log: o.Log, told: g.told, make: makeWebConfig(path)}
+		g.web = &reloaded[*webConfig]{kind: "web_config", now: o.Now, log: o.Log, metrics: g.metrics, make: makeWebConfig(path)}
 		if err := g.web.load(); err != nil {
 			return nil, fmt.Errorf("web_config_file: %w", err)
 		}
@@ -295,8 +295,8 @@ func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 	}
 }
 
-// Turn waits until an expensive question may be computed. The function that it returns ends that.
-func (g *Guard) Turn(ctx context.Context) (done func(), p *wire.Problem) {
+// Acquire waits for a slot in which an expensive question may be computed. The function that it returns frees the slot.
+func (g *Guard) Acquire(ctx context.Context) (done func(), p *wire.Problem) {
 	if g.expensive == nil {
 		return func() {}, nil
 	}
@@ -306,7 +306,7 @@ func (g *Guard) Turn(ctx context.Context) (done func(), p *wire.Problem) {
 		return done, nil
 	default:
 	}
-	patience := time.NewTimer(turnPatience)
+	patience := time.NewTimer(acquirePatience)
 	defer patience.Stop()
 	select {
 	case g.expensive <- struct{}{}:
@@ -314,6 +314,6 @@ func (g *Guard) Turn(ctx context.Context) (done func(), p *wire.Problem) {
 	case <-ctx.Done():
 	case <-patience.C:
 	}
-	g.told.refused.WithLabelValues(reasonBusy).Inc()
+	g.metrics.refused.WithLabelValues(reasonBusy).Inc()
 	return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf("%d such questions are being computed already", cap(g.expensive)), Hint: "ask again later"}
 }

@@ -18,10 +18,10 @@ type reloaded[T any] struct {
 	// kind names the file in the log and in metrics: tokens, web_config.
 	kind string
 	// make returns the value and the files that it was made of, those too where it fails.
-	make func() (T, []string, error)
-	now  func() time.Time
-	log  *zap.Logger
-	told *metrics
+	make    func() (T, []string, error)
+	now     func() time.Time
+	log     *zap.Logger
+	metrics *metrics
 
 	value  atomic.Pointer[T]
 	mu     sync.Mutex
@@ -59,7 +59,7 @@ func (r *reloaded[T]) again() error {
 	for _, f := range files {
 		r.stamps[f] = stampOf(f)
 	}
-	r.told.file(r.kind, err == nil)
+	r.metrics.file(r.kind, err == nil)
 	if err == nil {
 		r.value.Store(&value)
 	}
@@ -72,14 +72,14 @@ func (r *reloaded[T]) get() *T {
 		defer r.mu.Unlock()
 		if now := r.now(); now.Sub(r.looked) >= recheck || now.Before(r.looked) {
 			r.looked = now
-			r.look()
+			r.refresh()
 		}
 	}
 	return r.value.Load()
 }
 
-// look makes the value anew if a file has changed; the lock is held.
-func (r *reloaded[T]) look() {
+// refresh reads the value again if a file has changed. The caller holds the lock.
+func (r *reloaded[T]) refresh() {
 	changed := false
 	for f, was := range r.stamps {
 		changed = changed || stampOf(f) != was

@@ -24,12 +24,12 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
-	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/daemon/demo"
 	"github.com/waitcast/waitcast/internal/browser"
 )
 
 // patience is how long a condition may take to come true before a test gives up.
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // site is a real daemon on the log of a simulated cluster; its clock stands until it is set.
 type site struct {

@@ -1,7 +1,9 @@
 package page_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -56,7 +58,7 @@ func TestPage(t *testing.T) {
 		run  func(*testing.T, *site, *tab)
 	}{
 		{"keyboard alone", keyboard}, {"names for everything", named}, {"narrow", narrow}, {"themes", themes}, {"what it cannot answer", refusals},
-		{"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale},
+		{"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale}, {"degraded", degraded},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			b.TB = t
@@ -218,6 +220,11 @@ func refusals(t *testing.T, _ *site, b *tab) {
 			t.Errorf("%s: the page says %q, want %q", query, got, says)
 		}
 	}
+	b.show("view=wait&queue=short&procs=many") // status 422 with a message for the field
+	got := eval[string](b, `document.querySelector("#view .notice")?.innerText ?? ""`)
+	if want := "\nprocs: "; !strings.Contains(got, want) || strings.Contains(got, "[object") {
+		t.Errorf("a bad field: the page shows %q, want a line with %q", got, want)
+	}
 	b.show("view=wait&queue=short&procs=4000")
 	b.do(chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById("choose-procs"); e.focus(); e.select(); })()`), chromedp.KeyEvent("8"+kb.Enter))
 	b.settle(`!!document.querySelector(".hero") && new URLSearchParams(location.search).get("procs") === "8"`)
@@ -311,6 +318,35 @@ func stale(t *testing.T, s *site, b *tab) {
 	}
 }
 
+// degraded proves that the status dot and a banner say within seconds, without a reload, that a log cannot be read, with source, file and
+// reason in the words of /readyz; and that they forget it when the log is back.
+func degraded(t *testing.T, s *site, b *tab) {
+	b.show("cluster=demo&view=ahead&queue=short")
+	b.settle(`document.querySelector("#status .dot").className === "dot" && document.getElementById("banner").textContent === ""`)
+	aside := s.logs + ".aside"
+	if err := os.Rename(s.logs, aside); err != nil {
+		t.Fatal(err)
+	}
+	words := "source_unreadable: source demo/accounting: " + s.logs + ": no such file or directory"
+	b.settle(fmt.Sprintf(`document.querySelector("#banner .degraded")?.textContent === %q`, words))
+	dot := eval[[]string](b, `[document.querySelector("#status .dot").className, document.querySelector("#status .dot").title, document.getElementById("status").textContent]`)
+	if dot[0] != "dot degraded" || dot[1] != words || !strings.HasSuffix(dot[2], ", degraded") {
+		t.Errorf("the dot is %q", dot)
+	}
+	resp, err := http.Get(s.url + "/readyz") //nolint:noctx // a test's own daemon
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK || string(text) != "degraded\n"+words+"\n" {
+		t.Errorf("readyz: %d %q, %v", resp.StatusCode, text, err)
+	}
+	if err := os.Rename(aside, s.logs); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(`document.querySelector("#status .dot").className === "dot" && document.getElementById("banner").textContent === ""`)
+}
+
 // gone proves that a page whose daemon has ended keeps what it shows, and says so.
 func gone(t *testing.T, b *tab, stop func()) {
 	b.show("cluster=demo&view=wait&queue=short&procs=4&time_limit=1h")
@@ -332,7 +368,7 @@ func unknown(t *testing.T, b *tab) {
 	b.url = s.url
 	for _, v := range views() {
 		b.show("view=" + v[0])
-		if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got, "No queue is known yet") {
+		if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got, "No queue is known yet") || !strings.Contains(got, "ready") {
 			t.Errorf("%s: the page says %q", v[0], got)
 		}
 	}

@@ -7,7 +7,9 @@ type Accuracy struct {
 	Cluster    string          `json:"cluster"`
 	Since      time.Time       `json:"since" doc:"jobs that started, or left without a start, at or after this"`
 	Until      *time.Time      `json:"until" doc:"and before this; null: no bound"`
-	Groups     []AccuracyGroup `json:"groups" doc:"all together, each queue, and each size class of each; what was forecast live first"`
+	Groups     []AccuracyGroup `json:"groups" doc:"all queues together, then each queue, and each size class of each; in both parts what was forecast live first"`
+	Total      int             `json:"total" doc:"number of groups, on all pages together"`
+	NextOffset *int            `json:"next_offset" doc:"offset of the next page; null: this is the last one"`
 	AsOf       time.Time       `json:"as_of"`
 	AgeSeconds float64         `json:"age_seconds"`
 	Stale      bool            `json:"stale"`

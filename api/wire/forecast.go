@@ -8,7 +8,7 @@ type LoadForecast struct {
 	Loads         []LoadAhead    `json:"loads" doc:"the whole cluster first, then each queue; or only the one that is asked for"`
 	StandardWaits []StandardWait `json:"standard_waits" doc:"how long jobs of some kinds would wait that were submitted then, as the simulation has it: nobody can score it"`
 	Arrivals      LoadArrivals   `json:"arrivals"`
-	Saturation    *Saturation    `json:"saturation" doc:"null before a model of arrivals is known"`
+	Saturation    *Saturation    `json:"saturation" doc:"of the cluster, or of the queue that was asked for; null before anything of it is known"`
 	Scores        []LoadScore    `json:"scores" doc:"how such forecasts turned out; what has not been scored yet is left out"`
 	Learnt        LoadLearnt     `json:"learnt"`
 	MadeFor       time.Time      `json:"made_for" doc:"the instant from which the horizons count"`
@@ -85,12 +85,15 @@ type ArrivalModel struct {
 	Loss *float64 `json:"loss" doc:"mean pinball loss of the jobs and the work that came, of late, on a log scale; null before it is known"`
 }
 
-// Saturation tells whether the queue grows without bound if jobs go on coming as they do.
+// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run.
 type Saturation struct {
-	Probability float64   `json:"probability"`
-	JobsPerWeek Band      `json:"jobs_per_week" doc:"by which the outstanding jobs grow"`
-	Weeks       int       `json:"weeks" doc:"that were simulated"`
-	At          time.Time `json:"at" doc:"when it was looked at"`
+	Saturated   bool       `json:"saturated" doc:"jobs come faster than they can be run: those in the system have grown by more than one a week, over 5 weeks or more, and go on growing so in at least half of the simulated futures, where there are any"`
+	Growth      float64    `json:"growth_jobs_per_week" doc:"by which the jobs in the system (submitted and not left) have grown in the history"`
+	GrowthWeeks int        `json:"growth_weeks" doc:"weekly counts that the growth is of"`
+	Probability *float64   `json:"probability" doc:"share of the simulated futures in which the jobs in the system grow by more than one a week; null before a model of arrivals is known"`
+	JobsPerWeek *Band      `json:"jobs_per_week" doc:"by which they grow in the simulated futures; null before those are known"`
+	Weeks       int        `json:"weeks" doc:"that were simulated; 0 before that"`
+	At          *time.Time `json:"at" doc:"event time at which the futures were simulated; null before that"`
 }
 
 // LoadScore tells how the forecasts of a series at a horizon turned out.

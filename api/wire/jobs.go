@@ -27,8 +27,9 @@ type Job struct {
 	User             string       `json:"user,omitempty" doc:"whose it is: for administrators and the user; for others left out, hashed or shown as access.users says"`
 	Account          string       `json:"account,omitempty" doc:"for administrators and the user"`
 	Name             string       `json:"name,omitempty" doc:"of the job, for administrators and the user"`
-	Queue            string       `json:"queue"`
+	Queue            string       `json:"queue" doc:"empty where it is not told yet"`
 	Procs            int          `json:"procs" doc:"0: not told yet"`
+	DetailsPending   bool         `json:"details_pending,omitempty" doc:"the log announced the job without its size, and perhaps without its queue: the scheduler's next snapshot or a later record tells them"`
 	Tasks            int          `json:"tasks,omitempty" doc:"of an array that waits as one record"`
 	TimeLimitSeconds float64      `json:"time_limit_seconds,omitempty"`
 	Submit           time.Time    `json:"submit"`

@@ -140,9 +140,11 @@ type Users struct {
 	FlurryJobs   int       `json:"flurry_jobs"`
 	Robots       int       `json:"robots" doc:"jobs submitted at the same time of day, day after day, by one user"`
 	RobotJobs    int       `json:"robot_jobs"`
-	Weeks        int       `json:"weeks" doc:"weeks that tell whether the machine is saturated"`
+	Weeks        int       `json:"weeks" doc:"weekly counts that growth_jobs_per_week is of"`
 	Growth       float64   `json:"growth_jobs_per_week" doc:"by how much the jobs that were submitted and have not left grow"`
-	Saturated    bool      `json:"saturated" doc:"that is more than one a week: jobs come faster than they can be run"`
+	Saturated    bool      `json:"saturated" doc:"jobs come faster than they can be run: the same as in saturation"`
+
+	Saturation *Saturation `json:"saturation" doc:"of the queue, as in /v1/forecast; null before anything of it is known"`
 }
 
 // SyntheticJob is one line of GET /v1/workload as JSON lines.

@@ -14,6 +14,7 @@ type Opening struct {
 type NowQueue struct {
 	Cluster    string    `json:"cluster"`
 	Queue      string    `json:"queue"`
+	AskedQueue string    `json:"asked_queue,omitempty" doc:"the queue that was asked about, where its jobs are counted under the one above"`
 	Pool       string    `json:"pool,omitempty"`
 	Procs      int       `json:"procs" doc:"that the queue's jobs compete for; 0: not known"`
 	Free       int       `json:"free" doc:"how many of them are free"`

@@ -19,20 +19,20 @@ type Runtime struct {
 // RuntimePoint is one measured runtime.
 type RuntimePoint struct {
 	Procs   int     `json:"procs" minimum:"1"`
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" minimum:"0" maximum:"1e12"`
 }
 
 // RuntimeAmdahl is R(n) = T1 (F + (1-F)/n).
 type RuntimeAmdahl struct {
-	Serial    float64 `json:"serial" doc:"F, the part of the work that is serial, 0 to 1"`
-	T1Seconds float64 `json:"t1_seconds" doc:"T1, the runtime on one processor"`
+	Serial    float64 `json:"serial" minimum:"0" maximum:"1" doc:"F, the part of the work that is serial, 0 to 1"`
+	T1Seconds float64 `json:"t1_seconds" minimum:"0" maximum:"1e12" doc:"T1, the runtime on one processor"`
 }
 
 // RuntimeDowney is the runtime on one processor over the speedup of a profile of parallelism.
 type RuntimeDowney struct {
-	A         float64 `json:"a" doc:"average parallelism, from 1"`
-	Sigma     float64 `json:"sigma" doc:"variance in parallelism, from 0 (none)"`
-	T1Seconds float64 `json:"t1_seconds" doc:"the runtime on one processor"`
+	A         float64 `json:"a" minimum:"1" maximum:"1e9" doc:"average parallelism, from 1"`
+	Sigma     float64 `json:"sigma" minimum:"0" maximum:"1e9" doc:"variance in parallelism, from 0 (none)"`
+	T1Seconds float64 `json:"t1_seconds" minimum:"0" maximum:"1e12" doc:"the runtime on one processor"`
 }
 
 // RuntimeHistory are the runs of one program of one user.
@@ -46,18 +46,18 @@ type SizeObjective struct {
 	Kind          string  `json:"kind,omitempty" enum:"mean,quantile,deadline,cost,considerate" doc:"least mean time to the finish; least quantile of it; highest probability to finish by the deadline; least cost; least cost that also counts what the job takes from those who wait. Left out: mean, but deadline, cost or quantile where only that has its number"`
 	Level         float64 `json:"level,omitempty" doc:"of the quantile, above 0 and below 1; .5 where it is left out"`
 	Deadline      string  `json:"deadline,omitempty" doc:"an instant (RFC 3339), or how long from now (5h, 1-12:00, seconds)"`
-	PriceProcHour float64 `json:"price_proc_hour,omitempty" doc:"price of a processor for an hour"`
-	PriceHour     float64 `json:"price_hour,omitempty" doc:"price of an hour until the finish, waiting and running"`
+	PriceProcHour float64 `json:"price_proc_hour,omitempty" minimum:"0" maximum:"1e12" doc:"price of a processor for an hour"`
+	PriceHour     float64 `json:"price_hour,omitempty" minimum:"0" maximum:"1e12" doc:"price of an hour until the finish, waiting and running"`
 }
 
 // SizeRunning is a malleable job that runs, and what is left of it.
 type SizeRunning struct {
 	JobID            string     `json:"job_id,omitempty" doc:"the job's id as the scheduler writes it: its queue, size and age are looked up"`
 	Procs            int        `json:"procs,omitempty" minimum:"0" doc:"processors that it holds, where no job is named"`
-	RemainingSeconds float64    `json:"remaining_seconds,omitempty" minimum:"0" doc:"how long it would still run at the size it has"`
+	RemainingSeconds float64    `json:"remaining_seconds,omitempty" minimum:"0" maximum:"1e12" doc:"how long it would still run at the size it has"`
 	At               *time.Time `json:"at,omitempty" doc:"instant for which remaining_seconds is told; left out: that of the question"`
 	Done             *float64   `json:"done,omitempty" doc:"instead: the part of its work that is done, 0 to 1; with neither its age tells"`
-	OverheadSeconds  float64    `json:"overhead_seconds,omitempty" minimum:"0" doc:"how long it stands still while it changes its size"`
+	OverheadSeconds  float64    `json:"overhead_seconds,omitempty" minimum:"0" maximum:"1e12" doc:"how long it stands still while it changes its size"`
 }
 
 // SizeStanding is the advice that stands.
@@ -81,7 +81,7 @@ type SizeRequest struct {
 	Running         *SizeRunning  `json:"running,omitempty" doc:"for a job that runs: expand, keep or shrink"`
 	Standing        *SizeStanding `json:"standing,omitempty" doc:"the advice that was given before: another one must be better by least_gain, and hold_seconds must be over"`
 	LeastGain       *float64      `json:"least_gain,omitempty" doc:"part of the score, 0 to below 1; .05 where it is left out"`
-	HoldSeconds     float64       `json:"hold_seconds,omitempty" minimum:"0" doc:"how long an advice stands at least"`
+	HoldSeconds     float64       `json:"hold_seconds,omitempty" minimum:"0" maximum:"1e12" doc:"how long an advice stands at least"`
 	User            string        `json:"user,omitempty" doc:"who would submit it"`
 	Account         string        `json:"account,omitempty"`
 	QOS             string        `json:"qos,omitempty"`
@@ -106,6 +106,7 @@ type SizeGain struct {
 type SizeCandidate struct {
 	Cluster          string    `json:"cluster"`
 	Queue            string    `json:"queue"`
+	AskedQueue       string    `json:"asked_queue,omitempty" doc:"the queue that was asked about, where its jobs are counted under the one above"`
 	Procs            int       `json:"procs"`
 	TimeLimitSeconds float64   `json:"time_limit_seconds,omitempty"`
 	Wait             Quantiles `json:"wait_seconds" doc:"of a running job that expands: until the processors that it lacks are there"`

@@ -20,6 +20,7 @@ type WaitsRequest struct {
 type WaitCandidate struct {
 	Cluster          string      `json:"cluster"`
 	Queue            string      `json:"queue"`
+	AskedQueue       string      `json:"asked_queue,omitempty" doc:"the queue that was asked about, where its jobs are counted under the one above"`
 	Procs            int         `json:"procs"`
 	TimeLimitSeconds float64     `json:"time_limit_seconds,omitempty"`
 	WaitSeconds      Quantiles   `json:"wait_seconds"`

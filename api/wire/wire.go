@@ -88,6 +88,7 @@ type ClusterState struct {
 type Wait struct {
 	Cluster          string       `json:"cluster"`
 	Queue            string       `json:"queue"`
+	AskedQueue       string       `json:"asked_queue,omitempty" doc:"the queue that was asked about, where its jobs are counted under the one above"`
 	Procs            int          `json:"procs"`
 	Nodes            int          `json:"nodes,omitempty"`
 	GPUs             int          `json:"gpus,omitempty"`

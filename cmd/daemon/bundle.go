@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon/bundle"
+	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/internal/version"
 )
 
@@ -41,9 +42,9 @@ func bundleCommand() *cobra.Command {
 			if err := os.WriteFile(out, content.Bytes(), 0o600); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Written         %s, %d bytes\n", out, content.Len())
+			fmt.Fprintf(cmd.OutOrStdout(), "Written         %s, %d bytes\n", terminal.Line(out), content.Len())
 			for _, n := range notes {
-				fmt.Fprintf(cmd.OutOrStdout(), "Note            %s\n", n)
+				fmt.Fprintf(cmd.OutOrStdout(), "Note            %s\n", terminal.Line(n))
 			}
 			return nil
 		},

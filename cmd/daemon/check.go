@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon/check"
+	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/internal/version"
 )
 
@@ -52,7 +53,7 @@ func checkCommand() *cobra.Command {
 				report = check.Run(cmd.Context(), cfg, o)
 			}
 			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc := json.NewEncoder(terminal.NewJSONWriter(cmd.OutOrStdout()))
 				enc.SetIndent("", "  ")
 				if err := enc.Encode(report); err != nil {
 					return err

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
+	"strings"
 	_ "time/tzdata" // zones of log times, also where the system has no zone files
 
 	"github.com/spf13/cobra"
@@ -19,9 +17,11 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
-	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/daemon/demo"
 	"github.com/waitcast/waitcast/internal/manual"
+	"github.com/waitcast/waitcast/internal/signals"
 	"github.com/waitcast/waitcast/internal/softlimit"
+	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/internal/version"
 )
 
@@ -38,7 +38,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 type usageError struct{ error }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signals.Terminated(context.Background())
 	defer stop()
 	root := rootCommand()
 	root.SetArgs(args)
@@ -48,12 +48,25 @@ func run(args []string) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "waitcastd: %v\nwaitcastd --help tells how to call it\n", err)
+		fmt.Fprintf(os.Stderr, "waitcastd: %s\nwaitcastd --help tells how to call it\n", readable(err))
 		return exitUsage
 	default:
-		fmt.Fprintf(os.Stderr, "waitcastd: %v\n", err)
+		fmt.Fprintf(os.Stderr, "waitcastd: %s\n", readable(err))
 		return exitFailed
 	}
+}
+
+// readable returns the text of an error for a terminal: a line for each mistake in the configuration, else one line.
+func readable(err error) string {
+	var list interface{ Unwrap() []error }
+	if !errors.As(err, &list) {
+		return terminal.Line(err.Error())
+	}
+	var lines []string
+	for _, e := range list.Unwrap() {
+		lines = append(lines, terminal.Line(e.Error()))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func rootCommand() *cobra.Command {
@@ -74,6 +87,11 @@ func rootCommand() *cobra.Command {
 				return usageError{fmt.Errorf("unexpected argument %q: it is no command (bundle, check, demo), and files go with --one-shot", args[0])}
 			}
 			return nil
+		},
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if cmd.HasParent() || oneShot {
+				signals.EndOnHangup() // nothing but the daemon reloads
+			}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if oneShot {
@@ -136,12 +154,11 @@ func runDaemon(cmd *cobra.Command) error {
 
 // hangups tells of each SIGHUP, until it is stopped; several in a row count once.
 func hangups() (told <-chan struct{}, stop func()) {
-	signals, out, done := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGHUP)
+	out, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		for {
 			select {
-			case <-signals:
+			case <-signals.Hangups():
 				select {
 				case out <- struct{}{}:
 				default:
@@ -151,10 +168,7 @@ func hangups() (told <-chan struct{}, stop func()) {
 			}
 		}
 	}()
-	return out, func() {
-		signal.Stop(signals)
-		close(done)
-	}
+	return out, func() { close(done) } // a SIGHUP while it stops changes nothing
 }
 
 // oneShotGC lets the heap of a short-lived process grow to five times what is live before it is collected: a fifth of the
@@ -196,8 +210,8 @@ func demoCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !(o.Speed > 0) || math.IsInf(o.Speed, 1) {
-				return usageError{errors.New("--speed must be a number above 0")}
+			if !(o.Speed > 0 && o.Speed <= 1e6) {
+				return usageError{errors.New("--speed must be a number above 0, at most 1e6")}
 			}
 			log, err := daemon.NewLogger(config.Log{Level: logLevel, Format: "console"})
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 func newAccuracy(a *app) *cobra.Command {
@@ -33,13 +34,15 @@ func newAccuracy(a *app) *cobra.Command {
 	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
 	flags.StringVar(&q.Since, "since", "", "only waits that ended since: 7d before the newest record, or 2026-03-02; default 30d")
 	flags.StringVar(&q.Until, "until", "", "and before")
+	flags.IntVar(&q.Limit, "limit", 0, "at most so many rows of queue and size; default 200")
+	flags.IntVar(&q.Offset, "offset", 0, "leave out so many rows at the beginning")
 	flags.StringVar(&q.Cluster, "cluster", "", "cluster, if the daemon watches several")
 	return command
 }
 
 func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	c, err := a.client()
 	if err != nil {
@@ -51,10 +54,10 @@ func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 	switch {
 	case err != nil:
 		return a.refusedAs(err)
-	case a.json:
+	case a.JSON:
 		err = a.printJSON(raw)
 	default:
-		_, err = a.stdout.Write(accuracyText(answer, a.zone))
+		_, err = a.Stdout.Write(accuracyText(answer, a.zone))
 	}
 	if err == nil && answer.Stale {
 		return &staleError{fromSeconds(answer.AgeSeconds)}
@@ -65,7 +68,7 @@ func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 // accuracyText writes a table for each way of making forecasts.
 func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", printable(answer.Cluster), answer.Since.In(zone).Format("2006-01-02 15:04"))
+	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", console.Printable(answer.Cluster), answer.Since.In(zone).Format("2006-01-02 15:04"))
 	if answer.Until != nil {
 		fmt.Fprintf(&out, " and before %s", answer.Until.In(zone).Format("2006-01-02 15:04"))
 	}
@@ -81,6 +84,9 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	if len(answer.Groups) == 0 {
 		out.WriteString("  no forecast has been scored there\n")
 	} else {
+		if answer.NextOffset != nil {
+			fmt.Fprintf(&out, "\n%d of %d rows of queue and size are shown: --offset %d shows the next ones.\n", len(answer.Groups), answer.Total, *answer.NextOffset)
+		}
 		out.WriteString("\nLoss is the mean pinball loss of ln(wait + 1 min), the lower the better. Known misses are jobs that left the queue unstarted after the quantile had passed.\n")
 	}
 	return out.Bytes()
@@ -98,7 +104,7 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				queue, size = orAll(g.Queue), orAll(g.SizeClass)
 				misses = fmt.Sprintf("%d of %d", g.KnownMisses["0.95"], g.Cancelled)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(queue), size, printable(m.Method), m.N, //nolint:errcheck // a buffer
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", console.Printable(queue), size, console.Printable(m.Method), m.N, //nolint:errcheck // a buffer
 				shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"), lossOf(m, "0.95"), share(m), misses)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 const secretToken = "the-token-of-the-tests"
@@ -107,7 +108,7 @@ func runAdmin(t *testing.T, d *daemon, stdin io.Reader, terminal bool, args ...s
 
 func runEnv(env map[string]string, stdin io.Reader, terminal bool, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: stdin, stdout: &stdout, stderr: &stderr, zone: time.UTC, terminal: terminal, env: func(name string) string { return env[name] }}
+	a := &app{Console: console.Console{Stdin: stdin, Stdout: &stdout, Stderr: &stderr, Terminal: terminal}, zone: time.UTC, env: func(name string) string { return env[name] }}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -181,7 +182,7 @@ func TestImportProgress(t *testing.T) {
 		t.Errorf("%q", rows)
 	}
 	for _, row := range rows {
-		if len([]rune(row)) >= columns || row != printable(row) {
+		if len([]rune(row)) >= console.Columns || row != console.Printable(row) {
 			t.Errorf("%q", row)
 		}
 	}

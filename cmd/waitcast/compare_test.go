@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/internal/refdata"
 )
 
-func compareJSON(t *testing.T, stdin string, args ...string) compared {
+func compareJSON(t *testing.T, stdin string, args ...string) offline.Compared {
 	t.Helper()
-	var c compared
+	var c offline.Compared
 	if err := json.Unmarshal([]byte(succeed(t, stdin, append([]string{"compare", "--json"}, args...)...).stdout), &c); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 const docs = "../../docs/command.md"
@@ -49,7 +51,7 @@ func flagsIn(text string) []string {
 // Each command has a section, of its own or shared with the others of its group, whose table has exactly its flags.
 func TestDocsHaveEveryFlag(t *testing.T) {
 	in := sections(t)
-	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC})
+	root := newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC})
 	all := []*cobra.Command{root}
 	for _, c := range root.Commands() {
 		if _, shared := in[c.CommandPath()]; shared || !c.HasSubCommands() {

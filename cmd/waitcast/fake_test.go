@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 // The tests here ask a fake: an HTTP server that sends canned answers in the daemon's words and forecasts nothing.
@@ -41,7 +42,7 @@ func serve(t *testing.T, status int, body any) string {
 	if status >= 400 {
 		kind = "application/problem+json"
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(status)
 		_, _ = w.Write(content)
@@ -59,7 +60,7 @@ type result struct {
 // runWith runs the command with an environment that has nothing but WAITCAST_URL, in UTC.
 func runWith(url string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, stderr: &stderr, zone: time.UTC, env: func(name string) string {
+	a := &app{Console: console.Console{Stdout: &stdout, Stderr: &stderr}, zone: time.UTC, env: func(name string) string {
 		return map[string]string{"WAITCAST_URL": url}[name]
 	}}
 	code := a.run(args)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/lifetime"
@@ -20,10 +21,10 @@ func closeTo(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-func fitJSON(t *testing.T, stdin string, args ...string) (fitted, string) {
+func fitJSON(t *testing.T, stdin string, args ...string) (offline.Fitted, string) {
 	t.Helper()
 	text := succeed(t, stdin, append([]string{"fit", "--json", "--seed", "1"}, args...)...).stdout
-	var f fitted
+	var f offline.Fitted
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func fitJSON(t *testing.T, stdin string, args ...string) (fitted, string) {
 
 // near compares a fit with the parameters of the jobs it was fitted to, by what both say of jobs. Tolerances are several standard errors of the jobs in the
 // tests, and allow for whole seconds.
-func near(t *testing.T, fit *lublinFit, want hypergamma.Params) {
+func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	t.Helper()
 	got := fit.Params
 	closeTo(t, "share of serial jobs", got.Size.Serial, want.Size.Serial, .015)
@@ -129,7 +130,7 @@ func TestFitKTH(t *testing.T) {
 	closeTo(t, "beta2", l.Runtime.Second.Scale, .1276, .0001)
 	closeTo(t, "p", l.Runtime.P, .600, .0005)
 	closeTo(t, "D", f.Lublin.Runtime.KS, .043, .002)
-	if f.Lublin.Runtime.ChiClasses != chiClasses || f.Lublin.Runtime.Chi2Signif > .05 {
+	if f.Lublin.Runtime.ChiClasses != offline.ChiClasses || f.Lublin.Runtime.Chi2Signif > .05 {
 		t.Errorf("chi2 %+v: 20,000 jobs of a real log should not pass", f.Lublin.Runtime)
 	}
 }
@@ -161,9 +162,9 @@ func TestFitParagonClasses(t *testing.T) {
 
 // Groups take queues together, the first that matches; sequential jobs are apart but where they are kept.
 func TestGrouping(t *testing.T) {
-	plain, letters := grouping{}, grouping{groups: []string{"short=q*s", "rest=q*"}, sequential: true, keep: []string{"night", "rest"}}
-	for _, g := range []*grouping{&plain, &letters} {
-		if err := g.parse(); err != nil {
+	plain, letters := offline.Grouping{}, offline.Grouping{Groups: []string{"short=q*s", "rest=q*"}, Sequential: true, Keep: []string{"night", "rest"}}
+	for _, g := range []*offline.Grouping{&plain, &letters} {
+		if err := g.Parse(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -175,10 +176,10 @@ func TestGrouping(t *testing.T) {
 		{"q4s", 4, "q4s", "short"}, {"q4s", 1, "q4s", "sequential"}, {"q4m", 4, "q4m", "rest"}, {"q4m", 1, "q4m", "rest"}, {"night", 1, "night", "night"},
 		{"day", 1, "day", "sequential"}, {"day", 2, "day", "day"},
 	} {
-		if got := plain.class(c.queue, c.procs); got != c.plain {
+		if got := plain.Class(c.queue, c.procs); got != c.plain {
 			t.Errorf("%s, %d processors: %s without groups", c.queue, c.procs, got)
 		}
-		if got := letters.class(c.queue, c.procs); got != c.letter {
+		if got := letters.Class(c.queue, c.procs); got != c.letter {
 			t.Errorf("%s, %d processors: %s, want %s", c.queue, c.procs, got, c.letter)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -29,12 +30,12 @@ func newForecast(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch flags := c.Flags(); {
 			case flags.Changed("hours") && flags.Changed("days"):
-				return &usageError{"give --hours or --days, not both"}
+				return console.NewUsageError("give --hours or --days, not both")
 			case flags.Changed("days"):
 				hours = 24 * days
 			}
 			if !(hours >= 1) || math.IsInf(hours, 1) {
-				return &usageError{"the first horizon is an hour ahead: --hours must be 1 or more"}
+				return console.NewUsageError("the first horizon is an hour ahead: --hours must be 1 or more")
 			}
 			return a.forecast(c.Context(), cluster, queue, hours)
 		},
@@ -49,7 +50,7 @@ func newForecast(a *app) *cobra.Command {
 
 func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	c, err := a.client()
 	if err != nil {
@@ -61,10 +62,10 @@ func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64
 	switch {
 	case err != nil:
 		return a.refusedAs(err)
-	case a.json:
+	case a.JSON:
 		err = a.printJSON(raw)
 	default:
-		_, err = a.stdout.Write(forecastText(answer, a.zone, isTerminal(a.stdout)))
+		_, err = a.Stdout.Write(forecastText(answer, a.zone, console.IsTerminal(a.RawOut())))
 	}
 	if err == nil && answer.Stale {
 		return &staleError{fromSeconds(answer.AgeSeconds)}
@@ -76,7 +77,7 @@ func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64
 func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []byte {
 	var p page
 	if len(f.Loads) == 0 {
-		p.line("", "No load is told.")
+		p.Line("", "No load is told.")
 		return p.Bytes()
 	}
 	load := &f.Loads[0]
@@ -84,8 +85,8 @@ func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []by
 	if load.Queue != "" {
 		what = "queue " + load.Queue + " of " + what
 	}
-	p.line("Load of", what)
-	p.line("From", fmt.Sprintf("%s, %s ago", f.MadeFor.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(f.MadeAge))))
+	p.Line("Load of", what)
+	p.Line("From", fmt.Sprintf("%s, %s ago", f.MadeFor.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(f.MadeAge))))
 	p.WriteByte('\n')
 	loadTable(&p.Buffer, load, zone)
 	p.WriteByte('\n')
@@ -93,10 +94,10 @@ func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []by
 	standardTable(&p, f)
 	p.WriteByte('\n')
 	if n := len(f.Loads) - 1; n > 0 {
-		p.line("Queues", fmt.Sprintf("%d more: -q QUEUE shows one", n))
+		p.Line("Queues", fmt.Sprintf("%d more: -q QUEUE shows one", n))
 	}
-	p.line("Saturation", saturationText(f.Saturation))
-	p.line("So far", scoreText(f))
+	p.Line("Saturation", saturationText(f.Saturation))
+	p.Line("So far", scoreText(f))
 	return p.Bytes()
 }
 
@@ -153,9 +154,9 @@ func drawLoad(out *bytes.Buffer, load *wire.LoadAhead, terminal bool) {
 	bar := func(label string, median, high float64) {
 		to := func(x float64) int { return int(math.Round(min(1, max(0, x/most)) * barWidth)) }
 		drawn := strings.Repeat(full, to(median)) + strings.Repeat(light, max(0, to(high)-to(median)))
-		out.WriteString(strings.TrimRight(fmt.Sprintf("%-*s%s", labels, label, drawn), " ") + "\n")
+		out.WriteString(strings.TrimRight(fmt.Sprintf("%-*s%s", console.Labels, label, drawn), " ") + "\n")
 	}
-	fmt.Fprintf(out, "%-*s%s to the median, %s to the end of the band, of %s\n", labels, "Queued proc h", full, light, amount(most/3600))
+	fmt.Fprintf(out, "%-*s%s to the median, %s to the end of the band, of %s\n", console.Labels, "Queued proc h", full, light, amount(most/3600))
 	bar("now", load.Now.QueuedWork, 0)
 	for i := range load.Horizons {
 		bar(ahead(load.Horizons[i].HorizonSeconds), load.Horizons[i].QueuedWork.P50, load.Horizons[i].QueuedWork.P95)
@@ -172,7 +173,7 @@ func standardTable(p *page, f *wire.LoadForecast) {
 			return
 		}
 		if w.HorizonSeconds == f.StandardWaits[0].HorizonSeconds {
-			jobs = append(jobs, printable(w.Job))
+			jobs = append(jobs, console.Printable(w.Job))
 		}
 		byHorizon[w.HorizonSeconds] = append(byHorizon[w.HorizonSeconds], quantile(w.WaitSeconds.P50)+" ("+quantile(w.WaitSeconds.P95)+")")
 	}
@@ -189,12 +190,21 @@ func standardTable(p *page, f *wire.LoadForecast) {
 	_ = t.Flush() // a buffer
 }
 
+// saturationText writes the saturation of a queue or the cluster, in the same words in every command.
 func saturationText(s *wire.Saturation) string {
 	if s == nil {
 		return "not known yet: too few jobs have been seen"
 	}
-	return fmt.Sprintf("if jobs go on coming as they do the queue grows without bound with a probability of %s (by %s jobs a week in the median, over %d weeks)",
-		percent(s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
+	text := "not saturated"
+	if s.Saturated {
+		text = "SATURATED: jobs come faster than they can be run"
+	}
+	text += fmt.Sprintf("; the jobs in the system grew by %s a week (of %d weekly counts)", amount(s.Growth), s.GrowthWeeks)
+	if s.Probability == nil || s.JobsPerWeek == nil {
+		return text + ", and no future has been simulated yet"
+	}
+	return text + fmt.Sprintf(", and if jobs go on coming as they do they grow without bound with a probability of %s (by %s a week in the median, over %d weeks)",
+		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
 // scoreHorizon is the horizon whose scores are told, if there are any: six hours.

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 func bandOf(p50 float64) wire.Band {
@@ -77,7 +78,8 @@ func TestDocsShowTheForecast(t *testing.T) {
 // On a terminal the drawing is of blocks, and what is known of scores and saturation is told.
 func TestForecastOnATerminal(t *testing.T) {
 	f := cannedForecast()
-	f.Saturation = &wire.Saturation{Probability: .25, JobsPerWeek: bandOf(4), Weeks: 12}
+	probability, growth := .25, bandOf(4)
+	f.Saturation = &wire.Saturation{Probability: &probability, JobsPerWeek: &growth, Weeks: 12, Growth: .5, GrowthWeeks: 9}
 	f.Scores = []wire.LoadScore{
 		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 86400, N: 7, Losses: wire.LoadLosses{Waitcast: 1, Persistence: 1, LastWeek: 1}},
 		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 21600, N: 500, Below: .04, Above: .06, Losses: wire.LoadLosses{Waitcast: .06, Persistence: .1, LastWeek: .3}},
@@ -94,7 +96,7 @@ func TestForecastOnATerminal(t *testing.T) {
 // Flags become the query; --days counts in days.
 func TestForecastFlags(t *testing.T) {
 	asked := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.String()
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte("{}"))
@@ -137,7 +139,7 @@ func TestForecastIsPrintable(t *testing.T) {
 		f.Loads[0].Horizons[0].QueuedWork.P95 = rapid.Float64().Draw(t, "p95")
 		f.Loads[0].Horizons[1].QueuedWork.P50 = rapid.Float64().Draw(t, "p50")
 		for row := range strings.Lines(string(forecastText(&f, time.UTC, rapid.Bool().Draw(t, "terminal")))) {
-			if row = strings.TrimSuffix(row, "\n"); row != printable(row) {
+			if row = strings.TrimSuffix(row, "\n"); row != console.Printable(row) {
 				t.Fatalf("control characters: %q", row)
 			}
 		}

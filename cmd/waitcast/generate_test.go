@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/internal/refdata"
 )
 
@@ -86,22 +88,22 @@ func TestGenerateLikeKTH(t *testing.T) {
 
 // BenchmarkGenerate draws and writes jobs of the authors' program.
 func BenchmarkGenerate(b *testing.B) {
-	a := &app{stdout: io.Discard, stderr: io.Discard}
-	f := generateFlags{model: modelLublin, set: "lublin99", jobs: int64(b.N)}
+	a := &offline.Commands{Console: &console.Console{Stdout: io.Discard, Stderr: io.Discard}}
+	f := offline.GenerateFlags{Model: offline.ModelLublin, Set: "lublin99", Jobs: int64(b.N)}
 	b.ResetTimer()
-	if err := a.generate(&f); err != nil {
+	if err := a.Generate(&f); err != nil {
 		b.Fatal(err)
 	}
 }
 
 // BenchmarkGenerateMarkov does the same of Markov chains, their fit included.
 func BenchmarkGenerateMarkov(b *testing.B) {
-	a := &app{stdout: io.Discard, stderr: io.Discard}
-	f := generateFlags{
-		model: modelMarkov, from: refdata.Shared(b, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), arrivals: arrivalsLublin, jobs: int64(b.N),
+	a := &offline.Commands{Console: &console.Console{Stdout: io.Discard, Stderr: io.Discard}}
+	f := offline.GenerateFlags{
+		Model: offline.ModelMarkov, From: refdata.Shared(b, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), Arrivals: offline.ArrivalsLublin, Jobs: int64(b.N),
 	}
 	b.ResetTimer()
-	if err := a.generate(&f); err != nil {
+	if err := a.Generate(&f); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
+)
 
 // addGroup adds commands under a title of their own in the help text.
 func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
@@ -16,5 +20,5 @@ func addCommands(root *cobra.Command, a *app) {
 	addGroup(root, "ask", "Ask the daemon:", newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a))
 	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a), newToken(a), newStore(a))
 	addGroup(root, "files", "Work on workload files (SWF), without a daemon:",
-		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newSimulate(a), newStudy(a), newBacktest(a))
+		offline.New(&a.Console, a.client, &a.timeout)...)
 }

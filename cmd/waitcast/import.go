@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 // importFlags are those of waitcast import.
@@ -43,7 +43,7 @@ func newImport(a *app) *cobra.Command {
 // importFiles imports one file after the other and prints what became of each.
 func (a *app) importFiles(ctx context.Context, f importFlags, files []string) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	token, err := a.token()
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *app) importFiles(ctx context.Context, f importFlags, files []string) er
 }
 
 func (a *app) importFile(ctx context.Context, c *client.Client, token string, f importFlags, file string) error {
-	log, size, err := a.open(file)
+	log, size, err := a.Open(file)
 	if err != nil {
 		return err
 	}
@@ -70,16 +70,16 @@ func (a *app) importFile(ctx context.Context, c *client.Client, token string, f 
 	in := client.Import{Cluster: f.cluster, Format: f.format, Name: file, Silence: time.Duration(a.timeout)}
 	read := &logReader{from: log}
 	in.Log = read
-	bar := a.progress(size)
+	bar := a.Progress(size)
 	in.Progress = func(p wire.ImportProgress) {
 		_ = bar.Set64(p.Bytes) // it is only decoration
-		bar.Describe(printable(fmt.Sprintf("%d jobs, %d bad lines", p.Jobs, p.BadLines)))
+		bar.Describe(console.Printable(fmt.Sprintf("%d jobs, %d bad lines", p.Jobs, p.BadLines)))
 	}
 	report, raw, err := c.Import(ctx, token, in)
 	_ = bar.Clear()
 	if err != nil {
 		var problem *client.ProblemError
-		if a.json && errors.As(err, &problem) {
+		if a.JSON && errors.As(err, &problem) {
 			return errors.Join(err, a.printJSON(problem.JSON))
 		}
 		if failure := read.failure.Load(); failure != nil {
@@ -88,27 +88,6 @@ func (a *app) importFile(ctx context.Context, c *client.Client, token string, f 
 		return err
 	}
 	return a.printImport(report, raw)
-}
-
-// open opens a file, or standard input. The size is 0 where it is not known.
-func (a *app) open(file string) (io.ReadCloser, int64, error) {
-	if file == "-" {
-		return io.NopCloser(a.stdin), 0, nil
-	}
-	log, err := os.Open(file)
-	if err != nil {
-		return nil, 0, errors.Unwrap(err) // without the name
-	}
-	info, err := log.Stat()
-	switch {
-	case err != nil:
-		return nil, 0, errors.Join(err, log.Close())
-	case info.IsDir():
-		return nil, 0, errors.Join(errors.New("is a folder: name its files"), log.Close())
-	case info.Mode().IsRegular():
-		return log, info.Size(), nil
-	}
-	return log, 0, nil
 }
 
 // logReader remembers why a file could not be read: to the client that looks as if the daemon were to blame.
@@ -127,11 +106,11 @@ func (r *logReader) Read(p []byte) (int, error) {
 }
 
 func (a *app) printImport(r *wire.ImportReport, raw json.RawMessage) error {
-	if a.json {
+	if a.JSON {
 		return a.printJSON(raw)
 	}
 	var p page
-	p.line("Imported", fmt.Sprintf("%s into cluster %s", r.Name, r.Cluster))
+	p.Line("Imported", fmt.Sprintf("%s into cluster %s", r.Name, r.Cluster))
 	jobs := fmt.Sprintf("%d taken in", r.Jobs)
 	if r.NeverRanJobs > 0 {
 		jobs += fmt.Sprintf(" (%d of them never ran)", r.NeverRanJobs)
@@ -147,17 +126,17 @@ func (a *app) printImport(r *wire.ImportReport, raw json.RawMessage) error {
 			jobs += fmt.Sprintf(", %d %s", more.n, more.what)
 		}
 	}
-	p.line("Jobs", jobs)
-	p.line("Lines", fmt.Sprintf("%d, %d of them bad", r.Lines, r.BadLines))
+	p.Line("Jobs", jobs)
+	p.Line("Lines", fmt.Sprintf("%d, %d of them bad", r.Lines, r.BadLines))
 	for _, b := range r.Bad {
-		p.line("", fmt.Sprintf("%d for reason %s, such as", b.Lines, b.Reason))
+		p.Line("", fmt.Sprintf("%d for reason %s, such as", b.Lines, b.Reason))
 		for _, message := range b.First {
-			p.line("", "  "+message)
+			p.Line("", "  "+message)
 		}
 	}
 	if r.BadLines > 0 {
-		p.line("", "See 'waitcast quarantine'.")
+		p.Line("", "See 'waitcast quarantine'.")
 	}
-	_, err := a.stdout.Write(p.Bytes())
+	_, err := a.Stdout.Write(p.Bytes())
 	return err
 }

@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -42,11 +45,11 @@ func newJobs(a *app) *cobra.Command {
 func (a *app) jobs(ctx context.Context, f jobsFlags, args []string) error {
 	switch {
 	case a.timeout <= 0:
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	case f.limit < 1 || f.limit > 100_000:
-		return &usageError{"--limit must be 1 to 100000"}
+		return console.NewUsageError("--limit must be 1 to 100000")
 	case len(args) == 1 && args[0] == "":
-		return &usageError{"ID is empty"}
+		return console.NewUsageError("ID is empty")
 	}
 	c, err := a.client()
 	if err != nil {
@@ -59,22 +62,22 @@ func (a *app) jobs(ctx context.Context, f jobsFlags, args []string) error {
 		if err != nil {
 			return a.refusedAs(err)
 		}
-		return a.tell(raw, jobText(one, a.zone), one.Stale, one.AgeSeconds)
+		return a.printAnswer(raw, jobText(one, a.zone), one.Stale, one.AgeSeconds)
 	}
 	all, raw, err := c.Jobs(ctx, f.cluster, f.queue, f.limit)
 	if err != nil {
 		return a.refusedAs(err)
 	}
-	return a.tell(raw, jobsText(all, a.zone), all.Stale, all.AgeSeconds)
+	return a.printAnswer(raw, jobsText(all, a.zone), all.Stale, all.AgeSeconds)
 }
 
-// tell prints an answer as JSON or as text, and returns an error where it is stale.
-func (a *app) tell(raw json.RawMessage, text []byte, stale bool, age float64) error {
+// printAnswer prints an answer as JSON or as text, and returns an error where it is stale.
+func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age float64) error {
 	var err error
-	if a.json {
+	if a.JSON {
 		err = a.printJSON(raw)
 	} else {
-		_, err = a.stdout.Write(text)
+		_, err = a.Stdout.Write(text)
 	}
 	if err == nil && stale {
 		return &staleError{fromSeconds(age)}
@@ -85,7 +88,7 @@ func (a *app) tell(raw json.RawMessage, text []byte, stale bool, age float64) er
 // jobsText writes a line for each job.
 func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, as of %s: %d jobs wait\n", printable(all.Cluster), all.AsOf.In(zone).Format("2006-01-02 15:04:05"), all.Waiting)
+	fmt.Fprintf(&out, "Cluster %s, as of %s: %d jobs wait\n", console.Printable(all.Cluster), all.AsOf.In(zone).Format("2006-01-02 15:04:05"), all.Waiting)
 	if len(all.Jobs) == 0 {
 		return out.Bytes()
 	}
@@ -102,10 +105,11 @@ func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 		}
 		held := ""
 		if j.Held {
-			held = "held " + printable(j.HeldReason)
+			held = "held " + console.Printable(j.HeldReason)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%d\t%s\n", printable(j.ID), printable(j.Queue), j.Procs, //nolint:errcheck // a buffer
-			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, printable(still), start, j.AheadJobs, held)
+		queue, procs := detailsOf(j)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", console.Printable(j.ID), queue, procs, //nolint:errcheck // a buffer
+			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, console.Printable(still), start, j.AheadJobs, held)
 	}
 	_ = t.Flush() // a buffer
 	if n := all.Waiting - len(all.Jobs); n > 0 {
@@ -114,40 +118,67 @@ func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 	return out.Bytes()
 }
 
+// detailsPending stands for what the log of a job's submission did not tell.
+const detailsPending = "details pending"
+
+// detailsOf returns a job's queue and size for a table.
+func detailsOf(j *wire.Job) (queue, procs string) {
+	if !j.DetailsPending {
+		return console.Printable(j.Queue), strconv.Itoa(j.Procs)
+	}
+	return cmp.Or(console.Printable(j.Queue), detailsPending), "?"
+}
+
+// whatIs says in words what a job is.
+func whatIs(one *wire.JobAnswer) string {
+	j := &one.Job
+	what := console.Printable(j.ID)
+	if j.Queue != "" {
+		what += ", queue " + console.Printable(j.Queue) + " of"
+	} else {
+		what += ","
+	}
+	what += " cluster " + console.Printable(one.Cluster)
+	if j.DetailsPending {
+		return what + ", " + detailsPending
+	}
+	return what + fmt.Sprintf(", %d processors", j.Procs)
+}
+
 // jobText writes one job in full.
 func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 	j := &one.Job
 	var p page
-	what := fmt.Sprintf("%s, queue %s of cluster %s, %d processors", printable(j.ID), printable(j.Queue), printable(one.Cluster), j.Procs)
+	what := whatIs(one)
 	if j.Tasks > 1 {
 		what += fmt.Sprintf(", %d tasks", j.Tasks)
 	}
 	if j.TimeLimitSeconds > 0 {
 		what += ", time limit " + duration.Format(fromSeconds(j.TimeLimitSeconds))
 	}
-	p.line("Job", what)
-	p.line("Submitted", fmt.Sprintf("%s, waited %s", j.Submit.In(zone).Format("Mon 2006-01-02 15:04:05"), duration.Format(fromSeconds(j.WaitedSeconds))))
+	p.Line("Job", what)
+	p.Line("Submitted", fmt.Sprintf("%s, waited %s", j.Submit.In(zone).Format("Mon 2006-01-02 15:04:05"), duration.Format(fromSeconds(j.WaitedSeconds))))
 	if j.Held {
-		p.line("Held", printable(j.HeldReason))
+		p.Line("Held", console.Printable(j.HeldReason))
 	}
 	if f := j.Forecast; f == nil {
-		p.line("Forecast", "none: "+printable(j.NoForecast))
+		p.Line("Forecast", "none: "+console.Printable(j.NoForecast))
 	} else {
-		p.line("Then", fmt.Sprintf("median wait %s, 8 of 10 cases %s", quantile(f.AtSubmit.P50), band(f.AtSubmit.P10, f.AtSubmit.P90)))
+		p.Line("Then", fmt.Sprintf("median wait %s, 8 of 10 cases %s", quantile(f.AtSubmit.P50), band(f.AtSubmit.P10, f.AtSubmit.P90)))
 		rest := fmt.Sprintf("median rest %s, 8 of 10 cases %s", quantile(f.Now.P50), band(f.Now.P10, f.Now.P90))
 		if f.Start.P50 != nil {
 			rest += ", start " + f.Start.P50.In(zone).Format("Mon 2006-01-02 15:04")
 		}
-		p.line("Now", rest)
+		p.Line("Now", rest)
 		for _, m := range f.Methods {
-			p.line("  "+printable(m.Name), "median wait "+quantile(m.MedianSeconds)+", as forecast then")
+			p.Line("  "+console.Printable(m.Name), "median wait "+quantile(m.MedianSeconds)+", as forecast then")
 		}
 	}
-	p.line("Ahead", fmt.Sprintf("%d jobs with %d processors", j.AheadJobs, j.AheadProcs))
+	p.Line("Ahead", fmt.Sprintf("%d jobs with %d processors", j.AheadJobs, j.AheadProcs))
 	if j.Moved != "" {
-		p.line("Why", printable(j.Moved))
+		p.Line("Why", console.Printable(j.Moved))
 	}
 	p.explain(j.WaitsFor, j.Sooner)
-	p.line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(one.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(one.AgeSeconds))))
 	return p.Bytes()
 }

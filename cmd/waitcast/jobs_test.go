@@ -21,6 +21,7 @@ func cannedJobs() wire.Jobs {
 					Start: wire.Instants{P50: ptr(at.Add(30 * time.Minute))}, AheadJobs: 9, Methods: []wire.Method{{Name: "qbets", MedianSeconds: ptr(300.)}, {Name: "limits"}},
 				}},
 			{ID: "4712\x1b[31m", Queue: "batch", Procs: 1, Held: true, HeldReason: "Dependency", NoForecast: "unknown"},
+			{ID: "4713", DetailsPending: true, NoForecast: "unknown"},
 		},
 	}
 }
@@ -28,7 +29,7 @@ func cannedJobs() wire.Jobs {
 // TestJobsShowsAll proves that every job has its line, with what keeps it and why it has no forecast, and that nothing in an id steers the terminal.
 func TestJobsShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedJobs()), "jobs", "-q", "batch")
-	for _, want := range []string{"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none", "unknown", "and 3 more"} {
+	for _, want := range []string{"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none", "unknown", "4713", "details pending", "and 2 more"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -45,7 +46,7 @@ func TestJobsShowsAll(t *testing.T) {
 // TestOneJob proves what is told of one job, that its id is asked for as it is, and what becomes of one that does not wait.
 func TestOneJob(t *testing.T) {
 	var asked string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.EscapedPath()
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
@@ -62,6 +63,10 @@ func TestOneJob(t *testing.T) {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing in\n%s", want, r.stdout)
 		}
+	}
+	one.Job = all.Jobs[2]
+	if r := runWith(serve(t, 200, one), "jobs", "4713"); !strings.Contains(r.stdout, "4713, cluster main, details pending") || strings.Contains(r.stdout, "0 processors\n") && !strings.Contains(r.stdout, "0 jobs with 0 processors") {
+		t.Errorf("a job without details:\n%s", r.stdout)
 	}
 	if r.code != exitStale {
 		t.Errorf("stale: exit %d", r.code)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -37,11 +38,11 @@ func newLogLevel(a *app) *cobra.Command {
 			set := c.Flags().Changed("for")
 			switch d := time.Duration(span); {
 			case a.timeout <= 0:
-				return &usageError{"--timeout must be more than 0"}
+				return console.NewUsageError("--timeout must be more than 0")
 			case set && !slices.Contains(levels, level):
-				return &usageError{"--for goes with a level"}
+				return console.NewUsageError("--for goes with a level")
 			case set && (d <= 0 || d > longestLevel):
-				return &usageError{"--for must be more than 0, and at most 7 days"}
+				return console.NewUsageError("--for must be more than 0, and at most 7 days")
 			}
 			return a.logLevel(c.Context(), level, time.Duration(span))
 		},
@@ -72,17 +73,17 @@ func (a *app) logLevel(ctx context.Context, level string, span time.Duration) er
 	}
 	var problem *client.ProblemError
 	switch {
-	case a.json && errors.As(err, &problem):
+	case a.JSON && errors.As(err, &problem):
 		return errors.Join(err, a.printJSON(problem.JSON))
 	case err != nil:
 		return err
-	case a.json:
+	case a.JSON:
 		return a.printJSON(raw)
 	}
 	until := ""
 	if answer.Until != nil {
 		until = ", until " + answer.Until.In(a.zone).Format(time.DateTime)
 	}
-	_, err = fmt.Fprintf(a.stdout, "Logged now      %s%s\nConfigured      %s\n", printable(answer.Level), until, printable(answer.Configured))
+	_, err = fmt.Fprintf(a.Stdout, "Logged now      %s%s\nConfigured      %s\n", console.Printable(answer.Level), until, console.Printable(answer.Configured))
 	return err
 }

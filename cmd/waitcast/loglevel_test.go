@@ -18,7 +18,7 @@ const levelOut = "Logged now      debug, until 2026-03-02 13:10:00\nConfigured  
 func newLevels(t *testing.T) *daemon {
 	t.Helper()
 	d := &daemon{asked: make(chan received, 10)}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		d.asked <- received{r.Method + " " + r.URL.String(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), string(body)}
 		answer := wire.LogLevel{Level: "info", Configured: "info"}

@@ -9,10 +9,13 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/terminal"
 )
 
 // The exit codes; docs/command.md explains them to users.
@@ -30,25 +33,20 @@ func main() {
 
 // run is the whole command: its arguments without its name, where it writes, and its environment. It returns the exit code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
-	a := &app{stdin: os.Stdin, stdout: stdout, stderr: stderr, env: env, zone: time.Local, terminal: isTerminal(stderr)}
+	a := &app{Console: console.Console{Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Terminal: console.IsTerminal(stderr)}, env: env, zone: time.Local}
 	return a.run(args)
-}
-
-// isTerminal reports whether what is written can be written over.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // run executes the subcommand that args name, and is the one place where an error becomes a message and an exit code.
 func (a *app) run(args []string) int {
+	a.Plain = [2]io.Writer{a.Stdout, a.Stderr}
+	a.Stdout, a.Stderr = terminal.NewWriter(a.Stdout), terminal.NewWriter(a.Stderr)
 	root := newRoot(a)
 	root.SetArgs(args)
 	command, err := root.ExecuteC()
+	if unreachable := new(client.UnreachableError); !errors.As(err, &unreachable) {
+		a.warn()
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -57,27 +55,21 @@ func (a *app) run(args []string) int {
 	if code == exitUsage {
 		message += "\nSee '" + command.CommandPath() + " --help'."
 	}
-	fmt.Fprintln(a.stderr, message) //nolint:errcheck // there is nowhere left to say so
+	fmt.Fprintln(a.Stderr, message) //nolint:errcheck // there is nowhere left to say so
 	return code
 }
-
-// usageError is a wrong use of the command that shows only once it runs.
-type usageError struct{ problem string }
-
-func (e *usageError) Error() string { return e.problem }
 
 // staleError says that the answer, which was printed, rests on old data.
 type staleError struct{ age time.Duration }
 
 func (e *staleError) Error() string {
-	return fmt.Sprintf("the data is stale: the newest record is %s old, so the forecast may be far off.\n"+
-		"The daemon may be unable to read the scheduler's log; its own log and /readyz say more.", duration.Format(e.age))
+	return fmt.Sprintf("the newest record is %s old", duration.Format(e.age))
 }
 
 // code returns the exit code for an error.
 func (a *app) code(err error) int {
 	var problem *client.ProblemError
-	var usage *usageError
+	var usage *console.UsageError
 	var stale *staleError
 	switch {
 	case !a.started, errors.As(err, &usage):
@@ -102,7 +94,14 @@ func (a *app) explain(err error) string {
 	var problem *client.ProblemError
 	var unreachable *client.UnreachableError
 	var answer *client.AnswerError
+	var stale *staleError
 	switch {
+	case errors.As(err, &stale):
+		why := a.whyStale()
+		if why == "" { // an older daemon does not say
+			why = stale.Error()
+		}
+		return "the data is stale, the forecast may be far off: " + why
 	case errors.As(err, &problem):
 		text := explainProblem(problem)
 		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // of another daemon that ran here, mostly
@@ -117,18 +116,21 @@ func (a *app) explain(err error) string {
 		if unknown := new(x509.UnknownAuthorityError); errors.As(err, unknown) {
 			why += "; --ca FILE names the certificate of its authority"
 		}
-		return fmt.Sprintf("no answer from the daemon: %s\n%s", why, a.whereLooked(unreachable.URL))
+		return fmt.Sprintf("no answer from the daemon: %s\n%s", console.Printable(why), a.whereLooked(unreachable.URL))
 	case errors.As(err, &answer):
-		return err.Error() + "\n" + a.whereLooked(answer.URL)
+		return console.Printable(err.Error()) + "\n" + a.whereLooked(answer.URL)
 	}
-	return err.Error()
+	if !a.started && strings.HasPrefix(err.Error(), "unknown command ") { // quoted, and followed by a list of commands
+		return err.Error()
+	}
+	return console.Printable(err.Error())
 }
 
 func explainProblem(p *client.ProblemError) string {
 	if !p.NoForecast() {
-		text := "the daemon refused: " + printable(p.Error())
+		text := "the daemon refused: " + console.Printable(p.Error())
 		if p.Hint != "" {
-			text += "\nWhat would help: " + printable(p.Hint)
+			text += "\nWhat would help: " + console.Printable(p.Hint)
 		}
 		return text
 	}
@@ -136,14 +138,14 @@ func explainProblem(p *client.ProblemError) string {
 	if text == "" {
 		text = p.Reason
 	}
-	text = "no forecast possible: " + printable(text)
+	text = "no forecast possible: " + console.Printable(text)
 	if p.Hint != "" {
-		text += "\nWhat would help: " + printable(p.Hint)
+		text += "\nWhat would help: " + console.Printable(p.Hint)
 	}
 	return text
 }
 
 // whereLooked says which address was asked, why that one, and how to change it.
 func (a *app) whereLooked(url string) string {
-	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.", url, a.urlFrom)
+	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.", console.Printable(url), console.Printable(a.urlFrom))
 }

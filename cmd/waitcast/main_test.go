@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 var question = []string{"wait", "-q", "short", "-n", "16", "-t", "2h30m"}
@@ -58,7 +59,7 @@ func TestExit0JSON(t *testing.T) {
 // Every flag reaches the daemon under its name in the query.
 func TestFlagsBecomeTheQuery(t *testing.T) {
 	asked := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.String()
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte("{}"))
@@ -110,7 +111,7 @@ func TestExit1UnreachableSaysWhereAndHow(t *testing.T) {
 
 func TestExit1Timeout(t *testing.T) {
 	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	server := httptest.NewServer(withoutHealth(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
 	expect(t, runWith(server.URL, append(question, "--timeout", "20ms")...), 1, "none within 20ms (--timeout)", server.URL)
@@ -258,10 +259,10 @@ func TestTextFitsTheTerminal(t *testing.T) {
 		text := waitText(&w, time.UTC)
 		for row := range strings.Lines(string(text)) {
 			row = strings.TrimSuffix(row, "\n")
-			if n := len([]rune(row)); n > columns {
+			if n := len([]rune(row)); n > console.Columns {
 				t.Fatalf("%d columns: %q", n, row)
 			}
-			if row != printable(row) {
+			if row != console.Printable(row) {
 				t.Fatalf("control characters: %q", row)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -38,7 +39,7 @@ func newModels(a *app) *cobra.Command {
 // models asks for one queue, or for all of them.
 func (a *app) models(ctx context.Context, cluster string, queues []string) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	c, err := a.client()
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *app) models(ctx context.Context, cluster string, queues []string) error
 		}
 		for _, q := range known.Queues {
 			if q.Cluster != known.Queues[0].Cluster {
-				return &usageError{"the daemon watches several clusters: give --cluster"}
+				return console.NewUsageError("the daemon watches several clusters: give --cluster")
 			}
 			queues = append(queues, q.Name)
 		}
@@ -81,21 +82,21 @@ func (a *app) models(ctx context.Context, cluster string, queues []string) error
 // refusedAs prints the daemon's refusal as JSON too where that is wanted.
 func (a *app) refusedAs(err error) error {
 	var problem *client.ProblemError
-	if a.json && errors.As(err, &problem) {
+	if a.JSON && errors.As(err, &problem) {
 		return errors.Join(err, a.printJSON(problem.JSON))
 	}
 	return err
 }
 
 func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error {
-	if a.json {
+	if a.JSON {
 		return a.printJSON(raw)
 	}
 	var out bytes.Buffer
 	if more {
 		out.WriteByte('\n')
 	}
-	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", printable(m.Queue), printable(m.Cluster), m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", console.Printable(m.Queue), console.Printable(m.Cluster), m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
 	if m.Lublin == nil || m.Users == nil || m.Markov == nil {
 		out.WriteString("  no job of it has been seen yet\n")
 	} else {
@@ -104,16 +105,16 @@ func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error 
 		markovText(&out, m.Markov)
 		usersText(&out, m.Users)
 	}
-	_, err := a.stdout.Write(out.Bytes())
+	_, err := a.Stdout.Write(out.Bytes())
 	return err
 }
 
 // lawsTable writes the competing laws, the best first, the chosen one with a star.
 func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 	for _, l := range laws {
-		fmt.Fprintf(w, "\nLifetimes of %s jobs: %d\n", l.Class, l.Jobs) //nolint:errcheck // a buffer
+		fmt.Fprintf(w, "\nLifetimes of %s jobs: %d\n", console.Printable(l.Class), l.Jobs) //nolint:errcheck // a buffer
 		if l.Reason != "" {
-			fmt.Fprintf(w, "  %s\n", printable(l.Reason)) //nolint:errcheck // a buffer
+			fmt.Fprintf(w, "  %s\n", console.Printable(l.Reason)) //nolint:errcheck // a buffer
 		}
 		if l.Jobs == 0 {
 			continue
@@ -128,7 +129,7 @@ func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 			if s.LogScore != nil {
 				score = fmt.Sprintf("%.3f", *s.LogScore)
 			}
-			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, s.Law, score, s.Scored, printable(s.Reason)) //nolint:errcheck // a buffer
+			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, console.Printable(s.Law), score, s.Scored, console.Printable(s.Reason)) //nolint:errcheck // a buffer
 		}
 		_ = t.Flush() // a buffer
 		if q := l.Law; q != nil {
@@ -143,7 +144,7 @@ func lublinText(out *bytes.Buffer, l *wire.Lublin) {
 	row := func(name, reason, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		if reason != "" {
-			text = "not fitted: " + printable(reason)
+			text = "not fitted: " + console.Printable(reason)
 		}
 		fmt.Fprintf(out, "  %-10s%s\n", name, text)
 	}
@@ -180,15 +181,11 @@ func markovText(out *bytes.Buffer, m *wire.Markov) {
 func usersText(out *bytes.Buffer, u *wire.Users) {
 	fmt.Fprintf(out, "\nUsers, by the newest %d jobs (%d never ran)\n", u.Jobs, u.NeverRanJobs)
 	if u.Reason != "" {
-		fmt.Fprintf(out, "  not told apart: %s\n", printable(u.Reason))
+		fmt.Fprintf(out, "  not told apart: %s\n", console.Printable(u.Reason))
 	} else {
 		fmt.Fprintf(out, "  %d long-term, %d temporary (%.2g come in a week), %d cut off by an end of the history; %d sessions\n",
 			u.LongTerm, u.Temporary, u.PerWeek, u.Dropped, u.Sessions)
 	}
 	fmt.Fprintf(out, "  flurries: %d of %d jobs; daily robots: %d of %d jobs\n", u.Flurries, u.FlurryJobs, u.Robots, u.RobotJobs)
-	state := "not saturated"
-	if u.Saturated {
-		state = "SATURATED: jobs come faster than they can be run"
-	}
-	fmt.Fprintf(out, "  jobs in the system grow by %.2g a week over %d weeks: %s\n", u.Growth, u.Weeks, state)
+	fmt.Fprintf(out, "  saturation: %s\n", saturationText(u.Saturation))
 }

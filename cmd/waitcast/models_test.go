@@ -27,7 +27,8 @@ func shown() wire.Models {
 		Markov: &wire.Markov{
 			Procs: wire.Chain{States: []int64{1, 4}, Transitions: [][]float64{{.25, .75}, {.5, .5}}}, Jobs: 900, Pairs: 899, Cor0: .125,
 		},
-		Users: &wire.Users{Jobs: 900, LongTerm: 12, Temporary: 34, Flurries: 1, FlurryJobs: 400, Saturated: true},
+		Users: &wire.Users{Jobs: 900, LongTerm: 12, Temporary: 34, Flurries: 1, FlurryJobs: 400, Saturated: true,
+			Saturation: &wire.Saturation{Saturated: true, Growth: 12, GrowthWeeks: 9}},
 	}
 }
 
@@ -36,6 +37,7 @@ func TestModelsShowsAll(t *testing.T) {
 	for _, want := range []string{
 		"Queue batch of cluster main, as of 2026-03-02 13:00:00", "* hyper_gamma", "-3.500", "-3.750", "no job has told a time limit", "from 256 lifetimes on",
 		"half of the jobs take 1 min to 1 h", "not fitted: 28 interarrivals", "cor0 0.125", "0.25", "0.75", "12 long-term, 34 temporary", "flurries: 1 of 400 jobs", "SATURATED",
+		"grew by 12 a week (of 9 weekly counts), and no future has been simulated yet",
 	} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing", want)
@@ -52,7 +54,7 @@ func TestModelsShowsAll(t *testing.T) {
 
 func TestModelsOfAllQueues(t *testing.T) {
 	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
 		answer := `{"queue": "x", "cluster": "main", "stale": true, "age_seconds": 900}`
@@ -78,7 +80,7 @@ func TestModelsRefused(t *testing.T) {
 
 func TestGenerateLive(t *testing.T) {
 	var asked string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.RawQuery
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Waitcast-Seed", "77")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
 )
@@ -38,7 +39,7 @@ func newNow(a *app) *cobra.Command {
 
 func (a *app) now(ctx context.Context, cluster string, request job.Request) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	c, err := a.client()
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *app) now(ctx context.Context, cluster string, request job.Request) erro
 	if err != nil {
 		return a.refusedAs(err)
 	}
-	return a.tell(raw, nowText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.printAnswer(raw, nowText(answer, a.zone), answer.Stale, answer.AgeSeconds)
 }
 
 // nowText writes what would start at once for people, a line for each opening.
@@ -71,7 +72,7 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 		}
 		free := fmt.Sprintf("%d of %d", q.Free, q.Procs)
 		if len(q.Openings) == 0 {
-			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\n", printable(name), free)
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\n", console.Printable(name), free)
 		}
 		for k, o := range q.Openings {
 			if k > 0 {
@@ -81,17 +82,17 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 			if o.TimeLimitSeconds != nil {
 				limit = duration.Format(fromSeconds(*o.TimeLimitSeconds))
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\n", printable(name), free, o.Procs, limit, percent(o.Probability), o.LikelyProcs)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\n", console.Printable(name), free, o.Procs, limit, percent(o.Probability), o.LikelyProcs)
 		}
 	}
 	_ = w.Flush() // it is memory
 	p.Write(table.Bytes())
-	p.line("", "")
+	p.Line("", "")
 	for i := range n.Queues {
 		if q := &n.Queues[i]; len(q.Openings) == 0 {
-			p.line(q.Queue, q.Reason)
+			p.Line(q.Queue, q.Reason)
 		}
 	}
-	p.line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(n.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(n.AgeSeconds))))
 	return p.Bytes()
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 // inlineCode is what stands between backquotes.
@@ -61,7 +63,7 @@ func TestPagesCommands(t *testing.T) {
 			t.Errorf("%s: %d calls", name, len(calls))
 		}
 		for _, call := range calls {
-			if err := understood(newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC}), call); err != nil {
+			if err := understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}), call); err != nil {
 				t.Errorf("%s: %s: %v", name, call, err)
 			}
 		}
@@ -76,7 +78,7 @@ func TestPagesCommands(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x"} { // the test can fail
-		if understood(newRoot(&app{stdout: io.Discard, stderr: io.Discard, zone: time.UTC}), wrong) == nil {
+		if understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}), wrong) == nil {
 			t.Errorf("%s is understood", wrong)
 		}
 	}

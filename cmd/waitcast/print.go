@@ -7,21 +7,15 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-const (
-	// columns is the width of a terminal that nobody has to make wider.
-	columns = 80
-	// labels is the width of the column of labels.
-	labels = 16
-	// noEnd stands for a quantile that is never reached.
-	noEnd = "no end in sight"
-)
+// noEnd stands for a quantile that is never reached.
+const noEnd = "no end in sight"
 
 // printJSON prints what the daemon sent, as one line.
 func (a *app) printJSON(raw json.RawMessage) error {
@@ -30,7 +24,7 @@ func (a *app) printJSON(raw json.RawMessage) error {
 		return err
 	}
 	line.WriteByte('\n')
-	_, err := a.stdout.Write(line.Bytes())
+	_, err := a.JSONTo().Write(line.Bytes())
 	return err
 }
 
@@ -42,25 +36,25 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 	if w.Start.P50 != nil {
 		median += ", start " + w.Start.P50.In(zone).Format("Mon 2006-01-02 15:04")
 	}
-	p.line("Median wait", median)
-	p.line("Half the cases", band(q.P25, q.P75))
-	p.line("8 of 10 cases", band(q.P10, q.P90))
-	p.line("19 of 20 cases", upTo(q.P95))
-	p.line("", "")
-	p.line("Starts within", fmt.Sprintf("%-9s%-9s%-9s%-9s%s", "1 min", "10 min", "1 h", "4 h", "1 d"))
+	p.Line("Median wait", median)
+	p.Line("Half the cases", band(q.P25, q.P75))
+	p.Line("8 of 10 cases", band(q.P10, q.P90))
+	p.Line("19 of 20 cases", upTo(q.P95))
+	p.Line("", "")
+	p.Line("Starts within", fmt.Sprintf("%-9s%-9s%-9s%-9s%s", "1 min", "10 min", "1 h", "4 h", "1 d"))
 	s := w.StartWithin
-	p.line("", fmt.Sprintf("%-9s%-9s%-9s%-9s%s",
+	p.Line("", fmt.Sprintf("%-9s%-9s%-9s%-9s%s",
 		percent(s.Minute), percent(s.TenMinutes), percent(s.Hour), percent(s.FourHours), percent(s.Day)))
-	p.line("", "")
-	p.line("Why", w.Reason)
+	p.Line("", "")
+	p.Line("Why", w.Reason)
 	if q.P95 == nil {
-		p.line("", "(No end in sight: the jobs that can end do not free enough processors.)")
+		p.Line("", "(No end in sight: the jobs that can end do not free enough processors.)")
 	}
 	p.explain(w.WaitsFor, w.Sooner)
-	p.line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
 		duration.Format(fromSeconds(w.AgeSeconds))))
-	p.line("Method", w.Method)
-	p.line("Asked", asked(w))
+	p.Line("Method", w.Method)
+	p.Line("Asked", asked(w))
 	return p.Bytes()
 }
 
@@ -132,50 +126,5 @@ func fromSeconds(s float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// page is text with a column of labels on the left.
-type page struct{ bytes.Buffer }
-
-// line appends a label and its text, wrapped to the columns of the terminal. Spaces inside the text are kept unless it
-// must be wrapped.
-func (p *page) line(label, text string) {
-	rows := []string{printable(text)}
-	if len([]rune(text)) > columns-labels {
-		rows = wrap(rows[0], columns-labels)
-	}
-	for _, row := range rows {
-		p.WriteString(strings.TrimRight(fmt.Sprintf("%-*s%s", labels, label, row), " ") + "\n")
-		label = ""
-	}
-}
-
-// wrap breaks text between words into rows of at most width characters; a longer word is cut.
-func wrap(text string, width int) []string {
-	var rows []string
-	var row []rune
-	for _, word := range strings.Fields(text) {
-		next := []rune(word)
-		if len(row) > 0 && len(row)+1+len(next) > width {
-			rows, row = append(rows, string(row)), nil
-		}
-		if len(row) > 0 {
-			row = append(row, ' ')
-		}
-		for row = append(row, next...); len(row) > width; row = row[width:] {
-			rows = append(rows, string(row[:width]))
-		}
-	}
-	return append(rows, string(row))
-}
-
-// printable replaces control characters: what a log or a server says must not steer the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, text)
-}
+// page is a text page of an answer of the daemon.
+type page struct{ console.TextPage }

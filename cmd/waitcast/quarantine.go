@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
 // quarantineFlags are those of waitcast quarantine.
@@ -41,9 +42,9 @@ func newQuarantine(a *app) *cobra.Command {
 func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
 	switch {
 	case a.timeout <= 0:
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	case f.limit < 1 || f.limit > 10_000:
-		return &usageError{"--limit must be 1 to 10000"}
+		return console.NewUsageError("--limit must be 1 to 10000")
 	}
 	token, err := a.token()
 	if err != nil {
@@ -58,14 +59,14 @@ func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
 	answer, raw, err := c.Quarantine(ctx, token, f.cluster, f.reason, f.limit)
 	var problem *client.ProblemError
 	switch {
-	case a.json && errors.As(err, &problem):
+	case a.JSON && errors.As(err, &problem):
 		return errors.Join(err, a.printJSON(problem.JSON))
 	case err != nil:
 		return err
-	case a.json:
+	case a.JSON:
 		return a.printJSON(raw)
 	}
-	_, err = a.stdout.Write(a.quarantineText(answer))
+	_, err = a.Stdout.Write(a.quarantineText(answer))
 	return err
 }
 
@@ -80,12 +81,12 @@ func (a *app) quarantineText(q *wire.Quarantine) []byte {
 		if b.Line > 0 {
 			place += fmt.Sprintf(":%d", b.Line)
 		}
-		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", printable(place), printable(b.Reason), printable(b.Source), b.At.In(a.zone).Format("2006-01-02 15:04:05"))
-		for _, row := range wrap(printable(b.Message), columns-4) {
+		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", console.Printable(place), console.Printable(b.Reason), console.Printable(b.Source), b.At.In(a.zone).Format("2006-01-02 15:04:05"))
+		for _, row := range console.Wrap(console.Printable(b.Message), console.Columns-4) {
 			fmt.Fprintf(&out, "    %s\n", row)
 		}
 		if b.Text != "" {
-			fmt.Fprintf(&out, "    | %s\n", printable(b.Text))
+			fmt.Fprintf(&out, "    | %s\n", console.Printable(b.Text))
 		}
 	}
 	fmt.Fprintf(&out, "%d of %d lines; %d in quarantine", len(q.BadLines), q.Matching, q.Kept)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/swf"
 )
@@ -16,7 +17,7 @@ func TestResampleCopiesRecords(t *testing.T) {
 	header, original := read(t, text)
 	type key struct{ moment, runtime, procs, limit, queue int64 }
 	of := func(r *swf.Record) key {
-		return key{r.Submit % weekSeconds, r.Runtime, r.Allocated, r.TimeLimit, r.Queue}
+		return key{r.Submit % offline.WeekSeconds, r.Runtime, r.Allocated, r.TimeLimit, r.Queue}
 	}
 	known := map[key]bool{}
 	for i := range original {
@@ -31,7 +32,7 @@ func TestResampleCopiesRecords(t *testing.T) {
 	for i := range jobs {
 		j := &jobs[i]
 		users[j.User] = true
-		if !known[of(j)] || j.ID != int64(i+1) || j.Wait != swf.Unknown || i > 0 && j.Submit < jobs[i-1].Submit || j.Submit >= 30*weekSeconds {
+		if !known[of(j)] || j.ID != int64(i+1) || j.Wait != swf.Unknown || i > 0 && j.Submit < jobs[i-1].Submit || j.Submit >= 30*offline.WeekSeconds {
 			t.Fatalf("job %d: %+v", i, *j)
 		}
 	}
@@ -116,9 +117,9 @@ func TestResampleFavor(t *testing.T) {
 	for week := range 30 { // users 0 to 9 stay for long, odd ones with wide jobs; 100 to 129 come for a week each
 		for user := range 10 {
 			procs := 1 + 31*(user%2)
-			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*weekSeconds+1000*user, 100+user, procs, user)
+			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+1000*user, 100+user, procs, user)
 		}
-		fmt.Fprintf(&text, "1 %d 0 77 2 -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*weekSeconds+50000, 100+week)
+		fmt.Fprintf(&text, "1 %d 0 77 2 -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+50000, 100+week)
 	}
 	of := func(args ...string) (wide, temporary float64) {
 		h, jobs := read(t, succeed(t, text.String(), append([]string{"resample", "-", "--seed", "3", "--length", "100w", "--stationary"}, args...)...).stdout)

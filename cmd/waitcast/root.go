@@ -1,35 +1,37 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/manual"
 )
 
 // app is what the subcommands share.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	env            func(string) string
-	// terminal says that stderr is one, on which a line may be written over.
-	terminal bool
+	console.Console
+	env func(string) string
 	// zone is the zone that instants are shown in.
 	zone *time.Location
 
 	// The persistent flags.
 	url     string
-	json    bool
 	timeout duration.Value
 	shows   credentials
 
 	// tokenFrom is the file of the admin token, where it was found in one of the default places.
 	tokenFrom string
+	// asked is the client of the daemon, once there is one; health is what that said last.
+	asked  *client.Client
+	health *wire.Health
 	// urlFrom says where the daemon's address comes from.
 	urlFrom string
 	// started is true once a subcommand's own code runs: errors before are errors of usage.
@@ -51,15 +53,15 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true, // run prints them
 		SilenceUsage:  true,
 	}
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultVersionFlag()
 	root.Flags().Lookup("version").Usage = "print the version, as waitcast version does"
 	a.timeout = duration.Value(10 * time.Second)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
-	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVar(&a.JSON, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
 	a.shows.flags(flags)
 	addCommands(root, a)
@@ -71,10 +73,35 @@ func newRoot(a *app) *cobra.Command {
 		}
 		sub.RunE = func(c *cobra.Command, args []string) error {
 			a.started = true
+			if err := checkNumbers(c.Flags()); err != nil {
+				return err
+			}
 			return inner(c, args)
 		}
 	}
 	return root
+}
+
+// checkNumbers refuses flags that are no number, infinite or absurdly large, which pass comparisons with a bound. What else a flag wants is
+// checked by its command.
+func checkNumbers(flags *pflag.FlagSet) error {
+	var problems []error
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		switch f.Value.Type() {
+		case "float64":
+		case "float64Slice":
+			values = f.Value.(pflag.SliceValue).GetSlice()
+		default:
+			return
+		}
+		for _, text := range values {
+			if _, err := console.ParseNumber(text); err != nil {
+				problems = append(problems, console.NewUsageError(fmt.Sprintf("--%s is %s; want a number, at most %g", f.Name, text, console.MostNumber)))
+			}
+		}
+	})
+	return errors.Join(problems...)
 }
 
 // client returns a client for the daemon that the user means.
@@ -93,8 +120,9 @@ func (a *app) client() (*client.Client, error) {
 	}
 	c, err := client.New(address, shown)
 	if err != nil {
-		return nil, &usageError{fmt.Sprintf("%v (%s)", err, a.urlFrom)}
+		return nil, console.NewUsageError(fmt.Sprintf("%v (%s)", err, a.urlFrom))
 	}
+	a.asked = c
 	return c, nil
 }
 

@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitcast/waitcast/client/jobscript"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/jobscript"
 )
 
 // batch is the script whose job is asked about, and how it would be submitted.
@@ -29,13 +30,13 @@ func (b *batch) set(c *cobra.Command, args []string) error {
 	}
 	switch {
 	case len(args) > 1:
-		return &usageError{fmt.Sprintf("one script at a time: %q is too much", args[1])}
+		return console.NewUsageError(fmt.Sprintf("one script at a time: %q is too much", args[1]))
 	case len(args) == 1:
 		b.path = args[0]
 	case len(b.options) > 0:
-		return &usageError{"options behind -- are those of a script's submission: name the script before them"}
+		return console.NewUsageError("options behind -- are those of a script's submission: name the script before them")
 	case b.scheduler != "":
-		return &usageError{"--scheduler is of a script: name the script"}
+		return console.NewUsageError("--scheduler is of a script: name the script")
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func missing(c *cobra.Command, names ...string) error {
 		}
 	}
 	if len(none) > 0 {
-		return &usageError{"missing: " + strings.Join(none, ", ") + "; or name a batch script that tells them, as in: waitcast wait job.sh"}
+		return console.NewUsageError("missing: " + strings.Join(none, ", ") + "; or name a batch script that tells them, as in: waitcast wait job.sh")
 	}
 	return nil
 }
@@ -60,7 +61,7 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	if b.path != "-" {
 		file, err := os.Open(b.path)
 		if err != nil {
-			return nil, &usageError{"script: " + err.Error()}
+			return nil, console.NewUsageError("script: " + err.Error())
 		}
 		defer func() { _ = file.Close() }() // only read
 		in, name = file, b.path
@@ -74,9 +75,9 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	r, err := jobscript.Parse(in, jobscript.Options{Scheduler: jobscript.Scheduler(b.scheduler), Args: b.options, Env: env, Name: name})
 	switch {
 	case errors.Is(err, jobscript.ErrSchedulers):
-		return nil, &usageError{err.Error() + " (--scheduler slurm, pbs, sge or lsf)"}
+		return nil, console.NewUsageError(err.Error() + " (--scheduler slurm, pbs, sge or lsf)")
 	case err != nil:
-		return nil, &usageError{err.Error()}
+		return nil, console.NewUsageError(err.Error())
 	}
 	return &r, nil
 }
@@ -88,18 +89,18 @@ func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *wh
 		return err
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(a.stderr, "%s: %s\n", b.path, w)
+		fmt.Fprintf(a.Stderr, "%s: %s\n", console.Printable(b.path), console.Printable(w.String()))
 	}
 	if s.Tasks > 1 {
-		fmt.Fprintf(a.stderr, "%s: an array of %d tasks: the forecast is of its first\n", b.path, s.Tasks)
+		fmt.Fprintf(a.Stderr, "%s: an array of %d tasks: the forecast is of its first\n", console.Printable(b.path), s.Tasks)
 	}
 	if s.Hold || s.Dependent || s.Begin != "" {
-		fmt.Fprintf(a.stderr, "%s: it is held, waits for other jobs or has a time before which it may not start: the forecast is as if it had not\n", b.path)
+		fmt.Fprintf(a.Stderr, "%s: it is held, waits for other jobs or has a time before which it may not start: the forecast is as if it had not\n", console.Printable(b.path))
 	}
 	given := c.Flags().Changed
 	if !given("queue") {
 		if len(s.Queues) == 0 {
-			return &usageError{b.path + " names no queue: say with -q to which it would go"}
+			return console.NewUsageError(b.path + " names no queue: say with -q to which it would go")
 		}
 		request.Queue = strings.Join(s.Queues, ",")
 	}
@@ -123,7 +124,7 @@ func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *wh
 	}
 	if !given("time") {
 		if s.TimeLimit <= 0 {
-			return &usageError{b.path + " asks for no time limit: say with -t which one it would get"}
+			return console.NewUsageError(b.path + " asks for no time limit: say with -t which one it would get")
 		}
 		compare.limits = limitList{s.TimeLimit.Round(time.Second)}
 	}

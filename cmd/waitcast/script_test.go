@@ -17,7 +17,7 @@ import (
 func asking(t *testing.T) (address string, asked *url.Values) {
 	t.Helper()
 	asked = &url.Values{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		var body any = canned()
 		if *asked = r.URL.Query(); r.Method == http.MethodPost {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/swf"
 )
@@ -90,7 +91,7 @@ func TestSimulateOptions(t *testing.T) {
 		t.Errorf("with --clamp: %+v", got)
 	}
 	r := simulateCommand(t, smallTrace, "--json", "-")
-	var answer simulated
+	var answer offline.Simulated
 	if err := json.Unmarshal([]byte(r.stderr), &answer); err != nil {
 		t.Fatalf("%v: %s", err, r.stderr)
 	}

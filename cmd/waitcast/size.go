@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -95,7 +96,7 @@ func (f *sizeFlags) add(flags *pflag.FlagSet) {
 
 func (a *app) size(ctx context.Context, f *sizeFlags) error {
 	if a.timeout <= 0 {
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	question, err := f.question()
 	if err != nil {
@@ -114,33 +115,33 @@ func (a *app) size(ctx context.Context, f *sizeFlags) error {
 	if err != nil {
 		return a.refusedAs(err)
 	}
-	return a.tell(raw, sizeText(answer, f.all, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.printAnswer(raw, sizeText(answer, f.all, a.zone), answer.Stale, answer.AgeSeconds)
 }
 
 // sizeEvent prints an event of a subscription: a line of JSON, or the advice in a sentence.
 func (a *app) sizeEvent(e client.WatchEvent) error {
-	if a.json {
+	if a.JSON {
 		return a.printJSON(e.JSON)
 	}
 	var p page
 	switch {
 	case e.Problem != nil:
-		p.line("No advice", e.Problem.Detail)
+		p.Line("No advice", e.Problem.Detail)
 	default:
-		p.line(e.Advice.Advice.Since.In(a.zone).Format("01-02 15:04:05"), e.Advice.Advice.Reason)
+		p.Line(e.Advice.Advice.Since.In(a.zone).Format("01-02 15:04:05"), e.Advice.Advice.Reason)
 		if e.Advice.Stale {
-			p.line("", fmt.Sprintf("STALE: the newest record is %s old", duration.Format(fromSeconds(e.Advice.AgeSeconds))))
+			p.Line("", fmt.Sprintf("STALE: the newest record is %s old", duration.Format(fromSeconds(e.Advice.AgeSeconds))))
 		}
 	}
-	_, err := a.stdout.Write(p.Bytes())
+	_, err := a.Stdout.Write(p.Bytes())
 	return err
 }
 
 // sizeText writes an answer for people: the advice first.
 func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	var p page
-	p.line("Advice", s.Advice.Reason)
-	p.line("", "")
+	p.Line("Advice", s.Advice.Reason)
+	p.Line("", "")
 	shown := s.Candidates
 	if !all && len(shown) > shownSizes {
 		shown = shown[:shownSizes]
@@ -154,7 +155,7 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	_ = w.Flush() // it is memory
 	p.Write(table.Bytes())
 	p.below(len(s.Candidates)-len(shown), s.LeftOut)
-	p.line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(s.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(s.AgeSeconds))))
 	return p.Bytes()
 }
 
@@ -183,7 +184,7 @@ func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
 		where = c.Cluster + ":" + c.Queue
 	}
 	columns := []string{
-		fmt.Sprint(c.Procs), printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun), quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
+		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun), quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
 	}
 	if c.InTime != nil {
 		columns = append(columns, percent(*c.InTime))

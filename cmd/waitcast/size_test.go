@@ -89,7 +89,7 @@ func TestDocsShowTheSize(t *testing.T) {
 // TestSizeQuestion proves that flags become the question that they mean.
 func TestSizeQuestion(t *testing.T) {
 	var asked wire.SizeRequest
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = wire.SizeRequest{}
 		if err := json.Unmarshal(body, &asked); err != nil {
@@ -161,7 +161,7 @@ func TestSizeUsage(t *testing.T) {
 func TestSizeWatch(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		connections := 0
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/watch" || r.URL.Query().Get("request") == "" {
 				t.Errorf("asked %s", r.URL)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
@@ -40,8 +41,8 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	}
 	switch factor, isFactor := strings.CutSuffix(f.limit, "x"); {
 	case isFactor:
-		if q.TimeLimitFactor, err = strconv.ParseFloat(factor, 64); err != nil {
-			return nil, &usageError{fmt.Sprintf("--time %q: write a time limit, or a factor such as 1.5x", f.limit)}
+		if q.TimeLimitFactor, err = console.ParseNumber(factor); err != nil {
+			return nil, console.NewUsageError(fmt.Sprintf("--time %q: write a time limit, or a factor such as 1.5x", f.limit))
 		}
 	default:
 		q.TimeLimit = f.limit
@@ -54,7 +55,7 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 		return nil, err
 	}
 	if runtime == nil {
-		return nil, &usageError{"say how long the job runs: --runtime, --amdahl, --downey or --history"}
+		return nil, console.NewUsageError("say how long the job runs: --runtime, --amdahl, --downey or --history")
 	}
 	q.Runtime = *runtime
 	return q, nil
@@ -65,7 +66,7 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	remaining, overhead := time.Duration(f.remaining).Seconds(), time.Duration(f.overhead).Seconds()
 	if f.job == "" && f.holds == 0 {
 		if remaining != 0 || overhead != 0 || f.doneGiven {
-			return &usageError{"--remaining, --done and --overhead are about a job that runs: give --job or --holds"}
+			return console.NewUsageError("--remaining, --done and --overhead are about a job that runs: give --job or --holds")
 		}
 		return nil
 	}
@@ -74,7 +75,7 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 		q.Running.Done = &f.done
 	}
 	if f.request != 0 {
-		return &usageError{"--procs is about a job to be submitted; a running one is compared with keeping its size"}
+		return console.NewUsageError("--procs is about a job to be submitted; a running one is compared with keeping its size")
 	}
 	return nil
 }
@@ -94,7 +95,7 @@ func places(text, cluster string) ([]wire.Place, error) {
 			p.Cluster, p.Queue = before, after
 		}
 		if p.Queue == "" {
-			return nil, &usageError{"--queue has an empty name"}
+			return nil, console.NewUsageError("--queue has an empty name")
 		}
 		out = append(out, p)
 	}
@@ -107,7 +108,7 @@ func sizes(flag, text string) ([]int, error) {
 		return nil, nil
 	}
 	bad := func(item string) error {
-		return &usageError{fmt.Sprintf("--%s: %q is none; write numbers from 1, 4..64 (doubling) or 4-9 (each)", flag, item)}
+		return console.NewUsageError(fmt.Sprintf("--%s: %q is none; write numbers from 1, 4..64 (doubling) or 4-9 (each)", flag, item))
 	}
 	var out []int
 	for item := range strings.SplitSeq(text, ",") {
@@ -129,7 +130,7 @@ func sizes(flag, text string) ([]int, error) {
 		}
 		for n := low; n <= high; {
 			if len(out) == mostSizes {
-				return nil, &usageError{fmt.Sprintf("--%s: more than %d sizes", flag, mostSizes)}
+				return nil, console.NewUsageError(fmt.Sprintf("--%s: more than %d sizes", flag, mostSizes))
 			}
 			out = append(out, n)
 			switch {
@@ -157,13 +158,13 @@ func runtimeOf(table, amdahl, downey, history string) (*wire.Runtime, error) {
 	case given == 0:
 		return nil, nil
 	case given > 1:
-		return nil, &usageError{"give one of --runtime, --amdahl, --downey and --history"}
+		return nil, console.NewUsageError("give one of --runtime, --amdahl, --downey and --history")
 	case table != "":
 		return runtimeTable(table)
 	case history != "":
 		user, name, ok := strings.Cut(history, ":")
 		if !ok || user == "" || name == "" {
-			return nil, &usageError{fmt.Sprintf("--history %q: write USER:NAME", history)}
+			return nil, console.NewUsageError(fmt.Sprintf("--history %q: write USER:NAME", history))
 		}
 		return &wire.Runtime{History: &wire.RuntimeHistory{User: user, Name: name}}, nil
 	case amdahl != "":
@@ -187,11 +188,11 @@ func runtimeTable(text string) (*wire.Runtime, error) {
 		size, time, ok := strings.Cut(strings.TrimSpace(item), ":")
 		procs, err := strconv.Atoi(size)
 		if !ok || err != nil {
-			return nil, &usageError{fmt.Sprintf("--runtime: %q is none; write PROCS:RUNTIME, as in 1:10h,2:5.5h", item)}
+			return nil, console.NewUsageError(fmt.Sprintf("--runtime: %q is none; write PROCS:RUNTIME, as in 1:10h,2:5.5h", item))
 		}
 		d, err := duration.Parse(time)
 		if err != nil {
-			return nil, &usageError{fmt.Sprintf("--runtime, %d processors: %v", procs, err)}
+			return nil, console.NewUsageError(fmt.Sprintf("--runtime, %d processors: %v", procs, err))
 		}
 		out.Table = append(out.Table, wire.RuntimePoint{Procs: procs, Seconds: d.Seconds()})
 	}
@@ -202,18 +203,18 @@ func runtimeTable(text string) (*wire.Runtime, error) {
 func model(flag, text string, n int, form string) ([]float64, float64, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != n+1 {
-		return nil, 0, &usageError{fmt.Sprintf("--%s %q: write %s", flag, text, form)}
+		return nil, 0, console.NewUsageError(fmt.Sprintf("--%s %q: write %s", flag, text, form))
 	}
 	numbers := make([]float64, n)
 	for i := range numbers {
 		var err error
-		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(parts[i]), 64); err != nil {
-			return nil, 0, &usageError{fmt.Sprintf("--%s: %q is no number; write %s", flag, parts[i], form)}
+		if numbers[i], err = console.ParseNumber(parts[i]); err != nil {
+			return nil, 0, console.NewUsageError(fmt.Sprintf("--%s: %q is no number; write %s", flag, parts[i], form))
 		}
 	}
 	t1, err := duration.Parse(parts[n])
 	if err != nil {
-		return nil, 0, &usageError{fmt.Sprintf("--%s, T1: %v", flag, err)}
+		return nil, 0, console.NewUsageError(fmt.Sprintf("--%s, T1: %v", flag, err))
 	}
 	return numbers, t1.Seconds(), nil
 }

@@ -122,7 +122,7 @@ func TestStudyOnSlurm(t *testing.T) {
 // awaitFile waits until a file has a text.
 func awaitFile(t *testing.T, path, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
 		if got, _ := os.ReadFile(path); strings.Contains(string(got), text) { // it may not be there yet
 			return
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
@@ -29,7 +30,7 @@ func newStore(a *app) *cobra.Command {
 			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &usageError{"give copy, backup, restore or info"}
+			return console.NewUsageError("give copy, backup, restore or info")
 		},
 	}
 	command.AddCommand(newStoreCopy(a), newStoreBackup(a), newStoreRestore(a), newStoreInfo(a))
@@ -59,7 +60,7 @@ func newStoreBackup(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if isDatabase(from) || isDatabase(args[0]) {
-				return &usageError{"a PostgreSQL database is backed up by pg_dump (pg_dump --schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy"}
+				return console.NewUsageError("a PostgreSQL database is backed up by pg_dump (pg_dump --schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy")
 			}
 			if err := sqlite.Backup(c.Context(), from, args[0]); err != nil {
 				return orElsewhere(err)
@@ -89,7 +90,7 @@ func newStoreRestore(a *app) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if isDatabase(to) || isDatabase(args[0]) {
-				return &usageError{"a PostgreSQL database is restored by pg_restore; to put a file into one, use waitcast store copy"}
+				return console.NewUsageError("a PostgreSQL database is restored by pg_restore; to put a file into one, use waitcast store copy")
 			}
 			if err := canRead(args[0]); err != nil {
 				return err
@@ -99,7 +100,7 @@ func newStoreRestore(a *app) *cobra.Command {
 				return err
 			}
 			if aside != "" {
-				fmt.Fprintf(a.stderr, "The database that was there is now %s\n", printable(aside)) //nolint:errcheck // it can be seen in the folder
+				fmt.Fprintf(a.Stderr, "The database that was there is now %s\n", console.Printable(aside)) //nolint:errcheck // it can be seen in the folder
 			}
 			info, err := sqlite.Describe(c.Context(), to)
 			if err != nil {
@@ -143,16 +144,16 @@ func describe(ctx context.Context, place string) (*modelstore.Info, error) {
 
 // printInfo prints what is known of a store.
 func (a *app) printInfo(info *modelstore.Info) error {
-	if a.json {
+	if a.JSON {
 		return a.printJSON(mustJSON(info))
 	}
-	fmt.Fprintf(a.stdout, "Store   %s (%s)\nSchema  %d, this program knows up to %d\nSize    %s\n", printable(info.Place), info.Kind, info.Schema, info.Known, megabytes(info.Bytes))
+	fmt.Fprintf(a.Stdout, "Store   %s (%s)\nSchema  %d, this program knows up to %d\nSize    %s\n", console.Printable(info.Place), info.Kind, info.Schema, info.Known, megabytes(info.Bytes))
 	if len(info.Spaces) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "Nothing is in it yet.")
+		_, err := fmt.Fprintln(a.Stdout, "Nothing is in it yet.")
 		return err
 	}
-	fmt.Fprintln(a.stdout)
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(a.Stdout)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "space\tlast event\tevents\tledger\tlogs\tsnapshots\tbad lines\twritten by\n")
 	for _, s := range info.Spaces {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows, s.Checkpoints, s.Snapshots, s.BadLines, a.writer(&s))
@@ -163,9 +164,9 @@ func (a *app) printInfo(info *modelstore.Info) error {
 // writer tells who writes a space.
 func (a *app) writer(s *modelstore.SpaceInfo) string {
 	if s.Holder == "" || s.Until.IsZero() {
-		return dash(printable(s.Holder))
+		return dash(console.Printable(s.Holder))
 	}
-	return fmt.Sprintf("%s (lease %d until %s)", printable(s.Holder), s.Epoch, s.Until.In(a.zone).Format("2006-01-02 15:04:05"))
+	return fmt.Sprintf("%s (lease %d until %s)", console.Printable(s.Holder), s.Epoch, s.Until.In(a.zone).Format("2006-01-02 15:04:05"))
 }
 
 func dash(s string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
@@ -45,14 +46,14 @@ func newStoreCopy(a *app) *cobra.Command {
 func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	switch {
 	case f.from == "" || f.to == "":
-		return &usageError{"give --from and --to"}
+		return console.NewUsageError("give --from and --to")
 	case f.toSpace == "":
 		f.toSpace = f.space
 	case !isDatabase(f.to):
-		return &usageError{"--to-space is for a PostgreSQL database"}
+		return console.NewUsageError("--to-space is for a PostgreSQL database")
 	}
 	if f.from == f.to && f.space == f.toSpace {
-		return &usageError{"--from and --to are the same"}
+		return console.NewUsageError("--from and --to are the same")
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -66,7 +67,7 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	bar := a.countBar(1, "events")
+	bar := a.CountBar(1, "events")
 	summary, err := transfer.Copy(ctx, target, source, func(p transfer.Progress) {
 		bar.Describe(p.Stage)
 		if p.Total > 0 {
@@ -81,10 +82,10 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 		}
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		return a.printJSON(mustJSON(summary))
 	}
-	_, err = fmt.Fprintf(a.stdout, "Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, %d bad lines, %d snapshots and %d values.\nBoth were read and are the same.\n",
+	_, err = fmt.Fprintf(a.Stdout, "Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, %d bad lines, %d snapshots and %d values.\nBoth were read and are the same.\n",
 		summary.Entries, summary.LastSeq, summary.Rows, summary.Checkpoints, summary.BadLines, summary.Snapshots, summary.Values)
 	return err
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitcast/waitcast/study"
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
+	"github.com/waitcast/waitcast/simulator/study"
 )
 
 // queuedTrace writes a trace of n jobs on 32 processors that nobody has seen before.
@@ -160,18 +161,18 @@ func TestStudyRefuses(t *testing.T) {
 
 // Ranges have both ends, and the numbers that one would type.
 func TestRanges(t *testing.T) {
-	loads, err := parseLoads("0,0.55:0.6:0.01,1.2")
+	loads, err := offline.ParseLoads("0,0.55:0.6:0.01,1.2")
 	if d := cmp.Diff([]float64{0, .55, .56, .57, .58, .59, .6, 1.2}, loads); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if loads, err := parseLoads("0.5:0.95:0.01"); err != nil || len(loads) != 46 {
+	if loads, err := offline.ParseLoads("0.5:0.95:0.01"); err != nil || len(loads) != 46 {
 		t.Errorf("%d loads, %v", len(loads), err)
 	}
-	seeds, err := parseSeeds("7,1:3")
+	seeds, err := offline.ParseSeeds("7,1:3")
 	if d := cmp.Diff([]uint64{7, 1, 2, 3}, seeds); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if seeds, err := parseSeeds("18446744073709551615:18446744073709551615"); err != nil || len(seeds) != 1 {
+	if seeds, err := offline.ParseSeeds("18446744073709551615:18446744073709551615"); err != nil || len(seeds) != 1 {
 		t.Errorf("%v, %v", seeds, err)
 	}
 }

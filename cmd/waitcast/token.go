@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/token"
 )
 
@@ -45,11 +46,11 @@ func newToken(a *app) *cobra.Command {
 func (a *app) tokenNew(f tokenFlags) error {
 	switch {
 	case !slices.Contains([]string{"public", "user", "admin"}, f.role):
-		return &usageError{fmt.Sprintf("--role %q: want public, user or admin", f.role)}
+		return console.NewUsageError(fmt.Sprintf("--role %q: want public, user or admin", f.role))
 	case f.role == "user" && f.user == "":
 		me, err := user.Current()
 		if err != nil {
-			return &usageError{"--user is not set, and who you are is not known: " + err.Error()}
+			return console.NewUsageError("--user is not set, and who you are is not known: " + err.Error())
 		}
 		f.user = me.Username
 	}
@@ -64,7 +65,7 @@ func (a *app) tokenNew(f tokenFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		told, err := json.Marshal(struct {
 			Secret string `json:"token"`
 			token.Token
@@ -74,6 +75,6 @@ func (a *app) tokenNew(f tokenFlags) error {
 		}
 		return a.printJSON(told)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s\n\nThe token is above, and is not shown again. For the daemon's tokens_file:\n\n%s", secret, line)
+	_, err = fmt.Fprintf(a.Stdout, "%s\n\nThe token is above, and is not shown again. For the daemon's tokens_file:\n\n%s", secret, line)
 	return err
 }

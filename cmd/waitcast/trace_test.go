@@ -12,13 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 	"github.com/waitcast/waitcast/swf"
 )
 
 // runOn runs the command with a text on standard input.
 func runOn(stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, zone: time.UTC, env: func(string) string { return "" }}
+	a := &app{Console: console.Console{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr}, zone: time.UTC, env: func(string) string { return "" }}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -56,7 +58,7 @@ func inhabited(t *testing.T) string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var text bytes.Buffer
 	w := swf.NewWriter(&text)
-	h := &swf.Header{UnixStartTime: firstMonday, MaxProcs: 64, Queues: map[int64]string{1: "short", 2: "long"}, Lines: []string{"; Computer: test", "; MaxJobs: 7"}}
+	h := &swf.Header{UnixStartTime: offline.FirstMonday, MaxProcs: 64, Queues: map[int64]string{1: "short", 2: "long"}, Lines: []string{"; Computer: test", "; MaxJobs: 7"}}
 	if err := w.WriteHeader(h); err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +75,10 @@ func inhabited(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for at := int64(0); at < 20*weekSeconds; at += 1 + rng.Int64N(2*9*3600/12) {
+	for at := int64(0); at < 20*offline.WeekSeconds; at += 1 + rng.Int64N(2*9*3600/12) {
 		job(rng.Int64N(12), at)
 		if rng.Int64N(3) == 0 {
-			job(100+40*at/(20*weekSeconds), at)
+			job(100+40*at/(20*offline.WeekSeconds), at)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -149,7 +151,6 @@ func TestTraceCommandErrors(t *testing.T) {
 		{[]string{"generate", "--params", emptyJSON}, exitFailed, "no member lublin.params"},
 		{[]string{"generate", "--params", nonsense}, exitFailed, "must lie in [0, 1]"},
 		{[]string{"generate", "--from", single, "--model", "markov"}, exitFailed, "--arrivals recorded"},
-		{[]string{"generate", "--from", trace, "--procs", "4"}, exitFailed, "the machine (MaxProcs in the header, or --procs) 4"},
 		{[]string{"compare", trace}, exitUsage, "accepts 2 arg"},
 		{[]string{"compare", "-", "-"}, exitUsage, "only one"},
 		{[]string{"compare", trace, never}, exitFailed, "left out: 1 never ran"},

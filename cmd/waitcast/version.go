@@ -26,10 +26,10 @@ func newVersion(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
-			if a.json {
-				return json.NewEncoder(a.stdout).Encode(v)
+			if a.JSON {
+				return json.NewEncoder(a.JSONTo()).Encode(v)
 			}
-			_, err := fmt.Fprintln(a.stdout, v)
+			_, err := fmt.Fprintln(a.Stdout, v)
 			return err
 		},
 	}

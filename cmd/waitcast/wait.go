@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
@@ -79,15 +80,15 @@ func (a *app) wait(ctx context.Context, cluster string, request job.Request) err
 	answer, raw, err := c.WaitJSON(ctx, cluster, request)
 	if err != nil {
 		var problem *client.ProblemError
-		if a.json && errors.As(err, &problem) {
+		if a.JSON && errors.As(err, &problem) {
 			return errors.Join(err, a.printJSON(problem.JSON))
 		}
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		err = a.printJSON(raw)
 	} else {
-		_, err = a.stdout.Write(waitText(answer, a.zone))
+		_, err = a.Stdout.Write(waitText(answer, a.zone))
 	}
 	if err == nil && answer.Stale {
 		return &staleError{age: fromSeconds(answer.AgeSeconds)}
@@ -99,17 +100,17 @@ func (a *app) wait(ctx context.Context, cluster string, request job.Request) err
 func checkWait(r job.Request, timeout time.Duration) error {
 	switch {
 	case r.Queue == "":
-		return &usageError{"--queue is empty"}
+		return console.NewUsageError("--queue is empty")
 	case r.Procs < 1:
-		return &usageError{"--procs must be 1 or more"}
+		return console.NewUsageError("--procs must be 1 or more")
 	case r.Nodes < 0:
-		return &usageError{"--nodes cannot be negative"}
+		return console.NewUsageError("--nodes cannot be negative")
 	case r.GPUs < 0:
-		return &usageError{"--gpus cannot be negative"}
+		return console.NewUsageError("--gpus cannot be negative")
 	case r.TimeLimit <= 0:
-		return &usageError{"--time must be more than 0"}
+		return console.NewUsageError("--time must be more than 0")
 	case timeout <= 0:
-		return &usageError{"--timeout must be more than 0"}
+		return console.NewUsageError("--timeout must be more than 0")
 	}
 	return nil
 }

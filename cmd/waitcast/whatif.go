@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
@@ -119,17 +120,17 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 	if err != nil {
 		return a.refusedAs(err)
 	}
-	return a.tell(raw, waitsText(answer, w.all, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.printAnswer(raw, waitsText(answer, w.all, a.zone), answer.Stale, answer.AgeSeconds)
 }
 
 // waitsText writes a comparison for people.
 func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	var p page
 	for _, text := range w.Advice {
-		p.line("Advice", text)
+		p.Line("Advice", text)
 	}
 	if len(w.Advice) > 0 {
-		p.line("", "")
+		p.Line("", "")
 	}
 	shown := w.Candidates
 	if !all && len(shown) > shownSizes {
@@ -148,7 +149,7 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	_ = t.Flush() // it is memory
 	p.Write(table.Bytes())
 	p.below(len(w.Candidates)-len(shown), w.LeftOut)
-	p.line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(w.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(w.AgeSeconds))))
 	return p.Bytes()
 }
 
@@ -157,9 +158,9 @@ func (p *page) below(more int, left []wire.SizeLeftOut) {
 	if more > 0 {
 		fmt.Fprintf(p, "and %d more (--all)\n", more)
 	}
-	p.line("", "")
+	p.Line("", "")
 	for _, l := range left {
-		p.line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
+		p.Line("Left out", fmt.Sprintf("%d in %s: %s", l.Procs, l.Queue, l.Detail))
 	}
 }
 
@@ -172,7 +173,7 @@ func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string 
 		where = c.Cluster + ":" + c.Queue
 	}
 	columns := []string{
-		fmt.Sprint(c.Procs), printable(where), limit, quantile(c.WaitSeconds.P50), band(c.WaitSeconds.P10, c.WaitSeconds.P90),
+		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.WaitSeconds.P50), band(c.WaitSeconds.P10, c.WaitSeconds.P90),
 		percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone), percent(c.Best),
 	}
 	if c.Run != nil && c.FinishAt != nil {

@@ -41,7 +41,7 @@ As of           2026-03-02 13:00:00 +00:00, 3 s ago
 // TestWaitCompares proves that several queues, sizes or limits are asked for at once, and what people read.
 func TestWaitCompares(t *testing.T) {
 	var asked wire.WaitsRequest
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/v1/wait" {
 			t.Errorf("%s %s", r.Method, r.URL)
 		}

@@ -43,6 +43,9 @@ type Suite struct {
 	// AtWallClock makes a line of which the first event's time is known only as local time, as "2006-01-02 15:04:05"; nil
 	// for a format that has no such lines.
 	AtWallClock func(wall string) string
+	// Worst are lines that try to make the parser allocate or keep as much as it can: huge arrays and lists, long names, all different. Each is
+	// at most as long as a line may be. They are seeds of Fuzz where they are short.
+	Worst []string
 }
 
 // Run tests a format against everything that all formats promise.
@@ -51,8 +54,8 @@ func Run(t *testing.T, s Suite) {
 	if s.Format.Name == "" || s.Format.New == nil {
 		t.Fatal("a format needs a name and New")
 	}
-	if len(s.Good) == 0 || len(s.Bad) == 0 {
-		t.Fatal("a suite needs good and bad cases")
+	if len(s.Good) == 0 || len(s.Bad) == 0 || len(s.Worst) == 0 {
+		t.Fatal("a suite needs good, bad and worst cases")
 	}
 	t.Run("good lines say what they should", s.testGood)
 	t.Run("bad lines are refused for the right reason", s.testBad)
@@ -63,6 +66,7 @@ func Run(t *testing.T, s Suite) {
 	t.Run("truncated lines break nothing", s.testTruncated)
 	t.Run("mutated lines break nothing", s.testMutated)
 	t.Run("size is limited by the machine", s.testMaxProcs)
+	t.Run("no line costs much memory", s.testWorst)
 	if s.AtWallClock != nil {
 		t.Run("local times", s.testZones)
 	}
@@ -70,6 +74,9 @@ func Run(t *testing.T, s Suite) {
 		t.Run("a header can be read first", s.testHeader)
 	}
 }
+
+// longestSeed is how long a worst line may be to be a seed: fuzzing changes short lines faster.
+const longestSeed = 4096
 
 // Fuzz adds the suite's lines as seeds and tests that no input at all breaks the parser or the laws of its events.
 func Fuzz(f *testing.F, s Suite) {
@@ -83,11 +90,17 @@ func Fuzz(f *testing.F, s Suite) {
 	for _, line := range s.Header {
 		f.Add([]byte(line))
 	}
+	for _, line := range s.Worst {
+		if len(line) <= longestSeed {
+			f.Add([]byte(line))
+		}
+	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if i := bytes.IndexByte(line, '\n'); i >= 0 {
 			line = line[:i] // Parse gets one line
 		}
 		_, _ = s.parse(t, s.parser(), line) // parse itself checks what comes out
+		checkCost(t, s.parser(), line)
 	})
 }
 

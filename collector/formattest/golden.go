@@ -27,6 +27,7 @@ type GoldenEvent struct {
 	Account   string    `json:"account,omitempty"`
 	Name      string    `json:"name,omitempty"`
 	Procs     int       `json:"procs,omitempty"`
+	Tasks     int       `json:"tasks,omitempty"`
 	Nodes     int       `json:"nodes,omitempty"`
 	TimeLimit float64   `json:"time_limit_seconds,omitempty"`
 	Submit    time.Time `json:"submit,omitzero"`
@@ -74,7 +75,7 @@ func goldenOf(line int, ev job.Event) GoldenEvent {
 	return GoldenEvent{
 		Line: line, Kind: ev.Kind.String(), ID: ev.ID, Time: ev.Time,
 		Queue: ev.Queue, User: ev.User, Account: ev.Account, Name: ev.Name,
-		Procs: ev.Procs, Nodes: ev.Nodes, TimeLimit: ev.TimeLimit.Seconds(),
+		Procs: ev.Procs, Tasks: ev.Tasks, Nodes: ev.Nodes, TimeLimit: ev.TimeLimit.Seconds(),
 		Submit: ev.Times.Submit, Eligible: ev.Times.Eligible, Start: ev.Times.Start, End: ev.Times.End,
 	}
 }

@@ -39,11 +39,18 @@ func TrimEnd(line []byte) []byte {
 	return line[:n]
 }
 
-// maxNames bounds a table of names: at the most it is thrown away and begun again.
-const maxNames = 1 << 14
+// maxNames and maxNameBytes bound a table of names: at the most it is thrown away and begun again. Names longer than maxShared are not shared.
+const (
+	maxNames     = 1 << 14
+	maxNameBytes = 1 << 20
+	maxShared    = 256
+)
 
 // Names makes strings of bytes and shares equal ones between records: queues and users are few. The zero value is ready.
-type Names struct{ known map[string]string }
+type Names struct {
+	known map[string]string
+	bytes int
+}
 
 // Of returns b as a string.
 func (n *Names) Of(b []byte) string {
@@ -53,13 +60,14 @@ func (n *Names) Of(b []byte) string {
 	if s, ok := n.known[string(b)]; ok {
 		return s
 	}
-	if n.known == nil {
-		n.known = make(map[string]string)
-	} else if len(n.known) >= maxNames {
-		clear(n.known)
-	}
 	s := string(b)
-	n.known[s] = s
+	if len(b) > maxShared {
+		return s
+	}
+	if n.known == nil || len(n.known) >= maxNames || n.bytes+len(b) > maxNameBytes {
+		n.known, n.bytes = make(map[string]string), 0
+	}
+	n.known[s], n.bytes = s, n.bytes+len(b)
 	return s
 }
 
@@ -72,7 +80,14 @@ type Day struct {
 	wall    int64 // its midnight, counted as if local time were UTC
 	offset  int64 // local time - UTC, seconds
 	uniform bool  // the offset holds all day
+	near    int64 // of two passes of an hour the one nearer to this is meant; 0 means the first
 }
+
+// nearSlack is how much later than the instant of Near, in seconds, a time may be: the clocks of hosts differ.
+const nearSlack = 60
+
+// Near makes of times that clocks show twice those that are nearer to an instant in Unix seconds, and not later; 0 makes them the first pass again.
+func (d *Day) Near(unix int64) { d.near = unix }
 
 // Set makes it the day of that date; false if there is no such date, or none of a log (before 1970, after 9998).
 func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
@@ -99,7 +114,27 @@ func (d *Day) Instant(seconds int64) int64 {
 	if d.uniform {
 		return d.wall + seconds - d.offset
 	}
-	return Resolve(d.loc, d.wall+seconds)
+	first := Resolve(d.loc, d.wall+seconds)
+	if d.near != 0 {
+		if second := SecondPass(d.loc, first); second <= d.near+nearSlack && second-first < 2*(d.near-first) {
+			return second
+		}
+	}
+	return first
+}
+
+// SecondPass returns the later instant at which local clocks in loc show what they show at an instant, in Unix seconds, or that instant where they
+// show it only once or for the second time.
+func SecondPass(loc *time.Location, unix int64) int64 {
+	_, change := time.Unix(unix, 0).In(loc).ZoneBounds()
+	if change.IsZero() {
+		return unix
+	}
+	second := unix + offsetAt(loc, unix) - offsetAt(loc, change.Unix())
+	if second > unix && second >= change.Unix() && offsetAt(loc, second) == offsetAt(loc, change.Unix()) {
+		return second
+	}
+	return unix
 }
 
 // Resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC). An hour

@@ -3,13 +3,15 @@ package lsf
 import (
 	"bytes"
 
-	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxElements bounds the elements that one record can tell of. LSF's own bound, MAX_JOB_ARRAY_SIZE in lsb.params, is 1000 by
-// default.
-const maxElements = 100_000
+// maxElements bounds the elements that one record tells one by one; it is the default of LSF's own bound, MAX_JOB_ARRAY_SIZE in lsb.params. What
+// concerns more is taken for the whole array.
+const maxElements = 1000
+
+// maxTasks bounds the count of an array's elements, so that nothing overflows.
+const maxTasks = 1 << 24
 
 // indexRange is first, first+step, ... up to last.
 type indexRange struct{ first, last, step int64 }
@@ -63,21 +65,25 @@ func parseRanges(list []byte) []indexRange {
 
 func (r indexRange) valid() bool { return r.first >= 1 && r.last >= r.first && r.step >= 1 }
 
-// each calls do with the id of the job, or of each of its elements if there are ranges.
-func each(number int64, ranges []indexRange, do func(id string)) error {
-	if len(ranges) == 0 {
-		do(jobID(number, 0))
-		return nil
+// count returns the number of indexes.
+func count(ranges []indexRange) int {
+	var n int64
+	for _, r := range ranges {
+		n = min(n+(r.last-r.first)/r.step+1, maxTasks)
 	}
-	n := 0
+	return int(n)
+}
+
+// each calls do with the id of the job, or of each of the elements in ranges. More than maxElements of them are the array as a whole, which
+// goes by the job's number.
+func each(number int64, ranges []indexRange, do func(id string)) {
+	if len(ranges) == 0 || count(ranges) > maxElements {
+		do(jobID(number, 0))
+		return
+	}
 	for _, r := range ranges {
 		for i := r.first; i <= r.last; i += r.step {
-			if n++; n > maxElements {
-				return collector.Bad(collector.ReasonField, "jobName", "the array of job %d has more than %d elements; the rest is left out",
-					number, maxElements)
-			}
 			do(jobID(number, i))
 		}
 	}
-	return nil
 }

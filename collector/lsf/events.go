@@ -143,27 +143,26 @@ func (p *parser) submissionTail(sub *submission) {
 	s.int("idx")
 }
 
-// jobNew reads a JOB_NEW record.
+// jobNew reads a JOB_NEW record. The elements of an array wait as one job with a count.
 func (p *parser) jobNew() error {
 	sub, err := p.submission()
 	if err != nil {
 		return err
 	}
-	ev := p.event(job.Submit, "")
-	ev.Attributes = sub.attributes
+	id := jobID(sub.number, 0)
+	ev := p.event(job.Submit, id)
+	ev.Attributes, ev.Tasks = sub.attributes, count(sub.ranges)
 	ev.Times.Submit = optionalTime(sub.submit)
 	if sub.begin > sub.submit { // -b of bsub: not before
 		ev.Times.Eligible = optionalTime(sub.begin)
 	}
-	hold := p.event(job.Hold, "")
-	hold.Times = ev.Times
-	return each(sub.number, sub.ranges, func(id string) {
-		ev.ID, hold.ID = id, id
-		p.emit(ev)
-		if sub.held {
-			p.emit(hold)
-		}
-	})
+	p.emit(ev)
+	if sub.held {
+		hold := p.event(job.Hold, id)
+		hold.Times = ev.Times
+		p.emit(hold)
+	}
+	return nil
 }
 
 // jobModify reads a JOB_MODIFY record.
@@ -172,12 +171,10 @@ func (p *parser) jobModify() error {
 	if err != nil {
 		return err
 	}
-	ev := p.event(job.Update, "")
+	ev := p.event(job.Update, jobID(sub.number, 0))
 	ev.Attributes = sub.attributes
-	return each(sub.number, sub.ranges, func(id string) {
-		ev.ID = id
-		p.emit(ev)
-	})
+	p.emit(ev)
+	return nil
 }
 
 // jobModify2 reads a JOB_MODIFY2 record. Many of its fields are there only if a flag says so.
@@ -225,10 +222,11 @@ func (p *parser) jobModify2() error {
 	if *a == (job.Attributes{}) {
 		return nil
 	}
-	return each(number, ranges, func(id string) {
+	each(number, ranges, func(id string) {
 		ev.ID = id
 		p.emit(ev)
 	})
+	return nil
 }
 
 // jobStart reads a JOB_START record, written when the job is dispatched, or a PRE_EXEC_START, laid out the same.
@@ -337,10 +335,11 @@ func (p *parser) jobSwitch2() error {
 	if _, err := p.id(number, 0); err != nil {
 		return err
 	}
-	return each(number, ranges, func(id string) {
+	each(number, ranges, func(id string) {
 		ev.ID = id
 		p.emit(ev)
 	})
+	return nil
 }
 
 // jobForward reads a JOB_FORWARD record: the job waits in another cluster's queue now, not for processors of this one.

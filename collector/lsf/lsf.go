@@ -58,7 +58,7 @@ func newParser(o collector.Options, h handler) *parser {
 	return &parser{options: o, handler: h, hosts: make(map[string]struct{})}
 }
 
-// Parse implements collector.Parser. A record of an array makes an event for each element.
+// Parse implements collector.Parser.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)
 	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line: a position, or the time of the newest event
@@ -162,7 +162,7 @@ func (p *parser) checkProcs(field string, n int64) error {
 		return collector.Bad(collector.ReasonProcs, field, "%d processors", n)
 	case most > 0 && n > most:
 		return collector.Bad(collector.ReasonProcs, field,
-			"%d processors, but the cluster has %d: raise its max_procs if it has grown", n, most)
+			"%d processors, but the cluster has %d: raise its procs if it has grown", n, most)
 	case n > math.MaxInt32:
 		return collector.Bad(collector.ReasonProcs, field, "more than %d processors", math.MaxInt32)
 	}

@@ -182,7 +182,7 @@ func (s *scanner) skipLists(field, pattern string) {
 // form of SHORT_EVENTFILE. It returns the processors and the different hosts.
 func (p *parser) hostList(field string) (procs int64, nodes int) {
 	s := &p.scan
-	clear(p.hosts)
+	defer p.forgetHosts()
 	var last []byte
 	for n := s.int(field); n > 0; n-- {
 		name := s.str("execHosts")
@@ -197,11 +197,25 @@ func (p *parser) hostList(field string) (procs int64, nodes int) {
 		}
 		procs = min(procs+count, maxCount)
 		if last == nil || !bytes.Equal(name, last) {
-			p.hosts[p.names.Of(name)] = struct{}{}
+			if _, known := p.hosts[string(name)]; !known {
+				p.hosts[p.names.Of(name)] = struct{}{}
+			}
 			last = name
 		}
 	}
 	return procs, len(p.hosts)
+}
+
+// maxHosts is for how many hosts of the next record there is room already.
+const maxHosts = 1 << 14
+
+// forgetHosts empties the set of hosts. A map never shrinks, so that a large one is thrown away.
+func (p *parser) forgetHosts() {
+	if len(p.hosts) > maxHosts {
+		p.hosts = map[string]struct{}{}
+		return
+	}
+	clear(p.hosts)
 }
 
 // maxCount is more processors than any machine has; larger numbers are read, and refused.

@@ -16,12 +16,14 @@ const absent = -1
 type fields struct {
 	letter                               byte
 	user, queue, account, project, name  []byte
+	indices                              []byte // of an array's members
 	ctime, qtime, etime, start, end      int64
 	ncpus, procs, nodes, sel, width      int64 // requested processors, by the way of asking
 	depth, plain                         int64
 	slots, hosts                         int64 // processors given
 	nodect, nodesCount, selCount, nHosts int64
-	sized                                bool // a size was told, though it may be 0
+	sized                                bool                 // a size was told, though it may be 0
+	odd                                  *collector.LineError // why nodect could not be read
 	walltime                             time.Duration
 	resources                            resources
 }
@@ -100,6 +102,8 @@ func (f *fields) set(key, value []byte) error {
 		return setUnix(&f.start, key, value)
 	case "end":
 		return setUnix(&f.end, key, value)
+	case "array_indices", "array_indices_submitted": // the latter in alter records
+		f.indices = value
 	case "exec_host":
 		f.hosts, f.nHosts = countHosts(value)
 	case "total_execution_slots": // Torque 4.2 and later, with the end
@@ -146,8 +150,8 @@ func (f *fields) setResource(name, key, value []byte) error {
 		f.sized = true
 	case "nodect":
 		n, ok := logtext.Digits(value)
-		if !ok {
-			return badNumber(key, value)
+		if !ok { // it counts nodes: the record is of use where processors are known otherwise
+			f.odd = badNumber(key, value)
 		}
 		f.nodect = n
 	case "walltime":
@@ -169,7 +173,7 @@ func (f *fields) setCount(to *int64, key, value []byte) error {
 	return nil
 }
 
-func badNumber(key, value []byte) error {
+func badNumber(key, value []byte) *collector.LineError {
 	return collector.Bad(collector.ReasonField, string(key), "not a number of processors or nodes: %q", shorten(value))
 }
 

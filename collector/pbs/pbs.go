@@ -15,6 +15,7 @@ package pbs
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -69,7 +70,11 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 		return collector.Bad(collector.ReasonUnknown, "type",
 			"record type %q is in no PBS documentation: report it, with the version of the server", rec.kind)
 	}
-	if kind == 0 || isArrayParent(rec.id) {
+	whole := isArrayParent(rec.id)
+	if whole {
+		kind = kindOfArray(rec.kind)
+	}
+	if kind == 0 {
 		return nil
 	}
 	f := &p.fields
@@ -80,6 +85,12 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	ev, err := p.event(kind, rec, f)
 	if err != nil {
 		return err
+	}
+	if whole {
+		if ev, ok := arrayEvent(ev, f); ok {
+			emit(ev)
+		}
+		return nil
 	}
 	if ev.Kind == job.Update && ev.Attributes == (job.Attributes{}) {
 		return nil
@@ -149,22 +160,84 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 // (src/server/req_holdjob.c); without that message acct.h's meaning of the type holds, "checkpointed and held".
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
-// isArrayParent recognizes the id of an array as a whole, "123[].server". It is no job: its S and E enclose those of its
-// members, and no processor is ever its own.
+// isArrayParent recognizes the id of an array as a whole, "123[].server". No processor is ever its own: it stands for the members that
+// wait, and its S and E enclose those of its members.
 func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
+
+// kindOfArray returns what a record type means for the waiting members of an array, 0 for nothing.
+func kindOfArray(letter byte) job.Kind {
+	switch letter {
+	case 'Q':
+		return job.Submit
+	case 'a':
+		return job.Update
+	case 'D', 'A', 'M', 'E': // members that run have records of their own
+		return job.Cancel
+	}
+	return 0
+}
+
+// arrayEvent makes the event of an array of an event of a job, false where it tells nothing. Torque's arrays have no array_indices: each of
+// their members has a Q of its own.
+func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
+	switch ev.Kind {
+	case job.Submit:
+		ev.Tasks = countIndices(f.indices)
+		return ev, ev.Tasks > 0
+	case job.Update:
+		return ev, ev.Attributes != job.Attributes{}
+	}
+	// Nothing but that it is over: an array whose submission nobody told is not worth knowing late.
+	return job.Event{Kind: job.Cancel, Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time}, true
+}
+
+// maxTasks bounds the count of an array's members, so that nothing overflows.
+const maxTasks = 1 << 24
+
+// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 where it cannot be read. A throttle ("%5") may end it.
+func countIndices(text []byte) int {
+	text, _, _ = bytes.Cut(text, []byte("%"))
+	var total int64
+	for len(text) > 0 {
+		var part []byte
+		part, text, _ = bytes.Cut(text, []byte(","))
+		span, by, stepped := bytes.Cut(part, []byte(":"))
+		from, to, isRange := bytes.Cut(span, []byte("-"))
+		if !isRange {
+			to = from
+		}
+		step, okStep := logtext.Digits(by)
+		first, okFirst := logtext.Digits(from)
+		last, okLast := logtext.Digits(to)
+		if !stepped {
+			step, okStep = 1, true
+		}
+		if !okFirst || !okLast || !okStep || step < 1 || last < first {
+			return 0
+		}
+		total = min(total+(last-first)/step+1, maxTasks)
+	}
+	return int(total)
+}
 
 // event makes the event of a record whose fields have been read.
 func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) {
 	ev := job.Event{
 		Kind: kind, Cluster: p.options.Cluster, ID: string(rec.id),
 		Attributes: job.Attributes{
-			Queue: p.names.Of(f.queue), User: p.names.Of(f.user), Account: p.names.Of(f.accountOrProject()),
+			Queue: p.queue(f.queue), User: p.names.Of(f.user), Account: p.names.Of(f.accountOrProject()),
 			Name: string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
 		},
 	}
 	procs := f.size()
+	if f.odd != nil && procs == 0 {
+		return ev, f.odd
+	}
 	if err := p.checkSize(kind, rec.kind, procs, f); err != nil {
 		return ev, err
+	}
+	if f.odd != nil && p.options.Notice != nil {
+		p.options.Notice(f.odd)
 	}
 	ev.Procs = int(procs)
 	f.resources.tell(&ev.Attributes)
@@ -176,13 +249,22 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 	return ev, nil
 }
 
+// queue returns the queue of a job. Those of reservations are one queue, unless they are configured by name.
+func (p *parser) queue(name []byte) string {
+	queue := p.names.Of(name)
+	if collector.IsReservationQueue(queue) && !slices.Contains(p.options.Queues, queue) {
+		return collector.ReservationQueue
+	}
+	return queue
+}
+
 // checkSize refuses sizes that cannot be. Records that say nothing of the size are fine, except S and E, which always do.
 func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
 	limit := int64(p.options.MaxProcs)
 	switch {
 	case limit > 0 && procs > limit:
 		return collector.Bad(collector.ReasonProcs, "size",
-			"%d processors, but the cluster has %d: raise its max_procs if it has grown", procs, limit)
+			"%d processors, but the cluster has %d: raise its procs if it has grown", procs, limit)
 	case procs > maxProcs:
 		return collector.Bad(collector.ReasonProcs, "size", "more than %d processors", int64(maxProcs))
 	case procs > 0:

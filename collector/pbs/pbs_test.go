@@ -1,6 +1,9 @@
 package pbs_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,8 +32,9 @@ func suite(tb testing.TB) formattest.Suite {
 	return formattest.Suite{
 		Format:      pbs.Format(),
 		Options:     collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
-		Good:        append(append(torqueCases(), openCases()...), silentCases()...),
+		Good:        slices.Concat(torqueCases(), openCases(), arrayCases(), silentCases()),
 		Bad:         badCases(),
+		Worst:       worstLines(),
 		AtWallClock: func(wall string) string { return american(wall) + ";D;1.srv;requestor=ann@srv" },
 	}
 }
@@ -146,8 +150,8 @@ func silentCases() []formattest.Case {
 		"07/03/2024 14:00:00;P;20.srv;user=cat provision_event=START", "07/03/2024 14:00:00;p;20.srv;provision_event=END",
 		"07/03/2024 14:00:00;u;20.srv;Resource_List.ncpus=16", "07/03/2024 14:00:00;e;20.srv;Resource_List.ncpus=8",
 		"07/03/2024 14:00:00;C;7.srv;Checkpointed",
-		"07/03/2024 14:00:00;Q;21[].srv;user=cat queue=workq array_indices=1-9",
-		"07/03/2024 14:00:00;S;21[].srv;user=cat queue=workq start=5", "07/03/2024 14:00:00;E;21[].srv;end=9", "07/03/2024 14:00:00;D;21[].srv;",
+		"07/03/2024 14:00:00;Q;21[].srv;queue=workq", "07/03/2024 14:00:00;Q;21[].srv;queue=workq array_indices=1-", // Torque's has no indices
+		"07/03/2024 14:00:00;S;21[].srv;user=cat queue=workq start=5", "07/03/2024 14:00:00;R;21[].srv;", "07/03/2024 14:00:00;a;21[].srv;Priority=5",
 		"07/03/2024 14:00:00;a;20.srv;Priority=5 comment=\"no fields of ours\"",
 	}
 	cases := make([]formattest.Case, len(lines))
@@ -199,4 +203,40 @@ func TestGolden(t *testing.T) {
 	s.Options.MaxProcs = 64
 	formattest.Golden(t, s, "testdata/torque.log", "testdata/torque.json")
 	formattest.Golden(t, s, "testdata/openpbs.log", "testdata/openpbs.json")
+}
+
+func worstLines() []string {
+	const most = 1 << 19
+	const queued, begun = "07/03/2024 14:00:00;Q;21[].srv;user=cat queue=workq ", "07/03/2024 14:00:00;S;20.srv;user=cat queue=workq start=1720008000 "
+	list := func(format string) string {
+		return formattest.Repeat(most, func(i int) string { return fmt.Sprintf(format, i) })
+	}
+	return []string{
+		queued + "array_indices=1-100000", queued + "array_indices=0-999999999999:3%5", queued + "array_indices=" + list("%d,"), queued + "array_indices=" + list("%[1]d-%[1]d:2,"),
+		begun + "exec_host=" + list("n%d/0+"), begun + "exec_host=n1/0*2147483647", begun + "exec_host=n1/" + list("%d,"), begun + "exec_host=n1/0-999999999999",
+		begun + "Resource_List.nodes=" + list("n%d:ppn=2+"), begun + "Resource_List.select=" + list("%d:ncpus=2:ngpus=1+"), begun + "Resource_List.place=" + list("p%d:"),
+		begun + "exec_vnode=" + list("(n%d:ncpus=1)+"), begun + "jobname=" + strings.Repeat("x", most),
+		"07/03/2024 14:00:00;Y;R1.srv;owner=ann nodes=" + list("(n%d:ncpus=1)+"), "07/03/2024 14:00:00;S;20[" + strings.Repeat("1", most) + "].srv;queue=workq start=1720008000 exec_host=n1/0",
+	}
+}
+
+// arrayCases are records of arrays as a whole.
+func arrayCases() []formattest.Case {
+	a := job.Attributes{Queue: "workq", User: "cat", Procs: 2}
+	waiting := func(tasks int) job.Attributes {
+		a.Tasks = tasks
+		return a
+	}
+	queued := func(name, indices string, tasks int) formattest.Case {
+		line := "07/03/2024 14:00:00;Q;21[].srv;user=cat queue=workq ctime=1720008000 qtime=1720008000 Resource_List.ncpus=2 array_indices=" + indices
+		return good("array "+name, line, event(job.Submit, "21[].srv", at(0), waiting(tasks), job.Times{Submit: at(0)}))
+	}
+	over := event(job.Cancel, "21[].srv", at(0), job.Attributes{}, job.Times{})
+	return []formattest.Case{
+		queued("of a range", "1-9", 9), queued("with steps", "0-9:3", 4), queued("of ranges, throttled", "1-3,7,10-100000:2%5", 50_000),
+		queued("of too many", "0-999999999999", 1<<24),
+		good("array altered", "07/03/2024 14:00:00;a;21[].srv;queue=long", event(job.Update, "21[].srv", at(0), job.Attributes{Queue: "long"}, job.Times{})),
+		good("array deleted", "07/03/2024 14:00:00;D;21[].srv;requestor=cat@login", over),
+		good("array over", "07/03/2024 14:00:00;E;21[].srv;user=cat queue=workq start=1720007000 array_indices=1-9 end=1720008000 Resource_List.ncpus=2", over),
+	}
 }

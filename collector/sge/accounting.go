@@ -61,7 +61,7 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	if !ok {
 		return rec, collector.Bad(collector.ReasonFormat, "", "want at least %d fields between colons: no accounting record", beforeCategory+1)
 	}
-	if rec.id, _, err = jobID(f[fieldNumber], f[fieldTask]); err != nil {
+	if rec.id, err = jobID(f[fieldNumber], f[fieldTask]); err != nil {
 		return rec, err
 	}
 	if err = rec.times(f); err != nil {

@@ -56,7 +56,7 @@ func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
 	if at.IsZero() {
 		return collector.Bad(collector.ReasonTime, "submission_time", "0")
 	}
-	id, _, err := jobID(f[1], f[2])
+	id, err := jobID(f[1], f[2])
 	if err != nil {
 		return err
 	}
@@ -95,15 +95,12 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 		return collector.Bad(collector.ReasonUnknown, "event",
 			"job_log event %q is not known: report it, with the version of Grid Engine", shorten(f[1]))
 	}
-	id, isTask, err := jobID(f[2], f[3])
+	id, err := jobID(f[2], f[3])
 	if err != nil || kinds[0] == 0 || !isNone(f[4]) { // pe_taskid: a task of a parallel job, which has no life of its own
 		return err
 	}
 	if submit, err = submitBefore(submit, at); err != nil {
 		return err
-	}
-	if isTask && leavesArray(kinds[0]) {
-		emit(p.event(job.Cancel, string(f[2]), at)) // without the submission: the array itself is not worth knowing late
 	}
 	if kinds[0] == job.Cancel && bytes.ContainsAny(f[5], runningStates) {
 		submit = time.Time{} // a job that runs or ran was submitted, but not to wait until now
@@ -157,10 +154,6 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 // runningStates are the letters of the states of a job that has left the queue: running, transferring, threshold or being deleted, suspended by a user or a queue
 // (qstat(1)). A waiting job has none of them; in version 8.1.9 its state is empty.
 const runningStates = "rtTsS"
-
-// leavesArray reports whether such an event of one task shows that the job is an array. It was submitted as one job of one id, which then
-// stands in the queue for nobody: its tasks have ids of their own. It is taken out at the first sign.
-func leavesArray(kind job.Kind) bool { return kind == job.Start || kind == job.Cancel }
 
 // acct reads an accounting record inside the reporting file. Queue, size and limit become known only here.
 func (p *reporting) acct(rest []byte, at time.Time, emit func(job.Event)) error {

@@ -87,21 +87,20 @@ func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool)
 }
 
 // jobID returns the id as Grid Engine writes it: the job's number, and for a task of an array a point and the task's.
-func jobID(number, task []byte) (id string, isTask bool, err error) {
+func jobID(number, task []byte) (string, error) {
 	n, ok := logtext.Integer(number)
 	if !ok || n <= 0 {
-		return "", false, collector.Bad(collector.ReasonField, "job_number", "not a job's number: %q", shorten(number))
+		return "", collector.Bad(collector.ReasonField, "job_number", "not a job's number: %q", shorten(number))
 	}
 	k, ok := logtext.Integer(task)
 	if !ok {
-		return "", false, collector.Bad(collector.ReasonField, "task_number", "not a task's number: %q", shorten(task))
+		return "", collector.Bad(collector.ReasonField, "task_number", "not a task's number: %q", shorten(task))
 	}
 	if k <= 0 { // 0: no array; -1: the job as a whole
-		return string(number), false, nil
+		return string(number), nil
 	}
 	b := make([]byte, 0, 40)
-	b = append(append(append(b, number...), '.'), task...)
-	return string(b), true, nil
+	return string(append(append(append(b, number...), '.'), task...)), nil
 }
 
 // Instants are seconds since 1970; Univa's and Altair's Grid Engine count milliseconds from version 8.2 on, and Gridware's
@@ -135,7 +134,7 @@ func instant(name string, text []byte) (time.Time, error) {
 func (r *reader) checkProcs(slots int64) error {
 	if most := int64(r.options.MaxProcs); most > 0 && slots > most {
 		return collector.Bad(collector.ReasonProcs, "slots",
-			"%d slots, but the cluster has %d: raise its max_procs if it has grown", slots, most)
+			"%d slots, but the cluster has %d: raise its procs if it has grown", slots, most)
 	}
 	if slots < 0 || slots > math.MaxInt32 {
 		return collector.Bad(collector.ReasonProcs, "slots", "no number of slots: %d", slots)

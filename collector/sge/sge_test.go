@@ -57,6 +57,7 @@ func with(ev job.Event, change func(*job.Event)) job.Event {
 func accountingSuite() formattest.Suite {
 	return formattest.Suite{
 		Format:  sge.Accounting(),
+		Worst:   accountingWorst(),
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
 		Good: []formattest.Case{
 			{Name: "comment", Line: "# Version: 8.1.9"},
@@ -140,10 +141,6 @@ func told(kind job.Kind, id string, seconds int) job.Event {
 	return ev
 }
 
-func noArray(seconds int) job.Event {
-	return job.Event{Kind: job.Cancel, Cluster: "c", ID: "7", Time: at(seconds)}
-}
-
 func reportingSuite() formattest.Suite {
 	known := ran("7", 8, 0)
 	update := with(known, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{} })
@@ -152,13 +149,14 @@ func reportingSuite() formattest.Suite {
 	}
 	return formattest.Suite{
 		Format:  sge.Reporting(),
+		Worst:   reportingWorst(),
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
 		Good: []formattest.Case{
 			{Name: "comment", Line: "# Version: 8.1.9"},
 			{Name: "submitted", Line: "1720008000:new_job:1720008000:7:-1:NONE:cfd:ann:staff::dep:sge:1024", Want: one(told(job.Submit, "7", 0))},
 			{Name: "pending", Line: jobLog(0, "pending", "-1", "NONE")},
 			{Name: "sent", Line: jobLog(60, "sent", "0", "NONE"), Want: one(told(job.Start, "7", 60))},
-			{Name: "task sent", Line: jobLog(60, "sent", "3", "NONE"), Want: []job.Event{noArray(60), told(job.Start, "7.3", 60)}},
+			{Name: "task sent", Line: jobLog(60, "sent", "3", "NONE"), Want: one(told(job.Start, "7.3", 60))},
 			{Name: "delivered", Line: jobLog(61, "delivered", "0", "NONE")},
 			{Name: "parallel task", Line: jobLog(61, "sent", "0", "1.n2")},
 			{Name: "held", Line: jobLog(61, "held", "0", "NONE"), Want: one(told(job.Hold, "7", 61))},
@@ -166,11 +164,11 @@ func reportingSuite() formattest.Suite {
 			{Name: "restart", Line: jobLog(61, "restart", "0", "NONE"), Want: one(told(job.Requeue, "7", 61))},
 			{Name: "error", Line: jobLog(61, "error", "0", "NONE"), Want: []job.Event{told(job.Requeue, "7", 61), told(job.Hold, "7", 61)}},
 			{Name: "deleted", Line: jobLog(61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
-			{Name: "task deleted", Line: jobLog(61, "deleted", "3", "NONE"), Want: []job.Event{noArray(61), told(job.Cancel, "7.3", 61)}},
+			{Name: "task deleted", Line: jobLog(61, "deleted", "3", "NONE"), Want: one(told(job.Cancel, "7.3", 61))},
 			{Name: "finished", Line: jobLog(61, "finished", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
 			{Name: "deleted while it ran", Line: jobLogIn("r", 61, "deleted", "0", "NONE"), Want: one(unplaced("7", 61))},
 			{Name: "deleted from the queue", Line: jobLogIn("Eqw", 61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
-			{Name: "task gone after its end", Line: jobLogIn("T", 61, "deleted", "3", "NONE"), Want: []job.Event{noArray(61), unplaced("7.3", 61)}},
+			{Name: "task gone after its end", Line: jobLogIn("T", 61, "deleted", "3", "NONE"), Want: one(unplaced("7.3", 61))},
 			{Name: "ended", Line: "1720008361:acct:" + line{}.String(), Want: whole(known)},
 			{
 				Name: "midnight", Line: "1720008361:acct:" + line{status: "-1"}.String(),
@@ -285,4 +283,21 @@ func BenchmarkReporting(b *testing.B) {
 		}
 	}
 	benchmark(b, sge.Reporting(), lines)
+}
+
+func accountingWorst() []string {
+	list := func(format string) string {
+		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
+	}
+	return []string{
+		line{category: "-l " + list("r%d=1,")}.String(), line{category: list("-q q%d ")}.String(), line{task: "999999999999"}.String(), line{tail: list("x%d:")}.String(),
+		line{category: "-l h_rt=" + list("%d:")}.String(),
+	}
+}
+
+func reportingWorst() []string {
+	return []string{
+		"1720008000:new_job:1720008000:7:-1:NONE:" + strings.Repeat("x", 1<<19) + ":ann:staff::dep:sge:1024", jobLog(60, "sent", "999999999999", "NONE"),
+		"1720008361:acct:" + accountingWorst()[0], "1720008000:host_consumable:n1:1720008000::" + formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf("slots%d=1,", i) }),
+	}
 }

@@ -111,6 +111,9 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	if !scheduler {
 		msg, _ = bytes.CutPrefix(msg, []byte("sched/backfill: "))
 	}
+	if known, err := p.cannotStart(at, msg); known {
+		return err
+	}
 	word, rest, _ := bytes.Cut(msg, []byte(" "))
 	switch string(word) {
 	case "_slurm_rpc_submit_batch_job:", "_slurm_rpc_submit_batch_het_job:", "_slurm_rpc_submit_batch_job":
@@ -128,8 +131,8 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	case "requeue": // "requeue job JobId=1 due to failure of node n01"; "Requeuing" follows
 		rest, _ = bytes.CutPrefix(rest, []byte("job "))
 		return p.simple(job.Requeue, at, msg, rest)
-	case "Killing": // "Killing JobId=17 on failed node n16"
-		return p.simple(job.End, at, msg, rest)
+	case "Killing":
+		return p.killing(at, msg, rest)
 	case "Time":
 		if bytes.HasPrefix(rest, []byte("limit exhausted for ")) {
 			return p.simple(job.End, at, msg, fromJob(rest))
@@ -330,6 +333,43 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 		return p.errMessage(msg)
 	}
 	return nil
+}
+
+// cannotStart reads why a waiting job does not start; known is false for other messages.
+func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error) {
+	switch {
+	case bytes.HasSuffix(msg, []byte(" and cancelled")) && bytes.Contains(msg, []byte(" exceeded deadline ")):
+		return true, p.simple(job.Cancel, at, msg, fromJob(msg)) // the function's name in front differs by version
+	case bytes.HasPrefix(msg, []byte("schedule: ")) && bytes.Contains(msg, []byte(" non-runnable: ")):
+		return true, p.simple(job.Hold, at, msg, fromJob(msg)) // slurmctld keeps it with priority 0
+	case hasAnySuffix(msg, " current node constraints not satisfied", " has invalid account"):
+		return true, nil
+	case bytes.HasSuffix(msg, []byte(" as no epilogs failed")): // "Requeuing" follows
+		return true, nil
+	}
+	return false, nil
+}
+
+// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". A step that is killed so
+// ("JobId=17 StepId=0 on failed node") need not take its job with it. After "interactive JobId=17", "non-startable
+// batch" and "orphan batch" slurmctld completes the job, which is a line of its own.
+func (p *logParser) killing(at time.Time, msg, rest []byte) error {
+	if hasAnyPrefix(rest, "interactive JobId=", "non-startable batch JobId=", "orphan batch JobId=") {
+		return nil
+	}
+	if _, after, ok := cutJob(rest); ok && bytes.HasPrefix(after, []byte(" StepId=")) {
+		return nil
+	}
+	return p.simple(job.End, at, msg, rest)
+}
+
+func hasAnySuffix(b []byte, suffixes ...string) bool {
+	for _, suffix := range suffixes {
+		if len(b) >= len(suffix) && string(b[len(b)-len(suffix):]) == suffix {
+			return true
+		}
+	}
+	return false
 }
 
 func hasAnyPrefix(b []byte, prefixes ...string) bool {

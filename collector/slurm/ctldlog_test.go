@@ -25,6 +25,7 @@ func logSuite(tb testing.TB) formattest.Suite {
 		Options:     collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
 		Good:        append(logGood(), logSilent()...),
 		Bad:         logBad(),
+		Worst:       logWorst(),
 		AtWallClock: func(wall string) string { return "[" + strings.Replace(wall, " ", "T", 1) + ".000] Requeuing JobId=1" },
 	}
 }
@@ -98,6 +99,23 @@ func logGood() []formattest.Case {
 		line("held by its priority", "sched: _update_job: setting priority to 0 for JobId=7", told(job.Hold, "7", none)),
 		line("limit changed", "sched: _update_job: setting time_limit to 2 for JobId=20", told(job.Update, "20", job.Attributes{TimeLimit: 2 * time.Minute})),
 		line("partition changed", "_update_job: setting partition to medium for JobId=20", told(job.Update, "20", job.Attributes{Queue: "medium"})),
+		// Made from the format strings of newer versions: %pI in src/common/log.c of 25.11, src/slurmctld/job_scheduler.c
+		// since 23.11 and job_mgr.c of 25.11.
+		line("submitted, with a SLUID", "_slurm_rpc_submit_batch_job: JobId=2 SLUID=s4ZK0YQ2G8X00 InitPrio=3019 usec=350",
+			told(job.Submit, "2", job.Attributes{Priority: 3019})),
+		line("submitted held, with a SLUID", "_slurm_rpc_submit_batch_job: JobId=7 SLUID=s4ZK0YQ2G8X00 InitPrio=0 usec=562",
+			told(job.Submit, "7", none), told(job.Hold, "7", none)),
+		line("submitted, heterogeneous, with a SLUID",
+			"_slurm_rpc_submit_batch_het_job: JobId=21 SLUID=s4ZK0YQ2G8X00 usec=588", told(job.Submit, "21", none)),
+		line("cannot run", "sched: schedule: JobId=5 non-runnable: Requested node configuration is not available",
+			told(job.Hold, "5", none)),
+		line("past its deadline",
+			"deadline_ok: JobId=9_1(26) with time_limit 10 exceeded deadline 2026-11-20T09:05:00 and cancelled",
+			told(job.Cancel, "9_1", none)),
+		line("past its deadline, since 24.05",
+			"_attempt_backfill: JobId=5 with time_min 10 exceeded deadline 2026-11-20T09:05:00 and cancelled",
+			told(job.Cancel, "5", none)),
+		line("node down at a restart", "Killing JobId=9_1(26) on DOWN node n16", told(job.End, "9_1", none)),
 		line("QOS changed", "_update_job: setting QOS to high for JobId=9_1(26)", told(job.Update, "9_1", job.Attributes{QOS: "high"})),
 	}
 }
@@ -117,6 +135,15 @@ func logSilent() []formattest.Case {
 		"error: Registered JobId=60 StepId=60.batch in state NODE_FAIL on node n05", "job_time_limit: Configuration for JobId=5 complete",
 		"slurm_job_preempt: preempted JobId=33 kill failure Job/step already completing or completed",
 		"preempted JobId=30 suspended by gang scheduler to reclaim resources for JobId=31", "job_complete: invalid JobId=77",
+		"Killing JobId=17 StepId=0 on failed node n16", "Killing JobId=9_1(26) StepId=batch due to failed node n16",
+		"Killing interactive JobId=15: Unable to contact slurm controller",
+		"Killing non-startable batch JobId=15 SLUID=s4ZK0YQ2G8X00: Invalid job credential",
+		"Killing orphan batch JobId=15", "sched: JobId=9_1(26) current node constraints not satisfied",
+		"sched: JobId=5 has invalid account",
+		"sched: batch_requeue_fini: holding expedited requeue JobId=5 as no epilogs failed",
+		"sched: _update_job: Cannot update node list of JobId=5. Not compatible with arbitrary distribution",
+		"_slurm_rpc_update_job: complete JobId=20 SLUID=s4ZK0YQ2G8X00 uid=0 usec=270",
+		"job_complete: invalid JobId=77 SLUID=s4ZK0YQ2G8X00",
 		"sched: _slurm_rpc_job_step_create: JobId=5 StepId=5.0 n01 usec=300",
 	} {
 		cases = append(cases, good("silent "+msg, stamp+msg))
@@ -306,5 +333,18 @@ func TestLogNamesTheVersion(t *testing.T) {
 	}
 	if got := version(header); got != "23.02.1(cluster)" {
 		t.Errorf("from the header: %q", got)
+	}
+}
+
+func logWorst() []string {
+	list := func(format string) string {
+		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
+	}
+	const kill, begun = stamp + "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[", stamp + "sched: Allocate JobId=15 NodeList="
+	return []string{
+		kill + "0-4000000] uid 0", kill + "0-999999999999999999] uid 0", kill + list("%d,") + "] uid 0", kill + "0-4000000:2%7,5] uid 0",
+		begun + "n[1-1000000] #CPUs=4 Partition=short", begun + list("n%d,") + " #CPUs=4 Partition=short", begun + list("n[%d-99],") + " #CPUs=4 Partition=short",
+		begun + "n" + strings.Repeat("[0-9]", 1<<16) + " #CPUs=4 Partition=short", begun + "n3 #CPUs=4 Partition=" + strings.Repeat("p", 1<<19),
+		stamp + "_update_job: setting partition to " + list("p%d,") + " for JobId=20", stamp + "sched: _start_job: Started JobId=16 in short on n[1-1000000]",
 	}
 }

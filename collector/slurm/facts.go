@@ -25,8 +25,8 @@ type FactsConfig struct {
 	Options collector.Options
 	// Run runs one of Slurm's commands and returns what it prints.
 	Run func(ctx context.Context, args []string) ([]byte, error)
-	// Told returns the facts that the picture has, nil if it has none. It is asked before the first event only.
-	Told func() *job.Facts
+	// Known returns the facts that the picture has, nil if it has none. It is called before the first event only.
+	Known func() *job.Facts
 }
 
 // Facts asks Slurm for what it tells of the machine and its rules: nodes and reservations at each call, what changes seldom every ten minutes. An event is
@@ -37,7 +37,7 @@ type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // reads times and names
 	parts  []*part
-	told   *job.Facts
+	known  *job.Facts
 
 	nodes        map[string]*node
 	reservations []reservation
@@ -116,11 +116,11 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 		a.Err, a.Notes = a.Notes[0], nil
 		return a
 	}
-	if f.told == nil {
-		f.told = f.cfg.Told()
+	if f.known == nil {
+		f.known = f.cfg.Known()
 	}
-	if facts := f.facts(asked); f.told == nil || !facts.Equal(f.told) {
-		f.told = facts
+	if facts := f.facts(asked); f.known == nil || !facts.Equal(f.known) {
+		f.known = facts
 		a.Events = append(a.Events, job.Event{
 			Kind: job.Machine, Cluster: f.cfg.Options.Cluster, ID: job.MachineID, Time: asked.UTC(), Facts: facts, Live: true,
 		})
@@ -183,8 +183,8 @@ func (f *Facts) facts(asked time.Time) *job.Facts {
 	}
 	facts.Limits = append(append(facts.Limits, f.qosLimits...), f.assocLimits...)
 	facts.Shares = f.shares
-	if f.told != nil && alike(f.told.Shares, f.shares) {
-		facts.Shares = f.told.Shares
+	if f.known != nil && alike(f.known.Shares, f.shares) {
+		facts.Shares = f.known.Shares
 	}
 	return facts
 }

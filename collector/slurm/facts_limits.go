@@ -48,8 +48,8 @@ func single(l *job.Limit, f [][]byte) error {
 	return err
 }
 
-// told returns those of the limits that bound something.
-func told(limits ...job.Limit) (out []job.Limit) {
+// boundLimits returns the limits that bound something.
+func boundLimits(limits ...job.Limit) (out []job.Limit) {
 	for _, l := range limits {
 		if l != (job.Limit{QOS: l.QOS, Account: l.Account, User: l.User, Queue: l.Queue, PerUser: l.PerUser}) {
 			out = append(out, l)
@@ -71,7 +71,7 @@ func (f *Facts) readQOS(each eachLine) func() {
 		if err := cmp.Or(group(&all, c[2:5]), single(&all, c[5:7]), group(&user, c[7:10])); err != nil {
 			return err
 		}
-		limits = append(limits, told(all, user)...)
+		limits = append(limits, boundLimits(all, user)...)
 		return nil
 	})
 	sortLimits(limits)
@@ -108,7 +108,7 @@ func (f *Facts) readAssociations(each eachLine) func() {
 	var limits []job.Limit
 	for _, a := range found {
 		if a.all.User == "" {
-			limits = append(limits, told(a.all, a.user)...)
+			limits = append(limits, boundLimits(a.all, a.user)...)
 			continue
 		}
 		inherited := accounts[a.all.Account]
@@ -117,7 +117,7 @@ func (f *Facts) readAssociations(each eachLine) func() {
 			a.all.Jobs, a.all.Submitted = tighter(a.all.Jobs, a.user.Jobs), tighter(a.all.Submitted, a.user.Submitted)
 			a.all.JobProcs, a.all.JobNodes, a.all.MaxTime = a.user.JobProcs, a.user.JobNodes, a.user.MaxTime
 		}
-		limits = append(limits, told(a.all)...)
+		limits = append(limits, boundLimits(a.all)...)
 	}
 	sortLimits(limits)
 	return func() { f.assocLimits = limits }

@@ -50,7 +50,7 @@ func (p *pretend) run(_ context.Context, args []string) ([]byte, error) {
 
 func (p *pretend) facts(tb testing.TB) *slurm.Facts {
 	return slurm.NewFacts(slurm.FactsConfig{
-		Options: collector.Options{Cluster: "alpha", Location: berlin(tb)}, Run: p.run, Told: func() *job.Facts { return p.told },
+		Options: collector.Options{Cluster: "alpha", Location: berlin(tb)}, Run: p.run, Known: func() *job.Facts { return p.told },
 	})
 }
 

@@ -16,7 +16,7 @@ func nodesOf(list []byte) (names []string, err error) {
 	for len(list) > 0 {
 		var element []byte
 		element, list = cutElement(list)
-		err := expand("", element, func(name string) error {
+		err := expand("", element, maxDimensions, func(name string) error {
 			if len(names) >= maxListed {
 				return collector.Bad(collector.ReasonField, "nodes", "more than %d nodes", maxListed)
 			}
@@ -29,6 +29,9 @@ func nodesOf(list []byte) (names []string, err error) {
 	}
 	return names, nil
 }
+
+// maxDimensions bounds the brackets of one name: HIGHEST_DIMENSIONS in slurm/slurm.h.
+const maxDimensions = 5
 
 // maxListed bounds the nodes of one list: MAX_RANGE in src/common/hostlist.c.
 const maxListed = 64 << 10
@@ -49,8 +52,8 @@ func cutElement(list []byte) (element, rest []byte) {
 	return list, nil
 }
 
-// expand calls do with each name that begins with head and goes on as element says.
-func expand(head string, element []byte, do func(name string) error) error {
+// expand calls do with each name that begins with head and goes on as element says, with at most so many brackets.
+func expand(head string, element []byte, brackets int, do func(name string) error) error {
 	open := -1
 	for i, c := range element {
 		if c == ']' || c == '(' || c == ')' || c == ' ' {
@@ -66,6 +69,9 @@ func expand(head string, element []byte, do func(name string) error) error {
 			return errNodes(element)
 		}
 		return do(head + string(element))
+	}
+	if brackets == 0 {
+		return errNodes(element)
 	}
 	head += string(element[:open])
 	for rest := element[open+1:]; ; {
@@ -83,7 +89,7 @@ func expand(head string, element []byte, do func(name string) error) error {
 			tail = after[closing+1:]
 		}
 		for n := low; n <= high; n++ {
-			if err := expand(fmt.Sprintf("%s%0*d", head, width, n), tail, do); err != nil {
+			if err := expand(fmt.Sprintf("%s%0*d", head, width, n), tail, brackets-1, do); err != nil {
 				return err
 			}
 		}

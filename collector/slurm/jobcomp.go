@@ -235,6 +235,7 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	case t.Start.IsZero():
 		return t, collector.Bad(collector.ReasonField, "StartTime", "a job with nodes has a start, got %q", shorten(r.start))
 	}
+	p.inOrder(&t)
 	return t, checkOrder(&t)
 }
 

@@ -50,7 +50,7 @@ func jobcompSuite(tb testing.TB) formattest.Suite {
 	return formattest.Suite{
 		Format:  slurm.Jobcomp(),
 		Options: collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
-		Good:    jobcompGood(), Bad: jobcompBad(),
+		Good:    jobcompGood(), Bad: jobcompBad(), Worst: jobcompWorst(),
 		AtWallClock: func(wall string) string {
 			iso := strings.Replace(wall, " ", "T", 1)
 			return ran().with(func(r *record) { r.submit, r.eligible, r.start, r.end = iso, iso, iso, iso })
@@ -229,4 +229,15 @@ func BenchmarkJobcomp(b *testing.B) {
 		}))
 	}
 	benchmarkLines(b, slurm.Jobcomp(), lines)
+}
+
+func jobcompWorst() []string {
+	list := func(format string) string {
+		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
+	}
+	return []string{
+		ran().with(func(r *record) { r.nodes = "n[1-1000000]" }), ran().with(func(r *record) { r.nodes = list("n%d,") }),
+		ran().with(func(r *record) { r.tres = list("gres/gpu:a%d=1,") }), ran().with(func(r *record) { r.name = strings.Repeat("x", 1<<19) }),
+		ran().with(func(r *record) { r.id = "9_[1-1000000]" }), ran().with(func(r *record) { r.part = " ArrayJobId=9 ArrayTaskId=" + list("%d,") }),
+	}
 }

@@ -243,7 +243,11 @@ func TestRestFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFakeRest(t, "v0.0.38", doc(good))
 			c.change(s)
-			a := slurm.NewRest(s.socket, 200*time.Millisecond, alone()).Ask(t.Context(), at(30))
+			timeout := time.Minute
+			if s.hang {
+				timeout = 200 * time.Millisecond
+			}
+			a := slurm.NewRest(s.socket, timeout, alone()).Ask(t.Context(), at(30))
 			if a.Err == nil || !strings.Contains(a.Err.Error(), c.says) || len(a.Events) > 0 {
 				t.Fatalf("%+v, want an error with %q", a, c.says)
 			}

@@ -232,9 +232,9 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	if err := p.attributes(&ev, !times.Start.IsZero()); err != nil {
 		return err
 	}
-	how, err := p.tell(times)
+	how, err := p.kinds(times)
 	for _, kind := range how {
-		tell(&ev, kind, times)
+		setKind(&ev, kind, times)
 		emit(ev)
 	}
 	return err
@@ -314,6 +314,7 @@ func (p *sacctParser) times() (t job.Times, err error) {
 	case string(p.fields[nodeList]) == "None assigned" && !t.End.IsZero():
 		t.Start = time.Time{} // older versions tell the instant of the cancel
 	}
+	p.inOrder(&t)
 	return t, checkOrder(&t)
 }
 
@@ -410,9 +411,9 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// tell returns what happened to the job by the row's state, which may have a reason after it ("CANCELLED by 0") or be cut off
+// kinds returns the kinds of events that the row's state stands for, which may have a reason after it ("CANCELLED by 0") or be cut off
 // ("CANCELLED+").
-func (p *sacctParser) tell(t job.Times) ([]job.Kind, error) {
+func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	word, _, _ := bytes.Cut(p.fields[state], []byte(" "))
 	word = bytes.TrimSuffix(word, []byte("+"))
 	how := endingOf(word)
@@ -437,8 +438,8 @@ func (p *sacctParser) tell(t job.Times) ([]job.Kind, error) {
 	return kinds, err
 }
 
-// tell makes ev the event of this kind, which knows no instant that lies after it.
-func tell(ev *job.Event, kind job.Kind, t job.Times) {
+// setKind makes ev an event of this kind, and drops the instants that lie after it.
+func setKind(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {
 	case job.Submit:

@@ -22,7 +22,7 @@ func sacctSuite(tb testing.TB) formattest.Suite {
 		Format:  slurm.Sacct(),
 		Options: collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
 		Header:  []string{sacctHeader},
-		Good:    sacctGood(), Bad: sacctBad(),
+		Good:    sacctGood(), Bad: sacctBad(), Worst: sacctWorst(),
 		AtWallClock: func(wall string) string {
 			return strings.Replace(wall, " ", "T", 1) + "|7|7|ann|physics|short|normal|PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh"
 		},
@@ -171,4 +171,17 @@ func BenchmarkSacct(b *testing.B) {
 		lines[i] = fmt.Appendf(nil, "2026-11-20T09:00:00|%d|%d|u%d|physics|short|normal|COMPLETED|%s90|6|8|1|2|n[03-04]|job%d", 1000+i, 1000+i, i%50, lived, i)
 	}
 	benchmarkLines(b, slurm.Sacct(), lines)
+}
+
+func sacctWorst() []string {
+	list := func(format string) string {
+		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
+	}
+	const begin = "2026-11-20T09:00:00|"
+	return []string{
+		begin + "7|9_[1-1000000]|" + who + "PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh",
+		begin + "7|9_[" + list("%d,") + "]|" + who + "PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh",
+		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|n[1-1000000]|run.sh", begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|" + list("n%d,") + "|run.sh",
+		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|n3|" + strings.Repeat("x", 1<<19),
+	}
 }

@@ -51,13 +51,39 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
+// ReadAt implements collector.Dated.
+func (c *common) ReadAt(now time.Time) {
+	if now.IsZero() {
+		c.clock.day.Near(0)
+		return
+	}
+	c.clock.day.Near(now.Unix())
+}
+
+// inOrder takes as the second pass of an hour that clocks show twice what would run backwards as the first.
+func (c *common) inOrder(t *job.Times) {
+	second := func(t *time.Time, before time.Time) {
+		if !t.IsZero() && t.Before(before) {
+			if at := instant(logtext.SecondPass(c.clock.loc, t.Unix())); !at.Before(before) {
+				*t = at
+			}
+		}
+	}
+	second(&t.Start, t.Submit)
+	begun := t.Start
+	if begun.IsZero() {
+		begun = t.Submit
+	}
+	second(&t.End, begun)
+}
+
 // checkProcs refuses a size that cannot be. A job that ran had processors; of one that did not, 0 says nothing.
 func (c *common) checkProcs(field string, procs int64, ran bool) error {
 	limit := int64(c.options.MaxProcs)
 	switch {
 	case limit > 0 && procs > limit:
 		return collector.Bad(collector.ReasonProcs, field,
-			"%d processors, but the cluster has %d: raise its max_procs if it has grown", procs, limit)
+			"%d processors, but the cluster has %d: raise its procs if it has grown", procs, limit)
 	case procs > maxProcs:
 		return collector.Bad(collector.ReasonProcs, field, "more than %d processors", int64(maxProcs))
 	case procs == 0 && ran:

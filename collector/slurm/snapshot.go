@@ -53,8 +53,8 @@ type Snapshot struct {
 
 // finding is something that the last snapshot found.
 type finding struct {
-	at   time.Time
-	told bool // an event was made of it
+	at       time.Time
+	reported bool // an event was made of it
 }
 
 // NewSnapshot returns a Snapshot.
@@ -359,12 +359,12 @@ func (c *comparison) gone() {
 			}
 		} else {
 			ev := job.Event{Kind: job.End, Cluster: c.cfg.Options.Cluster, ID: id, Time: f.at, Live: !c.first}
-			if f.told { // that was too early for it
+			if f.reported { // that was too early for it
 				ev.Time = c.at
 			}
 			ev.Times.End = ev.Time
 			c.emit(ev)
-			f.told = true
+			f.reported = true
 		}
 		next[id] = f
 	}

@@ -23,12 +23,12 @@ const (
 
 // detector notices that a log is written in another format than the configured one.
 type detector struct {
-	cfg     *Config
-	sample  [][]byte // the newest of them
-	silent  int      // lines in a row that told of no job
-	refused int      // lines in a row that are no records of the format at all
-	tryAt   int      // the value of silent at which the sample is tried
-	told    bool
+	cfg        *Config
+	sample     [][]byte // the newest of them
+	silent     int      // lines in a row that told of no job
+	refused    int      // lines in a row that are no records of the format at all
+	tryAt      int      // the value of silent at which the sample is tried
+	recognized bool
 	// problem stands until a line tells of a job.
 	problem *tail.Problem
 	counted bool // it is in the metrics
@@ -41,7 +41,7 @@ func (d *detector) good() {
 	if d.silent > 0 {
 		d.silent, d.refused, d.sample, d.tryAt, d.problem = 0, 0, d.sample[:0], enoughLines, nil
 	}
-	d.told = true
+	d.recognized = true
 }
 
 // fruitless notes a line that told of no job, because of an error or with none.
@@ -82,7 +82,7 @@ func (d *detector) keep(text []byte) {
 
 // ended notes that there is nothing more to read for now: of a log that never told of a job the little there is must do.
 func (d *detector) ended(path string) {
-	if !d.told && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
+	if !d.recognized && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
 		d.try(path)
 	}
 }

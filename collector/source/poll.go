@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
 )
@@ -18,7 +19,7 @@ import (
 type PollConfig struct {
 	// Target names what is asked, in messages: a program, a socket.
 	Target string
-	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth.
+	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth, but for early ones.
 	Interval time.Duration
 }
 
@@ -43,6 +44,8 @@ type PollOptions struct {
 	Ask Ask
 	// Ready says whether the scheduler may be asked yet; until then nothing is.
 	Ready func() bool
+	// Wanted says whether something is missing that the scheduler would tell: then it is asked before its time. It is called often.
+	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time
 	Metrics *PollMetrics
@@ -51,13 +54,16 @@ type PollOptions struct {
 
 // Poller asks a scheduler again and again, never twice at once. Its methods are for one goroutine.
 type Poller struct {
-	cfg    Config
-	poll   PollConfig
-	opts   PollOptions
-	asked  bool   // at least once
-	failed int    // calls in a row
-	told   string // the failure that was reported last, "" if none is standing
-	noted  map[string]bool
+	cfg   Config
+	poll  PollConfig
+	opts  PollOptions
+	asked bool // at least once
+	// due is when it is asked next. From early on it may be asked before that, which postpones what comes after by an interval: there is never
+	// more than one question per interval on average, and never more than one ahead of its time.
+	due, early time.Time
+	failed     int    // calls in a row
+	reported   string // the failure that was reported last, "" if none is standing
+	noted      map[string]bool
 }
 
 // NewPoller returns a Poller. It keeps no checkpoint: a snapshot that is missed is made up for by the next.
@@ -89,21 +95,24 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 			return nil, err
 		}
 		p.asked = true
+		begun := time.Now()
 		d, err := p.call(ctx)
+		p.plan(begun, err != nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err == nil:
-			if p.told != "" {
+			if p.reported != "" {
 				p.opts.Log.Info("the scheduler answers again", zap.String("source", p.cfg.Name), zap.Int("failures", p.failed))
 			}
-			p.failed, p.told = 0, ""
+			p.failed, p.reported = 0, ""
 			return d, nil
 		}
 		p.failed++
-		if message := err.Error(); message != p.told {
-			p.told = message
+		if message := err.Error(); message != p.reported {
+			p.reported = message
 			d.Problems = []tail.Problem{{Path: p.poll.Target, Reason: reasonOf(err), Err: err}}
+			d.Standing = d.Problems
 			return d, nil
 		}
 	}
@@ -112,7 +121,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 // Close implements what a reader has; there is nothing to close.
 func (p *Poller) Close() error { return nil }
 
-// await waits until the next call is due.
+// await waits until the next call is due, or may be made early and is wanted.
 func (p *Poller) await(ctx context.Context) error {
 	for !p.opts.Ready() {
 		if err := pause(ctx, readyEvery); err != nil {
@@ -122,7 +131,48 @@ func (p *Poller) await(ctx context.Context) error {
 	if !p.asked {
 		return ctx.Err()
 	}
-	return pause(ctx, jitter(delay(p.poll.Interval, p.failed)))
+	var since time.Time // when it was wanted first
+	for {
+		left := time.Until(p.due)
+		if left <= 0 || !since.IsZero() && time.Since(since) >= p.soon() {
+			return ctx.Err()
+		}
+		if p.opts.Wanted == nil {
+			return pause(ctx, left)
+		}
+		if since.IsZero() && !time.Now().Before(p.early) && p.opts.Wanted() {
+			since = time.Now()
+		}
+		if err := pause(ctx, min(left, readyEvery)); err != nil {
+			return err
+		}
+	}
+}
+
+// soon is how long an early question waits for what else may come to be wanted.
+func (p *Poller) soon() time.Duration { return min(time.Second, p.poll.Interval/10) }
+
+// plan sets when the next call is due, after one that began at an instant and is over now.
+func (p *Poller) plan(begun time.Time, failed bool) {
+	now, before := time.Now(), p.due
+	if failed {
+		p.due = now.Add(jitter(delay(p.poll.Interval, p.failed+1)))
+		p.early = p.due
+		return
+	}
+	next := jitter(p.poll.Interval)
+	if begun.Before(before) { // it was early
+		p.due, p.early = later(before, now).Add(next), later(before, now)
+		return
+	}
+	p.due, p.early = now.Add(next), now
+}
+
+func later(t, u time.Time) time.Time {
+	if u.After(t) {
+		return u
+	}
+	return t
 }
 
 // delay is the time to the next call after so many failures in a row: it doubles with each from the second on.
@@ -165,6 +215,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	case err == nil:
 		d.Lines, d.Events, d.CaughtUp, d.Answered = answer.Lines, answer.Events, true, true
 		p.note(answer.Notes)
+		p.date(d)
 	case !errors.As(err, &failed): // nothing of it could be used: the problem stands
 		err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Target, err)}
 	}
@@ -172,6 +223,20 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 		p.opts.Metrics.observe(&p.cfg, took, p.opts.Now(), err)
 	}
 	return d, err
+}
+
+// date notes when the scheduler answered, and which events are ahead of that. An answer is prompt.
+func (p *Poller) date(d *Delivery) {
+	d.Read = p.opts.Now()
+	d.Since = d.Read
+	for i := range d.Events {
+		if d.Events[i].Latest().Sub(d.Read) > AheadTolerance {
+			if d.Ahead == nil {
+				d.Ahead = map[int]BadLine{}
+			}
+			d.Ahead[i] = BadLine{Path: p.poll.Target, Reason: collector.ReasonFuture}
+		}
+	}
 }
 
 // note logs what was not noted by the call before, too.

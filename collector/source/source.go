@@ -4,6 +4,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -19,12 +20,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the wall clock an event may be: a wrong time zone is up to 26 hours off, of which the half
-// is believable; a record of tomorrow would make everything that follows look late.
+// futureTolerance is how far ahead of the wall clock an event of a log may be that is read once: a wrong time zone is up to 26 hours off, of which
+// the half is believable. In a log that is followed the writer decides what becomes of an event that is ahead.
 const futureTolerance = 24 * time.Hour
 
-// aheadTolerance is how far ahead an event may be without a word: the clocks of hosts differ.
-const aheadTolerance = 5 * time.Minute
+// AheadTolerance is how far ahead of the clock an event may be: the clocks of hosts differ.
+const AheadTolerance = 5 * time.Minute
 
 // Config describes one source.
 type Config struct {
@@ -35,6 +36,8 @@ type Config struct {
 	Files   tail.Config
 	// Others are the formats that a log is tried with that makes no sense in Format, to name the right one.
 	Others []collector.Format
+	// ClockOffset is by how much the clock that the log's times are of is ahead of the daemon's; nil where that is measured.
+	ClockOffset *time.Duration
 }
 
 // BadLine is a line that could not be used.
@@ -53,6 +56,8 @@ type Delivery struct {
 	Bad    []BadLine
 	// Problems are about files rather than lines.
 	Problems []tail.Problem
+	// Standing is everything that keeps the source from being read as of this delivery.
+	Standing []tail.Problem
 	// Lines is the number of lines read.
 	Lines int
 	// Checkpoint stands for all the lines up to the end of this delivery.
@@ -61,7 +66,21 @@ type Delivery struct {
 	Answered bool
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
+	// Read is when the lines were read, by the daemon's clock: an event that is later cannot be. It is zero where nothing is decided by that clock: in an import and in a log that
+	// is read once.
+	Read time.Time
+	// Since is when the reader had last looked and found that it was at the end of the log, before these lines: they were written after it. It is zero for lines that
+	// were there before the reader, or while the log could not be read.
+	Since time.Time
+	// Ahead are the lines of those events that are ahead of Read by more than AheadTolerance, by the event's index.
+	Ahead map[int]BadLine
 }
+
+// promptFor is how long before it was read a line may have been written to say something about the clock that wrote it.
+const promptFor = time.Minute
+
+// Prompt reports whether the lines were written shortly before they were read.
+func (d *Delivery) Prompt() bool { return !d.Since.IsZero() && d.Read.Sub(d.Since) <= promptFor }
 
 // Reader reads one source. Its methods are for one goroutine.
 type Reader struct {
@@ -70,18 +89,35 @@ type Reader struct {
 	parser collector.Parser
 	now    func() time.Time
 	detect detector
-	ahead  bool // a record of the future has been mentioned
+	ahead  bool                   // a record of the future has been mentioned
+	odd    []*collector.LineError // about the line that is being parsed, which counts all the same
 	// metrics may be nil.
 	metrics *tail.Metrics
 	// live is true once the end of the log has been reached: what comes later is read as it happens.
 	live bool
+	// A batch that is not delivered yet: what it told beside its lines, and how many of those are parsed. All of it was read at one instant.
+	batch    tail.Batch
+	delivery *Delivery
+	parsed   int
+	readAt   time.Time
+	// atEnd is when the reader last found that it was at the end of the log; zero while the log cannot be read.
+	atEnd  time.Time
+	hidden bool
 }
 
 // Open starts reading after the checkpoint, or as the configuration says if there is none.
 func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options) (*Reader, error) {
-	r := &Reader{cfg: cfg, parser: cfg.Format.New(cfg.Options), now: now, metrics: opts.Metrics}
+	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics}
+	options := cfg.Options
+	options.Notice = func(odd *collector.LineError) { r.odd = append(r.odd, odd) }
+	r.parser = cfg.Format.New(options)
 	r.detect = newDetector(&r.cfg)
 	opts.Header = r.header
+	opts.Idle = func() {
+		if !r.hidden {
+			r.atEnd = r.now()
+		}
+	}
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
 	}
@@ -114,20 +150,68 @@ func (r *Reader) header(path string, content io.Reader) error {
 	return nil
 }
 
+// maxEvents bounds the events of one delivery, but for those of its last line. What a batch of lines tells beyond comes with the next
+// deliveries, the checkpoint with the last of them.
+const maxEvents = 10_000
+
 // Next waits for new lines and returns what they told. In one-shot mode it returns io.EOF after the last.
 func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
-	batch, d, err := r.next(ctx)
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	d.Events = make([]job.Event, 0, len(batch.Lines))
-	now := r.now()
-	for i := range batch.Lines {
-		r.parse(&batch.Lines[i], d, now)
+	if r.delivery == nil {
+		batch, d, err := r.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.batch, r.delivery, r.parsed, r.readAt = batch, d, 0, r.now()
 	}
-	r.finish(&batch, d)
-	r.live = r.live || batch.CaughtUp && !hidden(batch.Problems)
+	last, begin := r.delivery, r.parsed
+	d := &Delivery{
+		Source: &r.cfg, Standing: slices.Clip(last.Standing), Events: make([]job.Event, 0, min(len(r.batch.Lines)-begin, maxEvents)),
+	}
+	if !r.cfg.Files.OneShot {
+		d.Read, d.Since = r.readAt, r.atEnd
+	}
+	r.date(d)
+	for ; r.parsed < len(r.batch.Lines) && len(d.Events) < maxEvents; r.parsed++ {
+		r.parse(&r.batch.Lines[r.parsed], d, r.readAt)
+	}
+	d.Lines = r.parsed - begin
+	if r.parsed < len(r.batch.Lines) {
+		return d, nil
+	}
+	d.Lines += last.Lines - len(r.batch.Lines) // lines that were not even handed out
+	d.Bad, d.Problems = append(last.Bad, d.Bad...), append(last.Problems, d.Problems...)
+	d.Checkpoint, d.CaughtUp = last.Checkpoint, last.CaughtUp
+	r.finish(&r.batch, d)
+	r.caughtUp()
+	r.batch, r.delivery = tail.Batch{}, nil
 	return d, nil
+}
+
+// caughtUp notes what a batch that is delivered shows of the log as a whole.
+func (r *Reader) caughtUp() {
+	r.hidden = hidden(r.batch.Problems) || r.hidden && len(r.batch.Lines) == 0
+	r.live = r.live || r.batch.CaughtUp && !r.hidden
+	switch {
+	case r.hidden:
+		r.atEnd = time.Time{}
+	case r.batch.CaughtUp:
+		r.atEnd = r.readAt
+	}
+}
+
+// date lets a parser of local times know when the lines of a delivery were written.
+func (r *Reader) date(d *Delivery) {
+	p, ok := r.parser.(collector.Dated)
+	switch {
+	case !ok:
+	case d.Prompt():
+		p.ReadAt(d.Read)
+	default:
+		p.ReadAt(time.Time{})
+	}
 }
 
 // hidden reports whether the log could not be read: what it holds when it appears is history all the same.
@@ -142,7 +226,7 @@ func hidden(problems []tail.Problem) bool {
 
 func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {
 	batch, err := r.tailer.Next(ctx)
-	d := &Delivery{Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines)}
+	d := &Delivery{Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines), Standing: batch.Standing}
 	for _, p := range batch.Problems {
 		if reason := skipped(p.Reason); reason != "" {
 			d.Lines++
@@ -176,7 +260,8 @@ func (r *Reader) finish(batch *tail.Batch, d *Delivery) {
 			r.detect.counted = true
 			r.metrics.Count(r.cfg.Name, p.Reason)
 		}
-		d.Problems = slices.Insert(d.Problems, 0, *p) // what keeps the file from being read at all comes last: it is worse
+		d.Problems = append(d.Problems, *p)
+		d.Standing = append(d.Standing, *p)
 	}
 }
 
@@ -197,6 +282,10 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	for i := range batch.Lines {
 		line := &batch.Lines[i]
 		w, ok, err := parser.ParseWhole(line.Text)
+		if offset := r.cfg.ClockOffset; offset != nil {
+			seconds := int64(*offset / time.Second)
+			w.Submit, w.Start, w.End = w.Submit-seconds, w.Start-seconds, w.End-seconds
+		}
 		if err == nil && ok && w.End > now {
 			err = r.checkAhead(line, d, time.Unix(w.End, 0), time.Unix(now, 0))
 		}
@@ -218,12 +307,12 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 // once: it is used, but forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
-	if ahead <= aheadTolerance {
+	if ahead <= AheadTolerance {
 		return nil
 	}
 	advice := fmt.Sprintf("%s is later than now, by %s: is the cluster's time_zone right, which is %s, and the clock of the log's host?",
 		at.UTC().Format(time.RFC3339), ahead.Round(time.Second), r.zone())
-	if ahead > futureTolerance {
+	if ahead > futureTolerance && r.cfg.Files.OneShot {
 		return collector.Bad(collector.ReasonFuture, "time", "%s", advice)
 	}
 	if !r.ahead {
@@ -246,25 +335,53 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, now time.Time) {
 	first := len(d.Events)
 	err := r.parser.Parse(line.Text, func(ev job.Event) {
 		ev.Live = r.live
+		if r.cfg.ClockOffset != nil {
+			ev.Shift(-*r.cfg.ClockOffset)
+		}
 		d.Events = append(d.Events, ev)
 	})
 	if err == nil {
-		for _, ev := range d.Events[first:] {
-			if err = r.checkAhead(line, d, ev.Time, now); err != nil {
-				d.Events = d.Events[:first]
-				break
-			}
-		}
+		err = r.checkEvents(line, d, first, now)
 	}
 	switch {
 	case len(d.Events) > first:
 		r.detect.good()
+		r.mentionOdd(line, d)
 	case err == nil:
 		r.detect.fruitless(line, "")
 	}
 	if err != nil {
 		r.refuse(d, line, err)
 	}
+	r.odd = r.odd[:0]
+}
+
+// mentionOdd counts and reports the fields that were passed over in a line that counts.
+func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
+	for _, odd := range r.odd {
+		r.metrics.Count(r.cfg.Name, tail.OddField)
+		err := fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err)
+		d.Problems = append(d.Problems, tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.OddField, Err: err})
+	}
+}
+
+// checkEvents looks whether the events of a line, from a first on, are ahead of the clock.
+func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.Time) error {
+	for i := first; i < len(d.Events); i++ {
+		at := d.Events[i].Latest()
+		if at.Sub(now) <= AheadTolerance {
+			continue
+		}
+		if err := r.checkAhead(line, d, at, now); err != nil {
+			d.Events = d.Events[:first]
+			return err
+		}
+		if d.Ahead == nil {
+			d.Ahead = map[int]BadLine{}
+		}
+		d.Ahead[i] = BadLine{Path: line.Path, Number: line.Number, Reason: collector.ReasonFuture, Text: bytes.Clone(line.Text)}
+	}
+	return nil
 }
 
 // refuse notes a line that cannot be used.

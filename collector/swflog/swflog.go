@@ -154,7 +154,7 @@ func (p *parser) check(r *swf.Record) error {
 		return collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 tells the processors")
 	case limit > 0 && procs > limit:
 		return collector.Bad(collector.ReasonProcs, "size",
-			"%d processors, but the cluster has %d: raise its max_procs if the file is right", procs, limit)
+			"%d processors, but the cluster has %d: raise its procs if the file is right", procs, limit)
 	case procs > math.MaxInt32:
 		return collector.Bad(collector.ReasonProcs, "size", "more than %d processors", math.MaxInt32)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,9 @@ func suite() formattest.Suite {
 			good("a burst of a job", "1 -1 10 100 8 -1 -1 8 600 -1 2 12 -1 -1 3 -1 -1 -1"),
 			good("the last burst of a job", "1 -1 10 100 8 -1 -1 8 600 -1 3 12 -1 -1 3 -1 -1 -1"),
 			good("a comment", "; Note: another one"),
+		},
+		Worst: []string{
+			strings.Repeat("1 ", 1<<19), strings.Repeat("9", 1<<20), "; Queue: 4 " + strings.Repeat("x", 1<<20), "; " + strings.Repeat("Queue: 5 y ", 1<<16),
 		},
 		Bad: []formattest.BadCase{
 			bad("words", "hello, world", collector.ReasonFormat, ""),

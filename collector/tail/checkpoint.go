@@ -37,12 +37,12 @@ type checkpoint struct {
 	Since int64 `json:"since,omitempty"`
 	// Behind names the exceptions to both: files that could not be read when
 	// later ones were finished, by name or by modification time.
-	Behind []string `json:"behind,omitempty"`
-	Files  []mark   `json:"files"`
+	Behind []string       `json:"behind,omitempty"`
+	Files  []filePosition `json:"files"`
 }
 
-// mark is the position in one file and all that is needed to know it again.
-type mark struct {
+// filePosition is the position in one file, with all that identifies the file later.
+type filePosition struct {
 	Path    string `json:"path"`
 	Dev     uint64 `json:"dev"`
 	Ino     uint64 `json:"ino"`
@@ -58,7 +58,7 @@ type mark struct {
 	Copy    bool   `json:"copy,omitempty"` // a copy of another one: not read
 }
 
-func (m *mark) id() id { return id{m.Dev, m.Ino} }
+func (m *filePosition) id() id { return id{m.Dev, m.Ino} }
 
 func hash(b []byte) string {
 	if len(b) == 0 {
@@ -90,10 +90,10 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 // in no checkpoint is read from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
 	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
-		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []mark{}}
+		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []filePosition{}}
 	for _, f := range t.files {
 		if f.Done || f.Offset > 0 {
-			m := f.mark
+			m := f.filePosition
 			m.Head, m.Tail = f.headHash(), f.tailHash()
 			if !f.Done && f.seen.ino != 0 {
 				m.Size, m.Mtime = f.seen.size, f.seen.mtime
@@ -211,16 +211,16 @@ func (f *file) jump(off int64, holed bool) error {
 // hasPrefix reports whether the head of f is known and begins with b.
 func (f *file) hasPrefix(b []byte) bool { return bytes.HasPrefix(f.head, b) }
 
-// peek is the head of a file to be compared with many known ones, or why there
+// fileHead is the head of a file to be compared with many known ones, or why there
 // is none.
-type peek struct {
+type fileHead struct {
 	head []byte
 	sums map[int]string // hashes of its beginnings, by length
 	err  error
 }
 
 // matches reports whether it begins as f does.
-func (p *peek) matches(f *file) bool {
+func (p *fileHead) matches(f *file) bool {
 	if len(p.head) < f.HeadLen {
 		return false
 	}

@@ -73,6 +73,8 @@ type Options struct {
 	// on from its middle, for formats whose header must be known. Its error
 	// becomes a Problem, and reading goes on.
 	Header func(path string, r io.Reader) error
+	// Idle is called each time the tailer has looked and still has caught up: whatever it reads next was written later.
+	Idle func()
 }
 
 type wallClock struct{}

@@ -33,7 +33,7 @@ func watched(t *testing.T, cfg Config) *Tailer {
 
 func pull(t *testing.T, tl *Tailer) Batch {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	b, err := tl.Next(ctx)
 	if err != nil {

@@ -36,16 +36,16 @@ func (l *listing) same(o *listing) bool {
 	})
 }
 
-// list looks until two looks agree: a look in the middle of a chain of renames
+// scanListing lists until two listings agree: a listing in the middle of a chain of renames
 // can miss a file, or see it twice.
-func (t *Tailer) list() listing {
-	now := t.look()
+func (t *Tailer) scanListing() listing {
+	now := t.list()
 	if now.same(&t.listed) {
 		now.after(&t.listed)
 		return now
 	}
 	for range 8 {
-		again := t.look()
+		again := t.list()
 		if again.same(&now) {
 			again.after(&now)
 			return again
@@ -62,15 +62,15 @@ func (l *listing) after(former *listing) {
 	}
 }
 
-func (t *Tailer) look() listing {
-	t.work.looks++
+func (t *Tailer) list() listing {
+	t.work.listings++
 	if t.dir {
-		return t.lookDir()
+		return t.listDir()
 	}
-	return t.lookFile()
+	return t.listFile()
 }
 
-func (t *Tailer) lookDir() listing {
+func (t *Tailer) listDir() listing {
 	var l listing
 	names, err := readNames(t.cfg.Path)
 	if err != nil {
@@ -82,11 +82,11 @@ func (t *Tailer) lookDir() listing {
 			t.add(&l, filepath.Join(t.cfg.Path, name))
 		}
 	}
-	l.settle(func(a, b candidate) int { return cmp.Compare(key(a.path), key(b.path)) })
+	l.dropDuplicates(func(a, b candidate) int { return cmp.Compare(key(a.path), key(b.path)) })
 	return l
 }
 
-func (t *Tailer) lookFile() listing {
+func (t *Tailer) listFile() listing {
 	var l listing
 	st, err := statPath(t.cfg.Path)
 	switch {
@@ -113,7 +113,7 @@ func (t *Tailer) lookFile() listing {
 		}
 	}
 	t.former(&l)
-	l.settle(byAge)
+	l.dropDuplicates(byAge)
 	return l
 }
 
@@ -172,9 +172,9 @@ func (t *Tailer) add(l *listing, path string) {
 	} // else it was renamed meanwhile, or is no log
 }
 
-// settle orders the files, drops second names of one file, and compressed ones
+// dropDuplicates orders the files, drops second names of one file, and compressed ones
 // whose original is still there (gzip is writing them).
-func (l *listing) settle(order func(a, b candidate) int) {
+func (l *listing) dropDuplicates(order func(a, b candidate) int) {
 	slices.SortStableFunc(l.files, order)
 	plain := make(map[string]bool, len(l.files))
 	for _, c := range l.files {

@@ -72,8 +72,8 @@ func TestImportIsLinear(t *testing.T) {
 					if costs[t.Name()] = c; c.opens > n {
 						t.Errorf("%d opens of %d files", c.opens, n)
 					}
-					if c.looks > 10 {
-						t.Errorf("%d listings", c.looks)
+					if c.listings > 10 {
+						t.Errorf("%d listings", c.listings)
 					}
 					if c.stats > 10*n {
 						t.Errorf("%d times the state of a file was asked for, of %d files", c.stats, n)
@@ -102,8 +102,8 @@ func TestRestartsInImport(t *testing.T) {
 				for i := 0; i < n; i += step {
 					r.start()
 					r.take(i, step)
-					if w := r.tailer.work; w.opens > step+2*windowSize || w.looks > 10 {
-						t.Errorf("from file %d on: %d opens and %d listings for %d files", i, w.opens, w.looks, step)
+					if w := r.tailer.work; w.opens > step+2*windowSize || w.listings > 10 {
+						t.Errorf("from file %d on: %d opens and %d listings for %d files", i, w.opens, w.listings, step)
 					}
 				}
 				r.start()
@@ -220,12 +220,12 @@ func TestSlowListingsLeaveTimeToRead(t *testing.T) {
 		r.start()
 		r.take(0, 1)
 		r.tailer.scanCost = 2 * time.Second
-		before := r.tailer.work.looks
+		before := r.tailer.work.listings
 		for i := 1; i < n; i++ {
 			r.clock.now = r.clock.now.Add(time.Second)
 			r.clock.tick <- r.clock.now
 			r.take(i, 1)
-			if looks := r.tailer.work.looks; i < 20 && looks > before || i == 20 && looks == before {
+			if looks := r.tailer.work.listings; i < 20 && looks > before || i == 20 && looks == before {
 				t.Fatalf("%d listings after %d s", looks-before, i)
 			}
 		}

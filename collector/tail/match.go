@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -19,20 +21,20 @@ func (t *Tailer) scan() {
 	began := t.opts.Clock.Now()
 	t.watch()
 	t.gather()
-	t.peeks = make(map[id]*peek)
-	l := t.list()
+	t.heads = make(map[id]*fileHead)
+	l := t.scanListing()
 	t.listed = l
 	t.blind = slices.ContainsFunc(l.bad, func(p Problem) bool { return p.Reason == Unreadable })
 	t.paths(&l)
 	unknown := t.bind(l.files)
-	unknown = t.rehome(unknown)
+	unknown = t.matchRenamed(unknown)
 	t.unsettled = false
 	unknown = t.miss(unknown)
 	if !t.unsettled {
 		t.adopt(unknown)
 		t.fresh = false
 	}
-	t.peeks = nil
+	t.heads = nil
 	t.order()
 	t.scanned = t.opts.Clock.Now()
 	t.scanCost = t.scanned.Sub(began)
@@ -40,11 +42,13 @@ func (t *Tailer) scan() {
 
 // paths reports what keeps the configured paths from being used.
 func (t *Tailer) paths(l *listing) {
+	before := t.barred
+	t.barred = make(map[string]Problem)
 	bad := make(map[string]bool)
 	now := t.opts.Clock.Now()
 	for _, p := range l.bad {
 		bad[p.Path] = true
-		if p.Reason == Missing && (t.hadPrimary || len(l.files) > 0) && !t.cfg.OneShot { // a moment without file is part of a rotation
+		if p.Reason == Missing && t.mayReturn(p.Path, len(l.files) > 0) {
 			if t.missingSince.IsZero() {
 				t.missingSince = now
 			}
@@ -52,12 +56,40 @@ func (t *Tailer) paths(l *listing) {
 				continue
 			}
 		}
-		t.stand(p)
+		if t.barred[p.Path] = p; before[p.Path].Reason != p.Reason {
+			t.stood = true
+			t.problem(p.Path, 0, p.Reason, p.Err)
+		}
 	}
+	t.stood = t.stood || len(before) != len(t.barred)
 	if !bad[t.cfg.Path] {
 		t.hadPrimary, t.missingSince = true, time.Time{}
-		if r := t.standing[t.cfg.Path]; r == Missing || r == IsDirectory || r == NotRegular || t.dir || t.primaryPath() != t.cfg.Path {
-			delete(t.standing, t.cfg.Path)
+	}
+	t.forgive(l, bad)
+}
+
+// mayReturn reports whether a missing path may be a moment of a rotation: it is that of a file that was there, or has
+// predecessors, and its directory is still there.
+func (t *Tailer) mayReturn(path string, others bool) bool {
+	if t.cfg.OneShot || t.dir || !t.hadPrimary && !others {
+		return false
+	}
+	_, err := os.Stat(filepath.Dir(path))
+	return err == nil
+}
+
+// forgive forgets the problems of files that are not listed any more.
+func (t *Tailer) forgive(l *listing, bad map[string]bool) {
+	if len(t.standing) == 0 || len(bad) > 0 {
+		return
+	}
+	listed := make(map[string]bool, len(l.files))
+	for i := range l.files {
+		listed[l.files[i].path] = true
+	}
+	for path := range t.standing {
+		if !listed[path] {
+			t.mended(path)
 		}
 	}
 }
@@ -116,7 +148,7 @@ func (t *Tailer) isSame(f *file, c candidate) bool {
 		}
 	}
 	if err != nil {
-		t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
+		t.reportStanding(Problem{Path: c.path, Reason: Unreadable, Err: err})
 		return true
 	}
 	if !ok {
@@ -170,20 +202,20 @@ func (t *Tailer) noteMove(f *file, c candidate) {
 	}
 }
 
-// rehome looks for known files that lost their name among the unknown ones, by
+// matchRenamed looks for known files that lost their name among the unknown ones, by
 // content: compressing or copying a log gives it another inode.
-func (t *Tailer) rehome(unknown []candidate) []candidate {
+func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 	for _, f := range t.files {
 		if f.bound || f.Offset <= 0 {
 			continue
 		}
-		i := slices.IndexFunc(unknown, func(c candidate) bool { return t.settle(f, c) })
+		i := slices.IndexFunc(unknown, func(c candidate) bool { return t.rebind(f, c) })
 		if i >= 0 {
 			unknown = slices.Delete(unknown, i, i+1)
 			continue
 		}
 		for _, k := range t.files { // a copy made before the original was truncated
-			if k.Copy && k.bound && t.settle(f, k.cand) {
+			if k.Copy && k.bound && t.rebind(f, k.cand) {
 				k.bound, k.Offset, k.Copy = false, -1, false
 				break
 			}
@@ -193,18 +225,18 @@ func (t *Tailer) rehome(unknown []candidate) []candidate {
 	return unknown
 }
 
-// settle makes c the home of f if it continues f.
-func (t *Tailer) settle(f *file, c candidate) bool {
+// rebind binds f to the file c if that continues f.
+func (t *Tailer) rebind(f *file, c candidate) bool {
 	if c.primary && f.src != nil {
 		return false // f is only unlinked or renamed away, and Path is another file
 	}
-	if p := t.peek(c); p.err != nil || !p.matches(f) {
+	if p := t.readHead(c); p.err != nil || !p.matches(f) {
 		return false
 	}
 	src, err := t.openSource(c.path, c.st.id())
 	var ok bool
 	if err == nil {
-		probe := &file{mark: f.mark}
+		probe := &file{filePosition: f.filePosition}
 		probe.Head, probe.Tail = f.headHash(), f.tailHash()
 		if ok, err = probe.verify(src); ok && f.src == nil {
 			f.head, f.tail = probe.head, probe.tail
@@ -214,7 +246,7 @@ func (t *Tailer) settle(f *file, c candidate) bool {
 		}
 	}
 	if err != nil {
-		t.dark(c, err)
+		t.recordUnreadable(c, err)
 	}
 	if !ok || err != nil {
 		return false
@@ -230,30 +262,30 @@ func (t *Tailer) settle(f *file, c candidate) bool {
 	return true
 }
 
-// dark notes a file that could not be looked into.
-func (t *Tailer) dark(c candidate, err error) {
+// recordUnreadable records that a file could not be read.
+func (t *Tailer) recordUnreadable(c candidate, err error) {
 	t.blind = true
 	if !errors.Is(err, errMoved) {
-		t.stand(Problem{Path: c.path, Reason: Unreadable, Err: err})
+		t.reportStanding(Problem{Path: c.path, Reason: Unreadable, Err: err})
 	}
 }
 
-// peek gives the head of a listed file, read once in a scan.
-func (t *Tailer) peek(c candidate) *peek {
-	p := t.peeks[c.st.id()]
+// readHead gives the head of a listed file, read once in a scan.
+func (t *Tailer) readHead(c candidate) *fileHead {
+	p := t.heads[c.st.id()]
 	if p != nil {
 		return p
 	}
-	p = &peek{}
+	p = &fileHead{}
 	src, err := t.openSource(c.path, c.st.id())
 	if err == nil {
 		p.head, err = readFull(src, 0, headMax)
 		t.discard(src)
 	}
 	if p.err = err; err != nil {
-		t.dark(c, err)
+		t.recordUnreadable(c, err)
 	}
-	t.peeks[c.st.id()] = p
+	t.heads[c.st.id()] = p
 	return p
 }
 
@@ -327,7 +359,7 @@ func (t *Tailer) adopt(unknown []candidate) {
 		if t.finishedBefore(c) {
 			continue
 		}
-		f := &file{mark: mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, cand: c, bound: true}
+		f := &file{filePosition: filePosition{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, cand: c, bound: true}
 		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
 		if t.fresh && t.cfg.FromEnd && !t.cfg.OneShot {
 			t.toEnd(f, i == len(unknown)-1)
@@ -349,7 +381,7 @@ func (t *Tailer) toEnd(f *file, newest bool) {
 	}
 	src, err := t.openSource(f.cand.path, f.cand.st.id())
 	if err != nil {
-		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+		t.reportStanding(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return
 	}
 	defer t.discard(src)

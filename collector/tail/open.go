@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// likeness says how an unknown file resembles a known one.
-type likeness int
+// contentMatch is how far the content of an unknown file matches that of a known one.
+type contentMatch int
 
 const (
-	different likeness = iota
-	part               // it holds the beginning of what was read of the known one
-	whole              // it holds all that was read of the known one
+	noMatch          contentMatch = iota
+	beginningMatches              // it holds the beginning of what was read of the known one
+	allMatches                    // it holds all that was read of the known one
 )
 
 // open opens f for the window.
@@ -28,7 +28,7 @@ func (t *Tailer) open(f *file) bool {
 	}
 	if err != nil {
 		f.bound = false // until the next scan
-		t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+		t.reportStanding(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return false
 	}
 	f.src = src
@@ -61,25 +61,25 @@ func (t *Tailer) judge(f *file) {
 		return // too little to judge by, and nothing to read
 	}
 	f.judged = true
-	k, how := t.original(f, &peek{head: head, err: err})
+	k, how := t.original(f, &fileHead{head: head, err: err})
 	switch {
 	case k == nil:
 	case !f.bound: // compressed before anything was read of it, and read there
 		t.forget(f)
 		f.Done = true
-	case !f.cand.primary && !k.bound && how == whole: // what k was compressed to
+	case !f.cand.primary && !k.bound && how == allMatches: // what k was compressed to
 		k.Dev, k.Ino, k.Path, k.cand, k.bound = f.Dev, f.Ino, f.Path, f.cand, true
 		t.forget(f)
 		f.Done = true
 	case !f.cand.primary:
 		t.leaveAlone(f, k)
-	case how == whole:
-		g := &file{mark: k.mark}
+	case how == allMatches:
+		g := &file{filePosition: k.filePosition}
 		g.Head, g.Tail = k.headHash(), k.tailHash()
 		if ok, err := g.verify(f.src); ok && err == nil {
-			m := g.mark
+			m := g.filePosition
 			m.Path, m.Dev, m.Ino, m.Done, m.Size, m.Mtime = f.Path, f.Dev, f.Ino, false, 0, 0
-			f.mark, f.head, f.tail = m, g.head, g.tail
+			f.filePosition, f.head, f.tail = m, g.head, g.tail
 			t.leaveAlone(k, f)
 			t.header(f)
 		}
@@ -104,54 +104,54 @@ func (t *Tailer) leaveAlone(f, of *file) {
 }
 
 // original finds the known file of which f, whose head is p, is a copy.
-func (t *Tailer) original(f *file, p *peek) (*file, likeness) {
+func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	for _, k := range t.files {
 		if k == f || k.Copy || k.HeadLen == 0 {
 			continue
 		}
-		if how := t.compare(f, p, k); how != different {
+		if how := t.compare(f, p, k); how != noMatch {
 			return k, how
 		}
 	}
-	return nil, different
+	return nil, noMatch
 }
 
 // compare says whether q, which is open and has the head p, is a copy of the
 // known file k.
-func (t *Tailer) compare(q *file, p *peek, k *file) likeness {
+func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	src := q.src
 	if len(p.head) == 0 {
-		return different
+		return noMatch
 	}
 	if len(p.head) < k.HeadLen { // shorter than what k is known by
 		if p.err == nil && k.head != nil && k.hasPrefix(p.head) {
-			return part
+			return beginningMatches
 		}
-		return different
+		return noMatch
 	}
 	if !p.matches(k) {
-		return different
+		return noMatch
 	}
 	if tail, err := k.tailIn(src); err == nil && tail != nil {
-		return whole
+		return allMatches
 	}
 	size := q.cand.st.size
 	if isCompressed(src) || size >= k.Offset {
-		return different // the same header, other records
+		return noMatch // the same header, other records
 	}
 	if k.src == nil || isCompressed(k.src) {
 		if k.HeadLen == headMax {
-			return part
+			return beginningMatches
 		}
-		return different
+		return noMatch
 	}
 	off := max(0, size-tailMax)
 	a, aerr := readFull(src, off, int(size-off))
 	b, berr := readFull(k.src, off, int(size-off))
 	if errors.Join(aerr, berr) == nil && (bytes.Equal(a, b) || len(b) < len(a) && k.HeadLen == headMax) {
-		return part
+		return beginningMatches
 	}
-	return different
+	return noMatch
 }
 
 // truncated deals with a file that is no longer what was read. If the copy made
@@ -166,12 +166,12 @@ func (t *Tailer) truncated(f *file) {
 		t.files = append(t.files, g)
 		detail = "its copy " + g.cand.path + " is read on, then this file from its beginning; " +
 			"what was written between copying and truncation is lost"
-	} else if len(t.leaveCopies(f, t.list().files)) > 0 {
+	} else if len(t.leaveCopies(f, t.scanListing().files)) > 0 {
 		detail = "its copy holds no more than was read; read again from its beginning; " +
 			"what was in it after that offset is lost"
 	}
 	t.problem(f.cand.path, 0, Truncated, fmt.Errorf("rewritten after offset %d (line %d): %s", f.Offset, f.Line, detail))
-	*f = file{mark: mark{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src, bound: f.bound, armed: f.armed}
+	*f = file{filePosition: filePosition{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src, bound: f.bound, armed: f.armed}
 	f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
 	t.order()
 }
@@ -182,12 +182,12 @@ func (t *Tailer) continuation(f *file) *file {
 	for _, k := range t.files {
 		known[k.id()] = k
 	}
-	for _, c := range t.list().files {
+	for _, c := range t.scanListing().files {
 		k := known[c.st.id()]
 		if c.primary || k == f || k != nil && !k.Copy && (k.Offset > 0 || k.Done) {
 			continue
 		}
-		g := &file{mark: f.mark, bound: true}
+		g := &file{filePosition: f.filePosition, bound: true}
 		g.Head, g.Tail = f.headHash(), f.tailHash()
 		g.Path, g.Dev, g.Ino = c.path, c.st.dev, c.st.ino
 		src, err := t.openSource(c.path, c.st.id())
@@ -226,7 +226,7 @@ func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
 			t.files = append(t.files, &file{})
 		}
 		k := t.files[i]
-		k.mark, k.cand, k.bound = mark{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, c, true
+		k.filePosition, k.cand, k.bound = filePosition{Path: c.path, Dev: c.st.dev, Ino: c.st.ino}, c, true
 		t.leaveAlone(k, f)
 	}
 	return copies
@@ -247,7 +247,7 @@ func (t *Tailer) passed(f *file, c candidate) bool {
 	if len(head) < f.HeadLen {
 		return f.head != nil && f.hasPrefix(head)
 	}
-	if f.HeadLen < headMax || !(&peek{head: head}).matches(f) {
+	if f.HeadLen < headMax || !(&fileHead{head: head}).matches(f) {
 		return false
 	}
 	more, err := readFull(src, f.Offset-1, 1)

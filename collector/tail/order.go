@@ -74,7 +74,7 @@ func (t *Tailer) order() {
 		t.orderRotated()
 	}
 	t.split()
-	t.sweep()
+	t.pruneFinished()
 }
 
 func (t *Tailer) orderRotated() {
@@ -129,11 +129,11 @@ func (f *file) before(o *file) bool {
 	return byAge(f.cand, o.cand) < 0
 }
 
-// sweep bounds what is remembered of finished files: in a directory a low-water
+// pruneFinished bounds the list of finished files: in a directory a low-water
 // mark is enough, of rotated ones the newest are known one by one.
-func (t *Tailer) sweep() {
+func (t *Tailer) pruneFinished() {
 	if t.dir {
-		t.sweepDir()
+		t.pruneDir()
 		return
 	}
 	excess := -keepDone
@@ -161,7 +161,7 @@ func (t *Tailer) sweep() {
 	})
 }
 
-func (t *Tailer) sweepDir() {
+func (t *Tailer) pruneDir() {
 	n := 0
 	for i, f := range t.files {
 		if f.Done {

@@ -22,6 +22,7 @@ const (
 	// Of the lines' meaning, which the tailer knows nothing of: for its consumer.
 	WrongFormat Reason = "wrong_format" // the log is written in another format than configured
 	Future      Reason = "future"       // records are dated later than now
+	OddField    Reason = "odd_field"    // a field of a record that counts cannot be read and is passed over
 )
 
 // Standing reports whether the problem keeps the log from being read until somebody mends it.

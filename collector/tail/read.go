@@ -18,7 +18,8 @@ func (t *Tailer) read(f *file) {
 		t.fail(f, st, err)
 		return
 	}
-	if f.atEnd && st.unchanged(f.seen) && !t.holeDue(f) {
+	if f.atEnd && st.unchanged(f.seen) && !t.nulsDue(f) {
+		t.mended(f.cand.path)
 		return
 	}
 	data, eof, err := t.load(f, t.cfg.BatchBytes)
@@ -33,9 +34,7 @@ func (t *Tailer) read(f *file) {
 		t.fail(f, st, err)
 		return
 	}
-	if t.standing[f.cand.path] == Unreadable {
-		delete(t.standing, f.cand.path)
-	}
+	t.mended(f.cand.path)
 	f.seen, f.rest = st, false
 	n := t.take(f, data)
 	rest := data[n:]
@@ -50,7 +49,7 @@ func (t *Tailer) read(f *file) {
 		f.atEnd, f.rest = eof, len(rest) > 0
 	}
 	if n > 0 {
-		f.quiet, f.hole = t.opts.Clock.Now(), hole{}
+		f.quiet, f.nuls = t.opts.Clock.Now(), nulRun{}
 	}
 }
 
@@ -120,7 +119,7 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	f.rest, f.atEnd = true, eof
 	switch nul := bytes.IndexByte(data, 0); {
 	case nul >= 0:
-		t.hole(f, f.Offset+int64(nul), data)
+		t.handleNULs(f, f.Offset+int64(nul), data)
 	case len(data) > t.cfg.MaxLine+1:
 		t.long(f, data)
 	case eof && t.cfg.OneShot:
@@ -156,38 +155,38 @@ func (t *Tailer) jump(f *file, off int64, holed bool) {
 	f.quiet = t.opts.Clock.Now()
 }
 
-// hole deals with NUL bytes at pos, in the line that begins with data. A file system
-// that lost its mind, or NFS, shows them where data will be. When one hole has
+// handleNULs handles NUL bytes at pos, in the line that begins with data. A file system
+// after a crash, or NFS, shows them where data will be. When one run has
 // had its time, so have the others that were there when it was met.
-func (t *Tailer) hole(f *file, pos int64, data []byte) {
+func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 	now := t.opts.Clock.Now()
-	if pos >= f.settled && !t.cfg.OneShot && !isCompressed(f.src) {
-		if f.hole.pos != pos || f.hole.since.IsZero() {
-			f.hole = hole{pos: pos, since: now, size: f.seen.size}
+	if pos >= f.nulsAccepted && !t.cfg.OneShot && !isCompressed(f.src) {
+		if f.nuls.pos != pos || f.nuls.since.IsZero() {
+			f.nuls = nulRun{pos: pos, since: now, size: f.seen.size}
 		}
-		if now.Sub(f.hole.since) < t.cfg.Grace {
+		if now.Sub(f.nuls.since) < t.cfg.Grace {
 			f.atEnd = true
 			return
 		}
-		f.settled = f.hole.size
+		f.nulsAccepted = f.nuls.size
 	}
 	end, found, err := newline(f.src, pos)
 	if err != nil {
 		t.fail(f, f.seen, err)
 		return
 	}
-	if f.hole.open = !found; !found && !t.cfg.OneShot {
+	if f.nuls.open = !found; !found && !t.cfg.OneShot {
 		f.atEnd = true
 		return
 	}
 	t.skipped(f.cand.path, f.Line+1, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end), data)
-	f.hole = hole{}
+	f.nuls = nulRun{}
 	t.jump(f, end, true)
 }
 
-// holeDue: the wait for the data of a hole is over.
-func (t *Tailer) holeDue(f *file) bool {
-	h := f.hole
+// nulsDue reports whether the wait for the data of a run of NUL bytes is over.
+func (t *Tailer) nulsDue(f *file) bool {
+	h := f.nuls
 	return !h.since.IsZero() && !h.open && t.opts.Clock.Now().Sub(h.since) >= t.cfg.Grace
 }
 
@@ -219,5 +218,5 @@ func (t *Tailer) fail(f *file, st status, err error) {
 	if cerr := f.close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
-	t.stand(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
+	t.reportStanding(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -45,35 +47,38 @@ type Batch struct {
 	Checkpoint []byte
 	// CaughtUp: nothing more was there to read when this batch was made.
 	CaughtUp bool
+	// Standing is everything that keeps something of the source from being read when this batch was made, by path. A
+	// change of it makes a batch.
+	Standing []Problem
 }
 
 // file is one log the tailer knows.
 type file struct {
-	mark
+	filePosition
 	cand   candidate // where and what it was when last seen
 	src    source    // nil when not open
-	head   []byte    // the bytes hashed in mark; nil when only the hashes are known
+	head   []byte    // the bytes hashed in filePosition; nil when only the hashes are known
 	tail   []byte
 	bound  bool // the last listing had it
 	misses int  // listings in a row without it
 	place  int  // in the reading order, from 1; 0 before it has one
 
-	void    bool      // empty, and left by the writer, as of the last listing
-	judged  bool      // compared with the other files before its first read
-	armed   bool      // seen non-empty, before its predecessors were last read
-	atEnd   bool      // the last read came to the end of the file
-	seen    status    // as of that read
-	broken  status    // as of the read that failed
-	rest    bool      // after Offset there is something, but no complete line
-	hasNext bool      // a later file has begun
-	quiet   time.Time // since when it gave nothing, counted from hasNext on
-	long    int64     // how far a line longer than MaxLine was searched for its end
-	hole    hole
-	settled int64 // NUL bytes before it were there for the grace
+	void         bool      // empty, and left by the writer, as of the last listing
+	judged       bool      // compared with the other files before its first read
+	armed        bool      // seen non-empty, before its predecessors were last read
+	atEnd        bool      // the last read came to the end of the file
+	seen         status    // as of that read
+	broken       status    // as of the read that failed
+	rest         bool      // after Offset there is something, but no complete line
+	hasNext      bool      // a later file has begun
+	quiet        time.Time // since when it gave nothing, counted from hasNext on
+	long         int64     // how far a line longer than MaxLine was searched for its end
+	nuls         nulRun
+	nulsAccepted int64 // NUL bytes before it were there for the grace
 }
 
-// hole is a run of NUL bytes waited on.
-type hole struct {
+// nulRun is a run of NUL bytes that data may still replace.
+type nulRun struct {
 	pos   int64
 	since time.Time
 	size  int64 // of the file then
@@ -81,7 +86,7 @@ type hole struct {
 }
 
 // work counts what costs time in proportion to files, for the tests of it.
-type work struct{ looks, stats, opens int }
+type work struct{ listings, stats, opens int }
 
 // Tailer follows one source. It is for one goroutine.
 type Tailer struct {
@@ -100,23 +105,25 @@ type Tailer struct {
 	since  int64
 	behind map[string]bool // marks of files passed by low or since, not in the table
 
-	scanned  time.Time     // end of the last scan
-	scanCost time.Duration // how long it took
-	peeks    map[id]*peek  // during a scan: heads of the unknown files
+	scanned  time.Time        // end of the last scan
+	scanCost time.Duration    // how long it took
+	heads    map[id]*fileHead // during a scan: heads of the unknown files
 	work     work
 
 	listed       listing
-	standing     map[string]Reason
-	fresh        bool // neither checkpoint nor listing yet
+	standing     map[string]Problem // files that cannot be read
+	barred       map[string]Problem // configured paths that cannot be used
+	stood        bool               // one of the two changed since the last batch
+	fresh        bool               // neither checkpoint nor listing yet
 	rescan       bool
 	unsettled    bool // a known file is missing from one listing: look again first
 	blind        bool // the last scan met something it could not look into
 	hadPrimary   bool
 	missingSince time.Time
 
-	buf   []byte
-	batch Batch
-	said  bool // the last batch said CaughtUp
+	buf              []byte
+	batch            Batch
+	reportedCaughtUp bool // the last batch said CaughtUp
 }
 
 // New opens a source at checkpoint; nil means that there is none. Nothing of
@@ -136,7 +143,7 @@ func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	t := &Tailer{
 		cfg: cfg, opts: opts, log: opts.Log.With(zap.String("source", cfg.Source)),
 		dir: cfg.Pattern != "", rescan: true, fresh: checkpoint == nil,
-		standing: make(map[string]Reason),
+		standing: make(map[string]Problem),
 	}
 	if checkpoint != nil {
 		if err := t.restore(checkpoint); err != nil {
@@ -167,7 +174,7 @@ func (t *Tailer) restore(data []byte) error {
 		t.behind[b] = true
 	}
 	for i, m := range c.Files {
-		f := &file{mark: m, place: i + 1}
+		f := &file{filePosition: m, place: i + 1}
 		f.cand = candidate{path: m.Path, st: status{dev: m.Dev, ino: m.Ino, size: m.Size, mtime: m.Mtime}}
 		t.files = append(t.files, f)
 	}
@@ -214,11 +221,14 @@ func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 		if again {
 			continue
 		}
-		if !t.said && t.caughtUp() {
+		if t.stood || !t.reportedCaughtUp && t.caughtUp() {
 			return t.deliver()
 		}
 		if t.cfg.OneShot {
 			return Batch{}, io.EOF
+		}
+		if t.reportedCaughtUp && t.opts.Idle != nil {
+			t.opts.Idle()
 		}
 		if err := t.wait(ctx); err != nil {
 			return Batch{}, err
@@ -265,7 +275,8 @@ func (t *Tailer) step() (again bool) {
 
 func (t *Tailer) deliver() (Batch, error) {
 	t.batch.CaughtUp = t.caughtUp()
-	t.said = t.batch.CaughtUp
+	t.reportedCaughtUp, t.stood = t.batch.CaughtUp, false
+	t.batch.Standing = t.allStanding()
 	var err error
 	t.batch.Checkpoint, err = t.encode()
 	return t.batch, err
@@ -361,7 +372,7 @@ func (t *Tailer) finish(w []*file) (finished bool) {
 		}
 	}
 	if finished {
-		t.sweep()
+		t.pruneFinished()
 	}
 	return finished
 }
@@ -385,7 +396,7 @@ func (t *Tailer) caughtUp() bool {
 	lag := t.queued
 	all := !t.unsettled && t.queued == 0
 	for _, f := range t.files {
-		if f.Done || f.src == nil && (t.standing[f.cand.path] != "" || !f.bound) {
+		if f.Done || f.src == nil && (t.stands(f.cand.path) || !f.bound) {
 			continue
 		}
 		if f.src == nil {
@@ -421,12 +432,38 @@ func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []by
 	t.opts.Metrics.problem(t.cfg.Source, r)
 }
 
-// stand reports a standing problem unless it was reported already.
-func (t *Tailer) stand(p Problem) {
-	if t.standing[p.Path] != p.Reason {
-		t.standing[p.Path] = p.Reason
+// reportStanding reports a standing problem of a file unless it was reported already.
+func (t *Tailer) reportStanding(p Problem) {
+	if t.standing[p.Path].Reason != p.Reason {
+		t.standing[p.Path], t.stood = p, true
 		t.problem(p.Path, 0, p.Reason, p.Err)
 	}
+}
+
+// mended forgets the standing problem of a file, if there is one.
+func (t *Tailer) mended(path string) {
+	if _, ok := t.standing[path]; ok {
+		delete(t.standing, path)
+		t.stood = true
+	}
+}
+
+// stands reports whether a path has a standing problem.
+func (t *Tailer) stands(path string) bool {
+	return t.standing[path].Reason != "" || t.barred[path].Reason != ""
+}
+
+// allStanding returns the standing problems by path; one of a configured path hides that of the file there.
+func (t *Tailer) allStanding() []Problem {
+	var all []Problem
+	for path, p := range t.standing {
+		if _, ok := t.barred[path]; !ok {
+			all = append(all, p)
+		}
+	}
+	all = slices.AppendSeq(all, maps.Values(t.barred))
+	slices.SortFunc(all, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return all
 }
 
 // String names the tailer in logs.

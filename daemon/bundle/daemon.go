@@ -57,8 +57,8 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 		g.note("no daemon answers: its metrics, views and models are left out")
 		return
 	}
-	first, _, _ := bytes.Cut(word, []byte{':'})
-	if !slices.Contains([]string{"ready", "not ready", "ready, but new records wait"}, string(bytes.TrimSpace(first))) {
+	first, _, _ := bytes.Cut(word, []byte{'\n'})
+	if !slices.Contains([]string{"ready", "not ready", "degraded"}, string(bytes.TrimSpace(first))) {
 		first = []byte(masked)
 	}
 	g.files["ready.txt"] = append(bytes.TrimSpace(first), '\n')
@@ -165,7 +165,7 @@ func (d *running) quarantine(ctx context.Context) {
 // plainLabel are the labels of metrics whose values are numbers or words of the program.
 func plainLabel(name string) bool {
 	return slices.Contains([]string{
-		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind", "code", "quantile", "le", "policy", "tier", "channel",
+		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind", "code", "quantile", "le", "policy", "tier", "channel", "condition",
 	}, name)
 }
 
@@ -209,6 +209,8 @@ func (d *running) metrics(ctx context.Context) {
 func (d *running) label(metric string, l *dto.LabelPair) {
 	value := l.GetValue()
 	switch name := l.GetName(); {
+	case metric == "waitcast_health_condition" && name == "reason": // free text with paths, not a word of a list
+		value = masked
 	case name == "cluster":
 		value = d.mask.name("cluster", value)
 	case name == "queue", name == "pool":

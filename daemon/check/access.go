@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 )
@@ -69,17 +68,10 @@ func lookup(name string) (*account, error) {
 	return a, nil
 }
 
-// may reports whether mode bits give the account what it wants: the first class that it belongs to counts, as in path_resolution(7). Root may everything.
+// may reports whether mode bits give the account what it wants, as in path_resolution(7).
 func (a *account) may(mode fs.FileMode, uid, gid uint32, want fs.FileMode) bool {
-	switch {
-	case a.uid == 0:
-		return true
-	case a.uid == uid:
-		return mode>>6&want == want
-	case slices.Contains(a.groups, gid):
-		return mode>>3&want == want
-	}
-	return mode&want == want
+	list := modeACL(mode)
+	return list.allows(a, uid, gid, want)
 }
 
 // refusedError says where an account is not let through.
@@ -87,7 +79,8 @@ type refusedError struct {
 	path string
 	mode fs.FileMode
 	want fs.FileMode
-	acl  bool
+	// nfs is set where a list of NFSv4 may allow more, which is not read.
+	nfs bool
 }
 
 // Error implements error.
@@ -96,8 +89,8 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 
-// reaches returns nil if the mode bits of a path and of every folder on the way let the account have what it wants, following links. An access control list is not
-// read: a refusal says whether there is one, which may allow more.
+// reaches returns nil if the mode bits or the access control list of a path, and of every folder on the way, let the account have what it
+// wants, following links.
 func (a *account) reaches(path string, want fs.FileMode) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -118,20 +111,22 @@ func (a *account) reaches(path string, want fs.FileMode) error {
 }
 
 func (a *account) allowed(path string, want fs.FileMode) error {
-	info, err := os.Stat(path)
+	p, mode, err := permissionsOf(path)
 	if err != nil {
 		return err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || a.may(info.Mode().Perm(), st.Uid, st.Gid, want) {
+	if p.allow(a, want) {
 		return nil
 	}
-	_, err = syscall.Getxattr(path, "system.posix_acl_access", nil)
-	return &refusedError{path: path, mode: info.Mode(), want: want, acl: err == nil}
+	_, err = syscall.Getxattr(path, "system.nfs4_acl", nil)
+	return &refusedError{path: path, mode: mode, want: want, nfs: err == nil}
 }
 
+// accessHinter says how a path becomes readable for a user, who was refused by an error.
+type accessHinter func(path, who string, err error) string
+
 // readable says whether a file or folder can be read: by this process, which tries, and by the other user.
-func (c *checker) readable(about, path string, folder bool) bool {
+func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, err := os.Open(path)
 	if err == nil && folder {
 		_, err = f.ReadDir(1)
@@ -143,7 +138,7 @@ func (c *checker) readable(about, path string, folder bool) bool {
 		_ = f.Close() // it was only read
 	}
 	if err != nil {
-		c.add("log.readable", Failed, about, accessHint(err, path, c.User), "%v", err)
+		c.add("log.readable", Failed, about, accessHint(err, path, c.User, letRead), "%v", err)
 		return false
 	}
 	if c.as == nil {
@@ -158,13 +153,13 @@ func (c *checker) readable(about, path string, folder bool) bool {
 	switch err := c.as.reaches(path, want); {
 	case err == nil:
 		c.add("log.readable", OK, about, "", "%s can be read by %s and by %s", path, c.User, c.as.name)
-	case errors.As(err, &refused) && refused.acl:
+	case errors.As(err, &refused) && refused.nfs:
 		try := "head -1 "
 		if folder {
 			try = "ls "
 		}
 		c.add("log.readable", Warning, about, "check with: runuser -u "+c.as.name+" -- "+try+path,
-			"for %s %v; an access control list, which is not read here, may allow it", c.as.name, refused)
+			"for %s %v; an access control list of NFSv4, which is not read here, may allow it", c.as.name, refused)
 	default:
 		c.add("log.readable", Failed, about, letRead(path, c.as.name, err),
 			"for %s %v", c.as.name, err)
@@ -173,7 +168,7 @@ func (c *checker) readable(about, path string, folder bool) bool {
 }
 
 // accessHint says what helps against an error of opening.
-func accessHint(err error, path, who string) string {
+func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "correct the source's path; a log that comes only with its first record may be missing still: the daemon waits for it"

@@ -17,7 +17,7 @@ import (
 const slow = .5
 
 // ask asks a scheduler once, as the daemon would.
-func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config.Source, of *told) {
+func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config.Source, of *clusterReadings) {
 	name := configured.Name + "/" + s.Name
 	about := "source " + name
 	location, err := configured.Location()
@@ -82,7 +82,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 			Run: func(ctx context.Context, args []string) ([]byte, error) {
 				return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
 			},
-			Told: func() *job.Facts { return nil },
+			Known: func() *job.Facts { return nil },
 		}).Ask
 	}
 	// Nothing is known before: the first snapshot tells every job that lives.

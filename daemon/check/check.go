@@ -72,6 +72,8 @@ type Options struct {
 	Limit   time.Duration
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
+	// Logrotate is the main configuration of logrotate; empty means /etc/logrotate.conf.
+	Logrotate string
 }
 
 // checker is one check under way.

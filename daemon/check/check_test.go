@@ -165,6 +165,39 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
+// TestClockOffset proves that a log whose newest record is off from when the file was written by more than 5 minutes is noticed, with the
+// clock_offset that would correct it; that the log fits once that is configured; and what shows no difference between clocks.
+func TestClockOffset(t *testing.T) {
+	const cluster = "\n  - name: main\n    time_zone: UTC\n    sources: [{format: slurm-jobcomp, path: DIR/log, clock_offset: OFFSET}]\n"
+	for name, c := range map[string]struct {
+		off        time.Duration // the newest record's time - when the file was written
+		end        string        // what the log ends with
+		configured string
+		status     check.Status
+		words      []string
+	}{
+		"ahead by 7 minutes":   {7 * time.Minute, "", "auto", check.Failed, []string{"clock_offset of the source to 7m0s", "time_zone"}},
+		"ahead by an hour":     {time.Hour, "", "auto", check.Failed, []string{"clock_offset of the source to 1h0m0s", "time_zone", "UTC+01:00"}},
+		"behind by 40 minutes": {-40 * time.Minute, "", "auto", check.Warning, []string{"clock_offset of the source to -40m0s", "earlier"}},
+		"corrected and ahead":  {7 * time.Minute, "", "7m0s", check.OK, nil},
+		"corrected and behind": {-40 * time.Minute, "", "-40m0s", check.OK, nil},
+		"corrected too far":    {7 * time.Minute, "", "1h", check.Warning, []string{"clock_offset of the source to 7m0s"}},
+		"ahead by 4 minutes":   {4 * time.Minute, "", "auto", check.OK, nil},
+		"other lines follow":   {-40 * time.Minute, "not a record\n", "auto", check.OK, nil},
+		"one record 20 h away": {20 * time.Hour, "", "auto", check.Failed, []string{"in the future"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.write("log", jobcomp(s.now.Add(c.off).UTC())+c.end, s.now)
+			r := s.run(strings.ReplaceAll(cluster, "OFFSET", c.configured))
+			want(t, r, "log.time", c.status, c.words...)
+			if len(c.words) < 2 && c.status == check.Failed && strings.Contains(render(t, r), "clock_offset") {
+				t.Errorf("one record is taken for a clock:\n%s", render(t, r))
+			}
+		})
+	}
+}
+
 // TestFiles proves that what is missing, in another format, not to be found or not to be read is told, with what helps.
 func TestFiles(t *testing.T) {
 	s := newSite(t)

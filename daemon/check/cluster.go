@@ -36,7 +36,7 @@ type Missing struct {
 const hardly = .5
 
 // cluster judges what is known of a cluster, if anything.
-func (c *checker) cluster(of *told) {
+func (c *checker) cluster(of *clusterReadings) {
 	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{}, Missing: []Missing{}, Suggestions: []string{}}
 	about := "cluster " + of.cluster.Name
 	if out.Jobs > 0 {
@@ -59,7 +59,7 @@ func (c *checker) cluster(of *told) {
 }
 
 // queues compares the queues that are configured with those that were met.
-func (o *Cluster) queues(of *told) {
+func (o *Cluster) queues(of *clusterReadings) {
 	met, configured := map[string]bool{}, map[string]bool{}
 	for _, j := range of.jobs {
 		met[j.Queue] = true
@@ -86,7 +86,7 @@ func (o *Cluster) queues(of *told) {
 }
 
 // attributes finds what hardly any job tells.
-func (o *Cluster) attributes(of *told) {
+func (o *Cluster) attributes(of *clusterReadings) {
 	n := map[string]int{}
 	for _, j := range of.jobs {
 		for what, told := range map[string]bool{
@@ -115,7 +115,7 @@ func (o *Cluster) attributes(of *told) {
 }
 
 // suggest names sources that would help. Which formats tell of jobs only once they are over is in docs/formats.
-func (o *Cluster) suggest(of *told) {
+func (o *Cluster) suggest(of *clusterReadings) {
 	has := func(format string) bool {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })
 	}

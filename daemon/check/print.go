@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/terminal"
 )
 
 // columns is the width of the report.
@@ -41,11 +43,11 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
+// printer writes lines: each is printed as one, whatever the names in it are.
 type printer struct{ strings.Builder }
 
 func (p *printer) line(format string, args ...any) {
-	fmt.Fprintf(p, format, args...)
-	p.WriteByte('\n')
+	p.WriteString(terminal.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // wrapped writes text after a label, and what does not fit below it.
@@ -60,9 +62,9 @@ func (p *printer) wrapped(label, text string) {
 }
 
 func (p *printer) finding(f *Finding) {
-	p.wrapped(string(f.Status), visible(f.Text))
+	p.wrapped(string(f.Status), f.Text)
 	if f.Hint != "" && f.Status != OK {
-		p.wrapped("", "-> "+visible(f.Hint))
+		p.wrapped("", "-> "+f.Hint)
 	}
 }
 
@@ -73,7 +75,7 @@ func (p *printer) source(s *Source) {
 		part = "all of it"
 	}
 	p.line("")
-	p.line("Read from %s (%s), %s, in %.1f s", visible(s.Name), s.Format, part, s.Seconds)
+	p.line("Read from %s (%s), %s, in %.1f s", s.Name, s.Format, part, s.Seconds)
 	lines := plural(s.Lines, "line")
 	if s.BadLines > 0 {
 		lines += fmt.Sprintf(", %d bad", s.BadLines)
@@ -82,15 +84,15 @@ func (p *printer) source(s *Source) {
 	for _, b := range s.Bad {
 		p.wrapped("", fmt.Sprintf("%d for reason %s, such as", b.Lines, b.Reason))
 		for _, e := range b.Examples {
-			place := visible(e.Path)
+			place := e.Path
 			if e.Line > 0 {
 				place += fmt.Sprintf(":%d", e.Line)
 			}
 			if e.Field != "" {
-				place += " field " + visible(e.Field)
+				place += " field " + e.Field
 			}
 			p.wrapped("", "  "+strings.TrimSpace(place))
-			p.line("              | %s", visible(e.Shape))
+			p.line("              | %s", e.Shape)
 		}
 	}
 	if s.Jobs == 0 {
@@ -108,7 +110,7 @@ func (p *printer) source(s *Source) {
 		p.wrapped("span", fmt.Sprintf("%s to %s UTC, %s", s.Oldest.Format(time.DateTime), s.Newest.Format(time.DateTime), spell(s.Newest.Sub(*s.Oldest))))
 	}
 	p.wrapped("limits", fmt.Sprintf("%.0f %% of the jobs have no time limit", 100*(1-s.Tells["time_limit"])))
-	p.wrapped("queues", visible(strings.Join(s.Queues, ", ")))
+	p.wrapped("queues", strings.Join(s.Queues, ", "))
 }
 
 // cluster writes what is missing.
@@ -117,9 +119,9 @@ func (p *printer) cluster(c *Cluster) {
 		return
 	}
 	p.line("")
-	p.line("What forecasts of cluster %s would be made from", visible(c.Name))
+	p.line("What forecasts of cluster %s would be made from", c.Name)
 	if len(c.Unconfigured) > 0 {
-		p.wrapped("queues", "seen, but not configured: "+visible(strings.Join(c.Unconfigured, ", ")))
+		p.wrapped("queues", "seen, but not configured: "+strings.Join(c.Unconfigured, ", "))
 	}
 	for _, m := range c.Missing {
 		p.wrapped("missing", fmt.Sprintf("%s (%.0f %% of the jobs tell it): %s", strings.ReplaceAll(m.Attribute, "_", " "), 100*m.Share, m.Loses))
@@ -127,16 +129,6 @@ func (p *printer) cluster(c *Cluster) {
 	for _, s := range c.Suggestions {
 		p.wrapped("better", s)
 	}
-}
-
-// visible makes text of a log or a file name harmless to a terminal.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
 }
 
 // wrap breaks text between words into rows of a width, keeping what it is indented by.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
@@ -29,7 +30,7 @@ func (c *checker) sources(ctx context.Context) {
 		byName[logs[i].Name] = &logs[i]
 	}
 	for _, configured := range c.cfg.Clusters {
-		of := &told{cluster: configured, jobs: map[string]*seen{}}
+		of := &clusterReadings{cluster: configured, jobs: map[string]*seen{}}
 		if len(configured.Sources) == 0 {
 			c.add("cluster.sources", Failed, "cluster "+configured.Name, "give it a source", "it has no source")
 		}
@@ -59,7 +60,7 @@ func (c *checker) zone(configured *config.Cluster) {
 }
 
 // log looks at a source that is a log.
-func (c *checker) log(ctx context.Context, log *source.Config, of *told) {
+func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadings) {
 	about := "source " + log.Name
 	files, others, err := list(&log.Files)
 	if err != nil {
@@ -67,27 +68,34 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *told) {
 		if _, there := os.Stat(filepath.Dir(log.Files.Path)); errors.Is(err, fs.ErrNotExist) && there == nil {
 			status = Warning // it may come
 		}
-		c.add("log.there", status, about, accessHint(err, log.Files.Path, c.User), "%v", err)
+		c.add("log.there", status, about, accessHint(err, log.Files.Path, c.User, letRead), "%v", err)
 		return
 	}
 	isFolder := len(files) == 0 || files[len(files)-1].Path != log.Files.Path
-	if !c.readable(about, log.Files.Path, isFolder) {
+	hint, ofSlurmctld := accessHinter(letRead), log.Format.Name == slurm.LogName && !isFolder
+	if ofSlurmctld {
+		hint = c.letReadCtld
+	}
+	if !c.readable(about, log.Files.Path, isFolder, hint) {
 		return
+	}
+	if ofSlurmctld {
+		c.stays(about, log.Files.Path)
 	}
 	c.rotation(log, about, files, others, isFolder)
 	if len(files) == 0 {
 		return
 	}
 	newest := files[len(files)-1]
-	if isFolder && !c.readable(about, newest.Path, false) {
+	if isFolder && !c.readable(about, newest.Path, false, letRead) {
 		return
 	}
 	if !c.format(log, about, files) {
 		return
 	}
-	s := c.try(ctx, log, files, of)
-	c.newest(log, about, &newest, s)
-	c.lines(about, s)
+	t := c.try(ctx, log, files, of)
+	c.newest(log, about, &newest, t)
+	c.lines(about, t.Source)
 }
 
 // rotation says which files belong to the log, and which look as if they did.
@@ -161,40 +169,69 @@ const (
 )
 
 // newest compares the time of the newest record with now, and with when the file was written last.
-func (c *checker) newest(log *source.Config, about string, file *File, s *Source) {
-	if s.Newest == nil {
+func (c *checker) newest(log *source.Config, about string, file *File, t *trial) {
+	if t.Newest == nil {
 		return
 	}
-	zone, age := time.Local.String(), c.now.Sub(*s.Newest)
-	if log.Options.Location != nil {
-		zone = log.Options.Location.String()
+	zone, age := orLocal(log.Options.Location).String(), c.now.Sub(*t.Newest)
+	off := t.written(log, file)
+	at := t.Newest.In(orLocal(log.Options.Location)).Format("2006-01-02 15:04:05 -07:00")
+	hint := "set time_zone of the cluster to that of the scheduler's host, or set the clock of one of the hosts right"
+	if off != 0 {
+		hint += ", or set clock_offset of the source to " + clockOffset(log, off)
 	}
-	off := s.Newest.Sub(file.Modified)
-	zones := off.Round(quarter)
-	live := log.Format.Order == collector.Live && !strings.HasSuffix(log.Format.Name, "sacct") && !file.gzip()
-	shifted := live && zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= near
-	at := s.Newest.In(orLocal(log.Options.Location)).Format("2006-01-02 15:04:05 -07:00")
-	hint := "set time_zone of the cluster to that of the scheduler's host"
+	status := Warning
+	if age < -ahead {
+		status = Failed
+	}
 	switch {
-	case shifted:
-		_, offset := s.Newest.In(orLocal(log.Options.Location)).Zone()
-		fits := time.Duration(offset)*time.Second + zones
-		status := Warning
-		if age < -ahead {
-			status = Failed
-		}
+	case zoned(off):
+		_, offset := t.Newest.In(orLocal(log.Options.Location)).Zone()
+		fits := time.Duration(offset)*time.Second + off.Round(quarter)
 		c.add("log.time", status, about, hint, "the newest record, read as %s, is %s %s than the file was written: as UTC%s it would fit (time_zone is %s)",
 			at, spell(off.Abs()), direction(off), offsetText(fits), zone)
 	case age < -ahead:
-		c.add("log.time", Failed, about, hint+", or set the clock of one of the hosts right", "the newest record is of %s, %s in the future (time_zone is %s)", at, spell(-age), zone)
+		c.add("log.time", Failed, about, hint, "the newest record is of %s, %s in the future (time_zone is %s)", at, spell(-age), zone)
+	case off != 0:
+		c.add("log.time", Warning, about, hint, "the newest record is of %s, %s %s than the file was written (time_zone is %s)", at, spell(off.Abs()), direction(off), zone)
 	case age > silent && log.Format.Order == collector.Live: // a file of the workload archives is old
-		c.add("log.time", Warning, about, "nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?", "the newest record is of %s, %s ago", at, spell(age))
+		c.add("log.time", Warning, about, "nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?",
+			"the newest record is of %s, %s ago", at, spell(age))
 	default:
 		c.add("log.time", OK, about, "", "the newest record is of %s, %s ago", at, spell(max(0, age)))
 	}
 	if skew := file.Modified.Sub(c.now); skew > ahead {
 		c.add("log.clock", Warning, about, "set the clocks of the file server and of this host right", "%s was written %s in the future by this host's clock", filepath.Base(file.Path), spell(skew))
 	}
+}
+
+// written returns by how much the last record is later than the file was written, or 0 where that shows no difference between clocks: it is
+// small, or larger than any zone explains (one odd record, or a copied file), the lines of the log are not written when things happen, or
+// lines that show no job follow.
+func (t *trial) written(log *source.Config, file *File) time.Duration {
+	off := t.last.Sub(file.Modified)
+	if !t.lastTells && !zoned(off) {
+		off = max(off, 0)
+	}
+	live := log.Format.Order == collector.Live && !strings.HasSuffix(log.Format.Name, "sacct") && !file.gzip()
+	if !live || off.Abs() <= ahead || off.Abs() > farZone {
+		return 0
+	}
+	return off
+}
+
+// zoned reports whether a wrong zone explains a difference.
+func zoned(off time.Duration) bool {
+	zones := off.Round(quarter)
+	return zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= near
+}
+
+// clockOffset returns the value of clock_offset by which a log would be right that is off now.
+func clockOffset(log *source.Config, off time.Duration) string {
+	if log.ClockOffset != nil {
+		off += *log.ClockOffset
+	}
+	return off.Round(time.Second).String()
 }
 
 func direction(d time.Duration) string {

@@ -213,7 +213,7 @@ func Running(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") {
+	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") || strings.HasPrefix(word, "degraded") {
 		return word, nil
 	}
 	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" { // that much is told to everybody

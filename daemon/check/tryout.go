@@ -77,8 +77,8 @@ type seen struct {
 	eligible bool
 }
 
-// told is what the sources of a cluster told together.
-type told struct {
+// clusterReadings collects the results of reading all sources of a cluster.
+type clusterReadings struct {
 	cluster  config.Cluster
 	jobs     map[string]*seen
 	formats  []string
@@ -92,6 +92,10 @@ type trial struct {
 	now   time.Time
 	jobs  map[string]*seen
 	kinds map[job.Kind]int
+	// last is the time of the last record of a job; lastTells is true if it was the last line that was read.
+	last      time.Time
+	lastTells bool
+	offset    time.Duration // clock_offset of the source
 }
 
 func newTrial(name, cluster, format string, now time.Time) *trial {
@@ -116,6 +120,7 @@ func (t *trial) event(ev *job.Event) {
 	j.Attributes = j.Merge(ev.Attributes)
 	j.eligible = j.eligible || !ev.Times.Eligible.IsZero() || ev.Kind == job.Hold || ev.Kind == job.Release
 	at := ev.Time.UTC()
+	t.last = at
 	if t.Oldest == nil || at.Before(*t.Oldest) {
 		t.Oldest = &at
 	}
@@ -171,9 +176,12 @@ func shape(line []byte) string {
 const aFew = 1000
 
 // try reads the newest lines of a log by its parser.
-func (c *checker) try(ctx context.Context, log *source.Config, files []File, of *told) *Source {
+func (c *checker) try(ctx context.Context, log *source.Config, files []File, of *clusterReadings) *trial {
 	t := newTrial(log.Name, log.Options.Cluster, log.Format.Name, c.now)
 	t.Files = files
+	if log.ClockOffset != nil {
+		t.offset = *log.ClockOffset
+	}
 	began := time.Now()
 	parts, err := newestPart(files, max(c.opts.Records, aFew))
 	if err != nil {
@@ -206,22 +214,28 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 		}
 	}
 	t.Seconds = time.Since(began).Seconds()
-	return c.finish(t, of)
+	c.finish(t, of)
+	return t
 }
 
 // line parses one.
 func (t *trial) line(parser collector.Parser, path string, number int64, line []byte, long bool) {
 	t.Lines++
+	before := t.Events
+	defer func() { t.lastTells = t.Events > before }()
 	if long {
 		t.refuse(&source.BadLine{Path: path, Number: number, Reason: collector.ReasonLongLine, Text: line})
-	} else if err := parser.Parse(line, func(ev job.Event) { t.event(&ev) }); err != nil {
+	} else if err := parser.Parse(line, func(ev job.Event) {
+		ev.Shift(-t.offset)
+		t.event(&ev)
+	}); err != nil {
 		bad := source.Refused(path, number, line, err)
 		t.refuse(&bad)
 	}
 }
 
 // finish works out what a trial told, and adds it to the report and to what is known of the cluster.
-func (c *checker) finish(t *trial, of *told) *Source {
+func (c *checker) finish(t *trial, of *clusterReadings) {
 	t.Jobs = len(t.jobs)
 	queues, users, accounts := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var sizes []int
@@ -264,7 +278,6 @@ func (c *checker) finish(t *trial, of *told) *Source {
 	of.formats = append(of.formats, t.Format)
 	of.anything = of.anything || t.Lines > 0
 	c.Sources = append(c.Sources, *t.Source)
-	return t.Source
 }
 
 // names returns the keys that are not empty, sorted.

@@ -21,7 +21,7 @@ import (
 // await returns the lines of the first message that has one of the wanted lines, and fails the test where none comes.
 func await(t *testing.T, messages <-chan string, line string) []string {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	for {
 		select {

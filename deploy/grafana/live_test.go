@@ -20,11 +20,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/daemon/demo"
 )
 
 // patience is how long the demonstration may take until every panel has something to show.
-const patience = 4 * time.Minute
+const patience = 5 * time.Minute
 
 // TestPanelsAreAlive proves that every question of every dashboard has an answer where a Prometheus scrapes a demonstration, but for those that are of alerts and of a
 // scheduler that is asked, which a demonstration has not, and of outcomes of forecasts of the load, which come after hours; and that native histograms are stored.
@@ -137,7 +137,7 @@ func scrape(t *testing.T, program, target string) string {
 		_ = cmd.Wait() // killed
 	})
 	base := "http://" + address
-	deadline, tick := time.NewTimer(30*time.Second), time.NewTicker(100*time.Millisecond)
+	deadline, tick := time.NewTimer(patience), time.NewTicker(100*time.Millisecond)
 	defer deadline.Stop()
 	defer tick.Stop()
 	for {

@@ -194,7 +194,7 @@ func (d *debian) listen() <-chan string {
 }
 
 // patience is how long a condition may take to come true.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // told waits for a message to systemd with some text.
 func (s *service) told(text string) {

@@ -37,7 +37,7 @@ func freePort(t *testing.T, n int) int {
 // newSlurm starts a real Slurm beside the Debian and returns its folder.
 func newSlurm(t *testing.T) string {
 	t.Helper()
-	need(t, "slurmctld", "slurmd", "munged", "squeue")
+	need(t, "slurmctld", "slurmd", "munged", "squeue", "setfacl")
 	parent, err := os.MkdirTemp("", "wcs")
 	if err != nil {
 		t.Fatal(err)
@@ -60,15 +60,15 @@ func newSlurm(t *testing.T) string {
 }
 
 // TestDebianSlurm proves that the package, installed in a Debian and configured for a real Slurm, serves forecasts of it: started by its
-// unit's command, as its user, in the unit's sandbox, with the controller's log readable by the group alone, and with Slurm's own commands.
+// unit's command, as its user, in the unit's sandbox, with the controller's log readable by its access control list alone, and with Slurm's own commands.
 func TestDebianSlurm(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
 	slurm := newSlurm(t)
 	// As docs/install.md advises.
-	gid := strings.TrimSpace(d.sh("id -g waitcast"))
-	run(t, "chgrp", gid, filepath.Join(slurm, "slurmctld.log"))
-	run(t, "chmod", "0640", filepath.Join(slurm, "slurmctld.log"))
+	uid := strings.TrimSpace(d.sh("id -u waitcast"))
+	run(t, "setfacl", "-m", "u:"+uid+":rx,d:u:"+uid+":r", slurm)
+	run(t, "setfacl", "-m", "u:"+uid+":r", filepath.Join(slurm, "slurmctld.log"))
 	port := freePort(t, 1)
 	example := d.inside("etc/waitcast/waitcastd.yaml")
 	write(t, example, strings.NewReplacer("127.0.0.1:9817", fmt.Sprintf("127.0.0.1:%d", port), "- format: slurm-squeue", "- {format: slurm-squeue, interval: 1s}").

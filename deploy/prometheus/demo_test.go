@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/daemon/demo"
 )
 
 // stage is the demonstration with a real Prometheus beside it.
@@ -93,14 +93,15 @@ func status(t *testing.T, url string) int {
 	return resp.StatusCode
 }
 
-// watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire.
+// watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire. The short form only logs such
+// an alert: its hours are seconds, and a machine that is busy with other tests may be late by some (rules_test.go tests the rules by the clock of promtool).
 func (s *stage) watch(t *testing.T, what string, within time.Duration, may []string, met func(firing map[string][]map[string]string) bool) {
 	t.Helper()
 	begun, seen := time.Now(), map[string]bool{}
 	eventually(t, what, within, func() bool {
 		firing := s.firing(t)
 		for name, series := range firing {
-			if !slices.Contains(may, name) && !seen[name] {
+			if s.wholly && !slices.Contains(may, name) && !seen[name] {
 				t.Errorf("%s fires: %v", name, series)
 			}
 			if !seen[name] {

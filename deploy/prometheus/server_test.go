@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a condition may take to come true before a test gives up.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // eventually polls a condition.
 func eventually(t *testing.T, what string, within time.Duration, met func() bool) {

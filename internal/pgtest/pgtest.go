@@ -23,7 +23,7 @@ import (
 )
 
 // startTimeout is how long a server may take to answer, its recovery after a kill included.
-const startTimeout = 60 * time.Second
+const startTimeout = 5 * time.Minute
 
 // ErrMissing says that there are no programs of a PostgreSQL server on this machine.
 var ErrMissing = errors.New("PostgreSQL server programs missing (postgres and initdb, in PATH or /usr/lib/postgresql)")
@@ -299,7 +299,7 @@ func (s *Server) Stop() error {
 		}
 		select {
 		case <-exited:
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			err = errors.Join(err, process.Signal(syscall.SIGQUIT))
 			<-exited
 		}

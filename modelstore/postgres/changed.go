@@ -58,7 +58,7 @@ func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 		} // a standby cannot listen: looking now and then is enough
 	}
 	for {
-		version, err := s.look(ctx, conn)
+		version, err := s.readVersion(ctx, conn)
 		if err != nil || version > after {
 			return version, err
 		}
@@ -72,7 +72,7 @@ func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 	}
 }
 
-func (s *Store) look(ctx context.Context, conn *pgxpool.Conn) (version int64, err error) {
+func (s *Store) readVersion(ctx context.Context, conn *pgxpool.Conn) (version int64, err error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	err = conn.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)

@@ -25,7 +25,7 @@ func packEntries(ctx context.Context, entries []modelstore.Entry, gaps bool) (*e
 	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n), submit: make([]pgtype.Int8, n),
 		cluster: make([]string, n), jobID: make([]string, n), kind: make([]string, n), source: make([]string, n), event: make([]string, n)}
 	for i := range entries {
-		if i%looks == 0 && ctx.Err() != nil {
+		if i%cancelCheckEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
@@ -80,7 +80,7 @@ type rowColumns struct {
 func packRows(ctx context.Context, rows []modelstore.Row) (*rowColumns, error) {
 	c := &rowColumns{}
 	for i := range rows {
-		if i%looks == 0 && ctx.Err() != nil {
+		if i%cancelCheckEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		r := &rows[i]

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// looks is the number of values after which a Commit looks whether it was canceled.
-const looks = 256
+// cancelCheckEvery is the number of values after which a Commit checks whether it was canceled.
+const cancelCheckEvery = 256
 
 // chunk is the number of entries or rows in one statement.
 const chunk = 2000
@@ -32,10 +32,10 @@ type unsure struct {
 
 // change is one transaction that writes.
 type change struct {
-	ctx  context.Context // bounds the statements
-	look func() error    // tells whether the caller gave up
-	tx   pgx.Tx
-	s    *Store
+	ctx           context.Context // bounds the statements
+	checkCanceled func() error    // returns an error if the caller gave up
+	tx            pgx.Tx
+	s             *Store
 	// lastSeq and badLines are those of the space: as they were, and as they will be.
 	lastSeq, badLines int64
 	// token names the transaction that changed the space last.
@@ -110,7 +110,7 @@ func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byt
 	if err != nil {
 		return s.fail(doing, err)
 	}
-	w := &change{ctx: bounded, look: ctx.Err, tx: tx, s: s}
+	w := &change{ctx: bounded, checkCanceled: ctx.Err, tx: tx, s: s}
 	token := rand.Text()
 	if err = w.run(fn, token); err == nil {
 		err = ctx.Err()
@@ -158,7 +158,7 @@ func (w *change) run(fn func(*change) error, token string) error {
 	w.later.Queue(`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,
 			expires = greatest(expires, clock_timestamp() + $5) WHERE id = $1 RETURNING version)
 		SELECT pg_notify($6, version::text) FROM changed`, w.s.space, w.lastSeq, w.badLines, token, w.s.lease.ttl, w.s.channel())
-	if err := w.look(); err != nil {
+	if err := w.checkCanceled(); err != nil {
 		return err
 	}
 	return w.tx.SendBatch(w.ctx, &w.later).Close()
@@ -188,7 +188,7 @@ func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 // insert adds the entries from one on.
 func (w *change) insert(c *entryColumns, from int) error {
 	for n := len(c.seq); from < n; from += chunk {
-		if err := w.look(); err != nil {
+		if err := w.checkCanceled(); err != nil {
 			return err
 		}
 		part := c.slice(from, min(n, from+chunk))
@@ -224,7 +224,7 @@ func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 
 func (w *change) rows(c *rowColumns) error {
 	for from := 0; from < len(c.seq); from += chunk {
-		if err := w.look(); err != nil {
+		if err := w.checkCanceled(); err != nil {
 			return err
 		}
 		if err := c.insert(w, from, min(len(c.seq), from+chunk)); err != nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// eventually fails unless the condition holds within ten seconds.
+// eventually fails unless the condition holds within five minutes.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {
 		select {
 		case <-deadline:
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within 5 min", what)
 		case <-tick.C:
 		}
 	}

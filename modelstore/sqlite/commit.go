@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// looks is the number of statements after which a Commit looks whether it was canceled.
-const looks = 256
+// cancelCheckEvery is the number of statements after which a Commit checks whether it was canceled.
+const cancelCheckEvery = 256
 
 // inserts are the writer's prepared statements.
 type inserts struct {
@@ -122,7 +122,7 @@ func (w *batch) entries(entries []modelstore.Entry) (int64, error) {
 	insert, has := w.tx.StmtContext(ctx, w.p.entry), w.tx.StmtContext(ctx, w.p.has)
 	for i := range entries {
 		e := &entries[i]
-		if i%looks == 0 && w.ctx.Err() != nil {
+		if i%cancelCheckEvery == 0 && w.ctx.Err() != nil {
 			return 0, w.ctx.Err()
 		}
 		if err := e.Check(); err != nil {
@@ -186,7 +186,7 @@ func (w *batch) rows(rows []modelstore.Row) error {
 	insert := w.tx.StmtContext(ctx, w.p.row)
 	levelIDs := make(map[string]int64)
 	for i := range rows {
-		if i%looks == 0 && w.ctx.Err() != nil {
+		if i%cancelCheckEvery == 0 && w.ctx.Err() != nil {
 			return w.ctx.Err()
 		}
 		r := &rows[i]

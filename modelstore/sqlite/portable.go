@@ -77,7 +77,7 @@ func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	newest := last
 	for i := range entries {
 		e := &entries[i]
-		if i%looks == 0 && w.ctx.Err() != nil {
+		if i%cancelCheckEvery == 0 && w.ctx.Err() != nil {
 			return 0, w.ctx.Err()
 		}
 		if err := e.Check(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
@@ -31,10 +32,10 @@ func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) [
 			continue
 		}
 		var seconds []float64
-		for _, p := range advice.Levels() {
+		for _, p := range waittime.Levels() {
 			seconds = append(seconds, max(0, math.Exp(median+distuv.UnitNormal.Quantile(p))-60))
 		}
-		c[i].Wait.Law = must[*advice.Quantiles](b)(advice.NewQuantiles(advice.Levels(), seconds))
+		c[i].Wait.Law = must[*advice.Quantiles](b)(advice.NewQuantiles(waittime.Levels(), seconds))
 	}
 	return c
 }
@@ -62,6 +63,6 @@ func BenchmarkChoose(b *testing.B) {
 // The law of six quantiles.
 func BenchmarkNewQuantiles(b *testing.B) {
 	for b.Loop() {
-		must[*advice.Quantiles](b)(advice.NewQuantiles(advice.Levels(), []float64{0, 60, 600, 3600, 7200, 14400}))
+		must[*advice.Quantiles](b)(advice.NewQuantiles(waittime.Levels(), []float64{0, 60, 600, 3600, 7200, 14400}))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Candidate is one thing that could be asked for: a size in a queue of a cluster.
@@ -139,7 +141,7 @@ func (c *Candidate) check(i int) error {
 // rises returns a *LawError if the quantiles of a law at the levels of answers are not rising numbers from 0.
 func rises(l Law) error {
 	last := 0.
-	for i, p := range Levels() {
+	for i, p := range waittime.Levels() {
 		q := l.Quantile(p)
 		if !(q >= last) {
 			return &LawError{i + 1, q, fmt.Sprintf("the quantile at %v must be a number from %v", p, last)}

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// Levels returns the levels of all quantiles in answers.
-func Levels() []float64 { return []float64{.10, .25, .50, .75, .90, .95} }
+	"github.com/waitcast/waitcast/job/waittime"
+)
 
 // NoRequest says that no candidate is what the user asked for.
 const NoRequest = -1
@@ -97,7 +96,7 @@ func (s *scene) answer(i int) (Answer, error) {
 		sorted := slices.Sorted(slices.Values(s.courses[i].waits))
 		finish = func(p float64) float64 { return sumQuantile(sorted, s.courses[i].runs, p) }
 	}
-	for k, p := range Levels() {
+	for k, p := range waittime.Levels() {
 		a.Finish[k] = finish(p)
 	}
 	a.InTime = math.NaN()
@@ -170,7 +169,7 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 }
 
 func quantiles(l Law) []float64 {
-	levels := Levels()
+	levels := waittime.Levels()
 	for i, p := range levels {
 		levels[i] = l.Quantile(p)
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
@@ -214,10 +215,10 @@ func TestCommonRuntime(t *testing.T) {
 // reference is the convolution by numeric integration in Python (statistics.NormalDist, 20,000 middles of Z').
 func TestSumOfUncertain(t *testing.T) {
 	var seconds []float64
-	for _, p := range advice.Levels() {
+	for _, p := range waittime.Levels() {
 		seconds = append(seconds, math.Exp(7+distuv.UnitNormal.Quantile(p))-60)
 	}
-	wait := must[*advice.Quantiles](t)(advice.NewQuantiles(advice.Levels(), seconds))
+	wait := must[*advice.Quantiles](t)(advice.NewQuantiles(waittime.Levels(), seconds))
 	run := advice.LogNormal{Median: 2000, Spread: .4}
 	r := choose(t, []advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Law: wait}}}, advice.NoRequest, advice.Objective{Deadline: 4000})
 	a := r.Answers[0]
@@ -247,7 +248,7 @@ func TestFinishOfFutures(t *testing.T) {
 			}
 		}
 		slices.Sort(sums)
-		for i, p := range advice.Levels() {
+		for i, p := range waittime.Levels() {
 			want := sums[int(math.Ceil(p*float64(len(sums))-1e-9))-1]
 			near(t, "finish", r.Answers[0].Finish[i], want, 2e-6*want)
 		}
@@ -259,10 +260,10 @@ func TestFinishOfFutures(t *testing.T) {
 func TestDependence(t *testing.T) {
 	law := func(shift float64) advice.Law {
 		var seconds []float64
-		for _, p := range advice.Levels() {
+		for _, p := range waittime.Levels() {
 			seconds = append(seconds, math.Exp(9+shift+.5*distuv.UnitNormal.Quantile(p))-60)
 		}
-		return must[*advice.Quantiles](t)(advice.NewQuantiles(advice.Levels(), seconds))
+		return must[*advice.Quantiles](t)(advice.NewQuantiles(waittime.Levels(), seconds))
 	}
 	for pool, want := range map[string]float64{"a": 1, "b": distuv.UnitNormal.CDF(.3 / (.5 * math.Sqrt2))} {
 		r := choose(t, []advice.Candidate{

@@ -1,6 +1,6 @@
 package advice
 
-// The weights of Considerate, chosen by the study of size advice (package sizestudy, docs/size-advice.md) on the first halves of KTH-SP2, CTC-SP2 and SDSC-SP2, with waits as
+// The weights of Considerate, chosen by the study of size advice (package sizestudy, research/docs/size-advice.md) on the first halves of KTH-SP2, CTC-SP2 and SDSC-SP2, with waits as
 // waitcast could have forecast them. Of those tried whose median regret stays below a tenth of the turnaround, and whose mean turnaround is within 1 % of the least, they have
 // the least regret.
 const (

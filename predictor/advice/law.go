@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
@@ -147,9 +148,6 @@ func (e *LawError) Error() string {
 	return fmt.Sprintf("distribution, entry %d is %v: %s", e.Place, e.Value, e.Problem)
 }
 
-// offset is what is added to a wait, in seconds, before its logarithm is taken, as in all scores of waitcast.
-const offset = 60
-
 // Quantiles is the law of a wait of which some quantiles are known. Between them ln(wait + 60 s) is linear in the normal quantile of the level, which makes
 // each piece log-normal. Below the lowest level it goes on with the slope between that one and the median, down to a wait of 0; above the
 // highest with the slope between the median and that one; both until Cut. (The slope of the outermost piece alone would do it
@@ -179,7 +177,7 @@ func NewQuantiles(levels, seconds []float64) (*Quantiles, error) {
 		case i > 0 && s < seconds[i-1]:
 			return nil, &LawError{i + 1, s, fmt.Sprintf("quantiles must not fall, and %v comes before", seconds[i-1])}
 		case !math.IsInf(s, 1):
-			q.z, q.y = append(q.z, distuv.UnitNormal.Quantile(p)), append(q.y, math.Log(s+offset))
+			q.z, q.y = append(q.z, distuv.UnitNormal.Quantile(p)), append(q.y, math.Log(s+waittime.Shift))
 			q.top = p
 		}
 	}
@@ -198,7 +196,7 @@ func (q *Quantiles) addTails(upper bool) {
 	middle := func(i int) int { return min(max(i, 0), last) }
 	up := middle(sort.SearchFloat64s(q.z, 0))                                         // first level from the median
 	down := middle(sort.Search(len(q.z), func(i int) bool { return q.z[i] > 0 }) - 1) // last one up to it
-	end, zero := normal(Cut), math.Log(offset)
+	end, zero := normal(Cut), math.Log(waittime.Shift)
 	if upper {
 		slope := q.slope(min(up, max(last-1, 0)), last)
 		q.z, q.y = append(q.z, end), append(q.y, q.y[last]+slope*(end-q.z[last]))
@@ -247,7 +245,7 @@ func (q *Quantiles) integrate() {
 }
 
 // wait returns the wait of which y is ln(wait + 60).
-func wait(y float64) float64 { return max(0, math.Exp(y)-offset) }
+func wait(y float64) float64 { return max(0, math.Exp(y)-waittime.Shift) }
 
 // Quantile returns the wait at a level.
 func (q *Quantiles) Quantile(p float64) float64 {
@@ -270,7 +268,7 @@ func (q *Quantiles) CDF(seconds float64) float64 {
 	if !(seconds >= 0) || q.top == 0 {
 		return 0
 	}
-	y := math.Log(seconds + offset)
+	y := math.Log(seconds + waittime.Shift)
 	i := sort.Search(len(q.y), func(i int) bool { return q.y[i] > y }) // first knot above
 	switch {
 	case i == 0:

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/advice"
 	"github.com/waitcast/waitcast/workload/speedup"
 )
@@ -52,9 +53,9 @@ func TestLaws(t *testing.T) {
 		seconds := rapid.SliceOfN(genSeconds(), 6, 6).Draw(t, "seconds")
 		checkLaw(t, must[*advice.Samples](t)(advice.NewSamples(seconds)))
 		slices.Sort(seconds)
-		q := must[*advice.Quantiles](t)(advice.NewQuantiles(advice.Levels(), seconds))
+		q := must[*advice.Quantiles](t)(advice.NewQuantiles(waittime.Levels(), seconds))
 		checkLaw(t, q)
-		for i, p := range advice.Levels() {
+		for i, p := range waittime.Levels() {
 			near(t, "quantile at a level", q.Quantile(p), seconds[i], 1e-6*(seconds[i]+60))
 		}
 	})
@@ -66,10 +67,10 @@ func TestQuantilesOfLogNormalWaits(t *testing.T) {
 	const mu, s = 8, .8
 	at := func(p float64) float64 { return math.Exp(mu+s*distuv.UnitNormal.Quantile(p)) - 60 }
 	var seconds []float64
-	for _, p := range advice.Levels() {
+	for _, p := range waittime.Levels() {
 		seconds = append(seconds, at(p))
 	}
-	q := must[*advice.Quantiles](t)(advice.NewQuantiles(advice.Levels(), seconds))
+	q := must[*advice.Quantiles](t)(advice.NewQuantiles(waittime.Levels(), seconds))
 	for _, p := range []float64{.002, .05, .17, .4, .6, .85, .93, .97, .998} {
 		near(t, "quantile", q.Quantile(p), at(p), 1e-9*at(p))
 		near(t, "cdf", q.CDF(at(p)), p, 1e-9)

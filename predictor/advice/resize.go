@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Running is a malleable job that runs.
@@ -143,8 +145,8 @@ func (s *scene) resized(i int) (Answer, error) {
 		}
 	}
 	all := s.finishes(i)
-	a.Finish = make([]float64, 0, len(Levels()))
-	for _, p := range Levels() {
+	a.Finish = make([]float64, 0, len(waittime.Levels()))
+	for _, p := range waittime.Levels() {
 		a.Finish = append(a.Finish, quantile(all, p))
 	}
 	a.InTime = math.NaN()

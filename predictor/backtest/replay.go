@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Follower is what a trace is replayed to. Instants never go back.
-type Follower interface {
+// Replayed receives the events of a trace. Instants never go back.
+type Replayed interface {
 	Submit(now float64, id uint64, r engine.Request) engine.Forecast
 	Start(now float64, id uint64, learn bool)
 	End(now float64, id uint64)
@@ -57,8 +57,8 @@ func (t *Trace) happenings() []happening {
 	return out
 }
 
-// Replay tells a follower what happened, and tell each submission's forecast.
-func (t *Trace) Replay(f Follower, tell func(job int, fc engine.Forecast)) {
+// Replay sends the trace's events to f, and calls tell with each submission's forecast.
+func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
 	for _, h := range t.happenings() {
 		j, id := &t.Jobs[h.job], uint64(h.job)
 		switch h.rank {

@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 const reportPage = `<!DOCTYPE html>
@@ -54,7 +56,7 @@ func WriteReport(to io.Writer, r *Result, samples []*Sample) error {
 	var sections []section
 	for i := range r.Traces {
 		s := section{Trace: &r.Traces[i]}
-		for _, level := range Levels() {
+		for _, level := range waittime.ScoredLevels() {
 			s.Levels = append(s.Levels, levelName(level))
 		}
 		for _, picture := range [...]struct {
@@ -118,7 +120,7 @@ func scatter(_ *TraceResult, s *Sample) (*plot.Plot, error) {
 func reliability(t *TraceResult, _ *Sample) (*plot.Plot, error) {
 	var low, high plotter.XYs
 	if m := t.Method(Waitcast); m != nil {
-		for _, level := range Levels() {
+		for _, level := range waittime.ScoredLevels() {
 			if c, ok := m.Coverage[levelName(level)]; ok {
 				low, high = append(low, plotter.XY{X: level, Y: c[0]}), append(high, plotter.XY{X: level, Y: c[1]})
 			}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
 // Waitcast names the served forecast among the methods.
@@ -33,13 +35,13 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 		return nil, fmt.Errorf("warm-up %v: give a part of the jobs from 0 to below 1", o.Warmup)
 	}
 	begin := time.Now()
-	o.Engine.Levels, o.Engine.Downey = Levels(), true
+	o.Engine.Levels, o.Engine.Downey = waittime.ScoredLevels(), true
 	o.Engine.Resolution = t.resolution()
 	e, err := engine.New(o.Engine)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))), methods: append([]string{Waitcast, Uncorrected}, engine.Experts()...)}
+	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))), methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
 	for _, name := range r.methods {
 		s, err := newMethodScore(name, o.Engine.Resolution)
 		if err != nil {
@@ -136,7 +138,7 @@ func (t *Trace) resolution() float64 {
 func bestConstant(waits []float64) Constant {
 	z := make([]float64, len(waits))
 	for i, w := range waits {
-		z[i] = engine.Log(w)
+		z[i] = waittime.Log(w)
 	}
 	slices.Sort(z)
 	best, at, from := 0, 0.0, 0
@@ -151,5 +153,5 @@ func bestConstant(waits []float64) Constant {
 	if len(z) == 0 {
 		return Constant{}
 	}
-	return Constant{Seconds: engine.Unlog(at), Within2: float64(best) / float64(len(z))}
+	return Constant{Seconds: waittime.Unlog(at), Within2: float64(best) / float64(len(z))}
 }

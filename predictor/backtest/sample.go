@@ -3,7 +3,7 @@ package backtest
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Sample is what a report draws of the served forecasts of one trace: a bounded number of points, and the loss month by month.
@@ -49,8 +49,8 @@ func (s *Sample) Add(j *Job, q []float64) {
 	}
 	m := &s.months[i]
 	m.n++
-	m.loss += Pinball(.5, engine.Log(median), engine.Log(wait))
-	m.length += math.Log(wait + engine.Shift)
+	m.loss += waittime.Pinball(.5, waittime.Log(median), waittime.Log(wait))
+	m.length += math.Log(wait + waittime.Shift)
 	if wait <= q[highLevel] {
 		m.covered++
 	}

@@ -6,12 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/coverage"
-	"github.com/waitcast/waitcast/predictor/engine"
 )
-
-// Levels are the quantile levels that are forecast and scored.
-func Levels() []float64 { return []float64{.5, .75, .9, .95} }
 
 const (
 	medianLevel = 0
@@ -48,15 +45,15 @@ type sums struct {
 }
 
 func newSums() sums {
-	k := len(Levels())
+	k := len(waittime.ScoredLevels())
 	return sums{loss: make([]float64, k), below: make([]int, k), upTo: make([]int, k), cancelledMiss: make([]int, k)}
 }
 
 func (s *sums) add(q []float64, wait float64) {
 	s.n++
-	z := engine.Log(wait)
-	for i, level := range Levels() {
-		s.loss[i] += Pinball(level, engine.Log(q[i]), z)
+	z := waittime.Log(wait)
+	for i, level := range waittime.ScoredLevels() {
+		s.loss[i] += waittime.Pinball(level, waittime.Log(q[i]), z)
 		if wait < q[i] {
 			s.below[i]++
 		}
@@ -64,7 +61,7 @@ func (s *sums) add(q []float64, wait float64) {
 			s.upTo[i]++
 		}
 	}
-	switch off := math.Abs(z - engine.Log(q[medianLevel])); {
+	switch off := math.Abs(z - waittime.Log(q[medianLevel])); {
 	case off <= math.Log(2)+rounding:
 		s.factor2++
 		s.factor3++
@@ -75,12 +72,6 @@ func (s *sums) add(q []float64, wait float64) {
 
 // rounding lets exactly twice the wait count as within a factor 2.
 const rounding = 1e-12
-
-// Pinball returns the pinball loss of a quantile of the given level.
-func Pinball(level, quantile, value float64) float64 {
-	d := value - quantile
-	return math.Max(level*d, (level-1)*d)
-}
 
 // methodScore collects one method's forecasts of one trace.
 type methodScore struct {
@@ -98,7 +89,7 @@ func newMethodScore(name string, resolution float64) (*methodScore, error) {
 		m.strata[i] = newSums()
 	}
 	var err error
-	m.calibration, err = coverage.New(coverage.Config{Levels: Levels(), Resolution: resolution})
+	m.calibration, err = coverage.New(coverage.Config{Levels: waittime.ScoredLevels(), Resolution: resolution})
 	return m, err
 }
 
@@ -128,7 +119,7 @@ func (m *methodScore) result() MethodResult {
 	}}
 	logWaits, logMedians, errors := make([]float64, len(m.waits)), make([]float64, len(m.waits)), make([]float64, len(m.waits))
 	for i, w := range m.waits {
-		logWaits[i], logMedians[i] = engine.Log(w), engine.Log(m.medians[i])
+		logWaits[i], logMedians[i] = waittime.Log(w), waittime.Log(m.medians[i])
 		errors[i] = math.Abs(w - m.medians[i])
 	}
 	r.R, r.RLog = number(stat.Correlation(m.waits, m.medians, nil)), number(stat.Correlation(logWaits, logMedians, nil))
@@ -163,7 +154,7 @@ func (s *sums) figures() Figures {
 		return f
 	}
 	n := float64(s.n)
-	for i, level := range Levels() {
+	for i, level := range waittime.ScoredLevels() {
 		name := levelName(level)
 		f.Coverage[name] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
 		f.LogPinball[name] = s.loss[i] / n
@@ -175,7 +166,7 @@ func (s *sums) figures() Figures {
 // withCancelled is the coverage over the jobs that started and, as misses, those whose cancellation came after the quantile.
 func (s *sums) withCancelled() WithCancelled {
 	out := WithCancelled{Cancelled: s.cancelled, Coverage: map[string][2]float64{}}
-	for i, level := range Levels() {
+	for i, level := range waittime.ScoredLevels() {
 		if n := float64(s.n + s.cancelledMiss[i]); n > 0 {
 			out.Coverage[levelName(level)] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -74,7 +75,7 @@ func (want *target) check(t *testing.T, r *TraceResult) {
 		if m.Method == Waitcast || m.Method == Uncorrected || m.N < served.N*99/100 {
 			continue // an expert that leaves jobs out is scored on others
 		}
-		for _, level := range Levels() {
+		for _, level := range waittime.ScoredLevels() {
 			if l := levelName(level); served.LogPinball[l] > 1.02*m.LogPinball[l] {
 				t.Errorf("loses %.4f at %s, %s only %.4f", served.LogPinball[l], l, m.Method, m.LogPinball[l])
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"maps"
 	"math"
 )
 
@@ -49,6 +50,17 @@ func load(ms []savedMixer, levels, experts int) ([]mixer, error) {
 		out[i] = mixer{m.W, m.Scale, m.V, m.Eta}
 	}
 	return out, nil
+}
+
+// Clone returns an independent copy.
+func (b *Blend) Clone() *Blend {
+	c := &Blend{cfg: b.cfg, common: cloneAll(b.common), index: maps.Clone(b.index), chosen: make([]int, 0, MaxGroupsOfJob)}
+	for i := range b.groups {
+		g := &b.groups[i]
+		c.groups = append(c.groups, group{g.name, cloneAll(g.mixers), cloneAll(g.top)})
+	}
+	c.scratch()
+	return c
 }
 
 // MarshalBinary saves the state; the same history gives the same bytes.

@@ -1,6 +1,9 @@
 package blend
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // mixer holds the weights of K experts for one level: BOA with a rate of its own for each expert, sleeping experts and
 // fixed share. See the package comment for the sources.
@@ -18,6 +21,18 @@ func newMixer(prior []float64) mixer {
 	}
 	m.normalize()
 	return m
+}
+
+func (m *mixer) clone() mixer {
+	return mixer{w: slices.Clone(m.w), scale: slices.Clone(m.scale), v: slices.Clone(m.v), eta: slices.Clone(m.eta)}
+}
+
+func cloneAll(all []mixer) []mixer {
+	out := make([]mixer, len(all))
+	for i := range all {
+		out[i] = all[i].clone()
+	}
+	return out
 }
 
 // grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are added).

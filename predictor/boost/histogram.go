@@ -16,15 +16,15 @@ const window = maxBins + 1
 // block is how many rows' gradients are gathered before they are summed: they stay in the processor's first cache meanwhile.
 const block = 1024
 
-// drawn is a feature that the tree is grown on.
-type drawn struct {
+// sampledFeature is one of the features that a tree is grown on.
+type sampledFeature struct {
 	feature int
 	at      int // its first cell in a histogram
 	bins    int // without that of the missing values
 }
 
 // cellsOf returns a feature's cells, those of the missing values last.
-func (h histogram) cellsOf(d drawn) []cell { return h[d.at : d.at+d.bins+1] }
+func (h histogram) cellsOf(d sampledFeature) []cell { return h[d.at : d.at+d.bins+1] }
 
 // take returns a histogram that is to be filled.
 func (t *trainer) take() histogram {
@@ -54,7 +54,7 @@ func (t *trainer) fill(l *leaf) {
 		t.gather(rows)
 		i := 0
 		for ; i+3 < len(t.features); i += 4 {
-			if four := (*[4]drawn)(t.features[i:]); t.weight == nil {
+			if four := (*[4]sampledFeature)(t.features[i:]); t.weight == nil {
 				t.addFour(l.hist, rows, four)
 			} else {
 				t.addFourWeighted(l.hist, rows, four)
@@ -90,7 +90,7 @@ func (t *trainer) gather(rows []int32) {
 }
 
 // addOne adds rows to the cells of one feature.
-func (t *trainer) addOne(h histogram, rows []int32, d drawn) {
+func (t *trainer) addOne(h histogram, rows []int32, d sampledFeature) {
 	bins, cells := t.bins[d.feature], (*[window]cell)(h[d.at:])
 	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
 	for i, r := range rows {
@@ -102,7 +102,7 @@ func (t *trainer) addOne(h histogram, rows []int32, d drawn) {
 }
 
 // addFour adds rows that have no weights to the cells of four features: one's need not wait for the other's.
-func (t *trainer) addFour(h histogram, rows []int32, d *[4]drawn) {
+func (t *trainer) addFour(h histogram, rows []int32, d *[4]sampledFeature) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
 	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
 	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
@@ -127,7 +127,7 @@ func (t *trainer) addFour(h histogram, rows []int32, d *[4]drawn) {
 }
 
 // addFourWeighted is addFour of rows that have weights.
-func (t *trainer) addFourWeighted(h histogram, rows []int32, d *[4]drawn) {
+func (t *trainer) addFourWeighted(h histogram, rows []int32, d *[4]sampledFeature) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
 	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
 	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
@@ -189,7 +189,7 @@ func (t *trainer) find(l *leaf) {
 func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
 
 // findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all training is spent here.
-func (t *trainer) findIn(l *leaf, d drawn) {
+func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	least := int32(t.params.MinLeaf)
 	all := l.hist.cellsOf(d)
 	cells, none := all[:d.bins], all[d.bins]

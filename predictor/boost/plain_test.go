@@ -80,7 +80,7 @@ func (t *plain) draw() (order, rest []int32) {
 	}
 	t.features, t.cells = t.features[:0], 0
 	add := func(f int) {
-		t.features = append(t.features, drawn{feature: f, at: t.cells, bins: len(t.upper[f]) + 1})
+		t.features = append(t.features, sampledFeature{feature: f, at: t.cells, bins: len(t.upper[f]) + 1})
 		t.cells += len(t.upper[f]) + 2
 	}
 	for f := range t.bins {

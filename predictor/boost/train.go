@@ -54,9 +54,9 @@ type trainer struct {
 	order      []int32 // the rows that the tree is grown on, those of one leaf together
 	rest       []int32 // the other rows, those of one leaf together
 	scratch    []int32
-	features   []drawn // those that the tree is grown on
-	cells      int     // in a histogram
-	room       int     // for the cells of nearly every draw
+	features   []sampledFeature // those that the tree is grown on
+	cells      int              // in a histogram
+	room       int              // for the cells of nearly every draw
 	spare      []histogram
 	leaves     []leaf
 	nodes      []node
@@ -194,11 +194,11 @@ func (t *trainer) draw() {
 	t.features, t.cells = t.features[:0], 0
 	for f := range t.bins {
 		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
-			t.features = append(t.features, drawn{feature: f})
+			t.features = append(t.features, sampledFeature{feature: f})
 		}
 	}
 	if len(t.features) == 0 && len(t.bins) > 0 {
-		t.features = append(t.features, drawn{feature: t.rng.IntN(len(t.bins))})
+		t.features = append(t.features, sampledFeature{feature: t.rng.IntN(len(t.bins))})
 	}
 	for i := range t.features {
 		d := &t.features[i]

@@ -1,6 +1,9 @@
 package conformal
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // At returns a Calibrator that corrects as c will once event time has come to now, to be asked only: of the pending jobs it has none but those that are due by
 // then. It costs what the accounts and those jobs do, not what all pending jobs would.
@@ -36,4 +39,20 @@ func (c *Calibrator) copyDue(place int, now float64, to *Calibrator) {
 	to.jobs.schedule(slot)
 	c.copyDue(2*place+1, now, to)
 	c.copyDue(2*place+2, now, to)
+}
+
+// Clone returns an independent copy, with the same pending jobs, to which nobody listens.
+func (c *Calibrator) Clone() *Calibrator {
+	out := &Calibrator{cfg: c.cfg, index: maps.Clone(c.index), clock: c.clock, logit: c.logit, step: c.step, z: make([]float64, len(c.z))}
+	out.accounts = make([]account, len(c.accounts))
+	for i, a := range c.accounts {
+		out.accounts[i] = account{Name: a.Name, Above: slices.Clone(a.Above), Zero: slices.Clone(a.Zero)}
+	}
+	out.jobs = ledger{free: slices.Clone(c.jobs.free), index: maps.Clone(c.jobs.index), order: slices.Clone(c.jobs.order), seq: c.jobs.seq}
+	for _, j := range c.jobs.slots {
+		copied := *j
+		copied.Q, copied.Earned = slices.Clone(j.Q), slices.Clone(j.Earned)
+		out.jobs.slots = append(out.jobs.slots, &copied)
+	}
+	return out
 }

@@ -49,10 +49,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// Offset is what is added to a wait, in seconds, before its logarithm is taken.
-const Offset = 60
+	"github.com/waitcast/waitcast/job/waittime"
+)
 
 // zeroZ is z of a wait of 0: ln(60 s).
 const zeroZ = 4.0943445622221004
@@ -204,7 +203,7 @@ func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	for l, q := range raw {
 		c.z[l] = zeroZ
 		if !isZero(q) {
-			c.z[l] = math.Log(min(q, MaxWait) + Offset)
+			c.z[l] = math.Log(min(q, MaxWait) + waittime.Shift)
 		}
 	}
 	slices.Sort(c.z)
@@ -254,7 +253,7 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 	if z > zeroZ || !zero {
 		z += c.cfg.Slope * by
 	}
-	return min(max(math.Exp(z)-Offset, 0), MaxWait)
+	return min(max(math.Exp(z)-waittime.Shift, 0), MaxWait)
 }
 
 // curve is the raw forecast at another level, given as ln(p/(1-p)): interpolated, and beyond the lowest and highest level continued as between the
@@ -290,7 +289,7 @@ func (c *Calibrator) rate(l int, n float64) float64 {
 func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	step := d - j.Earned[l]
 	for _, a := range j.Groups[:j.NGroups] {
-		c.tell(a, l, step, final)
+		c.notify(a, l, step, final)
 		s := c.accounts[a].of(j, l)
 		s.Beta -= c.rate(l, s.N) * step
 		if final {
@@ -306,7 +305,7 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 // stays in force when the Calibrator is restored.
 func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
 
-func (c *Calibrator) tell(account, l int, step float64, decided bool) {
+func (c *Calibrator) notify(account, l int, step float64, decided bool) {
 	if c.observe != nil {
 		p := c.cfg.Levels[l]
 		c.observe(c.accounts[account].Name, step/math.Sqrt(p*(1-p)), decided)
@@ -331,7 +330,7 @@ func (c *Calibrator) Hasten(group string, jobs float64) {
 func (c *Calibrator) tie(j *pending, l int) {
 	p := c.cfg.Levels[l]
 	for _, a := range j.Groups[:j.NGroups] {
-		c.tell(a, l, 1-p-j.Earned[l], true)
+		c.notify(a, l, 1-p-j.Earned[l], true)
 		s := c.accounts[a].of(j, l)
 		rate := c.rate(l, s.N)
 		s.Beta -= rate * min(max(s.Beta/rate, -p-j.Earned[l]), 1-p-j.Earned[l])

@@ -3,6 +3,8 @@ package conformal
 import (
 	"container/heap"
 	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // pending is a job some of whose levels are not decided.
@@ -205,7 +207,7 @@ func (c *Calibrator) censor(j *pending, age float64) {
 		before, passed = j.Q[j.Next-1], c.cfg.Levels[j.Next-1]
 	}
 	if after := j.Q[j.Next]; after > before {
-		part := math.Log((age+Offset)/(before+Offset)) / math.Log((after+Offset)/(before+Offset))
+		part := math.Log((age+waittime.Shift)/(before+waittime.Shift)) / math.Log((after+waittime.Shift)/(before+waittime.Shift))
 		passed += min(max(part, 0), 1) * (c.cfg.Levels[j.Next] - passed)
 	}
 	for l := j.Next; l < len(j.Q); l++ {
@@ -228,12 +230,12 @@ func (c *Calibrator) Advance(now float64) {
 		if !(j.due < now) {
 			return
 		}
-		c.look(j)
+		c.updateAccount(j)
 	}
 }
 
-// look brings the account of job j up to date at its next quantile.
-func (c *Calibrator) look(j *pending) {
+// updateAccount updates the account of job j at its next quantile.
+func (c *Calibrator) updateAccount(j *pending) {
 	if j.Next >= len(j.Q) {
 		c.jobs.drop(j)
 		return

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -23,12 +25,12 @@ func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64
 	t.Cleanup(e.Close)
 	tell := func() {
 		for _, q := range []string{"batch", "debug", "long"} {
-			e.SetPool(q, Pool{Name: "all", Procs: capacity, PolicyKnown: true, Policy: forward.EASY})
+			e.SetPool(q, pools.PoolConfig{Name: "all", Procs: capacity, PolicyKnown: true, Policy: forward.EASY})
 		}
 	}
-	request := func() Request {
+	request := func() track.Request {
 		limit := []float64{600, 1800, 3600, 7200, 14400, 86400}[rng.IntN(6)]
-		return Request{
+		return track.Request{
 			Queue: []string{"batch", "debug", "long"}[rng.IntN(3)], User: fmt.Sprint("u", rng.IntN(users)),
 			Procs: min(1+int(math.Exp2(4*rng.Float64())), capacity/4), Limit: limit,
 		}
@@ -39,8 +41,8 @@ func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64
 		clock++
 		e.Submit(clock, id, request())
 		e.Start(clock+float64(rng.IntN(300)), id, true)
-		e.End(e.clock+float64(rng.IntN(30)), id)
-		clock = e.clock
+		e.End(e.tracker.Clock+float64(rng.IntN(30)), id)
+		clock = e.tracker.Clock
 	}
 	view := e.View(clock)
 	if runs+waits < 5000 {
@@ -69,7 +71,7 @@ func BenchmarkView(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
 			e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
-			r := Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
+			r := track.Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
 			view := e.View(clock)
 			id := uint64(1e9)
 			b.ReportAllocs()
@@ -92,7 +94,7 @@ func BenchmarkEvent(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
 			e, clock := cluster(b, c.runs, c.waits, c.users, Config{First: 1e9})
-			r := Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
+			r := track.Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
 			id := uint64(1e9)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -118,7 +120,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			b.RunParallel(func(p *testing.PB) {
-				r := Request{Queue: "batch", User: "u1", Limit: 3600}
+				r := track.Request{Queue: "batch", User: "u1", Limit: 3600}
 				for p.Next() {
 					r.Procs = 1 + r.Procs%64 // as many are asked
 					if v.Forecast(&r).Quantiles == nil {
@@ -171,8 +173,8 @@ func BenchmarkPivots(b *testing.B) {
 		runs, waits, users int
 	}{{"Most", 240, 50, 200}}, sizes[1:]...)...) {
 		e, clock := cluster(b, c.runs, c.waits, c.users, Config{})
-		r := Request{Queue: "batch", User: "u1", Procs: 64, Limit: 3600}
-		id := e.line.waiting()[5].id
+		r := track.Request{Queue: "batch", User: "u1", Procs: 64, Limit: 3600}
+		id := e.tracker.Line.Waiting()[5].ID
 		view := e.View(clock)
 		for name, work := range map[string]func(){
 			"First": func() { e.View(clock).Pivots(&r) }, "Next": func() { view.Pivots(&r) }, "Waiting": func() { view.PivotsOf("batch", id) },

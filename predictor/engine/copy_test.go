@@ -18,8 +18,8 @@ func TestCopy(t *testing.T) {
 		var copies []goes
 		training, made := 0, 0
 		for i, h := range happenings(5, 1200) {
-			if e.learner.next != nil || i%100 == 99 {
-				if e.learner.next != nil {
+			if e.learner.Next != nil || i%100 == 99 {
+				if e.learner.Next != nil {
 					training++
 				}
 				c, err := e.Copy()

@@ -3,26 +3,30 @@ package engine
 import (
 	"math"
 	"testing"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // TestErrorsOfTheSimulation: quantiles of the errors are Kaplan and Meier's. Of 20 errors 1 to 20 with jobs that still wait at 10.5 (ten of them) the survival after 10 is 20/30; each further
 // start then takes a tenth of it.
 func TestErrorsOfTheSimulation(t *testing.T) {
-	var s simulationErrors
+	var s ensemble.SimulationErrors
 	for i := range 19 {
-		s.ask(uint64(i), 0, 0)
-		s.started(uint64(i), float64(i+1))
+		s.Add(uint64(i), 0, 0)
+		s.Started(uint64(i), float64(i+1))
 	}
-	if s.quantiles(0, []float64{.5}) != nil {
+	if s.Quantiles(0, []float64{.5}) != nil {
 		t.Error("19 starts are enough to speak")
 	}
-	s.ask(100, 0, 0)
-	s.started(100, 20)
+	s.Add(100, 0, 0)
+	s.Started(100, 20)
 	for i := range 10 {
-		s.ask(uint64(200+i), 0, Log(1000)-10.5) // at 1000 s their errors are 10.5 and more
+		s.Add(uint64(200+i), 0, waittime.Log(1000)-10.5) // at 1000 s their errors are 10.5 and more
 	}
 	levels := []float64{.1, .3, .5, .9, 1}
-	got := s.quantiles(1000, levels)
+	got := s.Quantiles(1000, levels)
 	// Survival: after error k up to 10 it is 1 - k/30; after 10 + m it is 2/3 (1 - m/10). So .1 is reached at 3, .3 at 9, .5 at 10 + 3 (2/3 x .7 = .467), .9 at 10 + 9 (2/3 x .1), 1 at 20.
 	for i, want := range []float64{3, 9, 13, 19, 20} {
 		if math.Abs(got[i]-want) > 1e-9 {
@@ -33,20 +37,20 @@ func TestErrorsOfTheSimulation(t *testing.T) {
 
 // TestErrorsAreBounded: the newest jobs count, and what left without a start is forgotten.
 func TestErrorsAreBounded(t *testing.T) {
-	var s simulationErrors
+	var s ensemble.SimulationErrors
 	for i := range 1000 {
-		s.ask(uint64(i), 0, 0)
+		s.Add(uint64(i), 0, 0)
 		if i%2 == 0 {
-			s.started(uint64(i), float64(i))
+			s.Started(uint64(i), float64(i))
 		}
 	}
-	if len(s.known) != correctedJobs || len(s.waiting) != correctedJobs || s.known[0] != 700 {
-		t.Errorf("%d errors from %v on and %d guesses, want %d each and 700", len(s.known), s.known[0], len(s.waiting), correctedJobs)
+	if len(s.Known) != ensemble.CorrectedJobs || len(s.Waiting) != ensemble.CorrectedJobs || s.Known[0] != 700 {
+		t.Errorf("%d errors from %v on and %d guesses, want %d each and 700", len(s.Known), s.Known[0], len(s.Waiting), ensemble.CorrectedJobs)
 	}
-	if _, ok := s.gone(999); !ok {
+	if _, ok := s.Gone(999); !ok {
 		t.Error("the newest guess is not there")
 	}
-	if _, ok := s.gone(999); ok {
+	if _, ok := s.Gone(999); ok {
 		t.Error("it is still there")
 	}
 }
@@ -58,8 +62,8 @@ func TestPriorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	job := func(priority float64) Request {
-		return Request{Queue: "batch", User: "u", Procs: 4, Limit: 1000, Priority: priority}
+	job := func(priority float64) track.Request {
+		return track.Request{Queue: "batch", User: "u", Procs: 4, Limit: 1000, Priority: priority}
 	}
 	e.Submit(0, 1, job(5))
 	e.Start(0, 1, true)
@@ -69,7 +73,7 @@ func TestPriorities(t *testing.T) {
 	plan := func(priority float64) (float64, int) {
 		r := job(priority)
 		f := e.View(10).Forecast(&r)
-		return f.Experts[limits][0], f.JobsAhead
+		return f.Experts[ensemble.Limits][0], f.JobsAhead
 	}
 	// By the limits the running job ends at 1000, 990 from now, and each job ahead takes 1000 more.
 	for _, tc := range []struct {

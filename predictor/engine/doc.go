@@ -22,19 +22,3 @@
 // waits. So forecasts depend on what the engine is told alone: not on how fast the machine is, whether views are taken, or how often the engine was saved and restored in
 // between.
 package engine
-
-import "math"
-
-// Shift is added to a wait before its logarithm is taken: a minute more or less matters to nobody who waits for hours, and a wait may be 0.
-const Shift = 60
-
-// Log returns ln(wait + 60 s), the scale on which waits are learnt, combined and scored.
-func Log(wait float64) float64 { return math.Log(wait + Shift) }
-
-// Unlog is the inverse of Log, at least 0.
-func Unlog(z float64) float64 {
-	if w := math.Exp(z) - Shift; w > 0 {
-		return w
-	}
-	return 0
-}

@@ -10,7 +10,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
 // told is how a forecast did, by the number of its submission.
@@ -50,8 +55,10 @@ func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*
 			if q == nil {
 				continue
 			}
-			z := Log(wait)
-			pinball := func(level float64, q float64) float64 { return math.Max(level*(z-Log(q)), (level-1)*(z-Log(q))) }
+			z := waittime.Log(wait)
+			pinball := func(level float64, q float64) float64 {
+				return math.Max(level*(z-waittime.Log(q)), (level-1)*(z-waittime.Log(q)))
+			}
 			out[h.id] = told{loss: (pinball(.5, q[2]) + pinball(.95, q[5])) / 2, known: true}
 			if wait <= q[4] {
 				out[h.id].covered = 1
@@ -73,7 +80,7 @@ func drawn(seed uint64, submits, from int) []happening {
 		if i >= from {
 			wait *= 20
 		}
-		r := Request{Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user), Procs: 1 + rng.IntN(4), Limit: 600}
+		r := track.Request{Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user), Procs: 1 + rng.IntN(4), Limit: 600}
 		id := uint64(i + 1)
 		start := clock + math.Floor(wait)
 		out = append(out, happening{at: clock, kind: submitted, id: id, r: r}, happening{at: start, kind: begun, id: id}, happening{at: start + math.Floor(300*rng.Float64()), kind: ended, id: id})
@@ -129,8 +136,8 @@ func TestRecovers(t *testing.T) {
 		var runs [][]told
 		for seed := range uint64(seeds) {
 			got, e := follow(t, drawn(seed, before+after, before), before+after, Config{Steady: steady, Growth: .4})
-			if n := e.Drifts()[0].Alarms[Scores]; n < 1 || n > 3 || steady != (len(e.learner.changes) == 0) {
-				t.Errorf("seed %d, steady %v: %d alarms, changes %v", seed, steady, n, e.learner.changes)
+			if n := e.Drifts()[0].Alarms[ensemble.Scores]; n < 1 || n > 3 || steady != (len(e.learner.Changes) == 0) {
+				t.Errorf("seed %d, steady %v: %d alarms, changes %v", seed, steady, n, e.learner.Changes)
 			}
 			runs = append(runs, got)
 		}
@@ -157,16 +164,16 @@ func TestNoticesScores(t *testing.T) {
 	var at, trained, next int
 	_, e := watched(t, drawn(0, before+after, before), before+after, Config{Growth: .4, Trees: boost.Params{Trees: 30, Leaves: 12, MinLeaf: 25}}, func(e *Engine) {
 		switch l := e.learner; {
-		case at == 0 && e.Drifts()[0].Alarms[Scores] > 0:
-			at, trained = l.seen, l.trained
-		case at > 0 && next == 0 && l.trained > trained:
-			next = l.trained
+		case at == 0 && e.Drifts()[0].Alarms[ensemble.Scores] > 0:
+			at, trained = l.Seen, l.Trained
+		case at > 0 && next == 0 && l.Trained > trained:
+			next = l.Trained
 		}
 	})
-	if whole := e.Drifts()[0]; at == 0 || at > before+600 || !whole.Whole || whole.Reason != Scores || !(whole.Last > 1e9) {
+	if whole := e.Drifts()[0]; at == 0 || at > before+600 || !whole.Whole || whole.Reason != ensemble.Scores || !(whole.Last > 1e9) {
 		t.Fatalf("alarm at wait %d, %+v", at, whole)
 	}
-	if changes := e.learner.changes; len(changes) == 0 || math.Abs(float64(changes[0]-before)) > 200 || next == 0 || next > at+leastMore {
+	if changes := e.learner.Changes; len(changes) == 0 || math.Abs(float64(changes[0]-before)) > 200 || next == 0 || next > at+training.LeastMore {
 		t.Errorf("alarm at wait %d, changes %v, trees were trained at wait %d and then %d", at, changes, trained, next)
 	}
 }
@@ -177,16 +184,16 @@ func TestQuiet(t *testing.T) {
 		alarms, jobs := 0, 0
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			w, x := newWatch(1), 0.0
+			w, x := ensemble.NewDriftMonitor(1), 0.0
 			for range 50_000 {
 				x = rho*x + math.Sqrt(1-rho*rho)*rng.NormFloat64()
 				for _, group := range []string{"", "short", "queue a"} {
-					w.score(group, x, true)
+					w.AddScore(group, x, true)
 				}
-				w.learnt("a", []float64{.5}, []float64{0}, math.Exp(x))
+				w.Learned("a", []float64{.5}, []float64{0}, math.Exp(x))
 				jobs++
 			}
-			alarms += len(w.raised)
+			alarms += len(w.Raised)
 		}
 		if t.Logf("%s: %d alarms of %d jobs", name, alarms, jobs); alarms*10_000 > jobs {
 			t.Errorf("%s: %d false alarms of %d jobs", name, alarms, jobs)
@@ -211,7 +218,7 @@ func TestQuietEngine(t *testing.T) {
 }
 
 // alarmsOf returns the alarms of a queue; "" is the whole.
-func alarmsOf(all []Drift, queue string) [4]int {
+func alarmsOf(all []ensemble.Drift, queue string) [4]int {
 	for _, d := range all {
 		if d.Queue == queue {
 			return d.Alarms
@@ -227,7 +234,7 @@ func TestNews(t *testing.T) {
 	job := func(queue string) {
 		id++
 		now += 10
-		e.Submit(now, id, Request{Queue: queue, User: "u", Procs: 1, Limit: 600})
+		e.Submit(now, id, track.Request{Queue: queue, User: "u", Procs: 1, Limit: 600})
 		e.Start(now+5, id, true)
 		e.End(now+9, id)
 	}
@@ -237,21 +244,21 @@ func TestNews(t *testing.T) {
 			t.Errorf("%s: %q has alarms %v, want %v", what, queue, got, alarms)
 		}
 	}
-	e.SetPool("a", Pool{Name: "p", Procs: 100})
+	e.SetPool("a", pools.PoolConfig{Name: "p", Procs: 100})
 	e.SetLimit("a", 3600)
 	for range 200 {
 		job("a")
 	}
 	want("nothing changed", "", [4]int{})
-	e.SetPool("a", Pool{Name: "p", Procs: 85})
+	e.SetPool("a", pools.PoolConfig{Name: "p", Procs: 85})
 	e.SetLimit("a", 3600)
 	job("a")
 	want("a sixth less, the same limit", "", [4]int{})
-	e.SetPool("a", Pool{Name: "p", Procs: 50})
+	e.SetPool("a", pools.PoolConfig{Name: "p", Procs: 50})
 	job("a")
 	want("half of it", "a", [4]int{0, 1, 0, 0})
 	want("half of it", "", [4]int{0, 1, 0, 0})
-	e.SetOutages("p", []Outage{{From: now + 95, Until: now + 195, Procs: 50}})
+	e.SetOutages("p", []pools.Outage{{From: now + 95, Until: now + 195, Procs: 50}})
 	job("a")
 	want("an outage to come", "a", [4]int{0, 1, 0, 0})
 	for range 30 {
@@ -261,17 +268,17 @@ func TestNews(t *testing.T) {
 	e.SetLimit("a", 7200)
 	want("another limit", "a", [4]int{0, 3, 1, 0})
 	want("another limit", "", [4]int{0, 3, 1, 0})
-	if d := e.Drifts()[1]; d.Queue != "a" || d.Reason != Limit || d.Last != e.clock || d.Total() != 4 {
+	if d := e.Drifts()[1]; d.Queue != "a" || d.Reason != ensemble.Limit || d.Last != e.tracker.Clock || d.Total() != 4 {
 		t.Errorf("a limit changed last: %+v", d)
 	}
 	job("b")
 	want("a queue that was not there when trees were trained", "b", [4]int{0, 0, 0, 1})
 	want("a queue that was not there when trees were trained", "", [4]int{0, 3, 1, 0})
-	trained := e.learner.trained
-	for range leastMore {
+	trained := e.learner.Trained
+	for range training.LeastMore {
 		job("b")
 	}
-	if e.learner.trained <= trained {
+	if e.learner.Trained <= trained {
 		t.Errorf("trees were not trained again for the new queue")
 	}
 	v := e.View(now)
@@ -279,7 +286,9 @@ func TestNews(t *testing.T) {
 	check(t, err)
 	restored, err := UnmarshalView(data)
 	check(t, err)
-	if same := func(a, b Drift) bool { return a.Alarms == b.Alarms && a.Queue == b.Queue && a.Reason == b.Reason }; !slices.EqualFunc(v.Drifts(), e.Drifts(), same) || !slices.EqualFunc(restored.Drifts(), e.Drifts(), same) {
+	if same := func(a, b ensemble.Drift) bool {
+		return a.Alarms == b.Alarms && a.Queue == b.Queue && a.Reason == b.Reason
+	}; !slices.EqualFunc(v.Drifts(), e.Drifts(), same) || !slices.EqualFunc(restored.Drifts(), e.Drifts(), same) {
 		t.Errorf("the engine says %v, its view %v, restored %v", e.Drifts(), v.Drifts(), restored.Drifts())
 	}
 }
@@ -293,13 +302,13 @@ func TestRestoredAfterChange(t *testing.T) {
 		if i%400 == 399 {
 			for _, engine := range []*Engine{plain, e} {
 				for _, queue := range []string{"long", "short", "wide"} {
-					engine.SetPool(queue, Pool{Name: "all", Procs: 64 - 32*(i/400%2)})
+					engine.SetPool(queue, pools.PoolConfig{Name: "all", Procs: 64 - 32*(i/400%2)})
 				}
 				engine.SetLimit("long", float64(i))
 			}
 		}
-		if h.kind == begun && e.learner.next != nil || i%400 == 50 {
-			if e.learner.next != nil && len(e.learner.next.changes) > 0 {
+		if h.kind == begun && e.learner.Next != nil || i%400 == 50 {
+			if e.learner.Next != nil && len(e.learner.Next.Changes) > 0 {
 				disturbed++
 			}
 			data, err := e.MarshalBinary()
@@ -326,20 +335,20 @@ func TestRestoredAfterChange(t *testing.T) {
 			t.Fatalf("event %d: the view says %+v, the submission %+v", i, v.Forecast(&h.r), a)
 		}
 	}
-	if disturbed == 0 || alarmsOf(e.Drifts(), "") != alarmsOf(plain.Drifts(), "") || alarmsOf(e.Drifts(), "")[Capacity] < 3 {
+	if disturbed == 0 || alarmsOf(e.Drifts(), "") != alarmsOf(plain.Drifts(), "") || alarmsOf(e.Drifts(), "")[ensemble.Capacity] < 3 {
 		t.Errorf("disturbed %d times, alarms %v: the test shows nothing", disturbed, e.Drifts())
 	}
 }
 
 // TestTrainsAfterChange: after a change trees are trained when there are 200 waits since then, 400, 800, and so on, until a part of the rows is sooner.
 func TestTrainsAfterChange(t *testing.T) {
-	l := newLearner(Config{Growth: .1})
-	l.rows, l.seen, l.trained = make([][]float32, 10_000), 10_000, 9_900
-	l.changed(0)
+	l := training.NewLearner(training.Config{Growth: .1})
+	l.Rows, l.Seen, l.Trained = make([][]float32, 10_000), 10_000, 9_900
+	l.Changed(0)
 	var got []int
 	for range 5 {
-		l.trained += l.more()
-		got = append(got, l.trained-10_000)
+		l.Trained += l.More()
+		got = append(got, l.Trained-10_000)
 	}
 	if want := []int{200, 400, 800, 1600, 2600}; !slices.Equal(got, want) {
 		t.Errorf("trained so many waits after the change: %v, want %v", got, want)
@@ -348,11 +357,11 @@ func TestTrainsAfterChange(t *testing.T) {
 
 // TestWeights: a row before a change counts half of one after it, one before two a quarter.
 func TestWeights(t *testing.T) {
-	l := newLearner(Config{})
-	if w := l.weights(6, 106, nil); w != nil {
+	l := training.NewLearner(training.Config{})
+	if w := l.Weights(6, 106, nil); w != nil {
 		t.Errorf("without a change: %v", w)
 	}
-	if w, want := l.weights(6, 106, []int{102, 105}), []float64{.25, .25, .5, .5, .5, 1}; !slices.Equal(w, want) {
+	if w, want := l.Weights(6, 106, []int{102, 105}), []float64{.25, .25, .5, .5, .5, 1}; !slices.Equal(w, want) {
 		t.Errorf("got %v, want %v", w, want)
 	}
 }

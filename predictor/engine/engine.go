@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 
-	"github.com/waitcast/waitcast/predictor/blend"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
-	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/engine/training"
 	"github.com/waitcast/waitcast/predictor/forward"
-	"github.com/waitcast/waitcast/predictor/linear"
-	"github.com/waitcast/waitcast/predictor/residual"
 )
 
 // Config says how an Engine works. The zero value of a field means its default.
@@ -53,7 +55,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if len(c.Levels) == 0 {
-		c.Levels = []float64{.10, .25, .50, .75, .90, .95}
+		c.Levels = waittime.Levels()
 	}
 	if c.Rows == 0 {
 		c.Rows = 60_000
@@ -80,76 +82,43 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does in the background.
-type Engine struct {
-	cfg      Config
-	names    []string
-	median   int // the level nearest .5
-	capacity int
-	clock    float64
-	events   uint64
-	seen     uint64 // queues and users looked at
-	entered  uint64 // jobs taken in
-	codes    int    // queues in all
-	numbers  uint64 // users in all
-	starts   int
-
-	jobs        map[uint64]*tracked
-	runningJobs []*tracked
-	queues      map[string]*queue
-	inOrder     []*queue // of their first appearance
-	users       map[string]*user
-	waiting     tally
-	running     amount
-	line        line
-	recent      recent
-	lastStart   float64
-	lastSubmit  float64
-	rate        rate
-	bounds      *bounds // QBETS's history of all queues
-	frozen      frozen
-
-	learner *learner
-	laws    *residual.Model
-	sampled residual.Law // scratch
-	rules   rules
-	pools   pools
-	tables  map[string]*table // of large pools, by queue; never changed
-	refresh *refresh
-	heads   *headLaws // nil where they are not asked
-	live    voices
-	kept    *council // what the live ones said some starts ago, where there is too much to copy
-	mine    *bench   // a copy of it
-	since   int      // starts since
-	errors  simulationErrors
-	watch   *watch
-	scratch scratch
-
-	savedBytes int // the length of what was saved last
+func (c *Config) training() training.Config {
+	return training.Config{
+		Levels: c.Levels, Rows: c.Rows, First: c.First, Every: c.Every, Growth: c.Growth, HalfLife: c.HalfLife,
+		Synchronous: c.Synchronous, Cores: c.Cores, Trees: c.Trees,
+	}
 }
 
-// frozen is what views share as long as it does not change.
-type frozen struct {
-	waiting *tally
-	queues  []*queueFacts
-	index   map[string]int // of the queues
-	users   *userTable
-	changed []*user
-	council *council
-	stamp   uint64 // of the events when the council was copied
-	learnt  int    // waits by then
+// Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does in the background.
+type Engine struct {
+	cfg    Config
+	names  []string
+	median int // the level nearest .5
+	events uint64
+
+	tracker *track.Tracker
+
+	learner   *training.Learner
+	pools     *pools.Machine
+	heads     *headLaws // nil where they are not asked
+	ensemble  *ensemble.Ensemble
+	scratch   scratch
+	scratches *sync.Pool // of *scratch, for views
+
+	savedBytes int // the length of what was saved last
 }
 
 // New returns an engine that has seen nothing. The error names what is wrong with the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
-	nan := math.NaN()
 	e := &Engine{
-		cfg: cfg, names: names(), capacity: cfg.Capacity, clock: math.Inf(-1), lastStart: nan, lastSubmit: nan,
-		jobs: map[uint64]*tracked{}, queues: map[string]*queue{}, users: map[string]*user{}, bounds: newBounds(cfg.Levels),
-		learner: newLearner(cfg), laws: residual.New(residual.Config{}), rules: rules{old: newHeard()},
-		pools: pools{told: map[string]Pool{}, outages: map[string][]Outage{}, highest: map[string]int{}, of: map[string]*pool{}},
+		scratches: &sync.Pool{},
+		cfg:       cfg, names: names(), tracker: track.NewTracker(cfg.Levels, cfg.Capacity), learner: training.NewLearner(cfg.training()),
 	}
+	e.pools = pools.New(pools.Config{
+		Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order, Levels: cfg.Levels,
+		Synchronous: cfg.Synchronous, Cores: cfg.Cores,
+	}, e.tracker)
 	for i, level := range cfg.Levels {
 		if math.Abs(level-.5) < math.Abs(cfg.Levels[e.median]-.5) {
 			e.median = i
@@ -159,36 +128,12 @@ func New(cfg Config) (*Engine, error) {
 		e.heads = newHeadLaws()
 	}
 	var err error
-	if e.live.linear, err = linear.New(linear.Config{Levels: cfg.Levels, Features: len(e.names)}); err != nil {
+	if e.ensemble, err = ensemble.New(ensemble.Config{
+		Levels: cfg.Levels, Features: len(e.names), Resolution: cfg.Resolution, Rate: cfg.Rate, Steady: cfg.Steady,
+	}); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
-	if e.live.blend, err = blend.New(blend.Config{Levels: cfg.Levels, Priors: priors()}); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
-	if e.live.calibrator, err = conformal.New(conformal.Config{Levels: cfg.Levels, Resolution: cfg.Resolution, Rate: cfg.Rate}); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
-	}
-	e.watch = newWatch(len(cfg.Levels))
-	e.live.calibrator.Observe(e.watch.score)
 	return e, nil
-}
-
-// expected returns the runtime to expect: what this user's jobs in this queue took, else what the queue's did, at most the limit; in units of 1/64 s.
-func expected(r *Request, q *queueFacts, u *userFacts) float64 {
-	v := q.runtimes.value()
-	if m := u.runtimesIn(q.code); m != nil {
-		v = m.value()
-	}
-	seconds := 3600.0
-	if !math.IsNaN(v) {
-		seconds = math.Exp(v)
-	} else if r.Limit > 0 {
-		seconds = r.Limit / 2
-	}
-	if r.Limit > 0 {
-		seconds = math.Min(seconds, r.Limit)
-	}
-	return math.Round(math.Min(seconds, longest)*64) / 64
 }
 
 // Forecast is what the experts say of a wait, and what is served.
@@ -211,21 +156,22 @@ type Forecast struct {
 	SimulationAge float64
 }
 
-// given is what was said at a submission; answers, groups and the row are kept until the wait is known.
-type given struct {
+// pendingForecast is the forecast made at a submission; answers, groups and the row are kept until the wait is known.
+type pendingForecast struct {
 	Forecast
-	answers []float64 // of the experts as blend takes them
-	groups  []string  // that the job belongs to, for its experts' weights
-	kinds   []string  // and for the correction
-	row     []float32
-	said    []float64 // the logarithms of what was served; nil where nothing was
-	hint    hint
+	track.PendingForecast
+	kinds    []string // the groups of the correction
+	features expertFeatures
 }
 
 // Close waits for what is done in the background, and ends a training. The engine can still be saved, but not be used further.
 func (e *Engine) Close() {
-	e.learner.close()
-	if e.refresh != nil {
-		<-e.refresh.job.done
-	}
+	e.learner.Close()
+	e.pools.Close()
 }
+
+// SetPool sets the pool of a queue from now on; the zero Pool lets it be learned.
+func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
+
+// SetOutages sets all outages of a pool, by the name in Pool, in place of those set before. Impossible ones are left out.
+func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }

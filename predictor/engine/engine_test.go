@@ -10,6 +10,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,11 +23,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestViewIsTheSubmission(t *testing.T) {
 	for _, downey := range []bool{false, true} {
 		e := quick(t, Config{Downey: downey})
-		e.SetPool("wide", Pool{Name: "w", Procs: 64})
-		e.SetOutages("w", []Outage{{From: 1e9 + 20_000, Until: 1e9 + 40_000, Procs: 32}})
+		e.SetPool("wide", pools.PoolConfig{Name: "w", Procs: 64})
+		e.SetOutages("w", []pools.Outage{{From: 1e9 + 20_000, Until: 1e9 + 40_000, Procs: 32}})
 		type kept struct {
 			view *View
-			r    Request
+			r    track.Request
 			want Forecast
 		}
 		var all []kept
@@ -40,7 +45,7 @@ func TestViewIsTheSubmission(t *testing.T) {
 			}
 			h.tell(e)
 		}
-		if e.learner.models == nil || len(e.pools.learnt) == 0 {
+		if e.learner.Models == nil || len(e.pools.Learnt) == 0 {
 			t.Fatal("nothing was trained or no pool was found: the test shows nothing")
 		}
 		var wg sync.WaitGroup
@@ -80,8 +85,8 @@ func TestRestoredEngineGoesOn(t *testing.T) {
 		plain, e := quick(t, cfg), quick(t, cfg)
 		training := 0
 		for i, h := range all {
-			if h.kind == begun && e.learner.next != nil || i%300 == 299 {
-				if e.learner.next != nil {
+			if h.kind == begun && e.learner.Next != nil || i%300 == 299 {
+				if e.learner.Next != nil {
 					training++
 				}
 				data, err := e.MarshalBinary()
@@ -111,7 +116,7 @@ func TestBackgroundAndViewsChangeNothing(t *testing.T) {
 	a, b := quick(t, Config{Synchronous: true}), quick(t, Config{})
 	for i, h := range happenings(3, 1000) {
 		if i%3 == 0 {
-			b.View(h.at - 10).Forecast(&Request{Queue: "long", Procs: 3})
+			b.View(h.at - 10).Forecast(&track.Request{Queue: "long", Procs: 3})
 			b.View(h.at + 1e5)
 		}
 		if x, y := h.tell(a), h.tell(b); !same(x, y) {
@@ -131,22 +136,22 @@ func TestLateSubmission(t *testing.T) {
 	}
 	at := last.at + 10
 	v := e.View(at)
-	r := Request{Queue: "long", User: "u1", Procs: 5, Limit: 600}
+	r := track.Request{Queue: "long", User: "u1", Procs: 5, Limit: 600}
 	want := v.Forecast(&r)
-	e.Submit(at+5, 9001, Request{Queue: "short", User: "u2", Procs: 7, Limit: 60})
+	e.Submit(at+5, 9001, track.Request{Queue: "short", User: "u2", Procs: 7, Limit: 60})
 	if got := e.SubmitAt(v, at, at+20, 9000, r); !same(got, want) {
 		t.Fatalf("told late %+v, want %+v", got, want)
 	}
-	line := e.line.waiting()
-	i := slices.IndexFunc(line, func(j *tracked) bool { return j.id == 9000 })
-	k := slices.IndexFunc(line, func(j *tracked) bool { return j.id == 9001 })
+	line := e.tracker.Line.Waiting()
+	i := slices.IndexFunc(line, func(j *track.Job) bool { return j.ID == 9000 })
+	k := slices.IndexFunc(line, func(j *track.Job) bool { return j.ID == 9001 })
 	if i < 0 || k < 0 || i > k {
 		t.Errorf("the late one has place %d, a later submission %d", i, k)
 	}
-	before := e.learner.seen
+	before := e.learner.Seen
 	e.Start(at+12, 9000, true) // it had started before it was told
-	if s := e.queues["long"].of(sizeClass(5)); e.learner.seen != before+1 || s.lastWait != Log(12) {
-		t.Errorf("learnt a wait of %v s, want 12", Unlog(s.lastWait))
+	if s := e.tracker.Queues["long"].Of(track.SizeClass(5)); e.learner.Seen != before+1 || s.LastWait != waittime.Log(12) {
+		t.Errorf("learnt a wait of %v s, want 12", waittime.Unlog(s.LastWait))
 	}
 }
 
@@ -169,13 +174,13 @@ func TestNoLeak(t *testing.T) {
 	// A start at the very instant of a submission is not known at it: with the start told after it, or never, it is forecast alike.
 	c, d := quick(t, Config{}), quick(t, Config{})
 	for _, e := range []*Engine{c, d} {
-		e.Submit(100, 1, Request{Procs: 4})
+		e.Submit(100, 1, track.Request{Procs: 4})
 		e.Start(100, 1, true)
-		e.Submit(200, 2, Request{Procs: 4})
+		e.Submit(200, 2, track.Request{Procs: 4})
 	}
-	x := c.Submit(200, 3, Request{Procs: 4})
+	x := c.Submit(200, 3, track.Request{Procs: 4})
 	c.Start(200, 2, true)
-	y := d.Submit(200, 3, Request{Procs: 4})
+	y := d.Submit(200, 3, track.Request{Procs: 4})
 	if !same(x, y) {
 		t.Errorf("%+v and %+v", x, y)
 	}
@@ -184,23 +189,23 @@ func TestNoLeak(t *testing.T) {
 // While nothing is known nothing is said, and what a forecast rests on grows with what was learnt.
 func TestColdStart(t *testing.T) {
 	e := quick(t, Config{})
-	if f := e.View(0).Forecast(&Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" || f.Learnt != 0 {
+	if f := e.View(0).Forecast(&track.Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" || f.Learnt != 0 {
 		t.Errorf("nothing is known, and it says %+v", f)
 	}
-	if f := e.Submit(0, 1, Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" {
+	if f := e.Submit(0, 1, track.Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" {
 		t.Errorf("nothing is known, and it says %+v", f)
 	}
 	e.Start(10, 1, true)
-	if f := e.Submit(20, 2, Request{Procs: 4}); f.Quantiles == nil || f.Learnt != 1 || f.Basis == "trees" || f.Basis == "" {
+	if f := e.Submit(20, 2, track.Request{Procs: 4}); f.Quantiles == nil || f.Learnt != 1 || f.Basis == "trees" || f.Basis == "" {
 		t.Errorf("after one start it says %+v", f)
 	}
 	told := quick(t, Config{Capacity: 8})
-	if f := told.Submit(0, 1, Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil || f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
+	if f := told.Submit(0, 1, track.Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil || f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
 		t.Errorf("an empty machine of known size: %+v", f)
 	}
 	for i, h := range happenings(6, 400) {
 		h.id += 10
-		if f := h.tell(e); h.kind == submitted && e.learner.models != nil && f.Basis != "trees" {
+		if f := h.tell(e); h.kind == submitted && e.learner.Models != nil && f.Basis != "trees" {
 			t.Fatalf("event %d rests on %q", i, f.Basis)
 		}
 	}
@@ -209,16 +214,16 @@ func TestColdStart(t *testing.T) {
 // A held job does not compete, but is its user's; a request that never fits has no simulation; outages take processors away.
 func TestHeldAndAway(t *testing.T) {
 	e := quick(t, Config{Capacity: 10})
-	e.SetPool("q", Pool{Name: "p", Procs: 10, PolicyKnown: true})
-	e.Submit(0, 1, Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
+	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true})
+	e.Submit(0, 1, track.Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
 	e.Start(0, 1, true)
-	e.Submit(1, 2, Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
-	ask := func() Forecast { return e.View(2).Forecast(&Request{Queue: "q", Procs: 4, Limit: 50}) }
+	e.Submit(1, 2, track.Request{Queue: "q", User: "u", Procs: 10, Limit: 100})
+	ask := func() Forecast { return e.View(2).Forecast(&track.Request{Queue: "q", Procs: 4, Limit: 50}) }
 	if f := ask(); f.JobsAhead != 1 || f.ProcsAhead != 10 || f.Free != 0 || f.Needed != 14 {
 		t.Errorf("behind one job: %+v", f)
 	}
 	e.Hold(2, 2)
-	if f := ask(); f.JobsAhead != 0 || f.Needed != 4 || e.users["u"].userFacts.waiting.jobs != 1 {
+	if f := ask(); f.JobsAhead != 0 || f.Needed != 4 || e.tracker.Users["u"].UserFacts.Waiting.Jobs != 1 {
 		t.Errorf("behind a held job: %+v", f)
 	}
 	e.Release(2, 2)
@@ -226,15 +231,15 @@ func TestHeldAndAway(t *testing.T) {
 		t.Errorf("behind a released job: %+v", f)
 	}
 	e.Requeued(3, 1)
-	if f := e.View(3).Forecast(&Request{Queue: "q", Procs: 4}); f.JobsAhead != 2 || f.Free != 10 {
+	if f := e.View(3).Forecast(&track.Request{Queue: "q", Procs: 4}); f.JobsAhead != 2 || f.Free != 10 {
 		t.Errorf("behind a requeued job: %+v", f)
 	}
-	e.SetOutages("p", []Outage{{From: 0, Until: 50, Procs: 8}, {From: 9, Until: 2, Procs: 1}})
-	if f := e.View(3).Forecast(&Request{Queue: "q", Procs: 4}); f.Free != 2 {
+	e.SetOutages("p", []pools.Outage{{From: 0, Until: 50, Procs: 8}, {From: 9, Until: 2, Procs: 1}})
+	if f := e.View(3).Forecast(&track.Request{Queue: "q", Procs: 4}); f.Free != 2 {
 		t.Errorf("in an outage %d are free, want 2", f.Free)
 	}
-	if f := e.View(60).Forecast(&Request{Queue: "q", Procs: 40}); f.Experts[simulation] != nil {
-		t.Errorf("a request that never fits is simulated: %v", f.Experts[simulation])
+	if f := e.View(60).Forecast(&track.Request{Queue: "q", Procs: 40}); f.Experts[ensemble.Simulation] != nil {
+		t.Errorf("a request that never fits is simulated: %v", f.Experts[ensemble.Simulation])
 	}
 }
 
@@ -263,10 +268,10 @@ func TestDamagedState(t *testing.T) {
 	if _, err := UnmarshalView(view[:len(view)/2]); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("half a view: %v", err)
 	}
-	if err := quick(t, Config{Levels: []float64{.5}}).UnmarshalBinary(data); !errors.Is(err, errShape) {
+	if err := quick(t, Config{Levels: []float64{.5}}).UnmarshalBinary(data); !errors.Is(err, ensemble.ErrShape) {
 		t.Errorf("other levels: %v", err)
 	}
-	if (&View{}).Forecast(&Request{}).Quantiles != nil {
+	if (&View{}).Forecast(&track.Request{}).Quantiles != nil {
 		t.Error("a view that no engine gave says something")
 	}
 	if _, err := (&View{}).MarshalBinary(); err == nil {
@@ -281,9 +286,9 @@ func TestSampledLaw(t *testing.T) {
 		h.tell(e)
 	}
 	for _, limit := range []float64{0, .5, 1, 40, 3600, 1e6, 3e8} {
-		j := &tracked{Request: Request{Queue: "long", User: "u1", Procs: 3, Limit: limit}}
-		want := e.laws.Law(j.kin(), e.clock)
-		got := sample(want)
+		j := &track.Job{Request: track.Request{Queue: "long", User: "u1", Procs: 3, Limit: limit}}
+		want := e.tracker.Laws.Law(j.Kin(), e.tracker.Clock)
+		got := track.Sample(want)
 		for _, age := range []float64{0, .5, 10, 100, limit * .99, limit, limit + 30, 1e7, 1e10} {
 			for _, u := range []float64{0, 1e-6, .1, .5, .9, .999, 1} {
 				a, b := want.Residual(age, u), got.Residual(age, u)

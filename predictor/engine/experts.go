@@ -5,80 +5,46 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/waitcast/waitcast/predictor/blend"
-	"github.com/waitcast/waitcast/predictor/conformal"
-	"github.com/waitcast/waitcast/predictor/forward"
-	"github.com/waitcast/waitcast/predictor/linear"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// The experts, by number.
-const (
-	trees = iota
-	linearOnline
-	simulation
-	qbetsBound
-	limits
-	recentWaits
-	userLast
-	downeyCombined
-	exact
-	corrected
-	experts
-)
-
-// Experts returns the names of the experts in the order of their numbers: the quantile trees, the linear online quantiles, the forward simulation, QBETS, the plan from
-// the time limits, the quantiles of the newest waits of such jobs, the user's last wait, and Downey's combined predictor and the exact distribution that he
-// thought not feasible, both extended to the jobs that wait ahead (strict first come, first served), and the simulation corrected by its newest errors.
-func Experts() []string {
-	return []string{"trees", "linear", "simulation", "qbets", "limits", "recent", "user_last", "downey_combined", "exact", "simulation_corrected"}
-}
-
-// priors are the experts' weights before anything is learnt: the trees, which give nothing before they are trained, are mostly the best by far.
-func priors() []float64 { return []float64{20, .2, 2, 1, .2, 1, .2, .2, .2, 20} }
-
-// hint is what some experts tell the features, on the logarithmic scale; NaN for unknown.
-type hint struct {
+// expertFeatures holds the outputs of experts that are features of others, on the logarithmic scale; NaN for unknown.
+type expertFeatures struct {
 	qbetsMedian, qbetsHigh, plan float64
 	simulated                    [6]float64
 }
 
 // scratch is memory that forecasts share, one at a time.
 type scratch struct {
-	sim   forward.Sim
-	state forward.State
-	waits []float64
+	pools.Scratch
 	heads heads
 }
 
-// voices are the experts that learn from every start, and those who combine and correct.
-type voices struct {
-	linear     *linear.Model
-	blend      *blend.Blend
-	calibrator *conformal.Calibrator
-}
-
 // forecast asks everybody. The first expert that can say most is what it rests on.
-func (v *View) forecast(r *Request, c *scratch, w *voices) *given {
-	j := v.asked(r)
+func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
+	j := v.resolve(r)
 	nan := math.NaN()
-	g := &given{hint: hint{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}}}
-	g.Experts = make([][]float64, experts)
+	g := &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}}}
+	g.Experts = make([][]float64, ensemble.Count)
 	v.askBounds(j, g)
 	v.askRecent(j, g)
 	v.askFuture(j, g, c)
 	v.askCorrected(g)
 	v.askHeads(j, g, c)
-	g.row = v.row(j, &g.hint)
-	row := wide(g.row)
-	g.Experts[trees] = v.askTrees(row)
-	if out := make([]float64, len(v.levels)); w.linear.Predict(row, out) {
-		g.Experts[linearOnline] = unlogAll(out)
+	g.Row = v.row(j, &g.features)
+	row := wide(g.Row)
+	g.Experts[ensemble.Trees] = v.askTrees(row)
+	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row, out) {
+		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
 	v.serve(j, g, w)
 	g.Learnt = v.learnt
-	if s := j.queue.sizes[j.size]; s != nil {
-		g.Similar = s.learnt
+	if s := j.queue.Sizes[j.size]; s != nil {
+		g.Similar = s.Learnt
 	}
 	if g.Quantiles != nil {
 		g.Basis = g.basis()
@@ -87,18 +53,18 @@ func (v *View) forecast(r *Request, c *scratch, w *voices) *given {
 }
 
 // basis names the expert that a forecast mostly rests on: the first that speaks, in the order of how far they see.
-func (g *given) basis() string {
-	order := [...]int{trees, corrected, linearOnline, simulation, recentWaits, limits}
+func (g *pendingForecast) basis() string {
+	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation, ensemble.RecentWaits, ensemble.Limits}
 	if g.Learnt < linearLeast {
-		order = [...]int{trees, corrected, simulation, recentWaits, linearOnline, limits}
+		order = [...]int{ensemble.Trees, ensemble.Corrected, ensemble.Simulation, ensemble.RecentWaits, ensemble.LinearOnline, ensemble.Limits}
 	}
 	for _, k := range order {
 		if g.Experts[k] != nil {
-			return Experts()[k]
+			return ensemble.Names()[k]
 		}
 	}
 	if k := slices.IndexFunc(g.Experts, func(q []float64) bool { return q != nil }); k >= 0 {
-		return Experts()[k]
+		return ensemble.Names()[k]
 	}
 	return ""
 }
@@ -120,40 +86,40 @@ func (v *View) askTrees(row []float64) []float64 {
 }
 
 // serve combines what the experts say and corrects it.
-func (v *View) serve(j *asked, g *given, w *voices) {
-	levels := len(v.levels)
-	g.answers = make([]float64, levels*experts)
+func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineExperts) {
+	levels := len(v.Levels)
+	g.Answers = make([]float64, levels*ensemble.Count)
 	for k, q := range g.Experts {
 		for l := range levels {
 			z := math.NaN()
 			if q != nil {
-				z = Log(q[l])
+				z = waittime.Log(q[l])
 			}
-			g.answers[l*experts+k] = z
+			g.Answers[l*ensemble.Count+k] = z
 		}
 	}
-	g.groups = []string{queuePrefix + j.Queue, "size " + strconv.Itoa(j.size/2)}
+	g.Groups = []string{ensemble.QueuePrefix + j.Queue, "size " + strconv.Itoa(j.size/2)}
 	out := make([]float64, levels)
-	if !w.blend.Combine(g.groups, g.answers, out) {
+	if !w.Blend.Combine(g.Groups, g.Answers, out) {
 		return
 	}
 	g.Combined = unlogAll(out)
-	g.kinds = []string{"short", g.groups[0]}
+	g.kinds = []string{"short", g.Groups[0]}
 	if g.Combined[v.median] > 60 {
 		g.kinds[0] = "long"
 	}
 	served := make([]float64, levels)
-	if w.calibrator.Correct(g.kinds, g.Combined, served) {
+	if w.Calibrator.Correct(g.kinds, g.Combined, served) {
 		g.Quantiles = served
 	}
 }
 
 // askBounds asks QBETS.
-func (v *View) askBounds(j *asked, g *given) {
-	out := make([]float64, len(v.levels))
-	for i, level := range v.levels {
+func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
+	out := make([]float64, len(v.Levels))
+	for i, level := range v.Levels {
 		q := math.NaN()
-		for _, b := range [...][]float64{j.queue.bounds[qbets.Size(j.Procs)], j.queue.bounds[qbetsSizes], v.bounds} {
+		for _, b := range [...][]float64{j.queue.Bounds[qbets.Size(j.Procs)], j.queue.Bounds[track.QbetsSizes], v.Bounds} {
 			if math.IsNaN(q) && b != nil {
 				q = b[i]
 			}
@@ -164,75 +130,62 @@ func (v *View) askBounds(j *asked, g *given) {
 		out[i] = q
 		switch level {
 		case .5:
-			g.hint.qbetsMedian = Log(q)
+			g.features.qbetsMedian = waittime.Log(q)
 		case .95:
-			g.hint.qbetsHigh = Log(q)
+			g.features.qbetsHigh = waittime.Log(q)
 		}
 	}
-	g.Experts[qbetsBound] = out
+	g.Experts[ensemble.QbetsBound] = out
 }
 
 // askRecent asks what the newest waits of such jobs were, and the user's last.
-func (v *View) askRecent(j *asked, g *given) {
-	if s := j.queue.sizes[j.size]; s != nil && len(s.lately) > 0 {
-		out := make([]float64, len(v.levels))
-		for i, level := range v.levels {
-			out[i] = Unlog(quantile(s.lately, level))
+func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
+	if s := j.queue.Sizes[j.size]; s != nil && len(s.Lately) > 0 {
+		out := make([]float64, len(v.Levels))
+		for i, level := range v.Levels {
+			out[i] = waittime.Unlog(pools.QuantileOf(s.Lately, level))
 		}
-		g.Experts[recentWaits] = out
+		g.Experts[ensemble.RecentWaits] = out
 	}
-	if z := j.user.lastStart.wait; !math.IsNaN(z) {
-		g.Experts[userLast] = slices.Repeat([]float64{Unlog(z)}, len(v.levels))
+	if z := j.user.LastStart.Wait; !math.IsNaN(z) {
+		g.Experts[ensemble.UserLast] = slices.Repeat([]float64{waittime.Unlog(z)}, len(v.Levels))
 	}
 }
 
 // askFuture plays the pool forward, or looks up what was played of a large one.
-func (v *View) askFuture(j *asked, g *given, c *scratch) {
+func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
-	f.count(v.at, &j.Request, &g.Forecast)
-	g.SimulationAge = math.NaN()
-	var s *simulated
-	if f.large {
-		t := f.tables[j.Queue]
-		if s = t.find(&j.Request); s != nil {
-			g.SimulationAge = v.at - t.at
-		}
-	} else {
-		q := question{f, j.Procs, f.rankOf(&j.Request), j.Limit}
-		if s = ask(v.memo, q, func() *simulated { return f.simulate(v, &j.Request, c) }); s != nil {
-			g.SimulationAge = 0
-		}
-	}
+	room := f.Count(v.Instant, &j.Request)
+	g.JobsAhead, g.ProcsAhead, g.Free, g.Needed = room.JobsAhead, room.ProcsAhead, room.Free, room.Needed
+	var s *pools.Simulated
+	s, g.SimulationAge = f.Ask(v.Instant, v.Levels, &j.Request, v.memo, &c.Scratch)
 	if s == nil {
 		return
 	}
-	g.Experts[simulation], g.hint.simulated = slices.Clone(s.quantiles), s.hint
-	if !math.IsNaN(s.plan) {
-		g.Experts[limits] = slices.Repeat([]float64{s.plan}, len(v.levels))
-		g.hint.plan = Log(s.plan)
+	g.Experts[ensemble.Simulation], g.features.simulated = slices.Clone(s.Quantiles), s.Features
+	if !math.IsNaN(s.Plan) {
+		g.Experts[ensemble.Limits] = slices.Repeat([]float64{s.Plan}, len(v.Levels))
+		g.features.plan = waittime.Log(s.Plan)
 	}
 }
 
-// longest bounds a forecast, in seconds: some experts say never.
-const longest = 10 * 365.25 * 86400
-
 // askHeads asks Downey's methods.
-func (v *View) askHeads(j *asked, g *given, c *scratch) {
+func (v *View) askHeads(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	if v.laws == nil {
 		return
 	}
 	f := v.poolOf(j.Queue)
-	h := ask(v.memo, question{f, j.Procs, 0, -1}, func() *headAnswer { return c.heads.ask(v, f, j) })
+	h := pools.Ask(v.memo, pools.HeadQuestion(f, j.Procs), func() *headAnswer { return c.heads.ask(v, f, j) })
 	if h == nil {
 		return
 	}
 	combined, quantiles := h.combined, slices.Clone(h.quantiles)
 	for i, q := range quantiles {
-		quantiles[i] = math.Min(q, longest)
+		quantiles[i] = math.Min(q, waittime.Longest)
 	}
-	g.Experts[exact] = quantiles
+	g.Experts[ensemble.Exact] = quantiles
 	if !math.IsNaN(combined) {
-		g.Experts[downeyCombined] = slices.Repeat([]float64{math.Min(combined, longest)}, len(v.levels))
+		g.Experts[ensemble.DowneyCombined] = slices.Repeat([]float64{math.Min(combined, waittime.Longest)}, len(v.Levels))
 	}
 }
 
@@ -242,14 +195,14 @@ func logAll(waits []float64) []float64 {
 	}
 	z := make([]float64, len(waits))
 	for i, w := range waits {
-		z[i] = Log(w)
+		z[i] = waittime.Log(w)
 	}
 	return z
 }
 
 func unlogAll(z []float64) []float64 {
 	for i := range z {
-		z[i] = Unlog(z[i])
+		z[i] = waittime.Unlog(z[i])
 	}
 	return z
 }
@@ -260,4 +213,18 @@ func wide(row []float32) []float64 {
 		out[i] = float64(v)
 	}
 	return out
+}
+
+// askCorrected corrects the simulation's median.
+func (v *View) askCorrected(g *pendingForecast) {
+	q := g.Experts[ensemble.Simulation]
+	if q == nil || v.errors == nil {
+		return
+	}
+	said := waittime.Log(q[v.median])
+	out := make([]float64, len(v.Levels))
+	for i, off := range v.errors {
+		out[i] = math.Min(waittime.Unlog(said+off), waittime.Longest)
+	}
+	g.Experts[ensemble.Corrected] = out
 }

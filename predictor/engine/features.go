@@ -1,6 +1,11 @@
 package engine
 
-import "math"
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+)
 
 // featureCount is how many features there are: a row has room for them and no more.
 const featureCount = 69
@@ -25,11 +30,11 @@ func names() []string {
 }
 
 // logOf returns ln(seconds + 60), NaN for NaN.
-func logOf(seconds float64) float64 { return math.Log(math.Max(0, seconds) + Shift) }
+func logOf(seconds float64) float64 { return math.Log(math.Max(0, seconds) + waittime.Shift) }
 
 // row writes the features of a request at an instant.
-func (v *View) row(j *asked, h *hint) []float32 {
-	now := v.at
+func (v *View) row(j *resolvedRequest, h *expertFeatures) []float32 {
+	now := v.Instant
 	out := make([]float32, 0, featureCount)
 	add := func(values ...float64) {
 		for _, x := range values {
@@ -42,82 +47,53 @@ func (v *View) row(j *asked, h *hint) []float32 {
 	}
 	day := math.Mod(now, 86400) / 3600
 	week := math.Floor(math.Mod(now, 7*86400) / 86400)
-	capacity := float64(max(1, v.capacity))
-	add(math.Log(float64(j.Procs)), limit, limit+math.Log(float64(j.Procs)), float64(j.queue.code), day, week, logOf(j.expected))
+	capacity := float64(max(1, v.Capacity))
+	add(math.Log(float64(j.Procs)), limit, limit+math.Log(float64(j.Procs)), float64(j.queue.Code), day, week, logOf(j.expected))
 
-	free := capacity - v.running.procs
-	add(free, free-float64(j.Procs), v.running.jobs, v.workLeft/capacity, v.limitsLeft/capacity)
+	free := capacity - v.Running.Procs
+	add(free, free-float64(j.Procs), v.Running.Jobs, v.WorkLeft/capacity, v.LimitsLeft/capacity)
 
-	w := v.waiting
-	both, bySize, byLimit := w.upTo(j.size, j.limit)
-	add(w.total.jobs, w.total.procs, w.total.work/capacity)
-	add(bySize.jobs, bySize.work/capacity, byLimit.jobs, byLimit.work/capacity, both.jobs, both.work/capacity)
+	w := v.Waiting
+	both, bySize, byLimit := w.UpTo(j.size, j.limit)
+	add(w.Total.Jobs, w.Total.Procs, w.Total.Work/capacity)
+	add(bySize.Jobs, bySize.Work/capacity, byLimit.Jobs, byLimit.Work/capacity, both.Jobs, both.Work/capacity)
 	q := j.queue
-	_, queueSmaller, _ := q.tally.upTo(j.size, unlimited)
-	add(q.tally.total.jobs, q.tally.total.work/capacity, queueSmaller.jobs, q.running.procs)
+	_, queueSmaller, _ := q.WaitingCounts.UpTo(j.size, track.Unlimited)
+	add(q.WaitingCounts.Total.Jobs, q.WaitingCounts.Total.Work/capacity, queueSmaller.Jobs, q.Running.Procs)
 
-	s := q.sizes[j.size]
+	s := q.Sizes[j.size]
 	if s == nil {
-		s = &newSimilar().similarFacts
+		s = track.NoSimilarJobs()
 	}
-	add(now-v.oldest, now-q.oldest, now-s.oldest, now-s.lastStart, s.lastWait, now-v.lastStart)
+	add(now-v.Oldest, now-q.Oldest, now-s.Oldest, now-s.LastStart, s.LastWait, now-v.LastStart)
 
 	u := j.user
 	same := 0.0
-	if u.lastRequest.Procs == j.Procs && u.lastRequest.Limit == j.Limit && u.lastRequest.Queue == j.Queue {
+	if u.LastRequest.Procs == j.Procs && u.LastRequest.Limit == j.Limit && u.LastRequest.Queue == j.Queue {
 		same = 1
 	}
-	alike := u.alikeOf(q.code, j.size)
-	add(u.waiting.jobs, u.waiting.work/capacity, u.running.jobs, u.running.procs, now-u.oldest)
-	add(now-u.lastSubmit, same, now-u.lastStart.at, u.lastStart.wait, alike.wait, now-alike.at, u.recent.fast.value())
-	add(now-v.lastSubmit, v.rate.at(now), v.recent.fast.value(), v.recent.slow.value(), v.recent.nothing.value())
-	add(q.recent.fast.value(), q.recent.slow.value(), q.recent.nothing.value())
-	add(s.recent.fast.value(), s.recent.slow.value(), s.recent.nothing.value())
+	alike := u.AlikeOf(q.Code, j.size)
+	add(u.Waiting.Jobs, u.Waiting.Work/capacity, u.Running.Jobs, u.Running.Procs, now-u.Oldest)
+	add(now-u.LastSubmit, same, now-u.LastStart.At, u.LastStart.Wait, alike.Wait, now-alike.At, u.Recent.Fast.Value())
+	add(now-v.LastSubmit, v.Rate.At(now), v.Recent.Fast.Value(), v.Recent.Slow.Value(), v.Recent.Nothing.Value())
+	add(q.Recent.Fast.Value(), q.Recent.Slow.Value(), q.Recent.Nothing.Value())
+	add(s.Recent.Fast.Value(), s.Recent.Slow.Value(), s.Recent.Nothing.Value())
 	fav := v.favored(q)
-	cell := q.tally.bySize(j.size)
-	add(now-s.newest.submit, s.newest.wait, cell.jobs, fav.jobs, fav.work/capacity, queueSmaller.work/capacity)
+	cell := q.WaitingCounts.BySize(j.size)
+	add(now-s.Newest.Submit, s.Newest.Wait, cell.Jobs, fav.Jobs, fav.Work/capacity, queueSmaller.Work/capacity)
 	add(h.qbetsMedian, h.qbetsHigh, h.plan)
 	add(h.simulated[:]...)
 	return out
 }
 
 // favored returns what waits in the queue itself and in all whose jobs have lately waited less.
-func (v *View) favored(q *queueFacts) amount {
-	mine := q.recent.slow.value()
-	out := q.tally.total
-	for _, other := range v.queues.all {
-		if other.name != q.name && other.recent.slow.value() <= mine {
-			out.plus(other.tally.total)
+func (v *View) favored(q *track.QueueFacts) track.Amount {
+	mine := q.Recent.Slow.Value()
+	out := q.WaitingCounts.Total
+	for _, other := range v.Queues.All {
+		if other.Name != q.Name && other.Recent.Slow.Value() <= mine {
+			out.Plus(other.WaitingCounts.Total)
 		}
 	}
 	return out
-}
-
-// workLeft returns the work that the running jobs are expected to do yet, and that they may do by their limits.
-func (e *Engine) workLeft(now float64) (expected, limits float64) {
-	for _, j := range e.runningJobs {
-		age := math.Max(0, now-j.start)
-		left := math.Max(j.expected-age, 0)
-		expected += float64(j.Procs) * left
-		if j.Limit > 0 {
-			limits += float64(j.Procs) * math.Max(j.Limit-age, 0)
-		} else {
-			limits += float64(j.Procs) * left
-		}
-	}
-	return expected, limits
-}
-
-// rate is an exponentially forgetting rate of events per hour.
-type rate struct{ value, last float64 }
-
-const rateMemory = 3600
-
-func (r *rate) at(now float64) float64 {
-	return r.value * math.Exp(-math.Max(0, now-r.last)/rateMemory)
-}
-
-func (r *rate) add(now float64) {
-	r.value = r.at(now) + 1
-	r.last = math.Max(r.last, now)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -57,17 +59,17 @@ func instant(seconds float64) time.Time {
 }
 
 // ended takes in a lifetime, and fits the laws anew that are stale.
-func (h *headLaws) ended(j *tracked, now float64) {
+func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]
 		if l == nil {
-			if len(h.classes) >= 2*mostQueues {
+			if len(h.classes) >= 2*track.MostQueues {
 				continue
 			}
 			l = &classLaw{window: uniformlog.NewWindow(lawWindow, 0)}
 			h.classes[c] = l
 		}
-		if l.window.Add(instant(j.start), math.Max(1, now-j.start)) != nil {
+		if l.window.Add(instant(j.Start), math.Max(1, now-j.Start)) != nil {
 			continue
 		}
 		l.stale++
@@ -102,33 +104,33 @@ type headAnswer struct {
 }
 
 // ask asks the methods about a request to a pool; nil where they cannot say, as in a large one.
-func (h *heads) ask(v *View, f *poolFacts, j *asked) *headAnswer {
+func (h *heads) ask(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
 	s := &h.state
-	if f.large {
+	if f.Large {
 		return nil
 	}
 	used := 0
 	s.Running, s.Ahead = s.Running[:0], s.Ahead[:0]
-	for i := range f.running {
-		r := &f.running[i]
-		law, ok := v.lawOf(r.queue, r.procs)
+	for i := range f.Running {
+		r := &f.Running[i]
+		law, ok := v.lawOf(r.Queue, r.Procs)
 		if !ok {
 			return nil
 		}
-		used += r.procs
-		s.Running = append(s.Running, headqueue.Holder{Procs: r.procs, Age: math.Max(0, v.at-r.start), Limit: r.limit, Law: law})
+		used += r.Procs
+		s.Running = append(s.Running, headqueue.Holder{Procs: r.Procs, Age: math.Max(0, v.Instant-r.Start), Limit: r.Limit, Law: law})
 	}
-	s.Capacity = max(f.procs, used)
+	s.Capacity = max(f.Procs, used)
 	s.Free = s.Capacity - used
-	for i := range f.waiting[:min(len(f.waiting), headsAhead)] {
-		w := &f.waiting[i]
-		law, ok := v.lawOf(w.queue, w.procs)
+	for i := range f.Waiting[:min(len(f.Waiting), headsAhead)] {
+		w := &f.Waiting[i]
+		law, ok := v.lawOf(w.Queue, w.Procs)
 		if !ok {
 			return nil
 		}
-		s.Ahead = append(s.Ahead, headqueue.Ahead{Procs: w.procs, Limit: w.limit, Law: law})
+		s.Ahead = append(s.Ahead, headqueue.Ahead{Procs: w.Procs, Limit: w.Limit, Law: law})
 	}
-	if err := h.calc.ForecastInto(&h.result, s, j.Procs, v.levels, nil); err != nil {
+	if err := h.calc.ForecastInto(&h.result, s, j.Procs, v.Levels, nil); err != nil {
 		return nil
 	}
 	combined := math.NaN()

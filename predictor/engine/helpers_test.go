@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/predictor/boost"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 func check(t testing.TB, err error) {
@@ -36,7 +37,7 @@ type happening struct {
 	at   float64
 	kind byte
 	id   uint64
-	r    Request
+	r    track.Request
 }
 
 const (
@@ -96,7 +97,7 @@ func happenings(seed uint64, submits int) []happening {
 	var running endings
 	type waiter struct {
 		id     uint64
-		r      Request
+		r      track.Request
 		length float64
 	}
 	var queue []waiter
@@ -125,7 +126,7 @@ func happenings(seed uint64, submits int) []happening {
 		end(clock)
 		user := rng.IntN(12)
 		length := math.Ceil(math.Exp(4 + float64(user%4) + rng.NormFloat64()))
-		r := Request{
+		r := track.Request{
 			Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user), App: fmt.Sprint("a", user%5),
 			Procs: 1 + rng.IntN(24), Limit: math.Ceil(length * (1 + 2*rng.Float64())),
 		}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // crowd is an engine whose pool is too large for every request to be played.
@@ -19,9 +22,9 @@ func TestLargePools(t *testing.T) {
 	cfg := Config{First: 450}
 	plain, clock := crowd(t, Config{First: 450, Synchronous: true})
 	e, _ := crowd(t, cfg)
-	for i := range councilHeavy / councilGroup { // queues enough that the experts are copied now and then
+	for i := range ensemble.TemplateHeavy / ensemble.GroupWeights { // queues enough that the experts are copied now and then
 		for _, x := range []*Engine{e, plain} {
-			x.Submit(clock, uint64(2e6+i), Request{Queue: fmt.Sprint("rare", i), Procs: 1, Limit: 60})
+			x.Submit(clock, uint64(2e6+i), track.Request{Queue: fmt.Sprint("rare", i), Procs: 1, Limit: 60})
 			x.Gone(clock, uint64(2e6+i))
 		}
 	}
@@ -33,7 +36,7 @@ func TestLargePools(t *testing.T) {
 		id := uint64(1e6 + i)
 		switch {
 		case i%3 == 0:
-			r := Request{Queue: "long", User: "u3", Procs: 1 + rng.IntN(40), Limit: 60 * float64(1+rng.IntN(100))}
+			r := track.Request{Queue: "long", User: "u3", Procs: 1 + rng.IntN(40), Limit: 60 * float64(1+rng.IntN(100))}
 			v := e.View(clock)
 			got, want := v.Forecast(&r), plain.Submit(clock, id, r)
 			if restored := e.Submit(clock, id, r); !same(got, want) || !same(restored, want) {
@@ -54,8 +57,8 @@ func TestLargePools(t *testing.T) {
 			}
 			running = running[1:]
 		}
-		if e.refresh != nil && making < 6 || i%200 == 0 {
-			if e.refresh != nil {
+		if e.pools.Refresh != nil && making < 6 || i%200 == 0 {
+			if e.pools.Refresh != nil {
 				making++
 			}
 			data, err := e.MarshalBinary()
@@ -71,8 +74,8 @@ func TestLargePools(t *testing.T) {
 			e = fresh
 		}
 	}
-	if !aged || making < 3 || plain.kept == nil {
-		t.Fatalf("aged %v, saved %d times while tables were made, copied %v: the test shows little", aged, making, plain.kept != nil)
+	if !aged || making < 3 || plain.ensemble.Kept == nil {
+		t.Fatalf("aged %v, saved %d times while tables were made, copied %v: the test shows little", aged, making, plain.ensemble.Kept != nil)
 	}
 	v := plain.View(clock)
 	data, err := v.MarshalBinary()
@@ -80,7 +83,7 @@ func TestLargePools(t *testing.T) {
 	w, err := UnmarshalView(data)
 	check(t, err)
 	for procs := 1; procs < 2000; procs *= 3 {
-		r := Request{Queue: "long", User: "u3", Procs: procs, Limit: 5000}
+		r := track.Request{Queue: "long", User: "u3", Procs: procs, Limit: 5000}
 		if a, b := v.Forecast(&r), w.Forecast(&r); !same(a, b) {
 			t.Fatalf("restored view %+v, want %+v", b, a)
 		}

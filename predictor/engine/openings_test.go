@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -16,16 +18,16 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
-	e.SetPool("q", engine.Pool{Name: "p", Procs: 1000, Policy: forward.EASY, PolicyKnown: true})
+	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 1000, Policy: forward.EASY, PolicyKnown: true})
 	for i := range jobs {
 		id, now := uint64(i+1), float64(i)
-		e.Submit(now, id, engine.Request{Queue: "q", Procs: procs, Limit: 4 * 3600})
+		e.Submit(now, id, track.Request{Queue: "q", Procs: procs, Limit: 4 * 3600})
 		e.Start(now, id, true)
 	}
-	e.Submit(500, 1000, engine.Request{Queue: "q", Procs: 1000, Limit: 3600})
+	e.Submit(500, 1000, track.Request{Queue: "q", Procs: 1000, Limit: 3600})
 	for i := range 40 { // by when tables are made anew
 		id, now := uint64(2000+i), 600+2*float64(i)
-		e.Submit(now, id, engine.Request{Queue: "q", Procs: 1, Limit: 60})
+		e.Submit(now, id, track.Request{Queue: "q", Procs: 1, Limit: 60})
 		e.Start(now, id, true)
 		e.End(now+1, id)
 	}
@@ -35,11 +37,11 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 // What would start at once behind a job for the whole pool is what is free, for as long as the others' limits last: to the second where the pool is played, and in steps of
 // the table where it is looked up, never more than is free now.
 func TestOpenings(t *testing.T) {
-	small := full(t, 45, 20).Openings(&engine.Request{Queue: "q", Procs: 1})
+	small := full(t, 45, 20).Openings(&track.Request{Queue: "q", Procs: 1})
 	if len(small.Holes) != 1 || small.Holes[0] != (forward.Opening{Procs: 100, Limit: 4*3600 - 700 + 44}) || small.Free != 100 || small.Procs != 1000 || small.Age != 0 {
 		t.Errorf("45 jobs: %+v, want 100 processors until the last of them ends", small)
 	}
-	large := full(t, 450, 2).Openings(&engine.Request{Queue: "q", Procs: 1})
+	large := full(t, 450, 2).Openings(&track.Request{Queue: "q", Procs: 1})
 	if large.Free != 100 || !(large.Age > 0) || len(large.Holes) == 0 {
 		t.Fatalf("450 jobs: %+v", large)
 	}
@@ -53,11 +55,11 @@ func TestOpenings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if none := e.View(0).Openings(&engine.Request{Queue: "q"}); len(none.Holes) != 0 || none.Free != 0 {
+	if none := e.View(0).Openings(&track.Request{Queue: "q"}); len(none.Holes) != 0 || none.Free != 0 {
 		t.Errorf("nothing known: %+v", none)
 	}
-	e.SetPool("q", engine.Pool{Name: "p", Procs: 8, Policy: forward.EASY, PolicyKnown: true})
-	if idle := e.View(0).Openings(&engine.Request{Queue: "q"}); len(idle.Holes) != 1 || idle.Holes[0].Procs != 8 || !math.IsInf(idle.Holes[0].Limit, 1) {
+	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 8, Policy: forward.EASY, PolicyKnown: true})
+	if idle := e.View(0).Openings(&track.Request{Queue: "q"}); len(idle.Holes) != 1 || idle.Holes[0].Procs != 8 || !math.IsInf(idle.Holes[0].Limit, 1) {
 		t.Errorf("an idle pool: %+v, want all of it for any time", idle)
 	}
 }

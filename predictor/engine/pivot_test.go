@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -14,20 +16,20 @@ import (
 func small(t testing.TB, alone bool) *Engine {
 	t.Helper()
 	e := quick(t, Config{Capacity: 10})
-	e.SetPool("q", Pool{Name: "all", Procs: 10, PolicyKnown: true, Policy: forward.EASY})
+	e.SetPool("q", pools.PoolConfig{Name: "all", Procs: 10, PolicyKnown: true, Policy: forward.EASY})
 	sizes := []int{6, 4}
 	if alone {
 		sizes = []int{10}
 	}
 	for i, n := range sizes {
 		id := uint64(i + 1)
-		e.Submit(1000, id, Request{Queue: "q", User: "u", Procs: n, Limit: 3600})
+		e.Submit(1000, id, track.Request{Queue: "q", User: "u", Procs: n, Limit: 3600})
 		e.Start(1000, id, true)
 	}
 	return e
 }
 
-func sum(all []Pivot) float64 {
+func sum(all []pools.Pivot) float64 {
 	s := 0.
 	for _, p := range all {
 		s += p.Share
@@ -38,21 +40,21 @@ func sum(all []Pivot) float64 {
 // A job that alone holds the machine is what everybody waits for, also those behind somebody; and what is told of it is its law's.
 func TestPivotAlone(t *testing.T) {
 	e := small(t, true)
-	e.Submit(1100, 7, Request{Queue: "q", User: "v", Procs: 10, Limit: 600})
+	e.Submit(1100, 7, track.Request{Queue: "q", User: "v", Procs: 10, Limit: 600})
 	v := e.View(1300)
-	r := Request{Queue: "q", User: "w", Procs: 3, Limit: 600}
-	for name, got := range map[string][]Pivot{"a request": v.Pivots(&r), "the job that waits": v.PivotsOf("q", 7)} {
+	r := track.Request{Queue: "q", User: "w", Procs: 3, Limit: 600}
+	for name, got := range map[string][]pools.Pivot{"a request": v.Pivots(&r), "the job that waits": v.PivotsOf("q", 7)} {
 		if len(got) != 1 || got[0].ID != 1 || got[0].Share != 1 || got[0].Procs != 10 || got[0].Age != 300 {
 			t.Fatalf("%s: %+v, want job 1 with share 1", name, got)
 		}
-		law := v.poolOf("q").running[0].law
+		law := v.poolOf("q").Running[0].Law
 		for level, q := range map[float64]float64{.5: got[0].Median, .9: got[0].High} {
-			before, after := law.survival(300+q-1e-3)/law.survival(300), law.survival(300+q+1e-3)/law.survival(300)
+			before, after := law.Survival(300+q-1e-3)/law.Survival(300), law.Survival(300+q+1e-3)/law.Survival(300)
 			if before < 1-level || after > 1-level {
 				t.Errorf("%s: with probability %v to %v it runs longer than the quantile %v", name, before, after, level)
 			}
 		}
-		if p, want := got[0].Outlived(200), 1-law.survival(300)/law.survival(100); math.Abs(p-want) > 1e-12 || got[0].Outlived(0) != 0 || !math.IsNaN(got[0].Outlived(-1)) {
+		if p, want := got[0].Outlived(200), 1-law.Survival(300)/law.Survival(100); math.Abs(p-want) > 1e-12 || got[0].Outlived(0) != 0 || !math.IsNaN(got[0].Outlived(-1)) {
 			t.Errorf("%s: outlived %v, want %v", name, p, want)
 		}
 	}
@@ -64,7 +66,7 @@ func TestPivotAlone(t *testing.T) {
 // Of two jobs with 6 and 4 of 10 processors, one who needs 5 waits for the first, one who needs 7 for whichever ends last: the shares are the futures in which that is so.
 func TestPivotsOfTwo(t *testing.T) {
 	v := small(t, false).View(1300)
-	five, seven := Request{Queue: "q", Procs: 5, Limit: 60}, Request{Queue: "q", Procs: 7, Limit: 60}
+	five, seven := track.Request{Queue: "q", Procs: 5, Limit: 60}, track.Request{Queue: "q", Procs: 7, Limit: 60}
 	if got := v.Pivots(&five); len(got) != 1 || got[0].ID != 1 || got[0].Share != 1 {
 		t.Errorf("5 processors: %+v", got)
 	}
@@ -76,7 +78,7 @@ func TestPivotsOfTwo(t *testing.T) {
 	}
 	small := small(t, false)
 	small.End(1310, 2)
-	four := Request{Queue: "q", Procs: 4, Limit: 60}
+	four := track.Request{Queue: "q", Procs: 4, Limit: 60}
 	if got := small.View(1311).Pivots(&four); got == nil || len(got) != 0 {
 		t.Errorf("what fits hangs on %+v", got)
 	}
@@ -99,7 +101,7 @@ func TestPivotsLarge(t *testing.T) {
 	seen := 0
 	for _, procs := range []int{1, 7, 40, 300, 1200} {
 		for _, limit := range []float64{0, 300, 7200} {
-			r := Request{Queue: "batch", User: "u3", Procs: procs, Limit: limit}
+			r := track.Request{Queue: "batch", User: "u3", Procs: procs, Limit: limit}
 			got := a.Pivots(&r)
 			if len(got) > 5 || sum(got) > 1+1e-9 {
 				t.Errorf("%+v: %d pivots with %v in all", r, len(got), sum(got))
@@ -109,29 +111,29 @@ func TestPivotsLarge(t *testing.T) {
 			}
 			for _, p := range got {
 				seen++
-				if j := e.jobs[p.ID]; j == nil || j.Procs != p.Procs || p.Share <= 0 || !(p.Median >= 0) || !(p.High >= p.Median) {
+				if j := e.tracker.Jobs[p.ID]; j == nil || j.Procs != p.Procs || p.Share <= 0 || !(p.Median >= 0) || !(p.High >= p.Median) {
 					t.Errorf("%+v: pivot %+v", r, p)
 				}
 			}
 		}
 	}
 	waits := 0
-	for _, j := range e.line.waiting()[:300] {
-		got := a.PivotsOf(j.Queue, j.id)
+	for _, j := range e.tracker.Line.Waiting()[:300] {
+		got := a.PivotsOf(j.Queue, j.ID)
 		if got != nil {
 			waits++
 		}
-		if x, y := pivotText(got), pivotText(b.PivotsOf(j.Queue, j.id)); x != y || sum(got) > 1+1e-9 {
-			t.Errorf("job %d: %s, restored %s", j.id, x, y)
+		if x, y := pivotText(got), pivotText(b.PivotsOf(j.Queue, j.ID)); x != y || sum(got) > 1+1e-9 {
+			t.Errorf("job %d: %s, restored %s", j.ID, x, y)
 		}
 	}
-	if seen == 0 || waits != pivotStarts {
-		t.Errorf("%d pivots of requests; %d jobs that wait have some, want %d", seen, waits, pivotStarts)
+	if seen == 0 || waits != pools.PivotStarts {
+		t.Errorf("%d pivots of requests; %d jobs that wait have some, want %d", seen, waits, pools.PivotStarts)
 	}
 }
 
 // pivotText is pivots as text.
-func pivotText(all []Pivot) string {
+func pivotText(all []pools.Pivot) string {
 	text := ""
 	for _, p := range all {
 		text += fmt.Sprintf("%d %d %v %v %v %v;", p.ID, p.Procs, p.Share, p.Age, p.Median, p.High)
@@ -142,30 +144,32 @@ func pivotText(all []Pivot) string {
 // What is told of the policy of the machine or a pool is played; the jobs' priorities count only where it is one by priority.
 func TestPolicyTold(t *testing.T) {
 	fill := func(e *Engine) *View {
-		for i, r := range []Request{{Queue: "q", Procs: 6, Limit: 3600}, {Queue: "q", Procs: 8, Limit: 3600}} {
+		for i, r := range []track.Request{{Queue: "q", Procs: 6, Limit: 3600}, {Queue: "q", Procs: 8, Limit: 3600}} {
 			e.Submit(1000, uint64(i+1), r)
 		}
 		e.Start(1001, 1, true)
 		return e.View(1010)
 	}
-	fits := Request{Queue: "q", Procs: 2, Limit: 60}
+	fits := track.Request{Queue: "q", Procs: 2, Limit: 60}
 	for _, c := range []struct {
 		name   string
-		tell   func(cfg *Config) Pool
+		tell   func(cfg *Config) pools.PoolConfig
 		policy forward.Policy
-		source PolicySource
+		source pools.PolicySource
 		sooner bool // it may pass the job that waits
 	}{
-		{"nothing", func(*Config) Pool { return Pool{Name: "p", Procs: 10} }, forward.EASY, PolicyAssumed, true},
-		{"the pool's", func(*Config) Pool { return Pool{Name: "p", Procs: 10, PolicyKnown: true, Policy: forward.FCFS} }, forward.FCFS, PolicyTold, false},
-		{"the machine's", func(c *Config) Pool {
+		{"nothing", func(*Config) pools.PoolConfig { return pools.PoolConfig{Name: "p", Procs: 10} }, forward.EASY, pools.PolicyAssumed, true},
+		{"the pool's", func(*Config) pools.PoolConfig {
+			return pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true, Policy: forward.FCFS}
+		}, forward.FCFS, pools.PolicyConfigured, false},
+		{"the machine's", func(c *Config) pools.PoolConfig {
 			c.Policy, c.PolicyKnown = forward.FCFS, true
-			return Pool{Name: "p", Procs: 10}
-		}, forward.FCFS, PolicyTold, false},
-		{"the pool's before the machine's", func(c *Config) Pool {
+			return pools.PoolConfig{Name: "p", Procs: 10}
+		}, forward.FCFS, pools.PolicyConfigured, false},
+		{"the pool's before the machine's", func(c *Config) pools.PoolConfig {
 			c.Policy, c.PolicyKnown = forward.FCFS, true
-			return Pool{Name: "p", Procs: 10, PolicyKnown: true, Policy: forward.EASY}
-		}, forward.EASY, PolicyTold, true},
+			return pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true, Policy: forward.EASY}
+		}, forward.EASY, pools.PolicyConfigured, true},
 	} {
 		cfg := Config{Capacity: 10}
 		p := c.tell(&cfg)
@@ -179,11 +183,11 @@ func TestPolicyTold(t *testing.T) {
 	}
 	for _, told := range []bool{false, true} {
 		e := quick(t, Config{Capacity: 10, Policy: forward.EASY, PolicyKnown: told})
-		e.SetPool("q", Pool{Name: "p", Procs: 10})
-		e.Submit(1000, 1, Request{Queue: "q", Procs: 10, Priority: 5})
-		want := PolicyPriorities
+		e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 10})
+		e.Submit(1000, 1, track.Request{Queue: "q", Procs: 10, Priority: 5})
+		want := pools.PolicyPriorities
 		if told {
-			want = PolicyTold
+			want = pools.PolicyConfigured
 		}
 		if policy, source := e.View(1010).Policy("q"); source != want || (policy == forward.EASY) != told {
 			t.Errorf("told %v: %v, %v, want %v", told, policy, source, want)
@@ -199,10 +203,10 @@ func TestStats(t *testing.T) {
 	}
 	began, seen := 0., 0
 	for _, h := range happenings(3, 700) {
-		had := e.learner.models == nil
+		had := e.learner.Models == nil
 		h.tell(e)
-		if had && e.learner.models != nil {
-			began, seen = h.at, e.learner.seen
+		if had && e.learner.Models != nil {
+			began, seen = h.at, e.learner.Seen
 			if s := e.Stats(); s.Trainings != 1 || s.TreesAt != began || s.TreesBehind != 0 || s.TrainingTook <= 0 {
 				t.Errorf("after the first training: %+v", s)
 			}
@@ -210,7 +214,7 @@ func TestStats(t *testing.T) {
 	}
 	s := e.Stats()
 	if seen == 0 || s.Trainings < 2 || s.Failures != 0 || s.Rows == 0 || s.Learnt <= seen || !(s.TreesAt > began) || s.TreesBehind <= 0 || s.TreesBehind >= s.Learnt-seen {
-		t.Errorf("after %d waits: %+v", e.learner.seen, s)
+		t.Errorf("after %d waits: %+v", e.learner.Seen, s)
 	}
 	data, err := e.MarshalBinary()
 	check(t, err)

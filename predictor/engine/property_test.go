@@ -7,47 +7,50 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // recounted is what is counted of jobs, counted anew.
 func recounted(t *rapid.T, e *Engine) {
-	all, running := tally{}, amount{}
-	queues, users := map[string]*tally{}, map[string][2]amount{}
+	all, running := track.JobCounts{}, track.Amount{}
+	queues, users := map[string]*track.JobCounts{}, map[string][2]track.Amount{}
 	live := 0
-	for _, j := range e.jobs {
+	for _, j := range e.tracker.Jobs {
 		live++
 		u := users[j.User]
-		switch j.state {
-		case waiting:
-			all.add(j, 1)
+		switch j.State {
+		case track.Waiting:
+			all.Add(j, 1)
 			if queues[j.Queue] == nil {
-				queues[j.Queue] = &tally{}
+				queues[j.Queue] = &track.JobCounts{}
 			}
-			queues[j.Queue].add(j, 1)
-			u[0].add(j, 1)
-		case held:
-			u[0].add(j, 1)
+			queues[j.Queue].Add(j, 1)
+			u[0].Add(j, 1)
+		case track.Held:
+			u[0].Add(j, 1)
 		default:
-			running.add(j, 1)
-			u[1].add(j, 1)
+			running.Add(j, 1)
+			u[1].Add(j, 1)
 		}
 		users[j.User] = u
 	}
-	if all != e.waiting || running != e.running || int(running.jobs) != len(e.runningJobs) || int(all.total.jobs) != len(e.line.waiting()) {
-		t.Fatalf("counted %v waiting, %v running; %v and %v, in the line %d", e.waiting.total, e.running, all.total, running, len(e.line.waiting()))
+	if all != e.tracker.Waiting || running != e.tracker.Running || int(running.Jobs) != len(e.tracker.RunningJobs) || int(all.Total.Jobs) != len(e.tracker.Line.Waiting()) {
+		t.Fatalf("counted %v waiting, %v running; %v and %v, in the line %d", e.tracker.Waiting.Total, e.tracker.Running, all.Total, running, len(e.tracker.Line.Waiting()))
 	}
-	for name, q := range e.queues {
-		want := tally{}
+	for name, q := range e.tracker.Queues {
+		want := track.JobCounts{}
 		if queues[name] != nil {
 			want = *queues[name]
 		}
-		if q.waiting != want || len(q.line.waiting()) != int(want.total.jobs) {
-			t.Fatalf("queue %q: counted %v, in the line %d, want %v", name, q.waiting.total, len(q.line.waiting()), want.total)
+		if q.Waiting != want || len(q.Line.Waiting()) != int(want.Total.Jobs) {
+			t.Fatalf("queue %q: counted %v, in the line %d, want %v", name, q.Waiting.Total, len(q.Line.Waiting()), want.Total)
 		}
 	}
-	for name, u := range e.users {
-		if w := users[name]; u.userFacts.waiting != w[0] || u.userFacts.running != w[1] || len(u.line.waiting()) != int(w[0].jobs) {
-			t.Fatalf("user %q: counted %v and %v, want %v", name, u.userFacts.waiting, u.userFacts.running, w)
+	for name, u := range e.tracker.Users {
+		if w := users[name]; u.UserFacts.Waiting != w[0] || u.UserFacts.Running != w[1] || len(u.Line.Waiting()) != int(w[0].Jobs) {
+			t.Fatalf("user %q: counted %v and %v, want %v", name, u.UserFacts.Waiting, u.UserFacts.Running, w)
 		}
 	}
 }
@@ -66,9 +69,9 @@ func sound(t *rapid.T, f Forecast) {
 }
 
 // requests draws requests, sensible and not.
-func requests() *rapid.Generator[Request] {
-	return rapid.Custom(func(t *rapid.T) Request {
-		return Request{
+func requests() *rapid.Generator[track.Request] {
+	return rapid.Custom(func(t *rapid.T) track.Request {
+		return track.Request{
 			Queue: rapid.SampledFrom([]string{"a", "b", "", "c"}).Draw(t, "queue"), User: rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "user"),
 			Procs: rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
 			Limit: rapid.OneOf(rapid.Float64Range(0, 5000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
@@ -98,13 +101,13 @@ func TestAnyEvents(t *testing.T) {
 			}
 			id := rapid.Uint64Range(0, 30).Draw(t, "id")
 			r := requests().Draw(t, "request")
-			fresh := 1000 + e.entered // no job has it
+			fresh := 1000 + e.tracker.Entered // no job has it
 			switch rapid.IntRange(0, 15).Draw(t, "kind") {
 			default:
 				view = e.View(now)
-				if got := view.Forecast(&r); view.at == e.clock {
+				if got := view.Forecast(&r); view.Instant == e.tracker.Clock {
 					want := e.Submit(now, fresh, r)
-					if e.clock == view.at && !same(got, want) {
+					if e.tracker.Clock == view.Instant && !same(got, want) {
 						t.Fatalf("view %+v, submission %+v", got, want)
 					}
 				}
@@ -129,8 +132,8 @@ func TestAnyEvents(t *testing.T) {
 			case 13:
 				e.Update(now, id, r)
 			case 14:
-				e.SetPool(r.Queue, Pool{Name: r.User, Procs: r.Procs, PolicyKnown: true, Policy: 4, Order: []string{"b", "a"}})
-				e.SetOutages(r.User, []Outage{{From: now, Until: times.Draw(t, "until"), Procs: r.Procs}})
+				e.SetPool(r.Queue, pools.PoolConfig{Name: r.User, Procs: r.Procs, PolicyKnown: true, Policy: 4, Order: []string{"b", "a"}})
+				e.SetOutages(r.User, []pools.Outage{{From: now, Until: times.Draw(t, "until"), Procs: r.Procs}})
 			case 15:
 				data, err := e.MarshalBinary()
 				if err != nil {
@@ -158,29 +161,29 @@ func TestAnyEvents(t *testing.T) {
 // What is remembered is bounded, and a user or queue that has jobs is not forgotten.
 func TestBounded(t *testing.T) {
 	e := quick(t, Config{First: 1e9})
-	e.Submit(0, 0, Request{Queue: "stays", User: "stays", Procs: 1})
-	for i := range uint64(3 * mostUsers) {
+	e.Submit(0, 0, track.Request{Queue: "stays", User: "stays", Procs: 1})
+	for i := range uint64(3 * track.MostUsers) {
 		name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
-		r := Request{Queue: name, User: name, Procs: 1 + int(i%7)}
-		e.law(&tracked{Request: r}, 0)
+		r := track.Request{Queue: name, User: name, Procs: 1 + int(i%7)}
+		e.tracker.Law(&track.Job{Request: r}, 0)
 		now := float64(i)
-		e.enter(now, now, i+1, r, &given{}) // not asked, which would take long
+		e.enter(now, now, i+1, r, &pendingForecast{}) // not asked, which would take long
 		e.Start(now, i+1, false)
 		e.End(now+1, i+1)
 	}
-	if len(e.users) > mostUsers || len(e.queues) > mostQueues || len(e.inOrder) != len(e.queues) || len(e.jobs) != 1 || len(e.rules.old.queues) > heardQueues {
-		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.users), len(e.queues), len(e.jobs), len(e.rules.old.queues))
+	if len(e.tracker.Users) > track.MostUsers || len(e.tracker.Queues) > track.MostQueues || len(e.tracker.InOrder) != len(e.tracker.Queues) || len(e.tracker.Jobs) != 1 || len(e.pools.PolicyLearner.Old.Queues) > pools.MaxLearntQueues {
+		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.tracker.Users), len(e.tracker.Queues), len(e.tracker.Jobs), len(e.pools.PolicyLearner.Old.Queues))
 	}
-	if e.users["stays"] == nil || e.queues["stays"] == nil {
+	if e.tracker.Users["stays"] == nil || e.tracker.Queues["stays"] == nil {
 		t.Error("one that has a job was forgotten")
 	}
 	v := e.View(1e6)
 	n := 0
-	for i := range v.users {
-		n += len(v.users[i])
+	for i := range v.Users {
+		n += len(v.Users[i])
 	}
-	if n != len(e.users) || len(v.queues.all) != len(e.queues) {
-		t.Errorf("the view knows %d users and %d queues, the engine %d and %d", n, len(v.queues.all), len(e.users), len(e.queues))
+	if n != len(e.tracker.Users) || len(v.Queues.All) != len(e.tracker.Queues) {
+		t.Errorf("the view knows %d users and %d queues, the engine %d and %d", n, len(v.Queues.All), len(e.tracker.Users), len(e.tracker.Queues))
 	}
 }
 
@@ -188,7 +191,7 @@ func TestBounded(t *testing.T) {
 func FuzzRestore(f *testing.F) {
 	e, err := New(Config{First: 40, Downey: true})
 	check(f, err)
-	e.SetPool("short", Pool{Name: "p", Procs: 64, PolicyKnown: true, Policy: 4, Order: []string{"short"}})
+	e.SetPool("short", pools.PoolConfig{Name: "p", Procs: 64, PolicyKnown: true, Policy: 4, Order: []string{"short"}})
 	for _, h := range happenings(9, 60) {
 		h.tell(e)
 	}
@@ -213,11 +216,11 @@ func FuzzRestore(f *testing.F) {
 		fresh, _ := New(Config{First: 40, Downey: true})
 		defer fresh.Close()
 		if fresh.UnmarshalBinary(data) == nil {
-			fresh.Submit(1e9, 1, Request{Queue: "short", User: "u1", Procs: 3})
+			fresh.Submit(1e9, 1, track.Request{Queue: "short", User: "u1", Procs: 3})
 			fresh.Start(2e9, 1, true)
 		}
 		if v, err := restoreView(body); err == nil {
-			v.Forecast(&Request{Queue: "short", User: "u1", Procs: 3})
+			v.Forecast(&track.Request{Queue: "short", User: "u1", Procs: 3})
 		}
 	})
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"testing"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // TestSavedWhileItIsRead proves, under the race detector, that engine and views can be saved and copied while others ask the views: they share maps, to which saving wrote.
@@ -19,7 +21,7 @@ func TestSavedWhileItIsRead(t *testing.T) {
 		for procs := range 3 {
 			readers.Go(func() {
 				for n := range 20 {
-					r := Request{Queue: "short", User: "u1", Procs: 1 + procs*5 + n%3, Limit: 600 + 60*float64(n)}
+					r := track.Request{Queue: "short", User: "u1", Procs: 1 + procs*5 + n%3, Limit: 600 + 60*float64(n)}
 					v.Forecast(&r)
 					v.Pivots(&r)
 				}

@@ -3,6 +3,8 @@ package engine
 import (
 	"math"
 	"time"
+
+	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
 // Stats tells what an engine does beside answering: what it learnt from, and what its work in the background took.
@@ -22,50 +24,22 @@ type Stats struct {
 	SimulationAge float64
 }
 
-// book counts what is done in the background, and knows since when the trees are in force. The counts and durations are not saved.
-type book struct {
-	trainings, failures, simulations int
-	trainingTook, simulationTook     time.Duration
-	now                              float64 // event time
-	begun                            float64 // that of the newest training
-	trees                            float64 // and of that of the trees in force
-	from                             int     // waits learnt by then
-}
-
-// trained notes what became of a training.
-func (b *book) trained(t *training) {
-	b.trainings++
-	b.trainingTook = t.took
-	if t.models == nil {
-		b.failures++
-		return
-	}
-	b.trees, b.from = b.begun, t.from
-}
-
-// simulated notes tables that come into force.
-func (b *book) simulated(r *refresh) {
-	b.simulations++
-	b.simulationTook = r.took
-}
-
-func (s *stream) book(b *book) {
-	s.clear(&b.begun, &b.trees)
-	s.int(&b.from)
-}
-
 // Stats returns what the engine does as it is.
 func (e *Engine) Stats() Stats {
-	l, b := e.learner, &e.learner.book
+	l, b := e.learner, &e.learner.Record
 	s := Stats{
-		Learnt: l.seen, Rows: len(l.rows), Trainings: b.trainings, Failures: b.failures, TrainingTook: b.trainingTook, TreesAt: math.NaN(),
-		Simulations: b.simulations, SimulationTook: b.simulationTook,
+		Learnt: l.Seen, Rows: len(l.Rows), Trainings: b.Trainings, Failures: b.Failures, TrainingTook: b.Took, TreesAt: math.NaN(),
+		Simulations: e.pools.Simulations, SimulationTook: e.pools.SimulationTook,
 	}
-	if l.models != nil {
-		s.TreesAt, s.TreesBehind = b.trees, l.seen-b.from
+	if l.Models != nil {
+		s.TreesAt, s.TreesBehind = b.Trees, l.Seen-b.From
 	}
-	for _, t := range e.tables {
-		s.SimulationAge = math.Max(s.SimulationAge, e.clock-t.at)
+	for _, t := range e.pools.Surfaces {
+		s.SimulationAge = math.Max(s.SimulationAge, e.tracker.Clock-t.At)
 	}
 	return s
 }
+
+// Importance returns each feature's part of the gain of the newest trees of the level nearest the median, in falling
+// order; nil before they are trained.
+func (e *Engine) Importance() []training.Importance { return e.learner.Importance(e.names) }

@@ -5,197 +5,125 @@ import (
 	"sync"
 
 	"github.com/waitcast/waitcast/predictor/boost"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
 // View is what can be known of the cluster at one instant, frozen: it answers any request as the engine would have then. It does not change and is safe for use by
 // many goroutines.
 type View struct {
-	at       float64
-	levels   []float64
-	median   int // the level nearest .5
-	capacity int
-	learnt   int
-
-	waiting              *tally
-	running              amount
-	oldest               float64
-	workLeft, limitsLeft float64
-	recent               recent
-	lastStart            float64
-	lastSubmit           float64
-	rate                 rate
-	bounds               []float64 // QBETS's of all queues
-
-	queues queueTable
-	users  *userTable
-	pools  map[string]*poolFacts // by queue
-	whole  *poolFacts            // the whole machine, for queues whose pool is not known
+	track.Facts
+	median int // the index of the level nearest 0.5
+	learnt int
+	pools  map[string]*pools.Facts // by queue
+	whole  *pools.Facts            // the whole machine, for queues whose pool is not known
 	models []*boost.Model
 	laws   map[class]uniformlog.Model // Downey's; nil where they are not asked
 
-	errors  []float64 // of the simulation at the levels, nil where too few are known
-	drifts  []Drift
-	council *council
-	memo    *memo // nil where nobody else asks
+	errors    []float64 // of the simulation at the levels, nil where too few are known
+	drifts    []ensemble.Drift
+	template  *ensemble.ExpertTemplate
+	scratches *sync.Pool  // of *scratch
+	memo      *pools.Memo // nil where nobody else asks
 }
 
-// queueTable is every queue's facts.
-type queueTable struct {
-	all   []*queueFacts // in the order in which they were first seen
-	index map[string]int
-	codes int
-}
-
-// asked is a request as it is looked at.
-type asked struct {
-	Request
+// resolvedRequest is a request with the classes and indices that follow from it.
+type resolvedRequest struct {
+	track.Request
 	size, limit int
 	expected    float64
-	queue       *queueFacts
-	user        *userFacts
+	queue       *track.QueueFacts
+	user        *track.UserFacts
 }
 
 // At returns the view's instant.
-func (v *View) At() float64 { return v.at }
+func (v *View) At() float64 { return v.Instant }
 
-// asked looks a request up.
-func (v *View) asked(r *Request) *asked {
-	j := &asked{Request: *r, size: sizeClass(r.Procs), limit: limitClass(r.Limit)}
-	if i, ok := v.queues.index[r.Queue]; ok {
-		j.queue = v.queues.all[i]
+// resolve looks up the classes and indices of a request.
+func (v *View) resolve(r *track.Request) *resolvedRequest {
+	j := &resolvedRequest{Request: *r, size: track.SizeClass(r.Procs), limit: track.LimitClass(r.Limit)}
+	if i, ok := v.Queues.Index[r.Queue]; ok {
+		j.queue = v.Queues.All[i]
 	} else {
-		j.queue = &queueFacts{name: r.Queue, code: v.queues.codes, oldest: math.NaN(), tally: &tally{}}
+		j.queue = &track.QueueFacts{Name: r.Queue, Code: v.Queues.Codes, Oldest: math.NaN(), WaitingCounts: &track.JobCounts{}}
 	}
-	if j.user = v.users.find(r.User); j.user == nil {
-		u := newUserFacts(0)
+	if j.user = v.Users.Find(r.User); j.user == nil {
+		u := track.NewUserFacts(0)
 		j.user = &u
 	}
-	j.expected = expected(r, j.queue, j.user)
+	j.expected = track.Expected(r, j.queue, j.user)
 	return j
 }
 
 // poolOf returns the pool of a queue.
-func (v *View) poolOf(queue string) *poolFacts {
+func (v *View) poolOf(queue string) *pools.Facts {
 	if f := v.pools[queue]; f != nil {
 		return f
 	}
 	return v.whole
 }
 
-// look returns the engine's state at an instant, without pools and council.
-func (e *Engine) look(now float64) *View {
-	v := &View{
-		at: now, levels: e.cfg.Levels, median: e.median, capacity: e.capacity, learnt: e.learner.seen,
-		running: e.running, oldest: e.line.oldest(), recent: e.recent, lastStart: e.lastStart, lastSubmit: e.lastSubmit, rate: e.rate,
-		bounds: e.bounds.at(e.cfg.Levels), queues: e.queueTable(), users: e.userTable(), models: e.learner.models,
-	}
-	if e.frozen.waiting == nil {
-		t := e.waiting
-		e.frozen.waiting = &t
-	}
-	v.waiting = e.frozen.waiting
-	v.workLeft, v.limitsLeft = e.workLeft(now)
-	v.errors = e.errors.quantiles(now, e.cfg.Levels)
+// baseView returns the engine's state at an instant, without pools and experts.
+func (e *Engine) baseView(now float64) *View {
+	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learner.Seen, models: e.learner.Models, scratches: e.scratches}
+	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	if e.heads != nil {
 		v.laws = e.heads.fitted
 	}
 	return v
 }
 
-// queueTable returns every queue's facts as they are.
-func (e *Engine) queueTable() queueTable {
-	f := &e.frozen
-	if f.index == nil {
-		f.queues, f.index = nil, map[string]int{}
-		for i, q := range e.inOrder {
-			f.index[q.name] = i
-		}
-	}
-	t := queueTable{all: f.queues, index: f.index, codes: e.codes}
-	same := len(f.queues) == len(e.inOrder)
-	for i := 0; same && i < len(e.inOrder); i++ {
-		same = e.inOrder[i].frozen != nil
-	}
-	if !same {
-		t.all = make([]*queueFacts, len(e.inOrder))
-		for i, q := range e.inOrder {
-			t.all[i] = q.freeze(e.cfg.Levels)
-		}
-		f.queues = t.all
-	}
-	return t
-}
-
 // View returns the engine's state at an instant, at the earliest that of what it was told last.
 func (e *Engine) View(now float64) *View {
-	if !(now > e.clock) {
-		now = math.Max(e.clock, -farthest)
+	if !(now > e.tracker.Clock) {
+		now = math.Max(e.tracker.Clock, -track.Farthest)
 	}
-	v := e.look(math.Min(now, farthest))
-	v.pools = make(map[string]*poolFacts, len(e.pools.of))
-	for _, p := range e.pools.all {
-		f := e.freezePool(p)
-		for _, name := range p.queues {
+	v := e.baseView(math.Min(now, track.Farthest))
+	v.pools = make(map[string]*pools.Facts, len(e.pools.Of))
+	for _, p := range e.pools.All {
+		f := e.pools.Freeze(p)
+		for _, name := range p.Queues {
 			v.pools[name] = f
 		}
 	}
-	v.whole = e.freezePool(nil)
-	v.council, v.memo, v.drifts = e.council(v.at), &memo{}, e.watch.drifts()
+	v.whole = e.pools.Freeze(nil)
+	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen), &pools.Memo{}, e.ensemble.Monitor.Drifts()
 	return v
 }
 
-// lookFor is look with the pool of a queue.
-func (e *Engine) lookFor(now float64, queue string) *View {
-	v := e.look(now)
-	if p := e.pools.of[queue]; p != nil {
-		v.pools = map[string]*poolFacts{queue: e.freezePool(p)}
+// queueView is baseView with the pool of a queue.
+func (e *Engine) queueView(now float64, queue string) *View {
+	v := e.baseView(now)
+	if p := e.pools.Of[queue]; p != nil {
+		v.pools = map[string]*pools.Facts{queue: e.pools.Freeze(p)}
 	} else {
-		v.whole = e.freezePool(nil)
+		v.whole = e.pools.Freeze(nil)
 	}
 	return v
 }
 
 // Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast where the view is damaged.
-func (v *View) Forecast(r *Request) Forecast {
-	clean := r.clean()
-	return v.given(&clean).Forecast
+func (v *View) Forecast(r *track.Request) Forecast {
+	clean := r.Clean()
+	return v.newPendingForecast(&clean).Forecast
 }
 
-// bench is what a forecast works with.
-type bench struct {
-	voices
-	scratch
+func (v *View) newPendingForecast(r *track.Request) *pendingForecast {
+	if v.template == nil {
+		return &pendingForecast{}
+	}
+	experts, c := v.template.Borrow(), v.borrowScratch()
+	defer v.template.GiveBack(experts)
+	defer v.scratches.Put(c)
+	return v.forecast(r, c, experts)
 }
 
-func (v *View) given(r *Request) *given {
-	b := v.council.bench()
-	if b == nil {
-		return &given{}
+// borrowScratch returns memory for one forecast, to be given back to v.scratches.
+func (v *View) borrowScratch() *scratch {
+	if c, ok := v.scratches.Get().(*scratch); ok {
+		return c
 	}
-	defer v.council.benches.Put(b)
-	return v.forecast(r, &b.scratch, &b.voices)
-}
-
-// council is the experts of a view as they are saved: each goroutine works with a copy of its own, since they keep scratch memory.
-type council struct {
-	linear, blend, calibrator []byte
-	advance                   float64 // instant to which the calibrator is brought; NaN for none
-	benches                   sync.Pool
-}
-
-// bench returns a copy of the experts; nil where they are damaged, which UnmarshalView has looked at.
-func (c *council) bench() *bench {
-	if c == nil {
-		return nil
-	}
-	if b, ok := c.benches.Get().(*bench); ok {
-		return b
-	}
-	b := &bench{}
-	var err error
-	if b.voices, err = c.voices(); err != nil {
-		return nil
-	}
-	return b
+	return &scratch{}
 }

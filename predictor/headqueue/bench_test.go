@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // BenchmarkTail1000x10000 is the budget of Pr{F >= n'} at one t for every n' up to
@@ -35,7 +37,7 @@ func BenchmarkTail1000x10000(b *testing.B) {
 func benchForecast(b *testing.B, s *State, procs, limit int) {
 	c := Calc{WorkLimit: limit}
 	var r Result
-	levels := Levels()
+	levels := waittime.Levels()
 	within := []float64{3600}
 	evals := 0
 	b.ReportAllocs()

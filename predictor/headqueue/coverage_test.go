@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/simulator"
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -215,7 +216,7 @@ func cover(t *testing.T, states, draws int, length func(*world) int) {
 		}
 	}
 	t.Logf("all: %v", &all)
-	for i, q := range headqueue.Levels() {
+	for i, q := range waittime.Levels() {
 		se := math.Sqrt(squares[i]) / n
 		if d := math.Abs(all.coverage(i) - q); d > most+4*se {
 			t.Errorf("level %g covers %.3f, want within %.3f", q, all.coverage(i), most+4*se)

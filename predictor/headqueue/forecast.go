@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // The methods of a [Result].
@@ -29,10 +31,6 @@ const (
 // 1996, section 6.4, which leaves 32 itself open: it takes B). Where no job is a
 // benefactor, B answers below it too.
 const CombinedBelow = 32
-
-// Levels are the quantile levels of a forecast that gives none. It returns a new
-// slice.
-func Levels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
 
 // Result is a forecast.
 type Result struct {
@@ -86,7 +84,7 @@ func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []flo
 		return err
 	}
 	if len(levels) == 0 {
-		r.Levels = append(r.Levels[:0], .1, .25, .5, .75, .9, .95)
+		r.Levels = append(r.Levels[:0], waittime.Levels()...)
 	} else {
 		r.Levels = append(r.Levels[:0], levels...)
 	}

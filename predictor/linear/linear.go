@@ -212,6 +212,15 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // usable tells whether a feature counts: what is not finite, or so large that its square is not, is missing.
 func usable(v float64) bool { return math.Abs(v) < 1e100 }
 
+// Clone returns an independent copy.
+func (m *Model) Clone() *Model {
+	c := &Model{s: m.s, x: slices.Clone(m.x)}
+	for _, v := range []*[]float64{&c.s.Seen, &c.s.Mean, &c.s.Var, &c.s.W, &c.s.G, &c.s.A} {
+		*v = slices.Clone(*v)
+	}
+	return c
+}
+
 // MarshalBinary saves the state; the same history gives the same bytes.
 func (m *Model) MarshalBinary() ([]byte, error) {
 	var buf bytes.Buffer

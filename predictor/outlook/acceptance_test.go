@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // trial forecasts a trace at random instants, and scores queued work there.
@@ -144,8 +146,8 @@ func (r *result) score(at *probeAt, k int, p *player) {
 	hours := func(y float64) float64 { return math.Expm1(y) / 60 }
 	for l, level := range Levels() {
 		for m, q := range [4]float64{at.served[k][l], at.now[k], at.last[k], at.dressed[k][l]} {
-			r.log[m][l] += pinball(level, q, y)
-			r.plain[m][l] += pinball(level, hours(q), hours(y))
+			r.log[m][l] += waittime.Pinball(level, q, y)
+			r.plain[m][l] += waittime.Pinball(level, hours(q), hours(y))
 		}
 	}
 	if y < at.served[k][0] {

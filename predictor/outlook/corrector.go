@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/blend"
 	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/linear"
@@ -145,7 +146,7 @@ func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, gr
 			if math.Abs(q-now) < snap(i)*width {
 				q = now
 			}
-			c.Snap[l][i] = c.Snap[l][i]*(1-1./snapMemory) + pinball(p, q, y)
+			c.Snap[l][i] = c.Snap[l][i]*(1-1./snapMemory) + waittime.Pinball(p, q, y)
 		}
 	}
 	const between = hour - 1 // rows that are closer tell little more

@@ -16,6 +16,9 @@
 // the level, as A. Angelopoulos, E. Candes and R. Tibshirani do in "Conformal PID control", NeurIPS 2023, sec. 2.1). An outcome is learnt when it
 // is seen, a horizon after its forecast, never before.
 //
+// What waits at a horizon waits now, becomes eligible until then, or comes until then. So no level of the queued work or of the queue length is more
+// than the present and that level of the arrivals: see bound.
+//
 // # What is forecast
 //
 // Queued work is the requested work of the jobs that compete for processors: the sum of procs times time limit, in processor-seconds; of a job
@@ -36,15 +39,15 @@
 // on the log scale, and what the band from .05 to .95 covers. "With errors" is the present value with the quantiles of how it changed before.
 //
 //	log       ahead  waitcast  present value  with errors  same time last week  covered
-//	KTH-SP2    1 h     .0366       .0454         .0413          .4298           .895
-//	           6 h     .1093       .1824         .1503          .4607           .924
-//	          24 h     .1765       .3144         .2419          .4213           .909
-//	CTC-SP2    1 h     .0123       .0166         .0133           .1550           .906
-//	           6 h     .0320       .0541         .0371           .1573           .916
-//	          24 h     .0576       .0921         .0611           .1564           .913
-//	SDSC-SP2   1 h     .0350       .0453         .0417           .4104           .907
-//	           6 h     .0951       .1605         .1347           .4120           .904
-//	          24 h     .1541       .2521         .2050           .3840           .915
+//	KTH-SP2    1 h     .0364       .0454         .0413          .4298           .900
+//	           6 h     .1091       .1824         .1503          .4607           .925
+//	          24 h     .1765       .3144         .2419          .4213           .910
+//	CTC-SP2    1 h     .0123       .0166         .0133           .1550           .908
+//	           6 h     .0321       .0541         .0371           .1573           .915
+//	          24 h     .0577       .0921         .0611           .1564           .914
+//	SDSC-SP2   1 h     .0349       .0453         .0417           .4104           .907
+//	           6 h     .0951       .1605         .1347           .4120           .905
+//	          24 h     .1540       .2521         .2050           .3840           .915
 //
 // It is better than either at every level, but for the median an hour ahead, which is as good as the present value and no better: in a third of the
 // hours of KTH-SP2 and SDSC-SP2 nothing changes at all. On the hourly grid of the same logs the replicas as they are lose 3 to 15 % more than what is served and less than the present value at every

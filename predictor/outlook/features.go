@@ -23,7 +23,7 @@ func (p *player) common() []float64 {
 	here := func(s Series) float64 { return s.log(v[s], p.procs) }
 	out := []float64{here(QueuedWork), here(QueueLength), v[Utilization]}
 	for _, back := range []float64{hour, 3 * hour, day} {
-		l, ok := lookAt(f.s.Trail, now-back, 2*f.options.Every)
+		l, ok := sampleAt(f.s.Trail, now-back, 2*f.options.Every)
 		if !ok {
 			out = append(out, math.NaN(), math.NaN(), math.NaN())
 			continue
@@ -78,7 +78,7 @@ func (p *player) now(scope int, s Series, h float64) float64 {
 		return s.log(p.initial[scope][s], p.procs)
 	}
 	f := p.f
-	l, ok := lookAt(f.s.Trail, p.state.Now-h, 2*f.options.Every)
+	l, ok := sampleAt(f.s.Trail, p.state.Now-h, 2*f.options.Every)
 	if !ok {
 		return 0
 	}
@@ -89,9 +89,9 @@ func (p *player) now(scope int, s Series, h float64) float64 {
 func (p *player) lastWeek(scope int, s Series, h float64) float64 {
 	f := p.f
 	at := p.state.Now + h - week
-	l, ok := lookAt(f.s.Trail, at, 2*f.options.Every)
+	l, ok := sampleAt(f.s.Trail, at, 2*f.options.Every)
 	if h >= week {
-		l, ok = p.look(), true
+		l, ok = p.currentSample(), true
 	}
 	if !ok {
 		return math.NaN()
@@ -99,16 +99,16 @@ func (p *player) lastWeek(scope int, s Series, h float64) float64 {
 	if !s.arrives() {
 		return s.log(l.of(scope, s), p.procs)
 	}
-	before, ok := lookAt(f.s.Trail, at-h, 2*f.options.Every)
+	before, ok := sampleAt(f.s.Trail, at-h, 2*f.options.Every)
 	if !ok {
 		return math.NaN()
 	}
 	return s.log(l.of(scope, s)-before.of(scope, s), p.procs)
 }
 
-// look returns what is seen now.
-func (p *player) look() look {
-	l := look{At: p.state.Now, Values: slices.Clone(p.initial)}
+// currentSample returns the load at present.
+func (p *player) currentSample() loadSample {
+	l := loadSample{At: p.state.Now, Values: slices.Clone(p.initial)}
 	for scope := range l.Values {
 		l.Values[scope][ArrivedJobs] = p.f.total(scope, ArrivedJobs)
 		l.Values[scope][ArrivedWork] = p.f.total(scope, ArrivedWork)

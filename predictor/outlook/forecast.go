@@ -90,6 +90,9 @@ func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) 
 	}
 	for scope := range loads {
 		grow(loads[scope].Points)
+		for k := range loads[scope].Points {
+			p.boundPoint(k, scope, &loads[scope].Points[k])
+		}
 	}
 	out.Cluster = loads[0]
 	for _, l := range loads[1:] {
@@ -165,16 +168,34 @@ func (p *player) waits(courses []course) []Wait {
 	return out
 }
 
-// Saturation tells whether the queue grows without bound if jobs go on coming as they do.
-type Saturation struct {
+// Growth is the growth of the outstanding jobs of the cluster or of one queue in the replicas.
+type Growth struct {
 	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated (simulator.Saturation): the least number of
 	// outstanding jobs from each week on grows by more than one a week.
 	Probability float64
 	// JobsPerWeek are the quantiles of that growth.
 	JobsPerWeek Quantiles
+}
+
+// Saturation reports whether the queue grows without bound if jobs go on coming as they do.
+type Saturation struct {
+	Growth                   // of the cluster
+	Queues map[string]Growth // by name; the queues that are not told apart are ""
 	// Replicas were played for so many weeks; 0 where no model of arrivals is known yet.
 	Replicas, Weeks int
 }
+
+// Of returns the growth of a queue, of the cluster where queue is empty; false where it is not known.
+func (s *Saturation) Of(queue string) (Growth, bool) {
+	if queue == "" || s.Replicas == 0 {
+		return s.Growth, s.Replicas > 0
+	}
+	g, ok := s.Queues[queue]
+	return g, ok
+}
+
+// LeastSaturationWeeks is the fewest weeks from which saturation is judged, in the history and in the replicas.
+const LeastSaturationWeeks = 5
 
 const (
 	saturationReplicas = 20
@@ -182,7 +203,8 @@ const (
 	saturationJobs     = 20_000 // of a replica
 )
 
-// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least 5, with the users and jobs of late.
+// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least LeastSaturationWeeks, with the
+// users and jobs of late.
 func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {
@@ -193,22 +215,32 @@ func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, erro
 		return Saturation{}, nil
 	}
 	perWeek := float64(len(stream.Jobs)) / stream.Span * week
-	weeks := int(math.Min(saturationWeeks, math.Max(5, saturationJobs/perWeek)))
+	weeks := int(math.Min(saturationWeeks, math.Max(LeastSaturationWeeks, saturationJobs/perWeek)))
 	slopes, err := simulator.Replicas(ctx, saturationReplicas, f.options.Workers, p.seed, func() *actor { return p.actor(0, f.model()) }, p.growth(weeks))
 	if err != nil {
 		return Saturation{}, err
 	}
-	out := Saturation{Replicas: len(slopes), Weeks: weeks}
-	grows := 0
-	for _, x := range slopes {
-		if x > 1 {
-			grows++
-		}
-	}
-	out.Probability = float64(grows) / float64(len(slopes))
-	slices.Sort(slopes)
-	for l, level := range Levels() {
-		out.JobsPerWeek[l] = quantile(slopes, level)
+	out := Saturation{Growth: growthOf(slopes, 0), Queues: map[string]Growth{}, Replicas: len(slopes), Weeks: weeks}
+	for i, queue := range f.s.Queues[:len(p.initial)-1] {
+		out.Queues[queue] = growthOf(slopes, i+1)
 	}
 	return out, nil
+}
+
+// growthOf summarizes the replicas' slopes of one scope.
+func growthOf(slopes [][]float64, scope int) Growth {
+	var g Growth
+	own := make([]float64, len(slopes))
+	for i := range slopes {
+		own[i] = slopes[i][scope]
+		if own[i] > 1 {
+			g.Probability++
+		}
+	}
+	g.Probability /= float64(len(slopes))
+	slices.Sort(own)
+	for l, level := range Levels() {
+		g.JobsPerWeek[l] = quantile(own, level)
+	}
+	return g
 }

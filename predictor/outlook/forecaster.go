@@ -21,13 +21,13 @@ type saved struct {
 	Next       int
 	Queues     []string // by scope from 1; the first is "", those that are not told apart
 	Totals     []total  // by scope
-	Trail      []look
+	Trail      []loadSample
 	Refitted   float64
 	Model      int                 // of arrivals, as chosen
 	Models     [arrivalModels]mean // their losses
 	Correctors [2][]*corrector     // by class, horizon and series
 	Shifts     [][]shift           // by scope, horizon and series
-	Scores     [2][]tally          // by class, horizon and series
+	Scores     [2][]scoreSums      // by class, horizon and series
 	Awaited    [][]awaited         // by horizon, in order of time
 }
 
@@ -43,7 +43,7 @@ func New(o Options) (*Forecaster, error) {
 	n := len(o.Horizons) * int(seriesCount)
 	f.s.Awaited = make([][]awaited, len(o.Horizons))
 	for c := range f.s.Correctors {
-		f.s.Scores[c] = make([]tally, n)
+		f.s.Scores[c] = make([]scoreSums, n)
 		for range n {
 			one, err := newCorrector()
 			if err != nil {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // awaited is what was forecast for one horizon at one instant, until its outcome is seen.
@@ -44,9 +46,9 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if err := f.await(ctx, p); err != nil {
 		return err
 	}
-	f.s.Trail = append(f.s.Trail, p.look())
-	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 { // not at every look: the rest is moved
-		f.s.Trail = slices.DeleteFunc(f.s.Trail, func(l look) bool { return l.At < s.Now-trailLength })
+	f.s.Trail = append(f.s.Trail, p.currentSample())
+	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 { // not at every sample: the rest is moved
+		f.s.Trail = slices.DeleteFunc(f.s.Trail, func(l loadSample) bool { return l.At < s.Now-trailLength })
 	}
 	return f.trainOne()
 }
@@ -123,7 +125,7 @@ func (f *Forecaster) outcome(a *awaited, k int, p *player) {
 		}
 		for i, s := range []Series{ArrivedJobs, ArrivedWork} {
 			for l, level := range Levels() {
-				f.s.Models[m].add(pinball(level, a.Models[m][i][l], p.fact(a, 0, s)), modelMemory)
+				f.s.Models[m].add(waittime.Pinball(level, a.Models[m][i][l], p.fact(a, 0, s)), modelMemory)
 			}
 		}
 	}
@@ -198,37 +200,44 @@ func (f *Forecaster) await(ctx context.Context, p *player) error {
 	return nil
 }
 
-// rows tells the forecasts of one horizon, by scope and series.
+// rows passes the forecasts of one horizon to tell, by scope and series.
 func (p *player) rows(courses []course, k int, shared []float64, tell func(scope int, s Series, r row)) {
-	f := p.f
-	h := p.horizons[k]
 	x := make([]float64, featureCount)
 	copy(x, shared)
-	said := make([]float64, levels*experts)
 	var sorted []float64
 	for scope := range p.initial {
+		var rows [seriesCount]row
+		if scope != 1 || p.f.s.Totals[1].Jobs > 0 { // else every queue is told apart
+			for s := range seriesCount {
+				sorted = p.simulated(courses, k, scope, s, sorted)
+				rows[s] = p.row(k, scope, s, x, sorted)
+			}
+			p.bound(k, scope, &rows)
+		}
 		for s := range seriesCount {
-			if scope == 1 && f.s.Totals[1].Jobs == 0 { // every queue is told apart
-				tell(scope, s, row{})
-				continue
-			}
-			sorted = p.simulated(courses, k, scope, s, sorted)
-			r := row{Said: make([]float32, len(said))}
-			copy(r.Own[:], own(p.now(scope, s, h), p.lastWeek(scope, s, h), sorted))
-			copy(x[ownAt:], r.Own[:])
-			c := f.corrector(scope, k, s)
-			r.Raw = c.predict(x, f.groups(scope), said)
-			for i, v := range said {
-				r.Said[i] = float32(v)
-			}
-			var moved shift
-			if scope < len(f.s.Shifts) {
-				moved = f.s.Shifts[scope][k*int(seriesCount)+int(s)]
-			}
-			r.Served = moved.apply(c.snapped(r.Raw, r.Own[0]))
-			tell(scope, s, r)
+			tell(scope, s, rows[s])
 		}
 	}
+}
+
+// row returns the forecast of one series of a scope from the sorted values of its replicas. x holds the shared features; row writes the others.
+func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
+	f, h := p.f, p.horizons[k]
+	said := make([]float64, levels*experts)
+	r := row{Said: make([]float32, len(said))}
+	copy(r.Own[:], own(p.now(scope, s, h), p.lastWeek(scope, s, h), sorted))
+	copy(x[ownAt:], r.Own[:])
+	c := f.corrector(scope, k, s)
+	r.Raw = c.predict(x, f.groups(scope), said)
+	for i, v := range said {
+		r.Said[i] = float32(v)
+	}
+	var moved shift
+	if scope < len(f.s.Shifts) {
+		moved = f.s.Shifts[scope][k*int(seriesCount)+int(s)]
+	}
+	r.Served = moved.apply(c.snapped(r.Raw, r.Own[0]))
+	return r
 }
 
 // model is the model of arrivals in use: the chosen one, or the one there is.

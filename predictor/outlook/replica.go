@@ -47,27 +47,44 @@ func (p *player) actor(probes, model int) *actor {
 	return &actor{p: p, copula: residual.NewCopula(residual.DefaultRho), shared: map[int64]float64{}, probes: probes, model: model}
 }
 
-// growth returns what plays a replica for so many weeks and tells by how much the outstanding jobs grow a week.
-func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) (float64, error) {
-	return func(a *actor, _ int, rng *rand.Rand) (float64, error) {
+// growth returns a function that plays a replica for so many weeks and returns by how much the outstanding jobs grow a week, by scope.
+func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) ([]float64, error) {
+	return func(a *actor, _ int, rng *rand.Rand) ([]float64, error) {
 		a.start(rng, float64(weeks)*week)
-		outstanding := len(p.state.Running) + len(p.state.Waiting)
-		counts := make([]int, 0, weeks)
-		for w := range weeks {
-			counts = append(counts, outstanding)
-			if err := a.machine.Advance(p.state.Now+float64(w+1)*week, func(e simulator.Event) {
-				switch {
-				case e.Kind == simulator.Submitted && e.Job.ID == comes:
-					outstanding++
-				case e.Kind == simulator.Ended:
-					outstanding--
-				}
-			}); err != nil {
-				return 0, err
+		outstanding := make([]int, len(p.initial))
+		for _, list := range [][]Job{p.state.Running, p.state.Waiting} {
+			for i := range list {
+				outstanding[0]++
+				outstanding[p.f.scope(list[i].Queue)]++
 			}
 		}
-		slope, _ := simulator.Saturation(append(counts, outstanding))
-		return slope, nil
+		counts := make([][]int, len(outstanding))
+		for w := range weeks + 1 {
+			for scope := range counts {
+				counts[scope] = append(counts[scope], outstanding[scope])
+			}
+			if w == weeks {
+				break
+			}
+			if err := a.machine.Advance(p.state.Now+float64(w+1)*week, func(e simulator.Event) {
+				change := 0
+				switch {
+				case e.Kind == simulator.Submitted && e.Job.ID == comes:
+					change = 1
+				case e.Kind == simulator.Ended:
+					change = -1
+				}
+				outstanding[0] += change
+				outstanding[e.Job.User] += change
+			}); err != nil {
+				return nil, err
+			}
+		}
+		slopes := make([]float64, len(counts))
+		for scope := range counts {
+			slopes[scope], _ = simulator.Saturation(counts[scope])
+		}
+		return slopes, nil
 	}
 }
 

@@ -1,6 +1,10 @@
 package outlook
 
-import "math"
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
 
 // mean is a running mean: plain at first, then over about so many of the latest values as add is told.
 type mean struct{ N, Mean float64 }
@@ -41,20 +45,20 @@ func (s *Score) Mean(method int) float64 {
 	return sum
 }
 
-// tally is a Score as it is kept.
-type tally struct {
+// scoreSums holds the sums of a Score.
+type scoreSums struct {
 	Loss         [methods][levels]mean
 	Below, Above mean
 }
 
 // add takes in an outcome; one whose value last week is not known is left out.
-func (t *tally) add(r *row, y float64) {
+func (t *scoreSums) add(r *row, y float64) {
 	if math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
 		return
 	}
 	for l, p := range Levels() {
 		for m, q := range [methods]float64{r.Served[l], r.Own[ownQuantiles+l], r.Own[0], r.Own[1]} {
-			t.Loss[m][l].add(pinball(p, q, y), scoreMemory)
+			t.Loss[m][l].add(waittime.Pinball(p, q, y), scoreMemory)
 		}
 	}
 	below, above := outside(r.Served, y)

@@ -34,18 +34,18 @@ func (s Series) unlog(y, procs float64) float64 {
 // arrives reports whether the series counts what comes between the forecast and the horizon.
 func (s Series) arrives() bool { return s >= ArrivedJobs }
 
-// look is what was seen at an instant: the values by scope (arrivals are the totals until then).
-type look struct {
+// loadSample is the load at one instant: the values by scope (arrivals are the totals until then).
+type loadSample struct {
 	At     float64
 	Values []values
 }
 
-// trailLength is how long looks are kept: for what was a week before the forecast, and the arrivals until then.
+// trailLength is how long samples are kept: for what was a week before the forecast, and the arrivals until then.
 const trailLength = 8*day + hour
 
-// lookAt returns the last look not later than an instant; false if it is further from that than slack.
-func lookAt(trail []look, at, slack float64) (look, bool) {
-	i, found := slices.BinarySearchFunc(trail, at, func(l look, at float64) int {
+// sampleAt returns the last sample not later than an instant; false if it is further from that than slack.
+func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
+	i, found := slices.BinarySearchFunc(trail, at, func(l loadSample, at float64) int {
 		switch {
 		case l.At < at:
 			return -1
@@ -58,13 +58,13 @@ func lookAt(trail []look, at, slack float64) (look, bool) {
 		i--
 	}
 	if i < 0 || at-trail[i].At > slack {
-		return look{}, false
+		return loadSample{}, false
 	}
 	return trail[i], true
 }
 
 // of returns a series of a scope; 0 of a queue that was not known then.
-func (l look) of(scope int, s Series) float64 {
+func (l loadSample) of(scope int, s Series) float64 {
 	if scope >= len(l.Values) {
 		return 0
 	}
@@ -89,11 +89,4 @@ func quantile(sorted []float64, p float64) float64 {
 		return sorted[i]
 	}
 	return sorted[i]*(1-w) + sorted[i+1]*w
-}
-
-func pinball(p, q, y float64) float64 {
-	if y >= q {
-		return p * (y - q)
-	}
-	return (1 - p) * (q - y)
 }

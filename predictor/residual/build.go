@@ -83,7 +83,7 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	this := j.run(0)
 	for i := len(h.runs) - 1; i >= 0 && fade > faint; i-- {
 		r := &h.runs[i]
-		w := fade * m.likeness(&this, r)
+		w := fade * m.similarity(&this, r)
 		fade *= m.config.Recency
 		total += w
 		switch {
@@ -119,7 +119,7 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 	var units [Bins]float64
 	for _, r := range h.running {
 		if age := at - r.seconds; age > 1 {
-			units[cell(age)] += math.Round(m.likeness(this, &r) / float64(len(h.running)) * unit)
+			units[cell(age)] += math.Round(m.similarity(this, &r) / float64(len(h.running)) * unit)
 		}
 	}
 	sum := 0.0
@@ -130,9 +130,9 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 	return sum
 }
 
-// likeness returns by how much a run counts for a job because of what is the same of both: 1 for the same limit and size. Another executable does not make it
+// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size. Another executable does not make it
 // lighter, since many logs number each job's own.
-func (m *Model) likeness(a, b *run) float64 {
+func (m *Model) similarity(a, b *run) float64 {
 	w := 1.0
 	if a.app != 0 && a.app == b.app {
 		w *= m.config.SameApp

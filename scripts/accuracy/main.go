@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/waitcast/waitcast/predictor/backtest"
-	"github.com/waitcast/waitcast/predictor/headtest"
+	"github.com/waitcast/waitcast/research/headtest"
 	"github.com/waitcast/waitcast/swf"
 )
 

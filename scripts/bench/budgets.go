@@ -65,13 +65,17 @@ const (
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
-	latency := command{words: "go test -v -count 1 -run ^TestLatency$ ./daemon", read: readLatency}
+	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
+	delay := command{
+		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./integrations/slurm", tools: []string{"slurmctld", "sbatch"},
+	}
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"), brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
 	return []budget{
 		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf", "Mlines/s", 1, 2.4, true, "M lines/s"},
 		{"import", "the same of PBS accounting", imports, "Import/pbs", "Mlines/s", 1, 2.4, true, "M lines/s"},
 		{"latency", "log line to new forecast, the 99th of a hundred", latency, "Latency", "p99-ms", 1, 100, false, "ms"},
+		{"delay", "longest delay of a submission by Slurm's plugin, whatever the daemon does", delay, "RealSlurmDelay/", "delay-ms", 1, 200, false, "ms"},
 		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, as many as it can", answers, "HTTP/plain/varied", "req/s", 1, 5000, true, "/s"},
 		{"http", "its 99th of a hundred, 16 connections that never rest", answers, "HTTP/plain/varied", "p99-ms", 1, 5, false, "ms"},
 		{"http", "its 99th of a hundred at a steady rate near 5,000/s or what is reached", answers, "HTTP/plain/paced", "p99-ms", 1, 5, false, "ms"},
@@ -194,14 +198,4 @@ func readImport(text string) string {
 		}
 	}
 	return out.String()
-}
-
-// readLatency takes the figures out of what daemon's TestLatency logs; of two tries the last counts.
-func readLatency(text string) string {
-	found := regexp.MustCompile(`lines: p50 ([\d.]+m?µ?s), p99 ([\d.]+m?µ?s)`).FindAllStringSubmatch(text, -1)
-	if len(found) == 0 {
-		return ""
-	}
-	last := found[len(found)-1]
-	return fmt.Sprintf("BenchmarkLatency 1 %s p50-ms %s p99-ms\n", inMillis(last[1]), inMillis(last[2]))
 }

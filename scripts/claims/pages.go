@@ -67,7 +67,7 @@ func blocks(page string) []block {
 	return out
 }
 
-// pages finds README.md and everything below docs, by its path from the root.
+// pages finds README.md and everything below docs and research/docs, by its path from the root.
 func pages(root string) (map[string]string, error) {
 	out := map[string]string{}
 	add := func(name string) error {
@@ -78,16 +78,22 @@ func pages(root string) (map[string]string, error) {
 	if err := add("README.md"); err != nil {
 		return nil, err
 	}
-	return out, filepath.WalkDir(filepath.Join(root, "docs"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
+	for _, folder := range []string{"docs", filepath.Join("research", "docs")} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
+				return err
+			}
+			name, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			return add(name)
+		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return add(name)
-	})
+	}
+	return out, nil
 }
 
 // uncovered tells of figures of which the table does not say where they come from, and of lines of the table that speak of nothing.

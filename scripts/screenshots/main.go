@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/demo"
+	"github.com/waitcast/waitcast/daemon/demo"
 	"github.com/waitcast/waitcast/internal/browser"
 )
 

@@ -9,6 +9,7 @@ type Workload struct {
 	Limit        []float64 // time limits in seconds
 	User         []int64
 	End          []float64 // seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are told apart
+	Start        float64   // seconds: when the log starts, from which on the arrivals are counted for the Hurst parameter
 	MondayOffset float64   // seconds from a Monday's midnight, local time, to time 0
 }
 
@@ -32,6 +33,9 @@ type Report struct {
 	Original Measures           `json:"original"`
 	Other    Measures           `json:"other"`
 	KS       map[string]float64 `json:"ks"` // of "procs", "runtime", "interarrival", and of users by "user_jobs", "user_sessions", "user_work", "user_active"
+	// WaitsCount is true where users' sessions and times are told apart by the ends of the jobs, waits included; else a job of either workload counts as
+	// ending a runtime after its submission.
+	WaitsCount bool `json:"waits_count"`
 	// AreaDifference is that of squashed areas for each job, (other - original) / original (Song, eq. 13, where both have as many jobs).
 	AreaDifference *float64          `json:"area_difference,omitempty"`
 	WeeklyDistance *float64          `json:"weekly_distance,omitempty"` // see [ProfileDistance]
@@ -79,7 +83,7 @@ func Measure(w Workload) Measures {
 			out.Concentration[name] = *p
 		}
 	}
-	out.Hurst = hurstOf(m, w.Submit)
+	out.Hurst = hurstOf(m, w.Submit, w.Start)
 	if out.Weekly, err = WeeklyProfile(w.Submit, w.MondayOffset, 7*24); err != nil {
 		m["weekly"] = err.Error()
 	}
@@ -95,8 +99,8 @@ func Measure(w Workload) Measures {
 	return out
 }
 
-func hurstOf(m missing, submits []float64) *HurstFit {
-	counts, err := Counts(submits, 0, HurstBin)
+func hurstOf(m missing, submits []float64, start float64) *HurstFit {
+	counts, err := Counts(submits, start, HurstBin)
 	if err != nil {
 		m["hurst"] = err.Error()
 		return nil
@@ -120,10 +124,14 @@ func meanConcentration(days []int64, values []float64) (float64, error) {
 	return sum / float64(len(out)), nil
 }
 
-// Compare measures both workloads and the distances between them.
+// Compare measures both workloads and the distances between them. Sessions end by one rule on both sides: by End only where both have it.
 func Compare(original, other Workload) Report {
 	m := missing{}
-	r := Report{Original: Measure(original), Other: Measure(other), KS: map[string]float64{}, Missing: m}
+	waits := original.End != nil && other.End != nil
+	if !waits {
+		original.End, other.End = nil, nil
+	}
+	r := Report{WaitsCount: waits, Original: Measure(original), Other: Measure(other), KS: map[string]float64{}, Missing: m}
 	columns := map[string][2][]float64{
 		"procs": {original.Procs, other.Procs}, "runtime": {original.Runtime, other.Runtime},
 		"interarrival": {Interarrivals(original.Submit), Interarrivals(other.Submit)},

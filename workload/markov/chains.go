@@ -44,7 +44,7 @@ func (m *Model) Chains() *Chains {
 	c := &m.counts
 	var n, r [states]float64
 	for i := range c.joint {
-		for j, w := range c.joint[i] {
+		for j, w := range c.joint.at(i) {
 			n[i] += w
 			r[j] += w
 		}
@@ -89,7 +89,7 @@ func (c *chainCount) chain(occupancy *[states]float64, weight float64) Chain {
 		row := make([]float64, len(exponents))
 		var sum float64
 		for k, j := range exponents {
-			row[k] = c.next[i][j]
+			row[k] = c.next.at(i)[j]
 			sum += row[k]
 		}
 		for k, j := range exponents {
@@ -124,7 +124,7 @@ func (m moments) correlation() float64 {
 func (c *counts) cor0(n, r [states]float64) float64 {
 	var m moments
 	for i := range c.joint {
-		for j, w := range c.joint[i] {
+		for j, w := range c.joint.at(i) {
 			m.w += w
 			m.x += w * n[i]
 			m.y += w * r[j]
@@ -140,15 +140,16 @@ func (c *counts) cor0(n, r [states]float64) float64 {
 func (c *counts) cor1(n, r [states]float64) float64 {
 	var m moments
 	for i := range c.cross {
-		for j := range c.cross[i] {
-			w, dn := c.procs.moves[i][j], n[j]-n[i]
+		cross, procs, runtime := c.cross.at(i), c.procs.moves.at(i), c.runtime.moves.at(i)
+		for j := range cross {
+			w, dn := procs[j], n[j]-n[i]
 			m.w += w
 			m.x += w * dn
 			m.xx += w * dn * dn
-			w, dr := c.runtime.moves[i][j], r[j]-r[i]
+			w, dr := runtime[j], r[j]-r[i]
 			m.y += w * dr
 			m.yy += w * dr * dr
-			m.xy += c.cross[i][j] * n[i] * r[j]
+			m.xy += cross[j] * n[i] * r[j]
 		}
 	}
 	return m.correlation()

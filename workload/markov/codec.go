@@ -33,7 +33,7 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	for _, v := range []uint64{m.jobs, m.pairs, m.procs.max, m.runtime.max} {
 		b = binary.AppendUvarint(b, v)
 	}
-	m.each(func(row *[states]float64) { b = appendRow(b, row) })
+	m.each(func(r **row) { b = appendRow(b, *r) })
 	var n uint64
 	for at := m.head; at != none; at = m.nodes[at].next {
 		n++
@@ -45,15 +45,18 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-func appendRow(b []byte, row *[states]float64) []byte {
+func appendRow(b []byte, r *row) []byte {
+	if r == nil {
+		return binary.AppendUvarint(b, 0)
+	}
 	var n uint64
-	for _, w := range row {
+	for _, w := range r {
 		if w != 0 {
 			n++
 		}
 	}
 	b = binary.AppendUvarint(b, n)
-	for i, w := range row {
+	for i, w := range r {
 		if w != 0 {
 			b = binary.AppendUvarint(b, uint64(i))
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(w))
@@ -88,11 +91,11 @@ func (m *Model) UnmarshalBinary(data []byte) error {
 	in.pairs = d.uvarint(in.jobs)
 	in.procs.max = d.uvarint(MaxValue - 1)
 	in.runtime.max = d.uvarint(MaxValue - 1)
-	in.each(func(row *[states]float64) { d.row(row) })
+	in.each(d.row)
 	// The sums that may be negative are not what probabilities are made from.
 	for _, t := range []*table{&in.joint, &in.procs.next, &in.procs.moves, &in.runtime.next, &in.runtime.moves} {
 		for i := range t {
-			d.notNegative(&t[i])
+			d.notNegative(t.at(i))
 		}
 	}
 	d.notNegative(&in.procs.exact)
@@ -167,8 +170,11 @@ func (d *decoder) uvarint(limit uint64) uint64 {
 	return v
 }
 
-func (d *decoder) row(row *[states]float64) {
+func (d *decoder) row(r **row) {
 	n := d.uvarint(states)
+	if n > 0 && *r == nil {
+		*r = new(row)
+	}
 	next := uint64(0)
 	for ; n > 0 && d.err == nil; n-- {
 		i := d.uvarint(states - 1)
@@ -176,13 +182,13 @@ func (d *decoder) row(row *[states]float64) {
 		if d.err == nil && (i < next || w == 0) {
 			d.fail("weights not in order, or 0")
 		}
-		row[i] = w
+		(*r)[i] = w
 		next = i + 1
 	}
 }
 
-func (d *decoder) notNegative(row *[states]float64) {
-	for _, w := range row {
+func (d *decoder) notNegative(r *row) {
+	for _, w := range r {
 		if w < 0 {
 			d.fail("negative weight")
 		}

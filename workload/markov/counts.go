@@ -2,15 +2,34 @@ package markov
 
 import "math"
 
-// table holds weights by two exponents.
-type table [states][states]float64
+// row holds weights by one exponent.
+type row [states]float64
+
+// table holds weights by two exponents. A row is nil until something in it is counted: a queue has few states, and there are many queues.
+type table [states]*row
+
+// add adds to a weight.
+func (t *table) add(i, j uint8, weight float64) {
+	if t[i] == nil {
+		t[i] = new(row)
+	}
+	t[i][j] += weight
+}
+
+// at returns a row to be read.
+func (t *table) at(i int) *row {
+	if t[i] == nil {
+		return new(row)
+	}
+	return t[i]
+}
 
 // A chainCount is what is counted for one of the two chains.
 type chainCount struct {
-	next  table           // n_ij: pairs by their two states (Song et al. 2004, eq. 5)
-	moves table           // the same over the pairs in which both chains change state, for cor1 (eq. 10, 11)
-	exact [states]float64 // jobs whose value is the power of two itself, for eq. 6
-	max   uint64          // the largest value ever counted
+	next  table  // n_ij: pairs by their two states (Song et al. 2004, eq. 5)
+	moves table  // the same over the pairs in which both chains change state, for cor1 (eq. 10, 11)
+	exact row    // jobs whose value is the power of two itself, for eq. 6
+	max   uint64 // the largest value ever counted
 }
 
 // counts holds weights rather than numbers: each job, and the pairs that are counted before the next job, weighs
@@ -45,7 +64,7 @@ func (c *counts) countJob(v value) {
 	}
 	p := v.point()
 	c.jobs++
-	c.joint[p.procs][p.runtime] += c.weight
+	c.joint.add(p.procs, p.runtime, c.weight)
 	c.procs.countValue(v.procs, p.procs, c.weight)
 	c.runtime.countValue(v.runtime, p.runtime, c.weight)
 }
@@ -60,21 +79,21 @@ func (c *chainCount) countValue(v uint64, exponent uint8, weight float64) {
 func (c *counts) countPair(a, b point) {
 	w := c.weight
 	c.pairs++
-	c.procs.next[a.procs][b.procs] += w
-	c.runtime.next[a.runtime][b.runtime] += w
+	c.procs.next.add(a.procs, b.procs, w)
+	c.runtime.next.add(a.runtime, b.runtime, w)
 	if a.procs == b.procs || a.runtime == b.runtime {
 		return
 	}
-	c.procs.moves[a.procs][b.procs] += w
-	c.runtime.moves[a.runtime][b.runtime] += w
-	c.cross[a.procs][a.runtime] += w
-	c.cross[b.procs][b.runtime] += w
-	c.cross[a.procs][b.runtime] -= w
-	c.cross[b.procs][a.runtime] -= w
+	c.procs.moves.add(a.procs, b.procs, w)
+	c.runtime.moves.add(a.runtime, b.runtime, w)
+	c.cross.add(a.procs, a.runtime, w)
+	c.cross.add(b.procs, b.runtime, w)
+	c.cross.add(a.procs, b.runtime, -w)
+	c.cross.add(b.procs, a.runtime, -w)
 }
 
-// each calls f with every row of weights, always in the same order.
-func (c *counts) each(f func(row *[states]float64)) {
+// each calls f with every row of weights, always in the same order. f may put a row where none is yet.
+func (c *counts) each(f func(r **row)) {
 	for _, t := range []*table{
 		&c.joint, &c.cross, &c.procs.next, &c.procs.moves, &c.runtime.next, &c.runtime.moves,
 	} {
@@ -82,15 +101,19 @@ func (c *counts) each(f func(row *[states]float64)) {
 			f(&t[i])
 		}
 	}
-	f(&c.procs.exact)
-	f(&c.runtime.exact)
+	for _, exact := range []*row{&c.procs.exact, &c.runtime.exact} {
+		f(&exact)
+	}
 }
 
 func (c *counts) scaleDown() {
 	c.weight = math.Ldexp(c.weight, -62)
-	c.each(func(row *[states]float64) {
-		for i := range row {
-			row[i] = math.Ldexp(row[i], -62)
+	c.each(func(r **row) {
+		if *r == nil {
+			return
+		}
+		for i := range *r {
+			(*r)[i] = math.Ldexp((*r)[i], -62)
 		}
 	})
 }

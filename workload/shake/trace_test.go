@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/waitcast/waitcast/internal/refdata"
-	"github.com/waitcast/waitcast/papers/ouaknine"
+	"github.com/waitcast/waitcast/research/papers/ouaknine"
 	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/shake"
 	"github.com/waitcast/waitcast/workload/users"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/refdata"
-	"github.com/waitcast/waitcast/papers/downey"
+	"github.com/waitcast/waitcast/research/papers/downey"
 	"github.com/waitcast/waitcast/swf"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )

@@ -17,14 +17,14 @@ function fill(el, attributes, children) {
     else if (key === "data") for (const [k, v] of Object.entries(value)) el.dataset[k] = v === null ? "null" : v;
     else el.setAttribute(key, value === true ? "" : value);
   }
-  el.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  el.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   return el;
 }
 
 // put replaces what is in an element. What had the focus gets it back, found by its data-key.
 export function put(el, ...children) {
   const key = el.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  el.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  el.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
   if (key) el.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
 }
 

@@ -17,7 +17,7 @@ const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs };
 const spacing = 3e3; // between two refreshes that the daemon's news cause
 const rarely = 60e3; // and without news: ages go on
 
-const page = { state: read(), queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null, missed: false, text: "" };
+const page = { state: read(), health: null, queues: null, live: null, shown: "", under: "", asking: null, last: 0, again: null, missed: false, text: "" };
 const $ = (id) => document.getElementById(id);
 const ctx = makeContext(page, (change, replace) => go({ ...page.state, ...change }, replace));
 
@@ -76,8 +76,8 @@ async function refresh(other) {
   const asking = (page.asking = new AbortController());
   $("view").setAttribute("aria-busy", "true");
   try {
-    page.queues = await get("/v1/queues", {}, asking.signal);
-    if (!page.queues.queues.length) await nothing(asking.signal);
+    [page.health, page.queues] = await Promise.all([get("/v1/health", {}, asking.signal), get("/v1/queues", {}, asking.signal)]);
+    if (!page.queues.queues.length) nothing();
     else {
       settle();
       const state = { ...page.state };
@@ -126,20 +126,24 @@ const unread = (t) => !t || t.startsWith("0001-");
 function status(data) {
   const age = duration(data.age_seconds);
   const text = unread(data.as_of) ? "nothing read yet" : `as of ${instant(data.as_of)}, ${age} ago`;
-  put($("status"), h("span", { class: data.stale ? "dot old" : "dot", "aria-hidden": "true" }), h("span", { data: { name: "as-of", value: data.as_of } }, text));
+  const wrong = page.health.conditions.map((c) => c.text);
+  const dot = ["dot", data.stale ? "old" : "", wrong.length ? "degraded" : ""].filter(Boolean).join(" ");
+  put($("status"), h("span", { class: dot, title: wrong.join("\n") || null, "aria-hidden": "true" }),
+    h("span", { data: { name: "as-of", value: data.as_of } }, wrong.length ? `${text}, ${page.health.status}` : text));
   put($("refreshed"), `Asked at ${hourMinute(Date.now())}.`);
-  if (!data.stale) banner(null);
+  const why = page.health.stale.find((s) => s.cluster === page.state.cluster)?.reason ?? `the newest record is ${age} old`;
+  if (!data.stale) banner(wrong.length ? "degraded" : null, wrong.join(" · "));
   else if (unread(data.as_of)) banner("stale", "Nothing has been read yet: no record of the cluster, so nothing is known.");
-  else banner("stale", `Stale: the newest record is ${age} old. The figures are those of ${instant(data.as_of, new Date(0))}.`);
+  else banner("stale", `Stale: ${why}. The figures are those of ${instant(data.as_of, new Date(0))}.`);
 }
 
 // banner says what is wrong. Those who hear the page are told once, not whenever an age in the text is another one.
 function banner(kind, text) {
   const el = $("banner");
-  if (el.textContent !== (text ?? "")) put(el, kind ? h("p", { class: "banner " + kind }, text) : null);
+  if (el.textContent !== (kind ? text : "")) put(el, kind ? h("p", { class: "banner " + kind }, text) : null);
   if ((el.dataset.kind ?? "") === (kind ?? "")) return;
   el.dataset.kind = kind ?? "";
-  $("announce").textContent = text ?? "";
+  $("announce").textContent = kind ? text : "";
 }
 
 function message(title, ...body) {
@@ -147,17 +151,13 @@ function message(title, ...body) {
   put($("view"), h("div", { class: "view" }, h("h1", { tabindex: "-1", id: "title" }, view().name), h("div", { class: "notice" }, h("h2", {}, title), body)));
 }
 
-async function nothing(signal) {
-  let text = "";
-  try {
-    text = await (await fetch("/readyz", { signal, cache: "no-store" })).text();
-  } catch (err) {
-    if (err.name === "AbortError") throw err;
-  }
+function nothing() {
+  const { status, conditions } = page.health;
   put($("controls"));
   page.under = "";
   banner(null);
-  message("No queue is known yet", h("p", {}, "Queues appear with the first record of a log."), text ? h("p", { class: "muted", data: { name: "ready" } }, text) : null);
+  message("No queue is known yet", h("p", {}, "Queues appear with the first record of a log."), 
+    h("p", { class: "muted", data: { name: "ready" } }, [status, ...conditions.map((c) => c.text)].join("\n")));
 }
 
 // failed shows what the daemon says, or that it says nothing; then what was shown before stays.

@@ -13,10 +13,12 @@ export const controls = (_state, ctx) => [ctx.queueSelect(true), ctx.choice("mad
 
 export async function load(state, ctx, signal) {
   const about = { cluster: state.cluster, queue: state.queue };
-  const [recent, accuracy] = await Promise.all([
+  const [recent, first] = await Promise.all([
     ctx.cached(`recent ${about.cluster} ${about.queue}`, minute / 4, () => get("/v1/accuracy/recent", { ...about, limit: shown }, signal)),
     ctx.cached(`accuracy ${about.cluster} ${about.queue}`, minute, () => get("/v1/accuracy", about, signal)), // it reads the whole ledger
   ]);
+  const made = madeOf(state, first), more = first.next_offset !== null && made === "replayed"; // the first page has what was made live
+  const accuracy = more ? await ctx.cached(`accuracy ${about.cluster} ${about.queue} ${made}`, minute, () => get("/v1/accuracy", { ...about, made }, signal)) : first;
   return { recent, accuracy, as_of: recent.as_of, age_seconds: recent.age_seconds, stale: recent.stale };
 }
 
@@ -53,10 +55,12 @@ function paint(list) {
 
 export function render(live, { recent, accuracy }, state) {
   const list = recent.forecasts.filter((f) => f.forecast_seconds && (!state.made || f.made === state.made)).reverse();
-  const made = state.made || (enough(accuracy.groups) ? "live" : "replayed");
+  const made = madeOf(state, accuracy);
   const group = accuracy.groups.find((g) => g.made === made && g.queue === (state.queue ?? "") && g.size_class === "");
   return [list.length ? newest(live, list, recent) : h("p", { class: "notice" }, "No job that was forecast has started yet."), ...(group ? [calibration(group, accuracy), methods(group), classes(accuracy, made)] : [])];
 }
+
+const madeOf = (state, accuracy) => state.made || (enough(accuracy.groups) ? "live" : "replayed");
 
 // enough tells whether so many forecasts were made as it happened that they tell something, or all were.
 const enough = (groups) => groups.some((g) => g.made === "live" && g.methods[0].n >= 100) || !groups.some((g) => g.made === "replayed" && g.methods[0].n > 0);
@@ -122,5 +126,6 @@ function classes(accuracy, made) {
     return [`${g.queue}, ${g.size_class}`, count(m.n), ...["0.5", "0.9"].map((l) => (m.coverage[l] ? m.coverage[l].map(percent).join(" to ") : "–")), percent(m.within_factor_2), count(g.cancelled)];
   });
   const num = (name) => ({ name, num: true });
-  return rows.length ? details("By queue and size", table("By queue and size", ["Queue, processors", num("jobs"), num("up to p50"), num("up to p90"), num("within factor 2"), num("left without a start")], rows, { caption: false })) : null;
+  return rows.length ? details("By queue and size", table("By queue and size", ["Queue, processors", num("jobs"), num("up to p50"), num("up to p90"), num("within factor 2"), num("left without a start")], rows, { caption: false }),
+    ...(accuracy.next_offset === null ? [] : [h("p", { class: "muted" }, `${accuracy.groups.length} of ${accuracy.total} groups are shown. Choose a queue to see its own.`)])) : null;
 }

@@ -97,7 +97,10 @@ const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}. ` 
 
 function saturation(answer) {
   const s = answer.saturation;
-  return s ? `If jobs go on coming as they do, the queue grows without bound with a probability of ${percent(s.probability)}.` : "";
+  if (!s) return "";
+  const state = s.saturated ? "Saturated: jobs come faster than they can be run" : "Not saturated";
+  const ahead = s.probability === null ? "" : ` If jobs go on coming as they do, they grow without bound with a probability of ${percent(s.probability)}.`;
+  return `${state}; the jobs in the system grew by ${s.growth_jobs_per_week.toFixed(1)} a week.${ahead}`;
 }
 
 function numbers(load) {

@@ -16,7 +16,7 @@ export const load = (state, _ctx, signal) => get("/v1/jobs", { cluster: state.cl
 export const start = () => ({ charts: [], element: h("div", {}) });
 
 const without = {
-  pending: "its forecast is made with the next record", unknown: "its size or queue is not told yet", afterwards: "its submission was learnt after the fact",
+  pending: "its forecast is made with the next record", unknown: "details pending: its size or queue is not told yet", afterwards: "its submission was learnt after the fact",
 };
 
 // reason says why a job waits, and why its forecast moved.
@@ -27,7 +27,7 @@ export function render(_live, answer) {
   const top = Math.max(3600, ...answer.jobs.map((j) => j.forecast?.now.p90 ?? 0));
   const rows = answer.jobs.map((j) => {
     const q = j.forecast?.now;
-    return [{ text: j.id, value: j.id }, j.queue, { text: (j.procs ? count(j.procs) : "?") + (j.tasks > 1 ? ` × ${count(j.tasks)}` : ""), value: j.procs, name: "procs" },
+    return [{ text: j.id, value: j.id }, { text: j.queue || "details pending", value: j.queue }, { text: (j.procs ? count(j.procs) : "?") + (j.tasks > 1 ? ` × ${count(j.tasks)}` : ""), value: j.procs, name: "procs" },
       j.time_limit_seconds ? duration(j.time_limit_seconds) : "–", { text: duration(j.waited_seconds), value: j.waited_seconds, name: "waited" },
       { text: q ? duration(q.p50) : "–", value: q ? q.p50 : undefined, name: "p50" }, { text: q ? `${duration(q.p10)} to ${duration(q.p90)}` : "–", value: q ? `${q.p10} ${q.p90}` : undefined, name: "range" },
       q ? strip(q, top) : "", j.forecast ? instant(j.forecast.start.p50, answer.as_of) : "–", { text: count(j.ahead_jobs), value: j.ahead_jobs, name: "ahead" }, { text: reason(j), value: j.moved_by ?? "", name: "reason" }];

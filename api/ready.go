@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// healthz says that the process serves.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+const healthPath = "/v1/health"
+
+type healthOutput struct{ Body wire.Health }
+
+func (s *Server) registerHealth(a huma.API) {
+	huma.Register(a, huma.Operation{
+		OperationID: "get-health", Method: http.MethodGet, Path: healthPath,
+		Summary:     "What keeps the daemon from doing all of its work",
+		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, why answers are stale.",
+	}, func(context.Context, *struct{}) (*healthOutput, error) { return &healthOutput{s.health()}, nil })
+}
+
+// readyz says whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one cluster can be forecast and every source was read to its end or failed. From then on
+// it is 200, whatever fails, because a daemon that still answers must not be taken out of service; strict=true makes it 503
+// as long as anything is wrong.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	strict := false
+	if text := r.URL.Query().Get("strict"); text != "" {
+		var err error
+		if strict, err = strconv.ParseBool(text); err != nil {
+			writeText(w, http.StatusBadRequest, fmt.Sprintf("strict: %q is not true or false\n", text))
+			return
+		}
+	}
+	health := s.health()
+	status := http.StatusOK
+	if health.Status == wire.NotReady || strict && health.Status != wire.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	lines := []string{health.Status}
+	for _, c := range health.Conditions {
+		lines = append(lines, c.Text)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeText(w, status, strings.Join(lines, "\n")+"\n"+s.clockNotes())
+}
+
+// health returns the status of the daemon with all conditions.
+func (s *Server) health() wire.Health {
+	conditions := s.views.Conditions()
+	reading := slices.ContainsFunc(conditions, func(c pipeline.Condition) bool { return c.Name == pipeline.SourceReading })
+	nothing := nothingReadAnywhere(s.views.Views())
+	if nothing != nil {
+		conditions = append(conditions, *nothing)
+	} else if !reading {
+		s.opts.WasReady.Store(true)
+	}
+	out := wire.Health{Status: wire.Ready, Conditions: []wire.Condition{}, Stale: []wire.StaleCluster{}}
+	switch {
+	case !s.opts.WasReady.Load():
+		out.Status = wire.NotReady
+	case len(conditions) > 0:
+		out.Status = wire.Degraded
+	}
+	for _, c := range conditions {
+		out.Conditions = append(out.Conditions, wire.Condition{
+			Name: string(c.Name), Cluster: c.Cluster, Source: c.Source, File: c.File, Reason: c.Reason, Since: c.Since, Text: c.String(),
+		})
+	}
+	for _, v := range s.views.Views() {
+		if why := s.whyStale(v); why != "" {
+			out.Stale = append(out.Stale, wire.StaleCluster{Cluster: v.Cluster, Reason: why})
+		}
+	}
+	return out
+}
+
+// whyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the limit,
+// or a source could not be read for longer than that.
+func (s *Server) whyStale(v *pipeline.View) string {
+	if v.At.IsZero() {
+		return "no record of the cluster has been read yet"
+	}
+	unread := s.unread(v)
+	if age := s.opts.Now().Sub(v.At); age > s.opts.StaleAfter {
+		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(s.opts.StaleAfter))
+		for _, src := range v.Sources {
+			if c := src.Unreadable(); c != nil {
+				return why + "; " + c.String()
+			}
+		}
+		return why
+	}
+	if unread == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(s.opts.StaleAfter))
+}
+
+// unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
+func (s *Server) unread(v *pipeline.View) *pipeline.Condition {
+	for i := range v.Sources {
+		if c := v.Sources[i].Unreadable(); c != nil && s.opts.Now().Sub(c.Since) > s.opts.StaleAfter {
+			return c
+		}
+	}
+	return nil
+}
+
+// nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a record of it
+// is known, or all of its sources were read to their end and are empty.
+func nothingReadAnywhere(views []*pipeline.View) *pipeline.Condition {
+	c := pipeline.Condition{Name: pipeline.NothingRead, Reason: "no record of any cluster has been read yet"}
+	if len(views) == 0 {
+		c.Reason = "no daemon has collected anything into the database yet"
+	}
+	for _, v := range views {
+		unknown := func(src pipeline.SourceStatus) bool { return !src.CaughtUp || src.Unreadable() != nil }
+		if !v.At.IsZero() || len(v.Sources) > 0 && !slices.ContainsFunc(v.Sources, unknown) {
+			return nil
+		}
+	}
+	return &c
+}

@@ -1,0 +1,152 @@
+package api_test
+
+import (
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// ready checks the status and the text of /readyz, plain and strict.
+func (f *fixture) ready(status int, text string) {
+	f.Helper()
+	strict := http.StatusServiceUnavailable
+	if text == "ready\n" {
+		strict = http.StatusOK
+	}
+	if a := f.do(http.MethodGet, "/readyz", nil); a.status != status || string(a.body) != text {
+		f.Errorf("readyz: %d %q, want %d %q", a.status, a.body, status, text)
+	}
+	if a := f.do(http.MethodGet, "/readyz?strict=true", nil); a.status != strict || string(a.body) != text {
+		f.Errorf("readyz, strict: %d %q, want %d %q", a.status, a.body, strict, text)
+	}
+	degraded := "0"
+	if text != "ready\n" {
+		degraded = "1"
+	}
+	help := "# HELP waitcast_degraded 1 if anything keeps the daemon from doing all of its work, as /readyz has it.\n# TYPE waitcast_degraded gauge\n"
+	if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+"waitcast_degraded "+degraded+"\n"), "waitcast_degraded"); err != nil {
+		f.Error(err)
+	}
+}
+
+// standing hands the pipeline what a read of a cluster's log told that cannot be read.
+func (f *fixture) standing(cluster string, problems ...tail.Problem) {
+	f.Helper()
+	f.deliver(&source.Delivery{Source: f.sources[cluster], Standing: problems, CaughtUp: true})
+}
+
+func denied(path string) tail.Problem {
+	return tail.Problem{Path: path, Reason: tail.Unreadable, Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
+}
+
+// TestReady proves that a server is healthy at once, that it is ready when one cluster can be forecast and every source was read to its
+// end or failed, and that failures from then on do not take it out of service unless that is asked for.
+func TestReady(t *testing.T) {
+	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
+	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
+		t.Errorf("healthz: %d %s", a.status, a.body)
+	}
+	const (
+		no      = http.StatusServiceUnavailable
+		reading = ": still reading what was there before\n"
+		nothing = "nothing_read: no record of any cluster has been read yet\n"
+		lost    = "source_unreadable: source two/log: /var/two: permission denied\n"
+	)
+	f.ready(no, "not ready\nsource_reading: source one/log"+reading+"source_reading: source two/log"+reading+nothing)
+	f.standing("two", denied("/var/two"))
+	f.ready(no, "not ready\nsource_reading: source one/log"+reading+lost+nothing)
+	f.feed("one") // an empty log: nobody has submitted a job yet
+	f.ready(http.StatusOK, "degraded\n"+lost)
+	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("one")
+	f.feed("one", events...)
+	f.ready(http.StatusOK, "degraded\n"+lost)
+	f.feed("two")
+	f.ready(http.StatusOK, "ready\n")
+	f.standing("one", denied("/var/one"))
+	f.ready(http.StatusOK, "degraded\nsource_unreadable: source one/log: /var/one: permission denied\n")
+	f.feed("one")
+	f.ready(http.StatusOK, "ready\n")
+	if a := f.do(http.MethodGet, "/readyz?strict=maybe", nil); a.status != http.StatusBadRequest {
+		t.Errorf("strict=maybe: %d", a.status)
+	}
+}
+
+// TestReadyMiddle proves that a server that has read the middle of its only log is not ready.
+func TestReadyMiddle(t *testing.T) {
+	f := serve(t, main(4))
+	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")
+	f.deliver(&source.Delivery{Source: f.sources["main"], Events: events, Lines: 2}) // more is there
+	f.ready(http.StatusServiceUnavailable, "not ready\nsource_reading: source main/log: still reading what was there before\n")
+}
+
+// TestReadySameWords proves that /readyz, /v1/health and the metrics have source, file and reason in the same words, whatever a
+// file's name has in it, and that a condition keeps its begin while it stands.
+func TestReadySameWords(t *testing.T) {
+	f := serve(t, main(4))
+	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
+	hostile := "/var/log/\x1b[31mx\n\u202e\xff\"}"
+	began := f.now
+	f.standing("main", denied(hostile), denied(hostile)) // twice: one series
+	f.now = f.now.Add(time.Minute)
+	f.standing("main", denied(hostile))
+	var got wire.Health
+	f.get("/v1/health", &got)
+	if len(got.Conditions) != 1 || got.Status != wire.Degraded {
+		t.Fatalf("health: %+v", got)
+	}
+	c := got.Conditions[0]
+	want := wire.Condition{
+		Name: "source_unreadable", Cluster: "main", Source: "main/log", File: `/var/log/?[31mx ??"}`, Reason: "permission denied", Since: began,
+		Text: `source_unreadable: source main/log: /var/log/?[31mx ??"}: permission denied`,
+	}
+	if c != want {
+		t.Errorf("condition %+v\nwant %+v", c, want)
+	}
+	f.ready(http.StatusOK, "degraded\n"+want.Text+"\n")
+	metrics := string(f.do(http.MethodGet, "/metrics", nil).body)
+	series := `waitcast_health_condition{cluster="main",condition="source_unreadable",file="/var/log/?[31mx ??\"}",reason="permission denied",source="main/log"} 1`
+	if !strings.Contains(metrics, series+"\n") {
+		t.Errorf("the metrics do not have %s", series)
+	}
+}
+
+// TestReadyStale proves that /v1/health says why answers are stale, and that they are not before the limit.
+func TestReadyStale(t *testing.T) {
+	f := serve(t, main(4))
+	why := func() string {
+		t.Helper()
+		var got wire.Health
+		f.get("/v1/health", &got)
+		if len(got.Stale) == 0 {
+			return ""
+		}
+		return got.Stale[0].Reason
+	}
+	if got := why(); got != "no record of the cluster has been read yet" {
+		t.Errorf("before the first record: %q", got)
+	}
+	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
+	f.now = at(1).Add(staleAfter)
+	if got := why(); got != "" {
+		t.Errorf("at the limit: %q", got)
+	}
+	f.now = f.now.Add(time.Minute)
+	if got := why(); got != "the newest record is 11 min old, the limit (stale_after) is 10 min" {
+		t.Errorf("past the limit: %q", got)
+	}
+	f.feed("main", one{id: "2", queue: "work", procs: 1, submit: 660, start: 661, end: -1}.events("main")...)
+	f.standing("main", denied("/var/log/x"))
+	f.now = f.now.Add(staleAfter + time.Second)
+	if got := why(); !strings.HasSuffix(got, "; source_unreadable: source main/log: /var/log/x: permission denied") {
+		t.Errorf("unreadable past the limit: %q", got)
+	}
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+const (
+	// mostTypical is the number of pairs of a queue and a size class, per cluster, for which a typical job is forecast.
+	mostTypical = 200
+	// scrapePatience is how long a scrape waits for the summary of the newest view before it reports the previous one.
+	scrapePatience = 5 * time.Millisecond
+	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. With an older one it waits for the next.
+	summaryAge = time.Minute
+)
+
+// scrapeSummary holds metrics of one view that are too slow to compute during a scrape of a large cluster. It does not change.
+type scrapeSummary struct {
+	view    *cluster.View
+	made    time.Time // by the machine's clock
+	typical []pipeline.Typical
+	// forecasts are of the typical jobs, nil where none is possible.
+	forecasts [][]float64
+	// bursts are the jobs of the largest burst that is under way, by queue.
+	bursts map[string]int
+}
+
+// scrapeSummaries keeps the newest summary of each cluster. Requests start the next one in the background, one at a time per cluster.
+type scrapeSummaries struct {
+	mu     sync.Mutex
+	newest map[string]*scrapeSummary
+	making map[string]chan struct{} // closed when it is made
+}
+
+// of returns the summary of a view, or the previous one if that takes too long.
+func (g *scrapeSummaries) of(v *pipeline.View, look func(*pipeline.View) *scrapeSummary) *scrapeSummary {
+	newest, made := g.begin(v, look)
+	if made == nil {
+		return newest
+	}
+	if newest == nil || time.Since(newest.made) > summaryAge {
+		<-made
+	} else {
+		timer := time.NewTimer(scrapePatience)
+		defer timer.Stop()
+		select {
+		case <-made:
+		case <-timer.C:
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.newest[v.Cluster]
+}
+
+// begin returns the newest summary. If that is of another view, it starts a new one and returns a channel that is closed once it is finished.
+func (g *scrapeSummaries) begin(v *pipeline.View, look func(*pipeline.View) *scrapeSummary) (*scrapeSummary, <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.newest == nil {
+		g.newest, g.making = map[string]*scrapeSummary{}, map[string]chan struct{}{}
+	}
+	newest := g.newest[v.Cluster]
+	if newest != nil && newest.view == v.View {
+		return newest, nil
+	}
+	if made := g.making[v.Cluster]; made != nil {
+		return newest, made
+	}
+	made := make(chan struct{})
+	g.making[v.Cluster] = made
+	go func() {
+		defer close(made)
+		fresh := look(v)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.newest[v.Cluster] = fresh
+		delete(g.making, v.Cluster)
+	}()
+	return newest, made
+}
+
+// summarize computes the summary of a view.
+func (s *Server) summarize(v *pipeline.View) *scrapeSummary {
+	g := &scrapeSummary{view: v.View, made: time.Now(), typical: v.Typical(mostTypical)}
+	g.typical = slices.DeleteFunc(g.typical, func(t pipeline.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
+	now, _, _ := s.asOf(v)
+	g.forecasts = make([][]float64, len(g.typical))
+	for i := range g.typical {
+		g.forecasts[i] = s.typicalWait(v, now, &g.typical[i])
+	}
+	g.bursts = v.Bursts(func(queue string) float64 {
+		return s.analyses.of(v, queue, analysisAge, s.opts.Now).users.Flurry
+	})
+	return g
+}
+
+// typicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that no forecast is possible.
+func (s *Server) typicalWait(v *pipeline.View, now time.Time, t *pipeline.Typical) []float64 {
+	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
+	if err != nil || f == nil || f.Quantiles == nil {
+		return nil
+	}
+	out := make([]float64, len(f.Quantiles))
+	for i, q := range f.Quantiles {
+		if out[i] = q; waittime.IsNever(q) {
+			out[i] = math.Inf(1)
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+// Package python_test proves that the Python client does what it says against a real daemon, and that its types hold.
+package python_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+)
+
+// patience is how long a condition may take to come true before a test gives up.
+const patience = 5 * time.Minute
+
+// need returns where a program is, or skips the test.
+func need(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("Python client: %s is missing (make test-deps)", name)
+	}
+	return path
+}
+
+// TestTypes proves that the client and its tests are typed without a gap, in the syntax of Python 3.9.
+func TestTypes(t *testing.T) {
+	mypy := need(t, "mypy")
+	cache := t.TempDir()
+	for _, file := range []string{"waitcast.py", "test_waitcast.py"} { // not together: the test imports the module
+		cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", cache, file) //nolint:gosec // the test's own files
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
+	}
+}
+
+// TestAgainstDaemon proves that the client asks every path of a real daemon and understands the answers, problems and events; test_waitcast.py
+// says what in each.
+func TestAgainstDaemon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("Python client against a daemon: not with -short")
+	}
+	python := need(t, "python3")
+	s := newSite(t)
+	url := s.start(t)
+	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "test_waitcast") //nolint:gosec // the test's own file
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "no_proxy=*",
+		"WAITCAST_TEST_URL="+url, "WAITCAST_TEST_LOG="+s.log, "WAITCAST_TEST_RELEASE="+s.release())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+	if strings.Contains(string(out), "skipped") {
+		t.Error("tests of the Python client were skipped though there is a daemon")
+	}
+}
+
+// site is a log and a configuration: a machine of 64 processors of which one job without end holds 60, and one waits for 32.
+type site struct {
+	log, config string
+	now         time.Time
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := t.TempDir()
+	s := &site{log: filepath.Join(dir, "log"), config: filepath.Join(dir, "waitcastd.yaml"), now: time.Now().UTC().Truncate(time.Second)}
+	var text []byte
+	for i := range 200 { // jobs of 1 to 200 minutes, one after the other
+		r := s.job(fmt.Sprintf("%d.test", i), 2, s.now.Add(time.Duration(i-1000)*time.Minute))
+		r.Start, r.End = r.Queued, r.Queued.Add(time.Duration(i%200+1)*time.Minute)
+		text = pbs.AppendEnded(pbs.AppendStarted(pbs.AppendQueued(text, r), r), r)
+	}
+	big := s.big()
+	text = pbs.AppendStarted(pbs.AppendQueued(text, big), big)
+	text = pbs.AppendQueued(text, s.job("waits.test", 32, s.now.Add(-time.Minute)))
+	s.write(t, s.log, string(text))
+	s.write(t, s.config, fmt.Sprintf(`
+listen: 127.0.0.1:0
+data_dir: %q
+clusters:
+  - name: main
+    procs: 64
+    time_zone: UTC
+    sources: [{name: accounting, format: pbs, path: %q, poll: 20ms}]
+models: {window_jobs: 400, min_samples: 5}
+`, dir, s.log))
+	return s
+}
+
+func (s *site) write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) job(id string, procs int, submit time.Time) pbs.Record {
+	return pbs.Record{
+		ID: id, User: "someone", Group: "users", Name: "job", Queue: "work", Created: submit, Queued: submit, Eligible: submit,
+		Procs: procs, Nodes: procs, TimeLimit: 24 * time.Hour,
+	}
+}
+
+func (s *site) big() pbs.Record {
+	r := s.job("big.test", 60, s.now.Add(-time.Hour))
+	r.Start = r.Queued
+	return r
+}
+
+// release is what the log says when the big job ends and the waiting one is deleted.
+func (s *site) release() string {
+	big, waits := s.big(), s.job("waits.test", 32, s.now.Add(-time.Minute))
+	big.End, waits.End = s.now, s.now
+	return string(pbs.AppendDeleted(pbs.AppendEnded(nil, big), waits))
+}
+
+// start runs a daemon until the test ends, and returns its address when it has read the log.
+func (s *site) start(t *testing.T) string {
+	t.Helper()
+	cfg, err := config.Load(s.config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := daemon.New(cfg, daemon.Options{Version: "test"})
+	if err := d.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(); err != nil {
+			t.Errorf("stopping: %v", err)
+		}
+	})
+	url := "http://" + d.Addr().String()
+	awaitReady(t, url)
+	return url
+}
+
+func awaitReady(t *testing.T, url string) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		if resp, err := client.Get(url + "/readyz"); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-deadline.C:
+			t.Fatalf("the daemon is not ready after %s", patience)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/workload/compare"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/markov"
+)
+
+// The models, by the names that --model takes.
+const (
+	ModelLublin     = "lublin"
+	ModelMarkov     = "markov"
+	modelUniformLog = "uniformlog"
+	modelLifetime   = "lifetime"
+	modelAll        = "all"
+)
+
+// fitFlags are those of waitcast fit.
+type fitFlags struct {
+	model  string
+	choice selection
+	group  Grouping
+	seed   seed
+}
+
+func newFit(a *Commands) *cobra.Command {
+	var f fitFlags
+	command := &cobra.Command{
+		Use:   "fit TRACE.swf | -",
+		Short: "Fit the papers' models to a workload",
+		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and of Downey (uniform-log, by queue) to a\n" +
+			"workload, and print their parameters and how well they fit; and say which law of lifetimes foretells each queue best. TRACE may be compressed\n" +
+			"with gzip; - is standard input.",
+		Example: "  waitcast fit KTH-SP2-1996-2.1-cln.swf.gz --status 1\n" +
+			"  waitcast fit SDSC-Par-1996-3.1-cln.swf.gz --model uniformlog --group 'short=*s' --group 'long=*l' --sequential --sequential-keep interactive\n" +
+			"  waitcast fit log.swf --model lublin --json > params.json && waitcast generate --params params.json",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains([]string{ModelLublin, ModelMarkov, modelUniformLog, modelLifetime, modelAll}, f.model) {
+				return console.NewUsageError(fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, lifetime, all", f.model))
+			}
+			if err := f.group.Parse(); err != nil {
+				return console.NewUsageError(err.Error())
+			}
+			f.seed.settle(a, c)
+			return a.fit(args[0], f)
+		},
+	}
+	command.Flags().StringVar(&f.model, "model", modelAll, "model to fit: lublin, markov, uniformlog, lifetime or all")
+	f.group.flags(command)
+	f.choice.flags(command)
+	f.seed.flag(command)
+	return command
+}
+
+// Fitted is what waitcast fit --json prints, and what --params of waitcast generate reads.
+type Fitted struct {
+	Trace      string            `json:"trace"`
+	Jobs       int               `json:"jobs"`
+	LeftOut    skippedRecords    `json:"left_out"`
+	BadLines   int64             `json:"bad_lines"`
+	MaxProcs   int64             `json:"max_procs,omitempty"`
+	Seed       uint64            `json:"seed"`
+	Lublin     *LublinFit        `json:"lublin,omitempty"`
+	Markov     *markovFit        `json:"markov,omitempty"`
+	UniformLog []queueFit        `json:"uniformlog,omitempty"`
+	Lifetimes  []lifetimeFit     `json:"lifetime,omitempty"`
+	Missing    map[string]string `json:"missing,omitempty"` // why a model could not be fitted, by its name
+}
+
+// goodness is how well a law fits values.
+type goodness struct {
+	KS             float64 `json:"ks"`
+	KSSignificance float64 `json:"ks_significance"` // too kind, as the law was fitted to the same values
+	Chi2           float64 `json:"chi2"`
+	ChiClasses     int     `json:"chi2_classes"` // of equal probability
+	Chi2Signif     float64 `json:"chi2_significance"`
+}
+
+// LublinFit is a fit of the model of Lublin and Feitelson, with its goodness.
+type LublinFit struct {
+	Params     hypergamma.Params     `json:"params"` // what generate draws from
+	Fit        hypergamma.ModelFit   `json:"fit"`
+	Runtime    goodness              `json:"runtime_goodness"`    // of ln runtime
+	Work       goodness              `json:"work_goodness"`       // of ln (processors * runtime)
+	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // of subsampleSize runtimes
+	ShortGaps  int                   `json:"short_gaps_left_out"` // interarrivals of at most 1 s
+	TooLarge   int                   `json:"too_large_left_out"`  // jobs of more processors than the machine has
+}
+
+type markovFit struct {
+	Chains *markov.Chains `json:"chains"`
+	// The distances are those of as many drawn jobs as were learned from (Song, Table 4).
+	ProcsKS        float64 `json:"procs_ks"`
+	RuntimeKS      float64 `json:"runtime_ks"`
+	AreaDifference float64 `json:"area_difference"` // of squashed areas, as a share
+}
+
+// How goodness of fit is measured.
+const (
+	ChiClasses       = 20  // at most; of equal probability
+	chiExpected      = 5   // values that each class expects at least, as hypergamma.ChiSquared joins smaller ones
+	subsampleSize    = 500 // the paper of Lublin and Feitelson takes 500 to 1,000 (section 5.1)
+	subsampleRepeats = 100
+)
+
+func (a *Commands) fit(file string, f fitFlags) error {
+	r, err := a.record(file)
+	if err != nil {
+		return err
+	}
+	left, err := f.choice.choose(r)
+	if err != nil {
+		return err
+	}
+	out := Fitted{
+		Trace: r.name, Jobs: len(r.records), LeftOut: left, BadLines: r.bad, MaxProcs: r.header.MaxProcs, Seed: f.seed.value, Missing: map[string]string{},
+	}
+	var failures []error
+	wanted, machine := 0, int(min(r.header.MaxProcs, mostProcs))
+	for _, m := range []struct {
+		name string
+		fit  func() error
+	}{
+		{ModelLublin, func() (err error) {
+			out.Lublin, err = fitLublin(r, machine, f.seed.rng('l'))
+			a.noteTooLarge(r, out.Lublin, machine)
+			return err
+		}},
+		{ModelMarkov, func() (err error) { out.Markov, err = fitMarkov(r, f.seed.rng('m')); return err }},
+		{modelUniformLog, func() (err error) { out.UniformLog, err = fitQueues(r, &f.group); return err }},
+		{modelLifetime, func() (err error) { out.Lifetimes, err = compareLifetimes(r, &f.group); return err }},
+	} {
+		if f.model != modelAll && f.model != m.name {
+			continue
+		}
+		wanted++
+		if err := m.fit(); err != nil {
+			out.Missing[m.name] = err.Error()
+			failures = append(failures, fmt.Errorf("%s: %s: %w", r.name, m.name, err))
+		}
+	}
+	if len(failures) == wanted {
+		return errors.Join(failures...)
+	}
+	if a.JSON {
+		return json.NewEncoder(a.JSONTo()).Encode(out)
+	}
+	return out.print(a.Stdout)
+}
+
+// fitLublin fits the model of Lublin and Feitelson for a machine of so many processors (0: the largest job's).
+func fitLublin(r *recording, machine int, rng *rand.Rand) (*LublinFit, error) {
+	c := r.columns()
+	tooLarge := 0
+	if machine > 0 {
+		c, tooLarge = withinMachine(c, machine)
+	}
+	if len(c.Procs) == 0 {
+		return nil, fmt.Errorf("every job has more than the %d processors of the machine", machine)
+	}
+	m, err := hypergamma.FitModel(c, machine, hypergamma.ArrivalOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := &LublinFit{Params: m.Params(), Fit: m, ShortGaps: m.Arrival.Dropped, TooLarge: tooLarge}
+	if err := out.Params.Validate(); err != nil {
+		return nil, fmt.Errorf("the fit is no model that jobs can be drawn from: %w", err)
+	}
+	logs, _, err := hypergamma.LogSeconds(c.Seconds)
+	if err != nil {
+		return nil, err
+	}
+	if out.Runtime, err = judge(logs, m.Runtime.CDF); err != nil {
+		return nil, err
+	}
+	if out.Subsamples, err = hypergamma.SubsampleTest(rng, logs, m.Runtime.CDF, subsampleSize, subsampleRepeats); err != nil {
+		return nil, err
+	}
+	for i, procs := range c.Procs {
+		c.Seconds[i] *= float64(procs)
+	}
+	if logs, _, err = hypergamma.LogSeconds(c.Seconds); err != nil {
+		return nil, err
+	}
+	out.Work, err = judge(logs, m.Work.CDF)
+	return out, err
+}
+
+// withinMachine returns the jobs that the machine is large enough for, and the number of the others.
+func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarge int) {
+	for i, procs := range c.Procs {
+		if procs > machine {
+			tooLarge++
+			continue
+		}
+		out.Procs, out.Seconds, out.Local = append(out.Procs, procs), append(out.Seconds, c.Seconds[i]), append(out.Local, c.Local[i])
+	}
+	return out, tooLarge
+}
+
+// noteTooLarge reports the jobs that a fit left out because the machine is too small for them.
+func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
+	if fit != nil && fit.TooLarge > 0 {
+		a.Note("%s: lublin: left out %d jobs of more processors than the machine has, which are %d", r.name, fit.TooLarge, machine)
+	}
+}
+
+// judge tests a law on values: KS, and chi2 on classes that are equally likely by the law.
+func judge(values []float64, cdf func(float64) float64) (goodness, error) {
+	g := goodness{KS: hypergamma.KS(values, cdf)}
+	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
+	classes := min(ChiClasses, len(values)/chiExpected)
+	if classes < 2 {
+		return g, nil
+	}
+	observed, expected := make([]float64, classes), make([]float64, classes)
+	for _, x := range values {
+		observed[min(int(cdf(x)*float64(classes)), classes-1)]++
+	}
+	for i := range expected {
+		expected[i] = float64(len(values)) / float64(classes)
+	}
+	var err error
+	g.ChiClasses = classes
+	g.Chi2, g.Chi2Signif, err = hypergamma.ChiSquared(observed, expected)
+	return g, err
+}
+
+// learn gives the jobs to a Markov model in their order.
+func learn(r *recording) (*markov.Chains, error) {
+	m, err := markov.New(0)
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.records {
+		if err := m.Append(int(r.records[i].Procs()), float64(r.records[i].Runtime)); err != nil {
+			return nil, fmt.Errorf("job %d: %w", r.records[i].ID, err)
+		}
+	}
+	return m.Chains(), nil
+}
+
+// fitMarkov fits the chains, and draws as many jobs from them to see how far they are from the recorded ones.
+func fitMarkov(r *recording, rng *rand.Rand) (*markovFit, error) {
+	chains, err := learn(r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := markov.NewGenerator(chains, rng)
+	if err != nil {
+		return nil, err
+	}
+	n := len(r.records)
+	drawn, recorded := [2][]float64{make([]float64, n), make([]float64, n)}, [2][]float64{make([]float64, n), make([]float64, n)}
+	for i := range n {
+		procs, seconds := g.Next()
+		drawn[0][i], drawn[1][i] = float64(procs), seconds
+		recorded[0][i], recorded[1][i] = float64(r.records[i].Procs()), float64(r.records[i].Runtime)
+	}
+	out := &markovFit{Chains: chains}
+	if out.ProcsKS, err = compare.KS(drawn[0], recorded[0]); err != nil {
+		return nil, err
+	}
+	if out.RuntimeKS, err = compare.KS(drawn[1], recorded[1]); err != nil {
+		return nil, err
+	}
+	ours, err := compare.SquashedArea(drawn[0], drawn[1])
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := compare.SquashedArea(recorded[0], recorded[1])
+	if err != nil {
+		return nil, err
+	}
+	out.AreaDifference, err = compare.AreaDifference(ours, theirs)
+	return out, err
+}

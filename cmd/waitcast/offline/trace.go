@@ -1,0 +1,368 @@
+package offline
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/spf13/cobra"
+
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/simulator/swfload"
+	"github.com/waitcast/waitcast/swf"
+	"github.com/waitcast/waitcast/workload/clean"
+	"github.com/waitcast/waitcast/workload/compare"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// Bounds of a job, and units.
+const (
+	// shownBadLines is how many bad lines of a file are told one by one.
+	shownBadLines = 3
+	// mostSeconds and mostProcs bound what a job can have: 136 years, two billion processors. More is an error of the log, and would overflow dates.
+	mostSeconds = 1 << 32
+	mostProcs   = 1 << 31
+	WeekSeconds = 7 * 86400
+)
+
+// recording is a workload file in memory, in order of submission.
+type recording struct {
+	name    string
+	header  *swf.Header
+	records []swf.Record
+	bad     int64 // lines that could not be used
+}
+
+// badLines are the lines of a workload file that could not be used.
+type badLines struct {
+	First []string `json:"first,omitempty"`
+	N     int64    `json:"n"`
+}
+
+// maxBadLines is how many bad lines of a file are kept.
+const maxBadLines = 10
+
+// called is what a workload file is called in messages.
+func called(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}
+
+// readSWF opens a workload file, plain or gzip, "-" being standard input, and gives its reader to use, which skips bad lines. It is the one way in which the commands
+// read such files. Errors name the file.
+func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
+	name := called(file)
+	in, size, err := a.Open(file)
+	if err != nil {
+		return bad, fmt.Errorf("%s: %w", name, err)
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	var from io.Reader = in
+	if size > 0 { // of standard input there is nothing to show a share of
+		bar := a.Progress(size)
+		defer bar.Clear() //nolint:errcheck // it is only decoration
+		from = io.TeeReader(in, bar)
+	}
+	text := bufio.NewReaderSize(from, swf.MaxLine)
+	from = text
+	if head, _ := text.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b { // RFC 1952, section 2.3.1
+		zip, err := gzip.NewReader(text)
+		if err != nil {
+			return bad, fmt.Errorf("%s: %w", name, err)
+		}
+		defer zip.Close() //nolint:errcheck // it was only read
+		from = zip
+	}
+	reader := swf.NewReader(from, swf.Name(name), swf.CollectBadLines(maxBadLines))
+	if err := use(reader); err != nil {
+		return bad, fmt.Errorf("%s: %w", name, err)
+	}
+	first, n := reader.BadLines()
+	for _, b := range first {
+		bad.First = append(bad.First, b.Error())
+	}
+	bad.N = n
+	return bad, nil
+}
+
+// record reads a whole workload file. Bad lines are told on standard error. A file without jobs is an error.
+func (a *Commands) record(file string) (*recording, error) {
+	r := &recording{name: called(file)}
+	bad, err := a.readSWF(file, r.read)
+	if err != nil {
+		return nil, err
+	}
+	r.bad = bad.N
+	for _, line := range bad.First[:min(len(bad.First), shownBadLines)] {
+		a.Note("left out: %s", line)
+	}
+	if r.bad > shownBadLines {
+		a.Note("%s: %d bad lines in all", r.name, r.bad)
+	}
+	if len(r.records) == 0 {
+		return nil, fmt.Errorf("%s: no jobs, %d bad lines: is it in the Standard Workload Format?", r.name, r.bad)
+	}
+	return r, nil
+}
+
+func (r *recording) read(reader *swf.Reader) error {
+	for {
+		var rec swf.Record
+		if err := reader.Next(&rec); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("after line %d: %w", reader.Line(), err)
+		}
+		r.records = append(r.records, rec)
+	}
+	r.header = reader.Header()
+	slices.SortStableFunc(r.records, func(x, y swf.Record) int { return cmp.Compare(x.Submit, y.Submit) })
+	return nil
+}
+
+// readTrace reads a workload file for a simulation. A file without jobs that can be simulated is an error.
+func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header, bad badLines, err error) {
+	bad, err = a.readSWF(file, func(reader *swf.Reader) error {
+		trace, err = swfload.Read(reader, o)
+		header = reader.Header()
+		return err
+	})
+	if err != nil {
+		return nil, nil, bad, err
+	}
+	if len(trace.Jobs) == 0 {
+		return nil, nil, bad, errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file), describeRepairs(&trace.Report)), firstBad(bad))
+	}
+	return trace, header, bad, nil
+}
+
+func firstBad(b badLines) error {
+	if b.N == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
+}
+
+// job turns a record into a job of the workload packages; its index is the record's.
+func (r *recording) job(i int) users.Job {
+	rec := &r.records[i]
+	return users.Job{
+		Index: i, User: rec.User, Queue: rec.Queue, Procs: int(rec.Procs()), Submit: float64(rec.Submit), Wait: float64(rec.Wait),
+		Runtime: float64(rec.Runtime), Estimate: float64(rec.TimeLimit),
+	}
+}
+
+// jobs are all records as jobs.
+func (r *recording) jobs() []users.Job {
+	out := make([]users.Job, len(r.records))
+	for i := range out {
+		out[i] = r.job(i)
+	}
+	return out
+}
+
+// monday is the number of seconds from a Monday's midnight, by the clock on the wall, to time 0 of the log.
+func (r *recording) monday() float64 {
+	const first = 4 * 86400 // 1970 began on a Thursday
+	_, offset := r.header.Start().Zone()
+	return float64(((r.header.UnixStartTime+int64(offset)-first)%WeekSeconds + WeekSeconds) % WeekSeconds)
+}
+
+// skippedRecords counts the records that were not used, by reason.
+type skippedRecords map[string]int
+
+// String lists the reasons, the most frequent first.
+func (l skippedRecords) String() string {
+	reasons := make([]string, 0, len(l))
+	for reason := range l {
+		reasons = append(reasons, reason)
+	}
+	slices.SortFunc(reasons, func(a, b string) int { return cmp.Or(cmp.Compare(l[b], l[a]), cmp.Compare(a, b)) })
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%d %s", l[reason], reason)
+	}
+	if len(reasons) == 0 {
+		return "none"
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// unusable says why a record is no sample of a workload, "" if it is one.
+func unusable(rec *swf.Record) string {
+	switch {
+	case !rec.Ran():
+		return "never ran"
+	case rec.Procs() <= 0:
+		return "without processors"
+	case rec.Submit < 0:
+		return "without a submit time"
+	case rec.Submit > mostSeconds || rec.Runtime > mostSeconds || rec.Procs() > mostProcs:
+		return "with impossible numbers"
+	}
+	return ""
+}
+
+// selection says which records count.
+type selection struct {
+	statuses []int // none: all
+	clean    bool
+}
+
+// flags adds the flags of a selection.
+func (s *selection) flags(c *cobra.Command) {
+	c.Flags().IntSliceVar(&s.statuses, "status", nil, "fit only jobs with these statuses (field 11), such as 1 for those that completed")
+	c.Flags().BoolVar(&s.clean, "clean", false, "leave out flurries and daily robots")
+}
+
+// choose keeps the records that ran, were on some processors and are in the selection, and counts the others.
+func (s *selection) choose(r *recording) (skippedRecords, error) {
+	out := skippedRecords{}
+	r.leave(out, unusable)
+	if s.clean && len(r.records) > 0 {
+		if err := r.clean(out); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.statuses) > 0 {
+		r.leave(out, func(rec *swf.Record) string {
+			if slices.Contains(s.statuses, int(rec.Status)) {
+				return ""
+			}
+			return "with another status"
+		})
+	}
+	if len(r.records) == 0 {
+		return nil, fmt.Errorf("%s: no job to learn from; left out: %s", r.name, out)
+	}
+	return out, nil
+}
+
+// leave takes out the records for which why has a reason, and counts them.
+func (r *recording) leave(out skippedRecords, why func(*swf.Record) string) {
+	r.records = slices.DeleteFunc(r.records, func(rec swf.Record) bool {
+		reason := why(&rec)
+		if reason != "" {
+			out[reason]++
+		}
+		return reason != ""
+	})
+}
+
+// clean takes out flurries and robots.
+func (r *recording) clean(out skippedRecords) error {
+	report, err := clean.Find(r.jobs(), clean.Options{Start: r.header.Start()})
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	i := -1
+	r.records = slices.DeleteFunc(r.records, func(swf.Record) bool {
+		i++
+		switch mark := report.Marks[i]; {
+		case mark&clean.Flurry != 0:
+			out["in a flurry"]++
+		case mark&clean.Robot != 0:
+			out["of a daily robot"]++
+		default:
+			return false
+		}
+		return true
+	})
+	return nil
+}
+
+// columns are the plain numbers of a recording that the fits read; its records must be usable.
+func (r *recording) columns() hypergamma.Jobs {
+	n := len(r.records)
+	c := hypergamma.Jobs{Procs: make([]int, n), Seconds: make([]float64, n), Local: make([]float64, n)}
+	start := r.header.Start()
+	for i := range r.records {
+		rec := &r.records[i]
+		c.Procs[i], c.Seconds[i] = int(rec.Procs()), float64(rec.Runtime)
+		c.Local[i] = hypergamma.LocalSeconds(start.Add(time.Duration(rec.Submit) * time.Second))
+	}
+	return c
+}
+
+// workload are the columns that are compared. A column that no record has is nil.
+func (r *recording) workload() compare.Workload {
+	w := compare.Workload{MondayOffset: r.monday()}
+	limits, people, waits := false, false, true
+	for i := range r.records {
+		rec := &r.records[i]
+		limits, people, waits = limits || rec.TimeLimit > 0, people || rec.User >= 0, waits && rec.Wait >= 0
+		w.Submit = append(w.Submit, float64(rec.Submit))
+		w.Runtime = append(w.Runtime, float64(rec.Runtime))
+		w.Procs = append(w.Procs, float64(rec.Procs()))
+		w.Limit = append(w.Limit, float64(rec.TimeLimit))
+		w.User = append(w.User, rec.User)
+		w.End = append(w.End, float64(rec.Submit+max(0, rec.Wait)+rec.Runtime))
+	}
+	if !limits {
+		w.Limit = nil
+	}
+	if !people {
+		w.User = nil
+	}
+	if !waits {
+		w.End = nil
+	}
+	return w
+}
+
+// seed is the flag --seed of the commands in which chance plays.
+type seed struct{ value uint64 }
+
+func (s *seed) flag(c *cobra.Command) {
+	c.Flags().Uint64Var(&s.value, "seed", 0, "seed of all chance: the same seed gives the same bytes (default: a random one, which is told)")
+}
+
+// settle draws a seed where none was given, and tells it.
+func (s *seed) settle(a *Commands, c *cobra.Command) {
+	if !c.Flags().Changed("seed") {
+		s.value = uint64(rand.Uint32()) // short enough to type
+		a.Note("the seed is %d; --seed %d gives the same again", s.value, s.value)
+	}
+}
+
+// rng returns the stream of chance; purpose keeps those of different commands apart.
+func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
+
+// madeBy returns a copy of a header with a first line that says how the file was made. Lines with counts and times of the original are left out if they no
+// longer hold.
+func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
+	made := *h
+	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)
+	if recount {
+		made.Lines = slices.DeleteFunc(made.Lines, func(line string) bool {
+			key, _, _ := strings.Cut(strings.TrimLeft(line, "; \t"), ":")
+			switch strings.TrimSpace(key) {
+			case "MaxJobs", "MaxRecords", "StartTime", "EndTime":
+				return true
+			}
+			return false
+		})
+	}
+	return &made
+}
+
+// noJSON refuses --json for a command that writes a workload.
+func (a *Commands) noJSON(command string) error {
+	if a.JSON {
+		return console.NewUsageError("waitcast " + command + " writes a workload file, not JSON")
+	}
+	return nil
+}
+
+// sortedKeys are the numbers of a header's names, ascending.
+func sortedKeys(names map[int64]string) []int64 { return slices.Sorted(maps.Keys(names)) }

@@ -1,0 +1,95 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asking records when a scheduler was asked, in time that synctest makes.
+type asking struct {
+	begun time.Time
+	at    []time.Duration
+}
+
+// ask polls for so long with an interval of 15 s; each call takes a fifth of a second. wanted is called with the time since the beginning.
+func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration) bool) *asking {
+	t.Helper()
+	a := &asking{begun: time.Now()}
+	p := NewPoller(Config{Name: "c/asked"}, PollConfig{Target: "x", Interval: 15 * time.Second}, PollOptions{
+		Wanted: func() bool { return wanted(time.Since(a.begun)) },
+		Ask: func(ctx context.Context, _ time.Time) Answer {
+			a.at = append(a.at, time.Since(a.begun))
+			_ = pause(ctx, 200*time.Millisecond)
+			if fails {
+				return Answer{Err: errors.New("no")}
+			}
+			return Answer{}
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	for {
+		if _, err := p.Next(ctx); err != nil {
+			return a
+		}
+	}
+}
+
+// perInterval fails where more was asked than one question per interval and one ahead of its time, over any stretch.
+func (a *asking) perInterval(t *testing.T) {
+	t.Helper()
+	const shortest = 15 * time.Second * 9 / 10
+	for i := range a.at {
+		for j := i + 2; j < len(a.at); j++ {
+			if took, least := a.at[j]-a.at[i], time.Duration(j-i-1)*shortest; took < least {
+				t.Errorf("questions %d to %d took %v, want at least %v", i, j, took, least)
+			}
+		}
+	}
+}
+
+// A question that is wanted is asked within about a second, and postpones the next.
+func TestEarlyQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, 60*time.Second, false, func(at time.Duration) bool { return at > 4*time.Second && at < 6*time.Second })
+		if len(a.at) < 3 || a.at[1] < 5*time.Second || a.at[1] > 5500*time.Millisecond {
+			t.Fatalf("asked at %v, want the second question a second after 4 s", a.at)
+		}
+		if gap := a.at[2] - a.at[1]; gap < 20*time.Second { // at 13.5 s at the earliest, and an interval later
+			t.Errorf("the question after the early one comes %v later", gap)
+		}
+		a.perInterval(t)
+	})
+}
+
+// However often a question is wanted, there is no more than one per interval on average; and no fewer.
+func TestQuestionsThatAreAlwaysWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const long = 2 * time.Hour
+		a := ask(t, long, false, func(time.Duration) bool { return true })
+		a.perInterval(t)
+		// An interval is drawn between 13.5 and 16.5 s: the sum of 480 has a standard deviation of 19 s, five of which
+		// are 6 questions.
+		if n, most := len(a.at), int(long/(15*time.Second))+2+6; n > most || n < most*8/10 {
+			t.Errorf("%d questions in %v, want at most %d", n, long, most)
+		}
+	})
+}
+
+// A scheduler that does not answer is not asked early.
+func TestNoEarlyQuestionAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := ask(t, 10*time.Minute, true, func(time.Duration) bool { return true })
+		for i := 1; i < len(a.at); i++ {
+			if gap := a.at[i] - a.at[i-1]; gap < 13*time.Second {
+				t.Errorf("asked again after %v", gap)
+			}
+		}
+		if len(a.at) < 4 {
+			t.Errorf("asked at %v only", a.at)
+		}
+	})
+}

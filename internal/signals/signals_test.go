@@ -1,0 +1,52 @@
+package signals
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// roleEnv makes the test binary a process that gets a signal before it looks for signals.
+const roleEnv = "WAITCAST_TEST_SIGNALS"
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(roleEnv)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	which := map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hangup": syscall.SIGHUP, "command": syscall.SIGHUP}[role]
+	if err := syscall.Kill(os.Getpid(), which); err != nil {
+		os.Exit(9)
+	}
+	switch role {
+	case "terminated":
+		ctx, stop := Terminated(context.Background())
+		<-ctx.Done()
+		stop()
+	case "hangup":
+		<-Hangups()
+	case "command":
+		EndOnHangup()
+		select {} // the signal ends it
+	}
+	os.Exit(0)
+}
+
+// TestEarly proves that a signal which comes before anybody looks for it is not lost and ends no daemon, and that a hangup ends a
+// command that gave it up.
+func TestEarly(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for role, want := range map[string]string{"terminated": "exit status 0", "hangup": "exit status 0", "command": "signal: hangup"} {
+		cmd := exec.CommandContext(t.Context(), program) //nolint:gosec // the test itself
+		cmd.Env = append(os.Environ(), roleEnv+"="+role)
+		_ = cmd.Run() // its state is judged
+		if got := cmd.ProcessState.String(); got != want {
+			t.Errorf("%s: %s, want %s", role, got, want)
+		}
+	}
+}

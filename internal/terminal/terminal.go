@@ -1,0 +1,87 @@
+// Package terminal prints text that comes from elsewhere: names in logs and arguments, file names, messages of servers. Such text
+// must neither steer a terminal nor look like other text. What cannot be printed is replaced: control characters, format characters
+// such as those that turn the direction of writing (U+202E), and bytes that are no UTF-8.
+package terminal
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// replacement stands for each character that is not printed.
+const replacement = '?'
+
+// Line returns text for a part of one line: a name, a message. Line ends and tabs become spaces.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !printable(r):
+			return replacement
+		}
+		return r
+	}, text)
+}
+
+func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
+
+// NewWriter returns a writer of lines for people: of what is not printable it passes on line ends and tabs, and replaces the rest.
+// All that a command prints goes through it, so that a name which nobody thought of does no harm.
+func NewWriter(to io.Writer) io.Writer {
+	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
+		if r == '\n' || r == '\t' {
+			out.WriteRune(r)
+		} else {
+			out.WriteRune(replacement)
+		}
+	}}
+}
+
+// NewJSONWriter returns a writer of JSON, which it passes on with the same meaning: what is not printable is written as an escape.
+func NewJSONWriter(to io.Writer) io.Writer {
+	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
+		switch {
+		case r == '\n' || r == '\t': // between the values: within strings they are escaped
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(out, `\u%04x`, r)
+		}
+	}}
+}
+
+// writer passes on what can be printed, and gives the rest to other.
+type writer struct {
+	to    io.Writer
+	other func(out *bytes.Buffer, r rune)
+	rest  []byte // the beginning of a character, whose other bytes are still to come
+	out   bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	text := append(w.rest, p...)
+	w.out.Reset()
+	for len(text) > 0 && utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		if printable(r) {
+			w.out.Write(text[:size])
+		} else {
+			w.other(&w.out, r)
+		}
+		text = text[size:]
+	}
+	w.rest = append([]byte(nil), text...)
+	if _, err := w.to.Write(w.out.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

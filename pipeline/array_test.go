@@ -1,0 +1,213 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// arrayEvents are what a log tells of a busy machine and of an array of so many elements that was submitted when half of it was told: the
+// elements start one after another, some at the very instant of the submission, one is cancelled. The array is told of again and again.
+func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submitted float64) {
+	t.Helper()
+	events = alive(workload(t, 160, 9))
+	submitted = events[len(events)/2].Time.Sub(at(0)).Seconds() + 0.5
+	array := sized(inQueue(event(job.Submit, "9000", submitted), "a", 2, 3600), 2)
+	array.Tasks, array.Times.Submit = elements, array.Time
+	events = append(events, array)
+	for i := range elements {
+		id, begin := fmt.Sprintf("9000[%d]", i+1), submitted
+		if i >= atOnce {
+			begin += float64(100 * i)
+		}
+		if i == elements/2 {
+			events = append(events, event(job.Cancel, id, begin+50), array)
+			continue
+		}
+		events = append(events, event(job.Start, id, begin), event(job.End, id, begin+60))
+	}
+	sortByTime(events)
+	return alive(events), submitted
+}
+
+// Every element of an array gets one row of the ledger, the first and the last to start with the array's forecasts.
+func TestRowsOfElements(t *testing.T) {
+	for _, atOnce := range []int{0, 3, 12} {
+		t.Run(fmt.Sprint(atOnce, " at once"), func(t *testing.T) {
+			store := &memory{}
+			p, src := newPipeline(testConfig(), store, collector.Live)
+			events, submitted := arrayEvents(t, 12, atOnce)
+			take(t, p, &source.Delivery{Source: src, Events: events})
+			rows, forecasts := map[string]modelstore.Row{}, 0
+			for _, r := range store.rows {
+				if !strings.HasPrefix(r.JobID, "9000") {
+					continue
+				}
+				if _, twice := rows[r.JobID]; twice || !r.Submit.Equal(at(submitted)) {
+					t.Errorf("row %+v: told twice %v", r, twice)
+				}
+				if rows[r.JobID] = r; r.Quantiles != nil {
+					forecasts++
+				} else if r.Reason != reasonTask {
+					t.Errorf("%s has no forecast for the reason %q", r.JobID, r.Reason)
+				}
+			}
+			if len(rows) != 12 || forecasts != 2 {
+				t.Errorf("%d rows, %d of them with a forecast; want 12 and 2", len(rows), forecasts)
+			}
+			first, last := rows["9000[1]"], rows["9000[12]"]
+			if atOnce == 12 { // then the one that is cancelled is the last
+				last = rows["9000[7]"]
+			}
+			if first.Quantiles == nil || last.Quantiles == nil || last.Quantiles[len(last.Quantiles)-1] < first.Quantiles[len(first.Quantiles)-1] {
+				t.Errorf("the first element: %+v\nthe last: %+v", first, last)
+			}
+			if got := rows["9000[7]"]; got.Outcome != modelstore.Cancelled {
+				t.Errorf("the element that was cancelled: %+v", got)
+			}
+			if l := p.writers["c"].ledger; l.open["9000"] != nil || p.writers["c"].state.Job("9000") != nil {
+				t.Error("the array is still there when all of its elements have started")
+			}
+		})
+	}
+}
+
+// The forecast of an array's last element is that of the array as it was submitted, however many of its elements started at the same instant.
+func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
+	quantiles := func(atOnce int) []float64 {
+		store := &memory{}
+		p, src := newPipeline(testConfig(), store, collector.Live)
+		events, _ := arrayEvents(t, 12, atOnce)
+		take(t, p, &source.Delivery{Source: src, Events: events})
+		for _, r := range store.rows {
+			if r.JobID == "9000[12]" {
+				return r.Quantiles
+			}
+		}
+		return nil
+	}
+	if want, got := quantiles(0), quantiles(5); want == nil || gocmp.Diff(want, got) != "" {
+		t.Errorf("forecast %v where none started at once, %v where 5 did", want, got)
+	}
+}
+
+// The elements of an array of which no log counts them get rows too.
+func TestRowsOfUncountedElements(t *testing.T) {
+	store := &memory{}
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	end := float64(100)
+	events := []job.Event{sized(inQueue(event(job.Submit, "9000", end), "a", 2, 0), 2)}
+	for i := range 4 {
+		begun := event(job.Start, fmt.Sprintf("9000.%d", i+1), end+float64(10*i+10))
+		begun.Times.Submit = at(end)
+		events = append(events, begun)
+	}
+	take(t, p, &source.Delivery{Source: src, Events: alive(append(events, event(job.Submit, "later", 500), event(job.Submit, "last", 900)))})
+	var got []string
+	for _, r := range store.rows {
+		got = append(got, fmt.Sprintf("%s %s %v %s", r.JobID, r.Outcome, r.WaitSeconds, r.Reason))
+	}
+	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + reasonTask, "9000.3 started 30 " + reasonTask, "9000.4 started 40 " + reasonTask}
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Errorf("rows (-want +got): %s", d)
+	}
+}
+
+// A daemon that ends at any commit keeps the same entries, rows and state of an array, whose log is read again from before that commit.
+func TestRestartWithinAnArray(t *testing.T) {
+	events, _ := arrayEvents(t, 40, 10)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 90, 8)
+	take(t, p, ds...)
+	want := keeps(t, store, p)
+	for _, c := range disturbances() {
+		t.Run(c.name, func(t *testing.T) {
+			for stop := 1 + rand.IntN(3); stop < len(ds); stop += 1 + len(ds)/4 {
+				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
+					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
+				}
+			}
+		})
+	}
+}
+
+// bounded fails where a transaction is larger than any should be.
+type bounded struct {
+	memory
+	t        *testing.T
+	commits  int
+	killAt   int // the commit that fails for good; 0 for none
+	together int // the most entries of one
+}
+
+func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
+	b.commits++
+	if b.commits == b.killAt {
+		return modelstore.ErrClosed
+	}
+	if len(batch.Checkpoints) > 0 && len(b.memory.entries)+len(batch.Entries) < b.want() {
+		b.t.Error("a checkpoint is committed before the events that it stands for")
+	}
+	b.together = max(b.together, len(batch.Entries))
+	return b.memory.Commit(ctx, batch)
+}
+
+func (b *bounded) want() int { return 50_000 }
+
+// A delivery of many events is committed in parts, the checkpoint with the last; a daemon that is killed between two parts ends where it would
+// have been.
+func TestCommitsAreBounded(t *testing.T) {
+	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: ModelConfig{Plain: true}}
+	d := func(src *source.Config) *source.Delivery {
+		events := make([]job.Event, 50_000)
+		for i := range events {
+			events[i] = sized(event(job.Submit, fmt.Sprint(i+1), float64(i)), 1)
+		}
+		return &source.Delivery{Source: src, Events: events, Checkpoint: []byte("end")}
+	}
+	calm := &bounded{t: t}
+	p, src := newPipeline(cfg, calm, collector.Live)
+	take(t, p, d(src))
+	if calm.together > groupEvents || calm.commits < 3 || len(calm.entries) != 50_000 || len(calm.checkpoints) != 1 {
+		t.Errorf("%d commits of at most %d entries, %d entries and %d checkpoints in all", calm.commits, calm.together, len(calm.entries), len(calm.checkpoints))
+	}
+	killed := &bounded{t: t, killAt: 2}
+	p, src = newPipeline(cfg, killed, collector.Live)
+	if err := p.step(context.Background(), d(src), nil); !errors.Is(err, modelstore.ErrClosed) {
+		t.Fatalf("the second commit gave %v", err)
+	}
+	if n := len(killed.entries); n == 0 || n > groupEvents || len(killed.checkpoints) != 0 {
+		t.Errorf("%d entries and %d checkpoints were committed, want at most %d and none", n, len(killed.checkpoints), groupEvents)
+	}
+}
+
+// Texts count, too: a commit holds about 16 MiB of them.
+func TestCommitsAreBoundedInBytes(t *testing.T) {
+	store := &bounded{t: t}
+	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: ModelConfig{Plain: true}}, store, collector.Live)
+	events := make([]job.Event, 10_000)
+	for i := range events {
+		events[i] = sized(event(job.Submit, fmt.Sprint(i+1), float64(i)), 1)
+		events[i].Name = strings.Repeat("é", 1<<16)
+	}
+	events[9] = event(job.Submit, strings.Repeat("9", maxText+1), 9)
+	take(t, p, &source.Delivery{Source: src, Events: events})
+	if most := groupBytes/(entryBytes+maxText) + 1; store.together > most || len(store.entries) != 9999 || len(store.bad) != 1 {
+		t.Errorf("%d entries in one commit, want at most %d; %d in all, %d bad lines", store.together, most, len(store.entries), len(store.bad))
+	}
+	if got := store.entries[0].Event.Name; got != strings.Repeat("é", maxText/2) {
+		t.Errorf("a name of %d bytes is kept as %d", 1<<17, len(got))
+	}
+}

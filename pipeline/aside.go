@@ -1,0 +1,346 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// asideMost is how many events of one source are set aside at a time. More are bad lines, and are not used any more.
+const asideMost = 20_000
+
+// asideEvent is an event that was set aside.
+type asideEvent struct {
+	event  job.Event
+	read   time.Time
+	prompt bool
+}
+
+// aside keeps the events of one source that were set aside, in groups: what one transaction set aside is one value among the checkpoints of the store, so that to set
+// aside more does not write again what is there.
+type aside struct {
+	groups  map[int][]asideEvent
+	last    int // number of the newest group
+	count   int
+	refused int       // events for which there was no room
+	next    time.Time // the earliest instant that the clock must reach
+	dirty   map[int]bool
+	known   map[asideID]bool // what the groups have
+}
+
+// asideID tells events that are set aside apart: what is read again is not set aside twice.
+type asideID struct {
+	kind job.Kind
+	id   string
+	at   int64
+}
+
+func (e *asideEvent) identity() asideID {
+	return asideID{e.event.Kind, e.event.ID, e.event.Time.UnixNano()}
+}
+
+// has reports whether the event is set aside already.
+func (a *aside) has(e *asideEvent) bool { return a.known[e.identity()] }
+
+func asideKey(sourceName string, group int) string {
+	return fmt.Sprintf("%s/.aside/%08d", sourceName, group)
+}
+
+// add sets an event aside and reports whether there is room for it.
+func (a *aside) add(e asideEvent) bool {
+	if a.count >= asideMost {
+		a.refused++
+		return false
+	}
+	a.init()
+	a.known[e.identity()] = true
+	if !a.dirty[a.last] || a.groups[a.last] == nil {
+		a.last++
+		a.dirty[a.last] = true
+	}
+	a.groups[a.last] = append(a.groups[a.last], e)
+	a.count++
+	if at := e.event.Latest(); a.next.IsZero() || at.Before(a.next) {
+		a.next = at
+	}
+	return true
+}
+
+func (a *aside) init() {
+	if a.groups == nil {
+		a.groups, a.dirty, a.known = map[int][]asideEvent{}, map[int]bool{}, map[asideID]bool{}
+	}
+}
+
+// release takes out the events that use accepts, in the order in which they were set aside.
+func (a *aside) release(use func(asideEvent) bool) {
+	a.next, a.count = time.Time{}, 0
+	for _, n := range slices.Sorted(maps.Keys(a.groups)) {
+		before := len(a.groups[n])
+		a.groups[n] = slices.DeleteFunc(a.groups[n], func(e asideEvent) bool {
+			used := use(e)
+			if used {
+				delete(a.known, e.identity())
+			}
+			return used
+		})
+		if len(a.groups[n]) < before {
+			a.dirty[n] = true
+		}
+		for i := range a.groups[n] {
+			if at := a.groups[n][i].event.Latest(); a.next.IsZero() || at.Before(a.next) {
+				a.next = at
+			}
+		}
+		a.count += len(a.groups[n])
+	}
+}
+
+// savedAside is an asideEvent as it is saved: the columns of the event, its payload as in the journal, and instants in nanoseconds since 1970.
+type savedAside struct {
+	Kind    string          `json:"kind"`
+	Cluster string          `json:"cluster"`
+	ID      string          `json:"id"`
+	Time    int64           `json:"time"`
+	All     bool            `json:"all,omitempty"`
+	Event   json.RawMessage `json:"event"`
+	Read    int64           `json:"read"`
+	Prompt  bool            `json:"prompt,omitempty"`
+}
+
+// save appends the groups that have changed to a batch.
+func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
+	for _, n := range slices.Sorted(maps.Keys(a.dirty)) {
+		var data []byte
+		if list := a.groups[n]; len(list) > 0 {
+			saved := make([]savedAside, len(list))
+			for i := range list {
+				ev := &list[i].event
+				payload, err := modelstore.EncodeEvent(ev)
+				if err != nil {
+					return err
+				}
+				saved[i] = savedAside{
+					Kind: ev.Kind.String(), Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time.UnixNano(), All: ev.All, Event: payload,
+					Read: list[i].read.UnixNano(), Prompt: list[i].prompt,
+				}
+			}
+			var err error
+			if data, err = json.Marshal(saved); err != nil {
+				return err
+			}
+		} else {
+			delete(a.groups, n)
+		}
+		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: asideKey(sourceName, n), Data: data})
+	}
+	clear(a.dirty)
+	return nil
+}
+
+// restore takes over what was saved.
+func (a *aside) restore(sourceName string, saved map[string][]byte) error {
+	prefix := strings.TrimSuffix(asideKey(sourceName, 0), "00000000")
+	for key, data := range saved {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n); err != nil || !strings.HasPrefix(key, prefix) {
+			continue
+		}
+		var list []savedAside
+		if err := json.Unmarshal(data, &list); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		a.init()
+		for i := range list {
+			e, err := list[i].decode()
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			a.groups[n] = append(a.groups[n], e)
+			a.known[e.identity()] = true
+		}
+		a.last = max(a.last, n)
+	}
+	a.release(func(asideEvent) bool { return false })
+	return nil
+}
+
+func (s *savedAside) decode() (asideEvent, error) {
+	kind, err := modelstore.ParseKind(s.Kind)
+	if err != nil {
+		return asideEvent{}, err
+	}
+	e := asideEvent{read: time.Unix(0, s.Read).UTC(), prompt: s.Prompt}
+	e.event = job.Event{Kind: kind, Cluster: s.Cluster, ID: s.ID, Time: time.Unix(0, s.Time).UTC(), All: s.All}
+	return e, modelstore.DecodeEvent(s.Event, &e.event)
+}
+
+// setAside keeps an event of a delivery, by its index, for later, with its line in the quarantine.
+func (p *Pipeline) setAside(in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch) {
+	e := asideEvent{event: ev, read: by.Read, prompt: by.Prompt}
+	if in.clock.aside.has(&e) {
+		return // read again, or told again by the next snapshot
+	}
+	first := in.clock.aside.count == 0
+	kept := in.clock.aside.add(e)
+	ahead := ev.Latest().Sub(by.Read).Round(time.Second)
+	message := fmt.Sprintf("%s of job %s is dated %s, %s ahead of the clock: it is set aside, and used when the clock gets there",
+		ev.Kind, ev.ID, ev.Latest().Format(time.RFC3339), ahead)
+	if !kept {
+		message = fmt.Sprintf("%s of job %s is dated %s, %s ahead of the clock, and %d events are set aside already: it is not used",
+			ev.Kind, ev.ID, ev.Latest().Format(time.RFC3339), ahead, asideMost)
+	}
+	line := d.Ahead[i]
+	if n := len(batch.BadLines); n > 0 && line.Number > 0 && batch.BadLines[n-1].Line == line.Number && batch.BadLines[n-1].Path == line.Path {
+		return // the line has told of another event already
+	}
+	p.metrics.BadLines.WithLabelValues(in.cluster, d.Source.Name, collector.ReasonFuture).Inc()
+	p.metrics.SetAside.WithLabelValues(in.cluster, d.Source.Name).Inc()
+	if first || !kept && in.clock.aside.refused == 1 {
+		p.log.Warn("a record is dated ahead of the clock; waitcast quarantine --reason future lists all", zap.String("source", d.Source.Name),
+			zap.String("at", line.Path+lineNumber(line.Number)), zap.String("problem", message))
+	}
+	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
+		At: p.now(), Source: d.Source.Name, Path: line.Path, Line: line.Number, Reason: collector.ReasonFuture, Message: message, Text: line.Text,
+	})
+}
+
+func lineNumber(n int64) string {
+	if n == 0 { // an answer of a scheduler
+		return ""
+	}
+	return fmt.Sprintf(":%d", n)
+}
+
+// readmit takes in the events of a source that were set aside and that the clock has reached, or that its offset explains now.
+func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
+	in.clock.aside.release(func(e asideEvent) bool {
+		ev := e.event
+		if !in.clock.explains(&ev, &e) && ev.Latest().After(now) {
+			return false
+		}
+		ev.Live = false // a forecast would be made after the fact
+		if p.writers[in.cluster].outrun(&ev, e.read) {
+			p.log.Info("a record that was set aside is not needed any more: later records told of its job", zap.String("source", in.clock.sourceName),
+				zap.String("job", ev.ID), zap.Stringer("kind", ev.Kind))
+			return true
+		}
+		emit(ev)
+		return true
+	})
+}
+
+// explains corrects an event that was set aside by the source's offset, and reports whether that explains its time.
+func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
+	offset := c.state.Offset
+	beyond := ev.Latest().Sub(e.read) - offset
+	if offset <= 0 || beyond > clockTolerance || e.prompt && beyond < -clockTolerance {
+		return false
+	}
+	c.correct(ev, offset)
+	return true
+}
+
+// outrun reports whether later records have told of the event's job since the event was read: that the job was submitted, or that it is over.
+func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
+	since := read.Add(-clockTolerance)
+	if j := l.state.Job(ev.ID); j != nil {
+		return ev.Kind == job.Submit && j.Order.After(since)
+	}
+	return l.state.LeftAt(ev.ID, l.known).After(since)
+}
+
+// readmitDue takes in what the clock has reached, in a transaction of its own.
+func (p *Pipeline) readmitDue(ctx context.Context) error {
+	now := p.now()
+	var out output
+	var batch modelstore.Batch
+	due := false
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		in := p.sources[name]
+		if in.clock == nil || in.clock.aside.next.IsZero() || in.clock.aside.next.After(now) {
+			continue
+		}
+		due = true
+		p.readmit(in, now, func(ev job.Event) {
+			in.events[p.writers[in.cluster].take(ev, name, p.nextSeq, &out)].Inc()
+		})
+	}
+	if !due {
+		return nil
+	}
+	batch.Entries, batch.Rows = out.entries, out.rows
+	if err := p.saveClocks(&batch); err != nil {
+		return err
+	}
+	if p.broken != nil {
+		return fmt.Errorf("looking up a job in the journal: %w", p.broken)
+	}
+	if err := p.commit(ctx, &batch); err != nil {
+		if ctx.Err() != nil {
+			return nil // the store has them as they were, and they are taken in after the next start
+		}
+		return err
+	}
+	p.publish()
+	return nil
+}
+
+// saveClocks appends what has changed of the sources' clocks to a batch.
+func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
+	if p.store == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		c := p.sources[name].clock
+		if c == nil {
+			continue
+		}
+		if open := len(c.state.Open) > 0; c.changed || open || c.openSaved {
+			c.state.Version, c.changed, c.openSaved = clockVersion, false, open
+			data, err := json.Marshal(c.state)
+			if err != nil {
+				return err
+			}
+			batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: clockKey(name), Data: data})
+		}
+		if err := c.aside.save(name, batch); err != nil {
+			return fmt.Errorf("source %s: saving what is set aside: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// newClock returns the clock of a source, with what was saved of it.
+func (p *Pipeline) newClock(s source.Config) *eventClock {
+	if s.Format.Name == ImportName {
+		return nil
+	}
+	c := &eventClock{sourceName: s.Name, writer: p.writers[s.Options.Cluster], measures: s.ClockOffset == nil && s.Format.Order == collector.Live}
+	if err := c.restore(p.saved); err != nil {
+		p.log.Error("what is known of the clock of a log cannot be read: it is measured again", zap.String("source", s.Name), zap.Error(err))
+	}
+	return c
+}
+
+// noteOffset logs that the offset of a source has changed.
+func (p *Pipeline) noteOffset(in *sourceState) {
+	if in.clock.state.Offset == 0 {
+		p.log.Info("the times of a log agree with this host's clock again", zap.String("source", in.clock.sourceName))
+		return
+	}
+	p.log.Warn("the times of a log are corrected: the clock that wrote them differs from this host's; "+
+		"set the clocks right or time_zone, or clock_offset of the source if they are to differ",
+		zap.String("source", in.clock.sourceName), zap.Duration("clock_offset", in.clock.state.Offset))
+}

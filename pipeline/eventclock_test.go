@@ -1,0 +1,407 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/internal/pgtest"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+)
+
+// clocked is a pipeline whose clock the test sets, with a log that is read as it is written.
+type clocked struct {
+	t     testing.TB
+	store modelstore.Store
+	now   time.Time
+	p     *Pipeline
+	src   *source.Config
+}
+
+func newClocked(t testing.TB, store modelstore.Store, offset *time.Duration) *clocked {
+	c := &clocked{t: t, store: store, now: at(0)}
+	c.src = &source.Config{
+		Name: "c/log", Format: collector.Format{Name: "test", Order: collector.Live}, Options: collector.Options{Cluster: "c"}, ClockOffset: offset,
+	}
+	c.start()
+	return c
+}
+
+// start begins anew on the store, as after a kill.
+func (c *clocked) start() {
+	c.t.Helper()
+	c.p = New(testConfig(), c.store, func() time.Time { return c.now }, zap.NewNop(), NewMetrics(prometheus.NewRegistry()))
+	if err := c.p.Restore(context.Background(), "one"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.p.AddSource(*c.src)
+}
+
+// write has the log told of events at an instant of the clock; the reader saw the end of the log `since` before.
+func (c *clocked) write(seconds float64, since time.Duration, events ...job.Event) {
+	c.t.Helper()
+	c.now = at(seconds)
+	d := &source.Delivery{Source: c.src, Events: events, Lines: len(events), Checkpoint: []byte("x"), Read: c.now, Since: c.now.Add(-since), Ahead: map[int]source.BadLine{}}
+	for i := range events {
+		d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
+	}
+	take(c.t, c.p, d)
+}
+
+// tick does what the clock has come to.
+func (c *clocked) tick(seconds float64) {
+	c.t.Helper()
+	c.now = at(seconds)
+	if err := c.p.readmitDue(context.Background()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.p.publishAtOnce()
+}
+
+func (c *clocked) status() SourceStatus { return c.p.View("c").Sources[0] }
+
+func (c *clocked) journal() []job.Event {
+	c.t.Helper()
+	var out []job.Event
+	for _, e := range keeps(c.t, c.store, c.p).Entries {
+		out = append(out, e.Event)
+	}
+	return out
+}
+
+// stores runs a test on empty databases of each kind.
+func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelstore.Store)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, newStore) })
+	t.Run("postgres", func(t *testing.T) {
+		server := pgtest.New(t, pgtest.Options{})
+		test(t, func(t testing.TB) modelstore.Store {
+			store, err := postgres.Open(t.Context(), server.NewDatabase(t), postgres.Options{Space: "c"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = store.Close() })
+			if _, err := store.Acquire(t.Context(), "test", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			return store
+		})
+	})
+}
+
+// life is a job of one processor that is submitted at a second, starts 10 s later and ends 100 s later.
+func life(id int, second, shift float64) []job.Event {
+	name := fmt.Sprint("j", id)
+	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10), event(job.End, name, second+shift+100)
+	start.Times.Start, end.Times.Start, end.Times.End = start.Time, start.Time, end.Time
+	return []job.Event{submit, start, end}
+}
+
+// TestSetAside proves that one record that is dated 20 h ahead does not pull the clock: it is kept over restarts, shown and counted, and used when the clock has come to it.
+func TestSetAside(t *testing.T) {
+	const hour = 3600
+	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
+		store := open(t)
+		c := newClocked(t, store, nil)
+		for i := range 20 {
+			c.write(float64(i), time.Second, sized(event(job.Submit, fmt.Sprint(i), float64(i)), 1))
+		}
+		c.write(20, time.Second, sized(event(job.Submit, "ahead", 20*hour), 1))
+		check := func(when string) {
+			t.Helper()
+			if v := c.p.View("c"); !v.At.Equal(at(19)) || len(v.Queued) != 20 {
+				t.Errorf("%s: as of %s with %d jobs, want %s with 20", when, v.At, len(v.Queued), at(19))
+			}
+			if s := c.status(); s.SetAside != 1 || !s.SetAsideUntil.Equal(at(20*hour)) || s.ClockOffset != 0 {
+				t.Errorf("%s: %+v", when, s)
+			}
+		}
+		check("at first")
+		c.tick(30)
+		check("a little later")
+		c.now = at(-hour) // another clock
+		c.start()
+		check("after a restart")
+		bad, err := store.BadLines(t.Context(), 0)
+		if err != nil || len(bad) != 1 || bad[0].Reason != collector.ReasonFuture || bad[0].Path != "log" {
+			t.Errorf("the quarantine has %+v, %v", bad, err)
+		}
+		c.tick(20 * hour)
+		if v := c.p.View("c"); !v.At.Equal(at(20*hour)) || len(v.Queued) != 21 || c.status().SetAside != 0 {
+			t.Errorf("once the clock is there: as of %s with %d jobs, %+v", v.At, len(v.Queued), c.status())
+		}
+		entries := len(c.journal())
+		c.start()
+		if c.tick(21 * hour); len(c.journal()) != entries || c.status().SetAside != 0 || len(c.p.View("c").Queued) != 21 {
+			t.Errorf("after another restart: %d entries instead of %d, %+v", len(c.journal()), entries, c.status())
+		}
+	})
+}
+
+// TestSetAsideOutrun proves that a submission that was set aside begins no second life when the job has come and gone meanwhile.
+func TestSetAsideOutrun(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		c := newClocked(t, newStore(t), nil)
+		events := life(1, 100, 0)
+		ahead := events[0]
+		ahead.Time = at(7200)
+		c.write(100, time.Second, ahead)
+		c.write(110, time.Second, events[1])
+		if over {
+			c.write(200, time.Second, events[2])
+		}
+		c.tick(7200)
+		v := c.p.View("c")
+		if len(v.Queued) != 0 || len(v.Running) != map[bool]int{true: 0, false: 1}[over] || c.status().SetAside != 0 {
+			t.Errorf("over %v: %d jobs wait and %d run, %+v", over, len(v.Queued), len(v.Running), c.status())
+		}
+	}
+}
+
+// TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or behind, and that a restart after each record, with
+// another clock, changes nothing.
+func TestClockOffset(t *testing.T) {
+	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
+		for name, shift := range map[string]float64{"an hour ahead": 3600, "an hour behind": -3600, "30 days ahead": 30 * 86400, "6 minutes ahead": 360} {
+			t.Run(name, func(t *testing.T) {
+				undisturbed, killed := newClocked(t, newStore(t), nil), newClocked(t, open(t), nil)
+				for i := range 40 {
+					second := float64(200 * i)
+					for n, ev := range life(i, second, shift) {
+						at := second + []float64{0, 10, 100}[n] + 0.5
+						undisturbed.write(at, time.Second, ev)
+						killed.write(at, time.Second, ev)
+						undisturbed.tick(at + 1)
+						killed.tick(at + 1)
+						killed.now = killed.now.Add(-5 * time.Hour)
+						killed.start()
+					}
+				}
+				want := time.Duration(shift) * time.Second
+				for _, c := range []*clocked{undisturbed, killed} {
+					if s := c.status(); (s.ClockOffset-want).Abs() > time.Second || s.SetAside != 0 {
+						t.Errorf("measured %s and %d set aside, want %s and 0", s.ClockOffset, s.SetAside, want)
+					}
+					if v := c.p.View("c"); v.At.Sub(at(39*200+100)).Abs() > 2*time.Second || v.Counts.Ended != 40 {
+						t.Errorf("as of %s after %d ends, want %s after 40", v.At, v.Counts.Ended, at(39*200+100))
+					}
+				}
+				if d := gocmp.Diff(undisturbed.journal(), killed.journal()); d != "" {
+					t.Errorf("undisturbed (-) and killed (+) differ: %.2000s", d)
+				}
+			})
+		}
+	})
+}
+
+// TestClockLeftAlone proves that what is no clock's fault is not corrected: jitter, hosts that differ by minutes, lines that are written or read late, and history.
+func TestClockLeftAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, of := range map[string]func(i int) (ahead float64, since time.Duration){
+		"a few seconds":           func(int) (float64, time.Duration) { return rng.Float64()*6 - 3, time.Second },
+		"four minutes ahead":      func(int) (float64, time.Duration) { return 240, time.Second },
+		"four minutes behind":     func(int) (float64, time.Duration) { return -240, time.Second },
+		"a disk that stood still": func(i int) (float64, time.Duration) { return -1800 + float64(i), 40 * time.Minute },
+		"copied every half hour":  func(i int) (float64, time.Duration) { return float64(i%60)*30 - 1800, time.Second },
+		"an old log again":        func(int) (float64, time.Duration) { return -1e6, time.Second },
+		"history":                 func(int) (float64, time.Duration) { return -1e6, 1e6 * time.Second },
+	} {
+		c := newClocked(t, newStore(t), nil)
+		for i := range 120 {
+			ahead, since := of(i)
+			second := float64(10 * i)
+			ev := sized(event(job.Submit, fmt.Sprint(i), second+ahead), 1)
+			c.write(second, since, ev)
+			if got := c.journal()[i]; !got.Time.Equal(ev.Time) {
+				t.Fatalf("%s: event %d of %s is kept as of %s", name, i, ev.Time, got.Time)
+			}
+		}
+		if s := c.status(); s.ClockOffset != 0 || s.SetAside != 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestClockChanges proves that an offset that comes, changes and goes, as of local times read in a wrong zone when clocks change, is followed, and that nothing is lost or
+// pulled ahead meanwhile.
+func TestClockChanges(t *testing.T) {
+	c := newClocked(t, newStore(t), nil)
+	second, n := 0.0, 0
+	phase := func(shift float64) {
+		for range 60 {
+			second += 20
+			n++
+			c.write(second, time.Second, sized(event(job.Submit, fmt.Sprint(n), second+shift), 1))
+			if v := c.p.View("c"); v.At.After(c.now.Add(clockTolerance)) {
+				t.Fatalf("shifted by %v s: as of %s at %s", shift, v.At, c.now)
+			}
+		}
+		want := time.Duration(shift) * time.Second
+		if s := c.status(); s.ClockOffset != want {
+			t.Errorf("shifted by %s: measured %s", want, s.ClockOffset)
+		}
+	}
+	for _, shift := range []float64{0, 3600, 7200, 3600, 0, -3600, 0} {
+		phase(shift)
+	}
+	c.tick(second + 7200)
+	if s := c.status(); s.SetAside != 0 || len(c.journal()) != n {
+		t.Errorf("%d events in the journal of %d, %+v", len(c.journal()), n, s)
+	}
+}
+
+// TestClockConfigured proves that where the offset is configured none is measured.
+func TestClockConfigured(t *testing.T) {
+	none := time.Duration(0)
+	c := newClocked(t, newStore(t), &none)
+	for i := range 60 {
+		c.write(float64(i), time.Second, sized(event(job.Submit, fmt.Sprint(i), float64(i)-3600), 1))
+	}
+	if s := c.status(); s.ClockOffset != 0 || !c.p.View("c").At.Equal(at(59-3600)) {
+		t.Errorf("%+v, as of %s", s, c.p.View("c").At)
+	}
+}
+
+// TestAsideBounded proves that what is set aside is bounded, and that what does not fit is a bad line.
+func TestAsideBounded(t *testing.T) {
+	c := newClocked(t, newStore(t), nil)
+	var events []job.Event
+	for i := range asideMost + 5 {
+		events = append(events, sized(event(job.Submit, fmt.Sprint(i), 1e6+float64(i)), 1))
+	}
+	c.write(0, 24*time.Hour, events...)
+	if s := c.status(); s.SetAside != asideMost {
+		t.Errorf("%d set aside, want %d", s.SetAside, asideMost)
+	}
+	c.start()
+	if s := c.status(); s.SetAside != asideMost {
+		t.Errorf("%d set aside after a restart, want %d", s.SetAside, asideMost)
+	}
+}
+
+// dying is a store whose process is killed when it has taken some more transactions.
+type dying struct {
+	modelstore.Store
+	left int
+	kill func()
+}
+
+func (s *dying) Commit(ctx context.Context, batch modelstore.Batch) error {
+	if s.left == 0 {
+		s.kill()
+		return context.Canceled
+	}
+	s.left--
+	return s.Store.Commit(ctx, batch)
+}
+
+// dieAfter takes in a delivery and is killed after a number of transactions.
+func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
+	c.t.Helper()
+	ctx, kill := context.WithCancel(context.Background())
+	c.p.store, c.p.partEvents = &dying{c.store, transactions, kill}, 100
+	if err := c.p.step(ctx, d, nil); err == nil {
+		c.t.Fatalf("a delivery of %d events took at most %d transactions", len(d.Events), transactions)
+	}
+}
+
+// TestClockKilledBetweenParts proves that a delivery that takes several transactions is judged as a whole: after a kill between them, the same lines are read again as
+// history, later and by another clock, but corrected, kept and set aside as they would have been.
+func TestClockKilledBetweenParts(t *testing.T) {
+	const hour, count = 3600, 300
+	events := make([]job.Event, count)
+	for i := range events {
+		shift := float64(hour)
+		switch {
+		case i%100 == 60:
+			shift = 20 * hour
+		case i%100 >= 30 && i%100 < 40: // of a host whose clock is right
+			shift = 0
+		}
+		events[i] = sized(event(job.Submit, fmt.Sprint(i), float64(i)/count+shift), 1)
+	}
+	run := func(t *testing.T, store modelstore.Store, killed ...float64) *clocked {
+		c := newClocked(t, store, nil)
+		delivery := func(since time.Duration) *source.Delivery {
+			d := &source.Delivery{Source: c.src, Events: slices.Clone(events), Lines: count, Checkpoint: []byte("x"), Read: c.now, Since: c.now.Add(-since)}
+			d.Ahead = map[int]source.BadLine{}
+			for i := range events {
+				d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
+			}
+			return d
+		}
+		c.now = at(1)
+		d := delivery(time.Second)
+		for _, later := range killed {
+			c.dieAfter(1, d)
+			c.now = at(later)
+			c.start()
+			d = delivery(24 * time.Hour)
+		}
+		take(t, c.p, d)
+		return c
+	}
+	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
+		for name, killed := range map[string][]float64{"once": {30 * 60}, "when the clock has passed all": {21 * hour}, "with an earlier clock": {-5 * hour}} {
+			undisturbed, killed := run(t, newStore(t)), run(t, open(t), killed...)
+			if s := undisturbed.status(); s.ClockOffset != time.Hour || s.SetAside != 3 {
+				t.Fatalf("undisturbed: %+v", s)
+			}
+			if a, b := undisturbed.status(), killed.status(); a.ClockOffset != b.ClockOffset || a.SetAside != b.SetAside {
+				t.Errorf("%s: undisturbed %+v, killed %+v", name, a, b)
+			}
+			for _, c := range []*clocked{undisturbed, killed} {
+				bad, err := c.store.BadLines(t.Context(), 0)
+				if err != nil || len(bad) != 3 {
+					t.Errorf("%s: the quarantine has %d lines, want 3, %v", name, len(bad), err)
+				}
+				c.tick(22 * hour)
+			}
+			if d := gocmp.Diff(undisturbed.journal(), killed.journal()); d != "" {
+				t.Errorf("%s: undisturbed (-) and killed (+) differ: %.2000s", name, d)
+			}
+			if data, err := killed.store.Checkpoints(t.Context()); err != nil || strings.Contains(string(data[clockKey(killed.src.Name)]), `"open"`) {
+				t.Errorf("%s: judgements are kept although the delivery is over: %s, %v", name, data[clockKey(killed.src.Name)], err)
+			}
+		}
+	})
+}
+
+// TestClockOfAnswers proves that the answers of a scheduler are not measured, since what they show is long ago, but that what is ahead is set aside, once however often it is told.
+func TestClockOfAnswers(t *testing.T) {
+	c := newClocked(t, newStore(t), nil)
+	answer := func(seconds float64) {
+		c.now = at(seconds)
+		d := &source.Delivery{Source: c.src, Answered: true, CaughtUp: true, Read: c.now, Since: c.now}
+		for i := range 30 { // an array, submitted two hours ago
+			d.Events = append(d.Events, sized(event(job.Submit, fmt.Sprint(i), -7200), 1))
+		}
+		d.Events = append(d.Events, sized(event(job.Submit, "ahead", 7200), 1))
+		take(t, c.p, d)
+	}
+	for i := range 5 {
+		answer(float64(15 * i))
+	}
+	if s := c.status(); s.ClockOffset != 0 || s.SetAside != 1 || !c.p.View("c").At.Equal(at(-7200)) {
+		t.Errorf("%+v, as of %s", s, c.p.View("c").At)
+	}
+	bad, err := c.store.BadLines(t.Context(), 0)
+	if err != nil || len(bad) != 1 {
+		t.Errorf("the quarantine has %d lines, want 1, %v", len(bad), err)
+	}
+	if c.tick(7200); c.status().SetAside != 0 || len(c.p.View("c").Queued) != 31 {
+		t.Errorf("once the clock is there: %d jobs, %+v", len(c.p.View("c").Queued), c.status())
+	}
+}

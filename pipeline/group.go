@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// group is what is to be committed in one transaction.
+type group struct {
+	p     *Pipeline
+	ctx   context.Context
+	begun time.Time
+	out   output
+	batch modelstore.Batch
+}
+
+// due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or took long.
+func (g *group) due() bool {
+	return g.out.full() || len(g.out.entries) >= g.p.partEvents || len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
+}
+
+// commit stores what the group has and empties it.
+func (g *group) commit() error {
+	g.batch.Entries, g.batch.Rows = g.out.entries, g.out.rows
+	if g.p.broken != nil {
+		return fmt.Errorf("looking up a job in the journal: %w", g.p.broken)
+	}
+	if err := g.p.saveClocks(&g.batch); err != nil {
+		return err
+	}
+	if err := g.p.commit(g.ctx, &g.batch); err != nil {
+		return err
+	}
+	g.p.heartbeat.beat()
+	g.out, g.batch, g.begun = output{}, modelstore.Batch{}, time.Now()
+	return nil
+}
+
+// full reports whether the output is as much as one transaction should hold.
+func (o *output) full() bool { return len(o.entries) >= groupEvents || o.bytes >= groupBytes }
+
+// add appends an entry of the journal.
+func (o *output) add(e modelstore.Entry) {
+	o.entries = append(o.entries, e)
+	o.bytes += entryBytes + textBytes(&e.Event)
+}
+
+// entryBytes is about what an entry takes in memory, on its way into the store too, without its texts.
+const entryBytes = 512
+
+func textBytes(ev *job.Event) int {
+	return len(ev.ID) + len(ev.Queue) + len(ev.User) + len(ev.Account) + len(ev.QOS) + len(ev.Name) + len(ev.GPUType) + len(ev.Reason)
+}
+
+// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. What a record has beyond is cut off.
+const maxText = 4096
+
+// clip cuts texts off that are too long. Ids are left alone: see storable.
+func clip(ev job.Event) job.Event {
+	for _, text := range [...]*string{&ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType, &ev.Reason} {
+		if len(*text) > maxText {
+			end := maxText
+			for end > maxText-utf8.UTFMax && !utf8.RuneStart((*text)[end]) {
+				end--
+			}
+			*text = strings.Clone((*text)[:end])
+		}
+	}
+	return ev
+}

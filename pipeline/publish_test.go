@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// fullMachine returns the events of a machine of 128 processors on which no processor is ever free at the end of an instant: each minute the job that runs ends, the one
+// that waits longest starts, and another is submitted.
+func fullMachine(minutes int) []job.Event {
+	of := func(kind job.Kind, id, minute int) job.Event {
+		ev := sized(event(kind, fmt.Sprint(id), float64(60*minute)), 128)
+		ev.Queue, ev.TimeLimit = "a", time.Hour
+		return ev
+	}
+	var out []job.Event
+	for id := range 20 {
+		out = append(out, of(job.Submit, id, 0))
+	}
+	out = append(out, of(job.Start, 0, 0))
+	for m := 1; m < minutes; m++ {
+		out = append(out, of(job.End, m-1, m), of(job.Submit, m+19, m), of(job.Start, m, m))
+	}
+	return out
+}
+
+// contradiction returns what a view says of two instants, empty if all of it is of one.
+func contradiction(v *View) string {
+	if v.At.IsZero() {
+		return ""
+	}
+	f := v.Engine.Forecast(&engine.Request{Queue: "a", Procs: 128, Limit: 3600})
+	free := v.Free()
+	switch {
+	case v.Engine.At() != clock(v.At):
+		return fmt.Sprintf("as of %s, but the engine's view is of %s", v.At, time.Unix(int64(v.Engine.At()), 0).UTC())
+	case f.JobsAhead != len(v.Queued):
+		return fmt.Sprintf("%d jobs wait, but %d are ahead of a request", len(v.Queued), f.JobsAhead)
+	case f.Free != free:
+		return fmt.Sprintf("%d processors are free, but %d for a request", free, f.Free)
+	}
+	for _, j := range v.Queued {
+		if v.Served(j) == nil {
+			return fmt.Sprintf("job %s waits, but the view has no forecast of it", j.ID)
+		}
+	}
+	return ""
+}
+
+// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, also where a log grows by many lines at once while other load keeps the processors
+// busy, and that the newest instant is published in the end.
+func TestViewIsOfOneInstant(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	defer p.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var others, run sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		others.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+			}
+		})
+	}
+	to := make(chan *source.Delivery)
+	run.Go(func() {
+		if err := p.Run(ctx, to); err != nil {
+			t.Error(err)
+		}
+	})
+	seen, published := 0, p.Published()
+	look := func() *View {
+		v := p.View("c")
+		if seen++; t.Failed() {
+			return v
+		}
+		if what := contradiction(v); what != "" {
+			t.Errorf("view %d: %s", seen, what)
+		}
+		return v
+	}
+	events := fullMachine(600)
+	for i, d := range deliveries(src, events, 90, 3) {
+		select {
+		case to <- d:
+		case <-time.After(time.Minute):
+			t.Fatalf("delivery %d is not taken", i)
+		}
+		look()
+	}
+	newest := events[len(events)-1].Time
+	for !look().At.Equal(newest) {
+		select {
+		case <-published:
+			published = p.Published()
+		case <-time.After(time.Minute):
+			t.Fatalf("the newest instant is not published: %s", p.View("c").At)
+		}
+	}
+	cancel()
+	run.Wait()
+	others.Wait()
+}
+
+// TestInstantOver proves that a view that is held back, because a copy of the engine would cost too much now, is not older than the instant before the newest.
+func TestInstantOver(t *testing.T) {
+	p, src := newPipeline(testConfig(), nil, collector.Live)
+	defer p.Close()
+	events := fullMachine(50)
+	step := func(events []job.Event) *View {
+		p.writers["c"].ledger.preview.made, p.writers["c"].ledger.preview.took = time.Now(), time.Hour
+		if err := p.step(context.Background(), &source.Delivery{Source: src, Events: events}, nil); err != nil {
+			t.Fatal(err)
+		}
+		v := p.View("c")
+		if what := contradiction(v); what != "" {
+			t.Error(what)
+		}
+		return v
+	}
+	step(events[:21])
+	for m := 1; m < 50; m++ {
+		v := step(events[18+3*m : 21+3*m])
+		if want := at(float64(60 * (m - 1))); !v.At.Equal(want) {
+			t.Fatalf("minute %d: the view is of %s, want %s", m, v.At, want)
+		}
+		if want := int64(18 + 3*m); v.Seq != want {
+			t.Errorf("minute %d: the view is of event %d, want %d", m, v.Seq, want)
+		}
+	}
+	p.publishAtOnce()
+	if v := p.View("c"); !v.At.Equal(at(60*49)) || contradiction(v) != "" {
+		t.Errorf("at once: the view is of %s %s", v.At, contradiction(v))
+	}
+}

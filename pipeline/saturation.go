@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor/outlook"
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, metrics and the page use this
+// definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the outstanding jobs, submitted and not left, at the
+// beginning of each week: once on the weeks that the history knows, once on simulated futures of some weeks.
+type Saturation struct {
+	// History is the growth in the history.
+	History Growth
+	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 where none were simulated.
+	Future      outlook.Growth
+	FutureWeeks int
+	At          time.Time
+}
+
+// Growth is the growth of the outstanding jobs in the history.
+type Growth struct {
+	PerWeek float64 // jobs
+	Weeks   int     // weekly counts; the week in which the history begins is left out, since the machine is empty there
+}
+
+// Grew reports whether the history is long enough for the test and the test finds it saturated.
+func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && g.PerWeek > 1 }
+
+// SaturatedFutures is the share of simulated futures from which on a queue that has grown is called saturated.
+const SaturatedFutures = 0.5
+
+// Saturated reports whether the outstanding jobs have grown and, where futures were simulated, grow in at least half of them. So no answer
+// calls a queue saturated beside a low probability.
+func (s *Saturation) Saturated() bool {
+	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
+}
+
+// Saturation returns the saturation of a queue (empty: of the cluster) whose history has grown so.
+func (v *View) Saturation(queue string, history Growth) Saturation {
+	s := Saturation{History: history}
+	o := v.Outlook()
+	if o == nil {
+		return s
+	}
+	if future, ok := o.Saturation.Of(queue); ok {
+		s.Future, s.FutureWeeks, s.At = future, o.Saturation.Weeks, o.SaturationAt
+	}
+	return s
+}
+
+// Growth returns the growth of the outstanding jobs of a queue (empty: of all queues): a pass over its history.
+func (v *View) Growth(queue string) Growth {
+	jobs, origin := v.Models.History.Jobs(queue)
+	if len(jobs) == 0 {
+		return Growth{}
+	}
+	weekly := v.outstanding(queue, jobs, origin)
+	if len(weekly) == 0 {
+		return Growth{}
+	}
+	slope, _ := simulator.Saturation(weekly)
+	return Growth{PerWeek: slope, Weeks: len(weekly)}
+}
+
+// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which the history knows all of
+// them, from the second on: the first begins with an empty machine where the history begins with the log.
+func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
+	since := 0.0
+	if first, ok := v.Models.History.began(); ok {
+		since = max(0, first.Sub(origin).Seconds())
+	}
+	var submits, leaves []float64
+	for i := range jobs {
+		submits, leaves = append(submits, jobs[i].Submit), append(leaves, jobs[i].End())
+	}
+	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range list {
+			if queue == allQueues || j.Queue == queue {
+				submits = append(submits, j.Order.Sub(origin).Seconds())
+			}
+		}
+	}
+	slices.Sort(submits)
+	slices.Sort(leaves)
+	var weekly []int
+	came, left := 0, 0
+	for at := since + weekSeconds; at <= v.At.Sub(origin).Seconds(); at += weekSeconds {
+		for came < len(submits) && submits[came] < at {
+			came++
+		}
+		for left < len(leaves) && leaves[left] < at {
+			left++
+		}
+		weekly = append(weekly, came-left)
+	}
+	return weekly
+}

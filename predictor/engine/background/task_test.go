@@ -1,0 +1,26 @@
+package background
+
+import "testing"
+
+// TestBackgroundHurries proves that work learns of it when somebody waits for it, however many do, and that nobody hurries work that is done.
+func TestBackgroundHurries(t *testing.T) {
+	b := New()
+	b.Run(false, func() { <-b.Hurry })
+	waited := make(chan struct{})
+	for range 2 {
+		go func() {
+			b.Wait()
+			waited <- struct{}{}
+		}()
+	}
+	<-waited
+	<-waited
+	done := New()
+	done.Run(true, func() {})
+	done.Wait()
+	select {
+	case <-done.Hurry:
+		t.Error("work that was done is hurried")
+	default:
+	}
+}

@@ -1,0 +1,186 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Writer appends values: integers as varints, reals as varints of their bits in reverse byte order, which are short for
+// whole numbers.
+type Writer []byte
+
+// Uint appends unsigned numbers.
+func (w *Writer) Uint(all ...uint64) {
+	for _, v := range all {
+		*w = binary.AppendUvarint(*w, v)
+	}
+}
+
+// Real appends numbers.
+func (w *Writer) Real(all ...float64) {
+	for _, v := range all {
+		*w = binary.AppendUvarint(*w, bits.ReverseBytes64(math.Float64bits(v)))
+	}
+}
+
+func (w *Writer) reals(all []float64) {
+	w.Uint(uint64(len(all)))
+	w.Real(all...)
+}
+
+func (w *Writer) singles(all []float32) {
+	w.Uint(uint64(len(all)))
+	for _, v := range all {
+		*w = binary.AppendUvarint(*w, uint64(bits.ReverseBytes32(math.Float32bits(v))))
+	}
+}
+
+func (w *Writer) flag(v bool) {
+	b := byte(0)
+	if v {
+		b = 1
+	}
+	*w = append(*w, b)
+}
+
+func (w *Writer) text(all ...string) {
+	for _, s := range all {
+		w.Uint(uint64(len(s)))
+		*w = append(*w, s...)
+	}
+}
+
+// Blob appends bytes and their length.
+func (w *Writer) Blob(b []byte) {
+	w.Uint(uint64(len(b)))
+	*w = append(*w, b...)
+}
+
+// Name writes a name by its number, and itself where it is new.
+func (w *Writer) Name(known map[string]uint64, s string) {
+	i, ok := known[s]
+	if !ok {
+		i = uint64(len(known))
+		known[s] = i
+	}
+	w.Uint(i)
+	if !ok {
+		w.text(s)
+	}
+}
+
+// Reader reads the output of a Writer. After an impossible value it is Bad and returns zeros.
+type Reader struct {
+	Rest []byte
+	Bad  bool
+}
+
+// Fail marks the input as impossible; everything read from now on is zero.
+func (d *Reader) Fail() { d.Bad, d.Rest = true, nil }
+
+// Uint reads an unsigned number.
+func (d *Reader) Uint() uint64 {
+	v, n := binary.Uvarint(d.Rest)
+	if n <= 0 {
+		d.Fail()
+		return 0
+	}
+	d.Rest = d.Rest[n:]
+	return v
+}
+
+// Count reads the length of a list whose elements take at least a byte each.
+func (d *Reader) Count() int {
+	n := d.Uint()
+	if n > uint64(len(d.Rest)) {
+		d.Fail()
+		return 0
+	}
+	return int(n)
+}
+
+// within reads a number from 0 to most.
+func (d *Reader) within(most int) int {
+	n := d.Uint()
+	if n > uint64(most) {
+		d.Fail()
+		return 0
+	}
+	return int(n)
+}
+
+// Real reads any number.
+func (d *Reader) Real() float64 { return math.Float64frombits(bits.ReverseBytes64(d.Uint())) }
+
+// FiniteOrNaN reads a real that is finite or NaN.
+func (d *Reader) FiniteOrNaN() float64 {
+	v := d.Real()
+	if math.IsInf(v, 0) {
+		d.Fail()
+		return 0
+	}
+	return v
+}
+
+func (d *Reader) reals() []float64 {
+	out := make([]float64, d.Count())
+	for i := range out {
+		out[i] = d.FiniteOrNaN()
+	}
+	return out
+}
+
+func (d *Reader) singles() []float32 {
+	out := make([]float32, d.Count())
+	for i := range out {
+		v := d.Uint()
+		if v > math.MaxUint32 {
+			d.Fail()
+		}
+		out[i] = math.Float32frombits(bits.ReverseBytes32(uint32(v)))
+	}
+	return out
+}
+
+// Byte reads one byte.
+func (d *Reader) Byte() byte {
+	if len(d.Rest) == 0 {
+		d.Fail()
+		return 0
+	}
+	b := d.Rest[0]
+	d.Rest = d.Rest[1:]
+	return b
+}
+
+func (d *Reader) flag() bool {
+	b := d.Byte()
+	if b > 1 {
+		d.Fail()
+	}
+	return b == 1
+}
+
+// Bytes reads bytes behind their length. They share memory with the input.
+func (d *Reader) Bytes() []byte {
+	n := d.Count()
+	b := d.Rest[:n]
+	d.Rest = d.Rest[n:]
+	return b
+}
+
+func (d *Reader) text() string { return string(d.Bytes()) }
+
+// Name reads a name that Writer.Name wrote; known holds the names so far.
+func (d *Reader) Name(known *[]string) string {
+	i := d.Uint()
+	if i == uint64(len(*known)) {
+		*known = append(*known, d.text())
+	}
+	if i >= uint64(len(*known)) {
+		d.Fail()
+		return ""
+	}
+	return (*known)[i]
+}

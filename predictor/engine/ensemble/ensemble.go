@@ -1,0 +1,227 @@
+// Package ensemble combines the experts of the forecasting engine: their online members, the weights of all of them, the
+// correction of what is served, and the detectors of changes after which they learn faster.
+package ensemble
+
+import (
+	"math"
+	"sync"
+
+	"github.com/waitcast/waitcast/predictor/blend"
+	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/linear"
+)
+
+// Config describes an ensemble.
+type Config struct {
+	// Levels are the quantile levels.
+	Levels []float64
+	// Features is the number of features of a row.
+	Features int
+	// Resolution and Rate are those of the calibration, see conformal.Config.
+	Resolution, Rate float64
+	// Steady learns at one pace, also after a change.
+	Steady bool
+}
+
+// Ensemble holds the experts that learn from every start, their aggregation and calibration, and the detectors of
+// changes. It is not safe for concurrent use; its templates are.
+type Ensemble struct {
+	cfg     Config
+	live    OnlineExperts
+	Kept    *ExpertTemplate // a copy of the live experts, where there are too many groups to copy at each view
+	mine    *OnlineExperts  // the ensemble's own copy of the template
+	Since   int             // starts since the template was copied
+	Errors  SimulationErrors
+	Monitor *DriftMonitor
+	frozen  frozenTemplate
+}
+
+// frozenTemplate is the template that views share until an event or a wait changes the experts.
+type frozenTemplate struct {
+	template *ExpertTemplate
+	events   uint64 // at the copy
+	learned  int    // waits at the copy
+}
+
+// OnlineExperts are the linear quantiles, the weights of all experts, and the correction.
+type OnlineExperts struct {
+	Linear     *linear.Model
+	Blend      *blend.Blend
+	Calibrator *conformal.Calibrator
+}
+
+// New returns an ensemble that has learned nothing. The error names what is wrong with the configuration.
+func New(cfg Config) (*Ensemble, error) {
+	e := &Ensemble{cfg: cfg, Monitor: NewDriftMonitor(len(cfg.Levels))}
+	var err error
+	if e.live.Linear, err = linear.New(linear.Config{Levels: cfg.Levels, Features: cfg.Features}); err != nil {
+		return nil, err
+	}
+	if e.live.Blend, err = blend.New(blend.Config{Levels: cfg.Levels, Priors: priors()}); err != nil {
+		return nil, err
+	}
+	correction := conformal.Config{Levels: cfg.Levels, Resolution: cfg.Resolution, Rate: cfg.Rate}
+	if e.live.Calibrator, err = conformal.New(correction); err != nil {
+		return nil, err
+	}
+	e.live.Calibrator.Observe(e.Monitor.AddScore)
+	return e, nil
+}
+
+// clone returns an independent copy.
+func (x *OnlineExperts) clone() *OnlineExperts {
+	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Clone(), Calibrator: x.Calibrator.Clone()}
+}
+
+// A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the groups that
+// have weights of their own. Above templateHeavy weights, forecasts at submissions and in views are therefore made with
+// a copy that is renewed only after some starts: one more for each time that this number of weights is reached.
+const (
+	TemplateHeavy = 512
+	GroupWeights  = 4 // of one group
+)
+
+// interval returns the number of starts after which the copy is renewed with so many groups, 0 for no copy.
+func interval(groups int) int { return GroupWeights * groups / TemplateHeavy }
+
+// RefreshTemplate renews the copy where that is due. groups is the number of groups with weights.
+func (e *Ensemble) RefreshTemplate(groups int, clock float64, events uint64, learned int) {
+	switch every := interval(groups); {
+	case every == 0:
+		e.Kept, e.mine = nil, nil
+	case e.Kept == nil || e.Since >= every:
+		e.Kept, e.mine, e.Since = e.copyTemplate(math.NaN(), clock, events, learned), nil, 0
+	}
+}
+
+// Current returns the experts that forecasts at submissions are made with.
+func (e *Ensemble) Current() *OnlineExperts {
+	if e.Kept == nil {
+		return &e.live
+	}
+	if e.mine == nil {
+		e.mine = e.Kept.experts.clone()
+	}
+	return e.mine
+}
+
+// copyTemplate copies the live experts. The correction is brought to the instant advance, NaN for clock.
+func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned int) *ExpertTemplate {
+	c := &ExpertTemplate{advance: advance}
+	if old := e.frozen.template; old != nil && e.frozen.learned == learned {
+		c.experts.Linear, c.experts.Blend = old.experts.Linear, old.experts.Blend // they change with waits only
+	} else {
+		c.experts.Linear, c.experts.Blend = e.live.Linear.Clone(), e.live.Blend.Clone()
+	}
+	at := advance
+	if math.IsNaN(at) {
+		at = clock
+	}
+	c.experts.Calibrator = e.live.Calibrator.At(at)
+	e.frozen = frozenTemplate{template: c, events: events, learned: learned}
+	return c
+}
+
+// Template returns the experts of a view at an instant.
+func (e *Ensemble) Template(at, clock float64, events uint64, learned int) *ExpertTemplate {
+	if e.Kept != nil {
+		return e.Kept
+	}
+	if c := e.frozen.template; c == nil || e.frozen.events != events || c.advance != at {
+		return e.copyTemplate(at, clock, events, learned)
+	}
+	return e.frozen.template
+}
+
+// ExpertTemplate is a copy of the experts that does not change. Each goroutine works with a copy of its own, since the
+// experts keep scratch memory.
+type ExpertTemplate struct {
+	experts OnlineExperts
+	advance float64 // the instant to which the correction was brought; NaN for none
+	copies  sync.Pool
+}
+
+// Borrow returns a copy for one goroutine, to be given back with giveBack.
+func (c *ExpertTemplate) Borrow() *OnlineExperts {
+	if x, ok := c.copies.Get().(*OnlineExperts); ok {
+		return x
+	}
+	return c.experts.clone()
+}
+
+// GiveBack returns a borrowed copy.
+func (c *ExpertTemplate) GiveBack(x *OnlineExperts) { c.copies.Put(x) }
+
+// Advance brings the correction to an instant.
+func (e *Ensemble) Advance(now float64) { e.live.Calibrator.Advance(now) }
+
+// Served records the quantiles that a job was given at its submission.
+func (e *Ensemble) Served(id uint64, submitted float64, groups []string, combined, quantiles []float64) {
+	e.live.Calibrator.Watch(int64(id), submitted, groups, combined, quantiles)
+}
+
+// Started records the start of a job for the correction.
+func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(int64(id), at) }
+
+// Cancelled records that a job left without a start that counts.
+func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
+
+// Learn takes in the wait of a job, as its logarithm.
+func (e *Ensemble) Learn(queue string, p *track.PendingForecast, row []float64, z float64) {
+	e.live.Linear.Learn(row, z)
+	e.live.Blend.Learn(p.Groups, p.Answers, z)
+	e.Monitor.Learned(queue, e.cfg.Levels, p.Said, z)
+	e.Since++
+}
+
+// QueueAppeared records a queue that was never seen: news once trees are trained.
+func (e *Ensemble) QueueAppeared(name string) {
+	e.Monitor.Raised = append(e.Monitor.Raised, alarm{queue: name, reason: NewQueue})
+}
+
+// ForgetQueue drops the detectors of a queue.
+func (e *Ensemble) ForgetQueue(name string) { delete(e.Monitor.queues, name) }
+
+// React counts the changes that were noticed at an instant, and makes the experts that they concern learn faster for a
+// while. It returns the number of waits since each change of the whole began, and whether trees are to be trained soon
+// because a new queue has enough waits.
+func (e *Ensemble) React(now float64) (began []int, grown bool) {
+	w := e.Monitor
+	for _, a := range w.Raised {
+		s := w.all
+		if !a.whole {
+			s = w.of(a.queue)
+		}
+		if s == nil {
+			continue
+		}
+		s.Alarms[a.reason]++
+		s.Last, s.Reason = now, a.reason
+		if e.cfg.Steady || a.reason == NewQueue || s.waits < s.calm {
+			continue
+		}
+		s.calm = s.waits + quietWaits
+		e.hasten(a)
+		if a.whole {
+			began = append(began, a.began)
+		}
+	}
+	w.Raised = w.Raised[:0]
+	grown, w.grown = w.grown, false
+	return began, grown
+}
+
+// hasten makes the experts learn faster for a while, in all jobs or in one queue.
+func (e *Ensemble) hasten(a alarm) {
+	group := ""
+	if !a.whole {
+		group = QueuePrefix + a.queue
+	}
+	e.live.Blend.Forget(group, forgottenPart)
+	e.live.Calibrator.Hasten(group, hastenedJobs)
+	if a.whole {
+		e.live.Linear.Hasten(hastenedLinear)
+	}
+	e.frozen.template = nil // they have changed without a wait
+}

@@ -1,0 +1,238 @@
+package pools
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/engine/background"
+	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/predictor/forward/learn"
+)
+
+func codeOutage(s *codec.Codec, o *Outage) {
+	s.Finite(&o.From)
+	s.Int(&o.Procs)
+	ever := math.IsInf(o.Until, 1)
+	s.Flag(&ever)
+	if ever {
+		o.Until = math.Inf(1)
+	} else {
+		s.Finite(&o.Until)
+	}
+	if s.Reading && (!(o.From < o.Until) || o.Procs > math.MaxInt32) {
+		s.Fail()
+	}
+}
+
+// tables goes through tables by queue; those that are the same stay the same.
+func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
+	var each []*waitSurface
+	number := map[*waitSurface]int{}
+	for _, queue := range slices.Sorted(maps.Keys(*all)) {
+		if t := (*all)[queue]; number[t] == 0 {
+			each = append(each, t)
+			number[t] = len(each)
+		}
+	}
+	codec.List(s, &each, func(t **waitSurface) { codeTable(s, t) })
+	codec.Map(s, all, func(t **waitSurface) {
+		n := number[*t]
+		s.Int(&n)
+		if !s.Reading {
+			return
+		}
+		if n < 1 || n > len(each) {
+			s.Fail()
+			return
+		}
+		*t = each[n-1]
+	})
+}
+
+func codeTable(s *codec.Codec, v **waitSurface) {
+	if s.Reading {
+		*v = &waitSurface{}
+	}
+	t := *v
+	s.Finite(&t.At)
+	s.Int(&t.most, &t.levels)
+	codec.List(s, &t.sizes, func(n *int) { s.Int(n) })
+	last := t.limits // the last one is infinite, and not written
+	if !s.Reading {
+		last = last[:len(last)-1]
+	}
+	s.Reals(&last)
+	if s.Reading {
+		t.limits = append(last, math.Inf(1))
+	}
+	s.Singles(&t.cells)
+	if s.Reading && (t.levels > 64 || !slices.IsSorted(t.sizes) || !slices.IsSorted(t.limits) || len(t.cells) != len(t.sizes)*len(t.limits)*t.width()) {
+		s.Fail()
+	}
+}
+
+// CodePool passes the facts of a pool.
+func CodePool(s *codec.Codec, v **Facts) {
+	if s.Reading {
+		*v = &Facts{}
+	}
+	f := *v
+	policy := uint64(f.policy)
+	s.Int(&f.Procs)
+	if s.Uint(&policy); s.Reading {
+		f.policy = forward.Policy(policy)
+	}
+	codec.List(s, &f.order, func(n *string) { s.Text(n) })
+	codec.List(s, &f.outages, func(o *Outage) { codeOutage(s, o) })
+	track.CodeAmount(s, &f.inUse)
+	track.CodeAmount(s, &f.ahead)
+	ranked := f.ranks != nil
+	if s.Flag(&ranked); ranked {
+		codec.Map(s, &f.ranks, func(a *track.Amount) { track.CodeAmount(s, a) })
+	}
+	s.Flag(&f.prioritized)
+	s.Flag(&f.Large)
+	if f.Large {
+		codeTables(s, &f.Surfaces)
+	}
+	codec.List(s, &f.Running, func(j *Member) { codeJob(s, j) })
+	codec.List(s, &f.Waiting, func(j *Member) { codeJob(s, j) })
+	if s.Reading && (policy > uint64(forward.PriorityEASY) || f.Procs > math.MaxInt32) {
+		s.Fail()
+	}
+}
+
+func codeJob(s *codec.Codec, j *Member) {
+	s.Uint(&j.key, &j.group)
+	s.Int(&j.Procs, &j.rank)
+	s.Finite(&j.Start, &j.Limit)
+	track.CodeLaw(s, &j.Law)
+	s.Text(&j.Queue)
+}
+
+func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]*track.Job) {
+	done := map[*waitSurface]bool{}
+	for _, queue := range slices.Sorted(maps.Keys(tables)) {
+		if t := tables[queue]; t != nil && !done[t] {
+			done[t] = true
+			codeCausesOf(s, &t.pivotCounts, len(t.sizes)*len(t.limits), jobs)
+		}
+	}
+}
+
+func codeCausesOf(s *codec.Codec, c *pivotCounts, cells int, jobs map[uint64]*track.Job) {
+	s.Int(&c.futures)
+	codec.List(s, &c.jobs, func(h *blockingJob) {
+		s.Uint(&h.id)
+		s.Int(&h.procs)
+		s.Finite(&h.start)
+		if j := jobs[h.id]; s.Reading && j != nil && j.State == track.Running {
+			h.law = j.Law
+		}
+	})
+	codec.List(s, &c.requests, func(all *[]share) { codeShares(s, all, c) })
+	ids := slices.Sorted(maps.Keys(c.starts))
+	if s.Reading {
+		c.starts = map[uint64][]share{}
+	}
+	codec.List(s, &ids, func(id *uint64) {
+		s.Uint(id)
+		all := c.starts[*id]
+		codeShares(s, &all, c)
+		if s.Reading { // views read the map that is saved
+			c.starts[*id] = all
+		}
+	})
+	if s.Reading && (len(c.requests) != 0 && len(c.requests) != cells || len(c.starts) != len(ids)) {
+		s.Fail()
+	}
+}
+
+func codeShares(s *codec.Codec, all *[]share, c *pivotCounts) {
+	sum := 0
+	codec.List(s, all, func(x *share) {
+		s.Int(&x.job, &x.futures)
+		sum += x.futures
+		if x.job >= len(c.jobs) || sum > c.futures {
+			s.Fail()
+		}
+	})
+	if s.Reading && *all == nil {
+		*all = []share{}
+	}
+}
+
+// CodePools passes the configured and learned pools, and the surfaces of large ones.
+func (m *Machine) CodePools(s *codec.Codec) {
+	p := m
+	codec.Map(s, &p.configuredPools, func(t *PoolConfig) {
+		policy := uint64(t.Policy)
+		s.Text(&t.Name)
+		s.Int(&t.Procs)
+		s.Uint(&policy)
+		t.Policy = forward.Policy(policy)
+		s.Flag(&t.PolicyKnown)
+		codec.List(s, &t.Order, func(n *string) { s.Text(n) })
+		if t.Procs > math.MaxInt32 || policy > uint64(forward.PriorityEASY) {
+			s.Fail()
+		}
+	})
+	codec.Map(s, &p.outages, func(all *[]Outage) { codec.List(s, all, func(o *Outage) { codeOutage(s, o) }) })
+	codec.Map(s, &p.highest, func(n *int) { s.Int(n) })
+	codec.List(s, &p.Learnt, func(l *learn.Pool) {
+		policy := uint64(l.Finding.Policy)
+		codec.List(s, &l.Queues, func(n *string) { s.Text(n) })
+		s.Int(&l.Procs)
+		s.Uint(&policy)
+		l.Finding.Policy = forward.Policy(policy)
+		codec.List(s, &l.Finding.Order, func(n *string) { s.Text(n) })
+		s.Flag(&l.Finding.Enough)
+		if policy > uint64(forward.PriorityEASY) {
+			s.Fail()
+		}
+	})
+	if s.Reading {
+		m.regroup()
+	}
+	for _, b := range p.All {
+		s.Flag(&b.made)
+		s.Finite(&b.at)
+		s.Int(&b.since)
+	}
+	codeTables(s, &m.Surfaces)
+	making := m.Refresh != nil
+	if s.Flag(&making); making {
+		if s.Reading {
+			m.Refresh = &refresh{job: background.New()}
+			m.Refresh.job.Run(true, func() {})
+		}
+		<-m.Refresh.job.Done
+		s.Uint(&m.Refresh.due)
+		codeTables(s, &m.Refresh.tables)
+	}
+	m.codeRules(s)
+}
+
+func (m *Machine) codeRules(s *codec.Codec) {
+	young := m.PolicyLearner.young != nil
+	s.Flag(&young)
+	if !s.Reading {
+		m.PolicyLearner.each(func(h *policyHistory) { h.write(&s.Writer) })
+		return
+	}
+	m.PolicyLearner.Old = readPolicyHistory(&s.Reader)
+	if young {
+		m.PolicyLearner.young = readPolicyHistory(&s.Reader)
+	}
+}
+
+// CodeCauses goes through what the starts of all tables hang on, and since when trees are in force. It finds the jobs again that still run where it is read.
+func (m *Machine) CodeCauses(s *codec.Codec) {
+	codeCauses(s, m.Surfaces, m.tracker.Jobs)
+	if m.Refresh != nil {
+		codeCauses(s, m.Refresh.tables, m.tracker.Jobs)
+	}
+}

@@ -1,0 +1,272 @@
+// Package pools divides a cluster into pools, learns their policies from the starts, and plays them forward: the
+// simulations of the forecasting engine. A pool is a set of queues that compete for the same processors.
+package pools
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/predictor/forward/learn"
+)
+
+// Config says how the pools of a machine are played.
+type Config struct {
+	// Policy is that of all pools where PolicyKnown; Order is its queues, the most preferred first.
+	Policy      forward.Policy
+	PolicyKnown bool
+	Order       []string
+	// Levels are the quantile levels of simulations.
+	Levels []float64
+	// Synchronous simulates while the caller waits. Cores is the number of processors for simulation and caller.
+	Synchronous bool
+	Cores       int
+}
+
+// Machine is the division of a cluster into pools, configured or learned from the starts, and what was simulated of
+// large pools. It is not safe for concurrent use.
+type Machine struct {
+	cfg           Config
+	tracker       *track.Tracker
+	PolicyLearner policyLearner
+	Starts        int
+	Surfaces      map[string]*waitSurface // of large pools, by queue; never changed
+	Refresh       *refresh
+
+	Simulations    int           // made since the engine was made or restored
+	SimulationTook time.Duration // the newest
+
+	configuredPools map[string]PoolConfig // by queue
+	outages         map[string][]Outage
+	Learnt          []learn.Pool
+	highest         map[string]int // use of the pools that are told, by name
+	All             []*Pool
+	Of              map[string]*Pool // by queue
+	version         int
+}
+
+// Pool is queues that compete for the same processors.
+type Pool struct {
+	Name    string // empty where it is learnt
+	Queues  []string
+	Procs   int
+	policy  forward.Policy
+	source  PolicySource
+	order   []string
+	Outages []Outage
+	surfaceAge
+	frozen *Facts
+}
+
+// regroup works out the pools anew.
+func (m *Machine) regroup() {
+	p := m
+	old := p.All
+	p.All, p.Of = nil, map[string]*Pool{}
+	byName := map[string]*Pool{}
+	for _, queue := range slices.Sorted(maps.Keys(p.configuredPools)) {
+		t := p.configuredPools[queue]
+		b := byName[t.Name]
+		if b == nil {
+			b = &Pool{Name: t.Name, Procs: t.Procs, policy: forward.EASY, Outages: p.outages[t.Name]}
+			m.choosePolicy(b, &t, p.finding(queue))
+			byName[t.Name] = b
+			p.All = append(p.All, b)
+		}
+		b.Queues = append(b.Queues, queue)
+		p.Of[queue] = b
+	}
+	for _, l := range p.Learnt {
+		b := &Pool{Procs: l.Procs}
+		m.choosePolicy(b, &PoolConfig{}, &l.Finding)
+		for _, queue := range l.Queues {
+			if p.Of[queue] == nil {
+				b.Queues = append(b.Queues, queue)
+				p.Of[queue] = b
+			}
+		}
+		if len(b.Queues) > 0 {
+			p.All = append(p.All, b)
+		}
+	}
+	for _, b := range p.All {
+		for _, o := range old {
+			if o.Name == b.Name && slices.Equal(o.Queues, b.Queues) {
+				b.surfaceAge = o.surfaceAge
+			}
+		}
+	}
+	for _, q := range m.tracker.InOrder {
+		q.Pool = p.NumberOf(q.Name)
+	}
+	p.version++
+}
+
+func (m *Machine) finding(queue string) *learn.Finding {
+	for i := range m.Learnt {
+		if slices.Contains(m.Learnt[i].Queues, queue) {
+			return &m.Learnt[i].Finding
+		}
+	}
+	return nil
+}
+
+// Bounds of what is told.
+const (
+	MostPools   = 4096
+	mostOutages = 64 // of a pool; those that come first are taken
+)
+
+// SetPool tells the pool of a queue from now on; the zero Pool lets it be learnt.
+func (m *Machine) SetPool(queue string, p PoolConfig) {
+	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
+		p.Procs, p.PolicyKnown = 0, false
+	}
+	p.Order = slices.Clone(p.Order)
+	if p.Name == "" && p.Procs == 0 && !p.PolicyKnown {
+		if _, ok := m.configuredPools[queue]; !ok {
+			return
+		}
+		delete(m.configuredPools, queue)
+	} else {
+		if was, ok := m.configuredPools[queue]; ok && was.equal(p) || !ok && len(m.configuredPools) >= MostPools {
+			return
+		}
+		m.configuredPools[queue] = p
+	}
+	m.regroup()
+}
+
+func (p PoolConfig) equal(o PoolConfig) bool {
+	return p.Name == o.Name && p.Procs == o.Procs && p.Policy == o.Policy && p.PolicyKnown == o.PolicyKnown && slices.Equal(p.Order, o.Order)
+}
+
+// SetOutages tells all outages of a pool, by the name in Pool, in place of what was told before. What makes no sense is left out.
+func (m *Machine) SetOutages(name string, outages []Outage) {
+	var all []Outage
+	for _, o := range outages {
+		if o.From < o.Until && o.Procs > 0 && !math.IsInf(o.From, 0) {
+			o.Procs = min(o.Procs, math.MaxInt32)
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Outage) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until)) })
+	all = all[:min(len(all), mostOutages)]
+	if slices.Equal(all, m.outages[name]) {
+		return
+	}
+	delete(m.outages, name)
+	if len(all) > 0 && len(m.outages) < MostPools {
+		m.outages[name] = all
+	}
+	m.regroup()
+}
+
+// uses returns what the jobs of a pool hold and wait for; nil is the whole machine.
+func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
+	if p == nil {
+		return m.tracker.Running, m.tracker.Waiting.Total
+	}
+	for _, name := range p.Queues {
+		if q := m.tracker.Queues[name]; q != nil {
+			running.Plus(q.Running)
+			waiting.Plus(q.Waiting.Total)
+		}
+	}
+	return running, waiting
+}
+
+// capacity returns the processors of a pool.
+func (m *Machine) capacityOf(p *Pool) int {
+	switch {
+	case p == nil:
+		return m.tracker.Capacity
+	case p.Procs == 0:
+		return m.highest[p.Name]
+	}
+	return p.Procs
+}
+
+// rank returns the place of a queue in the pool's order.
+func (p *Pool) rank(queue string) int {
+	if p == nil || p.policy != forward.PriorityEASY && p.policy != forward.PriorityFCFS {
+		return 0
+	}
+	if i := slices.Index(p.order, queue); i >= 0 {
+		return i
+	}
+	return len(p.order)
+}
+
+// NumberOf returns the number of a queue's pool in the list, from 1; 0 where that is not known.
+func (m *Machine) NumberOf(queue string) int {
+	if b := m.Of[queue]; b != nil {
+		return slices.Index(m.All, b) + 1
+	}
+	return 0
+}
+
+// At returns a queue's pool, nil where that is not known.
+func (m *Machine) At(q *track.Queue) *Pool {
+	if q.Pool == 0 {
+		return nil
+	}
+	return m.All[q.Pool-1]
+}
+
+// Touch notes that the facts of a queue's pool change.
+func (m *Machine) Touch(q *track.Queue) {
+	if b := m.At(q); b != nil {
+		b.frozen = nil
+	}
+}
+
+// New returns a machine without pools.
+func New(cfg Config, t *track.Tracker) *Machine {
+	return &Machine{
+		cfg: cfg, tracker: t, PolicyLearner: policyLearner{Old: newPolicyHistory()},
+		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, highest: map[string]int{}, Of: map[string]*Pool{},
+	}
+}
+
+// Started records the start of a job of a queue, and after some starts looks at pools and policies again.
+func (m *Machine) Started(q *track.Queue) {
+	if p := m.At(q); p != nil && p.Name != "" {
+		in, _ := m.uses(p)
+		if m.highest[p.Name] < int(in.Procs) {
+			m.highest[p.Name] = int(in.Procs)
+		}
+	}
+	m.relearn()
+	m.Touch(q)
+}
+
+// Close waits for a simulation under way.
+func (m *Machine) Close() {
+	if m.Refresh != nil {
+		<-m.Refresh.job.Done
+	}
+}
+
+// PoolConfig is what is told of a pool: a part of the machine whose processors some queues share.
+type PoolConfig struct {
+	// Name is the pool's: queues that are told the same name compete for the same processors.
+	Name string
+	// Procs is its number of processors; 0 for the highest use seen.
+	Procs int
+	// Policy is the order of its starts where PolicyKnown, else it is learnt.
+	Policy      forward.Policy
+	PolicyKnown bool
+	// Order is its queues, the one preferred most first, for the policies by priority; those not named come last.
+	Order []string
+}
+
+// Outage is processors of a pool that are away for a time. From and Until are instants, Until may be +Inf.
+type Outage struct {
+	From, Until float64
+	Procs       int
+}

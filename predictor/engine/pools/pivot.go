@@ -1,0 +1,159 @@
+package pools
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+const (
+	// mostPivots is how many pivots are told of a request.
+	mostPivots = 5
+	// PivotStarts is of how many of the jobs that wait in a large pool, from the first, pivots are kept.
+	PivotStarts = 256
+)
+
+// Pivot is a job that runs and whose end a start hangs on: in a Share of the futures that were played, had it ended a moment sooner, the start would have been as much sooner, while
+// the end of no other job that runs moves it. What is left of the shares is futures in which it starts at once, or hangs on no such end (an outage that ends).
+type Pivot struct {
+	ID    uint64
+	Procs int
+	// Share is in (0, 1]; those of one start sum to at most 1.
+	Share float64
+	// Age is how long it runs, Median and High are quantiles .5 and .9 of how much longer, all in seconds; NaN where that is not known.
+	Age, Median, High float64
+	law               *track.Law
+}
+
+// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran then, by what was known of it at its start; NaN where nothing is known.
+func (p *Pivot) Outlived(seconds float64) float64 {
+	if p.law == nil || !(seconds >= 0) {
+		return math.NaN()
+	}
+	return math.Max(0, 1-p.law.Survival(p.Age)/p.law.Survival(math.Max(0, p.Age-seconds)))
+}
+
+// blockingJob is a job that ran when a table was made.
+type blockingJob struct {
+	id    uint64
+	procs int
+	start float64
+	law   *track.Law // nil where it has ended since
+}
+
+// share counts the futures in which a job is the pivot.
+type share struct{ job, futures int }
+
+// leastFutures is in how many futures a pivot must be one to be told: in a crowd of small jobs everybody is once, by chance.
+const leastFutures = 2
+
+// shares counts roots, the most frequent first.
+func shares(roots []int32) []share {
+	out := []share{}
+	sorted := slices.Sorted(slices.Values(roots))
+	for i, r := range sorted {
+		switch {
+		case r < 0:
+		case i > 0 && sorted[i-1] == r:
+			out[len(out)-1].futures++
+		default:
+			out = append(out, share{int(r), 1})
+		}
+	}
+	out = slices.DeleteFunc(out, func(s share) bool { return s.futures < leastFutures && len(roots) > leastFutures })
+	slices.SortStableFunc(out, func(a, b share) int { return cmp.Compare(b.futures, a.futures) })
+	return out[:min(len(out), mostPivots)]
+}
+
+func (h *blockingJob) pivot(part, at float64) Pivot {
+	p := Pivot{ID: h.id, Procs: h.procs, Share: part, Age: math.Max(0, at-h.start), Median: math.NaN(), High: math.NaN(), law: h.law}
+	if h.law != nil {
+		p.Median, p.High = h.law.Residual(p.Age, .5), h.law.Residual(p.Age, .9)
+	}
+	return p
+}
+
+// pivots turns roots among the running jobs of a pool into pivots.
+func (f *Facts) pivots(roots []int32, at float64) []Pivot {
+	out := []Pivot{}
+	for _, s := range shares(roots) {
+		h := f.blockingJob(s.job)
+		out = append(out, h.pivot(float64(s.futures)/float64(len(roots)), at))
+	}
+	return out
+}
+
+func (f *Facts) blockingJob(i int) blockingJob {
+	r := &f.Running[i]
+	return blockingJob{r.key - 1, r.Procs, r.Start, r.Law}
+}
+
+// pivotCounts is what the starts of a table's requests hang on.
+type pivotCounts struct {
+	futures  int // that were played
+	jobs     []blockingJob
+	requests [][]share // by limit, then size
+	starts   map[uint64][]share
+}
+
+// causesOf reads what the starts of all cells hang on off a surface of a pool, and those of the first jobs that wait.
+func causesOf(t *waitSurface, f *Facts, s *forward.Surface) pivotCounts {
+	c := pivotCounts{futures: s.Replicas(), starts: map[uint64][]share{}}
+	number := map[int]int{} // of a running job among the holders
+	take := func(roots []int32) []share {
+		all := shares(roots)
+		for i := range all {
+			n, known := number[all[i].job]
+			if !known {
+				n = len(c.jobs)
+				number[all[i].job] = n
+				c.jobs = append(c.jobs, f.blockingJob(all[i].job))
+			}
+			all[i].job = n
+		}
+		return all
+	}
+	var roots []int32
+	for _, limit := range t.limits {
+		if math.IsInf(limit, 1) {
+			limit = 0
+		}
+		for _, size := range t.sizes {
+			var err error
+			if roots, err = s.Pivots(size, limit, roots); err != nil {
+				roots = roots[:0]
+			}
+			c.requests = append(c.requests, take(roots))
+		}
+	}
+	for i := range f.Waiting {
+		if roots = s.StartPivots(i, roots); len(roots) == 0 {
+			break
+		}
+		c.starts[f.Waiting[i].key-1] = take(roots)
+	}
+	return c
+}
+
+// cell returns the shares of a request; nil where nothing is known.
+func (t *waitSurface) cell(r *track.Request) []share {
+	if i, ok := t.index(r); ok && i < len(t.requests) {
+		return t.requests[i]
+	}
+	return nil
+}
+
+// pivotsAt turns shares into pivots as they are at an instant.
+func (t *waitSurface) pivotsAt(all []share, at float64) []Pivot {
+	if all == nil {
+		return nil
+	}
+	out := []Pivot{}
+	for _, s := range all {
+		out = append(out, t.jobs[s.job].pivot(float64(s.futures)/float64(t.futures), at))
+	}
+	return out
+}

@@ -1,0 +1,247 @@
+package pools
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/predictor/residual"
+)
+
+// played is the most jobs that a pool may have, running and waiting, for each request to be played itself; in larger ones it is looked up.
+const played = 300
+
+// Facts is a pool at an instant.
+type Facts struct {
+	Procs        int
+	policy       forward.Policy
+	source       PolicySource
+	order        []string
+	outages      []Outage
+	inUse, ahead track.Amount
+	ranks        map[string]track.Amount // what waits by queue, where ranks count
+	prioritized  bool                    // ranks are those of priorities, not of queues
+	Large        bool
+	Running      []Member // of a pool that is not large
+	Waiting      []Member
+	Surfaces     map[string]*waitSurface // of a large one, by queue
+}
+
+// Member is what a simulation needs of a job.
+type Member struct {
+	key, group   uint64
+	Procs, rank  int
+	Start, Limit float64
+	Law          *track.Law
+	Queue        string
+}
+
+// Freeze returns a pool as it is, not to be changed; nil is the whole machine.
+func (m *Machine) Freeze(p *Pool) *Facts {
+	if p != nil && p.frozen != nil {
+		return p.frozen
+	}
+	f := &Facts{Procs: m.capacityOf(p), policy: forward.EASY}
+	if p != nil {
+		f.policy, f.source, f.order, f.outages = p.policy, p.source, p.order, p.Outages
+	} else if m.cfg.PolicyKnown && m.cfg.Policy == forward.FCFS {
+		f.policy, f.source = m.cfg.Policy, PolicyConfigured
+	}
+	f.inUse, f.ahead = m.uses(p)
+	if f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS {
+		f.ranks = map[string]track.Amount{}
+		for _, name := range p.Queues {
+			if q := m.tracker.Queues[name]; q != nil && q.Waiting.Total.Jobs > 0 {
+				f.ranks[name] = q.Waiting.Total
+			}
+		}
+	}
+	if f.Large = f.inUse.Jobs+f.ahead.Jobs > played; f.Large {
+		f.Surfaces = m.Surfaces
+	} else {
+		m.gather(p, f)
+	}
+	if p != nil {
+		p.frozen = f
+	}
+	return f
+}
+
+// gather lists the jobs of a pool.
+func (m *Machine) gather(p *Pool, f *Facts) {
+	f.Running, f.Waiting = make([]Member, 0, int(f.inUse.Jobs)), make([]Member, 0, int(f.ahead.Jobs))
+	for _, r := range m.tracker.RunningJobs {
+		if p == nil || m.At(r.QueueState) == p {
+			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs, Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue})
+		}
+	}
+	if f.ahead.Jobs == 0 {
+		return
+	}
+	for _, w := range m.tracker.Line.Waiting() {
+		if p == nil || m.At(w.QueueState) == p {
+			f.prioritized = f.prioritized || w.Priority > 0 && f.byPriority()
+		}
+	}
+	if f.prioritized {
+		f.policy = forward.PriorityEASY
+	}
+	for _, w := range m.tracker.Line.Waiting() {
+		if p == nil || m.At(w.QueueState) == p {
+			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: w.UserState.Number, Procs: w.Procs, Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request)})
+		}
+	}
+	if f.prioritized || p.ranked() {
+		slices.SortStableFunc(f.Waiting, func(a, b Member) int { return cmp.Compare(a.rank, b.rank) })
+	}
+}
+
+func (p *Pool) ranked() bool {
+	return p != nil && (p.policy == forward.PriorityEASY || p.policy == forward.PriorityFCFS)
+}
+
+// state writes the pool into a State of the simulator, at an instant.
+func (f *Facts) state(s *forward.State, at float64) {
+	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0], Waiting: s.Waiting[:0], Outages: s.Outages[:0]}
+	used := 0
+	for i := range f.Running {
+		r := &f.Running[i]
+		s.Running = append(s.Running, forward.Running{
+			Key: r.key, Group: r.group, Procs: r.Procs, Age: math.Max(0, at-r.Start), Limit: r.Limit, Law: r.Law,
+		})
+		used += r.Procs
+	}
+	s.Capacity = max(s.Capacity, used)
+	for i := range f.Waiting {
+		w := &f.Waiting[i]
+		s.Waiting = append(s.Waiting, forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Law: w.Law})
+	}
+	for _, o := range f.outages {
+		if o.Until > at {
+			s.Outages = append(s.Outages, forward.Outage{From: o.From - at, Until: o.Until - at, Procs: o.Procs})
+		}
+	}
+}
+
+// away returns the processors that are away at an instant.
+func (f *Facts) away(at float64) int {
+	n := 0
+	for _, o := range f.outages {
+		if o.From <= at && at < o.Until {
+			n += o.Procs
+		}
+	}
+	return n
+}
+
+// rankOf returns the place of a request in the pool's order, the lower the sooner: by its priority, else by that of its queue.
+func (f *Facts) rankOf(r *track.Request) int {
+	if f.prioritized && r.Priority > 0 {
+		return track.MostPriority - int(math.Min(r.Priority, track.MostPriority))
+	}
+	if f.prioritized {
+		return f.likely(r.Queue)
+	}
+	p := Pool{policy: f.policy, order: f.order}
+	return p.rank(r.Queue)
+}
+
+// likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits, else the last.
+func (f *Facts) likely(queue string) int {
+	rank, newest := track.MostPriority, uint64(0)
+	for i := range f.Waiting {
+		if w := &f.Waiting[i]; w.Queue == queue && w.key > newest {
+			rank, newest = w.rank, w.key
+		}
+	}
+	return rank
+}
+
+// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN where it cannot be said.
+func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float64) {
+	s := &c.state
+	f.state(s, at)
+	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOf(r)}
+	request.Behind = s.Behind(request.Rank)
+	if r.Procs > s.Capacity {
+		return nil, math.NaN()
+	}
+	waits, err := c.sim.Waits(s, request, replicas, 1, c.waits)
+	if err != nil {
+		return nil, math.NaN()
+	}
+	c.waits = waits
+	plan, err := c.sim.Plan(s, request)
+	if err != nil {
+		plan = math.NaN()
+	}
+	return waits, plan
+}
+
+// simulate is play with what is taken from it; nil where it cannot be said.
+func (f *Facts) simulate(at float64, levels []float64, r *track.Request, c *Scratch) *Simulated {
+	waits, plan := f.play(at, r, c)
+	if waits == nil {
+		return nil
+	}
+	return summarize(waits, plan, levels)
+}
+
+// Room is what is ahead of a request in a pool.
+type Room struct {
+	// JobsAhead and ProcsAhead are the jobs that go before the request and their processors, Free the free processors,
+	// Needed how many more must become free for all of them and the request.
+	JobsAhead, ProcsAhead, Free, Needed int
+}
+
+// Count returns what is ahead of a request at an instant.
+func (f *Facts) Count(at float64, r *track.Request) (out Room) {
+	ahead := f.ahead
+	switch mine := f.rankOf(r); {
+	case f.prioritized:
+		ahead = track.Amount{}
+		for i := range f.Waiting {
+			if w := &f.Waiting[i]; w.rank <= mine {
+				ahead.Plus(track.Amount{Jobs: 1, Procs: float64(w.Procs)})
+			}
+		}
+	case f.ranks != nil:
+		ahead = track.Amount{}
+		for queue, a := range f.ranks { // whole numbers: their order does not matter
+			if f.rankOf(&track.Request{Queue: queue}) <= mine {
+				ahead.Plus(a)
+			}
+		}
+	}
+	out.JobsAhead, out.ProcsAhead = int(ahead.Jobs), int(ahead.Procs)
+	out.Free = max(0, f.Procs-int(f.inUse.Procs)-f.away(at))
+	out.Needed = max(0, out.ProcsAhead+r.Procs-out.Free)
+	return out
+}
+
+// Scratch is memory that simulations share, one at a time.
+type Scratch struct {
+	sim   forward.Sim
+	state forward.State
+	waits []float64
+}
+
+// Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is nil
+// where that is not possible; age is that of the simulation in seconds, NaN for none.
+func (f *Facts) Ask(at float64, levels []float64, r *track.Request, known *Memo, c *Scratch) (s *Simulated, age float64) {
+	age = math.NaN()
+	if f.Large {
+		t := f.Surfaces[r.Queue]
+		if s = t.find(r); s != nil {
+			age = at - t.At
+		}
+		return s, age
+	}
+	q := Question{f, r.Procs, f.rankOf(r), r.Limit}
+	if s = Ask(known, q, func() *Simulated { return f.simulate(at, levels, r, c) }); s != nil {
+		age = 0
+	}
+	return s, age
+}

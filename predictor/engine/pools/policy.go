@@ -1,0 +1,55 @@
+package pools
+
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/predictor/forward/learn"
+)
+
+// PolicySource says where the policy is known from by which a pool is played.
+type PolicySource uint8
+
+// The sources.
+const (
+	// PolicyAssumed is EASY backfilling, because nothing else is known.
+	PolicyAssumed PolicySource = iota
+	// PolicyLearnt is found out from the starts.
+	PolicyLearnt
+	// PolicyConfigured comes from the configuration.
+	PolicyConfigured
+	// PolicyPriorities follows from the priorities that the jobs are reported with.
+	PolicyPriorities
+)
+
+// String returns the source as answers write it.
+func (s PolicySource) String() string {
+	names := [...]string{"assumed", "learnt", "configured", "priorities"}
+	return names[min(int(s), len(names)-1)]
+}
+
+// choosePolicy chooses the policy of a pool: as it is told of the pool, else of the cluster, else as it is learnt.
+func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
+	order := told.Order
+	b.policy = forward.EASY
+	switch {
+	case told.PolicyKnown:
+		b.policy, b.source = told.Policy, PolicyConfigured
+	case m.cfg.PolicyKnown:
+		b.policy, b.source, order = m.cfg.Policy, PolicyConfigured, m.cfg.Order
+	case f != nil:
+		b.policy, order = f.Policy, f.Order
+		if f.Enough {
+			b.source = PolicyLearnt
+		}
+	}
+	if len(order) == 0 && f != nil {
+		order = f.Order
+	}
+	b.order = slices.Clone(order)
+}
+
+// byPriority reports whether the jobs' priorities count in a pool: not where the configuration has a policy without them.
+func (f *Facts) byPriority() bool {
+	return f.source != PolicyConfigured || f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
+}

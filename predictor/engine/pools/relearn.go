@@ -1,0 +1,20 @@
+package pools
+
+// replicas is how many futures a forecast at a submission is drawn from.
+const replicas = 24
+
+// relearn is after how many starts the pools and policies are looked at anew.
+const relearn = 250
+
+// relearn looks at the pools and policies anew.
+func (m *Machine) relearn() {
+	if m.Starts++; m.Starts%relearn == 0 {
+		m.Learnt = m.PolicyLearner.Old.learner.Pools()
+		m.regroup()
+	}
+}
+
+// QuantileOf returns a quantile of sorted values.
+func QuantileOf(sorted []float64, level float64) float64 {
+	return sorted[min(len(sorted)-1, int(level*float64(len(sorted))))]
+}

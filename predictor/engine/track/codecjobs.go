@@ -1,0 +1,162 @@
+package track
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/codec"
+)
+
+// CodeJobs passes the jobs that wait and run, and counts them again where they are read. A forecast that is kept has so
+// many answers and features.
+func (t *Tracker) CodeJobs(s *codec.Codec, answers, features int) {
+	all := slices.SortedFunc(maps.Values(t.Jobs), func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
+	codec.List(s, &all, func(v **Job) {
+		if s.Reading {
+			*v = &Job{}
+		}
+		t.codeJob(s, *v, answers, features)
+	})
+	if !s.Reading {
+		ids := make([]uint64, len(t.RunningJobs))
+		for i, j := range t.RunningJobs {
+			ids[i] = j.ID
+		}
+		codec.List(s, &ids, func(id *uint64) { s.Uint(id) })
+		return
+	}
+	if s.Bad {
+		return
+	}
+	for _, j := range all {
+		t.recount(s, j)
+	}
+	var ids []uint64
+	codec.List(s, &ids, func(id *uint64) { s.Uint(id) })
+	counted := 0.0
+	seen := map[uint64]bool{}
+	for _, id := range ids {
+		j := t.Jobs[id]
+		if j == nil || j.State != Running || seen[id] {
+			s.Fail()
+			return
+		}
+		seen[id] = true
+		counted++
+		t.RunningJobs = append(t.RunningJobs, j)
+	}
+	if counted != t.Running.Jobs {
+		s.Fail()
+	}
+}
+
+func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
+	at := uint64(j.State)
+	codeRequest(s, &j.Request)
+	s.Uint(&j.ID, &j.Number, &at)
+	s.Flag(&j.Observed)
+	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
+	CodeLaw(s, &j.Law)
+	known := j.Pending != nil
+	if s.Flag(&known); known {
+		if s.Reading {
+			j.Pending = &PendingForecast{}
+		}
+		g := j.Pending
+		s.Reals(&g.Answers)
+		codec.List(s, &g.Groups, func(name *string) { s.Text(name) })
+		s.Singles(&g.Row)
+		CodeKnown(s, &g.Said, t.levels)
+		if len(g.Answers) != answers || len(g.Row) != features {
+			s.Fail()
+		}
+	}
+	if !s.Reading {
+		return
+	}
+	j.State = JobState(at)
+	if at > uint64(Running) || j.Procs < 1 || !(j.ExpectedRuntime >= 0 && j.ExpectedRuntime <= waittime.Longest) || !(j.Submit >= -Farthest && j.Submit <= Farthest) {
+		s.Fail()
+	}
+}
+
+// recount puts a job that was read where it belongs.
+func (t *Tracker) recount(s *codec.Codec, j *Job) {
+	j.SizeClass, j.LimitClass = SizeClass(j.Procs), LimitClass(j.Limit)
+	j.QueueState, j.UserState = t.Queues[j.Queue], t.Users[j.User]
+	if j.QueueState == nil || j.UserState == nil || t.Jobs[j.ID] != nil {
+		s.Fail()
+		return
+	}
+	t.Jobs[j.ID] = j
+	j.QueueState.live++
+	j.UserState.live++
+	if j.State == Running {
+		t.Running.Add(j, 1)
+		j.QueueState.Running.Add(j, 1)
+		j.UserState.Running.Add(j, 1)
+		return
+	}
+	j.UserState.Waiting.Add(j, 1)
+	j.UserState.Line.Push(j)
+	if j.State == Waiting {
+		t.Waiting.Add(j, 1)
+		j.QueueState.Waiting.Add(j, 1)
+		t.Line.Push(j)
+		j.QueueState.Line.Push(j)
+		j.QueueState.Of(j.SizeClass).Waiting.Push(j)
+	}
+}
+
+// CodeQueues passes the queues, without their jobs.
+func (t *Tracker) CodeQueues(s *codec.Codec) {
+	codec.List(s, &t.InOrder, func(v **Queue) {
+		if s.Reading {
+			*v = &Queue{}
+		}
+		q := *v
+		s.Text(&q.Name)
+		s.Int(&q.Code)
+		s.Uint(&q.seen)
+		CodeRecent(s, &q.Recent)
+		codeMean(s, &q.Runtimes)
+		for i := range q.similar {
+			known := q.similar[i] != nil
+			if s.Flag(&known); known {
+				codeSimilar(s, &q.similar[i])
+			}
+		}
+		for i := range q.series {
+			CodeBounds(s, &q.series[i], t.levels)
+		}
+		if s.Reading {
+			q.Oldest = math.NaN()
+			t.Queues[q.Name] = q
+		}
+	})
+	if len(t.Queues) != len(t.InOrder) {
+		s.Fail()
+	}
+}
+
+// CodeUsers passes the users, without their jobs.
+func (t *Tracker) CodeUsers(s *codec.Codec) {
+	all := slices.SortedFunc(maps.Values(t.Users), func(a, b *user) int { return cmp.Compare(a.Number, b.Number) })
+	codec.List(s, &all, func(v **user) {
+		if s.Reading {
+			*v = &user{}
+		}
+		u := *v
+		s.Text(&u.name)
+		s.Uint(&u.seen)
+		CodeUser(s, &u.UserFacts)
+		if s.Reading {
+			u.shard = shardOf(u.name)
+			t.Users[u.name] = u
+			t.frozen.changed = append(t.frozen.changed, u)
+		}
+	})
+}

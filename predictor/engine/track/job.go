@@ -1,0 +1,200 @@
+package track
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
+
+// Request is what a job asks for.
+type Request struct {
+	// Queue, User and App name what it was submitted to, who did and what it runs; empty where that is not known.
+	Queue, User, App string
+	// Partition names the part of the machine that the queue's jobs run on, where the log tells it.
+	Partition string
+	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 where there is none.
+	Procs int
+	Limit float64
+	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a pool of up to 300 jobs has one, the pool is played in that order.
+	Priority float64
+}
+
+const (
+	mostProcs = 1 << 24 // of a job; what asks for more counts as that
+	mostName  = 256     // bytes of a name that tell it from others
+)
+
+// Farthest bounds instants, in seconds.
+const Farthest = 1e12
+
+// MostPriority is the highest priority that is told apart: Slurm's have 32 bits, and what counts before them (tiers) may stand above.
+const MostPriority = 1 << 52
+
+// Clean returns the request with what makes no sense taken out.
+func (r *Request) Clean() Request {
+	out := *r
+	out.Procs = min(max(1, out.Procs), mostProcs)
+	switch {
+	case !(out.Limit > 0):
+		out.Limit = 0
+	case out.Limit > waittime.Longest:
+		out.Limit = waittime.Longest
+	}
+	if !(out.Priority > 0) {
+		out.Priority = 0
+	}
+	out.Priority = math.Min(out.Priority, MostPriority)
+	for _, name := range [...]*string{&out.Queue, &out.User, &out.App, &out.Partition} {
+		if len(*name) > mostName {
+			*name = strings.Clone((*name)[:mostName])
+		}
+	}
+	return out
+}
+
+// Classes in which waiting jobs are counted: sizes by powers of two, limits by halves of them from a minute on; the last limit class is for jobs without.
+const (
+	SizeClasses  = 20
+	limitClasses = 28
+	Unlimited    = limitClasses - 1
+)
+
+// SizeClass returns the class of a size: 1, 2, 3-4, 5-8, ...
+func SizeClass(procs int) int { return min(bits.Len(uint(max(procs, 1)-1)), SizeClasses-1) }
+
+// LimitClass returns the class of a time limit.
+func LimitClass(limit float64) int {
+	if limit <= 0 {
+		return Unlimited
+	}
+	return int(math.Min(math.Max(0, math.Ceil(2*math.Log2(limit/60))), Unlimited-1))
+}
+
+// Amount is a number of jobs and what they ask for.
+type Amount struct{ Jobs, Procs, Work float64 }
+
+// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see expect), so that sums are exact and do not depend on their order.
+func (a *Amount) Add(j *Job, sign float64) {
+	a.Jobs += sign
+	a.Procs += sign * float64(j.Procs)
+	a.Work += sign * math.Min(float64(j.Procs)*j.ExpectedRuntime, mostWork)
+}
+
+// mostWork bounds what one job counts for, in processor seconds: 100,000 processors for 30 years.
+const mostWork = 1e14 / 64
+
+// Plus adds another amount.
+func (a *Amount) Plus(b Amount) {
+	a.Jobs += b.Jobs
+	a.Procs += b.Procs
+	a.Work += b.Work
+}
+
+// JobCounts counts jobs by size and limit.
+type JobCounts struct {
+	Total Amount
+	cells [SizeClasses][limitClasses]Amount
+}
+
+// Add counts a job, or takes it away where sign is -1.
+func (t *JobCounts) Add(j *Job, sign float64) {
+	t.Total.Add(j, sign)
+	t.cells[j.SizeClass][j.LimitClass].Add(j, sign)
+}
+
+// UpTo returns the jobs of at most the given classes; and those of any limit, and of any size.
+func (t *JobCounts) UpTo(size, limit int) (both, bySize, byLimit Amount) {
+	for s := range t.cells {
+		for l := range t.cells[s] {
+			c := t.cells[s][l]
+			if c.Jobs == 0 {
+				continue
+			}
+			if s <= size {
+				bySize.Plus(c)
+				if l <= limit {
+					both.Plus(c)
+				}
+			}
+			if l <= limit {
+				byLimit.Plus(c)
+			}
+		}
+	}
+	return both, bySize, byLimit
+}
+
+// BySize returns the jobs of one size class.
+func (t *JobCounts) BySize(size int) Amount {
+	var out Amount
+	for l := range t.cells[size] {
+		out.Plus(t.cells[size][l])
+	}
+	return out
+}
+
+// JobState says where a job is.
+type JobState uint8
+
+// The states of a job.
+const (
+	Waiting JobState = iota
+	Held             // it waits, but does not compete
+	Running
+	Left
+)
+
+// Job is a job that waits or runs.
+type Job struct {
+	Request
+	ID                    uint64
+	Number                uint64 // in the order in which jobs were taken in
+	State                 JobState
+	Observed              bool // to those that learn the pools
+	Submit, Start         float64
+	ExpectedRuntime       float64 // runtime, as it was expected at the submission
+	SizeClass, LimitClass int     // classes
+	QueueState            *Queue
+	UserState             *user
+	Pending               *PendingForecast // nil where nothing is to be learned from its start
+	Law                   *Law
+}
+
+// Waits reports whether the job waits, held or not.
+func (j *Job) Waits() bool { return j.State == Waiting || j.State == Held }
+
+// ForgettingMean is an exponentially forgetting mean.
+type ForgettingMean struct{ sum, weight float64 }
+
+// Add takes in a value; those before keep so much of their weight.
+func (m *ForgettingMean) Add(v, keep float64) {
+	m.sum, m.weight = m.sum*keep+v, m.weight*keep+1
+}
+
+// Value returns the mean, NaN where there is none.
+func (m *ForgettingMean) Value() float64 { return m.sum / m.weight } // NaN where there is none
+
+// RecentWaits is what the newest starts of a kind waited, in logarithms.
+type RecentWaits struct {
+	Fast, Slow, Nothing ForgettingMean
+}
+
+func (r *RecentWaits) add(z float64) {
+	r.Fast.Add(z, .8)
+	r.Slow.Add(z, .98)
+	none := 0.0
+	if z <= math.Log(waittime.Shift+1) {
+		none = 1
+	}
+	r.Nothing.Add(none, .95)
+}
+
+// PendingForecast is the part of a forecast that is kept until the wait is known.
+type PendingForecast struct {
+	Answers []float64 // of the experts, by level
+	Groups  []string  // of the job, for the experts' weights
+	Row     []float32 // the features
+	Said    []float64 // the logarithms of the served quantiles; nil where nothing was served
+}

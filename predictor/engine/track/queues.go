@@ -1,0 +1,210 @@
+package track
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/qbets"
+)
+
+// MostQueues and MostUsers are how many are remembered: of those without a job that waits or runs, the ones seen least recently are forgotten, an eighth at a time.
+const (
+	MostQueues = 512 + 2 // models.max_queues by default, the default queue and the shared one
+	MostUsers  = 8192
+)
+
+// SimilarFacts is what is known of the jobs of one queue and size class.
+type SimilarFacts struct {
+	Oldest    float64 // when the one was submitted that has waited longest, NaN for none
+	Recent    RecentWaits
+	LastStart float64
+	LastWait  float64 // its logarithm
+	Newest    newest
+	Learnt    int
+	Lately    []float64 // the newest waits in rising order, as logarithms; never changed
+}
+
+// newest is the job submitted last of those that have started.
+type newest struct{ Submit, Wait float64 }
+
+// SimilarJobs is SimilarFacts as they change.
+type SimilarJobs struct {
+	SimilarFacts
+	Waiting SubmissionQueue
+	latest  latest
+	frozen  *SimilarFacts
+}
+
+// latest is the newest waits of a queue and size class, as logarithms.
+type latest struct {
+	waits []float64
+	next  int
+}
+
+// latestWaits is how many of the newest waits are looked at.
+const latestWaits = 100
+
+func (l *latest) add(z float64) {
+	if len(l.waits) < latestWaits {
+		l.waits = append(l.waits, z)
+		return
+	}
+	l.waits[l.next] = z
+	l.next = (l.next + 1) % latestWaits
+}
+
+func newSimilar() *SimilarJobs {
+	nan := math.NaN()
+	return &SimilarJobs{SimilarFacts: SimilarFacts{Oldest: nan, LastStart: nan, LastWait: nan, Newest: newest{nan, nan}}}
+}
+
+// NoSimilarJobs returns the facts of a queue and size class without jobs.
+func NoSimilarJobs() *SimilarFacts { return &newSimilar().SimilarFacts }
+
+// freeze returns the facts as they are, not to be changed.
+func (s *SimilarJobs) freeze() *SimilarFacts {
+	if s.frozen == nil {
+		if s.Lately == nil {
+			s.Lately = slices.Sorted(slices.Values(s.latest.waits))
+		}
+		f := s.SimilarFacts
+		f.Oldest = s.Waiting.oldest()
+		s.frozen = &f
+	}
+	return s.frozen
+}
+
+// QueueFacts is what is known of a queue.
+type QueueFacts struct {
+	Name          string
+	Code          int
+	Oldest        float64
+	Running       Amount
+	Recent        RecentWaits
+	Runtimes      ForgettingMean
+	WaitingCounts *JobCounts // of what waits
+	Sizes         [SizeClasses]*SimilarFacts
+	Bounds        [QbetsSizes + 1][]float64 // QBETS's, by its size class, the last of all sizes
+}
+
+// Queue is queueFacts as they change.
+type Queue struct {
+	QueueFacts
+	Waiting JobCounts
+	Line    SubmissionQueue
+	similar [SizeClasses]*SimilarJobs
+	series  [QbetsSizes + 1]*BoundHistory
+	live    int    // jobs that wait or run
+	seen    uint64 // when it was last
+	Pool    int    // its number in the list of pools, from 1; 0 where that is not known
+	frozen  *QueueFacts
+}
+
+// Of returns the jobs of the queue and a size class.
+func (q *Queue) Of(size int) *SimilarJobs {
+	if q.similar[size] == nil {
+		q.similar[size] = newSimilar()
+	}
+	return q.similar[size]
+}
+
+// freeze returns the facts as they are, not to be changed.
+func (q *Queue) freeze(levels []float64) *QueueFacts {
+	if q.frozen == nil {
+		f := q.QueueFacts
+		t := q.Waiting
+		f.WaitingCounts, f.Oldest = &t, q.Line.oldest()
+		for i, s := range q.similar {
+			if s != nil {
+				f.Sizes[i] = s.freeze()
+			}
+		}
+		for i, b := range q.series {
+			f.Bounds[i] = b.at(levels)
+		}
+		q.frozen = &f
+	}
+	return q.frozen
+}
+
+// Queue returns the queue of a name, a new one where there is none: then fresh is true, and forgotten names the queues
+// that made room for it.
+func (t *Tracker) Queue(name string) (q *Queue, fresh bool, forgotten []string) {
+	q = t.Queues[name]
+	if fresh = q == nil; fresh {
+		if len(t.Queues) >= MostQueues {
+			forgotten = t.forgetQueues()
+		}
+		q = &Queue{QueueFacts: QueueFacts{Name: name, Code: t.Codes, Oldest: math.NaN()}}
+		t.Codes++
+		t.Queues[name] = q
+		t.InOrder = append(t.InOrder, q)
+		t.frozen.index = nil
+	}
+	t.Seen++
+	q.seen = t.Seen
+	return q, fresh, forgotten
+}
+
+func (t *Tracker) forgetQueues() []string {
+	var names []string
+	for _, q := range leastRecentlySeen(t.InOrder, func(q *Queue) (uint64, bool) { return q.seen, q.live == 0 }) {
+		delete(t.Queues, q.Name)
+		names = append(names, q.Name)
+	}
+	t.InOrder = slices.DeleteFunc(t.InOrder, func(q *Queue) bool { return t.Queues[q.Name] != q })
+	return names
+}
+
+// leastRecentlySeen returns, of those that may be forgotten, the eighth seen least recently, at least one.
+func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) []T {
+	var out []T
+	for _, v := range all {
+		if _, ok := state(v); ok {
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, func(a, b T) int {
+		x, _ := state(a)
+		y, _ := state(b)
+		return cmp.Compare(x, y)
+	})
+	return out[:min(len(out), max(1, len(all)/8))]
+}
+
+// AddBounds takes a wait into the histories of QBETS. Thin says that their size is to be looked at.
+func (t *Tracker) AddBounds(j *Job, wait float64, thin bool) {
+	for _, b := range [...]**BoundHistory{&j.QueueState.series[qbets.Size(j.Procs)], &j.QueueState.series[QbetsSizes], &t.Bounds} {
+		if *b == nil {
+			*b = newBounds(t.levels)
+		}
+		(*b).add(wait)
+	}
+	if thin {
+		t.thinBounds()
+	}
+}
+
+// thinBounds halves the longest histories as long as there are too many waits in all.
+func (t *Tracker) thinBounds() {
+	const most = 200_000
+	for {
+		total, longest := len(t.Bounds.waits), t.Bounds
+		for _, q := range t.InOrder {
+			for _, b := range q.series {
+				if b == nil {
+					continue
+				}
+				total += len(b.waits)
+				if len(b.waits) > len(longest.waits) {
+					longest = b
+				}
+			}
+		}
+		if total <= most {
+			return
+		}
+		longest.halve()
+	}
+}

@@ -1,0 +1,93 @@
+// Command sizestudy plays the traces beside the repository with jobs that choose their sizes, and writes research/docs/size-advice.md and research/docs/size-advice.csv: what
+// advice does to those who follow it, and to those who do not. With -weights it tries weights of advice.Considerate on the traces' first halves instead, and writes
+// research/docs/size-advice-weights.csv.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/research/sizestudy"
+)
+
+// options are the command line's.
+type options struct {
+	shared, out          string
+	seeds, jobs, workers int
+	weights              bool
+	keep, from           string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.shared, "shared", "../shared", "folder with traces/")
+	flag.StringVar(&o.out, "out", filepath.Join("research", "docs"), "folder to write to")
+	flag.IntVar(&o.seeds, "seeds", 20, "seeds of each trace and load, 2 or more")
+	flag.IntVar(&o.jobs, "jobs", 5000, "jobs of a stretch")
+	flag.IntVar(&o.workers, "workers", 0, "simulations at once, 0 for as many as there are cores")
+	flag.BoolVar(&o.weights, "weights", false, "try weights on the first halves")
+	flag.StringVar(&o.keep, "keep", "", "file to keep the results in, so that the page can be written again by -from")
+	flag.StringVar(&o.from, "from", "", "file with results that were kept: only write the page and the table")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sizestudy:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if o.seeds < 2 {
+		return fmt.Errorf("-seeds %d: an interval needs 2 or more", o.seeds)
+	}
+	if o.from != "" {
+		s, err := load(o.from)
+		if err != nil {
+			return err
+		}
+		return s.write(o.out)
+	}
+	var traces []*sizestudy.Trace
+	for _, name := range []string{"KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln"} {
+		short := strings.Join(strings.Split(name, "-")[:2], "-")
+		t, err := sizestudy.Open(short, filepath.Join(o.shared, "traces", name+".swf.gz"))
+		if err != nil {
+			return err
+		}
+		traces = append(traces, t)
+	}
+	if o.weights {
+		return tryWeights(ctx, o, traces)
+	}
+	begin := time.Now()
+	s, err := play(ctx, o, traces)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "played in %.0f s\n", time.Since(begin).Seconds())
+	if o.keep != "" {
+		if err := s.keep(o.keep); err != nil {
+			return err
+		}
+	}
+	return s.write(o.out)
+}
+
+// write writes the page and the table.
+func (s *results) write(out string) (err error) {
+	if s.trials, err = readTrials(filepath.Join(out, "size-advice-weights.csv")); err != nil {
+		return err
+	}
+	if err := writeCSV(filepath.Join(out, "size-advice.csv"), s.rows()); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "size-advice.md"), []byte(s.page()), 0o644) //nolint:gosec // a page that everybody may read
+}

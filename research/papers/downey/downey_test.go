@@ -1,0 +1,79 @@
+package downey_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/internal/refdata"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/research/papers/downey"
+	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/swf"
+	"github.com/waitcast/waitcast/workload/uniformlog"
+)
+
+// Downey's Table 6: the parameters of 1995, blindly, on the Paragon's batch jobs of 1 January to 15 May 1996, scheduled strictly first come, first served
+// on 368 processors (his section 6). His correlations are .56, .50 and .58 (A, B, combined); taken of logarithms, as they must be, an
+// independent run on the archive's log gave .54, .52 and .56.
+func TestTable6(t *testing.T) {
+	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	var records []swf.Record
+	var r swf.Record
+	for f.Next(&r) == nil {
+		records = append(records, r)
+	}
+	jobs, laws, err := downey.Batch1996(f.Header(), records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := downey.AtHead(jobs, laws, downey.Procs)
+	for name, want := range map[string][2]float64{headqueue.NameA: {.56, .54}, headqueue.NameB: {.50, .52}, headqueue.NameCombined: {.58, .56}} {
+		got := stat.Correlation(pairs[name].Forecast, pairs[name].Wait, nil)
+		t.Logf("%s: %.3f of %d, paper %.2f, independent %.2f", name, got, len(pairs[name].Wait), want[0], want[1])
+		if math.Abs(got-want[0]) > .05 || math.Abs(got-want[1]) > .01 {
+			t.Errorf("%s: %.3f, want the paper's %.2f within .05 and the independent run's %.2f within .01", name, got, want[0], want[1])
+		}
+	}
+}
+
+// A job that waits for the end of one other is forecast by A to wait for the median of what remains of that, sqrt(tmax a) - a at age a; the first job, and one
+// that starts at once, are not forecast.
+func TestAtHeadOfOne(t *testing.T) {
+	law := uniformlog.Model{B0: -.183, B1: .104}
+	jobs := []simulator.Job{
+		{ID: 0, Submit: 0, Start: 0, End: 100, Procs: 6},
+		{ID: 1, Submit: 10, Start: 10, End: 500, Procs: 2}, // room beside the first
+		{ID: 2, Submit: 20, Start: 100, End: 200, Procs: 6},
+	}
+	laws := map[int64]headqueue.Lifetime{0: law, 1: uniformlog.Model{B0: -.50, B1: .14}, 2: law}
+	got := downey.AtHead(jobs, laws, 8)[headqueue.NameA]
+	if len(got.Forecast) != 1 || len(got.Wait) != 1 {
+		t.Fatalf("%d forecasts and %d waits, want one", len(got.Forecast), len(got.Wait))
+	}
+	median := math.Sqrt(law.TMax()*20) - 20
+	if math.Abs(got.Forecast[0]-math.Log(median)) > headqueue.RelTolerance || got.Wait[0] != math.Log(80) {
+		t.Errorf("forecast e^%v s before a wait of e^%v s, want %v and 80 s", got.Forecast[0], got.Wait[0], median)
+	}
+}
+
+// The classes, by names as the log has them, and of queues that fit none.
+func TestClass(t *testing.T) {
+	for _, c := range []struct {
+		queue string
+		procs int64
+		want  string
+	}{
+		{"q32s", 32, "short"}, {"q8m", 8, "medium"}, {"q256l", 100, "long"}, {"q1l", 1, "sequential"}, {"interactive", 1, "interactive"}, {"standby", 1, "standby"},
+		{"q4t", 4, "q4t"}, {"", 4, ""},
+	} {
+		if got := downey.Class(c.queue, c.procs); got != c.want {
+			t.Errorf("class of %d processors in %q is %q, want %q", c.procs, c.queue, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package papers
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/waitcast/waitcast/research/papers/ouaknine"
+	"github.com/waitcast/waitcast/workload/shake"
+	"github.com/waitcast/waitcast/workload/users"
+)
+
+// The states of SDSC-SP2 that are simulated.
+const (
+	asLogged = "log"
+	cutOff   = "30 s off" // without the 30 s of job 64241
+	reversed = "reversed" // jobs of one instant in reverse order
+	asGiven  = ", limits as given"
+)
+
+// shakeCase is a state of the log, shaken so many times.
+type shakeCase struct {
+	state string
+	cfg   shake.Config
+	runs  int
+}
+
+// key tells the case from the others: the first columns of the CSV.
+func (c *shakeCase) key() []string {
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return []string{c.state, c.cfg.Attribute.String(), c.cfg.Level.String(), number(c.cfg.Degree), number(c.cfg.Relative), number(c.cfg.Fraction), strconv.Itoa(c.runs)}
+}
+
+// spread is how the results of shaken runs lie around that of the log itself.
+type spread struct {
+	shake.Summary
+	SD, Min, Max float64
+}
+
+// outcome is what became of a case, by the mean bounded slowdown and the mean wait in seconds.
+type outcome struct{ slowdown, wait spread }
+
+// shakenColumns are the columns of the CSV.
+func shakenColumns() []string {
+	out := []string{"state", "attribute", "level", "degree", "relative", "fraction", "runs"}
+	for _, measure := range []string{"bounded_slowdown", "wait"} {
+		for _, of := range []string{"original", "mean", "p05", "p95", "concentration", "sd", "min", "max"} {
+			out = append(out, measure+"_"+of)
+		}
+	}
+	return out
+}
+
+func (s *spread) values() []*float64 {
+	return []*float64{&s.Original, &s.Mean, &s.Low, &s.High, &s.Concentration, &s.SD, &s.Min, &s.Max}
+}
+
+// sdscJobs reads the jobs of SDSC-SP2 that ran, in a state, and the log's processors.
+func (d *Data) sdscJobs(state string) ([]users.Job, int, error) {
+	l, err := d.log(sdsc)
+	if err != nil {
+		return nil, 0, err
+	}
+	state, given := strings.CutSuffix(state, asGiven)
+	jobs := ouaknine.Jobs(l.records, given)
+	switch state {
+	case cutOff:
+		if jobs, err = ouaknine.Truncated(jobs); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", sdsc, err)
+		}
+	case reversed:
+		jobs = ouaknine.Reversed(jobs)
+	}
+	return jobs, int(l.header.MaxProcs), nil
+}
+
+// run simulates a case.
+func (d *Data) run(c *shakeCase) (out outcome, err error) {
+	jobs, procs, err := d.sdscJobs(c.state)
+	if err != nil {
+		return out, err
+	}
+	cfg := c.cfg
+	cfg.MaxProcs = procs
+	s, err := shake.New(jobs, cfg)
+	if err != nil {
+		return out, err
+	}
+	results, err := shake.Runs(context.Background(), s, c.runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
+	if err != nil {
+		return out, err
+	}
+	original, err := ouaknine.Simulate(jobs, procs)
+	if err != nil {
+		return out, err
+	}
+	if out.slowdown, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Slowdown }); err != nil {
+		return out, err
+	}
+	out.wait, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Wait })
+	return out, err
+}
+
+// spreadOf summarizes one of the measures.
+func spreadOf(original ouaknine.Means, results []ouaknine.Means, of func(ouaknine.Means) float64) (s spread, err error) {
+	values := make([]float64, len(results))
+	for i, r := range results {
+		values[i] = of(r)
+	}
+	s.Summary, err = shake.Summarize(of(original), values)
+	s.SD, s.Min, s.Max = stat.StdDev(values, nil), slices.Min(values), slices.Max(values)
+	return s, err
+}
+
+// shakenFile is the CSV of the shaken runs.
+const shakenFile = "shaken.csv"
+
+// readShaken reads a CSV of outcomes by key; there are none in a file that does not exist.
+func readShaken(path string) (map[string]outcome, error) {
+	file, err := os.Open(path) //nolint:gosec // the user names the folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]outcome{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; delete it", path, err)
+	}
+	out := map[string]outcome{}
+	for i, row := range rows {
+		if i == 0 {
+			if !slices.Equal(row, shakenColumns()) {
+				return nil, fmt.Errorf("%s:1: another header; delete it", path)
+			}
+			continue
+		}
+		var o outcome
+		for k, x := range slices.Concat(o.slowdown.values(), o.wait.values()) {
+			if *x, err = strconv.ParseFloat(row[7+k], 64); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w; delete it", path, i+1, err)
+			}
+		}
+		o.slowdown.complete(row[6])
+		o.wait.complete(row[6])
+		out[fmt.Sprint(row[:7])] = o
+	}
+	return out, nil
+}
+
+// complete works out what is not in the CSV.
+func (s *spread) complete(runs string) {
+	s.Runs, _ = strconv.Atoi(runs) // it was written as a number
+	s.Span, s.Distance = (s.High-s.Low)/s.Original, (s.Mean-s.Original)/s.Original
+}
+
+// writeShaken writes the outcomes of cases, as far as there are any, as a whole file.
+func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) error {
+	records := [][]string{shakenColumns()}
+	for i := range cases {
+		key := cases[i].key()
+		o, ok := outcomes[fmt.Sprint(key)]
+		if !ok {
+			continue
+		}
+		for _, x := range slices.Concat(o.slowdown.values(), o.wait.values()) {
+			key = append(key, strconv.FormatFloat(*x, 'g', 7, 64))
+		}
+		records = append(records, key)
+	}
+	file, err := os.Create(path + ".new") //nolint:gosec // the user names the folder
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(csv.NewWriter(file).WriteAll(records), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// shaken returns the outcomes of cases: those of the CSV, or, where asked for, worked out again. What was worked out before an interruption is not worked out twice.
+func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
+	path := filepath.Join(d.Folder, shakenFile)
+	if !d.Long {
+		return readShaken(path)
+	}
+	if err := os.MkdirAll(d.Runs, 0o755); err != nil { //nolint:gosec // it is no secret
+		return nil, err
+	}
+	unfinished := filepath.Join(d.Runs, shakenFile)
+	outcomes, err := readShaken(unfinished)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cases {
+		c := &cases[i]
+		key := fmt.Sprint(c.key())
+		if _, ok := outcomes[key]; ok {
+			continue
+		}
+		d.say("shaking %d of %d: %s", i+1, len(cases), key)
+		o, err := d.run(c)
+		if err != nil {
+			return nil, err
+		}
+		outcomes[key] = o
+		if err := writeShaken(unfinished, cases, outcomes); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeShaken(path, cases, outcomes); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(unfinished); err != nil {
+		return nil, err
+	}
+	return readShaken(path) // with as many digits as every other time
+}
