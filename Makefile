@@ -28,8 +28,8 @@ test-loopback:
 	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-loopback $(SUBJECT)
 
 # Under the race detector: the packages that run goroutines; the others are numbers and parsers.
-RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... ./demo ./modelstore/postgres ./modelstore/sqlite ./pipeline \
-	./simulator ./study ./workload/shake
+RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... ./modelstore/postgres ./modelstore/sqlite ./pipeline \
+	./simulator/... ./workload/shake
 
 race:
 	$(GO) test -race -short -p $(PACKAGES) $(RACE)

@@ -58,10 +58,11 @@ func TestAppendKeepsLines(t *testing.T) {
 }
 
 // TestWhatIsWrittenIsRead proves by random records that the parser reads back what the writer wrote, in a zone with changes of
-// the clocks.
+// the clocks. Queues of reservations are left out: they are read as one queue.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	loc := berlin(t)
 	word := rapid.StringMatching(`[A-Za-z0-9_.=,@-]{1,12}`)
+	queue := word.Filter(func(name string) bool { return !collector.IsReservationQueue(name) })
 	words := rapid.StringMatching(`[A-Za-z0-9_.=,-]{1,8}( [A-Za-z0-9_.=,-]{1,8}){0,2}`)
 	rapid.Check(t, func(t *rapid.T) {
 		created := rapid.Int64Range(1, 4e9).Draw(t, "created")
@@ -72,7 +73,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		in := func(u int64) time.Time { return time.Unix(u, 0).In(loc) }
 		rec := pbs.Record{
 			ID: word.Draw(t, "id"), User: word.Draw(t, "user"), Group: word.Draw(t, "group"), Account: words.Draw(t, "account"),
-			Name: word.Draw(t, "name"), Queue: word.Draw(t, "queue"),
+			Name: word.Draw(t, "name"), Queue: queue.Draw(t, "queue"),
 			Created: in(created), Queued: in(queued), Eligible: in(queued), Start: in(start), End: in(end),
 			ExecHost: "n1/0", Procs: rapid.IntRange(1, 1<<20).Draw(t, "procs"), Nodes: rapid.IntRange(1, 1<<10).Draw(t, "nodes"),
 			TimeLimit: time.Duration(rapid.Int64Range(1, 1e8).Draw(t, "limit")) * time.Second,
