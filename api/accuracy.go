@@ -8,22 +8,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 )
-
-// AccuracyQuery says which rows of the ledger are asked for.
-type AccuracyQuery struct {
-	// Cluster and Queue select; an empty queue means any.
-	Cluster, Queue string
-	// Since and Until select by when the wait ended; a zero Until means no bound.
-	Since, Until time.Time
-}
-
-// AccuracyFunc reads the ledger.
-type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*pipeline.Accuracy, error)
 
 type accuracyInput struct {
 	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
@@ -44,7 +34,7 @@ type accuracyOutput struct {
 }
 
 func (s *Server) registerAccuracy(a huma.API) {
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-accuracy", Method: http.MethodGet, Path: "/v1/accuracy",
 		Summary:     "Forecasts against facts",
 		Description: "How the forecasts turned out that were made for every job at its submission, beside other methods on the same jobs. The ledger is read for it, by one request at a time.",
@@ -53,17 +43,17 @@ func (s *Server) registerAccuracy(a huma.API) {
 }
 
 func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyOutput, error) {
-	v, err := s.readView(in.Cluster, &in.Queue)
+	v, err := s.ask.ReadView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
 	q := AccuracyQuery{Cluster: v.Cluster, Queue: in.Queue}
 	if q.Since, err = since(in.Since, v.At); err != nil {
-		return nil, unprocessable("since", err.Error())
+		return nil, ask.Invalid("since", err.Error())
 	}
 	if in.Until != "" {
 		if q.Until, err = since(in.Until, v.At); err != nil {
-			return nil, unprocessable("until", err.Error())
+			return nil, ask.Invalid("until", err.Error())
 		}
 	}
 	tag := s.tag(ctx, false, v)
@@ -78,13 +68,13 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}
 	found, err := s.opts.Accuracy(ctx, q)
 	if err != nil {
-		return nil, unanswered("reading the ledger", err)
+		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: s.asOfInstant(v), Groups: []wire.AccuracyGroup{}}}
+	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: s.ask.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}}
 	if !q.Until.IsZero() {
 		out.Body.Until = &q.Until
 	}
-	_, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
+	_, out.Body.AgeSeconds, out.Body.Stale = s.ask.AsOf(v)
 	for _, g := range found.Groups() {
 		w := group(&g)
 		if (in.Size == "" || w.SizeClass == in.Size) && (in.Made == "" || w.Made == in.Made) && (in.Queue == "" || w.Queue == in.Queue) {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
 const (
-	changesPath = "/v1/changes"
 	// changeSpace is how far apart two events of a client are at least: a busy cluster publishes many views a second, and nobody reads faster.
 	changeSpace = time.Second
 )
@@ -26,7 +26,7 @@ type changesInput struct {
 
 func (s *Server) registerChanges(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Change](), true, "Change")
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-changes", Method: http.MethodGet, Path: changesPath,
 		Summary:     "Hear when there is something new to ask for",
 		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, or becomes stale, or when the conditions of /readyz change, at most once a second. The first comes at once. Comments keep the connection open.",
@@ -39,16 +39,14 @@ func (s *Server) registerChanges(a huma.API) {
 
 func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamResponse, error) {
 	if in.Cluster != "" {
-		if _, err := s.view(in.Cluster); err != nil {
+		if _, err := s.ask.View(in.Cluster); err != nil {
 			return nil, err
 		}
 	}
 	select {
 	case s.listening <- struct{}{}:
 	default:
-		return nil, (&Refused{
-			Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf("%d clients listen already", cap(s.listening)), Hint: "come back later, or ask now and then",
-		}).problem()
+		return nil, ask.Unavailable(fmt.Sprintf("%d clients listen already", cap(s.listening)), "come back later, or ask now and then")
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer func() { <-s.listening }()
@@ -56,15 +54,15 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 		defer telling.Wait()
 		until, end := context.WithCancel(ctx.Context())
 		defer end()
-		events := make(chan []byte, 1)
+		events := make(chan wire.Change, 1)
 		telling.Go(func() { s.sendChanges(until, in.Cluster, events) })
-		s.streamEvents(ctx, events)
+		streamEvents(ctx, s, events, func(c wire.Change) []byte { return eventText("", "change", c) })
 	}}, nil
 }
 
 // sendChanges sends an event for every new picture until the context ends. One that has not been read yet is replaced.
-func (s *Server) sendChanges(ctx context.Context, cluster string, events chan []byte) {
-	beat := time.NewTicker(heartbeat) // data become stale without a new view
+func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wire.Change) {
+	beat := time.NewTicker(ask.StaleCheck) // data become stale without a new view
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -82,7 +80,7 @@ func (s *Server) sendChanges(ctx context.Context, cluster string, events chan []
 			case <-events:
 			default:
 			}
-			events <- eventText("", "change", change) // nobody else sends
+			events <- change // nobody else sends
 		}
 		select {
 		case <-ctx.Done():
@@ -101,9 +99,9 @@ func (s *Server) change(ctx context.Context, cluster string) (string, wire.Chang
 	var told []*pipeline.View
 	for _, v := range views {
 		if cluster == "" || v.Cluster == cluster {
-			_, age, stale := s.asOf(v)
+			_, age, stale := s.ask.AsOf(v)
 			told = append(told, v)
-			out.Clusters = append(out.Clusters, wire.ClusterChange{Cluster: v.Cluster, AsOf: s.asOfInstant(v), AgeSeconds: age, Stale: stale})
+			out.Clusters = append(out.Clusters, wire.ClusterChange{Cluster: v.Cluster, AsOf: s.ask.AsOfInstant(v), AgeSeconds: age, Stale: stale})
 		}
 	}
 	text := s.tag(ctx, false, told...)

@@ -49,7 +49,7 @@ func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) s
 	b = append(strconv.AppendInt(b, int64(caller.Role), 10), '.')
 	b = strconv.AppendUint(b, maphash.String(s.seed, caller.User), 16)
 	for _, v := range views {
-		_, _, stale := s.asOf(v)
+		_, _, stale := s.ask.AsOf(v)
 		b = strconv.AppendInt(append(b, '-'), v.Seq, 10)
 		b = strconv.AppendInt(append(b, '.'), int64(v.Learning.Trainings), 10)
 		if stale {

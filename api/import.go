@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,27 +13,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// ImportRequest is a log of the past that somebody sends.
-type ImportRequest struct {
-	// Cluster is whose log it is; empty where there is only one.
-	Cluster string
-	// Format is the log's, as the configuration names it.
-	Format string
-	// Name is the file's, for messages and the quarantine.
-	Name string
-	// Body is the log, plain or compressed.
-	Body io.Reader
-}
-
-// ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress now and then, from its
-// own goroutine. An error may be a *Refused.
-type ImportFunc func(ctx context.Context, req ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error)
-
 const (
-	importPath = "/v1/import"
 	// importBeat is how often the answer tells how far an import is: also the sign that the daemon lives.
 	importBeat = 500 * time.Millisecond
 	// importIdle is how long a client may send nothing.
@@ -43,8 +26,6 @@ const (
 	importDrain = 10 * time.Second
 	// maxImportName bounds the name of a log.
 	maxImportName = 1024
-	// importMedia is the type of the answer.
-	importMedia = "application/x-ndjson"
 )
 
 // describeImport describes the operation, whose body huma would hold in memory.
@@ -67,7 +48,7 @@ func describeImport(doc *huma.OpenAPI) {
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}},
 		Responses: map[string]*huma.Response{
-			"200":     {Description: "OK", Content: map[string]*huma.MediaType{importMedia: {Schema: line}}},
+			"200":     {Description: "OK", Content: map[string]*huma.MediaType{ndjsonMedia: {Schema: line}}},
 			"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/ErrorModel"}}}},
 		},
 	})
@@ -81,7 +62,7 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if req.Cluster == "" {
-		v, err := s.view("")
+		v, err := s.ask.View("")
 		if err != nil {
 			writeProblem(w, importProblem(err))
 			return
@@ -106,7 +87,7 @@ func importRequest(r *http.Request) (ImportRequest, error) {
 	q := r.URL.Query()
 	for name := range q {
 		if !slices.Contains([]string{"cluster", "format", "name"}, name) {
-			return ImportRequest{}, unprocessable(name, "unknown parameter; known are cluster, format, name")
+			return ImportRequest{}, ask.Invalid(name, "unknown parameter; known are cluster, format, name")
 		}
 	}
 	req := ImportRequest{Cluster: q.Get("cluster"), Format: q.Get("format"), Name: q.Get("name")}
@@ -115,9 +96,9 @@ func importRequest(r *http.Request) (ImportRequest, error) {
 	}
 	switch encoding := r.Header.Get("Content-Encoding"); {
 	case req.Format == "":
-		return req, unprocessable("format", "which format has the log?")
+		return req, ask.Invalid("format", "which format has the log?")
 	case len(req.Name) > maxImportName:
-		return req, unprocessable("name", fmt.Sprintf("longer than %d bytes", maxImportName))
+		return req, ask.Invalid("name", fmt.Sprintf("longer than %d bytes", maxImportName))
 	case !slices.Contains([]string{"", "identity", "gzip", "x-gzip", "zstd"}, encoding): // which it is the log itself tells
 		return req, &Refused{Status: http.StatusUnsupportedMediaType,
 			Detail: fmt.Sprintf("Content-Encoding %q is not known", encoding), Hint: "send it plain, gzip or zstd"}
@@ -127,13 +108,8 @@ func importRequest(r *http.Request) (ImportRequest, error) {
 
 // importProblem makes any error a problem.
 func importProblem(err error) *problem {
-	var refused *Refused
-	var known *problem
-	switch {
-	case errors.As(err, &refused):
-		return refused.problem()
-	case errors.As(err, &known):
-		return known
+	if p := problemOf(err); p != nil {
+		return p
 	}
 	return (&Refused{Status: http.StatusInternalServerError, Detail: err.Error()}).problem()
 }
@@ -210,7 +186,7 @@ func (a *importAnswer) beat() (stop func()) {
 func (a *importAnswer) line(l wire.ImportLine) {
 	if !a.begun {
 		a.begun = true
-		a.w.Header().Set("Content-Type", importMedia)
+		a.w.Header().Set("Content-Type", ndjsonMedia)
 		a.w.Header().Set("Cache-Control", "no-store")
 	}
 	_ = json.NewEncoder(a.w).Encode(l) // a client that is gone shows at the body

@@ -9,16 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 )
-
-// LogLevel is how much the daemon logs. It is safe for concurrent use.
-type LogLevel interface {
-	// Level tells how it is.
-	Level() wire.LogLevel
-	// Set changes it, for some time or, with 0, until it is changed again.
-	Set(level string, duration time.Duration) (wire.LogLevel, error)
-}
 
 type logLevelOutput struct {
 	CacheControl string `header:"Cache-Control"`
@@ -32,7 +25,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 	if s.opts.Admin.LogLevel == nil {
 		return
 	}
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-log-level", Method: http.MethodGet, Path: "/v1/log-level", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "How much the daemon logs",
@@ -40,7 +33,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 	}, func(context.Context, *struct{}) (*logLevelOutput, error) {
 		return &logLevelOutput{"no-store", s.opts.Admin.LogLevel.Level()}, nil
 	})
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "put-log-level", Method: http.MethodPut, Path: "/v1/log-level", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "Log more or less, for some time",
@@ -49,7 +42,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 	}, func(_ context.Context, in *setLogLevelInput) (*logLevelOutput, error) {
 		level, err := s.opts.Admin.LogLevel.Set(in.Body.Level, time.Duration(in.Body.ForSeconds*float64(time.Second)))
 		if err != nil {
-			return nil, unprocessable("level", err.Error())
+			return nil, ask.Invalid("level", err.Error())
 		}
 		return &logLevelOutput{"no-store", level}, nil
 	})

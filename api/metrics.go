@@ -1,39 +1,16 @@
 package api
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 )
-
-// metrics are the api's own counters, and a collector that reads the published views when it is scraped.
-type metrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-}
-
-func newMetrics(reg *prometheus.Registry, s *Server) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_http_requests_total", Help: "HTTP requests by status code and method.",
-		}, []string{"code", "method"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waitcast_http_request_duration_seconds", Help: "Time to answer an HTTP request.",
-			Buckets: prometheus.ExponentialBuckets(.0002, 3, 9),
-		}, []string{"method"}),
-	}
-	m.touch()
-	reg.MustRegister(m.requests, m.duration, newViewCollector(s))
-	return m
-}
 
 // viewCollector turns views into metrics.
 type viewCollector struct {
@@ -177,8 +154,8 @@ func (e emitter) health() {
 }
 
 func (e emitter) cluster(v *pipeline.View) {
-	_, _, stale := e.server.asOf(v)
-	e.gauge("as_of_timestamp_seconds", unix(e.server.asOfInstant(v)), v.Cluster)
+	_, _, stale := e.server.ask.AsOf(v)
+	e.gauge("as_of_timestamp_seconds", unix(e.server.ask.AsOfInstant(v)), v.Cluster)
 	e.gauge("stale", flag(stale), v.Cluster)
 	e.gauge("capacity_procs", float64(v.Capacity), v.Cluster)
 	for _, p := range v.Pools {
@@ -275,15 +252,4 @@ func unix(t time.Time) float64 {
 		return 0
 	}
 	return float64(t.UnixMilli()) / 1000
-}
-
-func (m *metrics) instrument(next http.Handler) http.Handler {
-	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
-	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
-			next.ServeHTTP(w, r)
-			return
-		}
-		timed.ServeHTTP(w, r)
-	}))
 }

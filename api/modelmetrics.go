@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/workload/clean"
 )
@@ -17,7 +18,7 @@ func (e emitter) competition(cluster, queue string, m *pipeline.QueueView) {
 		l, class := &m.Lifetimes[i], pipeline.Classes()[i]
 		for _, s := range l.Selection.Standings {
 			e.gauge("model_law_selected", flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
-			if scored(&s) {
+			if ask.Scored(&s) {
 				e.gauge("model_law_log_score", s.Mean, cluster, queue, class, s.Name)
 			}
 		}
@@ -26,27 +27,27 @@ func (e emitter) competition(cluster, queue string, m *pipeline.QueueView) {
 
 // history tells of the users of a queue, in numbers, and which models are fitted.
 func (e emitter) history(v *pipeline.View, queue string, m *pipeline.QueueView) {
-	k := e.server.analyses.of(v, queue, analysisAge, e.server.opts.Now)
+	k := e.server.ask.Analysis(v, queue, analysisAge)
 	for model, fitted := range map[string]bool{
 		pipeline.ModelUniformLog: m.Lifetimes[0].Err == nil || m.Lifetimes[1].Err == nil,
-		pipeline.ModelLublin:     k.lublin.Err() == nil,
+		pipeline.ModelLublin:     k.Lublin.Err() == nil,
 		pipeline.ModelMarkov:     m.Chains.Pairs > 0,
-		pipeline.ModelUsers:      k.users.Pools != nil,
+		pipeline.ModelUsers:      k.Users.Pools != nil,
 	} {
 		e.gauge("model_fitted", flag(fitted), v.Cluster, queue, model)
 	}
-	for i, d := range k.ks {
+	for i, d := range k.KS {
 		if !math.IsNaN(d) {
 			e.gauge("model_ks", d, v.Cluster, queue, pipeline.Classes()[i])
 		}
 	}
-	u := people(k.users, e.server.analyses.saturation(v, queue))
+	u := ask.Users(k.Users, e.server.ask.Saturation(v, queue))
 	for stay, n := range map[string]int{"long_term": u.LongTerm, "temporary": u.Temporary, "dropped": u.Dropped} {
 		e.gauge("history_users", float64(n), v.Cluster, queue, stay)
 	}
 	newest := time.Time{}
-	for _, f := range k.users.Findings {
-		if at := k.users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
+	for _, f := range k.Users.Findings {
+		if at := k.Users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
 			newest = at
 		}
 	}

@@ -97,13 +97,3 @@ func (e emitter) summary(v *pipeline.View) {
 		e.gauge("flurry_active_jobs", float64(bursts[queue]), v.Cluster, queue)
 	}
 }
-
-// touch makes the counters of the usual requests appear at zero.
-func (m *metrics) touch() {
-	for _, method := range [...]string{"get", "post"} {
-		for _, code := range [...]string{"200", "404", "422", "500", "503"} {
-			m.requests.WithLabelValues(code, method)
-		}
-		m.duration.WithLabelValues(method)
-	}
-}

@@ -2,23 +2,13 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
 )
-
-// QuarantineQuery says which bad lines are asked for.
-type QuarantineQuery struct {
-	// Cluster and Reason select; empty means any.
-	Cluster, Reason string
-	// Limit is how many lines at most, the newest.
-	Limit int
-}
-
-// QuarantineFunc lists lines that could not be used, the newest last.
-type QuarantineFunc func(ctx context.Context, q QuarantineQuery) (*wire.Quarantine, error)
 
 type quarantineInput struct {
 	Cluster string `query:"cluster" doc:"only of this cluster"`
@@ -32,7 +22,7 @@ type quarantineOutput struct {
 }
 
 func (s *Server) registerQuarantine(a huma.API) {
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-quarantine", Method: http.MethodGet, Path: "/v1/quarantine", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "Lines of the logs that could not be used",
@@ -43,13 +33,13 @@ func (s *Server) registerQuarantine(a huma.API) {
 
 func (s *Server) getQuarantine(ctx context.Context, in *quarantineInput) (*quarantineOutput, error) {
 	if in.Cluster != "" {
-		if _, err := s.view(in.Cluster); err != nil {
+		if _, err := s.ask.View(in.Cluster); err != nil {
 			return nil, err
 		}
 	}
 	lines, err := s.opts.Admin.Quarantine(ctx, QuarantineQuery{Cluster: in.Cluster, Reason: in.Reason, Limit: in.Limit})
 	if err != nil {
-		return nil, unanswered("reading the quarantine", err)
+		return nil, fmt.Errorf("reading the quarantine: %w", err)
 	}
 	return &quarantineOutput{CacheControl: "no-store", Body: *lines}, nil
 }

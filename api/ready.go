@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -80,43 +79,11 @@ func (s *Server) health() wire.Health {
 		})
 	}
 	for _, v := range s.views.Views() {
-		if why := s.whyStale(v); why != "" {
+		if why := s.ask.WhyStale(v); why != "" {
 			out.Stale = append(out.Stale, wire.StaleCluster{Cluster: v.Cluster, Reason: why})
 		}
 	}
 	return out
-}
-
-// whyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the limit,
-// or a source could not be read for longer than that.
-func (s *Server) whyStale(v *pipeline.View) string {
-	if v.At.IsZero() {
-		return "no record of the cluster has been read yet"
-	}
-	unread := s.unread(v)
-	if age := s.opts.Now().Sub(v.At); age > s.opts.StaleAfter {
-		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(s.opts.StaleAfter))
-		for _, src := range v.Sources {
-			if c := src.Unreadable(); c != nil {
-				return why + "; " + c.String()
-			}
-		}
-		return why
-	}
-	if unread == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(s.opts.StaleAfter))
-}
-
-// unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
-func (s *Server) unread(v *pipeline.View) *pipeline.Condition {
-	for i := range v.Sources {
-		if c := v.Sources[i].Unreadable(); c != nil && s.opts.Now().Sub(c.Since) > s.opts.StaleAfter {
-			return c
-		}
-	}
-	return nil
 }
 
 // nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a record of it

@@ -2,41 +2,17 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
 )
-
-// RecentQuery says which rows of the ledger are asked for: those of jobs that started, the newest first.
-type RecentQuery struct {
-	// Cluster and Queue select; an empty queue means any.
-	Cluster, Queue string
-	// Since selects by when the wait ended.
-	Since time.Time
-	// Limit is the greatest number of rows.
-	Limit int
-}
-
-// RecentRow is a forecast beside the fact.
-type RecentRow struct {
-	Queue         string
-	Procs         int
-	Submit, Start time.Time
-	// WaitSeconds is the wait that was observed.
-	WaitSeconds float64
-	// Levels and Quantiles, in seconds, are the forecast; none where there was none. NaN is no quantile, +Inf is never.
-	Levels, Quantiles []float64
-	Replayed          bool
-}
-
-// RecentFunc reads the newest rows of the ledger.
-type RecentFunc func(ctx context.Context, q RecentQuery) ([]RecentRow, error)
 
 type recentInput struct {
 	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
@@ -51,7 +27,7 @@ type recentOutput struct {
 }
 
 func (s *Server) registerRecent(a huma.API) {
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-recent-forecasts", Method: http.MethodGet, Path: "/v1/accuracy/recent",
 		Summary:     "The newest forecasts, one by one, beside what came of them",
 		Description: "What was forecast at the submissions of the jobs that started last, and how long they waited. It is not told whose the jobs were. The ledger is read for it, by one request at a time.",
@@ -60,13 +36,13 @@ func (s *Server) registerRecent(a huma.API) {
 }
 
 func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput, error) {
-	v, err := s.readView(in.Cluster, &in.Queue)
+	v, err := s.ask.ReadView(in.Cluster, &in.Queue)
 	if err != nil {
 		return nil, err
 	}
 	q := RecentQuery{Cluster: v.Cluster, Queue: in.Queue, Limit: in.Limit}
 	if q.Since, err = since(in.Since, v.At); err != nil {
-		return nil, unprocessable("since", err.Error())
+		return nil, ask.Invalid("since", err.Error())
 	}
 	select {
 	case s.counting <- struct{}{}:
@@ -76,10 +52,10 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 	}
 	rows, err := s.opts.Recent(ctx, q)
 	if err != nil {
-		return nil, unanswered("reading the ledger", err)
+		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	out := &recentOutput{CacheControl: "no-cache", Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: s.asOfInstant(v)}}
-	_, out.Body.AgeSeconds, out.Body.Stale = s.asOf(v)
+	out := &recentOutput{CacheControl: "no-cache", Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: s.ask.AsOfInstant(v)}}
+	_, out.Body.AgeSeconds, out.Body.Stale = s.ask.AsOf(v)
 	for i := range rows {
 		out.Body.Forecasts = append(out.Body.Forecasts, recent(&rows[i]))
 	}
@@ -102,7 +78,7 @@ func recent(r *RecentRow) wire.RecentForecast {
 		.1: &w.Forecast.P10, .25: &w.Forecast.P25, .5: &w.Forecast.P50, .75: &w.Forecast.P75, .9: &w.Forecast.P90, .95: &w.Forecast.P95,
 	} {
 		if i := slices.Index(r.Levels, level); i >= 0 {
-			*into = number(r.Quantiles[i])
+			*into = ask.Number(r.Quantiles[i])
 		}
 	}
 	return w

@@ -14,6 +14,17 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
+// The paths that are not like the others: the body of the first is read while it comes, the others answer for as long as the
+// client likes.
+const (
+	importPath  = "/v1/import"
+	watchPath   = "/v1/watch"
+	changesPath = "/v1/changes"
+)
+
+// ndjsonMedia is the type of lines of JSON.
+const ndjsonMedia = "application/x-ndjson"
+
 // mostBody is how many bytes a question may have unless the options say otherwise.
 const mostBody = 1 << 20
 

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -91,28 +88,13 @@ func (g *scrapeSummaries) begin(v *pipeline.View, look func(*pipeline.View) *scr
 func (s *Server) summarize(v *pipeline.View) *scrapeSummary {
 	g := &scrapeSummary{view: v.View, made: time.Now(), typical: v.Typical(mostTypical)}
 	g.typical = slices.DeleteFunc(g.typical, func(t pipeline.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
-	now, _, _ := s.asOf(v)
+	now, _, _ := s.ask.AsOf(v)
 	g.forecasts = make([][]float64, len(g.typical))
 	for i := range g.typical {
-		g.forecasts[i] = s.typicalWait(v, now, &g.typical[i])
+		g.forecasts[i] = s.ask.TypicalWait(v, now, &g.typical[i])
 	}
 	g.bursts = v.Bursts(func(queue string) float64 {
-		return s.analyses.of(v, queue, analysisAge, s.opts.Now).users.Flurry
+		return s.ask.Analysis(v, queue, analysisAge).Users.Flurry
 	})
 	return g
-}
-
-// typicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that no forecast is possible.
-func (s *Server) typicalWait(v *pipeline.View, now time.Time, t *pipeline.Typical) []float64 {
-	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
-	if err != nil || f == nil || f.Quantiles == nil {
-		return nil
-	}
-	out := make([]float64, len(f.Quantiles))
-	for i, q := range f.Quantiles {
-		if out[i] = q; waittime.IsNever(q) {
-			out[i] = math.Inf(1)
-		}
-	}
-	return out
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/swf"
@@ -48,13 +49,13 @@ type workloadInput struct {
 
 func (s *Server) registerWorkload(a huma.API) {
 	line := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.SyntheticJob](), true, "SyntheticJob")
-	huma.Register(a, huma.Operation{
+	register(a, huma.Operation{
 		OperationID: "get-workload", Method: http.MethodGet, Path: "/v1/workload",
 		Summary:     "Jobs drawn from the live models",
 		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, each a SyntheticJob.",
 		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
-			swfMedia: {Schema: &huma.Schema{Type: huma.TypeString}}, importMedia: {Schema: line},
+			swfMedia: {Schema: &huma.Schema{Type: huma.TypeString}}, ndjsonMedia: {Schema: line},
 		}}},
 	}, s.getWorkload)
 }
@@ -63,27 +64,25 @@ func (s *Server) registerWorkload(a huma.API) {
 const swfMedia = "text/plain; charset=utf-8"
 
 func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.StreamResponse, error) {
-	v, err := s.view(in.Cluster)
+	v, err := s.ask.View(in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	if in.Queue != "" {
-		if err := findQueue(v, &in.Queue); err != nil {
+		if err := ask.FindQueue(v, &in.Queue); err != nil {
 			return nil, err
 		}
 	}
 	seed := uint64(rand.Uint32()) // short enough to type
 	if in.Seed != "" {
 		if seed, err = strconv.ParseUint(in.Seed, 10, 64); err != nil {
-			return nil, unprocessable("seed", "want a whole number of at most 19 digits")
+			return nil, ask.Invalid("seed", "want a whole number of at most 19 digits")
 		}
 	}
 	select {
 	case s.drawing <- struct{}{}:
 	default:
-		return nil, (&Refused{
-			Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf("%d workloads are being drawn already", mostWorkloads), Hint: "ask again later",
-		}).problem()
+		return nil, ask.Unavailable(fmt.Sprintf("%d workloads are being drawn already", mostWorkloads), "ask again later")
 	}
 	jobs, err := v.Synthetic(in.Model, in.Queue, seed)
 	if err != nil {
@@ -100,10 +99,8 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 func workloadProblem(err error) error {
 	var missing *pipeline.NotFittedError
 	if errors.As(err, &missing) {
-		return (&Refused{
-			Status: http.StatusServiceUnavailable, Detail: missing.Error(),
-			Hint: "let more jobs end, import an older log, or take another model; GET /v1/models/{queue} tells what each has",
-		}).problem()
+		return ask.Unavailable(missing.Error(),
+			"let more jobs end, import an older log, or take another model; GET /v1/models/{queue} tells what each has")
 	}
 	return err
 }
@@ -112,7 +109,7 @@ func workloadProblem(err error) error {
 func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *pipeline.View, jobs *pipeline.Synthetic, seed uint64) {
 	media := swfMedia
 	if in.Format == "jsonl" {
-		media = importMedia
+		media = ndjsonMedia
 	}
 	ctx.SetHeader("Content-Type", media)
 	ctx.SetHeader("Cache-Control", "no-store")

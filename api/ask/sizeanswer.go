@@ -1,4 +1,4 @@
-package api
+package ask
 
 import (
 	"fmt"
@@ -29,25 +29,13 @@ func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
 	for i := range q.targets {
 		v := q.targets[i].view
-		_, age, old := q.server.asOf(v)
+		_, age, old := q.service.AsOf(v)
 		stale = stale || old
 		if i == 0 || v.At.Before(asOf) {
-			asOf, seconds = q.server.asOfInstant(v), age
+			asOf, seconds = q.service.AsOfInstant(v), age
 		}
 	}
 	return asOf, seconds, stale
-}
-
-// kind names the objective.
-func (q *sizeQuery) kind() string {
-	switch k := q.objective.Kind; {
-	case q.req.Objective.Kind != "":
-		return q.req.Objective.Kind
-	case k == advice.ExpectedFinish:
-		return "mean"
-	default:
-		return k.String()
-	}
 }
 
 func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
@@ -67,21 +55,6 @@ func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
 	return out
 }
 
-// digits rounds a number to six of its digits.
-func digits(x float64) float64 {
-	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
-		return x
-	}
-	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(x))))
-	if rounded := math.Round(x*scale) / scale; !math.IsNaN(rounded) && !math.IsInf(rounded, 0) {
-		return rounded
-	}
-	return x
-}
-
-// rounded returns a number as JSON has it: null where it is infinite or none.
-func rounded(x float64) *float64 { return number(digits(x)) }
-
 // advise says what to do.
 func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
 	i := standingIndex(r, stands)
@@ -93,7 +66,7 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	if q.job != nil {
 		out.Action = advice.ActionOf(q.job.procs, at.procs).String()
 		if stands.Since == 0 { // it was never anything else than to keep the size
-			out.Since = q.server.opts.Now().UTC()
+			out.Since = q.service.now().UTC()
 		}
 	}
 	out.Reason = q.why(r, i, out.Action)
@@ -152,24 +125,4 @@ func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 		text += fmt.Sprintf("; %s would be better by too little to change that", count(q.requests[best].procs, "processor"))
 	}
 	return text
-}
-
-// percent writes a probability; certainty is left to 0 and 1 themselves.
-func percent(p float64) string {
-	switch {
-	case 0 < p && p < .01:
-		return "less than 1 %"
-	case .99 < p && p < 1:
-		return "more than 99 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*p)
-}
-
-// clusters returns the clusters that are asked about.
-func (q *sizeQuery) clusters() map[string]bool {
-	out := map[string]bool{}
-	for i := range q.targets {
-		out[q.targets[i].view.Cluster] = true
-	}
-	return out
 }

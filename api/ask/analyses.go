@@ -1,4 +1,4 @@
-package api
+package ask
 
 import (
 	"math"
@@ -9,20 +9,20 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// queueAnalysis holds the statistics of a queue that need a pass over its history.
-type queueAnalysis struct {
+// Analysis holds the statistics of a queue that need a pass over its history.
+type Analysis struct {
 	view   *cluster.View
 	made   time.Time // by the wall clock
-	users  *pipeline.Analysis
-	lublin pipeline.LublinFit
-	ks     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
+	Users  *pipeline.Analysis
+	Lublin pipeline.LublinFit
+	KS     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
 }
 
 // analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made one after the other, when somebody
 // asks, and once for many who ask of one view.
 type analyses struct {
 	mu      sync.Mutex
-	newest  map[[2]string]*queueAnalysis
+	newest  map[[2]string]*Analysis
 	growths map[[2]string]dated
 }
 
@@ -53,17 +53,17 @@ func (a *analyses) saturation(v *pipeline.View, queue string) pipeline.Saturatio
 }
 
 // of returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
-func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *queueAnalysis {
+func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *Analysis {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest == nil {
-		a.newest = map[[2]string]*queueAnalysis{}
+		a.newest = map[[2]string]*Analysis{}
 	}
 	key := [2]string{v.Cluster, queue}
 	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
 		return k
 	}
-	k := &queueAnalysis{view: v.View, made: now(), users: v.Analyze(queue), lublin: v.LublinOf(queue), ks: distances(v.Models.Queue(queue))}
+	k := &Analysis{view: v.View, made: now(), Users: v.Analyze(queue), Lublin: v.LublinOf(queue), KS: distances(v.Models.Queue(queue))}
 	a.newest[key] = k
 	return k
 }

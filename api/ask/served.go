@@ -1,4 +1,4 @@
-package api
+package ask
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ const playedJobs = 300
 
 // forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can say nothing yet that is the answer; an error says that
 // nobody can.
-func (s *Server) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
+func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
 	out := &served{}
 	if v.Engine != nil {
 		r := v.Ask(&request)
@@ -48,7 +48,7 @@ func (s *Server) forecast(v *pipeline.View, now time.Time, request job.Attribute
 }
 
 // explain says what is ahead of a request, what is free and what is needed.
-func (s *Server) explain(v *pipeline.View, now time.Time, request job.Attributes, out *served) (*predictor.Scene, *predictor.Forecast, error) {
+func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes, out *served) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)
 	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
 		scene = v.Scene(now, request)
@@ -61,39 +61,6 @@ func (s *Server) explain(v *pipeline.View, now time.Time, request job.Attributes
 	explained := &predictor.Forecast{Dimension: scene.Dimension, Used: procs - free, AheadJobs: out.JobsAhead, AheadProcs: out.ProcsAhead}
 	explained.Need = max(0, out.ProcsAhead+scene.Size-free)
 	return scene, explained, nil
-}
-
-// rising returns quantiles as they may be told whatever comes: none is below 0 or below the one before it.
-func rising(quantiles []float64) []float64 {
-	out, last := slices.Clone(quantiles), 0.0
-	for i, q := range out {
-		if !(q > last) { // also what is no number
-			out[i] = last
-		}
-		last = out[i]
-	}
-	return out
-}
-
-// within returns the probabilities of a start within the horizons, between the quantiles on a line in ln(wait + 60 s).
-func within(quantiles []float64) []float64 {
-	levels := waittime.Levels()
-	known := len(quantiles)
-	for known > 0 && math.IsInf(quantiles[known-1], 1) { // an outage of which nobody knows the end
-		known--
-	}
-	out := make([]float64, len(waittime.Horizons()))
-	if known < 2 {
-		return out
-	}
-	curve := pipeline.NewCurve(levels[:known], quantiles[:known])
-	for i, h := range waittime.Horizons() {
-		out[i] = curve.Within(h)
-		if known < len(levels) {
-			out[i] = math.Min(out[i], levels[known-1])
-		}
-	}
-	return out
 }
 
 // into adds to an answer what it rests on, and what the experts say.
@@ -115,4 +82,19 @@ func (s *served) into(w *wire.Wait) {
 		}
 		w.Methods = append(w.Methods, m)
 	}
+}
+
+// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that no forecast is possible.
+func (s *Service) TypicalWait(v *pipeline.View, now time.Time, t *pipeline.Typical) []float64 {
+	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
+	if err != nil || f == nil || f.Quantiles == nil {
+		return nil
+	}
+	out := make([]float64, len(f.Quantiles))
+	for i, q := range f.Quantiles {
+		if out[i] = q; waittime.IsNever(q) {
+			out[i] = math.Inf(1)
+		}
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package api
+package ask
 
 import (
 	"errors"
@@ -11,13 +11,6 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// malleable is a job that runs and could change its size.
-type malleable struct {
-	procs int
-	age   float64       // seconds, of a job that the scheduler's log tells; else 0
-	until time.Duration // that its time limit leaves it; 0 where that is not known
-}
-
 // readRunning finds the running job.
 func (q *sizeQuery) readRunning() error {
 	r := q.req.Running
@@ -25,17 +18,17 @@ func (q *sizeQuery) readRunning() error {
 	case r == nil:
 		return nil
 	case q.req.Request != nil:
-		return unprocessable("request", "the request of a running job is to keep its size: leave it out")
+		return Invalid("request", "the request of a running job is to keep its size: leave it out")
 	case len(q.targets) > 1:
-		return unprocessable("places", "a running job stays in its queue: name that alone")
+		return Invalid("places", "a running job stays in its queue: name that alone")
 	case r.RemainingSeconds > 0 && r.Done != nil:
-		return unprocessable("running.done", "give this or remaining_seconds")
+		return Invalid("running.done", "give this or remaining_seconds")
 	case r.Done != nil && !(*r.Done >= 0 && *r.Done < 1):
-		return unprocessable("running.done", "want the part of the work that is done, from 0 to below 1")
+		return Invalid("running.done", "want the part of the work that is done, from 0 to below 1")
 	case r.JobID == "" && r.Procs < 1:
-		return unprocessable("running.procs", "say how many processors the job holds, or name it by job_id")
+		return Invalid("running.procs", "say how many processors the job holds, or name it by job_id")
 	case r.JobID == "" && r.RemainingSeconds == 0 && r.Done == nil:
-		return unprocessable("running.remaining_seconds", "say how long the job would still run at its size, or which part of its work is done")
+		return Invalid("running.remaining_seconds", "say how long the job would still run at its size, or which part of its work is done")
 	case r.JobID == "":
 		q.job = &malleable{procs: r.Procs}
 	case q.job == nil: // its queue was named
@@ -46,7 +39,7 @@ func (q *sizeQuery) readRunning() error {
 
 // findRunning looks up the job that is named, and its queue.
 func (q *sizeQuery) findRunning(clusterName, id string) error {
-	v, err := q.server.view(clusterName)
+	v, err := q.service.View(clusterName)
 	if err != nil {
 		return err
 	}
@@ -55,13 +48,13 @@ func (q *sizeQuery) findRunning(clusterName, id string) error {
 	}
 	i := slices.IndexFunc(v.Running, func(j *cluster.Job) bool { return j.ID == id })
 	if i < 0 {
-		return notFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted", id, v.Cluster))
+		return NotFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted", id, v.Cluster))
 	}
 	j := v.Running[i]
 	if len(q.targets) > 0 && q.targets[0].queue != j.Queue {
-		return unprocessable("places", fmt.Sprintf("job %s runs in queue %s, not in %s", j.ID, j.Queue, q.targets[0].queue))
+		return Invalid("places", fmt.Sprintf("job %s runs in queue %s, not in %s", j.ID, j.Queue, q.targets[0].queue))
 	}
-	found, err := q.server.targetQueueIn(v, j.Queue)
+	found, err := q.service.targetQueueIn(v, j.Queue)
 	if err != nil {
 		return err
 	}
@@ -82,7 +75,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 	}
 	whole, err := q.curve.Runtime(q.job.procs)
 	if err != nil {
-		return 0, unprocessable("runtime", err.Error())
+		return 0, Invalid("runtime", err.Error())
 	}
 	left := whole - q.job.age
 	field, hint := "running.job_id", "tell remaining_seconds"
@@ -93,7 +86,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 		}
 	}
 	if left <= 0 {
-		return 0, unprocessable(field, "the job should have ended by now: "+hint)
+		return 0, Invalid(field, "the job should have ended by now: "+hint)
 	}
 	return left / whole, nil
 }
@@ -117,7 +110,7 @@ func (p part) Mean() float64 { return p.of * p.Law.Mean() }
 func (q *sizeQuery) remainingLaw(procs int, rest float64) (advice.Law, error) {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
-		return nil, unprocessable("runtime", err.Error())
+		return nil, Invalid("runtime", err.Error())
 	}
 	return part{run, rest}, nil
 }
@@ -161,14 +154,14 @@ func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	}
 	median := left.Quantile(.5) + q.req.Running.OverheadSeconds
 	if until := q.job.until; procs < q.job.procs && until > 0 && median > until.Seconds() {
-		return &excludedCandidate{overTimeLimit, unprocessable("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
+		return &excludedCandidate{overTimeLimit, Invalid("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
 			procs, spell(median), spell(until.Seconds())))}
 	}
 	size := advice.Size{Procs: procs, Left: left, Overhead: q.req.Running.OverheadSeconds}
 	if lacks := procs - q.job.procs; lacks > 0 {
-		var never *problem
+		var never *Refusal
 		if err := fits(p.view, &job.Request{Queue: p.queue, Procs: procs}); errors.As(err, &never) {
-			return &excludedCandidate{never.Reason, err}
+			return &excludedCandidate{string(never.Reason), err}
 		}
 		limit := fromSeconds(median)
 		if q.job.until > 0 {

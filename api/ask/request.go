@@ -1,4 +1,4 @@
-package api
+package ask
 
 import (
 	"fmt"
@@ -10,28 +10,40 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// request reads the query, and refuses what can be refused without a forecast.
-func request(v *pipeline.View, in *waitInput) (job.Request, error) {
+// WaitRequest is a question about the wait of one job, as it was asked.
+type WaitRequest struct {
+	// Cluster and Queue may be empty where there is only one.
+	Cluster, Queue     string
+	Procs, Nodes, GPUs int
+	// Memory and TimeLimit are as users write them; empty where nothing is asked for.
+	Memory, TimeLimit  string
+	User, Account, QOS string
+	// Explain asks for what the job would wait for, and what would start sooner.
+	Explain bool
+}
+
+// request reads a question, and refuses what can be refused without a forecast.
+func request(v *pipeline.View, in *WaitRequest) (job.Request, error) {
 	req := job.Request{
 		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs,
 	}
 	if req.Procs == 0 && req.Nodes == 0 {
-		return req, unprocessable("procs", "say how many processors (or nodes) the job asks for, at least 1")
+		return req, Invalid("procs", "say how many processors (or nodes) the job asks for, at least 1")
 	}
 	if in.Memory != "" {
 		memory, err := memsize.Parse(in.Memory)
 		if err != nil {
-			return req, unprocessable("memory", err.Error())
+			return req, Invalid("memory", err.Error())
 		}
 		req.Memory = memory
 	}
 	if in.TimeLimit != "" {
 		limit, err := duration.Parse(in.TimeLimit)
 		if err != nil {
-			return req, unprocessable("time_limit", err.Error())
+			return req, Invalid("time_limit", err.Error())
 		}
 		if limit < 0 {
-			return req, unprocessable("time_limit", "must not be negative")
+			return req, Invalid("time_limit", "must not be negative")
 		}
 		req.TimeLimit = limit
 	}
@@ -47,6 +59,18 @@ func request(v *pipeline.View, in *waitInput) (job.Request, error) {
 	return req, fits(v, &req)
 }
 
+// queue finds the queue that is asked about.
+func queue(v *pipeline.View, req *job.Request) error {
+	if req.Queue == "" {
+		names := v.Queues()
+		if len(names) != 1 {
+			return Invalid("queue", "say which one: "+queueList(names))
+		}
+		req.Queue = names[0]
+	}
+	return FindQueue(v, &req.Queue)
+}
+
 // fits refuses a request that its queue can never let start.
 func fits(v *pipeline.View, req *job.Request) error {
 	pool, a := v.Pool(req.Queue), attributes(req)
@@ -55,18 +79,6 @@ func fits(v *pipeline.View, req *job.Request) error {
 		return tooLarge(v, req, size, limit, d)
 	}
 	return overLimits(v, req)
-}
-
-// queue finds the queue that is asked about.
-func queue(v *pipeline.View, req *job.Request) error {
-	if req.Queue == "" {
-		names := v.Queues()
-		if len(names) != 1 {
-			return unprocessable("queue", "say which one: "+queueList(names))
-		}
-		req.Queue = names[0]
-	}
-	return findQueue(v, &req.Queue)
 }
 
 // overLimits refuses a request that the rules of its queue, as the scheduler tells them, never let start.

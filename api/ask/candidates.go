@@ -1,0 +1,130 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/advice"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+// excludedCandidate is the reason why a candidate is excluded.
+type excludedCandidate struct {
+	reason string
+	err    error // the answer where nothing else can be asked for either
+}
+
+// Error implements error.
+func (l *excludedCandidate) Error() string { return l.err.Error() }
+
+// soft says whether the rest of the question makes sense without the candidate: it can be had, but is of no use.
+func (l *excludedCandidate) soft() bool {
+	return l.reason == overTimeLimit || l.reason == noForecastYet
+}
+
+// The reasons for which a candidate is left out, beside those of package headqueue.
+const (
+	overTimeLimit = "over_time_limit"
+	noForecastYet = "no_forecast"
+)
+
+func (q *sizeQuery) exclude(p *targetQueue, procs int, l *excludedCandidate) error {
+	q.excluded = append(q.excluded, wire.SizeLeftOut{Cluster: p.view.Cluster, Queue: p.queue, Procs: procs, Reason: l.reason, Detail: l.err.Error()})
+	return l.err
+}
+
+func (q *sizeQuery) isRequest(procs int) bool {
+	return q.req.Request != nil && q.req.Request.Procs == procs
+}
+
+// add makes a candidate. The error is a *leftOut, or about the question.
+func (q *sizeQuery) add(p *targetQueue, procs int) error {
+	run, err := advice.RunOf(q.curve, procs)
+	if err != nil {
+		return Invalid("runtime", err.Error())
+	}
+	limit, err := q.limit(run)
+	if err != nil {
+		return err
+	}
+	wait, _, err := q.wait(p, procs, limit)
+	if err != nil {
+		return err
+	}
+	a := candidateRequest{target: p, procs: procs, limit: limit}
+	q.requests = append(q.requests, a)
+	q.candidates = append(q.candidates, advice.Candidate{Name: a.name(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: wait}, Run: run, Billing: p.bill})
+	return nil
+}
+
+// limit returns the time limit that a job of such a runtime would ask for, 0 where nothing is told.
+func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
+	median := run.Quantile(.5)
+	switch r := q.req; {
+	case r.TimeLimit != "":
+		limit, err := timeLimit("time_limit", r.TimeLimit)
+		if err == nil && median > limit.Seconds() {
+			err = &excludedCandidate{overTimeLimit, Invalid("time_limit", fmt.Sprintf("the job runs %s, the time limit is %s",
+				spell(median), duration.Format(limit)))}
+		}
+		return limit, err
+	case r.TimeLimitFactor != 0:
+		return fromSeconds(math.Ceil(r.TimeLimitFactor*median/60-1e-9) * 60), nil
+	}
+	return 0, nil
+}
+
+// timeLimit reads a time limit.
+func timeLimit(field, text string) (time.Duration, error) {
+	limit, err := duration.Parse(text)
+	if err != nil {
+		return 0, Invalid(field, err.Error())
+	}
+	if limit <= 0 {
+		return 0, Invalid(field, "must be more than 0")
+	}
+	return limit, nil
+}
+
+// wait returns the law of the wait of a job of so many processors, and its quantiles. The error is a *leftOut, or that of the forecast.
+func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (advice.Law, []float64, error) {
+	req := q.base
+	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
+	waits, err := q.service.waits(p, &req)
+	if err != nil {
+		var refused *Refusal
+		if errors.As(err, &refused) && refused.Kind == KindInvalid {
+			return nil, nil, &excludedCandidate{string(refused.Reason), err}
+		}
+		return nil, nil, err
+	}
+	if math.IsInf(waits[0], 1) {
+		return nil, nil, &excludedCandidate{noForecastYet, noForecast(KindUnavailable, headqueue.NeverEnough,
+			fmt.Sprintf("%d processors may never be free in queue %s: the jobs that can end do not free enough", procs, p.queue), "ask for fewer processors")}
+	}
+	law, err := advice.NewQuantiles(waittime.Levels(), waits)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the forecast for %d processors in queue %s: %w", procs, p.queue, err)
+	}
+	return law, waits, nil
+}
+
+// findRequest finds what the user would ask for otherwise.
+func (q *sizeQuery) findRequest() error {
+	want := q.req.Request
+	if want == nil {
+		return nil
+	}
+	for i, a := range q.requests {
+		if a.procs == want.Procs && (want.Cluster == "" || want.Cluster == a.target.view.Cluster) && (want.Queue == "" || want.Queue == a.target.queue) {
+			q.request = i
+			return nil
+		}
+	}
+	return Invalid("request", fmt.Sprintf("%d processors in queue %q are not among the candidates: name its queue in places, and a size that it takes", want.Procs, want.Queue))
+}

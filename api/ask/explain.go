@@ -1,0 +1,56 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// pivots tells of the running jobs whose ends a start hangs on. Whose they are it does not tell.
+func pivots(all []pipeline.Pivot) []wire.Pivot {
+	var out []wire.Pivot
+	for _, p := range all {
+		out = append(out, wire.Pivot{
+			ID: p.Job.ID, Procs: p.Procs, AgeSeconds: math.Round(p.Age*10) / 10, RemainingP50: span(p.Median), RemainingP90: span(p.High),
+			Share: math.Round(p.Share*1e4) / 1e4,
+		})
+	}
+	return out
+}
+
+// sooner tells what would start sooner than a wait of the given quantiles.
+func sooner(v *pipeline.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
+	var out []wire.Sooner
+	for _, o := range v.Sooner(now, a, than) {
+		s := wire.Sooner{
+			Changes: o.Changes, Queue: o.Queue, Procs: o.Procs, Nodes: o.Nodes, TimeLimitSeconds: o.TimeLimit.Seconds(),
+			WaitSeconds: quantiles(rising(o.Quantiles)), GainSeconds: span(o.Gain),
+		}
+		switch o.Changes {
+		case pipeline.ChangeLimit:
+			s.If = "if it can end within " + duration.Format(o.TimeLimit)
+		case pipeline.ChangeQueue:
+			s.If = "if it may be submitted to queue " + o.Queue
+		default:
+			s.If = fmt.Sprintf("if it can run on %s, and still end within its time limit", count(o.Procs, "processor"))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// pivotsFor returns the running jobs whose ends a start depends on. Only a caller who sees a job learns which one it is.
+func pivotsFor(c Caller, all []pipeline.Pivot) []wire.Pivot {
+	out := pivots(all)
+	for i := range out {
+		if !c.Sees(all[i].Job.User) {
+			out[i].ID = ""
+		}
+	}
+	return out
+}

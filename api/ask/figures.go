@@ -1,0 +1,143 @@
+package ask
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+// seconds returns a quantile as JSON has it: null where it is never reached.
+func seconds(q float64) *float64 {
+	if math.IsInf(q, 0) || math.IsNaN(q) {
+		return nil
+	}
+	q = math.Round(q*10) / 10
+	return &q
+}
+
+// span returns seconds as JSON has them: null where they stand for never.
+func span(s float64) *float64 {
+	if waittime.IsNever(s) {
+		return nil
+	}
+	return seconds(s)
+}
+
+func quantiles(q []float64) wire.Quantiles {
+	var values [6]float64 // one piece of memory for all
+	at := func(i int) *float64 {
+		if math.IsInf(q[i], 0) || math.IsNaN(q[i]) {
+			return nil
+		}
+		values[i] = math.Round(q[i]*10) / 10
+		return &values[i]
+	}
+	return wire.Quantiles{P10: at(0), P25: at(1), P50: at(2), P75: at(3), P90: at(4), P95: at(5)}
+}
+
+func instants(q []float64, now time.Time) wire.Instants {
+	var values [6]time.Time
+	at := func(i int) *time.Time {
+		if math.IsInf(q[i], 0) || math.IsNaN(q[i]) || q[i] > math.MaxInt64/float64(time.Second) {
+			return nil
+		}
+		values[i] = now.Add(time.Duration(q[i] * float64(time.Second))).UTC().Truncate(time.Millisecond)
+		return &values[i]
+	}
+	return wire.Instants{P10: at(0), P25: at(1), P50: at(2), P75: at(3), P90: at(4), P95: at(5)}
+}
+
+// Number returns a number as JSON can have it, nil where it cannot.
+func Number(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// finite returns 0 where JSON has no number.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+// digits rounds a number to six of its digits.
+func digits(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(x))))
+	if rounded := math.Round(x*scale) / scale; !math.IsNaN(rounded) && !math.IsInf(rounded, 0) {
+		return rounded
+	}
+	return x
+}
+
+// rounded returns a number as JSON has it: null where it is infinite or none.
+func rounded(x float64) *float64 { return Number(digits(x)) }
+
+func decimals(x float64, n int) float64 {
+	unit := math.Pow10(n)
+	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) && !math.IsNaN(y) {
+		return y
+	}
+	return 0 // what no log can tell
+}
+
+// rising returns quantiles as they may be told whatever comes: none is below 0 or below the one before it.
+func rising(quantiles []float64) []float64 {
+	out, last := slices.Clone(quantiles), 0.0
+	for i, q := range out {
+		if !(q > last) { // also what is no number
+			out[i] = last
+		}
+		last = out[i]
+	}
+	return out
+}
+
+// within returns the probabilities of a start within the horizons, between the quantiles on a line in ln(wait + 60 s).
+func within(quantiles []float64) []float64 {
+	levels := waittime.Levels()
+	known := len(quantiles)
+	for known > 0 && math.IsInf(quantiles[known-1], 1) { // an outage of which nobody knows the end
+		known--
+	}
+	out := make([]float64, len(waittime.Horizons()))
+	if known < 2 {
+		return out
+	}
+	curve := pipeline.NewCurve(levels[:known], quantiles[:known])
+	for i, h := range waittime.Horizons() {
+		out[i] = curve.Within(h)
+		if known < len(levels) {
+			out[i] = math.Min(out[i], levels[known-1])
+		}
+	}
+	return out
+}
+
+// fromSeconds returns a duration, at most the longest there is.
+func fromSeconds(seconds float64) time.Duration {
+	return time.Duration(min(seconds, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
+}
+
+// missing orders figures that are not there behind those that are.
+func missing(x *float64) int {
+	if x == nil {
+		return 1
+	}
+	return 0
+}
+
+// loadBand returns the quantiles of a load with so many decimals.
+func loadBand(q outlook.Quantiles, n int) wire.Band {
+	return wire.Band{P05: decimals(q[0], n), P25: decimals(q[1], n), P50: decimals(q[2], n), P75: decimals(q[3], n), P95: decimals(q[4], n)}
+}

@@ -1,0 +1,206 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+const (
+	// mostOpenings bounds the openings of a queue: each is several forecasts.
+	mostOpenings = 12
+	// likely is the probability from which on a start at once is called so.
+	likely = .9
+	// anyLimit stands for any time limit where the queue's longest is not known.
+	anyLimit = 7 * 24 * time.Hour
+)
+
+// NowRequest is a question about what would start at once.
+type NowRequest struct {
+	// Cluster and Queue select; empty means any.
+	Cluster, Queue     string
+	User, Account, QOS string
+}
+
+// NowQuery is a question about what would start at once, against the views of one instant.
+type NowQuery struct {
+	Views   []*pipeline.View
+	service *Service
+	request NowRequest
+}
+
+// Now finds the clusters that a question is about.
+func (s *Service) Now(in NowRequest) (*NowQuery, error) {
+	views, err := s.ReadViews(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return &NowQuery{views, s, in}, nil
+}
+
+// Answer tells what would start at once, queue by queue. With several clusters the oldest view gives the answer its age.
+func (q *NowQuery) Answer() (wire.Now, error) {
+	s, in := q.service, &q.request
+	out := wire.Now{Queues: []wire.NowQueue{}}
+	known := in.Queue == ""
+	base := job.Request{User: in.User, Account: in.Account, QOS: in.QOS}
+	for i, v := range q.Views {
+		loads := v.Loads()
+		wanted, _ := v.QueueOf(in.Queue)
+		for _, name := range v.Queues() {
+			if in.Queue != "" && name != wanted {
+				continue
+			}
+			known = true
+			p, err := s.targetQueueIn(v, name)
+			if err != nil {
+				return out, err
+			}
+			if in.Queue != "" {
+				p.requested = askedQueue(in.Queue, name)
+			}
+			out.Queues = append(out.Queues, s.queueNow(p, loads[name].QueuedJobs, base))
+		}
+		_, age, stale := s.AsOf(v)
+		if i == 0 || v.At.Before(out.AsOf) {
+			out.AsOf, out.AgeSeconds = s.AsOfInstant(v), age
+		}
+		out.Stale = out.Stale || stale
+	}
+	if !known {
+		return out, unknownQueue(q.Views[0], in.Queue)
+	}
+	return out, nil
+}
+
+// queueNow tells what would start at once in a queue.
+func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.NowQueue {
+	pool := p.view.Pool(p.queue)
+	out := wire.NowQueue{
+		Cluster: p.view.Cluster, Queue: p.queue, AskedQueue: p.requested, Pool: pool.Name, QueuedJobs: queued, Binds: pool.Binds.String(), Openings: []wire.Opening{},
+	}
+	facts := p.facts()
+	switch {
+	case p.view.Engine == nil:
+		out.Reason = "no forecasts are made"
+		return out
+	case facts.Down:
+		out.Reason = "nothing: the queue starts no jobs now"
+		return out
+	case facts.Closed:
+		out.Reason = "nothing: the queue takes no jobs now"
+		return out
+	}
+	base.Queue, base.Procs = p.queue, 1
+	a := attributes(&base)
+	r := p.view.Ask(&a)
+	found := p.view.Engine.Openings(&r)
+	out.PlanAge = seconds(found.Age)
+	out.Procs, out.Free = pool.Room()
+	for _, o := range found.Holes {
+		if o.Procs = min(o.Procs, out.Free); o.Procs < 1 { // the engine's pool may be a learnt one, which is larger
+			break
+		}
+		if len(out.Openings) == mostOpenings {
+			break
+		}
+		if p.most > 0 {
+			o.Procs = min(o.Procs, p.most)
+		}
+		if opening, ok := s.opening(p, o, base, facts.MaxTime); ok {
+			out.Openings = append(out.Openings, opening)
+		}
+	}
+	out.Openings = frontier(out.Openings)
+	out.Reason = nowReason(&out)
+	return out
+}
+
+// opening asks how likely a job of an opening starts at once; false where nothing can be said.
+func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request, longest time.Duration) (wire.Opening, bool) {
+	out := wire.Opening{Procs: o.Procs}
+	base.TimeLimit = longest
+	if longest == 0 {
+		base.TimeLimit = anyLimit
+	}
+	if limit := math.Floor(o.Limit); longest == 0 && !math.IsInf(limit, 1) || limit < longest.Seconds() {
+		if limit < 1 {
+			return out, false
+		}
+		out.TimeLimitSeconds, base.TimeLimit = &limit, fromSeconds(limit)
+	}
+	at := func(procs int) float64 {
+		base.Procs = procs
+		q, err := s.waits(p, &base)
+		if err != nil {
+			return 0
+		}
+		return within(q)[0]
+	}
+	out.Probability = digits(at(o.Procs))
+	if out.LikelyProcs = o.Procs; out.Probability >= likely {
+		return out, true
+	}
+	size := 1
+	for size*2 < o.Procs {
+		size *= 2
+	}
+	for ; size > 0; size /= 2 {
+		if size < o.Procs && at(size) >= likely {
+			break
+		}
+	}
+	out.LikelyProcs = size
+	return out, true
+}
+
+// frontier leaves out openings that another one covers, as the queue's own limits can make them alike.
+func frontier(all []wire.Opening) []wire.Opening {
+	covers := func(a, b *wire.Opening) bool {
+		return a.Procs >= b.Procs && (a.TimeLimitSeconds == nil || b.TimeLimitSeconds != nil && *a.TimeLimitSeconds >= *b.TimeLimitSeconds)
+	}
+	out := []wire.Opening{}
+	for i := range all {
+		covered := false
+		for k := range all {
+			covered = covered || k != i && covers(&all[k], &all[i]) && !(k > i && covers(&all[i], &all[k]))
+		}
+		if !covered {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// nowReason says what would start at once in one sentence.
+func nowReason(q *wire.NowQueue) string {
+	if q.PlanAge == nil {
+		return "it is not known what would start at once: no plan of the queue is there yet"
+	}
+	if len(q.Openings) == 0 {
+		if q.Free == 0 {
+			return "nothing: no processor is free"
+		}
+		return fmt.Sprintf("nothing: of the %d free processors none may be given away before the jobs that wait", q.Free)
+	}
+	o := &q.Openings[0]
+	text := fmt.Sprintf("up to %s", count(o.Procs, "processor"))
+	if o.TimeLimitSeconds != nil {
+		text += fmt.Sprintf(" for up to %s", duration.Format(fromSeconds(*o.TimeLimitSeconds)))
+	}
+	verb := "start"
+	if o.Procs == 1 {
+		verb = "starts"
+	}
+	text += fmt.Sprintf(" %s at once with a probability of %s", verb, percent(o.Probability))
+	if n := len(q.Openings) - 1; n > 0 {
+		text += fmt.Sprintf("; fewer may run for longer (%s more)", count(n, "opening"))
+	}
+	return text
+}

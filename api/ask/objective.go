@@ -1,0 +1,150 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+const (
+	// leastGain is by what part of the score an advice must be better than one that stands, where nothing else is asked for.
+	leastGain = .05
+)
+
+// readObjective reads what the choice is to be best in.
+func (q *sizeQuery) readObjective() error {
+	o := &q.req.Objective
+	q.objective = advice.Objective{Level: o.Level, ProcHour: o.PriceProcHour, Hour: o.PriceHour}
+	if o.Deadline != "" {
+		seconds, err := q.deadline(o.Deadline)
+		if err != nil {
+			return err
+		}
+		q.objective.Deadline = seconds
+	}
+	kinds := map[string]advice.Kind{"mean": advice.ExpectedFinish, "quantile": advice.FinishQuantile, "deadline": advice.ByDeadline, "cost": advice.Cost}
+	switch kind, known := kinds[o.Kind]; {
+	case known:
+		q.objective.Kind = kind
+	case o.Kind == "considerate":
+		if o.PriceHour != 0 || o.PriceProcHour != 0 {
+			return Invalid("objective.kind", "considerate has prices of its own: leave price_hour and price_proc_hour out")
+		}
+		q.considerate()
+	case o.Kind != "":
+		return Invalid("objective.kind", "want mean, quantile, deadline, cost or considerate")
+	case o.Deadline != "":
+		q.objective.Kind = advice.ByDeadline
+	case o.PriceHour != 0 || o.PriceProcHour != 0:
+		q.objective.Kind = advice.Cost
+	case o.Level != 0:
+		q.objective.Kind = advice.FinishQuantile
+	}
+	if q.objective.Kind == advice.ByDeadline && o.Deadline == "" {
+		return Invalid("objective.deadline", "say by when: an instant (RFC 3339), or how long from now")
+	}
+	return nil
+}
+
+// deadline returns the seconds until a deadline.
+func (q *sizeQuery) deadline(text string) (float64, error) {
+	const field = "objective.deadline"
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		d, err := duration.Parse(text)
+		if err != nil {
+			return 0, Invalid(field, "want an instant such as 2026-03-02T18:00:00Z, or how long from now; "+err.Error())
+		}
+		at = q.now.Add(d)
+	}
+	left := at.Sub(q.now).Seconds()
+	if left <= 0 {
+		return 0, Invalid(field, fmt.Sprintf("%s is not in the future: it is %s", at.UTC().Format(time.RFC3339), q.now.UTC().Format(time.RFC3339)))
+	}
+	return left, nil
+}
+
+// considerate sets the prices by who waits in each pool, in units of the first one's.
+func (q *sizeQuery) considerate() {
+	price := func(p *targetQueue) advice.Objective {
+		waiting, loads := 0, p.view.Loads()
+		for name, l := range loads {
+			if p.view.Pool(name) == p.view.Pool(p.queue) {
+				waiting += l.QueuedJobs
+			}
+		}
+		return advice.Considerate(waiting, p.view.Pool(p.queue).Capacity(cluster.Procs))
+	}
+	first := price(&q.targets[0])
+	for i := range q.targets {
+		q.targets[i].bill = price(&q.targets[i]).ProcHour / first.ProcHour
+	}
+	deadline := q.objective.Deadline
+	q.objective = first
+	q.objective.Deadline = deadline
+}
+
+// kind names the objective.
+func (q *sizeQuery) kind() string {
+	switch k := q.objective.Kind; {
+	case q.req.Objective.Kind != "":
+		return q.req.Objective.Kind
+	case k == advice.ExpectedFinish:
+		return "mean"
+	default:
+		return k.String()
+	}
+}
+
+// readSteady checks what keeps advice from flapping.
+func (q *sizeQuery) readSteady() error {
+	if g := q.req.LeastGain; g != nil && !(*g >= 0 && *g < 1) {
+		return Invalid("least_gain", "want a number from 0 to below 1")
+	}
+	if q.req.HoldSeconds < 0 || math.IsNaN(q.req.HoldSeconds) {
+		return Invalid("hold_seconds", "want 0 or more")
+	}
+	return nil
+}
+
+// steady is how long, and against how much better candidates, an advice stands.
+func (q *sizeQuery) steady() advice.Steady {
+	out := advice.Steady{Gain: leastGain, Hold: q.req.HoldSeconds}
+	if q.req.LeastGain != nil {
+		out.Gain = *q.req.LeastGain
+	}
+	return out
+}
+
+// previousAdvice returns the advice that was given before: for a running job that is to keep its size, if the request names no other.
+func (q *sizeQuery) previousAdvice() advice.Standing {
+	switch s := q.req.Standing; {
+	case s != nil:
+		where, name := s.Cluster, s.Queue
+		if where == "" {
+			where = q.targets[0].view.Cluster
+		}
+		if name == "" {
+			name = q.targets[0].queue
+		}
+		return advice.Standing{Name: candidateName(where, name, s.Procs), Since: instantSeconds(s.Since)}
+	case q.job != nil:
+		return advice.Standing{Name: q.requests[0].name(), Since: 0}
+	}
+	return advice.Standing{}
+}
+
+// standingAdvice returns the advice that stands after a result. An advice of the future, from a clock that was set back, stands since now.
+func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
+	now := instantSeconds(q.service.now())
+	standing.Since = min(standing.Since, now)
+	out, err := q.steady().Settle(standing, now, r)
+	if err != nil {
+		return out, sizeRefusal(err)
+	}
+	return out, nil
+}

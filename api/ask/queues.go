@@ -1,0 +1,59 @@
+package ask
+
+import (
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// Queues describes the queues of some views, and their pools. With several clusters the oldest view gives the answer its age.
+func (s *Service) Queues(views []*pipeline.View) wire.Queues {
+	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
+	for i, v := range views {
+		loads := v.Loads()
+		for _, name := range v.Queues() {
+			l := loads[name]
+			q := wire.Queue{
+				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
+				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
+				Pool: v.Pool(name).Name, Models: []wire.Model{},
+			}
+			policy, known := v.Policy(name)
+			q.Policy, q.PolicySource = policy.String(), known.String()
+			if models := v.Models.Queue(name); models != nil {
+				for class := range models.Lifetimes {
+					q.Models = append(q.Models, lifetimes(&models.Lifetimes[class], name, class, false))
+				}
+			}
+			out.Queues = append(out.Queues, q)
+		}
+		out.Pools = append(out.Pools, pools(v)...)
+		if _, age, stale := s.AsOf(v); i == 0 || v.At.Before(out.AsOf) {
+			out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
+		}
+	}
+	return out
+}
+
+// pools describes the pools of a cluster.
+func pools(v *pipeline.View) []wire.Pool {
+	amounts := func(a cluster.Vector) wire.Amounts {
+		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs], MemoryBytes: a[cluster.Memory]}
+	}
+	var out []wire.Pool
+	for _, p := range v.Pools {
+		w := wire.Pool{
+			Cluster: v.Cluster, Name: p.Name, Queues: append([]string{}, p.Queues...), Capacity: amounts(p.Has), Used: amounts(p.Used),
+			Source: p.Source, Binds: p.Binds.String(), Outages: []wire.Outage{},
+		}
+		for _, o := range p.Outages {
+			outage := wire.Outage{Name: o.Name, Maintenance: o.Maintenance, From: o.From, Procs: o.Procs, Nodes: o.Nodes}
+			if !o.Until.IsZero() {
+				outage.Until = &o.Until
+			}
+			w.Outages = append(w.Outages, outage)
+		}
+		out = append(out, w)
+	}
+	return out
+}

@@ -1,0 +1,120 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+// Kind says why a question has no answer.
+type Kind int
+
+// The kinds of refusals.
+const (
+	KindNotFound    Kind = iota + 1 // what is named does not exist
+	KindInvalid                     // the question cannot be answered as it is
+	KindUnavailable                 // an answer may be possible later
+)
+
+// Refusal is the error of a question that has no answer.
+type Refusal struct {
+	Kind Kind
+	// Reason is the cause, where no forecast is possible; else it is empty.
+	Reason headqueue.Reason
+	// Detail says what is wrong, Hint what would help, where that is known.
+	Detail, Hint string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Detail }
+
+// NotFound refuses a question about something that does not exist.
+func NotFound(detail string) *Refusal { return &Refusal{Kind: KindNotFound, Detail: detail} }
+
+// Invalid refuses a question because of one of its fields.
+func Invalid(field, detail string) *Refusal {
+	return &Refusal{Kind: KindInvalid, Detail: field + ": " + detail}
+}
+
+// Unavailable refuses a question that may be answered later.
+func Unavailable(detail, hint string) *Refusal {
+	return &Refusal{Kind: KindUnavailable, Detail: detail, Hint: hint}
+}
+
+// noForecast says why no forecast is possible and what would help.
+func noForecast(kind Kind, reason headqueue.Reason, detail, hint string) *Refusal {
+	return &Refusal{Kind: kind, Reason: reason, Detail: detail, Hint: hint}
+}
+
+// forecastRefusal turns a predictor's error into a refusal.
+func forecastRefusal(err error) error {
+	var cannot *headqueue.CannotSay
+	if !errors.As(err, &cannot) {
+		return err
+	}
+	kind := KindUnavailable // it may be possible later
+	switch cannot.Reason {
+	case headqueue.LargerThanMachine, predictor.ReasonUnknownSize:
+		kind = KindInvalid
+	}
+	return noForecast(kind, cannot.Reason, cannot.Detail, cannot.Hint)
+}
+
+// reasonNothingRead says that no record has been read yet: an empty picture is not an empty cluster.
+const reasonNothingRead headqueue.Reason = "nothing_read"
+
+func nothingRead(v *pipeline.View) *Refusal {
+	return noForecast(KindUnavailable, reasonNothingRead,
+		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster), "ask again later; /readyz tells what is missing")
+}
+
+// tooLarge is about a request that no model is needed for.
+func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dimension) *Refusal {
+	what := map[cluster.Dimension]string{
+		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs", cluster.Memory: "processors' shares of memory",
+	}[d]
+	where := "cluster " + v.Cluster
+	if len(v.Pools) > 1 || limit < v.Pool(req.Queue).Capacity(d) {
+		where = "queue " + req.Queue + " of " + where
+	}
+	detail := fmt.Sprintf("%d %s asked for, %s has %d", size, what, where, limit)
+	hint := fmt.Sprintf("ask for at most %d %s", limit, what)
+	if v.Pool(req.Queue).Source == cluster.FromHighestUse {
+		detail = fmt.Sprintf("%d %s asked for, the highest use of %s seen so far is %d", size, what, where, limit)
+		hint = "set procs of the cluster in the configuration if it is larger"
+	}
+	return noForecast(KindInvalid, headqueue.LargerThanMachine, detail, hint)
+}
+
+// reasonOverQueue says that the rules of the queue never let such a job start.
+const reasonOverQueue headqueue.Reason = "over_queue_limit"
+
+func overQueue(queue, asked, allowed string) *Refusal {
+	return noForecast(KindInvalid, reasonOverQueue, asked+" asked for, queue "+queue+" takes "+allowed, "ask for "+allowed+", or in another queue")
+}
+
+func unknownQueue(v *pipeline.View, queue string) *Refusal {
+	hint := "no job of any queue has been seen yet"
+	if names := v.Queues(); len(names) > 0 {
+		hint = "known queues: " + queueList(names)
+	}
+	return noForecast(KindNotFound, predictor.ReasonUnknownQueue,
+		fmt.Sprintf("cluster %s has no queue %q", v.Cluster, queue), hint)
+}
+
+// listedQueues is the number of queues that a message names.
+const listedQueues = 20
+
+// queueList writes the names of queues, not all of very many.
+func queueList(names []string) string {
+	if more := len(names) - listedQueues; more > 0 {
+		return fmt.Sprintf("%s and %d more (GET /v1/queues has all)", strings.Join(names[:listedQueues], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,194 @@
+// Package ask holds the use cases of waitcast's interface: how long would a job wait, which size should it ask for, what
+// would start now. It answers decoded questions from published views and knows no HTTP: package api decodes, authorises,
+// calls a use case and encodes. Its answers are the types of package wire.
+package ask
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+	"go.uber.org/zap"
+)
+
+// Views is where the published views come from.
+type Views interface {
+	// View returns the newest view of a cluster, nil if there is no such cluster.
+	View(cluster string) *pipeline.View
+	// Views returns the newest view of every cluster.
+	Views() []*pipeline.View
+	// Published returns a channel that is closed when views are published next.
+	Published() <-chan struct{}
+}
+
+// Options are what a service needs beside the views.
+type Options struct {
+	// StaleAfter is the age beyond which an answer is marked stale.
+	StaleAfter time.Duration
+	// Now is the wall clock.
+	Now func() time.Time
+	Log *zap.Logger
+}
+
+// Service answers questions. It is safe for concurrent use.
+type Service struct {
+	views       Views
+	now         func() time.Time
+	staleAfter  time.Duration
+	log         *zap.Logger
+	forecasters sync.Pool
+	analyses    analyses
+}
+
+// New returns a service.
+func New(views Views, o Options) *Service {
+	s := &Service{views: views, now: o.Now, staleAfter: o.StaleAfter, log: o.Log}
+	s.forecasters.New = func() any { return predictor.NewForecaster() }
+	return s
+}
+
+// View finds the cluster that is asked about.
+func (s *Service) View(cluster string) (*pipeline.View, error) {
+	if cluster != "" {
+		if v := s.views.View(cluster); v != nil {
+			return v, nil
+		}
+		return nil, NotFound(fmt.Sprintf("no cluster %q; known clusters: %s", cluster, strings.Join(s.clusters(), ", ")))
+	}
+	all := s.views.Views()
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return nil, Invalid("cluster", "say which one: "+strings.Join(s.clusters(), ", "))
+}
+
+func (s *Service) clusters() []string {
+	var names []string
+	for _, v := range s.views.Views() {
+		names = append(names, v.Cluster)
+	}
+	return names
+}
+
+// ReadView returns the view of a cluster of which something has been read, and that has the queue, if one is named. The queue becomes the one under
+// which its jobs are counted.
+func (s *Service) ReadView(cluster string, queue *string) (*pipeline.View, error) {
+	v, err := s.View(cluster)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.At.IsZero():
+		return nil, nothingRead(v)
+	case *queue == "":
+		return v, nil
+	}
+	return v, FindQueue(v, queue)
+}
+
+// ReadViews returns the view of a cluster, or of all of which anything has been read.
+func (s *Service) ReadViews(name string) ([]*pipeline.View, error) {
+	if name != "" {
+		any := ""
+		v, err := s.ReadView(name, &any)
+		return []*pipeline.View{v}, err
+	}
+	var out []*pipeline.View
+	all := s.views.Views()
+	for _, v := range all {
+		if !v.At.IsZero() {
+			out = append(out, v)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nothingRead(all[0])
+	}
+	return out, nil
+}
+
+// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that was never seen.
+func FindQueue(v *pipeline.View, queue *string) error {
+	found, ok := v.QueueOf(*queue)
+	if !ok {
+		return unknownQueue(v, *queue)
+	}
+	*queue = found
+	return nil
+}
+
+// askedQueue returns the queue that was asked about where its jobs are counted under another one, else "".
+func askedQueue(asked, found string) string {
+	if asked == found {
+		return ""
+	}
+	return asked
+}
+
+// AsOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
+// is stale. A picture that is stale is answered for as it was then: nobody knows what has ended since.
+func (s *Service) AsOf(v *pipeline.View) (now time.Time, age float64, stale bool) {
+	now = s.now()
+	if v.At.IsZero() {
+		return now, 0, true // nothing was ever read
+	}
+	age = math.Max(0, now.Sub(v.At).Seconds())
+	stale = s.WhyStale(v) != ""
+	if stale || now.Before(v.At) {
+		now = v.At
+	}
+	return now, age, stale
+}
+
+// AsOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock, from which hosts may differ by some minutes.
+func (s *Service) AsOfInstant(v *pipeline.View) time.Time {
+	if now := s.now(); v.At.After(now) {
+		return now.Round(0).UTC()
+	}
+	return v.At
+}
+
+// WhyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the limit,
+// or a source could not be read for longer than that.
+func (s *Service) WhyStale(v *pipeline.View) string {
+	if v.At.IsZero() {
+		return "no record of the cluster has been read yet"
+	}
+	unread := s.unread(v)
+	if age := s.now().Sub(v.At); age > s.staleAfter {
+		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(s.staleAfter))
+		for _, src := range v.Sources {
+			if c := src.Unreadable(); c != nil {
+				return why + "; " + c.String()
+			}
+		}
+		return why
+	}
+	if unread == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(s.staleAfter))
+}
+
+// unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
+func (s *Service) unread(v *pipeline.View) *pipeline.Condition {
+	for i := range v.Sources {
+		if c := v.Sources[i].Unreadable(); c != nil && s.now().Sub(c.Since) > s.staleAfter {
+			return c
+		}
+	}
+	return nil
+}
+
+// Analysis returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
+func (s *Service) Analysis(v *pipeline.View, queue string, maxAge time.Duration) *Analysis {
+	return s.analyses.of(v, queue, maxAge, s.now)
+}
+
+// Saturation returns the saturation of a queue, of the cluster where queue is empty.
+func (s *Service) Saturation(v *pipeline.View, queue string) pipeline.Saturation {
+	return s.analyses.saturation(v, queue)
+}

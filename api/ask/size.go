@@ -1,0 +1,117 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// Size ranks the sizes and queues that a job could ask for, or the sizes that a running job could have.
+func (s *Service) Size(req *wire.SizeRequest) (wire.Size, error) {
+	q, err := s.newSizeQuery(req)
+	if err != nil {
+		return wire.Size{}, err
+	}
+	r, err := q.choose()
+	if err != nil {
+		return wire.Size{}, err
+	}
+	stands, err := q.standingAdvice(r, q.previousAdvice())
+	if err != nil {
+		return wire.Size{}, err
+	}
+	return q.answer(r, stands), nil
+}
+
+// newSizeQuery reads a request, and refuses it if that is possible without a forecast.
+func (s *Service) newSizeQuery(req *wire.SizeRequest) (*sizeQuery, error) {
+	q := &sizeQuery{service: s, req: req, request: advice.NoRequest, base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
+	for _, read := range []func() error{q.readTargets, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// readTargets finds the queues that the request names.
+func (q *sizeQuery) readTargets() error {
+	places := q.req.Places
+	if len(places) == 0 {
+		places = []wire.Place{{}}
+	}
+	if r := q.req.Running; r != nil && r.JobID != "" && len(places) == 1 && places[0].Queue == "" {
+		return q.findRunning(places[0].Cluster, r.JobID)
+	}
+	for i, p := range places {
+		found, err := q.service.targetQueue(p.Cluster, p.Queue)
+		if err != nil {
+			return err
+		}
+		for k := range q.targets {
+			if q.targets[k].view.Cluster == found.view.Cluster && q.targets[k].queue == found.queue {
+				return Invalid(fmt.Sprintf("places[%d]", i), fmt.Sprintf("queue %s of cluster %s is named twice", found.queue, found.view.Cluster))
+			}
+		}
+		q.targets = append(q.targets, *found)
+		if i == 0 || found.now.Before(q.now) {
+			q.now = found.now
+		}
+	}
+	return nil
+}
+
+// gather makes the candidates: every size in every queue that has it.
+func (q *sizeQuery) gather() error {
+	if q.job != nil {
+		return q.gatherRunning()
+	}
+	var refused error // why a size that was named cannot be had, of the queue that was asked last
+	for _, procs := range q.sizes {
+		had := false
+		for i := range q.targets {
+			err := q.add(&q.targets[i], procs)
+			var out *excludedCandidate
+			switch {
+			case err == nil:
+				had = true
+			case errors.As(err, &out):
+				refused = q.exclude(&q.targets[i], procs, out)
+				had = had || out.soft() && !q.isRequest(procs)
+			default:
+				return err
+			}
+		}
+		if !had && (q.named || q.isRequest(procs)) {
+			return refused
+		}
+	}
+	if len(q.candidates) == 0 {
+		return refused
+	}
+	return q.findRequest()
+}
+
+// choose asks for the forecasts and ranks the candidates.
+func (q *sizeQuery) choose() (*advice.Result, error) {
+	if err := q.gather(); err != nil {
+		return nil, err
+	}
+	var r *advice.Result
+	var err error
+	if q.job != nil {
+		r, err = q.resize()
+	} else {
+		r, err = advice.Choose(q.candidates, q.request, q.objective)
+	}
+	if err != nil {
+		return nil, sizeRefusal(err)
+	}
+	for i := range r.Answers { // a running job's are named by the library
+		r.Answers[i].Name = q.requests[i].name()
+	}
+	return r, nil
+}

@@ -1,0 +1,85 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/advice"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/workload/speedup"
+)
+
+// sizeQuery is one request for advice on sizes, against the views of one instant.
+type sizeQuery struct {
+	service   *Service
+	req       *wire.SizeRequest
+	base      job.Request // what is asked for whatever the candidate
+	targets   []targetQueue
+	now       time.Time // that answers count from
+	curve     speedup.Curve
+	objective advice.Objective
+	named     bool // the sizes were named one by one, or by their bounds
+	sizes     []int
+
+	candidates []advice.Candidate
+	requests   []candidateRequest // in the order of the candidates, and of the answers
+	excluded   []wire.SizeLeftOut
+	request    int
+
+	job  *malleable // nil for a job that is to be submitted
+	grow []advice.Size
+}
+
+// candidateRequest is the request that a candidate would submit.
+type candidateRequest struct {
+	target *targetQueue
+	procs  int
+	limit  time.Duration
+	waits  []float64 // quantiles, where they are forecast
+}
+
+func (a *candidateRequest) name() string {
+	return candidateName(a.target.view.Cluster, a.target.queue, a.procs)
+}
+
+func candidateName(clusterName, queue string, procs int) string {
+	return fmt.Sprintf("%s/%s/%d", clusterName, queue, procs)
+}
+
+// malleable is a job that runs and could change its size.
+type malleable struct {
+	procs int
+	age   float64       // seconds, of a job that the scheduler's log tells; else 0
+	until time.Duration // that its time limit leaves it; 0 where that is not known
+}
+
+// clusters returns the clusters that are asked about.
+func (q *sizeQuery) clusters() map[string]bool {
+	out := map[string]bool{}
+	for i := range q.targets {
+		out[q.targets[i].view.Cluster] = true
+	}
+	return out
+}
+
+func instantSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// sizeProblem says what is wrong with a question that the library refuses.
+func sizeRefusal(err error) error {
+	var objective *advice.ObjectiveError
+	switch {
+	case errors.Is(err, advice.ErrNever):
+		return noForecast(KindUnavailable, headqueue.NeverEnough,
+			"each candidate may never start: the jobs that can end do not free enough processors", "ask for fewer processors, by a quantile or by a deadline")
+	case errors.As(err, &objective):
+		field := map[string]string{
+			"level": "level", "deadline": "deadline", "price of a processor-hour": "price_proc_hour", "price of an hour": "price_hour", "price": "price_hour",
+		}[objective.Field]
+		return Invalid("objective."+field, strings.TrimPrefix(err.Error(), "objective: "))
+	}
+	return Invalid("body", err.Error())
+}

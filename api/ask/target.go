@@ -1,0 +1,85 @@
+package ask
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor"
+)
+
+// targetQueue is a queue to which the job could be submitted.
+type targetQueue struct {
+	view      *pipeline.View
+	queue     string
+	requested string // the queue that was asked about, where queue is another one
+	now       time.Time
+	most      int // processors that it has now, 0 where that is not known
+	pool      string
+	bill      float64
+}
+
+// targetQueue finds a queue whose cluster has been read.
+func (s *Service) targetQueue(clusterName, name string) (*targetQueue, error) {
+	v, err := s.View(clusterName)
+	if err != nil {
+		return nil, err
+	}
+	return s.targetQueueIn(v, name)
+}
+
+// targetQueueIn finds a queue in a view.
+func (s *Service) targetQueueIn(v *pipeline.View, name string) (*targetQueue, error) {
+	if v.At.IsZero() {
+		return nil, nothingRead(v)
+	}
+	req := job.Request{Queue: name}
+	if err := queue(v, &req); err != nil {
+		return nil, err
+	}
+	p := &targetQueue{view: v, queue: req.Queue, bill: 1}
+	if name != "" {
+		p.requested = askedQueue(name, req.Queue)
+	}
+	p.now, _, _ = s.AsOf(v)
+	pool := v.Pool(req.Queue)
+	p.pool = v.Cluster + "/" + pool.Name
+	p.most = pool.Limit(req.Queue, cluster.Procs)
+	return p, nil
+}
+
+// facts returns what the scheduler tells of the queue, nothing where it does not.
+func (p *targetQueue) facts() job.QueueFacts {
+	if p.view.Facts != nil {
+		for _, q := range p.view.Facts.Queues {
+			if q.Name == p.queue {
+				return q
+			}
+		}
+	}
+	return job.QueueFacts{}
+}
+
+// waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a *Refusal.
+func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
+	if err := fits(p.view, req); err != nil {
+		return nil, err
+	}
+	a := attributes(req)
+	if p.view.Engine != nil {
+		r := p.view.Ask(&a)
+		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {
+			q := rising(f.Quantiles)
+			if pool := p.view.Pool(req.Queue); len(pool.Outages) > 0 {
+				predictor.NewScene(p.view.Cluster, p.now, pool, a, p.view.Models).MoveOut(q)
+			}
+			return q, nil
+		}
+	}
+	_, f, _, err := s.forecast(p.view, p.now, a)
+	if err != nil {
+		return nil, forecastRefusal(err)
+	}
+	return rising(f.Quantiles), nil
+}

@@ -1,0 +1,49 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/waitcast/waitcast/internal/duration"
+)
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "1 job was"
+	}
+	return fmt.Sprintf("%d jobs were", n)
+}
+
+// percent writes a probability; certainty is left to 0 and 1 themselves.
+func percent(p float64) string {
+	switch {
+	case 0 < p && p < .01:
+		return "less than 1 %"
+	case .99 < p && p < 1:
+		return "more than 99 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// spell writes seconds for people.
+func spell(seconds float64) string {
+	if math.IsInf(seconds, 1) {
+		return "for ever"
+	}
+	return duration.Format(fromSeconds(seconds))
+}
+
+func limitText(limit time.Duration) string {
+	if limit == 0 {
+		return "no time limit"
+	}
+	return duration.Format(limit)
+}

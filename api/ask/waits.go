@@ -1,0 +1,243 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/internal/memsize"
+	"github.com/waitcast/waitcast/predictor/advice"
+)
+
+// whatIf is a question of combinations against the views of one moment.
+type whatIf struct {
+	sizeQuery
+	ask    *wire.WaitsRequest
+	limits []time.Duration
+}
+
+// Waits ranks the combinations of sizes, time limits and queues of a question.
+func (s *Service) Waits(req *wire.WaitsRequest) (wire.Waits, error) {
+	w := &whatIf{ask: req}
+	w.service, w.request = s, advice.NoRequest
+	w.req = &wire.SizeRequest{Places: req.Places}
+	if req.Runtime != nil {
+		w.req.Runtime = *req.Runtime
+	}
+	for _, step := range []func() error{w.readTargets, w.read, w.gather} {
+		if err := step(); err != nil {
+			return wire.Waits{}, err
+		}
+	}
+	r, err := advice.Choose(w.candidates, advice.NoRequest, advice.Objective{Kind: advice.FinishQuantile, Level: .5})
+	if err != nil {
+		return wire.Waits{}, sizeRefusal(err)
+	}
+	return w.answer(r), nil
+}
+
+// moment stands for the runtime where none is told: starts are ranked then.
+const moment = advice.Fixed(1e-3)
+
+// read checks what is asked for.
+func (w *whatIf) read() error {
+	r := w.ask
+	w.base.User, w.base.Account, w.base.QOS, w.base.Nodes, w.base.GPUs = r.User, r.Account, r.QOS, r.Nodes, r.GPUs
+	if r.Memory != "" {
+		memory, err := memsize.Parse(r.Memory)
+		if err != nil {
+			return Invalid("memory", err.Error())
+		}
+		w.base.Memory = memory
+	}
+	if r.Runtime != nil {
+		if err := w.readCurve(); err != nil {
+			return err
+		}
+	}
+	w.sizes = unique(r.Procs)
+	if i := slices.IndexFunc(w.sizes, func(n int) bool { return n < 1 }); i >= 0 {
+		return Invalid("procs", fmt.Sprintf("%d; want 1 or more", w.sizes[i]))
+	}
+	for i, text := range r.TimeLimits {
+		limit, err := timeLimit(fmt.Sprintf("time_limits[%d]", i), text)
+		if err != nil {
+			return err
+		}
+		w.limits = append(w.limits, limit)
+	}
+	if w.limits = unique(w.limits); len(w.limits) == 0 {
+		w.limits = []time.Duration{0}
+	}
+	if n := len(w.targets) * len(w.sizes) * len(w.limits); n > mostCandidates {
+		return Invalid("procs", fmt.Sprintf("%d combinations; at most %d are compared", n, mostCandidates))
+	}
+	return nil
+}
+
+// unique returns a list without what it has already.
+func unique[T comparable](list []T) []T {
+	var out []T
+	for _, v := range list {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// gather makes the candidates. A size or a limit that no queue takes is refused; one that some take is left out of the others.
+func (w *whatIf) gather() error {
+	var refused error
+	for _, procs := range w.sizes {
+		run, err := w.run(procs)
+		if err != nil {
+			return err
+		}
+		had := false
+		for _, limit := range w.limits {
+			for i := range w.targets {
+				err := w.combine(&w.targets[i], procs, limit, run)
+				var out *excludedCandidate
+				switch {
+				case err == nil:
+					had = true
+				case errors.As(err, &out):
+					refused = w.exclude(&w.targets[i], procs, out)
+					had = had || out.soft()
+				default:
+					return err
+				}
+			}
+		}
+		if !had {
+			return refused
+		}
+	}
+	if len(w.candidates) == 0 {
+		return refused
+	}
+	return nil
+}
+
+// run returns the law of the runtime on so many processors.
+func (w *whatIf) run(procs int) (advice.Law, error) {
+	if w.curve == nil {
+		return moment, nil
+	}
+	run, err := advice.RunOf(w.curve, procs)
+	if err != nil {
+		return nil, Invalid("runtime", err.Error())
+	}
+	return run, nil
+}
+
+func (w *whatIf) combine(p *targetQueue, procs int, limit time.Duration, run advice.Law) error {
+	if median := run.Quantile(.5); limit > 0 && w.curve != nil && median > limit.Seconds() {
+		return &excludedCandidate{overTimeLimit, Invalid("time_limits", fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
+	}
+	law, waits, err := w.wait(p, procs, limit)
+	if err != nil {
+		return err
+	}
+	a := candidateRequest{target: p, procs: procs, limit: limit, waits: waits}
+	w.requests = append(w.requests, a)
+	w.candidates = append(w.candidates, advice.Candidate{
+		Name: a.name() + "/" + limit.String(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: law}, Run: run,
+	})
+	return nil
+}
+
+func (w *whatIf) answer(r *advice.Result) wire.Waits {
+	out := wire.Waits{RankedBy: "start", Candidates: make([]wire.WaitCandidate, 0, len(r.Order)), Advice: w.gainSentences(r), LeftOut: w.excluded}
+	if w.curve != nil {
+		out.RankedBy = "finish"
+	}
+	if out.LeftOut == nil {
+		out.LeftOut = []wire.SizeLeftOut{}
+	}
+	for _, i := range r.Order {
+		a, at := &r.Answers[i], &w.requests[i]
+		in := within(at.waits)
+		c := wire.WaitCandidate{
+			Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
+			WaitSeconds: quantiles(at.waits), Start: instants(at.waits, at.target.now), Best: digits(a.Best),
+			StartWithin: wire.StartWithin{Minute: in[0], TenMinutes: in[1], Hour: in[2], FourHours: in[3], Day: in[4]},
+		}
+		if w.curve != nil {
+			run, finish, at := quantiles(a.Run), quantiles(a.Finish), instants(a.Finish, at.target.now)
+			c.Run, c.Finish, c.FinishAt = &run, &finish, &at
+		}
+		out.Candidates = append(out.Candidates, c)
+	}
+	out.AsOf, out.AgeSeconds, out.Stale = w.age()
+	return out
+}
+
+// gainSentences returns sentences on what the best candidate gains over the worst that differs from it in its time limit, its queue or its size alone.
+func (w *whatIf) gainSentences(r *advice.Result) []string {
+	out := []string{}
+	best := r.Order[0]
+	b := &w.requests[best]
+	type other struct {
+		same func(a *candidateRequest) bool
+		text func(a *candidateRequest) string
+	}
+	for _, o := range []other{
+		{func(a *candidateRequest) bool {
+			return a.target == b.target && a.procs == b.procs && a.limit != b.limit
+		}, func(a *candidateRequest) string {
+			return fmt.Sprintf("ask for %s instead of %s", limitText(b.limit), limitText(a.limit))
+		}},
+		{func(a *candidateRequest) bool {
+			return a.target != b.target && a.procs == b.procs && a.limit == b.limit
+		}, func(a *candidateRequest) string {
+			return fmt.Sprintf("ask in %s instead of %s", w.where(b.target), w.where(a.target))
+		}},
+		{func(a *candidateRequest) bool {
+			return a.target == b.target && a.procs != b.procs && a.limit == b.limit
+		}, func(a *candidateRequest) string {
+			return fmt.Sprintf("ask for %s instead of %d", count(b.procs, "processor"), a.procs)
+		}},
+	} {
+		worst := -1
+		for _, i := range r.Order { // the worst comes last
+			if o.same(&w.requests[i]) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			continue
+		}
+		if gain := w.gains(r.Answers[worst].Score - r.Answers[best].Score); gain != "" {
+			out = append(out, o.text(&w.requests[worst])+" and "+gain)
+		}
+	}
+	return out
+}
+
+// gains says what a difference of medians is worth, "" where it is less than a minute.
+func (w *whatIf) gains(seconds float64) string {
+	verb := "start"
+	if w.curve != nil {
+		verb = "finish"
+	}
+	switch {
+	case seconds < 60 || math.IsNaN(seconds):
+		return ""
+	case math.IsInf(seconds, 1):
+		return verb + " where it otherwise may never"
+	}
+	return fmt.Sprintf("%s %s sooner", verb, spell(seconds))
+}
+
+func (w *whatIf) where(p *targetQueue) string {
+	if len(w.clusters()) > 1 {
+		return fmt.Sprintf("queue %s of cluster %s", p.queue, p.view.Cluster)
+	}
+	return "queue " + p.queue
+}

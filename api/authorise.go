@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/ask"
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// mayAskAs refuses a question in the name of a user or an account whom the caller may not ask for.
+func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
+	if p := s.guard.MayAskAs(access.Of(ctx), user, account); p != nil {
+		return s.refusal(p)
+	}
+	return nil
+}
+
+// maySize is mayAskAs for a question of sizes, which may rest on the runs of some user's program, and on a job that runs.
+func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
+	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
+		return err
+	}
+	if h := req.Runtime.History; h != nil {
+		if err := s.mayAskAs(ctx, h.User, ""); err != nil {
+			return err
+		}
+	}
+	if r := req.Running; r == nil || r.JobID == "" || s.guard.SeesOthers(access.Of(ctx)) {
+		return nil
+	}
+	if p := s.guard.Need(access.Of(ctx), access.User); p != nil {
+		return s.refusal(p)
+	}
+	for _, v := range s.views.Views() {
+		for _, j := range v.Running {
+			if j.ID == req.Running.JobID && access.Of(ctx).Own(j.User) {
+				return nil
+			}
+		}
+	}
+	return ask.NotFound("no job of yours with this id runs")
+}
+
+// caller is the one who asks, as the use cases know it.
+type caller struct {
+	access.Caller
+	guard *access.Guard
+	all   bool
+}
+
+// callerOf returns who sent a request.
+func (s *Server) callerOf(ctx context.Context) caller {
+	c := access.Of(ctx)
+	return caller{c, s.guard, s.guard.SeesOthers(c)}
+}
+
+// SeesAll implements ask.Caller.
+func (c caller) SeesAll() bool { return c.all }
+
+// Sees implements ask.Caller.
+func (c caller) Sees(user string) bool { return c.all || c.Own(user) }
+
+// NameOf implements ask.Caller.
+func (c caller) NameOf(user string) string { return c.guard.NameFor(c.Caller, user) }
+
+// SeesDetails implements ask.Caller.
+func (c caller) SeesDetails(user string) bool { return c.Role == access.Admin || c.Own(user) }
+
+// maySeeJobs refuses a caller who sees no jobs at all.
+func (s *Server) maySeeJobs(c caller) error {
+	if c.all {
+		return nil
+	}
+	if p := s.guard.Need(c.Caller, access.User); p != nil {
+		return s.refusal(p)
+	}
+	return nil
+}
+
+// waitForSlot waits for a slot in which an expensive question may be computed.
+func (s *Server) waitForSlot(ctx context.Context) (done func(), err error) {
+	done, p := s.guard.Acquire(ctx)
+	if p != nil {
+		return nil, s.refusal(p)
+	}
+	return done, nil
+}
+
+// refusal makes an error of why the guard refused what is asked.
+func (s *Server) refusal(p *wire.Problem) error {
+	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
+	switch p.Status {
+	case http.StatusUnauthorized:
+		return huma.ErrorWithHeaders(out, http.Header{"Www-Authenticate": s.guard.Challenges()})
+	case http.StatusServiceUnavailable:
+		return huma.ErrorWithHeaders(out, http.Header{"Retry-After": {"5"}})
+	}
+	return out
+}
+
+// admin lets a plain handler be used by administrators only.
+func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if p := s.guard.Need(access.Of(r.Context()), access.Admin); p != nil {
+			s.guard.Refuse(w, p)
+			return
+		}
+		next(w, r)
+	}
+}
+
+// adminOperation does the same for an operation of huma, ahead of the check of its parameters.
+func (s *Server) adminOperation(ctx huma.Context, next func(huma.Context)) {
+	if p := s.guard.Need(access.Of(ctx.Context()), access.Admin); p != nil {
+		_, w := humago.Unwrap(ctx)
+		s.guard.Refuse(w, p)
+		return
+	}
+	next(ctx)
+}
+
+// adminScheme names the token in the OpenAPI description.
+const adminScheme = "adminToken"
+
+// adminOnly marks an operation in the OpenAPI description.
+func adminOnly() []map[string][]string { return []map[string][]string{{adminScheme: {}}} }

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/waitcast/waitcast/api/ask"
+)
+
+// metrics are the api's own: of requests, and of clients that watch.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	watch    ask.WatchMetrics
+	dropped  prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "waitcast_http_requests_total", Help: "HTTP requests by status code and method.",
+		}, []string{"code", "method"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "waitcast_http_request_duration_seconds", Help: "Time to answer an HTTP request.",
+			Buckets: prometheus.ExponentialBuckets(.0002, 3, 9),
+		}, []string{"method"}),
+		watch: ask.WatchMetrics{
+			Subscribers: prometheus.NewGauge(prometheus.GaugeOpts{
+				Name: "waitcast_watch_subscribers", Help: "Clients of /v1/watch.",
+			}),
+			Evaluations: prometheus.NewCounter(prometheus.CounterOpts{
+				Name: "waitcast_watch_evaluations_total",
+				Help: "Questions of /v1/watch that were worked out; those of several clients that ask the same count once.",
+			}),
+		},
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "waitcast_watch_dropped_total", Help: "Clients of /v1/watch that were dropped because they did not read.",
+		}),
+	}
+	m.touch()
+	reg.MustRegister(m.requests, m.duration, m.watch.Subscribers, m.watch.Evaluations, m.dropped)
+	return m
+}
+
+// touch makes the counters of the usual requests appear at zero.
+func (m *metrics) touch() {
+	for _, method := range [...]string{"get", "post"} {
+		for _, code := range [...]string{"200", "404", "422", "500", "503"} {
+			m.requests.WithLabelValues(code, method)
+		}
+		m.duration.WithLabelValues(method)
+	}
+}
+func (m *metrics) instrument(next http.Handler) http.Handler {
+	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
+	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
+			next.ServeHTTP(w, r)
+			return
+		}
+		timed.ServeHTTP(w, r)
+	}))
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline"
+	"go.uber.org/zap"
+)
+
+// Views is where the published pictures come from.
+type Views interface {
+	// View returns the newest view of a cluster, nil if there is no such cluster.
+	View(cluster string) *pipeline.View
+	// Views returns the newest view of every cluster.
+	Views() []*pipeline.View
+	// Published returns a channel that is closed when views are published next.
+	Published() <-chan struct{}
+	// Conditions returns what is wrong with the database and the sources, empty if nothing is.
+	Conditions() []pipeline.Condition
+}
+
+// Options are what a server needs beside the views.
+type Options struct {
+	// Version goes into the OpenAPI description and waitcast_build_info.
+	Version string
+	// StaleAfter is the age beyond which an answer is marked stale.
+	StaleAfter time.Duration
+	// Now is the wall clock.
+	Now func() time.Time
+	// Registry is what /metrics serves; the api's own metrics are registered with it.
+	Registry *prometheus.Registry
+	Log      *zap.Logger
+	// Accuracy reads the ledger; without it GET /v1/accuracy is not there.
+	Accuracy AccuracyFunc
+	// Recent reads the newest rows of the ledger; without it GET /v1/accuracy/recent is not there.
+	Recent RecentFunc
+	// Watchers bounds the clients of GET /v1/watch at a time; 0 is 2000.
+	Watchers int
+	// Admin is what administrators may ask for; without it those paths are not there.
+	Admin *Admin
+	// Guard decides who may ask for what; nil is one that knows nothing but Admin's token.
+	Guard *access.Guard
+	// WasReady is set once the daemon was ready; one that outlives the server keeps a reload from making it not ready. Nil is
+	// one of its own.
+	WasReady *atomic.Bool
+	// MostBody bounds the bytes of a question; 0 is 1 MiB.
+	MostBody int64
+}
+
+// Admin is what only an administrator may ask for: those who know the token.
+type Admin struct {
+	// Token is what a request must carry as "Authorization: Bearer TOKEN", where there is no Guard that knows it. With an empty one nobody has
+	// admin access.
+	Token string
+	// Import takes in a log of the past.
+	Import ImportFunc
+	// Quarantine lists lines that could not be used.
+	Quarantine QuarantineFunc
+	// LogLevel is how much is logged; without it that path is not there.
+	LogLevel LogLevel
+}
+
+// ImportRequest is a log of the past that somebody sends.
+type ImportRequest struct {
+	// Cluster is whose log it is; empty where there is only one.
+	Cluster string
+	// Format is the log's, as the configuration names it.
+	Format string
+	// Name is the file's, for messages and the quarantine.
+	Name string
+	// Body is the log, plain or compressed.
+	Body io.Reader
+}
+
+// ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress now and then, from its
+// own goroutine. An error may be a *Refused.
+type ImportFunc func(ctx context.Context, req ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error)
+
+// QuarantineQuery says which bad lines are asked for.
+type QuarantineQuery struct {
+	// Cluster and Reason select; empty means any.
+	Cluster, Reason string
+	// Limit is how many lines at most, the newest.
+	Limit int
+}
+
+// QuarantineFunc lists lines that could not be used, the newest last.
+type QuarantineFunc func(ctx context.Context, q QuarantineQuery) (*wire.Quarantine, error)
+
+// LogLevel is how much the daemon logs. It is safe for concurrent use.
+type LogLevel interface {
+	// Level tells how it is.
+	Level() wire.LogLevel
+	// Set changes it, for some time or, with 0, until it is changed again.
+	Set(level string, duration time.Duration) (wire.LogLevel, error)
+}
+
+// AccuracyQuery says which rows of the ledger are asked for.
+type AccuracyQuery struct {
+	// Cluster and Queue select; an empty queue means any.
+	Cluster, Queue string
+	// Since and Until select by when the wait ended; a zero Until means no bound.
+	Since, Until time.Time
+}
+
+// AccuracyFunc reads the ledger.
+type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*pipeline.Accuracy, error)
+
+// RecentQuery says which rows of the ledger are asked for: those of jobs that started, the newest first.
+type RecentQuery struct {
+	// Cluster and Queue select; an empty queue means any.
+	Cluster, Queue string
+	// Since selects by when the wait ended.
+	Since time.Time
+	// Limit is the greatest number of rows.
+	Limit int
+}
+
+// RecentRow is a forecast beside the fact.
+type RecentRow struct {
+	Queue         string
+	Procs         int
+	Submit, Start time.Time
+	// WaitSeconds is the wait that was observed.
+	WaitSeconds float64
+	// Levels and Quantiles, in seconds, are the forecast; none where there was none. NaN is no quantile, +Inf is never.
+	Levels, Quantiles []float64
+	Replayed          bool
+}
+
+// RecentFunc reads the newest rows of the ledger.
+type RecentFunc func(ctx context.Context, q RecentQuery) ([]RecentRow, error)

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"hash/maphash"
+	"net/http"
+
+	"github.com/waitcast/waitcast/api/access"
+	"github.com/waitcast/waitcast/api/ask"
+)
+
+// Server answers requests. It is safe for concurrent use.
+type Server struct {
+	views     Views
+	opts      Options
+	handler   http.Handler
+	guard     *access.Guard
+	metrics   *metrics
+	patterns  []string
+	ask       *ask.Service
+	summaries scrapeSummaries
+	drawing   chan struct{} // a place for each workload that is streamed
+	counting  chan struct{} // a place for the one who reads the ledger
+	watchers  *ask.Watchers
+	listening chan struct{} // a place for each client of GET /v1/changes
+	born      int64         // tells apart the ETags of two processes
+	seed      maphash.Seed  // of their hashes
+	closed    chan struct{}
+	close     func()
+}
+
+// Patterns returns what the server answers to, as http.ServeMux writes it: a method and a path.
+func (s *Server) Patterns() []string { return s.patterns }
+
+// Handler returns the server's HTTP handler.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends the answers that go on and on (GET /v1/watch); their clients come back. Others are given as before.
+func (s *Server) Close() { s.close() }
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client may be gone
+}
