@@ -23,16 +23,29 @@ func newMixer(prior []float64) mixer {
 	return m
 }
 
-func (m *mixer) clone() mixer {
-	return mixer{w: slices.Clone(m.w), scale: slices.Clone(m.scale), v: slices.Clone(m.v), eta: slices.Clone(m.eta)}
+// mixerParts is the number of slices of a mixer.
+const mixerParts = 4
+
+// memory is the memory of a copy, from which its parts are cut. It grows where it is too small.
+type memory struct {
+	mixers  []mixer
+	numbers []float64
 }
 
-func cloneAll(all []mixer) []mixer {
-	out := make([]mixer, len(all))
+func (m *memory) copyMixers(all []mixer) []mixer {
+	from := len(m.mixers)
 	for i := range all {
-		out[i] = all[i].clone()
+		x := &all[i]
+		m.mixers = append(m.mixers, mixer{w: m.copy(x.w), scale: m.copy(x.scale), v: m.copy(x.v), eta: m.copy(x.eta)})
 	}
-	return out
+	return slices.Clip(m.mixers[from:])
+}
+
+// copy returns a copy that an append moves elsewhere.
+func (m *memory) copy(numbers []float64) []float64 {
+	from := len(m.numbers)
+	m.numbers = append(m.numbers, numbers...)
+	return slices.Clip(m.numbers[from:])
 }
 
 // grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are added).

@@ -69,9 +69,10 @@ func New(cfg Config) (*Ensemble, error) {
 	return e, nil
 }
 
-// clone returns an independent copy.
-func (x *OnlineExperts) clone() *OnlineExperts {
-	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Clone(), Calibrator: x.Calibrator.Clone()}
+// copyForOneUser returns a copy of a template's experts with scratch memory of its own. It makes forecasts and learns
+// nothing, so that it shares the weights, which are by far the largest part where there are many groups.
+func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
+	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Share(), Calibrator: x.Calibrator.Clone()}
 }
 
 // A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the groups that
@@ -101,7 +102,7 @@ func (e *Ensemble) Current() *OnlineExperts {
 		return &e.live
 	}
 	if e.mine == nil {
-		e.mine = e.Kept.experts.clone()
+		e.mine = e.Kept.experts.copyForOneUser()
 	}
 	return e.mine
 }
@@ -147,7 +148,7 @@ func (c *ExpertTemplate) Borrow() *OnlineExperts {
 	if x, ok := c.copies.Get().(*OnlineExperts); ok {
 		return x
 	}
-	return c.experts.clone()
+	return c.experts.copyForOneUser()
 }
 
 // GiveBack returns a borrowed copy.
