@@ -342,7 +342,7 @@ func compare(t *testing.T, got, want *kept) {
 }
 
 // compareState compares the last snapshots.
-func compareState(t *testing.T, got, want *kept, open ...string) {
+func compareState(t *testing.T, got, want *kept) {
 	t.Helper()
 	if got.Snapshot == nil {
 		t.Fatal("no snapshot after an orderly stop")
@@ -351,9 +351,6 @@ func compareState(t *testing.T, got, want *kept, open ...string) {
 		t.Errorf("last snapshot after event %d, want %d", got.Snapshot.Seq, want.Snapshot.Seq)
 	}
 	for name, data := range want.Snapshot.Parts {
-		if slices.Contains(open, name) {
-			continue
-		}
 		if name == "main/models" || name == "main/engine" || name == "main/queues" {
 			if !bytes.Equal(got.Snapshot.Parts[name], data) {
 				t.Errorf("%s differs", name)

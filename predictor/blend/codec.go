@@ -1,15 +1,15 @@
 package blend
 
 import (
-	"bytes"
-	"encoding/gob"
 	"fmt"
 	"maps"
 	"math"
+
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
-// version is that of the saved form.
-const version = 1
+// version is the first byte of the saved form.
+const version = 2
 
 type savedMixer struct{ W, Scale, V, Eta []float64 }
 
@@ -19,10 +19,31 @@ type savedGroup struct {
 }
 
 type saved struct {
-	Version int
-	Config  Config
-	Common  []savedMixer
-	Groups  []savedGroup
+	Config Config
+	Common []savedMixer
+	Groups []savedGroup
+}
+
+// code passes all that is saved.
+func (s *saved) code(c *codec.Codec) {
+	c.Reals(&s.Config.Levels)
+	c.Reals(&s.Config.Priors)
+	c.Finite(&s.Config.Share, &s.Config.Memory)
+	c.Int(&s.Config.MaxGroups)
+	codeMixers(c, &s.Common)
+	codec.List(c, &s.Groups, func(g *savedGroup) {
+		c.Text(&g.Name)
+		codeMixers(c, &g.Mixers)
+		codeMixers(c, &g.Top)
+	})
+}
+
+func codeMixers(c *codec.Codec, all *[]savedMixer) {
+	codec.List(c, all, func(m *savedMixer) {
+		for _, v := range [...]*[]float64{&m.W, &m.Scale, &m.V, &m.Eta} {
+			c.Reals(v)
+		}
+	})
 }
 
 func save(ms []mixer) []savedMixer {
@@ -79,27 +100,26 @@ func (b *Blend) Share() *Blend {
 	return c
 }
 
-// MarshalBinary saves the state; the same history gives the same bytes.
+// MarshalBinary saves the state; the same history gives the same bytes, in every process.
 func (b *Blend) MarshalBinary() ([]byte, error) {
-	s := saved{Version: version, Config: b.cfg, Common: save(b.common)}
+	s := saved{Config: b.cfg, Common: save(b.common)}
 	for _, g := range b.groups {
 		s.Groups = append(s.Groups, savedGroup{g.name, save(g.mixers), save(g.top)})
 	}
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
-		return nil, fmt.Errorf("blend: save: %w", err)
-	}
-	return buf.Bytes(), nil
+	c := &codec.Codec{Writer: codec.Writer{version}}
+	s.code(c)
+	return c.Writer, nil
 }
 
 // UnmarshalBinary restores what MarshalBinary saved. After an error the Blend is as it was.
 func (b *Blend) UnmarshalBinary(data []byte) error {
+	c := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
 	var s saved
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
-		return fmt.Errorf("blend: saved state: %w", err)
+	if c.Byte() == version {
+		s.code(c)
 	}
-	if s.Version != version {
-		return fmt.Errorf("blend: saved state of version %d, want %d: start afresh", s.Version, version)
+	if c.Bad || len(c.Rest) > 0 || len(data) == 0 {
+		return fmt.Errorf("blend: saved state: %d bytes that no blend of this version wrote: start afresh", len(data))
 	}
 	out, err := New(s.Config)
 	if err != nil {

@@ -1,19 +1,18 @@
 package conformal
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/gob"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
-// version is that of the saved form.
-const version = 1
+// version is the first byte of the saved form.
+const version = 2
 
 type saved struct {
-	Version  int
 	Config   Config
 	Accounts []account
 	Jobs     []pending // in the order in which they were served
@@ -21,28 +20,58 @@ type saved struct {
 	Clock    float64
 }
 
-// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes.
+// code passes all that is saved.
+func (s *saved) code(c *codec.Codec) {
+	o := &s.Config
+	c.Reals(&o.Levels)
+	c.Finite(&o.Resolution, &o.Rate, &o.Memory, &o.Bound, &o.Slope, &o.Dead, &o.KeepCancelled)
+	c.Int(&o.MaxGroups, &o.MaxPending)
+	codec.List(c, &s.Accounts, func(a *account) {
+		c.Text(&a.Name)
+		for _, shifts := range [...]*[]shift{&a.Above, &a.Zero} {
+			codec.List(c, shifts, func(h *shift) { c.Finite(&h.Beta, &h.Mean, &h.N) })
+		}
+	})
+	codec.List(c, &s.Jobs, func(j *pending) { j.code(c) })
+	c.Uint(&s.Seq)
+	c.Any(&s.Clock)
+}
+
+func (j *pending) code(c *codec.Codec) {
+	id := uint64(j.ID)
+	c.Uint(&id, &j.Seq, &j.Zero)
+	j.ID = int64(id)
+	c.Any(&j.Submit, &j.Start, &j.Cancel)
+	c.Int(&j.NGroups, &j.Next)
+	for i := range j.Groups {
+		c.Int(&j.Groups[i])
+	}
+	for _, list := range [...]*[]float64{&j.Q, &j.Earned} {
+		codec.List(c, list, func(v *float64) { c.Any(v) })
+	}
+}
+
+// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes, in every process.
 func (c *Calibrator) MarshalBinary() ([]byte, error) {
-	s := saved{Version: version, Config: c.cfg, Accounts: c.accounts, Seq: c.jobs.seq, Clock: c.clock}
+	s := saved{Config: c.cfg, Accounts: c.accounts, Seq: c.jobs.seq, Clock: c.clock}
 	for _, slot := range c.jobs.index {
 		s.Jobs = append(s.Jobs, *c.jobs.slots[slot])
 	}
 	slices.SortFunc(s.Jobs, func(a, b pending) int { return cmp.Compare(a.Seq, b.Seq) })
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(s); err != nil {
-		return nil, fmt.Errorf("conformal: save: %w", err)
-	}
-	return buf.Bytes(), nil
+	out := &codec.Codec{Writer: codec.Writer{version}}
+	s.code(out)
+	return out.Writer, nil
 }
 
 // UnmarshalBinary restores what MarshalBinary saved. After an error the Calibrator is as it was.
 func (c *Calibrator) UnmarshalBinary(data []byte) error {
+	in := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
 	var s saved
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
-		return fmt.Errorf("conformal: saved state: %w", err)
+	if in.Byte() == version {
+		s.code(in)
 	}
-	if s.Version != version {
-		return fmt.Errorf("conformal: saved state of version %d, want %d: start afresh", s.Version, version)
+	if in.Bad || len(in.Rest) > 0 || len(data) == 0 {
+		return fmt.Errorf("conformal: saved state: %d bytes that no calibrator of this version wrote: start afresh", len(data))
 	}
 	out, err := New(s.Config)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/engine/training"
@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 3
+const version = 4
 
 // ErrCorrupt says that bytes are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")

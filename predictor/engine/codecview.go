@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"

@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 
-	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // Copy returns an engine that goes on as this one would: what it is told changes nothing here. The rows of waits, most of an engine's memory, the trees, and a training

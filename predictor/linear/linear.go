@@ -12,11 +12,11 @@
 package linear
 
 import (
-	"bytes"
-	"encoding/gob"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // Config says what a Model learns. The zero value of a field means its default.
@@ -215,39 +215,57 @@ func usable(v float64) bool { return math.Abs(v) < 1e100 }
 // Clone returns an independent copy.
 func (m *Model) Clone() *Model {
 	c := &Model{s: m.s, x: slices.Clone(m.x)}
-	for _, v := range []*[]float64{&c.s.Seen, &c.s.Mean, &c.s.Var, &c.s.W, &c.s.G, &c.s.A} {
+	for _, v := range c.s.values() {
 		*v = slices.Clone(*v)
 	}
 	return c
 }
 
-// MarshalBinary saves the state; the same history gives the same bytes.
-func (m *Model) MarshalBinary() ([]byte, error) {
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(m.s); err != nil {
-		return nil, fmt.Errorf("linear: save: %w", err)
+// version is the first byte of the saved form.
+const version = 1
+
+// code passes all that is saved.
+func (s *state) code(c *codec.Codec) {
+	c.Reals(&s.Config.Levels)
+	c.Int(&s.Config.Features)
+	c.Finite(&s.Config.Rate, &s.Config.Window, &s.Config.Memory, &s.N, &s.Low, &s.Top)
+	for _, v := range s.values() {
+		c.Reals(v)
 	}
-	return buf.Bytes(), nil
+}
+
+// values are the slices, in the order in which they are saved.
+func (s *state) values() []*[]float64 {
+	return []*[]float64{&s.Seen, &s.Mean, &s.Var, &s.W, &s.G, &s.A}
+}
+
+// MarshalBinary saves the state; the same history gives the same bytes, in every process.
+func (m *Model) MarshalBinary() ([]byte, error) {
+	c := &codec.Codec{Writer: codec.Writer{version}}
+	m.s.code(c)
+	return c.Writer, nil
 }
 
 // UnmarshalBinary restores what MarshalBinary saved. After an error the Model is as it was.
 func (m *Model) UnmarshalBinary(data []byte) error {
+	c := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
 	var s state
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
-		return fmt.Errorf("linear: saved state: %w", err)
+	if c.Byte() == version {
+		s.code(c)
 	}
-	if s.Config.Features > len(data) {
-		return fmt.Errorf("linear: saved state: %d features in %d bytes", s.Config.Features, len(data))
+	if c.Bad || len(c.Rest) > 0 || s.Config.Features > len(data) {
+		return fmt.Errorf("linear: saved state: %d bytes that no model of this version wrote", len(data))
 	}
 	out, err := New(s.Config)
 	if err != nil {
 		return fmt.Errorf("linear: saved state: %w", err)
 	}
-	for _, pair := range [][2][]float64{{s.Seen, out.s.Seen}, {s.Mean, out.s.Mean}, {s.Var, out.s.Var}, {s.W, out.s.W}, {s.G, out.s.G}, {s.A, out.s.A}} {
-		if len(pair[0]) != len(pair[1]) {
-			return fmt.Errorf("linear: saved state has %d values where %d belong", len(pair[0]), len(pair[1]))
+	want := out.s.values()
+	for i, v := range s.values() {
+		if len(*v) != len(*want[i]) {
+			return fmt.Errorf("linear: saved state has %d values where %d belong", len(*v), len(*want[i]))
 		}
-		if slices.ContainsFunc(pair[0], func(v float64) bool { return !finite(v) }) {
+		if slices.ContainsFunc(*v, func(v float64) bool { return !finite(v) }) {
 			return fmt.Errorf("linear: saved state holds a value that is not finite")
 		}
 	}

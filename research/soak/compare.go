@@ -87,23 +87,29 @@ func rows(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
 	})
 }
 
+// badLines are the lines in quarantine, sorted: of the lines of one transaction, those that are set aside come first.
 func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
-	read := func(f func(modelstore.BadLine) error) error {
+	return func(yield func(string, error) bool) {
 		all, err := s.BadLines(ctx, 0)
-		for i := range all {
-			if err == nil {
-				err = f(all[i])
+		if err != nil {
+			yield("", err)
+			return
+		}
+		texts := make([]string, len(all))
+		for i, b := range all {
+			b.At, b.Path = time.Time{}, ""
+			if b.Reason == collector.ReasonFuture { // it says by how much later than now
+				b.Message = ""
+			}
+			texts[i] = fmt.Sprintf("%+v", b)
+		}
+		slices.Sort(texts)
+		for _, text := range texts {
+			if !yield(text, nil) {
+				return
 			}
 		}
-		return err
 	}
-	return each(read, func(b *modelstore.BadLine) string {
-		b.At, b.Path = time.Time{}, ""
-		if b.Reason == collector.ReasonFuture { // it says by how much later than now
-			b.Message = ""
-		}
-		return fmt.Sprintf("%+v", *b)
-	})
 }
 
 // diffEach counts what two sequences have in common, and tells the first place where they differ.

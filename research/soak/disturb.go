@@ -116,7 +116,7 @@ func (s *run) follow(ctx context.Context) error {
 // its picture must be the newest in the log.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
-		return s.program.body(ctx, "/readyz") == "ready\n" && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
+		return s.program.ready(ctx) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
 	})
 }
 

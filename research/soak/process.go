@@ -159,6 +159,17 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 	})
 }
 
+// ready reports whether the daemon answers and nothing is wrong but what the soak does for good: records that are dated ahead are set aside.
+func (p *process) ready(ctx context.Context) bool {
+	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "set_aside: ") {
+			return false
+		}
+	}
+	return state == "ready" || state == "degraded" && rest != ""
+}
+
 // body returns what a path answers, or what kept it from answering.
 func (p *process) body(ctx context.Context, path string) string {
 	p.mu.Lock()

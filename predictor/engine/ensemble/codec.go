@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/waitcast/waitcast/predictor/blend"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/conformal"
-	"github.com/waitcast/waitcast/predictor/engine/codec"
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine/background"
-	"github.com/waitcast/waitcast/predictor/engine/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 	"github.com/waitcast/waitcast/predictor/forward/learn"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // CodeJobs passes the jobs that wait and run, and counts them again where they are read. A forecast that is kept has so

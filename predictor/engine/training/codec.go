@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/predictor/boost"
-	"github.com/waitcast/waitcast/predictor/engine/codec"
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // CodeModels passes the trees of all levels, for rows of so many features.

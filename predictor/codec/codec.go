@@ -1,4 +1,4 @@
-// Package codec writes and reads the state of the forecasting engine. One function per type describes its fields once
+// Package codec writes and reads the state of the models that forecast. One function per type describes its fields once
 // for both directions: it passes pointers to a Codec, which writes the values or fills them in.
 package codec
 
@@ -34,6 +34,17 @@ func (s *Codec) Finite(all ...*float64) {
 	for _, v := range all {
 		if s.Reading && math.IsNaN(*v) {
 			s.Fail()
+		}
+	}
+}
+
+// Any passes numbers that may be infinite, or NaN.
+func (s *Codec) Any(all ...*float64) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.Real()
+		} else {
+			s.Writer.Real(*v)
 		}
 	}
 }
