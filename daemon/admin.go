@@ -33,7 +33,7 @@ func adminToken(path string, log *zap.Logger) (string, error) {
 	token, err := readToken(path, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		token = rand.Text()
-		err = writeToken(path, token)
+		err = writeWhole(path, token+"\n")
 	}
 	if err != nil {
 		return "", fmt.Errorf("admin_token_file: %w", err)
@@ -57,9 +57,9 @@ func readToken(path string, log *zap.Logger) (string, error) {
 	return token, nil
 }
 
-// writeToken makes the file, whole or not at all.
-func writeToken(path, token string) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".admin-token-*") // mode 0600
+// writeWhole makes or replaces a file that only its owner reads, whole or not at all.
+func writeWhole(path, content string) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func writeToken(path, token string) (err error) {
 			err = errors.Join(err, os.Remove(temporary.Name()))
 		}
 	}()
-	_, err = temporary.WriteString(token + "\n")
+	_, err = temporary.WriteString(content)
 	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}

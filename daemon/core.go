@@ -103,7 +103,9 @@ func (d *core) collect(ctx context.Context) error {
 		return err
 	}
 	metrics := pipeline.NewMetrics(d.registry)
-	d.pipeline = pipeline.New(d.pipelineConfig(d.cfg), d.store, d.opts.Now, d.opts.Log, metrics)
+	cfg := d.pipelineConfig(d.cfg)
+	cfg.Noticed = d.noticed()
+	d.pipeline = pipeline.New(cfg, d.store, d.opts.Now, d.opts.Log, metrics)
 	d.views, d.pipelines = d.pipeline, []*pipeline.Pipeline{d.pipeline}
 	d.stopping = append(d.stopping, func() error {
 		d.pipeline.Close()
@@ -140,6 +142,9 @@ func (d *core) openStore(ctx context.Context) error {
 	}
 	if err == nil {
 		err = whole(ctx, opened)
+	}
+	if err == nil {
+		err = d.compareStore(ctx, opened)
 	}
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)

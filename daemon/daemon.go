@@ -46,7 +46,9 @@ type Options struct {
 	// Reload asks Run for a reload, as SIGHUP does; nil is never.
 	Reload <-chan struct{}
 
-	wasReady *atomic.Bool // of /readyz; outlives the cores
+	// What outlives the cores.
+	wasReady *atomic.Bool                        // of /readyz
+	noticed  *atomic.Pointer[pipeline.Condition] // of the database; nil inside while nothing was noticed
 }
 
 // Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
@@ -73,7 +75,7 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.wasReady = new(atomic.Bool)
+	opts.wasReady, opts.noticed = new(atomic.Bool), new(atomic.Pointer[pipeline.Condition])
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failed: make(chan error, 1), end: func() {}}
 }
 

@@ -259,6 +259,9 @@ type watchedStore struct {
 	imports *imports
 }
 
+// Verify implements modelstore.Verifier.
+func (s *watchedStore) Verify() error { return modelstore.Verify(s.Store) }
+
 // Commit implements modelstore.Store.
 func (s *watchedStore) Commit(ctx context.Context, b modelstore.Batch) error {
 	err := s.Store.Commit(ctx, b)

@@ -72,3 +72,41 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has schema version %d, but this program knows only up to %d: run the newer program, or move the file away to start anew",
 		e.Path, e.Have, e.Known)
 }
+
+// FileChange is what happened to a file of a store while it was open.
+type FileChange string
+
+// The kinds of changes.
+const (
+	// Deleted: the file has no name any more.
+	Deleted FileChange = "was deleted while it was open"
+	// Moved: the file has another name now, or is in another folder.
+	Moved FileChange = "was moved or renamed while it was open"
+	// Replaced: another file has its name now.
+	Replaced FileChange = "was replaced by another file while it was open"
+	// Unreachable: nobody can know, because the name cannot be looked up.
+	Unreachable FileChange = "cannot be looked up any more"
+)
+
+// IdentityError says that a file of the store is no longer the one that was opened. Nothing is stored until it is in its place
+// again, because nobody would find it.
+type IdentityError struct {
+	// Path is the name by which the file was opened.
+	Path   string
+	Change FileChange
+	// Reason is why the name cannot be looked up, for Unreachable.
+	Reason error
+	// Remedy is what an administrator does about it.
+	Remedy string
+}
+
+// Error implements error.
+func (e *IdentityError) Error() string {
+	if e.Reason != nil {
+		return fmt.Sprintf("%s %s (%v): %s", e.Path, e.Change, e.Reason, e.Remedy)
+	}
+	return fmt.Sprintf("%s %s: %s", e.Path, e.Change, e.Remedy)
+}
+
+// Unwrap returns the reason.
+func (e *IdentityError) Unwrap() error { return e.Reason }

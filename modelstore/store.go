@@ -237,3 +237,17 @@ type Store interface {
 	// Close makes everything durable and releases the store. A second Close does nothing.
 	Close() error
 }
+
+// Verifier is a Store that somebody can take away while it is open: a file.
+type Verifier interface {
+	// Verify returns an *IdentityError while a file of the store is not in its place, and nil once it is again. It is cheap.
+	Verify() error
+}
+
+// Verify returns the error of a store that is a Verifier, nil for any other.
+func Verify(s Store) error {
+	if v, ok := s.(Verifier); ok {
+		return v.Verify()
+	}
+	return nil
+}

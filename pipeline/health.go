@@ -25,8 +25,12 @@ const (
 	SourceReading ConditionName = "source_reading"
 	// NothingRead: no record of any cluster is known, so that nothing can be forecast. Only a daemon that is not ready has it.
 	NothingRead ConditionName = "nothing_read"
-	// StoreFailing: the database cannot be read or written.
+	// StoreFailing: the database cannot be read or written, or its file was deleted, moved or replaced.
 	StoreFailing ConditionName = "store_failing"
+	// StoreEmptied: the database was empty at the start, though there had been one before.
+	StoreEmptied ConditionName = "store_emptied"
+	// StoreExchanged: the database is not the one that was there at the start before, nor a copy of it.
+	StoreExchanged ConditionName = "store_exchanged"
 	// NoCollector: no daemon collects into the database that is answered from.
 	NoCollector ConditionName = "no_collector"
 )
@@ -143,7 +147,7 @@ func (s *SourceStatus) setConditions(selects func(Condition) bool, now time.Time
 
 // Conditions returns what is wrong with the database and the sources, in a fixed order. It may be called from any goroutine.
 func (p *Pipeline) Conditions() []Condition {
-	var out []Condition
+	out := slices.Clone(p.cfg.Noticed)
 	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // one that follows has it as its source's
 		out = append(out, *c)
 	}

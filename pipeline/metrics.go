@@ -38,7 +38,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
 		}, []string{"cluster", "source", "verdict"}),
 		StoreFailing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "waitcast_store_failing", Help: "1 while the database cannot be read or written and new records wait.",
+			Name: "waitcast_store_failing", Help: "1 while the database cannot be read or written, or its file is not in its place, and new records wait.",
 		}),
 		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",

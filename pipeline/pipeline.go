@@ -56,6 +56,8 @@ type Config struct {
 	StoreName string
 	// Follows says that another process writes the store: Follow takes the place of Run, and nothing is written.
 	Follows bool
+	// Noticed are conditions that were found as the store was opened. They stand as long as the pipeline does.
+	Noticed []Condition
 }
 
 // publishEvery bounds how often a view is published while deliveries keep coming.
@@ -85,6 +87,8 @@ type Pipeline struct {
 	fresh   broadcaster
 
 	storeProblem atomic.Pointer[Condition] // nil while the store works
+	storeLost    bool                      // the database was not in its place at the last look
+	verifiedAt   time.Time                 // of that look, by the machine's clock
 	heartbeat    heartbeat
 
 	saved map[string][]byte // the checkpoints as they were restored, for the clocks of the sources
@@ -126,6 +130,11 @@ func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logg
 	}
 	for _, c := range cfg.Clusters {
 		p.writers[c.Name] = p.newClusterWriter(c)
+	}
+	p.cfg.Noticed = slices.Clone(cfg.Noticed)
+	for i := range p.cfg.Noticed {
+		c := &p.cfg.Noticed[i]
+		c.File, c.Reason = plain(c.File), plain(c.Reason)
 	}
 	p.snapshotAt = time.Now()
 	p.heartbeat.beat()
@@ -191,6 +200,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 				return err
 			}
 		case <-tick.C:
+			p.watchStore()
 			if err := p.releaseQuiet(ctx); err != nil {
 				return err
 			}

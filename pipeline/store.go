@@ -14,6 +14,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
+// cannotWrite begins the reason of a condition.
+const cannotWrite = "cannot write the database"
+
 // lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is read
 // twice must not count twice. Where there will be none the batch is given up.
 func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
@@ -59,12 +62,44 @@ func (p *Pipeline) storeFails(problem string, err error) {
 	p.fresh.broadcast() // those who show conditions look again
 }
 
-// storeWorks notes that an operation on the database succeeded, or was given up.
+// storeWorks notes that an operation on the database succeeded, or was given up. A database that is not in its place still answers and
+// may even be written, which helps nobody: the condition stays.
 func (p *Pipeline) storeWorks() {
+	if !p.verifyStore() {
+		return
+	}
 	p.metrics.StoreFailing.Set(0)
 	if p.storeProblem.Swap(nil) != nil {
 		p.fresh.broadcast()
 	}
+}
+
+// verifyEvery is the time between two looks at the place of the database while nothing is stored.
+const verifyEvery = time.Second
+
+// watchStore looks now and then whether the database is in its place, and notes it.
+func (p *Pipeline) watchStore() {
+	if p.store == nil || time.Since(p.verifiedAt) < verifyEvery {
+		return
+	}
+	if lost := p.storeLost; p.verifyStore() && lost {
+		p.storeWorks()
+	}
+}
+
+// verifyStore reports whether the database is in its place. Where it is not, that is its condition until it is back.
+func (p *Pipeline) verifyStore() bool {
+	p.verifiedAt = time.Now()
+	err := modelstore.Verify(p.store)
+	switch lost := p.storeLost; {
+	case err != nil && !lost:
+		p.storeFails(cannotWrite, err)
+		p.log.Error("the database is not in its place: nothing more is stored, forecasts go on from what is known", zap.Error(err))
+	case err == nil && lost:
+		p.log.Info("the database is in its place again", zap.String("database", p.cfg.StoreName))
+	}
+	p.storeLost = err != nil
+	return err == nil
 }
 
 // StoreFails reports whether an operation on the database is tried again and again. It may be called from any goroutine.
@@ -133,7 +168,7 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 		return nil
 	}
 	started := time.Now()
-	err := p.persist(ctx, "cannot write the database", func() error { return p.store.Commit(ctx, *batch) })
+	err := p.persist(ctx, cannotWrite, func() error { return p.store.Commit(ctx, *batch) })
 	if err != nil {
 		return fmt.Errorf("committing %d events: %w", len(batch.Entries), err)
 	}

@@ -87,6 +87,9 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error)
 	if err := ctx.Err(); err != nil {
 		return s.fail(doing, err)
 	}
+	if err := s.lock.check(); err != nil { // it would be written to a file that nobody finds again
+		return err
+	}
 	tx, err := s.write.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return s.fail(doing, err)

@@ -146,6 +146,9 @@ func Restore(ctx context.Context, from, path string, replace bool, now time.Time
 		return "", err
 	}
 	defer func() { err = errors.Join(err, l.release(err == nil)) }()
+	if err := l.holdFiles(); err != nil {
+		return "", err
+	}
 	part, err := copyFile(from, path)
 	if err != nil {
 		return "", fmt.Errorf("restore: %w", readOnlyHint(err))

@@ -19,8 +19,15 @@ import (
 )
 
 // runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of its
-// input; "commit" commits for ever and says each number that is committed.
+// input; "commit" commits for ever and says each number that is committed; "race" is that of TestRacing.
 func runHelper(task, path string) int {
+	if task == "race" {
+		if err := race(path); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
+	}
 	s, err := Open(context.Background(), path, Options{})
 	if err != nil {
 		fmt.Println(err)

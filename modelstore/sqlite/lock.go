@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
+
+	"github.com/waitcast/waitcast/modelstore"
 )
 
 // LockedError says that another process has the store open.
@@ -18,14 +22,20 @@ type LockedError struct {
 	// PID and Command name the process; 0 and "" if it has not said so yet.
 	PID     int
 	Command string
+	// Unnamed says that the lock file, which would name the process, was removed: the database itself is locked.
+	Unnamed bool
 }
 
 // Error implements error.
 func (e *LockedError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("%s is in use by another process: stop it first, or give this one its own path", e.Path)
+	holder := "another process"
+	switch {
+	case e.Unnamed:
+		holder += fmt.Sprintf(" whose lock file was removed (fuser %s names it)", e.Path)
+	case e.PID != 0:
+		holder = fmt.Sprintf("process %d (%s)", e.PID, e.Command)
 	}
-	return fmt.Sprintf("%s is in use by process %d (%s): stop it first, or give this one its own path", e.Path, e.PID, e.Command)
+	return fmt.Sprintf("%s is in use by %s: stop it first, or give this one its own path", e.Path, holder)
 }
 
 // holder is the content of the lock file, as JSON, while a process has the store open. A file without content means that
@@ -39,58 +49,185 @@ type holder struct {
 	Suspect bool `json:"suspect,omitempty"`
 }
 
-// lock is the advisory lock on the store. The kernel drops it with the process, however that ends. The file is never
-// removed: a process that waits for a removed file would hold a lock that nobody else sees.
+// lock is the advisory lock on the store. The kernel drops it with the process, however that ends. It is on three files: on
+// PATH.lock, which names the holder and exists before the database does, and on the database and its WAL, which stay locked
+// when somebody removes PATH.lock. The store itself never removes PATH.lock.
 type lock struct {
-	file *os.File
-	mine holder
+	path string // of the database
 	// last is what the previous holder left behind; empty after an orderly Close.
 	last holder
+
+	mu   sync.Mutex // guards what follows
+	own  *heldFile  // PATH.lock
+	mine holder
+	// database and wal are nil until they are held.
+	database, wal *heldFile
+	watched       bool // the database is open: its files must stay in their places
 }
 
+// takeLock locks PATH.lock. The files of the database are locked by holdFiles.
 func takeLock(dbPath string) (*lock, error) {
-	path := dbPath + ".lock"
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
-	if err != nil {
-		return nil, fmt.Errorf("lock file of the store: %w", readOnlyHint(err))
-	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	last := readHolder(file)
-	if err != nil {
-		_ = file.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w: is the file system able to lock files (NFS without a lock service is not)?", path, err)
-		}
-		if last.PID != 0 && !alive(last.PID) { // left by a dead one; the new one has not written yet
-			last = holder{}
-		}
-		return nil, &LockedError{Path: dbPath, PID: last.PID, Command: last.Command}
+	own, err := holdFile(dbPath+".lock", os.O_CREATE)
+	switch {
+	case errors.Is(err, errHeld):
+		return nil, lockedBy(dbPath)
+	case err != nil:
+		return nil, fmt.Errorf("lock file of the store: %w", err)
 	}
 	return &lock{
-		file: file,
-		last: last,
+		path: dbPath, own: own, last: readHolder(own.file),
 		mine: holder{PID: os.Getpid(), Command: clip(strings.Join(os.Args, " "), 256), Boot: bootID()},
 	}, nil
 }
 
-// claim writes who holds the lock. Until then the file tells what the last holder left, so that a process which dies while it checks the
+// lockedBy names the process that has PATH.lock.
+func lockedBy(dbPath string) *LockedError {
+	locked := &LockedError{Path: dbPath}
+	file, err := os.Open(dbPath + ".lock")
+	if err != nil {
+		return locked
+	}
+	defer func() { _ = file.Close() }()                    // it was only read
+	if h := readHolder(file); h.PID != 0 && alive(h.PID) { // otherwise left by a dead one; the new one has not written yet
+		locked.PID, locked.Command = h.PID, h.Command
+	}
+	return locked
+}
+
+// holdFiles locks those files of the database that exist and are not locked yet. SQLite must not have them open. The error
+// is a *LockedError if another process has one of them.
+func (l *lock) holdFiles() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.hold(&l.wal, l.path+"-wal"); err != nil {
+		return err
+	}
+	return l.hold(&l.database, l.path)
+}
+
+// hold locks a file of the database, if it exists and is not the one that is held already.
+func (l *lock) hold(to **heldFile, path string) error {
+	if *to != nil {
+		if (*to).check() == nil {
+			return nil
+		}
+		if err := (*to).release(); err != nil {
+			return err
+		}
+		*to = nil
+	}
+	held, err := holdFile(path, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, errHeld):
+		return &LockedError{Path: l.path, Unnamed: true}
+	case err != nil:
+		return fmt.Errorf("store: %w", err)
+	}
+	*to = held
+	return nil
+}
+
+// watch begins the comparison of the files with their names. SQLite has the database open: it has made the WAL by now, or made it
+// again. It has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
+func (l *lock) watch() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.hold(&l.wal, l.path+"-wal"); err != nil {
+		return err
+	}
+	l.watched = true
+	return nil
+}
+
+// check returns an *modelstore.IdentityError if a file of the database is not in its place any more.
+func (l *lock) check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.database == nil {
+		return nil
+	}
+	if err := l.database.check(); err != nil {
+		return err
+	}
+	if !l.watched || l.wal == nil {
+		return nil
+	}
+	err := l.wal.check()
+	if lost, ok := errors.AsType[*modelstore.IdentityError](err); ok && lost.Change != modelstore.Unreachable {
+		lost.Remedy = "stop the daemon, which moves what it holds into the database, and start it again"
+	}
+	return err
+}
+
+// renew makes the lock file again if it was removed, and reports whether it did. It names the holder to other processes, and after a
+// crash it says that there was one.
+func (l *lock) renew() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.own.check() == nil {
+		return false, nil
+	}
+	own, err := holdFile(l.own.path, os.O_CREATE)
+	if errors.Is(err, errHeld) { // by a process that is about to find the database locked
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock file of the store: %w", err)
+	}
+	old := l.own
+	l.own = own
+	return true, errors.Join(old.release(), l.write(l.mine))
+}
+
+// dropFiles unlocks the files of the database. SQLite must not have them open.
+func (l *lock) dropFiles() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, held := range []**heldFile{&l.database, &l.wal} {
+		if *held != nil {
+			errs = append(errs, (*held).release())
+			*held = nil
+		}
+	}
+	l.watched = false
+	return errors.Join(errs...)
+}
+
+// claim writes who holds the lock. Until then the file has what the last holder left, so that a process which dies while it checks the
 // store does not hide that there was something to check.
-func (l *lock) claim() error { return l.write(l.mine) }
+func (l *lock) claim() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.write(l.mine)
+}
 
 // suspect notes that damage was met.
 func (l *lock) suspect() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.mine.Suspect = true
 	return l.write(l.mine)
 }
 
+// isSuspect reports whether damage was met.
+func (l *lock) isSuspect() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mine.Suspect
+}
+
 // release gives the lock back. clean says that the store was closed in order; a suspect store stays suspect.
 func (l *lock) release(clean bool) error {
-	var err error
+	err := l.dropFiles()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if clean {
-		err = l.write(holder{Suspect: l.mine.Suspect})
+		err = errors.Join(err, l.write(holder{Suspect: l.mine.Suspect}))
 	}
-	// A child process between its fork and its exec still has the file open: closing alone would leave it locked for that long.
-	return errors.Join(err, syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+	return errors.Join(err, l.own.release())
 }
 
 func (l *lock) write(h holder) error {
@@ -101,10 +238,10 @@ func (l *lock) write(h holder) error {
 			return err
 		}
 	}
-	if err := l.file.Truncate(0); err != nil {
+	if err := l.own.file.Truncate(0); err != nil {
 		return fmt.Errorf("lock file of the store: %w", err)
 	}
-	if _, err := l.file.WriteAt(data, 0); err != nil {
+	if _, err := l.own.file.WriteAt(data, 0); err != nil {
 		return fmt.Errorf("lock file of the store: %w", err)
 	}
 	return nil

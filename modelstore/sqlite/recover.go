@@ -44,6 +44,9 @@ func (s *Store) setAside(reason error) error {
 			return errors.Join(reason, fmt.Errorf("set the damaged store aside: %w", readOnlyHint(err)))
 		}
 	}
+	if err := s.lock.dropFiles(); err != nil { // not before: nobody else may take them for a database
+		return errors.Join(reason, err)
+	}
 	s.recovered = &Recovered{Path: aside, At: now, Reason: reason}
 	s.lock.last = holder{} // what is opened next is new
 	s.opts.Log.Error("the store is damaged: set aside, a new one is begun and must be rebuilt from the logs",

@@ -19,13 +19,19 @@
 // # Files
 //
 // Beside PATH there are PATH-wal and PATH-shm while it is open, PATH.lock (an advisory lock that names the holder; it stays when
-// the store is closed and must not be removed while it is open), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file
-// system must be local: neither the lock nor WAL works between machines.
+// the store is closed), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file system must be local: neither the
+// lock nor WAL works between machines.
+//
+// PATH and PATH-wal are locked too, so that a removed PATH.lock lets nobody in; Verify makes it again. Before each transaction,
+// before each new connection, and at Close, device and inode of both are compared with those of their names: a file that
+// was deleted, moved or replaced is a *modelstore.IdentityError, and nothing more is written. What the WAL holds is moved into the
+// file at Close even so: a file that was moved is complete then.
 package sqlite
 
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,6 +39,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -80,6 +87,8 @@ type Store struct {
 	opts      Options
 	lock      *lock
 	recovered *Recovered
+	// complained is set once a lock file that cannot be made again was logged.
+	complained atomic.Bool
 
 	// writing is held by the one writer; write has one connection, read any number.
 	writing     sync.Mutex
@@ -93,7 +102,10 @@ type Store struct {
 	uses    sync.WaitGroup
 }
 
-var _ modelstore.Store = (*Store)(nil)
+var (
+	_ modelstore.Store    = (*Store)(nil)
+	_ modelstore.Verifier = (*Store)(nil)
+)
 
 // Open opens the store in the file path, and makes it and its folder where they are missing. A damaged file is set aside
 // (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and those that wrap
@@ -144,25 +156,68 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	if err := s.prepareFile(); err != nil {
 		return err
 	}
-	if s.write, err = openDB(s.path, url.Values{
+	if s.write, err = s.openPool(url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {"journal_mode(WAL)", "journal_size_limit(67108864)", "cache_size(-8000)"},
 	}); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if s.read, err = openDB(s.path, url.Values{"_query_only": {"1"}, "_pragma": {"cache_size(-4000)"}}); err != nil {
+	if s.read, err = s.openPool(url.Values{"_query_only": {"1"}, "_pragma": {"cache_size(-4000)"}}); err != nil {
 		return err
 	}
 	s.read.SetMaxIdleConns(4)
 	if err := s.checkAndMigrate(ctx); err != nil {
 		return explain(s.path, "open", brokenSchema(err))
 	}
-	return explain(s.path, "prepare statements", brokenSchema(s.prepare(ctx)))
+	if err := s.prepare(ctx); err != nil {
+		return explain(s.path, "prepare statements", brokenSchema(err))
+	}
+	return s.lock.watch()
+}
+
+// openPool returns connections that are opened only while the database is in its place, and never make a file.
+func (s *Store) openPool(query url.Values) (*sql.DB, error) {
+	query.Set("mode", "rw")
+	connector, err := newConnector(s.path, query)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(&checkedConnector{Connector: connector, check: s.lock.check}), nil
+}
+
+// checkedConnector opens a connection by the file's name only if the name leads to the right file.
+type checkedConnector struct {
+	sqldriver.Connector
+	check func() error
+}
+
+// Connect implements driver.Connector.
+func (c *checkedConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil { // it was replaced just now
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 // openDB returns a pool of connections. No mmap_size is set, ever: a file cut short under a mapping kills the process.
 func openDB(path string, query url.Values) (*sql.DB, error) {
+	connector, err := newConnector(path, query)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// newConnector returns what opens connections with the settings that all of them have.
+func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)", "temp_store(MEMORY)"}, query["_pragma"]...)
 	query.Set("_dqs", "0")
 	query.Set("_error_rc", "1")
@@ -175,29 +230,43 @@ func openDB(path string, query url.Values) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
-	return sql.OpenDB(connector), nil
+	return connector, nil
 }
 
-// prepareFile looks at the file before SQLite does, and makes a new one with the right mode. SQLite must not have it
+// prepareFile locks the file and looks at it before SQLite does, and makes a new one with the right mode. SQLite must not have it
 // open: closing a file drops the process's POSIX locks on it.
 func (s *Store) prepareFile() error {
 	info, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Stat(s.path + "-wal"); err == nil {
-			return damaged("%s-wal is there without its database", s.path)
-		}
-		file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
-		if err != nil {
-			return fmt.Errorf("make the store: %w", readOnlyHint(err))
-		}
-		return file.Close()
+		return s.makeFile()
 	case err != nil:
 		return fmt.Errorf("store: %w", readOnlyHint(err))
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("store %s is not a file but %v: give the path of a file", s.path, info.Mode().Type())
 	}
+	if err := s.lock.holdFiles(); err != nil {
+		return err
+	}
 	return checkHeader(s.path, info.Size())
+}
+
+// makeFile makes and locks a new database. A WAL alone may be that of a process whose database was deleted.
+func (s *Store) makeFile() error {
+	if err := s.lock.holdFiles(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.path + "-wal"); err == nil {
+		return damaged("%s-wal is there without its database", s.path)
+	}
+	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return fmt.Errorf("make the store: %w", readOnlyHint(err))
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return s.lock.holdFiles()
 }
 
 func (s *Store) prepare(ctx context.Context) (err error) {
@@ -239,7 +308,7 @@ func (s *Store) fail(doing string, err error) error {
 func (s *Store) noteDamage(err error) {
 	s.closing.Lock()
 	defer s.closing.Unlock()
-	if s.lock.mine.Suspect {
+	if s.lock.isSuspect() {
 		return
 	}
 	s.opts.Log.Error("the store is damaged; it will be looked at in full when it is opened next, and set aside if need be",
@@ -249,8 +318,25 @@ func (s *Store) noteDamage(err error) {
 	}
 }
 
+// Verify implements modelstore.Verifier. It makes the lock file again if that was removed.
+func (s *Store) Verify() error {
+	if err := s.begin(); err != nil {
+		return nil //nolint:nilerr // what is closed cannot be taken away; Close looked last
+	}
+	defer s.end()
+	if err := s.lock.check(); err != nil {
+		return err
+	}
+	renewed, err := s.lock.renew()
+	if renewed || err != nil && !s.complained.Swap(true) {
+		s.opts.Log.Warn("the lock file of the store was removed: it is made again; the database itself is locked too",
+			zap.String("path", s.path+".lock"), zap.Error(err))
+	}
+	return nil
+}
+
 // Close implements modelstore.Store: it waits for what is under way (a Replay or Rows ends with ErrClosed), moves the WAL
-// into the database and releases the lock.
+// into the database and releases the lock. It returns an *modelstore.IdentityError if a file of the database is not in its place.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {
@@ -261,11 +347,15 @@ func (s *Store) Close() error {
 	s.closing.Unlock()
 	s.uses.Wait()
 
+	lost := s.lock.check()
 	err := s.read.Close() // readers first: the WAL can be truncated only without them
 	_, checkpointErr := s.write.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	err = errors.Join(err, checkpointErr, s.closeDB())
 	err = explain(s.path, "close", err)
-	return errors.Join(err, s.lock.release(err == nil))
+	if lost != nil { // whatever is there at the next Open, all of it must be looked at
+		err = errors.Join(err, s.lock.suspect())
+	}
+	return errors.Join(lost, err, s.lock.release(err == nil))
 }
 
 // closeDB closes what is open of the database.
