@@ -72,8 +72,9 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	return s.fail("ledger", err)
 }
 
-// scanRows reads rows of the ledger and checks each.
-func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
+// selectRows returns the statement of a query and its arguments. What is sorted are numbers of rows: SQLite keeps all that
+// it sorts in memory, and whole rows of a year took hundreds of megabytes.
+func selectRows(q modelstore.RowQuery) (string, []any) {
 	condition, args := where(q)
 	order := " ORDER BY l.seq, l.id LIMIT ?"
 	if q.Newest {
@@ -83,9 +84,16 @@ func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(mo
 	if q.Limit > 0 {
 		limit = q.Limit
 	}
-	rows, err := db.QueryContext(ctx, `SELECT l.seq, l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
+	return `SELECT l.seq, l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
 		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.peers, l.crc
-		FROM ledger l LEFT JOIN levels v ON v.id = l.levels_id`+condition+order, append(args, limit)...)
+		FROM (SELECT l.id FROM ledger l` + condition + order + `) wanted CROSS JOIN ledger l ON l.id = wanted.id
+		LEFT JOIN levels v ON v.id = l.levels_id`, append(args, limit)
+}
+
+// scanRows reads rows of the ledger and checks each.
+func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
+	text, args := selectRows(q)
+	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}
