@@ -19,7 +19,8 @@ func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	return nil
 }
 
-// maySize is mayAskAs for a question of sizes, which may rest on the runs of some user's program, and on a job that runs.
+// maySize is mayAskAs for a question of sizes, which may rest on the runs of some user's program, and on a job that
+// runs.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
 		return err

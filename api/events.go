@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// heartbeat is how often a client that nothing is told to hears that it is still connected: proxies close what is silent for 30 s or more.
+	// heartbeat is how often a client that nothing is told to hears that it is still connected: proxies close what is
+	// silent for 30 s or more.
 	heartbeat = 15 * time.Second
 	// watchPatience is how long a client may take to read an event before it is dropped.
 	watchPatience = 10 * time.Second

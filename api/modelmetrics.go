@@ -9,54 +9,126 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// analysisAge is how old the analysis of a history may be that metrics tell of: a scrape must not cost a pass over every history.
-const analysisAge = time.Minute
+// modelMetrics are those of the models of a queue.
+type modelMetrics struct {
+	samples     gauge
+	b0          gauge
+	b1          gauge
+	r2          gauge
+	ks          gauge
+	fitted      gauge
+	fittedAt    gauge
+	lawSelected gauge
+	lawLogScore gauge
+}
 
-// competition tells how the competing laws of lifetimes of a queue stand.
-func (e emitter) competition(cluster, queue string, m *pipeline.QueueView) {
-	for i := range m.Lifetimes {
-		l, class := &m.Lifetimes[i], pipeline.Classes()[i]
-		for _, s := range l.Selection.Standings {
-			e.gauge("model_law_selected", flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
-			if ask.Scored(&s) {
-				e.gauge("model_law_log_score", s.Mean, cluster, queue, class, s.Name)
-			}
+func newModelMetrics(s *metricSet) modelMetrics {
+	return modelMetrics{
+		samples: s.gauge("model_samples", "Lifetimes in the window of a model.", "cluster", "queue", "class"),
+		b0: s.gauge("model_b0",
+			"Intercept of the uniform-log law cdf(t) = b0 + b1 ln t.", "cluster", "queue", "class"),
+		b1: s.gauge("model_b1", "Slope of the uniform-log law cdf(t) = b0 + b1 ln t.", "cluster", "queue", "class"),
+		r2: s.gauge("model_r2", "Coefficient of determination of the uniform-log fit.", "cluster", "queue", "class"),
+		ks: s.gauge("model_ks",
+			"Kolmogorov-Smirnov distance of the window's lifetimes to the uniform-log law that is fitted to them.",
+			"cluster", "queue", "class"),
+		fitted: s.gauge("model_fitted",
+			"1 if the model could be fitted: uniform_log, lublin, markov, users.", "cluster", "queue", "model"),
+		fittedAt: s.gauge("model_fit_timestamp_seconds",
+			"Event time of the newest refit.", "cluster", "queue", "class"),
+		lawSelected: s.gauge("model_law_selected",
+			"1 for the law of lifetimes that forecasts use, 0 for the others.", "cluster", "queue", "class", "law"),
+		lawLogScore: s.gauge("model_law_log_score",
+			"Mean logarithm of the probability that a law of lifetimes gave beforehand to what then happened.",
+			"cluster", "queue", "class", "law"),
+	}
+}
+
+func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *pipeline.QueueView, known *ask.Analysis) {
+	for i := range models.Lifetimes {
+		l, class := &models.Lifetimes[i], pipeline.Classes()[i]
+		m.collectLaws(ch, cluster, queue, class, l)
+		ch.gauge(m.samples, float64(l.Sample.N()), cluster, queue, class)
+		if l.Err != nil {
+			continue
+		}
+		ch.gauge(m.b0, l.Law.B0, cluster, queue, class)
+		ch.gauge(m.b1, l.Law.B1, cluster, queue, class)
+		ch.gauge(m.r2, l.Law.R2, cluster, queue, class)
+		ch.gauge(m.fittedAt, unix(l.Law.At), cluster, queue, class)
+	}
+	for i, d := range known.KS {
+		if !math.IsNaN(d) {
+			ch.gauge(m.ks, d, cluster, queue, pipeline.Classes()[i])
+		}
+	}
+	uniform := models.Lifetimes[0].Err == nil || models.Lifetimes[1].Err == nil
+	ch.gauge(m.fitted, flag(uniform), cluster, queue, pipeline.ModelUniformLog)
+	ch.gauge(m.fitted, flag(known.Lublin.Err() == nil), cluster, queue, pipeline.ModelLublin)
+	ch.gauge(m.fitted, flag(models.Chains.Pairs > 0), cluster, queue, pipeline.ModelMarkov)
+	ch.gauge(m.fitted, flag(known.Users.Pools != nil), cluster, queue, pipeline.ModelUsers)
+}
+
+// collectLaws sends how the competing laws of lifetimes of a class stand.
+func (m *modelMetrics) collectLaws(ch scrape, cluster, queue, class string, l *pipeline.LifetimeView) {
+	for _, s := range l.Selection.Standings {
+		ch.gauge(m.lawSelected, flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
+		if ask.Scored(&s) {
+			ch.gauge(m.lawLogScore, s.Mean, cluster, queue, class, s.Name)
 		}
 	}
 }
 
-// history tells of the users of a queue, in numbers, and which models are fitted.
-func (e emitter) history(v *pipeline.View, queue string, m *pipeline.QueueView) {
-	k := e.server.ask.Analysis(v, queue, analysisAge)
-	for model, fitted := range map[string]bool{
-		pipeline.ModelUniformLog: m.Lifetimes[0].Err == nil || m.Lifetimes[1].Err == nil,
-		pipeline.ModelLublin:     k.Lublin.Err() == nil,
-		pipeline.ModelMarkov:     m.Chains.Pairs > 0,
-		pipeline.ModelUsers:      k.Users.Pools != nil,
-	} {
-		e.gauge("model_fitted", flag(fitted), v.Cluster, queue, model)
+// historyMetrics are those of the users of a queue, in numbers alone.
+type historyMetrics struct {
+	jobs         gauge
+	users        gauge
+	flurries     gauge
+	flurryJobs   gauge
+	newestFlurry gauge
+	robots       gauge
+	saturated    gauge
+	growth       gauge
+}
+
+func newHistoryMetrics(s *metricSet) historyMetrics {
+	return historyMetrics{
+		jobs: s.gauge("history_jobs", "Jobs that left and are kept to tell the users' ways.", "cluster", "queue"),
+		users: s.gauge("history_users",
+			"Users of the kept jobs, by how long they come: long_term, temporary, dropped (cut off by an end "+
+				"of the history).", "cluster", "queue", "stay"),
+		flurries:   s.gauge("history_flurries", "Bursts of jobs of one user among the kept jobs.", "cluster", "queue"),
+		flurryJobs: s.gauge("history_flurry_jobs", "Jobs of these bursts.", "cluster", "queue"),
+		newestFlurry: s.gauge("history_flurry_timestamp_seconds",
+			"Event time of the newest submission of a burst; 0 if there is none.", "cluster", "queue"),
+		robots: s.gauge("history_robots",
+			"Daily robots among the kept jobs: one user's jobs at one time of day, day after day.",
+			"cluster", "queue"),
+		saturated: s.gauge("history_saturated",
+			"1 if jobs come faster than they can be run: the jobs in the system grew by more than one a week, "+
+				"and go on so in half of the simulated futures.", "cluster", "queue"),
+		growth: s.gauge("history_growth_jobs_per_second",
+			"By how much the jobs that were submitted and have not left grow.", "cluster", "queue"),
 	}
-	for i, d := range k.KS {
-		if !math.IsNaN(d) {
-			e.gauge("model_ks", d, v.Cluster, queue, pipeline.Classes()[i])
-		}
-	}
-	u := ask.Users(k.Users, e.server.ask.Saturation(v, queue))
-	for stay, n := range map[string]int{"long_term": u.LongTerm, "temporary": u.Temporary, "dropped": u.Dropped} {
-		e.gauge("history_users", float64(n), v.Cluster, queue, stay)
-	}
+}
+
+func (m *historyMetrics) collect(ch scrape, cluster, queue string, known *ask.Analysis, s pipeline.Saturation) {
+	u := ask.Users(known.Users, s)
 	newest := time.Time{}
-	for _, f := range k.Users.Findings {
-		if at := k.Users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
+	for _, f := range known.Users.Findings {
+		if at := known.Users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
 			newest = at
 		}
 	}
 	const week = 7 * 86400
-	for name, value := range map[string]float64{
-		"history_jobs": float64(u.Jobs), "history_flurries": float64(u.Flurries), "history_flurry_jobs": float64(u.FlurryJobs),
-		"history_flurry_timestamp_seconds": unix(newest), "history_robots": float64(u.Robots),
-		"history_saturated": flag(u.Saturated), "history_growth_jobs_per_second": u.Growth / week,
-	} {
-		e.gauge(name, value, v.Cluster, queue)
-	}
+	ch.gauge(m.jobs, float64(u.Jobs), cluster, queue)
+	ch.gauge(m.users, float64(u.LongTerm), cluster, queue, "long_term")
+	ch.gauge(m.users, float64(u.Temporary), cluster, queue, "temporary")
+	ch.gauge(m.users, float64(u.Dropped), cluster, queue, "dropped")
+	ch.gauge(m.flurries, float64(u.Flurries), cluster, queue)
+	ch.gauge(m.flurryJobs, float64(u.FlurryJobs), cluster, queue)
+	ch.gauge(m.newestFlurry, unix(newest), cluster, queue)
+	ch.gauge(m.robots, float64(u.Robots), cluster, queue)
+	ch.gauge(m.saturated, flag(u.Saturated), cluster, queue)
+	ch.gauge(m.growth, u.Growth/week, cluster, queue)
 }

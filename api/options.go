@@ -46,8 +46,8 @@ type Options struct {
 	Admin *Admin
 	// Guard decides who may ask for what; nil is one that knows nothing but Admin's token.
 	Guard *access.Guard
-	// WasReady is set once the daemon was ready; one that outlives the server keeps a reload from making it not ready. Nil is
-	// one of its own.
+	// WasReady is set once the daemon was ready; one that outlives the server keeps a reload from making it not
+	// ready. Nil is one of its own.
 	WasReady *atomic.Bool
 	// MostBody bounds the bytes of a question; 0 is 1 MiB.
 	MostBody int64
@@ -55,8 +55,8 @@ type Options struct {
 
 // Admin is what only an administrator may ask for: those who know the token.
 type Admin struct {
-	// Token is what a request must carry as "Authorization: Bearer TOKEN", where there is no Guard that knows it. With an empty one nobody has
-	// admin access.
+	// Token is what a request must carry as "Authorization: Bearer TOKEN", where there is no Guard that knows it.
+	// With an empty one nobody has admin access.
 	Token string
 	// Import takes in a log of the past.
 	Import ImportFunc
@@ -78,8 +78,8 @@ type ImportRequest struct {
 	Body io.Reader
 }
 
-// ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress now and then, from its
-// own goroutine. An error may be a *Refused.
+// ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress
+// now and then, from its own goroutine. An error may be a *Refused.
 type ImportFunc func(ctx context.Context, req ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 
 // QuarantineQuery says which bad lines are asked for.

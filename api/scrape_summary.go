@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -14,11 +15,16 @@ const (
 	mostTypical = 200
 	// scrapePatience is how long a scrape waits for the summary of the newest view before it reports the previous one.
 	scrapePatience = 5 * time.Millisecond
-	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. With an older one it waits for the next.
+	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. With an older one it
+	// waits for the next.
 	summaryAge = time.Minute
+	// analysisAge is how old the analysis of a history may be that metrics tell of: a scrape must not cost a pass
+	// over every history.
+	analysisAge = time.Minute
 )
 
-// scrapeSummary holds metrics of one view that are too slow to compute during a scrape of a large cluster. It does not change.
+// scrapeSummary holds metrics of one view that are too slow to compute during a scrape of a large cluster. It does
+// not change.
 type scrapeSummary struct {
 	view    *cluster.View
 	made    time.Time // by the machine's clock
@@ -29,16 +35,22 @@ type scrapeSummary struct {
 	bursts map[string]int
 }
 
-// scrapeSummaries keeps the newest summary of each cluster. Requests start the next one in the background, one at a time per cluster.
+// scrapeSummaries keeps the newest summary of each cluster. Requests start the next one in the background, one at a
+// time per cluster.
 type scrapeSummaries struct {
-	mu     sync.Mutex
-	newest map[string]*scrapeSummary
-	making map[string]chan struct{} // closed when it is made
+	service *ask.Service
+	mu      sync.Mutex
+	newest  map[string]*scrapeSummary
+	making  map[string]chan struct{} // closed when it is made
+}
+
+func newScrapeSummaries(service *ask.Service) *scrapeSummaries {
+	return &scrapeSummaries{service: service, newest: map[string]*scrapeSummary{}, making: map[string]chan struct{}{}}
 }
 
 // of returns the summary of a view, or the previous one if that takes too long.
-func (g *scrapeSummaries) of(v *pipeline.View, look func(*pipeline.View) *scrapeSummary) *scrapeSummary {
-	newest, made := g.begin(v, look)
+func (g *scrapeSummaries) of(v *pipeline.View) *scrapeSummary {
+	newest, made := g.begin(v)
 	if made == nil {
 		return newest
 	}
@@ -57,13 +69,11 @@ func (g *scrapeSummaries) of(v *pipeline.View, look func(*pipeline.View) *scrape
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary. If that is of another view, it starts a new one and returns a channel that is closed once it is finished.
-func (g *scrapeSummaries) begin(v *pipeline.View, look func(*pipeline.View) *scrapeSummary) (*scrapeSummary, <-chan struct{}) {
+// begin returns the newest summary. If that is of another view, it starts a new one and returns a channel that is
+// closed once it is finished.
+func (g *scrapeSummaries) begin(v *pipeline.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.newest == nil {
-		g.newest, g.making = map[string]*scrapeSummary{}, map[string]chan struct{}{}
-	}
 	newest := g.newest[v.Cluster]
 	if newest != nil && newest.view == v.View {
 		return newest, nil
@@ -75,7 +85,7 @@ func (g *scrapeSummaries) begin(v *pipeline.View, look func(*pipeline.View) *scr
 	g.making[v.Cluster] = made
 	go func() {
 		defer close(made)
-		fresh := look(v)
+		fresh := summarize(g.service, v)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.newest[v.Cluster] = fresh
@@ -85,16 +95,16 @@ func (g *scrapeSummaries) begin(v *pipeline.View, look func(*pipeline.View) *scr
 }
 
 // summarize computes the summary of a view.
-func (s *Server) summarize(v *pipeline.View) *scrapeSummary {
+func summarize(service *ask.Service, v *pipeline.View) *scrapeSummary {
 	g := &scrapeSummary{view: v.View, made: time.Now(), typical: v.Typical(mostTypical)}
 	g.typical = slices.DeleteFunc(g.typical, func(t pipeline.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
-	now, _, _ := s.ask.AsOf(v)
+	now, _, _ := service.AsOf(v)
 	g.forecasts = make([][]float64, len(g.typical))
 	for i := range g.typical {
-		g.forecasts[i] = s.ask.TypicalWait(v, now, &g.typical[i])
+		g.forecasts[i] = service.TypicalWait(v, now, &g.typical[i])
 	}
 	g.bursts = v.Bursts(func(queue string) float64 {
-		return s.ask.Analysis(v, queue, analysisAge).Users.Flurry
+		return service.Analysis(v, queue, analysisAge).Users.Flurry
 	})
 	return g
 }

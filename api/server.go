@@ -17,7 +17,6 @@ type Server struct {
 	metrics   *metrics
 	patterns  []string
 	ask       *ask.Service
-	summaries scrapeSummaries
 	drawing   chan struct{} // a place for each workload that is streamed
 	counting  chan struct{} // a place for the one who reads the ledger
 	watchers  *ask.Watchers

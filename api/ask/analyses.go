@@ -18,8 +18,8 @@ type Analysis struct {
 	KS     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
 }
 
-// analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made one after the other, when somebody
-// asks, and once for many who ask of one view.
+// analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made
+// one after the other, when somebody asks, and once for many who ask of one view.
 type analyses struct {
 	mu      sync.Mutex
 	newest  map[[2]string]*Analysis
@@ -35,8 +35,8 @@ type dated struct {
 // growthAge is how much event time a growth is kept for: a new week is counted once a week only.
 const growthAge = time.Hour
 
-// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics have it from here, so that they
-// agree.
+// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics have it
+// from here, so that they agree.
 func (a *analyses) saturation(v *pipeline.View, queue string) pipeline.Saturation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,8 @@ func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now 
 	return k
 }
 
-// distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is fitted to them: a pass over each window.
+// distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is
+// fitted to them: a pass over each window.
 func distances(m *pipeline.QueueView) []float64 {
 	out := make([]float64, len(pipeline.Classes()))
 	for i := range out {

@@ -91,7 +91,8 @@ func timeLimit(field, text string) (time.Duration, error) {
 	return limit, nil
 }
 
-// wait returns the law of the wait of a job of so many processors, and its quantiles. The error is a *leftOut, or that of the forecast.
+// wait returns the law of the wait of a job of so many processors, and its quantiles. The error is a *leftOut, or
+// that of the forecast.
 func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (advice.Law, []float64, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit

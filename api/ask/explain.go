@@ -44,7 +44,8 @@ func sooner(v *pipeline.View, now time.Time, a *job.Attributes, than []float64) 
 	return out
 }
 
-// pivotsFor returns the running jobs whose ends a start depends on. Only a caller who sees a job learns which one it is.
+// pivotsFor returns the running jobs whose ends a start depends on. Only a caller who sees a job learns which one it
+// is.
 func pivotsFor(c Caller, all []pipeline.Pivot) []wire.Pivot {
 	out := pivots(all)
 	for i := range out {

@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// waitingJob describes a job that waits, and why its forecast moved, by what it waits for where that is known. Whose it is it does not tell.
+// waitingJob describes a job that waits, and why its forecast moved, by what it waits for where that is known. Whose
+// it is it does not tell.
 func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pipeline.Pivot) wire.Job {
 	j := w.Job
 	out := wire.Job{
@@ -115,8 +116,8 @@ func nameOwner(c Caller, j *cluster.Job, out *wire.Job) {
 	}
 }
 
-// Jobs returns the waiting jobs of a view that the caller sees, those submitted first, at most limit of them. An empty queue
-// means any.
+// Jobs returns the waiting jobs of a view that the caller sees, those submitted first, at most limit of them. An
+// empty queue means any.
 func (s *Service) Jobs(v *pipeline.View, queue string, limit int, c Caller) wire.Jobs {
 	out := wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: s.AsOfInstant(v)}
 	var now time.Time

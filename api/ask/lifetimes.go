@@ -97,7 +97,8 @@ func gamma(g hypergamma.Gamma) wire.Gamma {
 	return wire.Gamma{Shape: finite(g.Shape), Scale: finite(g.Scale)}
 }
 
-// curveSteps is into how many equal parts the probabilities from 0 to 1 are cut: a quantile for each percent draws a smooth curve.
+// curveSteps is into how many equal parts the probabilities from 0 to 1 are cut: a quantile for each percent draws a
+// smooth curve.
 const curveSteps = 100
 
 // curve describes the lifetimes of one class.

@@ -44,7 +44,8 @@ func (s *Service) Now(in NowRequest) (*NowQuery, error) {
 	return &NowQuery{views, s, in}, nil
 }
 
-// Answer tells what would start at once, queue by queue. With several clusters the oldest view gives the answer its age.
+// Answer tells what would start at once, queue by queue. With several clusters the oldest view gives the answer its
+// age.
 func (q *NowQuery) Answer() (wire.Now, error) {
 	s, in := q.service, &q.request
 	out := wire.Now{Queues: []wire.NowQueue{}}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// leastGain is by what part of the score an advice must be better than one that stands, where nothing else is asked for.
+	// leastGain is by what part of the score an advice must be better than one that stands, where nothing else is
+	// asked for.
 	leastGain = .05
 )
 
@@ -120,7 +121,8 @@ func (q *sizeQuery) steady() advice.Steady {
 	return out
 }
 
-// previousAdvice returns the advice that was given before: for a running job that is to keep its size, if the request names no other.
+// previousAdvice returns the advice that was given before: for a running job that is to keep its size, if the request
+// names no other.
 func (q *sizeQuery) previousAdvice() advice.Standing {
 	switch s := q.req.Standing; {
 	case s != nil:
@@ -138,7 +140,8 @@ func (q *sizeQuery) previousAdvice() advice.Standing {
 	return advice.Standing{}
 }
 
-// standingAdvice returns the advice that stands after a result. An advice of the future, from a clock that was set back, stands since now.
+// standingAdvice returns the advice that stands after a result. An advice of the future, from a clock that was set
+// back, stands since now.
 func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
 	now := instantSeconds(q.service.now())
 	standing.Since = min(standing.Since, now)

@@ -6,7 +6,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Queues describes the queues of some views, and their pools. With several clusters the oldest view gives the answer its age.
+// Queues describes the queues of some views, and their pools. With several clusters the oldest view gives the answer
+// its age.
 func (s *Service) Queues(views []*pipeline.View) wire.Queues {
 	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
 	for i, v := range views {

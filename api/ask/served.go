@@ -20,11 +20,12 @@ import (
 // served is what the engine says of a request.
 type served struct{ engine.Forecast }
 
-// playedJobs is up to how many running and waiting jobs an answer is explained by playing first come, first served: behind more that takes milliseconds.
+// playedJobs is up to how many running and waiting jobs an answer is explained by playing first come, first served:
+// behind more that takes milliseconds.
 const playedJobs = 300
 
-// forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can say nothing yet that is the answer; an error says that
-// nobody can.
+// forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can
+// say nothing yet that is the answer; an error says that nobody can.
 func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
 	out := &served{}
 	if v.Engine != nil {
@@ -84,7 +85,8 @@ func (s *served) into(w *wire.Wait) {
 	}
 }
 
-// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that no forecast is possible.
+// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that
+// no forecast is possible.
 func (s *Service) TypicalWait(v *pipeline.View, now time.Time, t *pipeline.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
 	if err != nil || f == nil || f.Quantiles == nil {

@@ -1,6 +1,6 @@
-// Package ask holds the use cases of waitcast's interface: how long would a job wait, which size should it ask for, what
-// would start now. It answers decoded questions from published views and knows no HTTP: package api decodes, authorises,
-// calls a use case and encodes. Its answers are the types of package wire.
+// Package ask holds the use cases of waitcast's interface: how long would a job wait, which size should it ask for,
+// what would start now. It answers decoded questions from published views and knows no HTTP: package api decodes,
+// authorises, calls a use case and encodes. Its answers are the types of package wire.
 package ask
 
 import (
@@ -75,8 +75,8 @@ func (s *Service) clusters() []string {
 	return names
 }
 
-// ReadView returns the view of a cluster of which something has been read, and that has the queue, if one is named. The queue becomes the one under
-// which its jobs are counted.
+// ReadView returns the view of a cluster of which something has been read, and that has the queue, if one is named.
+// The queue becomes the one under which its jobs are counted.
 func (s *Service) ReadView(cluster string, queue *string) (*pipeline.View, error) {
 	v, err := s.View(cluster)
 	switch {
@@ -110,7 +110,8 @@ func (s *Service) ReadViews(name string) ([]*pipeline.View, error) {
 	return out, nil
 }
 
-// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that was never seen.
+// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that
+// was never seen.
 func FindQueue(v *pipeline.View, queue *string) error {
 	found, ok := v.QueueOf(*queue)
 	if !ok {
@@ -143,7 +144,8 @@ func (s *Service) AsOf(v *pipeline.View) (now time.Time, age float64, stale bool
 	return now, age, stale
 }
 
-// AsOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock, from which hosts may differ by some minutes.
+// AsOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock,
+// from which hosts may differ by some minutes.
 func (s *Service) AsOfInstant(v *pipeline.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()
@@ -151,8 +153,8 @@ func (s *Service) AsOfInstant(v *pipeline.View) time.Time {
 	return v.At
 }
 
-// WhyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the limit,
-// or a source could not be read for longer than that.
+// WhyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the
+// limit, or a source could not be read for longer than that.
 func (s *Service) WhyStale(v *pipeline.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"

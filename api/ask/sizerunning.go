@@ -146,7 +146,8 @@ func (q *sizeQuery) gatherRunning() error {
 	return nil
 }
 
-// addSize makes a size that the job could have. For a larger one it waits as a job of the processors that it lacks would.
+// addSize makes a size that the job could have. For a larger one it waits as a job of the processors that it lacks
+// would.
 func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	left, err := q.remainingLaw(procs, rest)
 	if err != nil {

@@ -73,7 +73,8 @@ func (q *sizeQuery) between() error {
 	return nil
 }
 
-// ladder returns the sizes from one to another: all where they are few, else the bounds, powers of two and what lies halfway between them.
+// ladder returns the sizes from one to another: all where they are few, else the bounds, powers of two and what lies
+// halfway between them.
 func ladder(from, to int) []int {
 	var out []int
 	if to-from < mostInRange {

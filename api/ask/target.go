@@ -61,7 +61,8 @@ func (p *targetQueue) facts() job.QueueFacts {
 	return job.QueueFacts{}
 }
 
-// waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a *Refusal.
+// waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a
+// *Refusal.
 func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
 	if err := fits(p.view, req); err != nil {
 		return nil, err

@@ -90,7 +90,8 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-// gather makes the candidates. A size or a limit that no queue takes is refused; one that some take is left out of the others.
+// gather makes the candidates. A size or a limit that no queue takes is refused; one that some take is left out of
+// the others.
 func (w *whatIf) gather() error {
 	var refused error
 	for _, procs := range w.sizes {
@@ -178,7 +179,8 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 	return out
 }
 
-// gainSentences returns sentences on what the best candidate gains over the worst that differs from it in its time limit, its queue or its size alone.
+// gainSentences returns sentences on what the best candidate gains over the worst that differs from it in its time
+// limit, its queue or its size alone.
 func (w *whatIf) gainSentences(r *advice.Result) []string {
 	out := []string{}
 	best := r.Order[0]

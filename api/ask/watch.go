@@ -22,13 +22,14 @@ import (
 const (
 	// StaleCheck is how often those who watch look whether a view has become stale, which publishes no new one.
 	StaleCheck = 15 * time.Second
-	// watchShare is what part of one processor's time the evaluations may take, and watchSpace how far apart they are at most.
+	// watchShare is what part of one processor's time the evaluations may take, and watchSpace how far apart they are
+	// at most.
 	watchShare = .25
 	watchSpace = 30 * time.Second
 )
 
-// Watchers are the clients that watch. While there is any, one goroutine looks at each newly published view, once for all
-// who ask the same.
+// Watchers are the clients that watch. While there is any, one goroutine looks at each newly published view, once for
+// all who ask the same.
 type Watchers struct {
 	service *Service
 	most    int
@@ -99,7 +100,8 @@ func NewWatchers(s *Service, most int, m WatchMetrics) *Watchers {
 	return &Watchers{service: s, most: most, metrics: m, topics: map[string]*topic{}}
 }
 
-// FixTimes turns the times of a question that are counted from now into instants: the question will be asked again and again.
+// FixTimes turns the times of a question that are counted from now into instants: the question will be asked again
+// and again.
 func (s *Service) FixTimes(req *wire.SizeRequest) error {
 	q, err := s.newSizeQuery(req)
 	if err != nil {
@@ -116,8 +118,8 @@ func (s *Service) FixTimes(req *wire.SizeRequest) error {
 	return nil
 }
 
-// Join takes in a client. What cannot be answered now is refused. lastID names the newest advice that the client has; it may
-// be empty.
+// Join takes in a client. What cannot be answered now is refused. lastID names the newest advice that the client has;
+// it may be empty.
 func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error) {
 	shared := *req
 	shared.Standing = nil // each client has its own
@@ -271,7 +273,8 @@ func (ws *Watchers) refresh(t *topic) {
 	}
 }
 
-// evaluate computes the answer to a request. A panic in that must not end the daemon, as it would outside of a request's goroutine.
+// evaluate computes the answer to a request. A panic in that must not end the daemon, as it would outside of a
+// request's goroutine.
 func (s *Service) evaluate(req *wire.SizeRequest) (out *evaluation) {
 	defer func() {
 		if fault := recover(); fault != nil {

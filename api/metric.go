@@ -1,0 +1,62 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metricSet makes the metrics of views, and knows the descriptions of all.
+type metricSet struct{ descs []*prometheus.Desc }
+
+// gauge is a metric whose values are read from views at a scrape.
+type gauge struct{ desc *prometheus.Desc }
+
+// counter is such a metric that only rises.
+type counter struct{ desc *prometheus.Desc }
+
+func (s *metricSet) describe(name, help string, labels []string) *prometheus.Desc {
+	desc := prometheus.NewDesc("waitcast_"+name, help, labels, nil)
+	s.descs = append(s.descs, desc)
+	return desc
+}
+
+// gauge makes a gauge. Its name gets the prefix waitcast_.
+func (s *metricSet) gauge(name, help string, labels ...string) gauge {
+	return gauge{s.describe(name, help, labels)}
+}
+
+// counter makes a counter. Its name gets the prefix waitcast_.
+func (s *metricSet) counter(name, help string, labels ...string) counter {
+	return counter{s.describe(name, help, labels)}
+}
+
+// scrape is what one scrape receives.
+type scrape chan<- prometheus.Metric
+
+// gauge sends a value, with those of the labels in their order.
+func (ch scrape) gauge(g gauge, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+}
+
+// counter sends a value, with those of the labels in their order.
+func (ch scrape) counter(c counter, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
+}
+
+func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}
