@@ -11,8 +11,6 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
-	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
 )
 
 type accuracyInput struct {
@@ -70,23 +68,9 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	out := &accuracyOutput{ETag: tag, Body: wire.Accuracy{Cluster: v.Cluster, Since: q.Since, AsOf: s.ask.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}}
-	if !q.Until.IsZero() {
-		out.Body.Until = &q.Until
-	}
-	_, out.Body.AgeSeconds, out.Body.Stale = s.ask.AsOf(v)
-	for _, g := range found.Groups() {
-		w := group(&g)
-		if (in.Size == "" || w.SizeClass == in.Size) && (in.Made == "" || w.Made == in.Made) && (in.Queue == "" || w.Queue == in.Queue) {
-			if out.Body.Total++; out.Body.Total > in.Offset && len(out.Body.Groups) < in.Limit {
-				out.Body.Groups = append(out.Body.Groups, w)
-			}
-		}
-	}
-	if next := in.Offset + len(out.Body.Groups); next < out.Body.Total {
-		out.Body.NextOffset = &next
-	}
-	return out, nil
+	return &accuracyOutput{ETag: tag, Body: s.ask.Accuracy(v, &ask.AccuracyRequest{
+		Queue: in.Queue, SizeClass: in.Size, Made: in.Made, Since: q.Since, Until: q.Until, Limit: in.Limit, Offset: in.Offset,
+	}, found)}, nil
 }
 
 // since reads an instant, or a time before the newest record.
@@ -101,49 +85,4 @@ func since(text string, newest time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is neither an instant (2026-03-02, 2026-03-02T13:00:00Z) nor a time (%s)", text, duration.Allowed)
 	}
 	return newest.Add(-d), nil
-}
-
-// group writes the scores of some jobs.
-func group(g *pipeline.AccuracyGroup) wire.AccuracyGroup {
-	w := wire.AccuracyGroup{
-		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored, KnownMisses: map[string]int64{},
-		Methods: []wire.MethodAccuracy{figures(pipeline.Waitcast, &g.Figures)},
-	}
-	if g.Replayed {
-		w.Made = "replayed"
-	}
-	for i, level := range waittime.Levels() {
-		w.KnownMisses[levelName(level)] = g.Outlived[i]
-	}
-	for i := range g.Peers {
-		p := &g.Peers[i]
-		m := figures(p.Method, &p.Figures)
-		m.Waitcast = losses(&p.Served)
-		w.Methods = append(w.Methods, m)
-	}
-	return w
-}
-
-func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
-	m := wire.MethodAccuracy{Method: method, N: f.N, Coverage: map[string][2]float64{}, LogPinball: losses(f)}
-	if f.N == 0 {
-		return m
-	}
-	n := float64(f.N)
-	for i, level := range waittime.Levels() {
-		m.Coverage[levelName(level)] = [2]float64{float64(f.Below[i]) / n, float64(f.UpTo[i]) / n}
-	}
-	m.WithinFactor2 = float64(f.Within2) / n
-	return m
-}
-
-// losses returns the mean losses of the median and the levels above it.
-func losses(f *pipeline.Figures) map[string]float64 {
-	out := map[string]float64{}
-	for i, level := range waittime.Levels() {
-		if level >= .5 && f.N > 0 {
-			out[levelName(level)] = f.LogPinball[i] / float64(f.N)
-		}
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor/outlook"
@@ -88,7 +89,7 @@ func (m *loadMetrics) collect(ch scrape, v *pipeline.View) {
 	for i := range o.Cluster.Points {
 		p := &o.Cluster.Points[i]
 		for l, level := range outlook.Levels() {
-			labels := []string{v.Cluster, horizonName(p.Horizon), levelName(level)}
+			labels := []string{v.Cluster, horizonName(p.Horizon), ask.LevelName(level)}
 			ch.gauge(m.queuedWork, p.QueuedWork[l], labels...)
 			ch.gauge(m.queuedJobs, p.QueueLength[l], labels...)
 			ch.gauge(m.utilization, p.Utilization[l], labels...)

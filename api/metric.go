@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,8 +43,6 @@ func (ch scrape) gauge(g gauge, value float64, labels ...string) {
 func (ch scrape) counter(c counter, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
 }
-
-func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
 func flag(on bool) float64 {
 	if on {

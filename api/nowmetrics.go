@@ -73,7 +73,7 @@ func (m *nowMetrics) collectSummary(ch scrape, v *pipeline.View) {
 			continue
 		}
 		for l, level := range waittime.Levels() {
-			ch.gauge(m.wait, g.forecasts[i][l], v.Cluster, t.Queue, t.Size, levelName(level))
+			ch.gauge(m.wait, g.forecasts[i][l], v.Cluster, t.Queue, t.Size, ask.LevelName(level))
 		}
 	}
 	bursts := map[string]int{}

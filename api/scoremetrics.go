@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -92,7 +93,7 @@ func (m *scoreMetrics) collectScore(ch scrape, cluster string, key pipeline.Scor
 	ch.counter(m.censored, float64(s.Censored), labels...)
 	ch.counter(m.impossible, float64(s.Unforecast), labels...)
 	for i, level := range waittime.Levels() {
-		at := append(labels[:3:3], levelName(level))
+		at := append(labels[:3:3], ask.LevelName(level))
 		ch.counter(m.hits, float64(s.UpTo[i]), at...)
 		ch.counter(m.below, float64(s.Below[i]), at...)
 		ch.counter(m.outlived, float64(s.Outlived[i]), at...)
@@ -112,7 +113,7 @@ func (m *scoreMetrics) collectRecent(ch scrape, cluster, queue string, f *pipeli
 	n := float64(f.N)
 	ch.gauge(m.recent, n, cluster, queue)
 	for i, level := range waittime.Levels() {
-		name := levelName(level)
+		name := ask.LevelName(level)
 		ch.gauge(m.recentCoverage, float64(f.Below[i])/n, cluster, queue, name, "below")
 		ch.gauge(m.recentCoverage, float64(f.UpTo[i])/n, cluster, queue, name, "hits")
 		ch.gauge(m.recentLogPinball, f.LogPinball[i]/n, cluster, queue, name)
@@ -126,7 +127,7 @@ func (m *scoreMetrics) collectPeers(ch scrape, cluster string, byQueue map[strin
 			p := &s.Peers[i]
 			ch.counter(m.peerScored, float64(p.N), cluster, queue, p.Method)
 			for l, level := range waittime.Levels() {
-				at := []string{cluster, queue, p.Method, levelName(level)}
+				at := []string{cluster, queue, p.Method, ask.LevelName(level)}
 				ch.counter(m.peerHits, float64(p.UpTo[l]), at...)
 				ch.counter(m.peerLogPinball, p.LogPinball[l], at...)
 				ch.counter(m.servedLogPinball, p.Served.LogPinball[l], at...)

@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
@@ -47,3 +48,6 @@ func limitText(limit time.Duration) string {
 	}
 	return duration.Format(limit)
 }
+
+// LevelName writes a level as keys and labels have it: 0.95.
+func LevelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
