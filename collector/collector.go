@@ -28,11 +28,15 @@ type HeaderParser interface {
 	Header(line []byte) bool
 }
 
-// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written.
+// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written. The parser keeps nothing of that
+// itself: the reader knows it, and saves it with the position.
 type Dated interface {
 	Parser
 	// ReadAt is called with the clock before lines that were written just now, and with the zero time before others.
 	ReadAt(now time.Time)
+	// After is called before each line with the newest instant that earlier lines told, zero if there is none. A format whose lines are in the order of their times takes as the
+	// second pass what would be earlier than that as the first.
+	After(newest time.Time)
 }
 
 // Whole is a job that is told by one record, as far as models and the use of the machine need it. Instants are Unix seconds.

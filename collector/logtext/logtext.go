@@ -80,14 +80,27 @@ type Day struct {
 	wall    int64 // its midnight, counted as if local time were UTC
 	offset  int64 // local time - UTC, seconds
 	uniform bool  // the offset holds all day
-	near    int64 // of two passes of an hour the one nearer to this is meant; 0 means the first
+	near    int64 // of two passes of an hour the one nearer to this is meant; 0 means that it is not known
+	after   int64 // the newest instant of earlier lines, where the lines are in order; 0 means that it is not known
 }
 
-// nearSlack is how much later than the instant of Near, in seconds, a time may be: the clocks of hosts differ.
+// nearSlack is how much later than the instant of Near, or earlier than that of After, in seconds, a time may be: the clocks of hosts differ, and lines of
+// one log are written a little out of order.
 const nearSlack = 60
 
-// Near makes of times that clocks show twice those that are nearer to an instant in Unix seconds, and not later; 0 makes them the first pass again.
-func (d *Day) Near(unix int64) { d.near = unix }
+// Near makes of times that clocks show twice those that are nearer to an instant, and not later; the zero time means that none is known.
+func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
+
+// After makes of times that clocks show twice, where Near knows nothing, those that are not earlier than an instant; the zero time means that none is
+// known.
+func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
+
+func unixOrZero(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
 
 // Set makes it the day of that date; false if there is no such date, or none of a log (before 1970, after 9998).
 func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
@@ -115,10 +128,15 @@ func (d *Day) Instant(seconds int64) int64 {
 		return d.wall + seconds - d.offset
 	}
 	first := Resolve(d.loc, d.wall+seconds)
-	if d.near != 0 {
-		if second := SecondPass(d.loc, first); second <= d.near+nearSlack && second-first < 2*(d.near-first) {
+	second := SecondPass(d.loc, first)
+	switch {
+	case second == first:
+	case d.near != 0:
+		if second <= d.near+nearSlack && second-first < 2*(d.near-first) {
 			return second
 		}
+	case first < d.after-nearSlack && d.after <= second+nearSlack:
+		return second
 	}
 	return first
 }

@@ -80,3 +80,47 @@ func TestDay(t *testing.T) {
 		}
 	}
 }
+
+// TestPass proves which of two passes of an hour is meant: by the clock where that is known, else by the order of the lines, else the first.
+func TestPass(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC) // 02:30 in Berlin, and again an hour later
+	const second = time.Hour
+	for name, c := range map[string]struct {
+		near, after time.Duration // since the first pass; unknown is neither
+		want        time.Duration
+	}{
+		"nothing is known":                       {unknown, unknown, 0},
+		"now is the first pass":                  {time.Second, unknown, 0},
+		"now is the second pass":                 {second + time.Second, unknown, second},
+		"now is a day later":                     {24 * time.Hour, unknown, second},
+		"a line before, of the first pass":       {unknown, -time.Minute, 0},
+		"a line before, a little out of order":   {unknown, 50 * time.Second, 0},
+		"a line before, 5 minutes later":         {unknown, 5 * time.Minute, second},
+		"a line before, of the second pass":      {unknown, second - time.Second, second},
+		"a line before, out of order and second": {unknown, second + 50*time.Second, second},
+		"a line before that is dated far ahead":  {unknown, 20 * time.Hour, 0},
+		"the clock knows better than the order":  {time.Second, 5 * time.Minute, 0},
+		"the clock knows better, the other way":  {second + time.Second, -time.Minute, second},
+		"a line before, of hours ago":            {unknown, -5 * time.Hour, 0},
+	} {
+		var d logtext.Day
+		if !d.Set(berlin, 2026, 10, 25) {
+			t.Fatal("refused")
+		}
+		if c.near != unknown {
+			d.Near(first.Add(c.near))
+		}
+		if c.after != unknown {
+			d.After(first.Add(c.after))
+		}
+		if got := time.Unix(d.Instant(2*3600+1800), 0).Sub(first); got != c.want {
+			t.Errorf("%s: %s after the first pass, want %s", name, got, c.want)
+		}
+	}
+}
+
+const unknown = time.Duration(1<<63 - 1)

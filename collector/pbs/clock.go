@@ -76,10 +76,7 @@ func (c *clock) setDate(text []byte) error {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // ReadAt implements collector.Dated.
-func (p *parser) ReadAt(now time.Time) {
-	if now.IsZero() {
-		p.clock.day.Near(0)
-		return
-	}
-	p.clock.day.Near(now.Unix())
-}
+func (p *parser) ReadAt(now time.Time) { p.clock.day.Near(now) }
+
+// After implements collector.Dated.
+func (p *parser) After(newest time.Time) { p.clock.day.After(newest) }

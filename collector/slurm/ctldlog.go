@@ -37,6 +37,12 @@ type logParser struct {
 	emit     func(job.Event)
 }
 
+// ReadAt implements collector.Dated.
+func (p *logParser) ReadAt(now time.Time) { p.clock.day.Near(now) }
+
+// After implements collector.Dated.
+func (p *logParser) After(newest time.Time) { p.clock.day.After(newest) }
+
 // Parse implements collector.Parser.
 func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)

@@ -30,7 +30,15 @@ type jobcompParser struct {
 	common
 	record  jobcompRecord
 	pending []byte
+	// When the line was written, if it is known, and the newest end of earlier lines: they say something about a record's end only.
+	now, newest time.Time
 }
+
+// ReadAt implements collector.Dated.
+func (p *jobcompParser) ReadAt(now time.Time) { p.now = now }
+
+// After implements collector.Dated.
+func (p *jobcompParser) After(newest time.Time) { p.newest = newest }
 
 // Parse implements collector.Parser.
 func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
@@ -222,7 +230,7 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	if t.Start, err = p.time("StartTime", r.start); err != nil {
 		return t, err
 	}
-	if t.End, err = p.time("EndTime", r.end); err != nil {
+	if t.End, err = p.endTime(r.end); err != nil {
 		return t, err
 	}
 	if t.End.IsZero() {
@@ -236,7 +244,35 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 		return t, collector.Bad(collector.ReasonField, "StartTime", "a job with nodes has a start, got %q", shorten(r.start))
 	}
 	p.inOrder(&t)
+	p.before(&t)
 	return t, checkOrder(&t)
+}
+
+// endTime reads the end, which is about when the record was written.
+func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
+	p.clock.day.Near(p.now)
+	p.clock.day.After(p.newest)
+	at, err := p.time("EndTime", text)
+	p.clock.day.Near(time.Time{})
+	p.clock.day.After(time.Time{})
+	return at, err
+}
+
+// before takes the instants before the end as the second pass of an hour that clocks show twice wherever that is possible: of two lives that a record
+// can tell, the shorter is the more frequent. So they depend on the end alone, not on when the record is read.
+func (p *jobcompParser) before(t *job.Times) {
+	latest := func(t *time.Time, end time.Time) {
+		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {
+			*t = at
+		}
+	}
+	last := t.End
+	latest(&t.Start, last)
+	if !t.Start.IsZero() {
+		last = t.Start
+	}
+	latest(&t.Eligible, last)
+	latest(&t.Submit, last)
 }
 
 // time reads an instant; unknown ones are the zero time.

@@ -27,6 +27,12 @@ func Sacct() collector.Format {
 	}}
 }
 
+// ReadAt implements collector.Dated: a dump tells the same whenever it is read.
+func (p *sacctParser) ReadAt(time.Time) {}
+
+// After implements collector.Dated. Rows are in the order of submission, and nothing happens to a job before that.
+func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
+
 // column is one of the columns that are used.
 type column uint8
 

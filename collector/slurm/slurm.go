@@ -51,15 +51,6 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// ReadAt implements collector.Dated.
-func (c *common) ReadAt(now time.Time) {
-	if now.IsZero() {
-		c.clock.day.Near(0)
-		return
-	}
-	c.clock.day.Near(now.Unix())
-}
-
 // inOrder takes as the second pass of an hour that clocks show twice what would run backwards as the first.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {

@@ -100,6 +100,8 @@ type Reader struct {
 	delivery *Delivery
 	parsed   int
 	readAt   time.Time
+	// newest is the newest instant of all lines, by the clock of the log and for a parser of local times only.
+	newest time.Time
 	// atEnd is when the reader last found that it was at the end of the log; zero while the log cannot be read.
 	atEnd  time.Time
 	hidden bool
@@ -111,6 +113,7 @@ func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options
 	options := cfg.Options
 	options.Notice = func(odd *collector.LineError) { r.odd = append(r.odd, odd) }
 	r.parser = cfg.Format.New(options)
+	r.newest = savedNewest(checkpoint)
 	r.detect = newDetector(&r.cfg)
 	opts.Header = r.header
 	opts.Idle = func() {
@@ -183,7 +186,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	}
 	d.Lines += last.Lines - len(r.batch.Lines) // lines that were not even handed out
 	d.Bad, d.Problems = append(last.Bad, d.Bad...), append(last.Problems, d.Problems...)
-	d.Checkpoint, d.CaughtUp = last.Checkpoint, last.CaughtUp
+	d.Checkpoint, d.CaughtUp = r.withNewest(last.Checkpoint), last.CaughtUp
 	r.finish(&r.batch, d)
 	r.caughtUp()
 	r.batch, r.delivery = tail.Batch{}, nil
@@ -208,7 +211,11 @@ func (r *Reader) date(d *Delivery) {
 	switch {
 	case !ok:
 	case d.Prompt():
-		p.ReadAt(d.Read)
+		at := d.Read
+		if r.cfg.ClockOffset != nil {
+			at = at.Add(*r.cfg.ClockOffset)
+		}
+		p.ReadAt(at)
 	default:
 		p.ReadAt(time.Time{})
 	}
@@ -333,8 +340,12 @@ func (r *Reader) zone() string {
 
 func (r *Reader) parse(line *tail.Line, d *Delivery, now time.Time) {
 	first := len(d.Events)
+	if p, ok := r.parser.(collector.Dated); ok {
+		p.After(r.newest)
+	}
 	err := r.parser.Parse(line.Text, func(ev job.Event) {
 		ev.Live = r.live
+		r.note(&ev)
 		if r.cfg.ClockOffset != nil {
 			ev.Shift(-*r.cfg.ClockOffset)
 		}

@@ -1,0 +1,62 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
+)
+
+// note takes in the instant of an event as the newest, by which a parser of local times knows the passes of an hour that clocks show twice. A record that is dated far ahead
+// makes it useless until the log gets there, but not wrong: Day.Instant looks at that.
+func (r *Reader) note(ev *job.Event) {
+	if _, ok := r.parser.(collector.Dated); !ok {
+		return
+	}
+	at := ev.Latest()
+	if r.cfg.Format.Order == collector.BySubmit {
+		at = ev.Times.Submit
+	}
+	if at.After(r.newest) {
+		r.newest = at
+	}
+}
+
+// savedAs is what a checkpoint has beside the position, for the tailer passes over what it does not know.
+type savedAs struct {
+	Newest int64 `json:"newest"` // Unix seconds
+}
+
+// withNewest returns a checkpoint with the newest instant, where clocks go back about then: a log that is read on in an hour that clocks show twice must be
+// read as it would have been without the interruption.
+func (r *Reader) withNewest(checkpoint []byte) []byte {
+	const about = 25 * time.Hour
+	if r.newest.IsZero() || len(checkpoint) == 0 {
+		return checkpoint
+	}
+	loc := r.cfg.Options.Location
+	if loc == nil {
+		loc = time.Local
+	}
+	_, before := r.newest.Add(-about).In(loc).Zone()
+	if _, after := r.newest.Add(about).In(loc).Zone(); after >= before {
+		return checkpoint
+	}
+	more, err := json.Marshal(savedAs{Newest: r.newest.Unix()})
+	position, ok := bytes.CutSuffix(checkpoint, []byte("}"))
+	if err != nil || !ok {
+		return checkpoint
+	}
+	return append(append(bytes.Clone(position), ','), more[1:]...)
+}
+
+// savedNewest returns the newest instant of a checkpoint, zero where it has none.
+func savedNewest(checkpoint []byte) time.Time {
+	var s savedAs
+	if err := json.Unmarshal(checkpoint, &s); err != nil || s.Newest == 0 {
+		return time.Time{}
+	}
+	return time.Unix(s.Newest, 0).UTC()
+}
