@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"fmt"
 	"io/fs"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -149,4 +152,52 @@ func TestReadyStale(t *testing.T) {
 	if got := why(); !strings.HasSuffix(got, "; source_unreadable: source main/log: /var/log/x: permission denied") {
 		t.Errorf("unreadable past the limit: %q", got)
 	}
+}
+
+// TestReadyClock proves that records ahead of the clock and a log whose clock is off are conditions like any other: in /readyz, /v1/health and the metrics, in the same words,
+// with one begin however many records there are, and gone when they are over.
+func TestReadyClock(t *testing.T) {
+	f := serve(t, main(4))
+	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
+	f.ready(http.StatusOK, "ready\n")
+	began := f.now
+	written := func(ahead time.Duration, ids ...string) {
+		d := &source.Delivery{Source: f.sources["main"], CaughtUp: true, Read: f.now, Since: f.now.Add(-time.Second), Ahead: map[int]source.BadLine{}}
+		for i, id := range ids {
+			at := f.now.Add(ahead)
+			d.Events = append(d.Events, job.Event{Kind: job.Submit, Cluster: "main", ID: id, Time: at, Times: job.Times{Submit: at}, Attributes: job.Attributes{Queue: "work", Procs: 1}})
+			d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
+		}
+		d.Lines = len(ids)
+		f.deliver(d)
+	}
+	const (
+		aside  = "records are dated ahead of the clock, and are used when it gets there: waitcast quarantine --reason future lists them"
+		behind = "its times are 1h0m0s behind this host's clock, and are corrected by that: set time_zone, the clocks, or clock_offset of the source"
+	)
+	written(20*time.Hour, "2")
+	f.ready(http.StatusOK, "degraded\nset_aside: source main/log: "+aside+"\n")
+	f.now = f.now.Add(time.Minute)
+	written(21*time.Hour, "3")
+	var ids []string
+	for i := range 60 {
+		ids = append(ids, strconv.Itoa(100+i))
+	}
+	written(-time.Hour, ids...)
+	f.ready(http.StatusOK, "degraded\nclock_offset: source main/log: "+behind+"\nset_aside: source main/log: "+aside+"\n")
+	var got wire.Health
+	f.get("/v1/health", &got)
+	if len(got.Conditions) != 2 || !got.Conditions[1].Since.Equal(began) || got.Conditions[0].Reason != behind {
+		t.Errorf("health: %+v", got.Conditions)
+	}
+	want := fmt.Sprintf("waitcast_health_condition{cluster=\"main\",condition=\"clock_offset\",file=\"\",reason=%q,source=\"main/log\"} 1", behind)
+	if a := f.do(http.MethodGet, "/metrics", nil); a.status == http.StatusOK && !strings.Contains(string(a.body), want) {
+		t.Errorf("the metrics have no %s", want)
+	}
+	f.now = f.now.Add(time.Minute)
+	for i := range ids {
+		ids[i] += "b"
+	}
+	written(0, ids...)
+	f.ready(http.StatusOK, "degraded\nset_aside: source main/log: "+aside+"\n")
 }

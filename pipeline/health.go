@@ -33,6 +33,10 @@ const (
 	StoreExchanged ConditionName = "store_exchanged"
 	// NoCollector: no daemon collects into the database that is answered from.
 	NoCollector ConditionName = "no_collector"
+	// ClockOffset: the clock that writes a log is off from the daemon's, and the log's times are corrected by the measured offset.
+	ClockOffset ConditionName = "clock_offset"
+	// SetAside: records of a source are dated ahead of the clock, and are used when it gets there.
+	SetAside ConditionName = "set_aside"
 )
 
 // Condition is one thing that keeps the daemon from doing all of its work. /readyz, the metrics, the page and the command
@@ -126,6 +130,34 @@ func (s *SourceStatus) Unreadable() *Condition {
 
 // Tried reports whether the source was read to its end at least once, or cannot be read.
 func (s *SourceStatus) Tried() bool { return s.CaughtUp || s.Unreadable() != nil }
+
+// ofClock reports whether a condition is one of those of noteClock.
+func ofClock(c Condition) bool { return c.Name == ClockOffset || c.Name == SetAside }
+
+// noteClock makes conditions of what is known of the source's clock. Their reasons do not count events or name instants: they are labels of metrics, and a
+// condition begins anew when its words change.
+func (s *SourceStatus) noteClock(clusterName string, now time.Time) {
+	var of []Condition
+	if s.ClockOffset != 0 {
+		where := "ahead of"
+		if s.ClockOffset < 0 {
+			where = "behind"
+		}
+		of = append(of, Condition{
+			Name: ClockOffset, Cluster: clusterName, Source: s.Name,
+			Reason: "its times are " + s.ClockOffset.Abs().String() + " " + where + " this host's clock, and are corrected by that: set time_zone, the clocks, or clock_offset of the source",
+		})
+	}
+	if s.SetAside > 0 {
+		of = append(of, Condition{
+			Name: SetAside, Cluster: clusterName, Source: s.Name,
+			Reason: "records are dated ahead of the clock, and are used when it gets there: waitcast quarantine --reason future lists them",
+		})
+	}
+	if len(of) > 0 || slices.ContainsFunc(s.Conditions, ofClock) {
+		s.setConditions(ofClock, now, of...)
+	}
+}
 
 // setConditions replaces the conditions that the filter selects; one that stood before keeps its begin.
 func (s *SourceStatus) setConditions(selects func(Condition) bool, now time.Time, conditions ...Condition) {

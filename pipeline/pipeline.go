@@ -452,11 +452,11 @@ func (p *Pipeline) statuses(clusterName string) []SourceStatus {
 	var out []SourceStatus
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		if in := p.sources[name]; in.cluster == clusterName {
-			status := in.status
 			if in.clock != nil {
-				status.ClockOffset, status.SetAside, status.SetAsideUntil = in.clock.state.Offset, in.clock.aside.count, in.clock.aside.next
+				in.status.ClockOffset, in.status.SetAside, in.status.SetAsideUntil = in.clock.state.Offset, in.clock.aside.count, in.clock.aside.next
+				in.status.noteClock(in.cluster, p.now())
 			}
-			out = append(out, status)
+			out = append(out, in.status)
 		}
 	}
 	return out
