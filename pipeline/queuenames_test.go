@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -16,8 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/internal/pgtest"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
 // scattered gives each job of a workload one of so many queues.
@@ -86,6 +89,79 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A daemon whose database is PostgreSQL counts the same names in other after each way of ending as one with SQLite that was
+// never disturbed.
+func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
+	const queues = 60
+	events := scattered(workload(t, 150, 8), queues)
+	cfg := cappedConfig(6)
+	calm := newStore(t)
+	p, src := newPipeline(cfg, calm, collector.Live)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 90, 8)
+	take(t, p, ds...)
+	p.publish()
+	want, places := keeps(t, calm, p), placesOf(p, queues)
+	server := pgtest.New(t, pgtest.Options{})
+	for _, end := range []string{"killed", "stopped", "snapshots dropped", "fingerprint changed"} {
+		t.Run(end, func(t *testing.T) {
+			database := server.NewDatabase(t)
+			store := openPostgres(t, database)
+			p, _ := newPipeline(cfg, store, collector.Live)
+			restore(t, p, "one")
+			take(t, p, ds[:len(ds)/2]...)
+			fingerprint := "one"
+			var err error
+			switch end {
+			case "stopped":
+				err = p.finish()
+			case "snapshots dropped":
+				err = store.DropSnapshots(t.Context())
+			case "fingerprint changed":
+				fingerprint = "other"
+			}
+			if err := errors.Join(err, store.Close()); err != nil {
+				t.Fatal(err)
+			}
+			store = openPostgres(t, database)
+			defer func() { _ = store.Close() }()
+			p, _ = newPipeline(cfg, store, collector.Live)
+			restore(t, p, fingerprint)
+			take(t, p, ds[len(ds)/2:]...)
+			p.publish()
+			if d := gocmp.Diff(places, placesOf(p, queues)); d != "" {
+				t.Errorf("where names are counted, undisturbed (-) and restored (+):\n%s", d)
+			}
+			if d := gocmp.Diff(want, keeps(t, store, p)); d != "" {
+				t.Errorf("undisturbed (-) and restored (+) differ: %.3000s", d)
+			}
+		})
+	}
+}
+
+// placesOf returns where the view of a pipeline counts each name of scattered.
+func placesOf(p *Pipeline, queues int) map[string]string {
+	out := map[string]string{}
+	for i := range queues {
+		name := fmt.Sprint("q", i)
+		out[name], _ = p.View("c").QueueOf(name)
+	}
+	return out
+}
+
+// openPostgres opens the cluster's space in a database and takes its lease.
+func openPostgres(t *testing.T, database string) modelstore.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), database, postgres.Options{Space: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Acquire(t.Context(), "test", time.Hour); err != nil {
+		t.Fatal(errors.Join(err, store.Close()))
+	}
+	return store
 }
 
 // A larger limit gives the queues of the journal their own places back.
