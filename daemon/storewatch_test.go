@@ -166,7 +166,7 @@ func TestStoreLockFileRemoved(t *testing.T) {
 }
 
 // TestStoreEmptied proves that a daemon which starts with an empty database where there had been one is degraded and says so in the log,
-// over a reload too, until its next start.
+// over a reload too, until its next start; and names a damaged one that was set aside.
 func TestStoreEmptied(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -188,6 +188,12 @@ func TestStoreEmptied(t *testing.T) {
 	d.stop()
 	d = s.start(t)
 	d.wantReady(http.StatusOK, "ready\n")
+	d.stop()
+	write(t, s.db, "this is no database, but it is longer than the header of one is, which has one hundred bytes in all")
+	d = s.start(t)
+	want = "degraded\nstore_emptied: " + s.db + ": the database is empty: the damaged one, in use since " + time.Now().UTC().Format(time.DateOnly) +
+		", is now " + s.db + ".corrupt-"
+	d.eventually(want, func() bool { _, body := d.get("/readyz"); return strings.HasPrefix(body, want) })
 }
 
 // TestStoreExchanged proves that another site's database is noticed, and that a backup of the own one, restored, is not another one; nor is a

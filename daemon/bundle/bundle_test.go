@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/daemon/bundle"
+	"github.com/waitcast/waitcast/pipeline"
 )
 
 // mark is in every name that is planted, and number in every id of a job.
@@ -163,7 +165,8 @@ func TestNothingPrivate(t *testing.T) {
 	}()
 	eventually(t, "the log is read", func() bool {
 		v := d.Views()[0]
-		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute))
+		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
+			!slices.ContainsFunc(v.Sources, func(s pipeline.SourceStatus) bool { return !s.Tried() }) // so that it is degraded for good
 	})
 	var archive bytes.Buffer
 	_, err := bundle.Write(t.Context(), &archive, cfg, nil, bundle.Options{Version: "1.2.3", URL: "http://" + d.Addr().String(), Goroutines: true})
@@ -178,7 +181,7 @@ func TestNothingPrivate(t *testing.T) {
 		"check.json":                    {`"about": "source cluster-1/source-1"`, `"id": "scheduler.answers"`, `"status": "failed"`, `"reason": "format"`, `"bad_lines": 2`, `"queue-`},
 		"host.json":                     {`"kernel"`, `"cpus"`, `"zone"`},
 		"store.json":                    {`"ending": ""`, `"ending": ".lock"`, `"schema_version"`},
-		"ready.txt":                     {"ready"},
+		"ready.txt":                     {"degraded"},
 		"metrics.txt":                   {`cluster="cluster-1"`, `source="cluster-1/source-1"`, `waitcast_bad_lines_total`, `go_goroutines`},
 		"queues.json":                   {`"cluster": "cluster-1"`, `"name": "queue-1"`, `"policy"`},
 		"models/cluster-1-queue-1.json": {`"queue": "queue-1"`, `"lifetimes"`, `"law": "uniform_log"`},

@@ -46,8 +46,12 @@ func TestTakenAway(t *testing.T) {
 		"folder deleted":   {"", func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, modelstore.Deleted},
 		"replaced":         {"", replace, modelstore.Replaced},
 		"moved, replaced":  {"", func(path string) error { return errors.Join(os.Rename(path, path+".old"), replace(path)) }, modelstore.Replaced},
-		"WAL deleted":      {"-wal", func(path string) error { return os.Remove(path + "-wal") }, modelstore.Deleted},
-		"WAL moved":        {"-wal", func(path string) error { return os.Rename(path+"-wal", path+".old") }, modelstore.Moved},
+		"folder unreachable": {"", func(path string) error {
+			dir := filepath.Dir(path)
+			return errors.Join(os.Rename(dir, dir+".old"), os.Symlink(filepath.Base(dir), dir)) // a link that leads to itself
+		}, modelstore.Unreachable},
+		"WAL deleted": {"-wal", func(path string) error { return os.Remove(path + "-wal") }, modelstore.Deleted},
+		"WAL moved":   {"-wal", func(path string) error { return os.Rename(path+"-wal", path+".old") }, modelstore.Moved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "w.db")
@@ -244,12 +248,14 @@ func TestRacing(t *testing.T) {
 			ended <- err
 		})
 	}
+	removing := time.NewTicker(time.Millisecond)
+	defer removing.Stop()
 	for done := 0; done < processes; {
 		select {
 		case err := <-ended:
 			must(t, err)
 			done++
-		default:
+		case <-removing.C:
 			if err := os.Remove(path + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}

@@ -28,14 +28,14 @@ type LockedError struct {
 
 // Error implements error.
 func (e *LockedError) Error() string {
-	holder := "another process"
+	const advice = "stop it first, or give this one its own path"
 	switch {
 	case e.Unnamed:
-		holder += fmt.Sprintf(" whose lock file was removed (fuser %s names it)", e.Path)
-	case e.PID != 0:
-		holder = fmt.Sprintf("process %d (%s)", e.PID, e.Command)
+		return fmt.Sprintf("%s is in use by another process, whose lock file was removed (fuser %s names it): %s", e.Path, e.Path, advice)
+	case e.PID == 0:
+		return fmt.Sprintf("%s is in use by another process: %s", e.Path, advice)
 	}
-	return fmt.Sprintf("%s is in use by %s: stop it first, or give this one its own path", e.Path, holder)
+	return fmt.Sprintf("%s is in use by process %d (%s): %s", e.Path, e.PID, e.Command, advice)
 }
 
 // holder is the content of the lock file, as JSON, while a process has the store open. A file without content means that
