@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/waitcast/waitcast/internal/pgtest"
+	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
 // arrayLog makes an lsb.events of arrays: their elements start one by one, some at the instant of the submission, are cancelled, switched to
@@ -80,12 +83,29 @@ func (a *appender) grant(steps int) {
 
 // TestKillArrays proves that a daemon which is killed at random instants while it reads of arrays keeps the same journal, ledger and state as
 // one that was never disturbed, and that every element that started or left has one row.
-func TestKillArrays(t *testing.T) {
+func TestKillArrays(t *testing.T) { killArrays(t, "", (*site).kept) }
+
+// TestKillArraysPostgres proves the same where the database is PostgreSQL.
+func TestKillArraysPostgres(t *testing.T) {
+	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
+	killArrays(t, fmt.Sprintf("url: %q, lease: 1s, ", database), func(_ *site, t testing.TB) kept {
+		store, err := postgres.Open(t.Context(), database, postgres.Options{Space: "main", ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = store.Close() }()
+		return keptIn(t, store)
+	})
+}
+
+// killArrays kills daemons with a store, and compares what it then holds with what a calm daemon keeps in a file.
+func killArrays(t *testing.T, store string, keptOf func(*site, testing.TB) kept) {
+	t.Helper()
 	seed := killSeed(t)
 	lines := arrayLog(seed, 5*kills())
 	dir := t.TempDir()
-	lsf := func(name string) *site {
-		s := siteOn(t, filepath.Join(dir, name), "store: {snapshot_events: 150, snapshot_interval: 1s}\n")
+	lsf := func(name, store string) *site {
+		s := siteOn(t, filepath.Join(dir, name), "store: {"+store+"snapshot_events: 150, snapshot_interval: 1s}\n")
 		text, err := os.ReadFile(s.config)
 		if err != nil {
 			t.Fatal(err)
@@ -93,22 +113,22 @@ func TestKillArrays(t *testing.T) {
 		write(t, s.config, strings.Replace(string(text), "format: pbs", "format: lsf-events", 1))
 		return s
 	}
-	disturbed := lsf("disturbed")
+	disturbed := lsf("disturbed", store)
 	writer := &appender{t: t, site: disturbed, lines: lines, each: 1 + len(lines)/(45*kills())}
 	writer.grant(1)
-	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: writer}
+	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: writer, leased: store != ""}
 	for range kills() {
 		k.life()
 	}
 	writer.grant(len(lines))
 	k.last()
 
-	calm := lsf("calm")
+	calm := lsf("calm", "")
 	calm.add(t, strings.Join(lines, ""))
 	d := calm.start(t)
 	d.caughtUp()
 	d.stop()
-	got, want := disturbed.kept(t), calm.kept(t)
+	got, want := keptOf(disturbed, t), calm.kept(t)
 	compare(t, &got, &want)
 	rows := map[string]int{}
 	for _, r := range want.Rows {

@@ -238,6 +238,9 @@ func (d *core) run() {
 	}
 	writer.Go(func() {
 		readers.Wait()
+		if reading.Err() != nil {
+			dropQueued(deliveries)
+		}
 		close(deliveries)
 	})
 	writer.Go(func() {
@@ -256,6 +259,18 @@ func (d *core) run() {
 		abandon()
 		return nil
 	})
+}
+
+// dropQueued takes out what waits for the writer when the daemon stops: it is read again after the next start, and to take it in would take many seconds
+// where its lines tell of large arrays.
+func dropQueued(deliveries <-chan *source.Delivery) {
+	for {
+		select {
+		case <-deliveries:
+		default:
+			return
+		}
+	}
 }
 
 // read hands one source's deliveries to the writer.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -147,6 +148,7 @@ type killer struct {
 	site   *site
 	rng    *rand.Rand
 	writer interface{ grant(steps int) }
+	leased bool // the database is leased to the daemon that was killed for a while
 
 	served, replayed int
 	restored         []int64 // events in the journal at each start
@@ -271,6 +273,11 @@ func (k *killer) last() {
 	url, ok := <-p.url
 	if !ok {
 		k.t.Fatalf("the last daemon ended by itself: %s", p.stderr.String())
+	}
+	if k.leased { // until then it serves what is there
+		eventually(k.t, "the log is read", func() bool {
+			return strings.Contains(fetch(url+"/metrics"), `waitcast_source_caught_up{cluster="main",source="main/accounting"} 1`)
+		})
 	}
 	if !becomesReady(url) {
 		k.t.Errorf("not ready after %s: %s\n%s", patience, fetch(url+"/readyz"), fetch(url+"/metrics"))
