@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/collector/pbs"
-	"github.com/waitcast/waitcast/daemon"
 )
 
 // crowd is a log of many queues and users, for tests of what grows with their number.
@@ -116,22 +115,6 @@ func TestManyQueuesAreBounded(t *testing.T) {
 	d.wantLog("models.max_queues")
 	if n := d.logs.FilterMessageSnippet("models.max_queues").Len(); n != 1 {
 		t.Errorf("%d log messages about the limit of queues, want 1", n)
-	}
-}
-
-// BenchmarkFollowQueues measures reading a log of 2 and of 10,000 queues, of 30,000 users, to the end of a one-shot run.
-func BenchmarkFollowQueues(b *testing.B) {
-	for _, queues := range []int{2, 10_000} {
-		b.Run(fmt.Sprint(queues), func(b *testing.B) {
-			s := newSite(b, "accounting", "")
-			s.add(b, crowd{jobs: 30_000, queues: queues, users: 30_000, seed: 6}.text())
-			cfg := s.load(b)
-			for b.Loop() {
-				if _, err := daemon.OneShot(b.Context(), cfg, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 

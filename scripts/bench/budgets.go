@@ -71,6 +71,7 @@ func budgets() []budget {
 	}
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"), brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
+	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"} // once: some minutes
 	return []budget{
 		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf", "Mlines/s", 1, 2.4, true, "M lines/s"},
 		{"import", "the same of PBS accounting", imports, "Import/pbs", "Mlines/s", 1, 2.4, true, "M lines/s"},
@@ -91,6 +92,10 @@ func budgets() []budget {
 		{"memory", "memory, import of a year's million jobs into a database", imports, "ImportMemory", "MiB", 1, 256, false, "MiB"},
 		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
 		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
+		{"queues", "memory, the daemon that has read 30,000 jobs of 30,000 users in 10,000 queues, and the first requests", queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
+		{"queues", "reading that log, as a multiple of the same jobs in 2 queues", queues, "ManyQueues", "times-as-long", 1, 2, false, "times"},
+		{"queues", "a scrape of that daemon, the slower one of the first two", queues, "ManyQueues", "scrape-s", 1, 1, false, "s"},
+		{"queues", "its `/metrics`", queues, "ManyQueues", "metrics-MB", 1, 5, false, "MB"},
 		{"update", "all models of a queue and of the cluster learn one job", brief(2000, "pipeline", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
 		{"fit", "every model of the papers fitted to 100,000 jobs", benchmark("workload/lifetime", "^BenchmarkFitAll100k$"), "FitAll100k", "ns/op", whole, 1, false, "s"},
 		{"generate", "a million jobs drawn and written, the slowest model", benchmark("workload/lifetime", "^BenchmarkGenerate1M$"), "Generate1M", "ns/op", whole, 2, false, "s"},
