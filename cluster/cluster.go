@@ -63,6 +63,13 @@ func (j *Job) Running() bool { return !j.Start.IsZero() }
 // size alone, are not known yet.
 func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 
+// Guessed reports whether the size or the queue of a job is a guess until they are told.
+func (j *Job) Guessed() bool { return j.Unsized || j.Unqueued }
+
+// DetailsGrace is how long, in event time, one waits for the size and the queue of a job: well above the time between two snapshots of a
+// scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
+const DetailsGrace = 5 * time.Minute
+
 // Holds reports whether the job holds processors.
 func (j *Job) Holds() bool { return j.Running() && j.Suspended.IsZero() }
 

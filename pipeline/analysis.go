@@ -44,7 +44,7 @@ func (v *View) Analyze(queue string) *Analysis {
 	} else {
 		a.Pools, a.Sessions = pools, sessions(pools)
 	}
-	report, err := clean.Find(jobs, clean.Options{Start: origin.In(v.Models.zone)})
+	report, err := clean.Find(jobs, clean.Options{Start: origin.In(v.Models.Zone())})
 	if err != nil {
 		a.NoFindings = oneLine(err.Error())
 	} else {
@@ -55,7 +55,7 @@ func (v *View) Analyze(queue string) *Analysis {
 
 // split takes jobs apart into users.
 func split(v *View, jobs []users.Job, origin time.Time, rare []users.RareBehavior) (*users.Pools, error) {
-	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.zone)), weekSeconds)
+	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.Zone())), weekSeconds)
 	return users.Split(users.Trace{Name: v.Cluster, Jobs: jobs, Monday: monday}, users.Options{Rare: rare})
 }
 
@@ -70,20 +70,10 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// began returns since when the history has all jobs that left; false where it has forgotten none.
-func (v *HistoryView) began() (time.Time, bool) {
-	if len(v.blocks) == 0 || !v.forgot {
-		return time.Time{}, false
-	}
-	r := v.blocks[0][0]
-	seconds := float64(max(r.wait, 0)) + float64(max(r.runtime, 0))
-	return time.UnixMilli(r.submit + int64(seconds*1000)).UTC(), true
-}
-
 // LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its arrivals could not be followed live, because
 // the log is told in the order of ends, they are fitted to the history.
 func (v *View) LublinOf(queue string) LublinFit {
-	q := v.Models.queues[queue]
+	q := v.Models.Of(queue)
 	if q == nil {
 		const none = "no job has been seen"
 		return LublinFit{NoSizes: none, NoRuntimes: none, NoArrivals: none}
@@ -95,7 +85,7 @@ func (v *View) LublinOf(queue string) LublinFit {
 	jobs, origin := v.Models.History.Jobs(queue)
 	local := make([]float64, len(jobs))
 	for i := range jobs {
-		local[i] = hypergamma.LocalSeconds(origin.Add(time.Duration(jobs[i].Submit * float64(time.Second))).In(v.Models.zone))
+		local[i] = hypergamma.LocalSeconds(origin.Add(time.Duration(jobs[i].Submit * float64(time.Second))).In(v.Models.Zone()))
 	}
 	if arrivals, err := hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{}); err == nil {
 		fit.Arrival, fit.NoArrivals = arrivals, ""

@@ -25,7 +25,7 @@ type Bulk struct {
 
 // NewBulk returns an empty Bulk.
 func NewBulk(cfg ClusterConfig, m ModelConfig) *Bulk {
-	b := &Bulk{cfg: cfg, models: newModels(m), names: newQueueNames(cfg, m.MaxQueues)}
+	b := &Bulk{cfg: cfg, models: newModels(m, Site{}), names: newQueueNames(cfg, m.MaxQueues)}
 	for _, q := range cfg.Queues {
 		b.models.queue(q)
 	}
@@ -59,16 +59,14 @@ func (b *Bulk) add(w *collector.Whole) error {
 	b.newest = max(b.newest, w.End)
 	b.use.add(w)
 	seconds := float64(w.End - w.Start)
-	if err := b.queue.windows[classIndex(w.Procs)].window.Add(time.Unix(w.Start, 0), seconds); err != nil {
-		return err
-	}
-	return b.queue.chains.Append(w.Procs, seconds)
+	return b.queue.learnWhole(w.Procs, time.Unix(w.Start, 0), seconds)
 }
 
 // View returns the cluster after the last job: nothing runs or waits any more.
 func (b *Bulk) View() *View {
 	b.use.finish()
-	b.models.now = time.Unix(b.newest, 0).UTC()
+	at := time.Unix(b.newest, 0).UTC()
+	b.models.reached(at)
 	pools := cluster.New(b.cfg.Name, b.cfg.Procs)
 	pools.SetPools(b.cfg.Pools)
 	v := &View{View: &cluster.View{
@@ -78,7 +76,7 @@ func (b *Bulk) View() *View {
 		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)
 	}
 	if b.counts.Submitted > 0 {
-		v.At = b.models.now
+		v.At = at
 	}
 	if b.cfg.Procs > 0 {
 		v.Capacity, v.Source = b.cfg.Procs, cluster.FromConfig

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"iter"
 	"maps"
 	"math"
@@ -187,7 +188,7 @@ func (v *HistoryView) Queues() []string { return v.queues }
 
 var errHistory = errors.New("saved history: a number points nowhere")
 
-// MarshalBinary implements binaryPart.
+// MarshalBinary implements savedPart.
 func (h *history) MarshalBinary() ([]byte, error) {
 	out := make([]byte, 0, 32*h.n+64)
 	out = binary.AppendUvarint(out, uint64(h.next))
@@ -224,7 +225,7 @@ func (h *history) MarshalBinary() ([]byte, error) {
 	return out, nil
 }
 
-// UnmarshalBinary implements binaryPart.
+// UnmarshalBinary implements savedPart.
 func (h *history) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	in := newHistory(h.limit)
@@ -283,3 +284,89 @@ func (d *decoder) uint32() uint32 {
 }
 
 func (d *decoder) float32() float32 { return math.Float32frombits(d.uint32()) }
+
+// userHash stands for a user's name.
+func userHash(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	return hash.Sum64()
+}
+
+// numbered returns the users' numbers by the hash of their names. The map is never changed.
+func (h *history) numbered() map[uint64]uint32 {
+	if h.numbers == nil {
+		h.numbers = make(map[uint64]uint32, len(h.users))
+		for hash, u := range h.users {
+			h.numbers[hash] = u.number
+		}
+	}
+	return h.numbers
+}
+
+func (v *HistoryView) numberOf(user string) uint64 {
+	hash := userHash(user)
+	if n, ok := v.numbers[hash]; ok {
+		return uint64(n)
+	}
+	return hash | unnumbered
+}
+
+// newest returns the jobs that left last, at most so many, the newest first.
+func (v *HistoryView) newest(most int) iter.Seq[Left] {
+	return func(yield func(Left) bool) {
+		for _, b := range slices.Backward(v.blocks) {
+			for i := len(b) - 1; i >= 0; i-- {
+				if most--; most < 0 || !yield(v.left(&b[i])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// leftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest first: others are among them.
+func (v *HistoryView) leftSince(oldest int64) iter.Seq[Left] {
+	return func(yield func(Left) bool) {
+		for _, b := range slices.Backward(v.blocks) {
+			since := false
+			for i := len(b) - 1; i >= 0; i-- {
+				r := &b[i]
+				since = since || r.submit+int64((max(r.wait, 0)+max(r.runtime, 0))*1000) >= oldest
+				if !yield(v.left(r)) {
+					return
+				}
+			}
+			if !since {
+				return
+			}
+		}
+	}
+}
+
+// Left is a job that left, as the history has it.
+type Left struct {
+	Queue string
+	// User is his number, 0 where it was not told.
+	User uint64
+	// Submit is in Unix milliseconds.
+	Submit int64
+	Procs  int
+	Limit  time.Duration
+}
+
+func (v *HistoryView) left(r *record) Left {
+	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), time.Duration(float64(r.estimate) * float64(time.Second))}
+}
+
+// began returns since when the history has all jobs that left; false where it has forgotten none.
+func (v *HistoryView) began() (time.Time, bool) {
+	if len(v.blocks) == 0 || !v.forgot {
+		return time.Time{}, false
+	}
+	r := v.blocks[0][0]
+	seconds := float64(max(r.wait, 0)) + float64(max(r.runtime, 0))
+	return time.UnixMilli(r.submit + int64(seconds*1000)).UTC(), true
+}
+
+// unnumbered marks the hash of a user's name of whom no job has left yet.
+const unnumbered = 1 << 63

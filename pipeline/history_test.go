@@ -2,19 +2,14 @@ package pipeline
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/workload/clean"
 )
 
 // leave puts a job into a history, or a job that never ran where seconds is negative.
@@ -41,7 +36,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if newest := origin.Add(time.Duration(jobs[len(jobs)-1].Submit) * time.Second); !newest.Equal(at(4*limit - 1)) {
 		t.Errorf("the newest is of %s", newest)
 	}
-	if bytes.Contains(saves(t, h), []byte("secret")) {
+	if bytes.Contains(savedHistory(t, h), []byte("secret")) {
 		t.Error("what is saved names a user")
 	}
 	none := newHistory(0)
@@ -63,7 +58,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	view := h.view()
 	before, origin := view.Jobs("a")
 	restored := newHistory(3000)
-	if err := restored.UnmarshalBinary(saves(t, h)); err != nil {
+	if err := restored.UnmarshalBinary(savedHistory(t, h)); err != nil {
 		t.Fatal(err)
 	}
 	more := rand.New(rand.NewPCG(4, 4))
@@ -72,14 +67,14 @@ func TestHistoryViewAndRestart(t *testing.T) {
 		one(h, more, 2500+i)
 		one(restored, again, 2500+i)
 	}
-	if d := cmp.Diff(saves(t, h), saves(t, restored)); d != "" {
+	if d := cmp.Diff(savedHistory(t, h), saves(t, restored)); d != "" {
 		t.Error("a restored history is another one")
 	}
 	after, o := view.Jobs("a")
 	if d := cmp.Diff(before, after); d != "" || !o.Equal(origin) {
 		t.Errorf("the view has changed: %s", d)
 	}
-	data := saves(t, h)
+	data := savedHistory(t, h)
 	for cut := 0; cut < len(data); cut += 997 {
 		if newHistory(3000).UnmarshalBinary(data[:cut]) == nil {
 			t.Fatalf("the first %d of %d bytes were taken", cut, len(data))
@@ -87,170 +82,11 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	}
 }
 
-// busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
-func busy(t testing.TB) *View {
+func savedHistory(t *testing.T, h *history) []byte {
 	t.Helper()
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
-	rng := rand.New(rand.NewPCG(9, 9))
-	id := 0
-	one := func(user string, submit float64) {
-		id++
-		l.take(submitted(id, user, submit, 1+rng.IntN(2)*rng.IntN(32)), "log", func() int64 { return int64(id) }, new(output))
-		for i, kind := range []job.Kind{job.Start, job.End} {
-			ev := event(kind, fmt.Sprint(id), submit+1+float64(i)*math.Floor(math.Exp(4+2*rng.NormFloat64())))
-			l.take(utc(ev), "log", func() int64 { return int64(id) }, new(output))
-		}
-	}
-	for day := range 350 {
-		morning := float64(day)*86400 + 9*3600
-		one("robot", morning-6*3600)
-		for i := range 12 {
-			one(fmt.Sprint("user", i), morning+float64(i)*3000+600*rng.Float64())
-		}
-		if day == 200 {
-			for i := range 400 {
-				one("flurry", morning+40_000+float64(i))
-			}
-		}
-	}
-	p, _ := newPipeline(testConfig(), nil, 0)
-	p.writers["c"] = l
-	l.dirty = true
-	p.publish()
-	return p.View("c")
-}
-
-// submitted is the submission of a job to queue q, in a year that begins with a Monday.
-func submitted(id int, user string, second float64, procs int) job.Event {
-	ev := sized(event(job.Submit, fmt.Sprint(id), second), procs)
-	ev.Queue, ev.User = "q", user
-	return utc(ev)
-}
-
-// The history tells users, sessions, robots and flurries in numbers.
-func TestAnalyze(t *testing.T) {
-	v := busy(t)
-	a, growth := v.Analyze("q"), v.Growth("q")
-	if a.NoPools != "" || a.NoFindings != "" || len(a.Pools.LongTerm) != 13 || a.Jobs != 350*13+400 || a.NeverRan != 0 {
-		t.Fatalf("%+v", a)
-	}
-	robots, flurries := 0, 0
-	for _, f := range a.Findings {
-		if f.Reason == clean.Robot && f.Days == 350 {
-			robots++
-		}
-		if f.Reason == clean.Flurry && f.Jobs == 400 {
-			flurries++
-		}
-	}
-	if robots < 1 || flurries != 1 || growth.Grew() || growth.Weeks < 48 {
-		t.Errorf("%d robots, %d flurries, growth %+v: %v", robots, flurries, growth, a.Findings)
-	}
-	if empty := busy(t).Analyze("other"); empty.NoPools == "" || empty.Jobs != 0 {
-		t.Errorf("a queue without jobs: %+v", empty)
-	}
-}
-
-// Every model draws jobs that can be, in order of submission, the same for one seed and others for another.
-func TestSynthetic(t *testing.T) {
-	v := busy(t)
-	for _, queue := range []string{"q", ""} {
-		for _, model := range SyntheticModels() {
-			first, again, other := drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 2)
-			if d := cmp.Diff(first, again); d != "" {
-				t.Errorf("%s: one seed, two workloads: %s", model, d)
-			}
-			if cmp.Equal(first, other) {
-				t.Errorf("%s: two seeds, one workload", model)
-			}
-			last := 0.0
-			for _, j := range first {
-				if j.Submit < last || j.Procs < 1 || j.Procs > 128 || !(j.Runtime >= 0) || math.IsInf(j.Runtime, 1) {
-					t.Fatalf("%s: job %+v after %v s", model, j, last)
-				}
-				last = j.Submit
-				if (j.User > 0) != (model == ModelUsers) {
-					t.Fatalf("%s: user %d", model, j.User)
-				}
-			}
-			// 13 jobs a day, and a flurry of 400 within 50 weeks.
-			if days := last / 86400; model != ModelUsers && (days < 10 || days > 120) {
-				t.Errorf("%s: 500 jobs within %.0f days", model, days)
-			}
-		}
-	}
-}
-
-func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []SyntheticJob {
-	t.Helper()
-	s, err := v.Synthetic(model, queue, seed)
+	data, err := h.MarshalBinary()
 	if err != nil {
-		t.Fatalf("%s: %v", model, err)
+		t.Fatal(err)
 	}
-	if !s.Start.After(v.At.Add(-time.Second)) {
-		t.Errorf("%s begins %s, before %s", model, s.Start, v.At)
-	}
-	var out []SyntheticJob
-	for range 500 {
-		j, ok := s.Next()
-		if !ok {
-			t.Fatalf("%s ends after %d jobs", model, len(out))
-		}
-		out = append(out, j)
-	}
-	return out
-}
-
-// What has not been seen enough says so, and how many jobs it needs.
-func TestSyntheticSaysWhatIsMissing(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
-	for i := range 12 {
-		ev := submitted(i, "", float64(i)*60, 2)
-		l.take(ev, "log", func() int64 { return int64(i) }, new(output))
-		if i == 11 {
-			break // one waits
-		}
-		for k, kind := range []job.Kind{job.Start, job.End} {
-			l.take(utc(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k))), "log", func() int64 { return int64(i) }, new(output))
-		}
-	}
-	v := &View{View: l.state.View(), Models: l.models.view()}
-	for model, want := range map[string]string{
-		ModelLublin: "at least 50 needed", ModelMarkov: "at least 50 needed", ModelUniformLog: "at least 50 needed",
-		ModelUsers: "does not tell users apart",
-	} {
-		_, err := v.Synthetic(model, "q", 1)
-		var missing *NotFittedError
-		if !errors.As(err, &missing) || !strings.Contains(err.Error(), want) || missing.Model != model {
-			t.Errorf("%s: %v, want %q", model, err, want)
-		}
-	}
-	if _, err := v.Synthetic("other", "q", 1); err == nil {
-		t.Error("a model that there is not")
-	}
-	if _, err := v.Synthetic(ModelLublin, "nowhere", 1); err == nil {
-		t.Error("a queue that there is not")
-	}
-}
-
-// A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
-func TestNeverRanIsNeverARuntime(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
-	seq := func() int64 { return 1 }
-	for i := range 30 {
-		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))
-		l.take(utc(event(job.Cancel, fmt.Sprint(i), float64(i)*60+30)), "log", seq, new(output))
-	}
-	v := &View{View: l.state.View(), Models: l.models.view()}
-	a := v.Analyze("q")
-	if a.Jobs != 30 || a.NeverRan != 30 || a.Pools != nil || !strings.Contains(a.NoPools, "30 jobs without a runtime") {
-		t.Errorf("%+v", a)
-	}
-	q := v.Models.Queue("q")
-	if c := q.Lifetimes[1].Selection; c.Seen != 0 || q.Chains.Jobs != 0 || q.Lifetimes[1].Sample.N() != 0 {
-		t.Errorf("%d lifetimes, %d in the chains", c.Seen, q.Chains.Jobs)
-	}
-	if fit := v.LublinOf("q"); !strings.Contains(fit.NoSizes, "fit of 0 sizes") || !strings.Contains(fit.NoRuntimes, "fit of 0 runtimes") {
-		t.Errorf("%q, %q", fit.NoSizes, fit.NoRuntimes)
-	}
+	return data
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding"
 	"fmt"
 	"time"
 
@@ -41,14 +42,11 @@ type output struct {
 }
 
 func newClusterWriter(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *clusterWriter {
-	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues), models: newModels(models),
+	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues),
 		known: known, declared: cfg.Queues, log: zap.NewNop()}
 	l.refit = func(l *clusterWriter) *ModelView { return l.models.view() }
 	l.state.SetPools(cfg.Pools)
-	l.models.pool, l.models.running = l.state.Pool, l.state.Running
-	if cfg.Location != nil {
-		l.models.zone = cfg.Location
-	}
+	l.models = newModels(models, Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running})
 	if forecasts {
 		l.ledger = newLedger(cfg.Name, newEngineFeeder(cfg.Procs, cfg.played(models.Engine)))
 		l.ledger.feeder.byHand = policies(cfg.Pools)
@@ -128,6 +126,12 @@ func (l *clusterWriter) noteQueue(name string) {
 			"; raise the limit, or name under queues those that must have models of their own",
 			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.limit), zap.String("first", name))
 	}
+}
+
+// binaryPart is a part of a snapshot.
+type binaryPart interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
 }
 
 // parts names the parts of a snapshot of the cluster.

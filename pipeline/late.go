@@ -7,10 +7,6 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// lateGrace is how long, in event time, a lifetime waits for the size and the queue of its job: well above the time between two snapshots of a
-// scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
-const lateGrace = 5 * time.Minute
-
 // lateEnd is a job that ended before its size or its queue was told. Its lifetime is learnt once they are.
 type lateEnd struct {
 	Job     *cluster.Job `json:"job"`
@@ -18,8 +14,6 @@ type lateEnd struct {
 	Start   time.Time    `json:"start"`
 	Seconds float64      `json:"seconds"`
 }
-
-func guessed(j *cluster.Job) bool { return j.Unsized || j.Unqueued }
 
 // finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment behind; history is learnt as it
 // is told.
@@ -31,7 +25,7 @@ func (m *models) finished(c cluster.Change) error {
 		began.Start = start
 		seconds = began.Age(end).Seconds()
 	}
-	if c.Event.Live && guessed(c.Before) {
+	if c.Event.Live && c.Before.Guessed() {
 		m.late = append(m.late, lateEnd{Job: c.Before, At: m.now, Start: start, Seconds: seconds})
 		return nil
 	}
@@ -45,7 +39,7 @@ func (m *models) completed(j *cluster.Job) error {
 			continue
 		}
 		e := m.late[i]
-		if guessed(j) {
+		if j.Guessed() {
 			m.late[i].Job = j
 			return nil
 		}
@@ -58,7 +52,7 @@ func (m *models) completed(j *cluster.Job) error {
 // expireLate learns what has waited long enough as it is: by the guesses.
 func (m *models) expireLate() error {
 	var errs error
-	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > lateGrace {
+	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > cluster.DetailsGrace {
 		e := m.late[0]
 		m.late = m.late[1:]
 		errs = errors.Join(errs, m.ended(e.Job, e.Start, e.Seconds))

@@ -57,8 +57,10 @@ func TestQueueLearntLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(empty.Chains(), l.models.queue(cluster.DefaultQueue).chains.Chains(), cmp.AllowUnexported(markov.Chains{})); d != "" {
-		t.Errorf("chains of jobs without a queue (-empty +learnt): %s", d)
+	if none := view.Queue(cluster.DefaultQueue); none != nil {
+		if d := cmp.Diff(empty.Chains(), none.Chains, cmp.AllowUnexported(markov.Chains{})); d != "" {
+			t.Errorf("chains of jobs without a queue (-empty +learnt): %s", d)
+		}
 	}
 }
 
@@ -133,14 +135,15 @@ func TestLifetimesCompletedLate(t *testing.T) {
 				apply(full)
 				apply(full)
 			}
-			for name, q := range l.models.queues {
-				for i, w := range q.windows {
+			view := l.models.view()
+			for _, name := range append(view.Queues(), allQueues) {
+				for i, lifetimes := range view.Of(name).Lifetimes {
 					want := 0
 					if i == c.class && (name == c.queue || name == allQueues) {
 						want = 1
 					}
-					if w.window.N() != want {
-						t.Errorf("queue %q, class %d: %d lifetimes, want %d", name, i, w.window.N(), want)
+					if n := lifetimes.Sample.N(); n != want {
+						t.Errorf("queue %q, class %d: %d lifetimes, want %d", name, i, n, want)
 					}
 				}
 			}

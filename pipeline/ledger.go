@@ -206,7 +206,7 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 // expire makes the forecasts of the jobs of which too little has been told for too long: one for each size.
 func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	n := 0
-	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > lateGrace; n++ {
+	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
 		request := engineRequest(&o.Job)

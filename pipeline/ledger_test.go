@@ -190,7 +190,7 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 func TestPick(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", lateGrace.Seconds()+1), event(job.Submit, "4", lateGrace.Seconds()+2),
+		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", cluster.DetailsGrace.Seconds()+1), event(job.Submit, "4", cluster.DetailsGrace.Seconds()+2),
 	}})
 	answers := p.writers["c"].ledger.open["1"].Answers
 	var sizes []int

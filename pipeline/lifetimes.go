@@ -158,7 +158,7 @@ func (c *lifetimeSelection) view() *SelectionView {
 	return c.published
 }
 
-// MarshalBinary implements binaryPart.
+// MarshalBinary implements savedPart.
 func (c *lifetimeSelection) MarshalBinary() ([]byte, error) {
 	out := binary.BigEndian.AppendUint64(nil, math.Float64bits(c.longest))
 	out = binary.BigEndian.AppendUint64(out, math.Float64bits(c.limit))
@@ -167,7 +167,7 @@ func (c *lifetimeSelection) MarshalBinary() ([]byte, error) {
 	return append(out, data...), err
 }
 
-// UnmarshalBinary implements binaryPart.
+// UnmarshalBinary implements savedPart.
 func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
 	if len(data) < 16 {
 		return errShort
@@ -193,12 +193,12 @@ func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
 // ages returns how long the jobs of a queue and class have lived that began since an instant, in Unix seconds, and run.
 func (m *models) ages(queue string, class int) func(since float64) []float64 {
 	return func(since float64) []float64 {
-		if m.running == nil {
+		if m.site.Running == nil {
 			return nil
 		}
 		var out []float64
-		for _, j := range m.running() {
-			if (queue == allQueues || j.Queue == queue) && j.Procs > 0 && classIndex(j.Procs) == class && !guessed(j) &&
+		for _, j := range m.site.Running() {
+			if (queue == allQueues || j.Queue == queue) && j.Procs > 0 && classIndex(j.Procs) == class && !j.Guessed() &&
 				unixSeconds(j.Start) >= since {
 				out = append(out, max(0, age(j, m.now)))
 			}

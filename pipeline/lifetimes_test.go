@@ -105,7 +105,7 @@ func TestBestLawIsUsed(t *testing.T) {
 		if name != lifetime.NameAtLimit {
 			limit = 1000 * time.Hour
 		}
-		m := newModels(ModelConfig{MinSamples: 30})
+		m := newModels(ModelConfig{MinSamples: 30}, Site{})
 		stream(t, m, laws[name], 4000, limit)
 		law, ok := m.view().Law("q", 8)
 		if !ok {
@@ -124,8 +124,12 @@ func TestBestLawIsUsed(t *testing.T) {
 				t.Errorf("%s: alive after %v s: %.3f, want %.3f", name, seconds, got, want)
 			}
 		}
-		restored := newModels(m.cfg)
-		if err := restored.UnmarshalBinary(saves(t, m)); err != nil {
+		restored := newModels(m.cfg, Site{})
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := restored.UnmarshalBinary(data); err != nil {
 			t.Fatal(err)
 		}
 		again, _ := restored.view().Law("q", 8)
@@ -137,7 +141,7 @@ func TestBestLawIsUsed(t *testing.T) {
 
 // With few lifetimes the law is Downey's, and the choice is open.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
-	m := newModels(ModelConfig{MinSamples: 30})
+	m := newModels(ModelConfig{MinSamples: 30}, Site{})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
 	law, ok := m.view().Law("q", 8)
 	if !ok || law.Name != lifetime.NameUniformLog || m.view().Queue("q").Lifetimes[1].Selection.Chosen != "" {
@@ -147,7 +151,7 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 
 // All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
 func TestEqualLifetimes(t *testing.T) {
-	m := newModels(ModelConfig{MinSamples: 30})
+	m := newModels(ModelConfig{MinSamples: 30}, Site{})
 	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0) // 3 s is before the law begins
 	l := m.view().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {

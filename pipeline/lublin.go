@@ -32,7 +32,9 @@ func (l *lublin) submitted(at time.Time, zone *time.Location) error {
 	if at.Before(l.newest.Add(-lateSubmit)) {
 		return nil
 	}
-	l.newest, l.published = later(l.newest, at), nil
+	if l.published = nil; at.After(l.newest) {
+		l.newest = at
+	}
 	return l.live.Submitted(hypergamma.LocalSeconds(at.In(zone)))
 }
 
@@ -49,7 +51,7 @@ func (l *lublin) view(machine int) *LublinView {
 	return l.published
 }
 
-// MarshalBinary implements binaryPart.
+// MarshalBinary implements savedPart.
 func (l *lublin) MarshalBinary() ([]byte, error) {
 	newest, err := l.newest.UTC().MarshalBinary()
 	if err != nil {
@@ -59,7 +61,7 @@ func (l *lublin) MarshalBinary() ([]byte, error) {
 	return append(appendBytes(nil, newest), data...), err
 }
 
-// UnmarshalBinary implements binaryPart.
+// UnmarshalBinary implements savedPart.
 func (l *lublin) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	newest := d.bytes()

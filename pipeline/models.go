@@ -51,12 +51,17 @@ type models struct {
 	late   []lateEnd // in the order of their ends
 	// history is of all queues.
 	history *history
-	// zone is the zone of the cluster: its daily cycle follows the clock there.
-	zone *time.Location
-	// pool returns the pool that a queue's jobs compete for; nil: sizes are processors.
-	pool func(queue string) *cluster.Pool
-	// running returns the jobs that run; nil: none are known.
-	running func() []*cluster.Job
+	site    Site
+}
+
+// Site is what the models know of the cluster that they are of. The zero Site is one of UTC of which nothing is known.
+type Site struct {
+	// Zone is the zone of the cluster: its daily cycle follows the clock there.
+	Zone *time.Location
+	// Pool returns the pool that a queue's jobs compete for; nil: sizes are processors.
+	Pool func(queue string) *cluster.Pool
+	// Running returns the jobs that run; nil: none are known.
+	Running func() []*cluster.Job
 }
 
 type queueModels struct {
@@ -67,8 +72,11 @@ type queueModels struct {
 	published *markov.Chains
 }
 
-func newModels(cfg ModelConfig) *models {
-	m := &models{cfg: cfg, queues: map[string]*queueModels{}, history: newHistory(cfg.HistoryJobs), zone: time.UTC}
+func newModels(cfg ModelConfig, site Site) *models {
+	if site.Zone == nil {
+		site.Zone = time.UTC
+	}
+	m := &models{cfg: cfg, queues: map[string]*queueModels{}, history: newHistory(cfg.HistoryJobs), site: site}
 	m.queue(allQueues)
 	return m
 }
@@ -139,7 +147,7 @@ func (m *models) submitted(j *cluster.Job) error {
 	}
 	all := m.queue(allQueues)
 	all.published = nil
-	return errors.Join(err, all.chains.Submitted(key(j)), q.lublin.submitted(j.Submit, m.zone), all.lublin.submitted(j.Submit, m.zone))
+	return errors.Join(err, all.chains.Submitted(key(j)), q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
 // moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes after the jobs that are known
@@ -197,11 +205,22 @@ func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
+// learnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job is told once.
+func (q *queueModels) learnWhole(procs int, start time.Time, seconds float64) error {
+	if err := q.windows[classIndex(procs)].window.Add(start, seconds); err != nil {
+		return err
+	}
+	return q.chains.Append(procs, seconds)
+}
+
+// reached moves the instant that the models are of.
+func (m *models) reached(at time.Time) { m.now = at }
+
 // size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the old sizes as they forget all that is old.
 func (m *models) size(j *cluster.Job) int {
 	size := j.Procs
-	if m.pool != nil {
-		p := m.pool(j.Queue)
+	if m.site.Pool != nil {
+		p := m.site.Pool(j.Queue)
 		size = p.Size(&j.Attributes, p.Dimension(&j.Attributes))
 	}
 	return max(1, size)
@@ -243,15 +262,15 @@ type ModelView struct {
 
 // machine returns the processors that a queue's jobs compete for, 0 where that is not known.
 func (m *models) machine(queue string) int {
-	if m.pool == nil || queue == allQueues {
+	if m.site.Pool == nil || queue == allQueues {
 		return 0 // that of the largest job
 	}
-	return m.pool(queue).Capacity(cluster.Procs)
+	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
 
 // view publishes the models as they are now.
 func (m *models) view() *ModelView {
-	v := &ModelView{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.zone}
+	v := &ModelView{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
 	named := len(m.queues) > 2 // beside all queues together and the default
 	for name, q := range m.queues {
 		if q.published == nil {
@@ -281,6 +300,12 @@ func (v *ModelView) Queues() []string {
 	names := slices.Sorted(maps.Keys(v.queues))
 	return slices.DeleteFunc(names, func(s string) bool { return s == allQueues })
 }
+
+// Zone is the zone of the cluster's clock.
+func (v *ModelView) Zone() *time.Location { return v.zone }
+
+// Of returns the models of a queue (empty: of all queues together), nil before its first job.
+func (v *ModelView) Of(queue string) *QueueView { return v.queues[queue] }
 
 // Queue returns one queue's models, or nil.
 func (v *ModelView) Queue(name string) *QueueView {
@@ -344,13 +369,13 @@ func (m *models) MarshalBinary() ([]byte, error) {
 	return out, nil
 }
 
-type binaryPart interface {
+type savedPart interface {
 	MarshalBinary() ([]byte, error)
 	UnmarshalBinary([]byte) error
 }
 
-func (q *queueModels) parts() []binaryPart {
-	return []binaryPart{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
+func (q *queueModels) parts() []savedPart {
+	return []savedPart{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
@@ -365,8 +390,8 @@ func (m *models) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
-	fresh := newModels(m.cfg)
-	fresh.now, fresh.pool, fresh.zone, fresh.running = now, m.pool, m.zone, m.running
+	fresh := newModels(m.cfg, m.site)
+	fresh.now = now
 	if raw := d.bytes(); d.err == nil {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
 			return fmt.Errorf("saved models: %w", err)
@@ -427,3 +452,6 @@ func (d *decoder) bytes() []byte {
 	d.rest = d.rest[n:]
 	return b
 }
+
+// Classes are the lifetime classes in the order of QueueView.Lifetimes.
+func Classes() []string { return []string{job.Sequential, job.Parallel} }

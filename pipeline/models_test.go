@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -54,7 +53,8 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	if len(lifetimes) < 6 {
 		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
 	}
-	for queue, q := range view.queues {
+	for _, queue := range append(view.Queues(), allQueues) {
+		q := view.Of(queue)
 		for i, class := range Classes() {
 			got := q.Lifetimes[i]
 			want, err := uniformlog.FitValues(lifetimes[fmt.Sprint(queue, "/", class)])
@@ -80,94 +80,10 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 			}
 		}
 		// A job that is neither ended nor gone keeps its neighbors apart; those counted so far are the same.
-		if q := l.models.queues[queue]; q.chains.Unresolved() == 0 {
-			if d := cmp.Diff(direct.Chains(), q.chains.Chains()); d != "" {
+		here := func(j *cluster.Job) bool { return j.Queue == queue }
+		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) && !slices.ContainsFunc(picture.Queued, here) {
+			if d := cmp.Diff(direct.Chains(), l.models.view().Queue(queue).Chains); d != "" {
 				t.Errorf("chains of queue %q (-want +got): %s", queue, d)
-			}
-		}
-	}
-}
-
-// The chains run in the order of submission, whatever the order of ends.
-func TestChainsRunInOrderOfSubmission(t *testing.T) {
-	m := newModels(ModelConfig{})
-	direct, err := markov.New(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	jobs := make([]*cluster.Job, 200)
-	for i := range jobs {
-		jobs[i] = &cluster.Job{ID: fmt.Sprint(i), Seq: uint64(i), FirstQueue: "q", Start: at(0)}
-		jobs[i].Queue, jobs[i].Procs = "q", 1+rng.IntN(64)
-		if err := m.learn(cluster.Change{Event: event(job.Submit, jobs[i].ID, 0), After: jobs[i]}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	runtime := func(j *cluster.Job) float64 { return float64(1 + j.Seq*j.Seq) }
-	for _, j := range jobs {
-		if err := direct.Append(j.Procs, runtime(j)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rng.Shuffle(len(jobs), func(i, k int) { jobs[i], jobs[k] = jobs[k], jobs[i] })
-	for _, j := range jobs {
-		end := event(job.End, j.ID, 0)
-		end.Times = job.Times{Start: at(0), End: at(runtime(j))}
-		if err := m.learn(cluster.Change{Event: end, Before: j}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d := cmp.Diff(direct.Chains(), m.queues["q"].chains.Chains()); d != "" {
-		t.Errorf("in order of submission (-) and as they ended (+) differ: %s", d)
-	}
-}
-
-// saves returns the bytes of a part of a snapshot.
-func saves(t *testing.T, part binaryPart) []byte {
-	t.Helper()
-	data, err := part.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// Saved models do not depend on when they were looked at, and restore to what they were; cut short they are refused.
-func TestModelsCodec(t *testing.T) {
-	cfg := testConfig()
-	looked, quiet := newModels(cfg.Models), newModels(cfg.Models)
-	state := cluster.New("c", 128)
-	for _, ev := range workload(t, 300, 33) {
-		state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-			for _, m := range []*models{looked, quiet} {
-				if err := m.learn(c); err != nil {
-					t.Fatal(err)
-				}
-			}
-			looked.view()
-		}})
-	}
-	want := saves(t, quiet)
-	if d := cmp.Diff(want, saves(t, looked)); d != "" {
-		t.Fatal("looking at the models changed what is saved of them")
-	}
-	restored := newModels(cfg.Models)
-	if err := restored.UnmarshalBinary(want); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, saves(t, restored)); d != "" {
-		t.Fatal("restored models are saved otherwise")
-	}
-	a, _ := quiet.view().Law("a", 4)
-	b, ok := restored.view().Law("a", 4)
-	if !ok || a.Model != b.Model {
-		t.Fatalf("restored law %+v, want %+v", b.Model, a.Model)
-	}
-	for cut := range len(want) {
-		if cut%97 == 0 {
-			if err := newModels(cfg.Models).UnmarshalBinary(want[:cut]); err == nil {
-				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
 			}
 		}
 	}

@@ -1,11 +1,12 @@
 package pipeline
 
 import (
-	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // OtherQueue is the queue that the jobs of all queues beyond ModelConfig.MaxQueues share.
@@ -69,7 +70,7 @@ func (n *queueNames) note(name string) (first bool) {
 		n.own[name] = true
 		n.order = append(n.order, name)
 		n.detail(name)
-	case n.sharing.add(userHash(name)):
+	case n.sharing.add(nameHash(name)):
 		n.met++
 		return n.met == 1
 	}
@@ -107,40 +108,40 @@ func (s *nameHashes) add(hash uint64) bool {
 	return true
 }
 
-// MarshalBinary implements binaryPart.
+// MarshalBinary saves the names.
 func (n *queueNames) MarshalBinary() ([]byte, error) {
-	out := binary.AppendUvarint(nil, uint64(len(n.order)))
+	var out codec.Writer
+	out.Uint(uint64(len(n.order)))
 	for _, name := range n.order {
-		out = appendBytes(out, []byte(name))
+		out.Blob([]byte(name))
 	}
-	out = binary.AppendUvarint(out, n.met)
-	out = binary.AppendUvarint(out, uint64(len(n.sharing.full)))
+	out.Uint(n.met, uint64(len(n.sharing.full)))
 	for _, block := range append(slices.Clone(n.sharing.full), n.sharing.last) {
-		out = binary.AppendUvarint(out, uint64(len(block)))
+		out.Uint(uint64(len(block)))
 		for _, hash := range block {
-			out = binary.BigEndian.AppendUint64(out, hash)
+			out.Hash(hash)
 		}
 	}
 	return out, nil
 }
 
-var errQueueNames = errors.New("saved names of queues: a block of hashes is too long")
+var errQueueNames = errors.New("saved names of queues: they end too early, or a block of hashes is too long")
 
-// UnmarshalBinary implements binaryPart.
+// UnmarshalBinary restores what MarshalBinary saved.
 func (n *queueNames) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
+	d := codec.Reader{Rest: data}
 	in := queueNames{limit: n.limit, reserved: n.reserved, own: map[string]bool{}}
-	for k := d.uvarint(); k > 0 && d.err == nil; k-- {
-		name := string(d.bytes())
+	for range d.Count() {
+		name := string(d.Bytes())
 		in.own[name], in.order = true, append(in.order, name)
 	}
-	in.met = d.uvarint()
-	for k := d.uvarint(); k > 0 && d.err == nil; k-- {
-		in.sharing.full = append(in.sharing.full, d.hashes())
+	in.met = d.Uint()
+	for range d.Count() {
+		in.sharing.full = append(in.sharing.full, readHashes(&d))
 	}
-	in.sharing.last = d.hashes()
-	if d.err != nil {
-		return d.err
+	in.sharing.last = readHashes(&d)
+	if d.Bad {
+		return errQueueNames
 	}
 	in.detailed = n.detailed
 	for _, name := range in.order {
@@ -150,15 +151,22 @@ func (n *queueNames) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// hashes reads a block of hashes.
-func (d *decoder) hashes() []uint64 {
-	k := d.uvarint()
-	if d.err == nil && k > sharingBlock {
-		d.err = errQueueNames
+// readHashes reads a block of hashes.
+func readHashes(d *codec.Reader) []uint64 {
+	k := d.Count()
+	if k > sharingBlock {
+		d.Fail()
 	}
 	var out []uint64
-	for ; k > 0 && d.err == nil; k-- {
-		out = append(out, uint64(d.uint32())<<32|uint64(d.uint32()))
+	for ; k > 0 && !d.Bad; k-- {
+		out = append(out, d.Hash())
 	}
 	return out
+}
+
+// nameHash stands for the name of a queue.
+func nameHash(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	return hash.Sum64()
 }

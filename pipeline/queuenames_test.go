@@ -28,7 +28,7 @@ func scattered(events []job.Event, queues int) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
 		if out[i].Queue != "" {
-			rng := rand.New(rand.NewPCG(userHash(out[i].ID), 3))
+			rng := rand.New(rand.NewPCG(nameHash(out[i].ID), 3))
 			out[i].Queue = fmt.Sprint("q", rng.IntN(queues))
 		}
 	}

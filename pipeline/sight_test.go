@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
@@ -223,7 +224,7 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 // is left of an earlier try.
 func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
-	late := lateGrace.Seconds()
+	late := cluster.DetailsGrace.Seconds()
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
 		event(job.Submit, "runs", 1), event(job.Start, "runs", 2), event(job.Submit, "ended", 3), event(job.Start, "ended", 4), event(job.End, "ended", 20),
 		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30), event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),

@@ -72,10 +72,10 @@ const (
 // Synthetic returns a workload drawn from a model of a queue (empty: of all queues together): the same for one seed and view. The error is a
 // *NotFittedError where the model has not seen enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
-	if v.At.IsZero() || v.Models.queues[queue] == nil {
+	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}
 	}
-	s := &Synthetic{Start: midnightAfter(v.At, v.Models.zone), Machine: v.Capacity}
+	s := &Synthetic{Start: midnightAfter(v.At, v.Models.Zone()), Machine: v.Capacity}
 	rng := func(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 	var err error
 	switch model {
@@ -137,7 +137,7 @@ func (v *View) drawMarkov(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	if err != nil {
 		return err
 	}
-	g, err := markov.NewGenerator(v.Models.queues[queue].Chains, rng(streamJobs))
+	g, err := markov.NewGenerator(v.Models.Of(queue).Chains, rng(streamJobs))
 	if err != nil {
 		return err
 	}
@@ -174,19 +174,20 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 }
 
 // downey returns the laws of the classes that there are; a class that has too few jobs for a law borrows the other's.
-func (v *View) downey(queue string, serial float64) ([len(classes)]uniformlog.Model, error) {
-	var laws [len(classes)]uniformlog.Model
+func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) {
+	lifetimes := v.Models.Of(queue).Lifetimes
+	laws := make([]uniformlog.Model, len(lifetimes))
 	var missing []int
 	var errs []error
-	for i, l := range v.Models.queues[queue].Lifetimes {
+	for i, l := range lifetimes {
 		laws[i] = l.Law.Model
 		if l.Err != nil {
 			missing = append(missing, i)
-			errs = append(errs, fmt.Errorf("%s jobs: %w", classes[i], l.Err))
+			errs = append(errs, fmt.Errorf("%s jobs: %w", Classes()[i], l.Err))
 		}
 	}
 	const few = .05 // a share of jobs that may live by another class's law
-	share := [len(classes)]float64{serial, 1 - serial}
+	share := [...]float64{serial, 1 - serial}
 	if len(missing) == len(laws) || len(missing) > 0 && share[missing[0]] > few {
 		return laws, errors.Join(errs...)
 	}

@@ -56,8 +56,8 @@ func (v *View) Typical(most int) []Typical {
 		}
 	}
 	for r := range v.Models.History.newest(typicalHistory) {
-		if r.procs > 0 {
-			add(v.Models.History.queues[r.queue], int(r.procs), time.Duration(float64(r.estimate)*float64(time.Second)))
+		if r.Procs > 0 {
+			add(r.Queue, r.Procs, r.Limit)
 		}
 	}
 	out := make([]Typical, 0, len(piles))

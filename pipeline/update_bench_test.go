@@ -21,7 +21,7 @@ type learner struct {
 
 func newLearner() *learner {
 	cfg := ModelConfig{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
-	return &learner{models: newModels(cfg), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
+	return &learner{models: newModels(cfg, Site{}), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
 }
 
 // job learns one job from submission to end.
@@ -85,22 +85,14 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// BenchmarkAnalyze is what telling users, flurries and robots costs from a full history, and a fit of Lublin and Feitelson's model.
-func BenchmarkAnalyze(b *testing.B) {
+// BenchmarkFitLublin is what a fit of Lublin and Feitelson's model costs.
+func BenchmarkFitLublin(b *testing.B) {
 	l := newLearner()
 	for range 120_000 {
 		l.job(b)
 	}
-	v := &View{View: cluster.New("c", 128).View(), Models: l.models.view()}
-	b.Run("users", func(b *testing.B) {
-		for b.Loop() {
-			v.Analyze("a")
-		}
-	})
-	b.Run("lublin", func(b *testing.B) {
-		for b.Loop() {
-			l.models.queues["a"].lublin.published = nil
-			l.models.queues["a"].lublin.view(0).Fit()
-		}
-	})
+	for b.Loop() {
+		l.models.queues["a"].lublin.published = nil
+		l.models.queues["a"].lublin.view(0).Fit()
+	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
-	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
@@ -77,7 +76,7 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
 		return name, true
-	case v.sharing.has(userHash(name)) && v.HasQueue(OtherQueue):
+	case v.sharing.has(nameHash(name)) && v.HasQueue(OtherQueue):
 		return OtherQueue, true
 	case collector.IsReservationQueue(name):
 		return v.QueueOf(collector.ReservationQueue)
@@ -128,9 +127,6 @@ func (v *View) Loads() map[string]Load {
 	}
 	return loads
 }
-
-// Classes are the lifetime classes in the order of QueueView.Lifetimes.
-func Classes() []string { return []string{job.Sequential, job.Parallel} }
 
 // ByQueue returns the scores of each queue, of all sizes together.
 func ByQueue(scores map[ScoreKey]*Score) map[string]*Score {

@@ -57,6 +57,9 @@ func (w *Writer) Blob(b []byte) {
 	*w = append(*w, b...)
 }
 
+// Hash appends all eight bytes of a number.
+func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
+
 // Name writes a name by its number, and itself where it is new.
 func (w *Writer) Name(known map[string]uint64, s string) {
 	i, ok := known[s]
@@ -141,6 +144,17 @@ func (d *Reader) singles() []float32 {
 		out[i] = math.Float32frombits(bits.ReverseBytes32(uint32(v)))
 	}
 	return out
+}
+
+// Hash reads a number of eight bytes.
+func (d *Reader) Hash() uint64 {
+	if len(d.Rest) < 8 {
+		d.Fail()
+		return 0
+	}
+	v := binary.BigEndian.Uint64(d.Rest)
+	d.Rest = d.Rest[8:]
+	return v
 }
 
 // Byte reads one byte.

@@ -1,0 +1,37 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+)
+
+// BenchmarkAnalyze is what telling users, flurries and robots costs from a full history.
+func BenchmarkAnalyze(b *testing.B) {
+	models := newModels(ModelConfig{HistoryJobs: 100_000}, Site{})
+	rng := rand.New(rand.NewPCG(5, 5))
+	submit := at(0)
+	for n := range 120_000 {
+		submit = submit.Add(time.Duration(rng.ExpFloat64() * 300 * float64(time.Second)))
+		j := &cluster.Job{ID: fmt.Sprint(n), Seq: uint64(n), FirstQueue: "a", Order: submit, Submit: submit, Start: submit}
+		j.Queue, j.User, j.Procs = "a", fmt.Sprint("u", rng.IntN(200)), 1+rng.IntN(64)
+		end := submit.Add(time.Duration(math.Floor(math.Exp(5+2*rng.NormFloat64()))) * time.Second)
+		for _, c := range []cluster.Change{
+			{Event: job.Event{Kind: job.Submit, ID: j.ID, Time: submit}, After: j},
+			{Event: job.Event{Kind: job.End, ID: j.ID, Time: end, Times: job.Times{Start: submit, End: end}}, Before: j},
+		} {
+			if err := models.learn(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	v := &View{View: cluster.New("c", 128).View(), Models: models.view()}
+	for b.Loop() {
+		v.Analyze("a")
+	}
+}
