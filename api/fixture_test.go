@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -80,7 +82,7 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
 	now := func() time.Time { return f.now }
 	metrics := pipeline.NewMetrics(f.registry)
-	cfg.Models, cfg.Forecasts = pipeline.ModelConfig{MinSamples: 5, HistoryJobs: 10_000, MaxQueues: cfg.Models.MaxQueues}, true
+	cfg.Models, cfg.Forecasts = livemodels.Config{MinSamples: 5, HistoryJobs: 10_000, MaxQueues: cfg.Models.MaxQueues}, true
 	f.pipeline = pipeline.New(cfg, nil, now, zap.NewNop(), metrics)
 	for _, c := range cfg.Clusters {
 		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}

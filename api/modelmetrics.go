@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/workload/clean"
@@ -44,9 +46,9 @@ func newModelMetrics(s *metricSet) modelMetrics {
 	}
 }
 
-func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *pipeline.QueueView, known *ask.Analysis) {
+func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *livemodels.QueueView, known *ask.Analysis) {
 	for i := range models.Lifetimes {
-		l, class := &models.Lifetimes[i], pipeline.Classes()[i]
+		l, class := &models.Lifetimes[i], livemodels.Classes()[i]
 		m.collectLaws(ch, cluster, queue, class, l)
 		ch.gauge(m.samples, float64(l.Sample.N()), cluster, queue, class)
 		if l.Err != nil {
@@ -59,7 +61,7 @@ func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *pipelin
 	}
 	for i, d := range known.KS {
 		if !math.IsNaN(d) {
-			ch.gauge(m.ks, d, cluster, queue, pipeline.Classes()[i])
+			ch.gauge(m.ks, d, cluster, queue, livemodels.Classes()[i])
 		}
 	}
 	uniform := models.Lifetimes[0].Err == nil || models.Lifetimes[1].Err == nil
@@ -70,7 +72,7 @@ func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *pipelin
 }
 
 // collectLaws sends how the competing laws of lifetimes of a class stand.
-func (m *modelMetrics) collectLaws(ch scrape, cluster, queue, class string, l *pipeline.LifetimeView) {
+func (m *modelMetrics) collectLaws(ch scrape, cluster, queue, class string, l *livemodels.LifetimeView) {
 	for _, s := range l.Selection.Standings {
 		ch.gauge(m.lawSelected, flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
 		if ask.Scored(&s) {

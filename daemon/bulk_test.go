@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/zap"
@@ -44,7 +46,7 @@ func TestBulkEqualsFold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bulk, err := newOne().readBulk(ctx, pipeline.ModelConfig{})
+			bulk, err := newOne().readBulk(ctx, livemodels.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"go.uber.org/zap"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -144,7 +146,7 @@ func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 }
 
 // readBulk parses in one goroutine and learns in the other.
-func (o *oneShot) readBulk(ctx context.Context, cfg pipeline.ModelConfig) (*pipeline.View, error) {
+func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config) (*pipeline.View, error) {
 	blocks := make(chan []collector.Whole, queued)
 	spare := make(chan []collector.Whole, queued)
 	failed := make(chan error, 1)

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/terminal"
 	"github.com/waitcast/waitcast/pipeline"
@@ -65,7 +67,7 @@ func report(v *pipeline.View) Report {
 		q := QueueReport{Name: name}
 		models := v.Models.Queue(name)
 		for i := range models.Lifetimes {
-			q.Classes = append(q.Classes, classReport(pipeline.Classes()[i], &models.Lifetimes[i]))
+			q.Classes = append(q.Classes, classReport(livemodels.Classes()[i], &models.Lifetimes[i]))
 		}
 		q.Markov = MarkovReport{
 			RuntimeStates: len(models.Chains.Runtime.States), ProcsStates: len(models.Chains.Procs.States),
@@ -76,7 +78,7 @@ func report(v *pipeline.View) Report {
 	return r
 }
 
-func classReport(class string, l *pipeline.LifetimeView) ClassReport {
+func classReport(class string, l *livemodels.LifetimeView) ClassReport {
 	c := ClassReport{Class: class, N: l.Sample.N()}
 	if l.Err != nil {
 		return c

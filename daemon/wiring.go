@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -85,7 +87,7 @@ func (d *core) pipelineConfig(cfg *config.Config) pipeline.Config {
 
 func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
-		Models: pipeline.ModelConfig{
+		Models: livemodels.Config{
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
 			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs, MaxQueues: cfg.Models.MaxQueues,
 		},

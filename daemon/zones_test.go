@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -275,7 +277,7 @@ func (f *followed) start() {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	p := pipeline.New(pipeline.Config{
-		Clusters: []pipeline.ClusterConfig{{Name: "c", Procs: 64}}, Models: pipeline.ModelConfig{WindowJobs: 100, WindowAge: 24 * time.Hour, MinSamples: 10, Forget: .001},
+		Clusters: []pipeline.ClusterConfig{{Name: "c", Procs: 64}}, Models: livemodels.Config{WindowJobs: 100, WindowAge: 24 * time.Hour, MinSamples: 10, Forget: .001},
 	}, f.store, f.now, zap.NewNop(), pipeline.NewMetrics(prometheus.NewRegistry()))
 	must := func(err error) {
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/workload/clean"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/users"
@@ -40,13 +42,13 @@ func (v *View) Analyze(queue string) *Analysis {
 		return a
 	}
 	if pools, err := split(v, jobs, origin, nil); err != nil {
-		a.NoPools = oneLine(err.Error())
+		a.NoPools = livemodels.OneLine(err.Error())
 	} else {
 		a.Pools, a.Sessions = pools, sessions(pools)
 	}
 	report, err := clean.Find(jobs, clean.Options{Start: origin.In(v.Models.Zone())})
 	if err != nil {
-		a.NoFindings = oneLine(err.Error())
+		a.NoFindings = livemodels.OneLine(err.Error())
 	} else {
 		a.Findings, a.NeverRan = report.Findings, report.NeverRan
 	}
@@ -72,11 +74,11 @@ func sessions(p *users.Pools) int {
 
 // LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its arrivals could not be followed live, because
 // the log is told in the order of ends, they are fitted to the history.
-func (v *View) LublinOf(queue string) LublinFit {
+func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {
 		const none = "no job has been seen"
-		return LublinFit{NoSizes: none, NoRuntimes: none, NoArrivals: none}
+		return livemodels.LublinFit{NoSizes: none, NoRuntimes: none, NoArrivals: none}
 	}
 	fit := q.Lublin.Fit()
 	if fit.NoArrivals == "" {

@@ -7,13 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 )
 
 // BenchmarkAnalyze is what telling users, flurries and robots costs from a full history.
 func BenchmarkAnalyze(b *testing.B) {
-	models := newModels(ModelConfig{HistoryJobs: 100_000}, Site{})
+	models := livemodels.New(livemodels.Config{HistoryJobs: 100_000}, livemodels.Site{})
 	rng := rand.New(rand.NewPCG(5, 5))
 	submit := at(0)
 	for n := range 120_000 {
@@ -25,12 +27,12 @@ func BenchmarkAnalyze(b *testing.B) {
 			{Event: job.Event{Kind: job.Submit, ID: j.ID, Time: submit}, After: j},
 			{Event: job.Event{Kind: job.End, ID: j.ID, Time: end, Times: job.Times{Start: submit, End: end}}, Before: j},
 		} {
-			if err := models.learn(c); err != nil {
+			if err := models.Learn(c); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	v := &View{View: cluster.New("c", 128).View(), Models: models.view()}
+	v := &View{View: cluster.New("c", 128).View(), Models: models.View()}
 	for b.Loop() {
 		v.Analyze("a")
 	}

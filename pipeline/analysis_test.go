@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/job"
@@ -18,7 +20,7 @@ import (
 // busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
 func busy(t testing.TB) *View {
 	t.Helper()
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
 	rng := rand.New(rand.NewPCG(9, 9))
 	id := 0
 	one := func(user string, submit float64) {
@@ -131,7 +133,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 
 // What has not been seen enough says so, and how many jobs it needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100}, nil, false)
 	for i := range 12 {
 		ev := submitted(i, "", float64(i)*60, 2)
 		l.take(ev, "log", func() int64 { return int64(i) }, new(output))
@@ -142,7 +144,7 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 			l.take(utc(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k))), "log", func() int64 { return int64(i) }, new(output))
 		}
 	}
-	v := &View{View: l.state.View(), Models: l.models.view()}
+	v := &View{View: l.state.View(), Models: l.models.View()}
 	for model, want := range map[string]string{
 		ModelLublin: "at least 50 needed", ModelMarkov: "at least 50 needed", ModelUniformLog: "at least 50 needed",
 		ModelUsers: "does not tell users apart",
@@ -163,13 +165,13 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 
 // A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100}, nil, false)
 	seq := func() int64 { return 1 }
 	for i := range 30 {
 		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))
 		l.take(utc(event(job.Cancel, fmt.Sprint(i), float64(i)*60+30)), "log", seq, new(output))
 	}
-	v := &View{View: l.state.View(), Models: l.models.view()}
+	v := &View{View: l.state.View(), Models: l.models.View()}
 	a := v.Analyze("q")
 	if a.Jobs != 30 || a.NeverRan != 30 || a.Pools != nil || !strings.Contains(a.NoPools, "30 jobs without a runtime") {
 		t.Errorf("%+v", a)

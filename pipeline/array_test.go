@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/collector"
@@ -169,7 +171,7 @@ func (b *bounded) want() int { return 50_000 }
 // A delivery of many events is committed in parts, the checkpoint with the last; a daemon that is killed between two parts ends where it would
 // have been.
 func TestCommitsAreBounded(t *testing.T) {
-	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: ModelConfig{Plain: true}}
+	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}
 	d := func(src *source.Config) *source.Delivery {
 		events := make([]job.Event, 50_000)
 		for i := range events {
@@ -196,7 +198,7 @@ func TestCommitsAreBounded(t *testing.T) {
 // Texts count, too: a commit holds about 16 MiB of them.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	store := &bounded{t: t}
-	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: ModelConfig{Plain: true}}, store, collector.Live)
+	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}, store, collector.Live)
 	events := make([]job.Event, 10_000)
 	for i := range events {
 		events[i] = sized(event(job.Submit, fmt.Sprint(i+1), float64(i)), 1)

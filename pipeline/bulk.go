@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 )
@@ -13,21 +15,21 @@ import (
 // picture: many times faster than folding events, with the same models at the end.
 type Bulk struct {
 	cfg    ClusterConfig
-	models *models
+	models *livemodels.Models
 	names  *queueNames
 	use    usage
 	counts cluster.Counts
 	newest int64
 	// name and queue are those of the newest job: neighbors are often in one queue.
 	name  string
-	queue *queueModels
+	queue *livemodels.QueueModels
 }
 
 // NewBulk returns an empty Bulk.
-func NewBulk(cfg ClusterConfig, m ModelConfig) *Bulk {
-	b := &Bulk{cfg: cfg, models: newModels(m, Site{}), names: newQueueNames(cfg, m.MaxQueues)}
+func NewBulk(cfg ClusterConfig, m livemodels.Config) *Bulk {
+	b := &Bulk{cfg: cfg, models: livemodels.New(m, livemodels.Site{}), names: newQueueNames(cfg, m.MaxQueues)}
 	for _, q := range cfg.Queues {
-		b.models.queue(q)
+		b.models.Queue(q)
 	}
 	return b
 }
@@ -46,7 +48,7 @@ func (b *Bulk) add(w *collector.Whole) error {
 		b.name = w.Queue
 		queue := b.names.place(w.Queue)
 		b.names.note(w.Queue)
-		b.queue = b.models.queue(queue)
+		b.queue = b.models.Queue(queue)
 	}
 	b.counts.Submitted++
 	if !w.Ran {
@@ -59,19 +61,19 @@ func (b *Bulk) add(w *collector.Whole) error {
 	b.newest = max(b.newest, w.End)
 	b.use.add(w)
 	seconds := float64(w.End - w.Start)
-	return b.queue.learnWhole(w.Procs, time.Unix(w.Start, 0), seconds)
+	return b.queue.LearnWhole(w.Procs, time.Unix(w.Start, 0), seconds)
 }
 
 // View returns the cluster after the last job: nothing runs or waits any more.
 func (b *Bulk) View() *View {
 	b.use.finish()
 	at := time.Unix(b.newest, 0).UTC()
-	b.models.reached(at)
+	b.models.Reached(at)
 	pools := cluster.New(b.cfg.Name, b.cfg.Procs)
 	pools.SetPools(b.cfg.Pools)
 	v := &View{View: &cluster.View{
 		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(), Counts: b.counts,
-	}, Models: b.models.view(), Scores: map[ScoreKey]*Score{}, Declared: b.cfg.Queues}
+	}, Models: b.models.View(), Scores: map[ScoreKey]*Score{}, Declared: b.cfg.Queues}
 	if len(b.cfg.Pools) == 0 && b.cfg.Procs == 0 {
 		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)
 	}

@@ -23,7 +23,7 @@ func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()
 	submits := map[submitter][]int64{}
-	for r := range v.Models.History.leftSince(oldest) {
+	for r := range v.Models.History.LeftSince(oldest) {
 		if r.User != 0 && r.Submit >= oldest {
 			s := submitter{r.Queue, r.User}
 			submits[s] = append(submits[s], r.Submit)
@@ -32,7 +32,7 @@ func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
 			if at := j.Order.UnixMilli(); j.User != "" && at >= oldest {
-				s := submitter{j.Queue, v.Models.History.numberOf(j.User)}
+				s := submitter{j.Queue, v.Models.History.UserNumber(j.User)}
 				for range tasks(j) {
 					submits[s] = append(submits[s], at)
 				}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -61,7 +63,7 @@ func TestMaterial(t *testing.T) {
 // A queue admits what its own bounds do; without a word from the scheduler, what it holds as large and as long.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
-		return &View{Models: &ModelView{}, Declared: []string{"a", "b", "c"}, View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{16}}}, Running: []*cluster.Job{
+		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"}, View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{16}}}, Running: []*cluster.Job{
 			{Attributes: job.Attributes{Queue: "b", Procs: 8, TimeLimit: time.Hour}}, {Attributes: job.Attributes{Queue: "c", Procs: 3, TimeLimit: time.Hour}},
 		}}}
 	}

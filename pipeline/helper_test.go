@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -40,7 +42,7 @@ func sized(ev job.Event, procs int) job.Event {
 func testConfig() Config {
 	return Config{
 		Clusters:       []ClusterConfig{{Name: "c", Procs: 128, Queues: []string{"a"}}},
-		Models:         ModelConfig{WindowJobs: 300, WindowAge: 36 * time.Hour, MinSamples: 10, Forget: .001},
+		Models:         livemodels.Config{WindowJobs: 300, WindowAge: 36 * time.Hour, MinSamples: 10, Forget: .001},
 		SnapshotEvents: 150, Forecasts: true,
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -16,20 +18,20 @@ import (
 type clusterWriter struct {
 	state    *cluster.State
 	names    *queueNames
-	models   *models
+	models   *livemodels.Models
 	ledger   *ledger // nil where forecasts are not wanted (one-shot)
 	load     *load   // nil where that of the load is not wanted
 	known    cluster.Known
-	recall   cluster.Known                   // what known is while a journal is replayed
-	refused  int64                           // changes from which the models could not learn, since the start of the process
-	dirty    bool                            // something changed since the last view
-	owed     bool                            // the last view is of an earlier instant, because there was no time for a copy of the engine
-	atOnce   bool                            // the next view is of the newest instant, whatever that costs
-	over     *View                           // the newest instant that was over while a view was owed; nil if there was none since the last view
-	seq      int64                           // of the newest change
-	journal  bool                            // changes are kept
-	declared []string                        // the configured queues
-	refit    func(*clusterWriter) *ModelView // brings the models up to date
+	recall   cluster.Known                         // what known is while a journal is replayed
+	refused  int64                                 // changes from which the models could not learn, since the start of the process
+	dirty    bool                                  // something changed since the last view
+	owed     bool                                  // the last view is of an earlier instant, because there was no time for a copy of the engine
+	atOnce   bool                                  // the next view is of the newest instant, whatever that costs
+	over     *View                                 // the newest instant that was over while a view was owed; nil if there was none since the last view
+	seq      int64                                 // of the newest change
+	journal  bool                                  // changes are kept
+	declared []string                              // the configured queues
+	refit    func(*clusterWriter) *livemodels.View // brings the models up to date
 	log      *zap.Logger
 	watch    func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
@@ -41,19 +43,19 @@ type output struct {
 	bytes   int // about what the entries take
 }
 
-func newClusterWriter(cfg ClusterConfig, models ModelConfig, known cluster.Known, forecasts bool) *clusterWriter {
+func newClusterWriter(cfg ClusterConfig, models livemodels.Config, known cluster.Known, forecasts bool) *clusterWriter {
 	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues),
 		known: known, declared: cfg.Queues, log: zap.NewNop()}
-	l.refit = func(l *clusterWriter) *ModelView { return l.models.view() }
+	l.refit = func(l *clusterWriter) *livemodels.View { return l.models.View() }
 	l.state.SetPools(cfg.Pools)
-	l.models = newModels(models, Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running})
+	l.models = livemodels.New(models, livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running})
 	if forecasts {
 		l.ledger = newLedger(cfg.Name, newEngineFeeder(cfg.Procs, cfg.played(models.Engine)))
 		l.ledger.feeder.byHand = policies(cfg.Pools)
 		l.ledger.onInstantOver = l.instantOver
 	}
 	for _, q := range cfg.Queues {
-		l.models.queue(q)
+		l.models.Queue(q)
 	}
 	return l
 }
@@ -109,7 +111,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 			if l.load != nil {
 				l.load.note(c, l.state)
 			}
-			if err := l.models.learn(c); err != nil {
+			if err := l.models.Learn(c); err != nil {
 				l.refused++
 			}
 			if l.journal {

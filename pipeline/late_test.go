@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -39,7 +41,7 @@ func TestQueueLearntLate(t *testing.T) {
 	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-			if err := l.models.learn(c); err != nil {
+			if err := l.models.Learn(c); err != nil {
 				t.Fatal(err)
 			}
 			if c.Event.Kind == job.End {
@@ -49,7 +51,7 @@ func TestQueueLearntLate(t *testing.T) {
 			}
 		}})
 	}
-	view := l.models.view()
+	view := l.models.View()
 	if d := cmp.Diff(direct.Chains(), view.Queue("late").Chains, cmp.AllowUnexported(markov.Chains{})); d != "" {
 		t.Errorf("chains of the queue (-direct +learnt): %s", d)
 	}
@@ -113,7 +115,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 			apply := func(ev job.Event) {
 				ev.Live = c.live
 				l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-					if err := l.models.learn(c); err != nil && ev.ID == "1" {
+					if err := l.models.Learn(c); err != nil && ev.ID == "1" {
 						t.Fatal(err)
 					}
 				}})
@@ -135,11 +137,11 @@ func TestLifetimesCompletedLate(t *testing.T) {
 				apply(full)
 				apply(full)
 			}
-			view := l.models.view()
-			for _, name := range append(view.Queues(), allQueues) {
+			view := l.models.View()
+			for _, name := range append(view.Queues(), livemodels.AllQueues) {
 				for i, lifetimes := range view.Of(name).Lifetimes {
 					want := 0
-					if i == c.class && (name == c.queue || name == allQueues) {
+					if i == c.class && (name == c.queue || name == livemodels.AllQueues) {
 						want = 1
 					}
 					if n := lifetimes.Sample.N(); n != want {

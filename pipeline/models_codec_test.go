@@ -3,6 +3,8 @@ package pipeline
 import (
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -21,37 +23,37 @@ func saves(t *testing.T, part binaryPart) []byte {
 // Saved models do not depend on when they were looked at, and restore to what they were; cut short they are refused.
 func TestModelsCodec(t *testing.T) {
 	cfg := testConfig()
-	looked, quiet := newModels(cfg.Models, Site{}), newModels(cfg.Models, Site{})
+	looked, quiet := livemodels.New(cfg.Models, livemodels.Site{}), livemodels.New(cfg.Models, livemodels.Site{})
 	state := cluster.New("c", 128)
 	for _, ev := range workload(t, 300, 33) {
 		state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-			for _, m := range []*models{looked, quiet} {
-				if err := m.learn(c); err != nil {
+			for _, m := range []*livemodels.Models{looked, quiet} {
+				if err := m.Learn(c); err != nil {
 					t.Fatal(err)
 				}
 			}
-			looked.view()
+			looked.View()
 		}})
 	}
 	want := saves(t, quiet)
 	if d := cmp.Diff(want, saves(t, looked)); d != "" {
 		t.Fatal("looking at the models changed what is saved of them")
 	}
-	restored := newModels(cfg.Models, Site{})
+	restored := livemodels.New(cfg.Models, livemodels.Site{})
 	if err := restored.UnmarshalBinary(want); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, saves(t, restored)); d != "" {
 		t.Fatal("restored models are saved otherwise")
 	}
-	a, _ := quiet.view().Law("a", 4)
-	b, ok := restored.view().Law("a", 4)
+	a, _ := quiet.View().Law("a", 4)
+	b, ok := restored.View().Law("a", 4)
 	if !ok || a.Model != b.Model {
 		t.Fatalf("restored law %+v, want %+v", b.Model, a.Model)
 	}
 	for cut := range len(want) {
 		if cut%97 == 0 {
-			if err := newModels(cfg.Models, Site{}).UnmarshalBinary(want[:cut]); err == nil {
+			if err := livemodels.New(cfg.Models, livemodels.Site{}).UnmarshalBinary(want[:cut]); err == nil {
 				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
 			}
 		}

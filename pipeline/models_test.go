@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -21,7 +23,7 @@ import (
 // lifetime of theirs.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
-	cfg.Models = ModelConfig{MinSamples: 10}
+	cfg.Models = livemodels.Config{MinSamples: 10}
 	p, src := newPipeline(cfg, nil, collector.Live)
 	events := mangle(workload(t, 600, 31), 31)
 	lifetimes := map[string][]float64{}
@@ -34,14 +36,14 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(utc(ev), &cluster.Hooks{Changed: func(c cluster.Change) {
-			if err := l.models.learn(c); err != nil {
+			if err := l.models.Learn(c); err != nil {
 				t.Fatal(err)
 			}
 			if c.Event.Kind != job.End || c.Event.Derived {
 				return
 			}
 			j, seconds := c.Before, c.Event.Times.End.Sub(c.Event.Times.Start).Seconds()
-			for _, queue := range []string{j.Queue, allQueues} {
+			for _, queue := range []string{j.Queue, livemodels.AllQueues} {
 				key := fmt.Sprint(queue, "/", job.Class(j.Procs))
 				lifetimes[key] = append(lifetimes[key], seconds)
 			}
@@ -49,13 +51,13 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 		}})
 	}
 	take(t, p) // nothing; the view below is of the lane as it is
-	view := l.models.view()
+	view := l.models.View()
 	if len(lifetimes) < 6 {
 		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
 	}
-	for _, queue := range append(view.Queues(), allQueues) {
+	for _, queue := range append(view.Queues(), livemodels.AllQueues) {
 		q := view.Of(queue)
-		for i, class := range Classes() {
+		for i, class := range livemodels.Classes() {
 			got := q.Lifetimes[i]
 			want, err := uniformlog.FitValues(lifetimes[fmt.Sprint(queue, "/", class)])
 			if (err == nil) != (got.Err == nil) {
@@ -65,7 +67,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 				t.Errorf("queue %q, %s (-want +got): %s", queue, class, d)
 			}
 		}
-		if queue == allQueues {
+		if queue == livemodels.AllQueues {
 			continue
 		}
 		subs := ended[queue]
@@ -82,7 +84,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 		// A job that is neither ended nor gone keeps its neighbors apart; those counted so far are the same.
 		here := func(j *cluster.Job) bool { return j.Queue == queue }
 		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) && !slices.ContainsFunc(picture.Queued, here) {
-			if d := cmp.Diff(direct.Chains(), l.models.view().Queue(queue).Chains); d != "" {
+			if d := cmp.Diff(direct.Chains(), l.models.View().Queue(queue).Chains); d != "" {
 				t.Errorf("chains of queue %q (-want +got): %s", queue, d)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -43,10 +45,10 @@ func newObserved(reg prometheus.Registerer) *Observed {
 }
 
 // refit brings a cluster's models up to date and records the time taken.
-func (m *Metrics) refit(l *clusterWriter) *ModelView {
+func (m *Metrics) refit(l *clusterWriter) *livemodels.View {
 	begun := time.Now()
 	defer func() { m.RefitSeconds.Observe(time.Since(begun).Seconds()) }()
-	return l.models.view()
+	return l.models.View()
 }
 
 // observeWriters begins to report changes to the observers: those restored from a journal were reported by the process before.

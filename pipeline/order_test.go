@@ -31,7 +31,7 @@ func whole(id int, submit, wait, runtime float64) []job.Event {
 	return []job.Event{s, b, e}
 }
 
-// At one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant of its
+// at one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant of its
 // own start.
 func TestHoldbackOrder(t *testing.T) {
 	var h holdback

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -39,7 +41,7 @@ type ClusterConfig struct {
 // Config is what a pipeline is made from.
 type Config struct {
 	Clusters []ClusterConfig
-	Models   ModelConfig
+	Models   livemodels.Config
 	// SnapshotEvents and SnapshotInterval say when state and models are saved: after so many events or so much time,
 	// whatever comes first. 0 means never by that measure.
 	SnapshotEvents   int64

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -269,7 +271,7 @@ func TestQueueNamesCodec(t *testing.T) {
 
 // Models that are told whole jobs keep to the same places.
 func TestBulkQueueLimit(t *testing.T) {
-	b := NewBulk(ClusterConfig{Name: "c", Procs: 8}, ModelConfig{MaxQueues: 5})
+	b := NewBulk(ClusterConfig{Name: "c", Procs: 8}, livemodels.Config{MaxQueues: 5})
 	var jobs []collector.Whole
 	for i := range int64(100) {
 		jobs = append(jobs, collector.Whole{Queue: fmt.Sprint("q", i%50), Procs: 1, Submit: i, Start: i, End: i + 10, Ran: true})

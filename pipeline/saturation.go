@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/outlook"
 	"github.com/waitcast/waitcast/simulator"
@@ -71,7 +73,7 @@ func (v *View) Growth(queue string) Growth {
 // them, from the second on: the first begins with an empty machine where the history begins with the log.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0
-	if first, ok := v.Models.History.began(); ok {
+	if first, ok := v.Models.History.Began(); ok {
 		since = max(0, first.Sub(origin).Seconds())
 	}
 	var submits, leaves []float64
@@ -80,7 +82,7 @@ func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []i
 	}
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
-			if queue == allQueues || j.Queue == queue {
+			if queue == livemodels.AllQueues || j.Queue == queue {
 				submits = append(submits, j.Order.Sub(origin).Seconds())
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
@@ -12,7 +14,7 @@ import (
 // starts at once, and leaves two hours before the week's end unless it is one of those that stay(w) for good.
 func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	t.Helper()
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, ModelConfig{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
+	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
 	id := 0
 	take := func(kind job.Kind, number int, at float64) {
 		ev := submitted(number, "u", at, 1)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -32,7 +34,7 @@ type NotFittedError struct {
 // Error implements error.
 func (e *NotFittedError) Error() string {
 	where := "queue " + e.Queue
-	if e.Queue == allQueues {
+	if e.Queue == livemodels.AllQueues {
 		where = "all queues together"
 	}
 	return fmt.Sprintf("no jobs can be drawn from the model %s of %s: %s", e.Model, where, e.Why)
@@ -91,7 +93,7 @@ func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 		return nil, fmt.Errorf("there is no model %q; there are %s", model, strings.Join(SyntheticModels(), ", "))
 	}
 	if err != nil {
-		return nil, &NotFittedError{model, queue, oneLine(err.Error())}
+		return nil, &NotFittedError{model, queue, livemodels.OneLine(err.Error())}
 	}
 	return s, nil
 }
@@ -119,7 +121,7 @@ func (v *View) drawLublin(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 }
 
 // arrivals returns the submissions for the models that have none of their own: those of Lublin and Feitelson.
-func arrivals(fit *LublinFit, rng *rand.Rand) (func() float64, error) {
+func arrivals(fit *livemodels.LublinFit, rng *rand.Rand) (func() float64, error) {
 	if fit.NoArrivals != "" {
 		return nil, errors.New("arrivals: " + fit.NoArrivals)
 	}
@@ -167,7 +169,7 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 	drawn, sizes := rng(streamJobs), rng(streamSizes)
 	s.next = func() (SyntheticJob, bool) {
 		j := SyntheticJob{Submit: submit(), Procs: size.Rand(sizes), User: -1, Queue: -1}
-		j.Runtime = laws[classIndex(j.Procs)].Rand(drawn)
+		j.Runtime = laws[livemodels.ClassIndex(j.Procs)].Rand(drawn)
 		return j, true
 	}
 	return nil
@@ -183,7 +185,7 @@ func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) 
 		laws[i] = l.Law.Model
 		if l.Err != nil {
 			missing = append(missing, i)
-			errs = append(errs, fmt.Errorf("%s jobs: %w", Classes()[i], l.Err))
+			errs = append(errs, fmt.Errorf("%s jobs: %w", livemodels.Classes()[i], l.Err))
 		}
 	}
 	const few = .05 // a share of jobs that may live by another class's law

@@ -55,7 +55,7 @@ func (v *View) Typical(most int) []Typical {
 			}
 		}
 	}
-	for r := range v.Models.History.newest(typicalHistory) {
+	for r := range v.Models.History.Newest(typicalHistory) {
 		if r.Procs > 0 {
 			add(r.Queue, r.Procs, r.Limit)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -17,7 +19,7 @@ type View struct {
 	Seq int64
 	// Published is the wall-clock time of publication.
 	Published time.Time
-	Models    *ModelView
+	Models    *livemodels.View
 	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
 	Engine *engine.View
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -14,7 +16,7 @@ type Analysis struct {
 	view   *cluster.View
 	made   time.Time // by the wall clock
 	Users  *pipeline.Analysis
-	Lublin pipeline.LublinFit
+	Lublin livemodels.LublinFit
 	KS     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
 }
 
@@ -70,8 +72,8 @@ func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now 
 
 // distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is
 // fitted to them: a pass over each window.
-func distances(m *pipeline.QueueView) []float64 {
-	out := make([]float64, len(pipeline.Classes()))
+func distances(m *livemodels.QueueView) []float64 {
+	out := make([]float64, len(livemodels.Classes()))
 	for i := range out {
 		out[i] = math.NaN()
 		if m != nil && m.Lifetimes[i].Err == nil {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/lifetime"
@@ -29,9 +30,9 @@ func model(l *predictor.Law) wire.Model {
 }
 
 // lifetimes describes one class of a queue. The KS distance is a pass over the window: only where it is asked for.
-func lifetimes(l *pipeline.LifetimeView, queue string, class int, ks bool) wire.Model {
+func lifetimes(l *livemodels.LifetimeView, queue string, class int, ks bool) wire.Model {
 	m := model(&l.Law)
-	m.Queue, m.Class = queue, pipeline.Classes()[class]
+	m.Queue, m.Class = queue, livemodels.Classes()[class]
 	m.N = l.Sample.N()
 	if ks && l.Err == nil {
 		d := l.Sample.KS(l.Law.Model)
@@ -41,7 +42,7 @@ func lifetimes(l *pipeline.LifetimeView, queue string, class int, ks bool) wire.
 }
 
 // laws tells how the competing laws of one class stand.
-func laws(l *pipeline.LifetimeView, class string) wire.LifetimeLaws {
+func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	c := l.Selection
 	out := wire.LifetimeLaws{Class: class, Jobs: c.Seen, Chosen: c.Chosen, Scores: []wire.LawScore{}}
 	for _, s := range c.Standings {
@@ -57,8 +58,8 @@ func laws(l *pipeline.LifetimeView, class string) wire.LifetimeLaws {
 	law := c.Law
 	switch {
 	case law != nil:
-	case c.Seen < pipeline.FirstChoice:
-		out.Reason = fmt.Sprintf("the best law is chosen from %d lifetimes on, there are %d", pipeline.FirstChoice, c.Seen)
+	case c.Seen < livemodels.FirstChoice:
+		out.Reason = fmt.Sprintf("the best law is chosen from %d lifetimes on, there are %d", livemodels.FirstChoice, c.Seen)
 	default:
 		out.Reason = "no law could be fitted at the newest refit"
 	}
@@ -102,7 +103,7 @@ func gamma(g hypergamma.Gamma) wire.Gamma {
 const curveSteps = 100
 
 // curve describes the lifetimes of one class.
-func curve(l *pipeline.LifetimeView, queue string, class int, levels []float64) wire.LifetimeCurve {
+func curve(l *livemodels.LifetimeView, queue string, class int, levels []float64) wire.LifetimeCurve {
 	out := wire.LifetimeCurve{Observed: []float64{}, Law: []*float64{}, Fit: lifetimes(l, queue, class, true)}
 	law := l.Selection.Law
 	if law == nil && l.Err == nil { // as in GET /v1/models/{queue}

@@ -3,12 +3,13 @@ package ask
 import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/workload/clean"
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
 // lublin describes a fit; figures of a part that is not fitted are 0.
-func lublin(f *pipeline.LublinFit) *wire.Lublin {
+func lublin(f *livemodels.LublinFit) *wire.Lublin {
 	out := &wire.Lublin{
 		Size:    wire.LublinSize{Reason: f.NoSizes},
 		Runtime: wire.LublinRuntime{Reason: f.NoRuntimes},
@@ -92,7 +93,7 @@ func (s *Service) Models(v *pipeline.View, queue string) wire.Models {
 	}
 	for i := range models.Lifetimes {
 		out.Lifetimes = append(out.Lifetimes, lifetimes(&models.Lifetimes[i], queue, i, true))
-		out.Laws = append(out.Laws, laws(&models.Lifetimes[i], pipeline.Classes()[i]))
+		out.Laws = append(out.Laws, laws(&models.Lifetimes[i], livemodels.Classes()[i]))
 	}
 	known := s.Analysis(v, queue, 0)
 	out.Lublin, out.Users = lublin(&known.Lublin), Users(known.Users, s.Saturation(v, queue))

@@ -31,7 +31,7 @@ var watched = [...]struct{ pkg, bench, turns string }{
 	{"./predictor/residual", ".", "100x"},
 	{"./simulator", "^BenchmarkReplica$", "1x"},
 	{"./pipeline", "^BenchmarkTake$", "1x"},
-	{"./pipeline", "^(BenchmarkUpdate|BenchmarkPublish)$", "2000x"},
+	{"./pipeline/livemodels", "^(BenchmarkUpdate|BenchmarkPublish)$", "2000x"},
 	{"./collector/pbs", ".", "5000x"},
 	{"./collector/slurm", ".", "5000x"},
 	{"./api", "^BenchmarkWait$/^running=100,", "100x"},

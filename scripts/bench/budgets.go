@@ -96,7 +96,7 @@ func budgets() []budget {
 		{"queues", "reading that log, as a multiple of the same jobs in 2 queues", queues, "ManyQueues", "times-as-long", 1, 2, false, "times"},
 		{"queues", "a scrape of that daemon, the slower one of the first two", queues, "ManyQueues", "scrape-s", 1, 1, false, "s"},
 		{"queues", "its `/metrics`", queues, "ManyQueues", "metrics-MB", 1, 5, false, "MB"},
-		{"update", "all models of a queue and of the cluster learn one job", brief(2000, "pipeline", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
+		{"update", "all models of a queue and of the cluster learn one job", brief(2000, "pipeline/livemodels", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
 		{"fit", "every model of the papers fitted to 100,000 jobs", benchmark("workload/lifetime", "^BenchmarkFitAll100k$"), "FitAll100k", "ns/op", whole, 1, false, "s"},
 		{"generate", "a million jobs drawn and written, the slowest model", benchmark("workload/lifetime", "^BenchmarkGenerate1M$"), "Generate1M", "ns/op", whole, 2, false, "s"},
 		{"resample", "a million jobs resampled from users", onTraces(benchmark("workload/users", "^BenchmarkResampleMillion$")), "ResampleMillion", "ns/op", whole, 2, false, "s"},

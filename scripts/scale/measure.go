@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -77,7 +79,7 @@ type bed struct {
 func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheus.Registry) *bed {
 	cfg := pipeline.Config{
 		Clusters:  []pipeline.ClusterConfig{{Name: clusterName, Procs: w.procs(), Policy: "easy"}},
-		Models:    pipeline.ModelConfig{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000},
+		Models:    livemodels.Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000},
 		Forecasts: true,
 	}
 	cfg.Models.Engine.Growth = 1 // what is measured is one training, not how often there is one

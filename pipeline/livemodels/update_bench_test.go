@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 
 // learner hands submissions and ends of a long stream of jobs to models with the daemon's defaults, without a picture.
 type learner struct {
-	models *models
+	models *Models
 	rng    *rand.Rand
 	n      uint64
 	now    time.Time
 }
 
 func newLearner() *learner {
-	cfg := ModelConfig{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
-	return &learner{models: newModels(cfg, Site{}), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
+	cfg := Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
+	return &learner{models: New(cfg, Site{}), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
 }
 
 // job learns one job from submission to end.
@@ -38,7 +38,7 @@ func (l *learner) job(b testing.TB) {
 	end := job.Event{Kind: job.End, ID: j.ID, Time: l.now.Add(time.Duration(seconds) * time.Second), Times: job.Times{Start: l.now}}
 	end.Times.End = end.Time
 	for _, c := range []cluster.Change{{Event: submit, After: j}, {Event: end, Before: j}} {
-		if err := l.models.learn(c); err != nil {
+		if err := l.models.Learn(c); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -66,7 +66,7 @@ func BenchmarkPublish(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		l.job(b)
-		l.models.view()
+		l.models.View()
 	}
 }
 

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"hash/fnv"

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"errors"
@@ -121,7 +121,7 @@ func (f *LublinFit) explain(err error) {
 		return
 	}
 	part, why, _ := strings.Cut(err.Error(), ": ")
-	switch why = oneLine(why); part {
+	switch why = OneLine(why); part {
 	case "sizes":
 		f.NoSizes = why
 	case "runtimes":
@@ -131,8 +131,8 @@ func (f *LublinFit) explain(err error) {
 	}
 }
 
-// oneLine makes joined errors one sentence, without the names of packages.
-func oneLine(text string) string {
+// OneLine makes joined errors one sentence, without the names of packages.
+func OneLine(text string) string {
 	text = strings.ReplaceAll(text, "\n", "; ")
 	for _, name := range [...]string{"hypergamma: ", "lifetime: ", "uniformlog: ", "markov: "} {
 		text = strings.ReplaceAll(text, name, "")

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"math"
@@ -74,19 +74,19 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 }
 
 // stream hands lifetimes drawn from a law to models, one job after the other, and returns the models.
-func stream(t testing.TB, m *models, law lifetime.Law, n int, limit time.Duration) {
+func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duration) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
 	for i := range n {
 		start := at(float64(i) * 600)
 		j := &cluster.Job{ID: "j", Seq: uint64(i), FirstQueue: "q", Order: start, Submit: start, Start: start}
 		j.Queue, j.User, j.Procs, j.TimeLimit = "q", "somebody", 8, limit
-		if err := m.learn(cluster.Change{Event: job.Event{Kind: job.Submit, Time: start}, After: j}); err != nil {
+		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, Time: start}, After: j}); err != nil {
 			t.Fatal(err)
 		}
 		end := start.Add(time.Duration(math.Floor(law.Sample(rng))) * time.Second)
 		ev := job.Event{Kind: job.End, Time: end, Times: job.Times{Start: start, End: end}}
-		if err := m.learn(cluster.Change{Event: ev, Before: j}); err != nil {
+		if err := m.Learn(cluster.Change{Event: ev, Before: j}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,9 +105,9 @@ func TestBestLawIsUsed(t *testing.T) {
 		if name != lifetime.NameAtLimit {
 			limit = 1000 * time.Hour
 		}
-		m := newModels(ModelConfig{MinSamples: 30}, Site{})
+		m := New(Config{MinSamples: 30}, Site{})
 		stream(t, m, laws[name], 4000, limit)
-		law, ok := m.view().Law("q", 8)
+		law, ok := m.View().Law("q", 8)
 		if !ok {
 			t.Fatalf("%s: no law", name)
 		}
@@ -115,7 +115,7 @@ func TestBestLawIsUsed(t *testing.T) {
 		for _, a := range allowed {
 			found = found || a == law.Name
 		}
-		c := m.view().Queue("q").Lifetimes[1].Selection
+		c := m.View().Queue("q").Lifetimes[1].Selection
 		if !found || c.Chosen != law.Name || c.Seen != 4000 {
 			t.Errorf("jobs live by %s: forecasts use %s, of %+v", name, law.Name, c.Standings)
 		}
@@ -124,7 +124,7 @@ func TestBestLawIsUsed(t *testing.T) {
 				t.Errorf("%s: alive after %v s: %.3f, want %.3f", name, seconds, got, want)
 			}
 		}
-		restored := newModels(m.cfg, Site{})
+		restored := New(m.cfg, Site{})
 		data, err := m.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestBestLawIsUsed(t *testing.T) {
 		if err := restored.UnmarshalBinary(data); err != nil {
 			t.Fatal(err)
 		}
-		again, _ := restored.view().Law("q", 8)
+		again, _ := restored.View().Law("q", 8)
 		if d := cmp.Diff(law.Lifetime, again.Lifetime); d != "" || again.Name != law.Name {
 			t.Errorf("%s: restored as %s: %s", name, again.Name, d)
 		}
@@ -141,19 +141,19 @@ func TestBestLawIsUsed(t *testing.T) {
 
 // With few lifetimes the law is Downey's, and the choice is open.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
-	m := newModels(ModelConfig{MinSamples: 30}, Site{})
+	m := New(Config{MinSamples: 30}, Site{})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
-	law, ok := m.view().Law("q", 8)
-	if !ok || law.Name != lifetime.NameUniformLog || m.view().Queue("q").Lifetimes[1].Selection.Chosen != "" {
+	law, ok := m.View().Law("q", 8)
+	if !ok || law.Name != lifetime.NameUniformLog || m.View().Queue("q").Lifetimes[1].Selection.Chosen != "" {
 		t.Errorf("law %q of %d lifetimes", law.Name, FirstChoice-1)
 	}
 }
 
 // All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
 func TestEqualLifetimes(t *testing.T) {
-	m := newModels(ModelConfig{MinSamples: 30}, Site{})
+	m := New(Config{MinSamples: 30}, Site{})
 	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0) // 3 s is before the law begins
-	l := m.view().Queue("q").Lifetimes[1]
+	l := m.View().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {
 		t.Errorf("law %q, usable: %v, Downey's fit: %v", l.Law.Name, l.Usable, l.Err)
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"bytes"
@@ -67,7 +67,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 		one(h, more, 2500+i)
 		one(restored, again, 2500+i)
 	}
-	if d := cmp.Diff(savedHistory(t, h), saves(t, restored)); d != "" {
+	if d := cmp.Diff(savedHistory(t, h), savedHistory(t, restored)); d != "" {
 		t.Error("a restored history is another one")
 	}
 	after, o := view.Jobs("a")
@@ -89,4 +89,9 @@ func savedHistory(t *testing.T, h *history) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// at returns an instant some seconds after the first.
+func at(seconds float64) time.Time {
+	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }

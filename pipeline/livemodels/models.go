@@ -1,4 +1,6 @@
-package pipeline
+// Package livemodels keeps Downey's lifetimes, Song's chains and Lublin and Feitelson's model of every queue up to date with
+// the changes of a cluster's jobs, and the newest jobs that left.
+package livemodels
 
 import (
 	"encoding/binary"
@@ -18,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// ModelConfig says how the models of a queue are kept up to date.
-type ModelConfig struct {
+// Config says how the models of a queue are kept up to date.
+type Config struct {
 	// WindowJobs and WindowAge bound the sliding window of a lifetime model, by start; 0 means no bound.
 	WindowJobs int
 	WindowAge  time.Duration
@@ -38,15 +40,15 @@ type ModelConfig struct {
 	Plain bool
 }
 
-// allQueues names the models over all queues together, which stand in for a queue that has too few lifetimes yet.
-const allQueues = ""
+// AllQueues names the models over all queues together, which stand in for a queue that has too few lifetimes yet.
+const AllQueues = ""
 
 var classes = [...]string{job.Sequential, job.Parallel}
 
-// models are the workload models of one cluster. One writer learns, readers get a published copy.
-type models struct {
-	cfg    ModelConfig
-	queues map[string]*queueModels
+// Models are the workload models of one cluster. One writer learns, readers get a published copy.
+type Models struct {
+	cfg    Config
+	queues map[string]*QueueModels
 	now    time.Time
 	late   []lateEnd // in the order of their ends
 	// history is of all queues.
@@ -64,7 +66,8 @@ type Site struct {
 	Running func() []*cluster.Job
 }
 
-type queueModels struct {
+// QueueModels are the models of one queue.
+type QueueModels struct {
 	windows [len(classes)]*lifetimes
 	lublin  *lublin
 	chains  *markov.Model
@@ -72,23 +75,25 @@ type queueModels struct {
 	published *markov.Chains
 }
 
-func newModels(cfg ModelConfig, site Site) *models {
+// New returns models that have learnt nothing.
+func New(cfg Config, site Site) *Models {
 	if site.Zone == nil {
 		site.Zone = time.UTC
 	}
-	m := &models{cfg: cfg, queues: map[string]*queueModels{}, history: newHistory(cfg.HistoryJobs), site: site}
-	m.queue(allQueues)
+	m := &Models{cfg: cfg, queues: map[string]*QueueModels{}, history: newHistory(cfg.HistoryJobs), site: site}
+	m.Queue(AllQueues)
 	return m
 }
 
-func (m *models) queue(name string) *queueModels {
+// Queue returns the models of a queue, which are made where there are none yet.
+func (m *Models) Queue(name string) *QueueModels {
 	q := m.queues[name]
 	if q == nil {
 		chains, err := markov.New(m.cfg.Forget)
 		if err != nil { // the configuration was validated; without forgetting it cannot fail
 			chains, _ = markov.New(0)
 		}
-		q = &queueModels{chains: chains, lublin: newLublin(m.cfg.Forget)}
+		q = &QueueModels{chains: chains, lublin: newLublin(m.cfg.Forget)}
 		for i := range q.windows {
 			q.windows[i] = newLifetimes(m.cfg, name, classes[i])
 		}
@@ -97,23 +102,24 @@ func (m *models) queue(name string) *queueModels {
 	return q
 }
 
-func classIndex(procs int) int {
+// ClassIndex returns the place of a size in Classes.
+func ClassIndex(procs int) int {
 	if job.Class(procs) == job.Sequential {
 		return 0
 	}
 	return 1
 }
 
-// learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job that never
+// Learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job that never
 // ran, or whose end was lost, leaves the sequence of the chains.
-func (m *models) learn(c cluster.Change) error {
+func (m *Models) Learn(c cluster.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
 	}
 	return errors.Join(m.expireLate(), m.change(c))
 }
 
-func (m *models) change(c cluster.Change) error {
+func (m *Models) change(c cluster.Change) error {
 	switch c.Event.Kind {
 	case job.Submit:
 		return m.submitted(c.After)
@@ -138,86 +144,86 @@ func (m *models) change(c cluster.Change) error {
 }
 
 // submitted takes in a submission.
-func (m *models) submitted(j *cluster.Job) error {
-	q := m.queue(j.FirstQueue)
+func (m *Models) submitted(j *cluster.Job) error {
+	q := m.Queue(j.FirstQueue)
 	q.published = nil
 	err := q.chains.Submitted(key(j))
 	if m.cfg.Plain {
 		return err
 	}
-	all := m.queue(allQueues)
+	all := m.Queue(AllQueues)
 	all.published = nil
 	return errors.Join(err, all.chains.Submitted(key(j)), q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
 // moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes after the jobs that are known
 // by then.
-func (m *models) moved(c cluster.Change) error {
+func (m *Models) moved(c cluster.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
-	switch err := m.queue(c.Before.FirstQueue).without(c.Before); {
+	switch err := m.Queue(c.Before.FirstQueue).without(c.Before); {
 	case errors.Is(err, markov.ErrUnknown):
 		return nil // it has ended, and counts where it was
 	case err != nil:
 		return err
 	}
-	q := m.queue(c.After.FirstQueue)
+	q := m.Queue(c.After.FirstQueue)
 	q.published = nil
 	return q.chains.Submitted(key(c.After))
 }
 
 // without takes a job out of the sequences.
-func (m *models) without(j *cluster.Job) error {
-	err := m.queue(j.FirstQueue).without(j)
+func (m *Models) without(j *cluster.Job) error {
+	err := m.Queue(j.FirstQueue).without(j)
 	if m.cfg.Plain {
 		return err
 	}
-	return errors.Join(err, m.queue(allQueues).without(j))
+	return errors.Join(err, m.Queue(AllQueues).without(j))
 }
 
-func (q *queueModels) without(j *cluster.Job) error {
+func (q *QueueModels) without(j *cluster.Job) error {
 	q.published = nil
 	return q.chains.NeverRan(key(j))
 }
 
 // ended takes in a lifetime.
-func (m *models) ended(j *cluster.Job, start time.Time, seconds float64) error {
-	class := classIndex(j.Procs)
+func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
+	class := ClassIndex(j.Procs)
 	var errs error
-	for _, name := range [...]string{j.Queue, allQueues} {
-		q := m.queue(name)
+	for _, name := range [...]string{j.Queue, AllQueues} {
+		q := m.Queue(name)
 		errs = errors.Join(errs, q.windows[class].add(start, seconds))
 		if !m.cfg.Plain {
 			errs = errors.Join(errs, q.lublin.ended(max(1, j.Procs), seconds),
 				q.windows[class].selection.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(), m.ages(name, class)))
 		}
 	}
-	q := m.queue(j.FirstQueue)
+	q := m.Queue(j.FirstQueue)
 	q.published = nil
 	errs = errors.Join(errs, q.chains.Ended(key(j), m.size(j), seconds))
 	if m.cfg.Plain {
 		return errs
 	}
 	m.history.add(j, start.Sub(j.Order), seconds)
-	all := m.queue(allQueues)
+	all := m.Queue(AllQueues)
 	all.published = nil
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// learnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job is told once.
-func (q *queueModels) learnWhole(procs int, start time.Time, seconds float64) error {
-	if err := q.windows[classIndex(procs)].window.Add(start, seconds); err != nil {
+// LearnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job is told once.
+func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
+	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err
 	}
 	return q.chains.Append(procs, seconds)
 }
 
-// reached moves the instant that the models are of.
-func (m *models) reached(at time.Time) { m.now = at }
+// Reached moves the instant that the models are of.
+func (m *Models) Reached(at time.Time) { m.now = at }
 
 // size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the old sizes as they forget all that is old.
-func (m *models) size(j *cluster.Job) int {
+func (m *Models) size(j *cluster.Job) int {
 	size := j.Procs
 	if m.site.Pool != nil {
 		p := m.site.Pool(j.Queue)
@@ -252,8 +258,8 @@ type LifetimeView struct {
 	Sample *uniformlog.Sample
 }
 
-// ModelView is an immutable copy of all models of a cluster.
-type ModelView struct {
+// View is an immutable copy of all models of a cluster.
+type View struct {
 	queues map[string]*QueueView
 	// History is what is kept of the jobs that left.
 	History *HistoryView
@@ -261,16 +267,16 @@ type ModelView struct {
 }
 
 // machine returns the processors that a queue's jobs compete for, 0 where that is not known.
-func (m *models) machine(queue string) int {
-	if m.site.Pool == nil || queue == allQueues {
+func (m *Models) machine(queue string) int {
+	if m.site.Pool == nil || queue == AllQueues {
 		return 0 // that of the largest job
 	}
 	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
 
-// view publishes the models as they are now.
-func (m *models) view() *ModelView {
-	v := &ModelView{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
+// View publishes the models as they are now.
+func (m *Models) View() *View {
+	v := &View{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
 	named := len(m.queues) > 2 // beside all queues together and the default
 	for name, q := range m.queues {
 		if q.published == nil {
@@ -296,29 +302,29 @@ func (m *models) view() *ModelView {
 }
 
 // Queues returns the names of the queues that have models, sorted.
-func (v *ModelView) Queues() []string {
+func (v *View) Queues() []string {
 	names := slices.Sorted(maps.Keys(v.queues))
-	return slices.DeleteFunc(names, func(s string) bool { return s == allQueues })
+	return slices.DeleteFunc(names, func(s string) bool { return s == AllQueues })
 }
 
 // Zone is the zone of the cluster's clock.
-func (v *ModelView) Zone() *time.Location { return v.zone }
+func (v *View) Zone() *time.Location { return v.zone }
 
 // Of returns the models of a queue (empty: of all queues together), nil before its first job.
-func (v *ModelView) Of(queue string) *QueueView { return v.queues[queue] }
+func (v *View) Of(queue string) *QueueView { return v.queues[queue] }
 
 // Queue returns one queue's models, or nil.
-func (v *ModelView) Queue(name string) *QueueView {
-	if name == allQueues {
+func (v *View) Queue(name string) *QueueView {
+	if name == AllQueues {
 		return nil
 	}
 	return v.queues[name]
 }
 
 // Law implements predictor.Models: the queue's own law of the job's class, else that of all queues together.
-func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
-	class := classIndex(procs)
-	for _, name := range [...]string{queue, allQueues} {
+func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
+	class := ClassIndex(procs)
+	for _, name := range [...]string{queue, AllQueues} {
 		q := v.queues[name]
 		if q == nil {
 			continue
@@ -334,7 +340,7 @@ func (v *ModelView) Law(queue string, procs int) (predictor.Law, bool) {
 const modelsVersion = 4
 
 // MarshalBinary saves the models, queues in order of their names.
-func (m *models) MarshalBinary() ([]byte, error) {
+func (m *Models) MarshalBinary() ([]byte, error) {
 	out := binary.AppendUvarint(nil, modelsVersion)
 	now, err := m.now.UTC().MarshalBinary()
 	if err != nil {
@@ -374,12 +380,12 @@ type savedPart interface {
 	UnmarshalBinary([]byte) error
 }
 
-func (q *queueModels) parts() []savedPart {
+func (q *QueueModels) parts() []savedPart {
 	return []savedPart{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
-func (m *models) UnmarshalBinary(data []byte) error {
+func (m *Models) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	if v := d.uvarint(); d.err == nil && v != modelsVersion {
 		return fmt.Errorf("saved models are version %d, want %d", v, modelsVersion)
@@ -390,7 +396,7 @@ func (m *models) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
-	fresh := newModels(m.cfg, m.site)
+	fresh := New(m.cfg, m.site)
 	fresh.now = now
 	if raw := d.bytes(); d.err == nil {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
@@ -404,7 +410,7 @@ func (m *models) UnmarshalBinary(data []byte) error {
 	}
 	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
 		name := string(d.bytes())
-		for _, part := range fresh.queue(name).parts() {
+		for _, part := range fresh.Queue(name).parts() {
 			raw := d.bytes()
 			if d.err != nil {
 				break

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"cmp"
@@ -145,7 +145,7 @@ func (h *history) view() *HistoryView {
 // numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
-	if queue != allQueues && number < 0 {
+	if queue != AllQueues && number < 0 {
 		return nil, time.Time{}
 	}
 	first := int64(math.MaxInt64)
@@ -175,7 +175,7 @@ func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for _, b := range v.blocks {
 			for i := range b {
-				if (queue == allQueues || int(b[i].queue) == number) && !yield(&b[i]) {
+				if (queue == AllQueues || int(b[i].queue) == number) && !yield(&b[i]) {
 					return
 				}
 			}
@@ -303,7 +303,8 @@ func (h *history) numbered() map[uint64]uint32 {
 	return h.numbers
 }
 
-func (v *HistoryView) numberOf(user string) uint64 {
+// UserNumber returns the number of a user in what Newest and LeftSince give, or one that is no such number where the history does not know the user.
+func (v *HistoryView) UserNumber(user string) uint64 {
 	hash := userHash(user)
 	if n, ok := v.numbers[hash]; ok {
 		return uint64(n)
@@ -311,8 +312,8 @@ func (v *HistoryView) numberOf(user string) uint64 {
 	return hash | unnumbered
 }
 
-// newest returns the jobs that left last, at most so many, the newest first.
-func (v *HistoryView) newest(most int) iter.Seq[Left] {
+// Newest returns the jobs that left last, at most so many, the newest first.
+func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
 			for i := len(b) - 1; i >= 0; i-- {
@@ -324,8 +325,8 @@ func (v *HistoryView) newest(most int) iter.Seq[Left] {
 	}
 }
 
-// leftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest first: others are among them.
-func (v *HistoryView) leftSince(oldest int64) iter.Seq[Left] {
+// LeftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest first: others are among them.
+func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
 			since := false
@@ -358,8 +359,8 @@ func (v *HistoryView) left(r *record) Left {
 	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), time.Duration(float64(r.estimate) * float64(time.Second))}
 }
 
-// began returns since when the history has all jobs that left; false where it has forgotten none.
-func (v *HistoryView) began() (time.Time, bool) {
+// Began returns since when the history has all jobs that left; false where it has forgotten none.
+func (v *HistoryView) Began() (time.Time, bool) {
 	if len(v.blocks) == 0 || !v.forgot {
 		return time.Time{}, false
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ type lateEnd struct {
 
 // finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment behind; history is learnt as it
 // is told.
-func (m *models) finished(c cluster.Change) error {
+func (m *Models) finished(c cluster.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()
 	if j := c.Before; j.Switched != (time.Time{}) { // the time of its suspensions is no part of its life
@@ -33,7 +33,7 @@ func (m *models) finished(c cluster.Change) error {
 }
 
 // completed learns the lifetime of a job that had ended before enough was known of it.
-func (m *models) completed(j *cluster.Job) error {
+func (m *Models) completed(j *cluster.Job) error {
 	for i := range m.late {
 		if m.late[i].Job.Seq != j.Seq {
 			continue
@@ -50,7 +50,7 @@ func (m *models) completed(j *cluster.Job) error {
 }
 
 // expireLate learns what has waited long enough as it is: by the guesses.
-func (m *models) expireLate() error {
+func (m *Models) expireLate() error {
 	var errs error
 	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > cluster.DetailsGrace {
 		e := m.late[0]

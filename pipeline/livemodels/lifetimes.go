@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"encoding/binary"
@@ -25,7 +25,7 @@ type lifetimes struct {
 	class     string
 }
 
-func newLifetimes(cfg ModelConfig, queue, class string) *lifetimes {
+func newLifetimes(cfg Config, queue, class string) *lifetimes {
 	return &lifetimes{
 		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), selection: newLifetimeSelection(cfg), queue: queue, class: class,
 	}
@@ -88,7 +88,7 @@ type lifetimeSelection struct {
 
 var errNoLimit = errors.New("no job has told a time limit")
 
-func newLifetimeSelection(cfg ModelConfig) *lifetimeSelection {
+func newLifetimeSelection(cfg Config) *lifetimeSelection {
 	c := new(lifetimeSelection)
 	candidates := lifetime.Candidates(1) // of that limit only the name stays
 	for i := range candidates {
@@ -191,14 +191,14 @@ func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
 }
 
 // ages returns how long the jobs of a queue and class have lived that began since an instant, in Unix seconds, and run.
-func (m *models) ages(queue string, class int) func(since float64) []float64 {
+func (m *Models) ages(queue string, class int) func(since float64) []float64 {
 	return func(since float64) []float64 {
 		if m.site.Running == nil {
 			return nil
 		}
 		var out []float64
 		for _, j := range m.site.Running() {
-			if (queue == allQueues || j.Queue == queue) && j.Procs > 0 && classIndex(j.Procs) == class && !j.Guessed() &&
+			if (queue == AllQueues || j.Queue == queue) && j.Procs > 0 && ClassIndex(j.Procs) == class && !j.Guessed() &&
 				unixSeconds(j.Start) >= since {
 				out = append(out, max(0, age(j, m.now)))
 			}

@@ -1,4 +1,4 @@
-package pipeline
+package livemodels
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // The chains run in the order of submission, whatever the order of ends.
 func TestChainsRunInOrderOfSubmission(t *testing.T) {
-	m := newModels(ModelConfig{}, Site{})
+	m := New(Config{}, Site{})
 	direct, err := markov.New(0)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	for i := range jobs {
 		jobs[i] = &cluster.Job{ID: fmt.Sprint(i), Seq: uint64(i), FirstQueue: "q", Start: at(0)}
 		jobs[i].Queue, jobs[i].Procs = "q", 1+rng.IntN(64)
-		if err := m.learn(cluster.Change{Event: job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)}, After: jobs[i]}); err != nil {
+		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)}, After: jobs[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	for _, j := range jobs {
 		end := job.Event{Kind: job.End, ID: j.ID, Time: at(0)}
 		end.Times = job.Times{Start: at(0), End: at(runtime(j))}
-		if err := m.learn(cluster.Change{Event: end, Before: j}); err != nil {
+		if err := m.Learn(cluster.Change{Event: end, Before: j}); err != nil {
 			t.Fatal(err)
 		}
 	}
