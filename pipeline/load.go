@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -124,17 +123,6 @@ func (l *load) note(c cluster.Change, s *cluster.State) {
 		} else {
 			tell(loadNotification{kind: notifyEnded, before: c.Before, at: or(c.Event.Times.End, c.Event.Time)})
 		}
-	}
-}
-
-// present puts the forecast of the load into a view.
-func (l *clusterWriter) present(v *View) {
-	if l.load == nil {
-		return
-	}
-	v.load = l.load.learner
-	if !slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
-		l.load.caughtUp(l.state)
 	}
 }
 

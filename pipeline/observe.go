@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/pipeline/livemodels"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -42,13 +40,6 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	}
 	reg.MustRegister(o.Waits, o.RefitSeconds)
 	return o
-}
-
-// refit brings a cluster's models up to date and records the time taken.
-func (m *Metrics) refit(l *clusterWriter) *livemodels.View {
-	begun := time.Now()
-	defer func() { m.RefitSeconds.Observe(time.Since(begun).Seconds()) }()
-	return l.models.View()
 }
 
 // observeWriters begins to report changes to the observers: those restored from a journal were reported by the process before.

@@ -29,14 +29,3 @@ type Outlook struct {
 	// ObserveTook and ForecastTook are what the newest of each took.
 	ObserveTook, ForecastTook time.Duration
 }
-
-// Outlook returns the newest forecast of the cluster's load, nil if there is none yet. It may be older or newer than the view by some minutes of event time.
-func (v *View) Outlook() *Outlook {
-	if v.load == nil {
-		return nil
-	}
-	return v.load.newest.Load()
-}
-
-// ForecastsLoad reports whether the load is forecast at all.
-func (v *View) ForecastsLoad() bool { return v.load != nil }

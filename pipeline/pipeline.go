@@ -150,7 +150,7 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) *clusterWriter {
 		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
 	}
 	l := newClusterWriter(c, p.cfg.Models, known, p.cfg.Forecasts)
-	l.journal, l.refit, l.log = p.store != nil, p.metrics.refit, p.log
+	l.journal, l.took, l.log = p.store != nil, p.metrics.RefitSeconds, p.log
 	if p.cfg.Load {
 		l.load = newLoad(c, p.log)
 	}

@@ -1,6 +1,10 @@
 package pipeline
 
-import "github.com/waitcast/waitcast/predictor/engine"
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/engine"
+)
 
 // next returns what the next view shows of the cluster, nil where that is what the view before it shows: nothing has changed, or there is no time now for a copy of the engine
 // that knows the open instant. first says that there is no view yet.
@@ -23,7 +27,7 @@ func (l *clusterWriter) next(first bool) *View {
 // view returns the cluster as it is, with the engine's view of the same instant.
 func (l *clusterWriter) view(e *engine.View) *View {
 	v := &View{
-		jobs: &jobIndex{}, View: l.state.View(), Models: l.refit(l), Scores: map[ScoreKey]*Score{}, Declared: l.declared, Refused: l.refused, Seq: l.seq,
+		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[ScoreKey]*Score{}, Declared: l.declared, Refused: l.refused, Seq: l.seq,
 		NamedQueues: len(l.names.reserved) + len(l.names.own), FoldedQueues: l.names.met, sharing: l.names.sharing, detailed: l.names.detailed,
 	}
 	if l.ledger != nil {
@@ -57,4 +61,15 @@ func (p *Pipeline) owes() bool {
 		}
 	}
 	return false
+}
+
+// present puts the forecast of the load into a view.
+func (l *clusterWriter) present(v *View) {
+	if l.load == nil {
+		return
+	}
+	v.load = l.load.learner
+	if !slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
+		l.load.caughtUp(l.state)
+	}
 }

@@ -1,8 +1,8 @@
 package source
 
 import (
-	"bytes"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -44,12 +44,15 @@ func (r *Reader) withNewest(checkpoint []byte) []byte {
 	if _, after := r.newest.Add(about).In(loc).Zone(); after >= before {
 		return checkpoint
 	}
-	more, err := json.Marshal(savedAs{Newest: r.newest.Unix()})
-	position, ok := bytes.CutSuffix(checkpoint, []byte("}"))
-	if err != nil || !ok {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(checkpoint, &fields); err != nil {
 		return checkpoint
 	}
-	return append(append(bytes.Clone(position), ','), more[1:]...)
+	fields["newest"] = strconv.AppendInt(nil, r.newest.Unix(), 10)
+	if with, err := json.Marshal(fields); err == nil {
+		return with
+	}
+	return checkpoint
 }
 
 // savedNewest returns the newest instant of a checkpoint, zero where it has none.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	"go.uber.org/zap"
@@ -22,16 +24,16 @@ type clusterWriter struct {
 	ledger   *ledger // nil where forecasts are not wanted (one-shot)
 	load     *load   // nil where that of the load is not wanted
 	known    cluster.Known
-	recall   cluster.Known                         // what known is while a journal is replayed
-	refused  int64                                 // changes from which the models could not learn, since the start of the process
-	dirty    bool                                  // something changed since the last view
-	owed     bool                                  // the last view is of an earlier instant, because there was no time for a copy of the engine
-	atOnce   bool                                  // the next view is of the newest instant, whatever that costs
-	over     *View                                 // the newest instant that was over while a view was owed; nil if there was none since the last view
-	seq      int64                                 // of the newest change
-	journal  bool                                  // changes are kept
-	declared []string                              // the configured queues
-	refit    func(*clusterWriter) *livemodels.View // brings the models up to date
+	recall   cluster.Known       // what known is while a journal is replayed
+	refused  int64               // changes from which the models could not learn, since the start of the process
+	dirty    bool                // something changed since the last view
+	owed     bool                // the last view is of an earlier instant, because there was no time for a copy of the engine
+	atOnce   bool                // the next view is of the newest instant, whatever that costs
+	over     *View               // the newest instant that was over while a view was owed; nil if there was none since the last view
+	seq      int64               // of the newest change
+	journal  bool                // changes are kept
+	declared []string            // the configured queues
+	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
 	log      *zap.Logger
 	watch    func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
@@ -45,8 +47,7 @@ type output struct {
 
 func newClusterWriter(cfg ClusterConfig, models livemodels.Config, known cluster.Known, forecasts bool) *clusterWriter {
 	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues),
-		known: known, declared: cfg.Queues, log: zap.NewNop()}
-	l.refit = func(l *clusterWriter) *livemodels.View { return l.models.View() }
+		known: known, declared: cfg.Queues, log: zap.NewNop(), took: prometheus.ObserverFunc(func(float64) {})}
 	l.state.SetPools(cfg.Pools)
 	l.models = livemodels.New(models, livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running})
 	if forecasts {
@@ -134,6 +135,13 @@ func (l *clusterWriter) noteQueue(name string) {
 type binaryPart interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
+}
+
+// fitted brings the models up to date and returns them as they are.
+func (l *clusterWriter) fitted() *livemodels.View {
+	begun := time.Now()
+	defer func() { l.took.Observe(time.Since(begun).Seconds()) }()
+	return l.models.View()
 }
 
 // parts names the parts of a snapshot of the cluster.
