@@ -197,14 +197,14 @@ func rubbish(rng *rand.Rand, good string) string {
 // ends, each submission of which is forecast.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
-		t.Skip("100,000 lines: not with -short")
+		t.Skip("30,000 lines: not with -short")
 	}
 	for name, c := range map[string]struct {
 		lines int
 		line  func(n int, rng *rand.Rand) string
 	}{
-		"ends":        {100_000, endedLine},
-		"whole lives": {10_000, numberedLine},
+		"ends":        {30_000, endedLine},
+		"whole lives": {3_000, numberedLine},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if long() {

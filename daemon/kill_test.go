@@ -51,7 +51,7 @@ func kills() int {
 	case os.Getenv("WAITCAST_LONG") != "":
 		return 200
 	}
-	return 30
+	return 12
 }
 
 func killTest(t *testing.T, p *plan) {

@@ -3,11 +3,14 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -276,4 +279,18 @@ func (m *memory) Known(_ context.Context, _, id string) ([]modelstore.Key, error
 	}
 	slices.SortStableFunc(keys, func(a, b modelstore.Key) int { return a.Attempt - b.Attempt })
 	return keys, m.failed("known")
+}
+
+// fewer bounds the random cases of a test, but for a long run.
+func fewer(t *testing.T, checks int) {
+	t.Helper()
+	if os.Getenv("WAITCAST_LONG") != "" {
+		return
+	}
+	const name = "rapid.checks"
+	before := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, strconv.Itoa(checks)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set(name, before) }) // it was its value
 }

@@ -14,7 +14,7 @@ import (
 
 var (
 	seedFlag   = flag.Uint64("tail.seed", 0, "seed of the crash tests; 0 draws one")
-	roundsFlag = flag.Int("tail.rounds", 15, "rounds of each style of the crash tests")
+	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 5, or 60 with WAITCAST_LONG")
 )
 
 // world is a scheduler writing numbered lines, a rotation of its log, and a
@@ -391,8 +391,14 @@ func TestCrashes(t *testing.T) {
 		styles = append(styles, s)
 	}
 	rounds := *roundsFlag
-	if testing.Short() {
+	switch {
+	case rounds > 0:
+	case testing.Short():
 		rounds = 3
+	case os.Getenv("WAITCAST_LONG") != "":
+		rounds = 60
+	default:
+		rounds = 5
 	}
 	for i, s := range styles {
 		t.Run(s.name, func(t *testing.T) {
