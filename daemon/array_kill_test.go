@@ -83,10 +83,14 @@ func (a *appender) grant(steps int) {
 
 // TestKillArrays proves that a daemon which is killed at random instants while it reads of arrays keeps the same journal, ledger and state as
 // one that was never disturbed, and that every element that started or left has one row.
-func TestKillArrays(t *testing.T) { killArrays(t, "", (*site).kept) }
+func TestKillArrays(t *testing.T) {
+	t.Parallel()
+	killArrays(t, "", (*site).kept)
+}
 
 // TestKillArraysPostgres proves the same where the database is PostgreSQL.
 func TestKillArraysPostgres(t *testing.T) {
+	t.Parallel()
 	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	killArrays(t, fmt.Sprintf("url: %q, lease: 1s, ", database), func(_ *site, t testing.TB) kept {
 		store, err := postgres.Open(t.Context(), database, postgres.Options{Space: "main", ReadOnly: true})

@@ -221,6 +221,7 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 
 // TestImportKilled proves that an import whose client is gone in the middle leaves a part of the jobs, and that importing again takes in just the rest.
 func TestImportKilled(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("kills processes: not with -short")
 	}

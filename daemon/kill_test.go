@@ -31,12 +31,14 @@ const seedEnv = "WAITCAST_KILL_SEED"
 // TestKill proves that a daemon which is killed (SIGKILL) at random instants, while another process writes and rotates its log,
 // ends with the same journal, ledger, quarantine and state as one that was never disturbed.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()} // some hundred files
 	killTest(t, p)
 }
 
 // TestKillDated proves the same for a folder of date-named files.
 func TestKillDated(t *testing.T) {
+	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), Dated: true}
 	if err := os.Mkdir(p.Path, 0o700); err != nil {
 		t.Fatal(err)

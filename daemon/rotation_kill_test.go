@@ -23,6 +23,7 @@ import (
 // one file undisturbed: for every style of rotation. Of copytruncate, which loses lines by itself, each line lost was written between the end of
 // the copying and the truncation, and is in none of the files that it left.
 func TestRotationKill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("kills processes: not with -short; TestKill is enough there")
 	}
