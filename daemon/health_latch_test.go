@@ -49,6 +49,10 @@ func TestServeOnlyLooksAtItsStore(t *testing.T) {
 	defer func() { collects.end(syscall.SIGTERM) }()
 	r := serveOnly(t, database)
 	r.wantReady(http.StatusOK, "ready\n")
+	r.eventually("the first records", func() bool {
+		status, _ := r.get("/v1/now")
+		return status == http.StatusOK
+	})
 	must(t, server.Kill())
 	r.eventually("degraded", func() bool {
 		status, body := r.get("/readyz")
