@@ -27,12 +27,14 @@ test-busy:
 test-loopback:
 	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-loopback $(SUBJECT)
 
-# Under the race detector: the packages that run goroutines; the others are numbers and parsers.
-RACE := ./api/... ./client/... ./collector/source ./collector/tail ./daemon/... ./modelstore/postgres ./modelstore/sqlite ./pipeline \
+# Under the race detector: the packages that run goroutines; the others are numbers and parsers. Of api's tests those of what is watched, bounded and
+# shared between requests: each has a cluster of its own, and all of them take four minutes. test-long runs all.
+RACE := ./api/access ./api/ask ./api/page ./client/... ./collector/source ./collector/tail ./daemon/... ./modelstore/postgres ./modelstore/sqlite ./pipeline \
 	./simulator/... ./workload/shake
 
 race:
 	$(GO) test -race -short -p $(PACKAGES) $(RACE)
+	$(GO) test -race -short -run 'Watch|Many|Slot|Bound|Changes|Stop|Concurren|Cache' ./api
 	$(GO) test -race -run WhileItIsRead ./predictor/engine
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.

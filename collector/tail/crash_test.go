@@ -394,7 +394,7 @@ func TestCrashes(t *testing.T) {
 	switch {
 	case rounds > 0:
 	case testing.Short():
-		rounds = 3
+		rounds = 1
 	case os.Getenv("WAITCAST_LONG") != "":
 		rounds = 60
 	default:
