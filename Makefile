@@ -33,7 +33,7 @@ RACE := ./api/access ./api/ask ./api/page ./client/... ./collector/source ./coll
 	./simulator/... ./workload/shake
 
 race:
-	$(GO) test -race -short -p $(PACKAGES) $(RACE)
+	$(GO) test -race -short -timeout 20m -p $(PACKAGES) $(RACE)
 	$(GO) test -race -short -run 'Watch|Many|Slot|Bound|Changes|Stop|Concurren|Cache' ./api
 	$(GO) test -race -run WhileItIsRead ./predictor/engine
 

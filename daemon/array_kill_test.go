@@ -85,12 +85,18 @@ func (a *appender) grant(steps int) {
 // one that was never disturbed, and that every element that started or left has one row.
 func TestKillArrays(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("kills daemons; TestKill is enough there: not with -short")
+	}
 	killArrays(t, "", (*site).kept)
 }
 
 // TestKillArraysPostgres proves the same where the database is PostgreSQL.
 func TestKillArraysPostgres(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("kills daemons; TestKill is enough there: not with -short")
+	}
 	database := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	killArrays(t, fmt.Sprintf("url: %q, lease: 1s, ", database), func(_ *site, t testing.TB) kept {
 		store, err := postgres.Open(t.Context(), database, postgres.Options{Space: "main", ReadOnly: true})

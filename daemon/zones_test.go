@@ -405,6 +405,9 @@ func jobsAround(change time.Time) []zoned {
 // events and acct, SWF) count seconds since 1970 or since the beginning of the log; of those it is proved that the zone makes no difference. Lines of
 // slurmctld.log with an offset from UTC are read as they say.
 func TestClocksChange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a daemon for each format and zone: not with -short")
+	}
 	for _, c := range []struct {
 		zone   string
 		change time.Time
@@ -493,6 +496,9 @@ func atoi(t *testing.T, text string) (n int) {
 // TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind: the offset is measured, every job is kept, and the picture is of now. Formats of whole jobs in
 // order of submission are not measured; there the offset is configured.
 func TestShiftedLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a daemon for each format and zone: not with -short")
+	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)

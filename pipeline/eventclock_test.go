@@ -175,6 +175,9 @@ func TestSetAsideOutrun(t *testing.T) {
 // TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or behind, and that a restart after each record, with
 // another clock, changes nothing.
 func TestClockOffset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts at every step: not with -short")
+	}
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
 		for name, shift := range map[string]float64{"an hour ahead": 3600, "an hour behind": -3600, "30 days ahead": 30 * 86400, "6 minutes ahead": 360} {
 			t.Run(name, func(t *testing.T) {
@@ -326,6 +329,9 @@ func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 // TestClockKilledBetweenParts proves that a delivery that takes several transactions is judged as a whole: after a kill between them, the same lines are read again as
 // history, later and by another clock, but corrected, kept and set aside as they would have been.
 func TestClockKilledBetweenParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts at every step: not with -short")
+	}
 	const hour, count = 3600, 300
 	events := make([]job.Event, count)
 	for i := range events {

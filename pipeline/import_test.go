@@ -95,6 +95,9 @@ func waitsOf(rows []modelstore.Row) []waited {
 // waits, of the clock and of the rows of the ledger; that the windows of lifetimes learn all of them, wherever they came; and that the same
 // import told again changes nothing at all.
 func TestImportLeavesThePicture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds for each random case: not with -short")
+	}
 	fewer(t, 12) // each takes two seconds
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")

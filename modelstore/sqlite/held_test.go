@@ -224,6 +224,9 @@ func TestLockAfterSettingAside(t *testing.T) {
 
 // TestRacing proves that of many processes that open one database, with its lock file being removed all the time, never two have it.
 func TestRacing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes that race: not with -short")
+	}
 	path := tempPath(t)
 	const processes = 4
 	ended := make(chan error, processes)
