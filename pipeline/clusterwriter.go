@@ -1,13 +1,13 @@
 package pipeline
 
 import (
-	"encoding"
 	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/predictor/codec"
 
 	"go.uber.org/zap"
 
@@ -131,12 +131,6 @@ func (l *clusterWriter) noteQueue(name string) {
 	}
 }
 
-// binaryPart is a part of a snapshot.
-type binaryPart interface {
-	encoding.BinaryMarshaler
-	encoding.BinaryUnmarshaler
-}
-
 // fitted brings the models up to date and returns them as they are.
 func (l *clusterWriter) fitted() *livemodels.View {
 	begun := time.Now()
@@ -145,9 +139,9 @@ func (l *clusterWriter) fitted() *livemodels.View {
 }
 
 // parts names the parts of a snapshot of the cluster.
-func (l *clusterWriter) parts() map[string]binaryPart {
+func (l *clusterWriter) parts() map[string]codec.Savable {
 	prefix := l.state.Name() + "/"
-	parts := map[string]binaryPart{prefix + "state": l.state, prefix + "queues": l.names, prefix + "models": l.models}
+	parts := map[string]codec.Savable{prefix + "state": l.state, prefix + "queues": l.names, prefix + "models": l.models}
 	if l.ledger != nil {
 		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.feeder
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/predictor/codec"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // saves returns the bytes of a part of a snapshot.
-func saves(t *testing.T, part binaryPart) []byte {
+func saves(t *testing.T, part codec.Savable) []byte {
 	t.Helper()
 	data, err := part.MarshalBinary()
 	if err != nil {

@@ -2,7 +2,6 @@ package livemodels
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"hash/fnv"
 	"iter"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/workload/users"
 )
 
@@ -188,64 +188,59 @@ func (v *HistoryView) Queues() []string { return v.queues }
 
 var errHistory = errors.New("saved history: a number points nowhere")
 
-// MarshalBinary implements savedPart.
+// MarshalBinary implements codec.Savable.
 func (h *history) MarshalBinary() ([]byte, error) {
-	out := make([]byte, 0, 32*h.n+64)
-	out = binary.AppendUvarint(out, uint64(h.next))
+	out := make(codec.Writer, 0, 32*h.n+64)
 	forgot := uint64(0)
 	if h.forgot {
 		forgot = 1
 	}
-	out = binary.AppendUvarint(out, forgot)
-	out = binary.AppendUvarint(out, uint64(len(h.queues)))
+	out.Uint(uint64(h.next), forgot, uint64(len(h.queues)))
 	for _, name := range h.queues {
-		out = appendBytes(out, []byte(name))
+		out.Blob([]byte(name))
 	}
-	out = binary.AppendUvarint(out, uint64(len(h.hashes)))
+	out.Uint(uint64(len(h.hashes)))
 	for _, number := range slices.Sorted(maps.Keys(h.hashes)) {
-		out = binary.AppendUvarint(out, uint64(number))
-		out = binary.BigEndian.AppendUint64(out, h.hashes[number])
+		out.Uint(uint64(number))
+		out.Hash(h.hashes[number])
 	}
-	out = binary.AppendUvarint(out, uint64(len(h.blocks)))
+	out.Uint(uint64(len(h.blocks)))
 	before := int64(0)
 	for _, b := range h.blocks {
-		out = binary.AppendUvarint(out, uint64(len(b)))
+		out.Uint(uint64(len(b)))
 		for _, r := range b {
-			out = binary.AppendVarint(out, r.submit-before)
+			out.Signed(r.submit - before)
 			for _, x := range [...]float32{r.wait, r.runtime, r.estimate} {
-				out = binary.BigEndian.AppendUint32(out, math.Float32bits(x))
+				out.Single(x)
 			}
-			out = binary.AppendUvarint(out, uint64(r.user))
-			out = binary.AppendUvarint(out, uint64(r.queue))
-			out = binary.AppendUvarint(out, uint64(r.procs))
-			out = binary.BigEndian.AppendUint64(out, r.program)
+			out.Uint(uint64(r.user), uint64(r.queue), uint64(r.procs))
+			out.Hash(r.program)
 			before = r.submit
 		}
 	}
 	return out, nil
 }
 
-// UnmarshalBinary implements savedPart.
+// UnmarshalBinary implements codec.Savable.
 func (h *history) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
+	d := codec.Reader{Rest: data}
 	in := newHistory(h.limit)
-	in.next = uint32(d.uvarint())
-	in.forgot = d.uvarint() == 1
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-		in.queue(string(d.bytes()))
+	in.next = uint32(d.Uint())
+	in.forgot = d.Uint() == 1
+	for range d.Count() {
+		in.queue(string(d.Bytes()))
 	}
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-		number := uint32(d.uvarint())
-		hash := uint64(d.uint32())<<32 | uint64(d.uint32())
+	for range d.Count() {
+		number, hash := uint32(d.Uint()), d.Hash()
 		in.hashes[number], in.users[hash] = hash, &member{number: number}
 	}
 	before := int64(0)
-	for blocks := d.uvarint(); blocks > 0 && d.err == nil; blocks-- {
-		for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-			before += d.varint()
-			r := record{submit: before, wait: d.float32(), runtime: d.float32(), estimate: d.float32()}
-			r.user, r.queue, r.procs = uint32(d.uvarint()), uint32(d.uvarint()), int32(d.uvarint())
-			r.program = uint64(d.uint32())<<32 | uint64(d.uint32())
+	for range d.Count() {
+		for n := d.Count(); n > 0 && !d.Bad; n-- {
+			before += d.Signed()
+			r := record{submit: before, wait: d.Single(), runtime: d.Single(), estimate: d.Single()}
+			r.user, r.queue, r.procs = uint32(d.Uint()), uint32(d.Uint()), int32(d.Uint())
+			r.program = d.Hash()
 			u := in.users[in.hashes[r.user]]
 			if int(r.queue) >= len(in.queues) || r.user != 0 && u == nil {
 				return errHistory
@@ -256,34 +251,12 @@ func (h *history) UnmarshalBinary(data []byte) error {
 			in.append(r)
 		}
 	}
-	if d.err != nil {
-		return d.err
+	if d.Bad {
+		return errShort
 	}
 	*h = *in
 	return nil
 }
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.err = errShort
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) uint32() uint32 {
-	if len(d.rest) < 4 {
-		d.err = errShort
-		return 0
-	}
-	v := binary.BigEndian.Uint32(d.rest)
-	d.rest = d.rest[4:]
-	return v
-}
-
-func (d *decoder) float32() float32 { return math.Float32frombits(d.uint32()) }
 
 // userHash stands for a user's name.
 func userHash(name string) uint64 {

@@ -1,7 +1,6 @@
 package livemodels
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/workload/lifetime"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -158,28 +158,25 @@ func (c *lifetimeSelection) view() *SelectionView {
 	return c.published
 }
 
-// MarshalBinary implements savedPart.
+// MarshalBinary implements codec.Savable.
 func (c *lifetimeSelection) MarshalBinary() ([]byte, error) {
-	out := binary.BigEndian.AppendUint64(nil, math.Float64bits(c.longest))
-	out = binary.BigEndian.AppendUint64(out, math.Float64bits(c.limit))
-	out = appendBytes(out, []byte(c.name))
+	var out codec.Writer
+	out.Hash(math.Float64bits(c.longest))
+	out.Hash(math.Float64bits(c.limit))
+	out.Blob([]byte(c.name))
 	data, err := c.selector.MarshalBinary()
 	return append(out, data...), err
 }
 
-// UnmarshalBinary implements savedPart.
+// UnmarshalBinary implements codec.Savable.
 func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
-	if len(data) < 16 {
+	d := codec.Reader{Rest: data}
+	c.longest, c.limit = math.Float64frombits(d.Hash()), math.Float64frombits(d.Hash())
+	c.name = string(d.Bytes())
+	if d.Bad {
 		return errShort
 	}
-	c.longest = math.Float64frombits(binary.BigEndian.Uint64(data))
-	c.limit = math.Float64frombits(binary.BigEndian.Uint64(data[8:]))
-	d := decoder{rest: data[16:]}
-	c.name = string(d.bytes())
-	if d.err != nil {
-		return d.err
-	}
-	if err := c.selector.UnmarshalBinary(d.rest); err != nil {
+	if err := c.selector.UnmarshalBinary(d.Rest); err != nil {
 		return err
 	}
 	law := c.selector.Law(c.name)

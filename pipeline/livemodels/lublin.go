@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
@@ -51,25 +52,27 @@ func (l *lublin) view(machine int) *LublinView {
 	return l.published
 }
 
-// MarshalBinary implements savedPart.
+// MarshalBinary implements codec.Savable.
 func (l *lublin) MarshalBinary() ([]byte, error) {
 	newest, err := l.newest.UTC().MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
 	data, err := l.live.MarshalBinary()
-	return append(appendBytes(nil, newest), data...), err
+	var out codec.Writer
+	out.Blob(newest)
+	return append(out, data...), err
 }
 
-// UnmarshalBinary implements savedPart.
+// UnmarshalBinary implements codec.Savable.
 func (l *lublin) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
-	newest := d.bytes()
-	if d.err != nil {
-		return d.err
+	d := codec.Reader{Rest: data}
+	newest := d.Bytes()
+	if d.Bad {
+		return errShort
 	}
 	l.published = nil
-	return errors.Join(l.newest.UnmarshalBinary(newest), l.live.UnmarshalBinary(d.rest))
+	return errors.Join(l.newest.UnmarshalBinary(newest), l.live.UnmarshalBinary(d.Rest))
 }
 
 // LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come by the dozen a second: it is made

@@ -3,7 +3,6 @@
 package livemodels
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -341,26 +341,27 @@ const modelsVersion = 4
 
 // MarshalBinary saves the models, queues in order of their names.
 func (m *Models) MarshalBinary() ([]byte, error) {
-	out := binary.AppendUvarint(nil, modelsVersion)
+	var out codec.Writer
+	out.Uint(modelsVersion)
 	now, err := m.now.UTC().MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	out = appendBytes(out, now)
+	out.Blob(now)
 	late, err := json.Marshal(m.late)
 	if err != nil {
 		return nil, err
 	}
-	out = appendBytes(out, late)
+	out.Blob(late)
 	history, err := m.history.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	out = appendBytes(out, history)
-	out = binary.AppendUvarint(out, uint64(len(m.queues)))
+	out.Blob(history)
+	out.Uint(uint64(len(m.queues)))
 	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
 		q := m.queues[name]
-		out = appendBytes(out, []byte(name))
+		out.Blob([]byte(name))
 		for _, l := range q.windows { // when they were last asked is no part of the state
 			l.expire(m.now)
 		}
@@ -369,50 +370,45 @@ func (m *Models) MarshalBinary() ([]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("models of queue %q: %w", name, err)
 			}
-			out = appendBytes(out, data)
+			out.Blob(data)
 		}
 	}
 	return out, nil
 }
 
-type savedPart interface {
-	MarshalBinary() ([]byte, error)
-	UnmarshalBinary([]byte) error
-}
-
-func (q *QueueModels) parts() []savedPart {
-	return []savedPart{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
+func (q *QueueModels) parts() []codec.Savable {
+	return []codec.Savable{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
 func (m *Models) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
-	if v := d.uvarint(); d.err == nil && v != modelsVersion {
+	d := codec.Reader{Rest: data}
+	if v := d.Uint(); !d.Bad && v != modelsVersion {
 		return fmt.Errorf("saved models are version %d, want %d", v, modelsVersion)
 	}
 	var now time.Time
-	if raw := d.bytes(); d.err == nil {
+	if raw := d.Bytes(); !d.Bad {
 		if err := now.UnmarshalBinary(raw); err != nil {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
 	fresh := New(m.cfg, m.site)
 	fresh.now = now
-	if raw := d.bytes(); d.err == nil {
+	if raw := d.Bytes(); !d.Bad {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
-	if raw := d.bytes(); d.err == nil {
+	if raw := d.Bytes(); !d.Bad {
 		if err := fresh.history.UnmarshalBinary(raw); err != nil {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
-	for n := d.uvarint(); n > 0 && d.err == nil; n-- {
-		name := string(d.bytes())
+	for n := d.Count(); n > 0 && !d.Bad; n-- {
+		name := string(d.Bytes())
 		for _, part := range fresh.Queue(name).parts() {
-			raw := d.bytes()
-			if d.err != nil {
+			raw := d.Bytes()
+			if d.Bad {
 				break
 			}
 			if err := part.UnmarshalBinary(raw); err != nil {
@@ -420,44 +416,14 @@ func (m *Models) UnmarshalBinary(data []byte) error {
 			}
 		}
 	}
-	if d.err != nil {
-		return fmt.Errorf("saved models: %w", d.err)
+	if d.Bad {
+		return fmt.Errorf("saved models: %w", errShort)
 	}
 	*m = *fresh
 	return nil
 }
 
-func appendBytes(out, b []byte) []byte {
-	return append(binary.AppendUvarint(out, uint64(len(b))), b...)
-}
-
 var errShort = errors.New("ends too early")
-
-type decoder struct {
-	rest []byte
-	err  error
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.err = errShort
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if d.err != nil || n > uint64(len(d.rest)) {
-		d.err = errShort
-		return nil
-	}
-	b := d.rest[:n]
-	d.rest = d.rest[n:]
-	return b
-}
 
 // Classes are the lifetime classes in the order of QueueView.Lifetimes.
 func Classes() []string { return []string{job.Sequential, job.Parallel} }

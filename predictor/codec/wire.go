@@ -60,6 +60,12 @@ func (w *Writer) Blob(b []byte) {
 // Hash appends all eight bytes of a number.
 func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
 
+// Signed appends a signed number.
+func (w *Writer) Signed(v int64) { *w = binary.AppendVarint(*w, v) }
+
+// Single appends the four bytes of a number of single precision.
+func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
+
 // Name writes a name by its number, and itself where it is new.
 func (w *Writer) Name(known map[string]uint64, s string) {
 	i, ok := known[s]
@@ -155,6 +161,28 @@ func (d *Reader) Hash() uint64 {
 	v := binary.BigEndian.Uint64(d.Rest)
 	d.Rest = d.Rest[8:]
 	return v
+}
+
+// Signed reads a signed number.
+func (d *Reader) Signed() int64 {
+	v, n := binary.Varint(d.Rest)
+	if n <= 0 {
+		d.Fail()
+		return 0
+	}
+	d.Rest = d.Rest[n:]
+	return v
+}
+
+// Single reads a number of single precision.
+func (d *Reader) Single() float32 {
+	if len(d.Rest) < 4 {
+		d.Fail()
+		return 0
+	}
+	v := binary.BigEndian.Uint32(d.Rest)
+	d.Rest = d.Rest[4:]
+	return math.Float32frombits(v)
 }
 
 // Byte reads one byte.
