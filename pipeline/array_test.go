@@ -127,6 +127,9 @@ func TestRowsOfUncountedElements(t *testing.T) {
 
 // A daemon that ends at any commit keeps the same entries, rows and state of an array, whose log is read again from before that commit.
 func TestRestartWithinAnArray(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts at every step: not with -short")
+	}
 	events, _ := arrayEvents(t, 40, 10)
 	store := newStore(t)
 	p, src := newPipeline(testConfig(), store, collector.Live)

@@ -58,6 +58,9 @@ func distinct(k kept) (rows, entries map[string]bool) {
 // With many queues the limit holds in models, figures, views and rows; the configured queue has its place; and whichever way the process ends, the
 // same events give the same places.
 func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts at many steps: not with -short")
+	}
 	const limit = 6
 	events := scattered(mangle(workload(t, 220, 8), 8), 60)
 	cfg := cappedConfig(limit)
@@ -96,6 +99,9 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 // A daemon whose database is PostgreSQL counts the same names in other after each way of ending as one with SQLite that was
 // never disturbed.
 func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("restarts at many steps: not with -short")
+	}
 	const queues = 60
 	events := scattered(workload(t, 150, 8), queues)
 	cfg := cappedConfig(6)
