@@ -95,7 +95,7 @@ func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dim
 // reasonOverQueue says that the rules of the queue never let such a job start.
 const reasonOverQueue headqueue.Reason = "over_queue_limit"
 
-func overQueue(queue, asked, allowed string) *Refusal {
+func queueLimitRefusal(queue, asked, allowed string) *Refusal {
 	return noForecast(KindInvalid, reasonOverQueue, asked+" asked for, queue "+queue+" takes "+allowed, "ask for "+allowed+", or in another queue")
 }
 

@@ -90,11 +90,11 @@ func overLimits(v *pipeline.View, req *job.Request) error {
 		switch {
 		case q.Name != req.Queue:
 		case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
-			return overQueue(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
+			return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
 		case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
-			return overQueue(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
+			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
 		case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
-			return overQueue(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at least %d", q.MinNodes))
+			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at least %d", q.MinNodes))
 		}
 	}
 	return nil

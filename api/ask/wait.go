@@ -40,7 +40,7 @@ func (s *Service) Wait(in *WaitRequest) (*WaitQuery, error) {
 func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	s, v, a := q.service, q.View, attributes(&q.request)
 	now, age, stale := s.AsOf(v)
-	scene, forecast, served, err := s.forecast(v, now, a)
+	scene, forecast, learnt, err := s.forecast(v, now, a)
 	if err != nil {
 		return wire.Wait{}, forecastRefusal(err)
 	}
@@ -50,7 +50,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	if q.queue != "" {
 		out.AskedQueue = askedQueue(q.queue, q.request.Queue)
 	}
-	served.into(&out)
+	addExperts(&out, learnt)
 	if q.explain {
 		out.WaitsFor, out.Sooner = pivotsFor(c, v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
 	}

@@ -51,7 +51,7 @@ func newFit(a *Commands) *cobra.Command {
 			if err := f.group.Parse(); err != nil {
 				return console.NewUsageError(err.Error())
 			}
-			f.seed.settle(a, c)
+			f.seed.drawIfUnset(a, c)
 			return a.fit(args[0], f)
 		},
 	}

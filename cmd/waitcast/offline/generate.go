@@ -64,7 +64,7 @@ func newGenerate(a *Commands) *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			f.seed.settle(a, c)
+			f.seed.drawIfUnset(a, c)
 			return a.Generate(&f)
 		},
 	}

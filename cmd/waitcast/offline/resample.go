@@ -55,7 +55,7 @@ func newResample(a *Commands) *cobra.Command {
 			if err := errors.Join(f.start.check(), f.bias.parse(), f.feedback.check(c)); err != nil {
 				return console.NewUsageError(err.Error())
 			}
-			f.seed.settle(a, c)
+			f.seed.drawIfUnset(a, c)
 			return a.resample(args, f)
 		},
 	}

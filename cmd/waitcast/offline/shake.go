@@ -40,7 +40,7 @@ func newShake(a *Commands) *cobra.Command {
 			if err != nil {
 				return console.NewUsageError(err.Error())
 			}
-			f.seed.settle(a, c)
+			f.seed.drawIfUnset(a, c)
 			return a.shake(args[0], f, cfg)
 		},
 	}

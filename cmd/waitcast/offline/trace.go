@@ -327,8 +327,8 @@ func (s *seed) flag(c *cobra.Command) {
 	c.Flags().Uint64Var(&s.value, "seed", 0, "seed of all chance: the same seed gives the same bytes (default: a random one, which is told)")
 }
 
-// settle draws a seed where none was given, and tells it.
-func (s *seed) settle(a *Commands, c *cobra.Command) {
+// drawIfUnset draws a seed where none was given, and prints it.
+func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 	if !c.Flags().Changed("seed") {
 		s.value = uint64(rand.Uint32()) // short enough to type
 		a.Note("the seed is %d; --seed %d gives the same again", s.value, s.value)

@@ -17,20 +17,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// served is what the engine says of a request.
-type served struct{ engine.Forecast }
-
 // playedJobs is up to how many running and waiting jobs an answer is explained by playing first come, first served:
 // behind more that takes milliseconds.
 const playedJobs = 300
 
 // forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can
 // say nothing yet that is the answer; an error says that nobody can.
-func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *served, error) {
-	out := &served{}
+func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *engine.Forecast, error) {
+	out := &engine.Forecast{}
 	if v.Engine != nil {
 		r := v.Ask(&request)
-		out.Forecast = v.Engine.Forecast(&r)
+		*out = v.Engine.Forecast(&r)
 	}
 	scene, explained, err := s.explain(v, now, request, out)
 	var cannot *headqueue.CannotSay
@@ -49,7 +46,7 @@ func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attribut
 }
 
 // explain says what is ahead of a request, what is free and what is needed.
-func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes, out *served) (*predictor.Scene, *predictor.Forecast, error) {
+func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes, out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)
 	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
 		scene = v.Scene(now, request)
@@ -64,8 +61,8 @@ func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attribute
 	return scene, explained, nil
 }
 
-// into adds to an answer what it rests on, and what the experts say.
-func (s *served) into(w *wire.Wait) {
+// addExperts adds to an answer what it rests on, and the forecasts of the experts.
+func addExperts(w *wire.Wait, s *engine.Forecast) {
 	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
 	names := ensemble.Names()
 	w.Methods = slices.Grow(w.Methods, len(names))
