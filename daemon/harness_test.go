@@ -138,7 +138,10 @@ func (r *running) get(path string) (int, string) {
 // caughtUp waits until the daemon has read everything there is.
 func (r *running) caughtUp() {
 	r.t.Helper()
-	r.eventually("ready", func() bool { status, _ := r.get("/readyz"); return status == http.StatusOK })
+	r.eventually("all is read", func() bool { // after a reload the status is 200 before that
+		status, body := r.get("/readyz")
+		return status == http.StatusOK && !strings.Contains(body, "source_reading: ")
+	})
 }
 
 // metric returns the value of a series, "" if there is none.
