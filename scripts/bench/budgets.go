@@ -67,7 +67,7 @@ func budgets() []budget {
 	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
-		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./integrations/slurm", tools: []string{"slurmctld", "sbatch"},
+		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./client/slurm", tools: []string{"slurmctld", "sbatch"},
 	}
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"), brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
