@@ -83,7 +83,10 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	now := func() time.Time { return f.now }
 	metrics := pipeline.NewMetrics(f.registry)
 	cfg.Models, cfg.Forecasts = livemodels.Config{MinSamples: 5, HistoryJobs: 10_000, MaxQueues: cfg.Models.MaxQueues}, true
-	f.pipeline = pipeline.New(cfg, nil, now, zap.NewNop(), metrics)
+	var err error
+	if f.pipeline, err = pipeline.New(cfg, nil, now, zap.NewNop(), metrics); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range cfg.Clusters {
 		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}
 		f.sources[c.Name] = &s

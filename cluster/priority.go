@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Rules order the jobs that wait for one pool as the scheduler says that it does: by the tiers of their queues, then by their priorities.
+// Rules order the jobs that wait for one pool as the scheduler does by its own account: by the tiers of their queues,
+// then by their priorities.
 type Rules struct {
 	facts        *job.Facts
 	procs, nodes float64 // of the whole machine
@@ -17,7 +18,8 @@ type Rules struct {
 	share        float64 // of a user of whom nothing is told: the median
 }
 
-// NewRules returns the rules that the scheduler's facts tell, nil if they tell no priorities: then jobs wait in the order of their submissions.
+// NewRules returns the rules in the scheduler's facts, nil if these have no priorities: then jobs wait in the order of
+// their submissions.
 func NewRules(facts *job.Facts) *Rules {
 	if facts == nil || facts.Weights == nil {
 		return nil
@@ -44,9 +46,10 @@ func NewRules(facts *job.Facts) *Rules {
 	return r
 }
 
-// Priority returns the priority that a job would have after waiting for so long: the sum of the factors, each between 0 and 1, times their
-// weights, as the manual of Slurm's multifactor plugin defines them (https://slurm.schedmd.com/priority_multifactor.html; the size factor is the mean of the job's parts of the
-// nodes and of the processors). The site factor, TRES weights and nice values are not known here.
+// Priority returns the priority that a job would have after waiting for so long: the sum of the factors, each between 0
+// and 1, times their weights, as the manual of Slurm's multifactor plugin defines them
+// (https://slurm.schedmd.com/priority_multifactor.html; the size factor is the mean of the job's parts of the nodes and
+// of the processors). The site factor, TRES weights and nice values are not known here.
 func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	w := r.facts.Weights
 	size := part(float64(a.Procs), r.procs)
@@ -106,7 +109,8 @@ type Rank struct {
 	Priority int64
 }
 
-// Rank returns a job's rank at an instant. The scheduler's own word for its priority counts before what follows from the rules.
+// Rank returns a job's rank at an instant. A priority that the scheduler reported counts before one computed by the
+// rules.
 func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	rank := Rank{Tier: r.tier(j.Queue), Priority: j.Priority}
 	if rank.Priority <= 0 {
@@ -118,4 +122,21 @@ func (r *Rules) Rank(j *Job, now time.Time) Rank {
 // Compare orders two ranks: negative if a goes before b. Jobs of the same rank are in the order of their submissions.
 func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(b.Priority, a.Priority))
+}
+
+// Sort sorts waiting jobs by their rank at an instant, those that start first at the front. Jobs of the same rank are
+// in the order of their submissions.
+func (r *Rules) Sort(jobs []*Job, now time.Time) {
+	type ranked struct {
+		Rank
+		job *Job
+	}
+	all := make([]ranked, len(jobs))
+	for i, j := range jobs {
+		all[i] = ranked{r.Rank(j, now), j}
+	}
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(a.Compare(b.Rank), byOrder(a.job, b.job)) })
+	for i := range all {
+		jobs[i] = all[i].job
+	}
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/csv"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// loadFacts are those of the captured cluster under load: 64 nodes of 4 processors, three queues on all of them (scontrol-show-config.txt and
-// scontrol-show-partition.txt there). Nobody had used anything: every share is 1.
+// loadFacts are those of the captured cluster under load: 64 nodes of 4 processors, three queues on all of them
+// (scontrol-show-config.txt and scontrol-show-partition.txt there). Nobody had used anything: every share is 1.
 func loadFacts() *job.Facts {
 	queues := []string{"long", "medium", "short"}
 	return &job.Facts{
@@ -23,8 +24,9 @@ func loadFacts() *job.Facts {
 	}
 }
 
-// The priority of a job that is not submitted yet is the one that a real Slurm 22.05 gave it when it was: InitPrio in slurmctld.log. After 5 minutes Slurm
-// worked out the shares of its five users (PriorityCalcPeriod), which were not captured: fair tree gives multiples of a fifth, of 2,000.
+// The priority of a job that is not submitted yet is the one that a real Slurm 22.05 gave it when it was: InitPrio in
+// slurmctld.log. After 5 minutes Slurm worked out the shares of its five users (PriorityCalcPeriod), which were not
+// captured: fair tree gives multiples of a fifth, of 2,000.
 func TestPriorityOfASubmission(t *testing.T) {
 	submitted, err := os.Open(refdata.Shared(t, "slurm/samples/load/submitted.csv"))
 	if err != nil {
@@ -99,5 +101,28 @@ func TestRules(t *testing.T) {
 	}
 	if NewRules(nil) != nil || NewRules(&job.Facts{}) != nil {
 		t.Error("rules from nothing")
+	}
+}
+
+// TestSortByRank proves that tiers come before priorities, and that jobs of one rank stay in the order of their
+// submissions.
+func TestSortByRank(t *testing.T) {
+	facts := loadFacts()
+	facts.Queues[0].Tier = 2
+	queued := func(id, queue string, priority int64, second int, seq uint64) *Job {
+		return &Job{ID: id, Seq: seq, Order: at(second), Attributes: job.Attributes{Queue: queue, Priority: priority}}
+	}
+	top := facts.Queues[0].Name
+	jobs := []*Job{
+		queued("late", "none", 5, 20, 4), queued("second", "none", 5, 10, 3), queued("first", "none", 5, 10, 2),
+		queued("important", "none", 9, 30, 5), queued("tier", top, 1, 40, 6),
+	}
+	NewRules(facts).Sort(jobs, at(50))
+	var got []string
+	for _, j := range jobs {
+		got = append(got, j.ID)
+	}
+	if want := []string{"tier", "important", "first", "second", "late"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -105,7 +105,10 @@ func (d *core) collect(ctx context.Context) error {
 	metrics := pipeline.NewMetrics(d.registry)
 	cfg := d.pipelineConfig(d.cfg)
 	cfg.Noticed = d.noticed()
-	d.pipeline = pipeline.New(cfg, d.store, d.opts.Now, d.opts.Log, metrics)
+	var err error
+	if d.pipeline, err = pipeline.New(cfg, d.store, d.opts.Now, d.opts.Log, metrics); err != nil {
+		return err
+	}
 	d.views, d.pipelines = d.pipeline, []*pipeline.Pipeline{d.pipeline}
 	d.stopping = append(d.stopping, func() error {
 		d.pipeline.Close()

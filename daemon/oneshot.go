@@ -115,7 +115,10 @@ const foldLines = 1024
 
 // fold sends every event through the pipeline.
 func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
-	p := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
+	p, err := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
+	if err != nil {
+		return nil, err
+	}
 	for i := range o.sources {
 		o.sources[i].Files.BatchLines = foldLines
 		p.AddSource(o.sources[i])

@@ -99,7 +99,9 @@ func (d *core) openServed(ctx context.Context, name string, metrics *pipeline.Me
 	}
 	shaped := d.pipelineConfig(cfg)
 	shaped.Follows = true
-	s.pipeline = pipeline.New(shaped, store, d.opts.Now, d.opts.Log, metrics)
+	if s.pipeline, err = pipeline.New(shaped, store, d.opts.Now, d.opts.Log, metrics); err != nil {
+		return nil, err
+	}
 	d.stopping = append(d.stopping, func() error {
 		s.pipeline.Close()
 		return nil

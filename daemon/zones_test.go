@@ -276,14 +276,16 @@ func (f *followed) read() {
 func (f *followed) start() {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
-	p := pipeline.New(pipeline.Config{
-		Clusters: []pipeline.ClusterConfig{{Name: "c", Procs: 64}}, Models: livemodels.Config{WindowJobs: 100, WindowAge: 24 * time.Hour, MinSamples: 10, Forget: .001},
-	}, f.store, f.now, zap.NewNop(), pipeline.NewMetrics(prometheus.NewRegistry()))
 	must := func(err error) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
 	}
+	p, err := pipeline.New(pipeline.Config{
+		Clusters: []pipeline.ClusterConfig{{Name: "c", Procs: 64}},
+		Models:   livemodels.Config{WindowJobs: 100, WindowAge: 24 * time.Hour, MinSamples: 10, Forget: .001},
+	}, f.store, f.now, zap.NewNop(), pipeline.NewMetrics(prometheus.NewRegistry()))
+	must(err)
 	must(p.Restore(ctx, "one"))
 	saved, err := f.store.Checkpoints(ctx)
 	must(err)

@@ -11,14 +11,18 @@ import (
 // burstAge is how long ago the newest submission of a burst may be for it to be under way. Ours.
 const burstAge = time.Hour
 
+// burstTasks is the number of tasks of one array that count at most, which bounds the work of a view. Ours.
+const burstTasks = 1000
+
 // submitter is a user in a queue: his number where the history has one, else the hash of his name.
 type submitter struct {
 	queue string
 	user  uint64
 }
 
-// Bursts returns the jobs of the largest burst of one user that is under way in each queue that has one. It is one if the user submitted as many jobs to the queue within a day
-// up to his newest as make a flurry, and that newest is at most an hour old. least tells how many those are in a queue, see Analysis.Flurry.
+// Bursts returns the jobs of the largest burst of one user that is under way in each queue that has one. A burst is as
+// many submissions of a user to a queue as make a flurry, within a day up to the newest, which is at most an hour old. least
+// returns the number of jobs that make a flurry in a queue, see Analysis.Flurry.
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()
@@ -33,7 +37,7 @@ func (v *View) Bursts(least func(queue string) float64) map[string]int {
 		for _, j := range list {
 			if at := j.Order.UnixMilli(); j.User != "" && at >= oldest {
 				s := submitter{j.Queue, v.Models.History.UserNumber(j.User)}
-				for range tasks(j) {
+				for range min(max(1, j.Tasks), burstTasks) {
 					submits[s] = append(submits[s], at)
 				}
 			}

@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/waitcast/waitcast/pipeline/livemodels"
-	"github.com/waitcast/waitcast/predictor/codec"
-
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
@@ -21,15 +20,15 @@ type clusterWriter struct {
 	state    *cluster.State
 	names    *queueNames
 	models   *livemodels.Models
-	ledger   *ledger // nil where forecasts are not wanted (one-shot)
-	load     *load   // nil where that of the load is not wanted
+	ledger   *ledger               // nil where forecasts are not wanted (one-shot)
+	load     *loadforecast.Learner // nil where the load is not forecast
 	known    cluster.Known
 	recall   cluster.Known       // what known is while a journal is replayed
 	refused  int64               // changes from which the models could not learn, since the start of the process
 	dirty    bool                // something changed since the last view
-	owed     bool                // the last view is of an earlier instant, because there was no time for a copy of the engine
+	owed     bool                // the last view is of an earlier instant: there was no time for a copy of the engine
 	atOnce   bool                // the next view is of the newest instant, whatever that costs
-	over     *View               // the newest instant that was over while a view was owed; nil if there was none since the last view
+	over     *View               // the newest instant that was over while a view was owed; nil: none since the last view
 	seq      int64               // of the newest change
 	journal  bool                // changes are kept
 	declared []string            // the configured queues
@@ -71,7 +70,7 @@ func (l *clusterWriter) close() {
 		l.ledger.preview.close()
 	}
 	if l.load != nil {
-		l.load.learner.stop()
+		l.load.Stop()
 	}
 }
 
@@ -93,7 +92,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 				l.ledger.before(at, l.state, row)
 			}
 			if l.load != nil {
-				l.load.before(at, ev.Live, l.state)
+				l.load.BeforeEvent(at, ev.Live, l.state)
 			}
 		},
 		Changed: func(c cluster.Change) {
@@ -110,7 +109,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 				l.ledger.note(c, l.state, row)
 			}
 			if l.load != nil {
-				l.load.note(c, l.state)
+				l.load.Observe(c, l.state)
 			}
 			if err := l.models.Learn(c); err != nil {
 				l.refused++
@@ -125,7 +124,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 // noteQueue takes in the queue of an event that goes to the journal.
 func (l *clusterWriter) noteQueue(name string) {
 	if l.names.note(name) {
-		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+OtherQueue+
+		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+
+			OtherQueue+
 			"; raise the limit, or name under queues those that must have models of their own",
 			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.limit), zap.String("first", name))
 	}

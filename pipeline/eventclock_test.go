@@ -45,7 +45,8 @@ func (c *clocked) start() {
 	c.t.Helper()
 	cfg := testConfig()
 	cfg.Forecasts = false // the clock's judgements do not look at them
-	c.p = New(cfg, c.store, func() time.Time { return c.now }, zap.NewNop(), NewMetrics(prometheus.NewRegistry()))
+	now := func() time.Time { return c.now }
+	c.p = mustNew(New(cfg, c.store, now, zap.NewNop(), NewMetrics(prometheus.NewRegistry())))
 	if err := c.p.Restore(context.Background(), "one"); err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math"
+	"log"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -24,22 +22,24 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
-	"github.com/waitcast/waitcast/simulator"
+	"github.com/waitcast/waitcast/pipeline/eventtest"
+	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// at is the instant so many seconds after the beginning of the tests' time.
-func at(seconds float64) time.Time {
-	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
-}
+func at(seconds float64) time.Time { return eventtest.At(seconds) }
 
 func event(kind job.Kind, id string, second float64) job.Event {
-	return job.Event{Kind: kind, Cluster: "c", ID: id, Time: at(second), Live: true}
+	return eventtest.New(kind, id, second)
 }
 
-func sized(ev job.Event, procs int) job.Event {
-	ev.Procs = procs
-	return ev
+func sized(ev job.Event, procs int) job.Event { return eventtest.Sized(ev, procs) }
+
+func workload(t testing.TB, jobs int, seed uint64) []job.Event {
+	t.Helper()
+	return eventtest.Workload(t, jobs, seed)
 }
+
+func mangle(events []job.Event, seed uint64) []job.Event { return eventtest.Mangle(events, seed) }
 
 // testConfig is that of a cluster of 128 processors with small windows, so that they move.
 func testConfig() Config {
@@ -50,86 +50,22 @@ func testConfig() Config {
 	}
 }
 
+// mustNew returns a pipeline that a test's configuration can always have.
+func mustNew(p *Pipeline, err error) *Pipeline {
+	if err != nil {
+		log.Panic(err)
+	}
+	return p
+}
+
 func newPipeline(cfg Config, store modelstore.Store, order collector.Order) (*Pipeline, *source.Config) {
-	p := New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(prometheus.NewRegistry()))
-	src := &source.Config{Name: "log", Format: collector.Format{Name: "test", Order: order}, Options: collector.Options{Cluster: "c"}}
+	now := func() time.Time { return at(0) }
+	p := mustNew(New(cfg, store, now, zap.NewNop(), NewMetrics(prometheus.NewRegistry())))
+	src := &source.Config{
+		Name: "log", Format: collector.Format{Name: "test", Order: order}, Options: collector.Options{Cluster: "c"},
+	}
 	p.AddSource(*src)
 	return p, src
-}
-
-// workload is a busy machine of 128 processors under strict first come, first served: log-uniform lifetimes from 1 s to 20 h,
-// sizes up to 64, two queues.
-func workload(t testing.TB, jobs int, seed uint64) []job.Event {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 7))
-	clock, n := 0.0, 0
-	sim, err := simulator.New(simulator.Config{Procs: 128, Arrivals: func() (simulator.Job, bool) {
-		if n++; n > jobs {
-			return simulator.Job{}, false
-		}
-		if rng.IntN(5) > 0 { // every fifth comes together with the one before
-			clock += math.Floor(rng.ExpFloat64() * 1600)
-		}
-		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))
-		return simulator.Job{
-			ID: int64(n), Submit: clock, Procs: 1 << rng.IntN(7), Runtime: runtime, Queue: string(rune('a' + rng.IntN(2))),
-			Estimate: runtime*(1+2*rng.Float64()) + 60,
-		}, true
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []job.Event
-	err = sim.Advance(math.Inf(1), func(e simulator.Event) {
-		ev := event([]job.Kind{0, job.Submit, job.Start, job.End}[e.Kind], fmt.Sprint(e.Job.ID), e.Time)
-		ev.Attributes = job.Attributes{
-			Queue: e.Job.Queue, Procs: e.Job.Procs, TimeLimit: time.Duration(e.Job.Estimate) * time.Second,
-		}
-		ev.Times.Submit = at(e.Job.Submit)
-		if e.Kind != simulator.Submitted {
-			ev.Times.Start = at(e.Job.Start)
-		}
-		out = append(out, ev)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// mangle loses records, tells some twice, takes sizes away, and adds deletions, requeues, holds and moves.
-func mangle(events []job.Event, seed uint64) []job.Event {
-	rng := rand.New(rand.NewPCG(seed, 11))
-	var out []job.Event
-	for _, ev := range events {
-		again := ev
-		again.Times = job.Times{}
-		switch rng.IntN(30) {
-		case 0: // lost
-			continue
-		case 1:
-			out = append(out, ev)
-		case 2:
-			if ev.Kind == job.Submit {
-				ev.Procs = 0
-			}
-		case 3:
-			if ev.Kind == job.Start {
-				again.Kind = job.Requeue
-				out = append(out, ev, again)
-				ev.Times.Start = ev.Time
-			}
-		case 4, 5:
-			again.Kind = []job.Kind{job.Cancel, job.Update, job.Hold, job.Release}[rng.IntN(4)]
-			if again.Kind == job.Update {
-				again.Queue, again.Time = "moved", ev.Time.Add(time.Second/2)
-			}
-			out = append(out, ev)
-			ev = again
-		}
-		out = append(out, ev)
-	}
-	return out
 }
 
 // deliveries cuts events into deliveries of random length; the checkpoint of each is its number.
@@ -138,7 +74,8 @@ func deliveries(src *source.Config, events []job.Event, most int, seed uint64) [
 	var out []*source.Delivery
 	for len(events) > 0 {
 		n := min(len(events), 1+rng.IntN(most))
-		out = append(out, &source.Delivery{Source: src, Events: events[:n:n], Lines: n, Checkpoint: fmt.Append(nil, len(out))})
+		checkpoint := fmt.Append(nil, len(out))
+		out = append(out, &source.Delivery{Source: src, Events: events[:n:n], Lines: n, Checkpoint: checkpoint})
 		events = events[n:]
 	}
 	return out

@@ -16,19 +16,14 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
 )
 
-// idle waits until the learner has done what it was told.
-func idle(l *loadLearner) {
-	for {
-		l.mu.Lock()
-		working := l.working
-		l.mu.Unlock()
-		if working == nil {
-			return
-		}
-		<-working
-	}
+// loadConfig is that of a cluster whose load is forecast.
+func loadConfig() Config {
+	cfg := testConfig()
+	cfg.Load = true
+	return cfg
 }
 
 // asHistory makes events those of a log that is read afterwards.
@@ -40,17 +35,17 @@ func asHistory(events []job.Event) []job.Event {
 	return out
 }
 
-// readAll hands over deliveries of which the last says that the log is read, and waits for the forecast.
-func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *Outlook {
+// readAll passes deliveries, of which the last ends the log, and returns the forecast that follows.
+func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Outlook {
 	t.Helper()
 	ds[len(ds)-1].CaughtUp = true
 	take(t, p, ds...)
 	p.publish()
-	idle(p.writers["c"].load.learner)
+	p.writers["c"].load.Wait()
 	return p.View("c").Outlook()
 }
 
-// savedOf is what is saved of the load.
+// savedOf returns the stored state of the load forecast.
 func savedOf(t *testing.T, s modelstore.Store) []byte {
 	t.Helper()
 	all, err := s.Checkpoints(t.Context())
@@ -60,7 +55,8 @@ func savedOf(t *testing.T, s modelstore.Store) []byte {
 	return all[loadKey("c")]
 }
 
-// A restored learner goes on: it has what it had learnt, agrees with the picture, and forecasts the same as the one that was saved.
+// TestRestoredLoadGoesOn proves that a restored daemon forecasts the same load as the daemon that was stopped, from the
+// same number of outcomes.
 func TestRestoredLoadGoesOn(t *testing.T) {
 	events := asHistory(workload(t, 300, 4))
 	store := newStore(t)
@@ -81,8 +77,7 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	again, _ := newPipeline(loadConfig(), store, collector.Live)
 	restore(t, again, "one")
 	defer again.Close()
-	l := again.writers["c"].load.learner
-	idle(l)
+	again.writers["c"].load.Wait()
 	after := again.View("c").Outlook()
 	if after == nil {
 		t.Fatal("there is no forecast after a restore")
@@ -96,10 +91,10 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	if d := cmp.Diff(before.Outcomes, after.Outcomes); d != "" {
 		t.Errorf("outcomes before (-) and after (+) a restart: %s", d)
 	}
-	compareLive(t, l, again.writers["c"].state)
 }
 
-// What is saved may be missing, damaged, of another version or of another instant than the picture: the picture is restored all the same, and the load is learnt afresh or goes on.
+// TestRestoreWithoutTheLoad proves that the cluster is restored, and its load forecast, whether the stored state of the
+// load forecast is missing, damaged, or older than the cluster's.
 func TestRestoreWithoutTheLoad(t *testing.T) {
 	events := asHistory(workload(t, 120, 4))
 	for name, spoil := range map[string]func(data []byte) []byte{
@@ -124,7 +119,7 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			data := savedOf(t, store)
-			take(t, p, ds[len(ds)/2:]...) // and the process is killed
+			take(t, p, ds[len(ds)/2:]...) // then the process is killed
 			p.Close()
 			want := lanes(t, p)
 			cp := modelstore.Checkpoint{Source: loadKey("c"), Data: spoil(data)}
@@ -132,19 +127,17 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			core, logs := observer.New(zapcore.WarnLevel)
-			again := New(loadConfig(), store, p.now, zap.New(core), NewMetrics(prometheus.NewRegistry()))
+			again := mustNew(New(loadConfig(), store, p.now, zap.New(core), NewMetrics(prometheus.NewRegistry())))
 			again.AddSource(*src)
 			restore(t, again, "one")
 			defer again.Close()
-			l := again.writers["c"].load.learner
-			idle(l)
+			again.writers["c"].load.Wait()
 			if d := cmp.Diff(want, lanes(t, again)); d != "" {
 				t.Errorf("the picture differs: %.1000s", d)
 			}
 			if again.View("c").Outlook() == nil {
 				t.Error("there is no forecast")
 			}
-			compareLive(t, l, again.writers["c"].state)
 			if complains := logs.Len() > 0; complains != (name != "missing" && name != "whole") {
 				t.Errorf("logged %v", logs.All())
 			}
@@ -152,23 +145,22 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// Closing in the middle of the work ends it at once, and what is told afterwards begins none.
+// TestLoadEndsWithItsPipeline proves that no load is forecast any more once the pipeline is closed.
 func TestLoadEndsWithItsPipeline(t *testing.T) {
 	p, src := newPipeline(loadConfig(), nil, collector.Live)
-	events := asHistory(workload(t, 300, 4))
+	events := workload(t, 300, 4)
 	take(t, p, deliveries(src, events[:500], 90, 4)...)
 	p.Close()
-	l := p.writers["c"].load.learner
-	if l.working != nil {
-		t.Fatal("it goes on after Close")
-	}
+	before, _ := p.View("c").LoadForecasts()
 	take(t, p, deliveries(src, events[500:], 90, 4)...)
-	if l.working != nil {
-		t.Error("it begins again after Close")
+	p.writers["c"].load.Wait()
+	if after, _ := p.View("c").LoadForecasts(); after != before {
+		t.Errorf("%d forecasts before Close, %d after more events", before, after)
 	}
 }
 
-// The pipeline keeps the same entries, rows and state whether the load is forecast or not.
+// TestLoadChangesNothingElse proves that the pipeline keeps the same entries, rows and state whether the load is
+// forecast or not.
 func TestLoadChangesNothingElse(t *testing.T) {
 	events := mangle(workload(t, 150, 6), 6)
 	run := func(cfg Config) kept {
@@ -181,5 +173,14 @@ func TestLoadChangesNothingElse(t *testing.T) {
 	}
 	if d := cmp.Diff(run(testConfig()), run(loadConfig())); d != "" {
 		t.Errorf("without (-) and with (+): %.2000s", d)
+	}
+}
+
+// TestViewWithoutALoadForecast proves that a view answers for a cluster whose load is not forecast.
+func TestViewWithoutALoadForecast(t *testing.T) {
+	v := &View{}
+	made, failures := v.LoadForecasts()
+	if v.ForecastsLoad() || v.Outlook() != nil || made != 0 || failures != 0 {
+		t.Errorf("%v, %v, %d, %d where the load is not forecast", v.ForecastsLoad(), v.Outlook(), made, failures)
 	}
 }

@@ -8,14 +8,21 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// saveLoads writes what is newly saved of the load.
+// The state of the load forecast is stored beside the snapshots, not in them: it has up to some 35 MB, and snapshots
+// are made every minute. It takes the place of a checkpoint, in a transaction of its own: if there is no room for it,
+// everything else goes on.
+
+// loadKey is where the state of a cluster's load forecast is kept; no source can have that name.
+func loadKey(cluster string) string { return cluster + "/.load" }
+
+// saveLoads stores the states of load forecasts that were saved since the last call.
 func (p *Pipeline) saveLoads(ctx context.Context) {
 	var batch modelstore.Batch
 	for name, l := range p.writers {
 		if l.load == nil {
 			continue
 		}
-		if data := l.load.learner.take(); data != nil {
+		if data := l.load.TakeSaved(); data != nil {
 			batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: loadKey(name), Data: data})
 		}
 	}
@@ -24,22 +31,22 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 	}
 	if err := p.store.Commit(ctx, batch); err != nil && ctx.Err() == nil {
 		p.metrics.StoreErrors.Inc()
-		p.log.Warn("cannot save what is learnt of the load: it goes on, and is saved later", zap.Error(err))
+		p.log.Warn("cannot store what was learned of the load: learning goes on, and it is stored later", zap.Error(err))
 	}
 }
 
-// finishLoads saves what is learnt of the load at an orderly end.
+// finishLoads saves and stores the states of the load forecasts at an orderly end.
 func (p *Pipeline) finishLoads() {
 	for _, l := range p.writers {
 		if l.load != nil {
-			l.load.learner.finish()
+			l.load.Finish()
 		}
 	}
 	p.saveLoads(context.Background())
 }
 
-// restoreLoads hands over what was saved of the load. Those who have it need not be told what the journal has.
-func (p *Pipeline) restoreLoads(ctx context.Context) error {
+// beginLoads passes the stored states to the load forecasts, before the journal is replayed.
+func (p *Pipeline) beginLoads(ctx context.Context) error {
 	if !p.cfg.Load {
 		return nil
 	}
@@ -48,20 +55,16 @@ func (p *Pipeline) restoreLoads(ctx context.Context) error {
 		return err
 	}
 	for name, l := range p.writers {
-		l.load.replays = true
-		if data := saved[loadKey(name)]; len(data) > 0 {
-			l.load.paused = true
-			l.load.learner.notify(loadNotification{kind: notifyState, bytes: data})
-		}
+		l.load.BeginReplay(saved[loadKey(name)])
 	}
 	return nil
 }
 
-// agreeLoads ends what restoreLoads began.
-func (p *Pipeline) agreeLoads() {
+// endLoads ends what beginLoads began.
+func (p *Pipeline) endLoads() {
 	for _, l := range p.writers {
 		if l.load != nil {
-			l.load.restored(l.state)
+			l.load.EndReplay(l.state)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	half := len(events) / 2
 	for _, part := range [][]job.Event{events[:half], events[half:]} {
 		registry := prometheus.NewRegistry()
-		p := New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(registry))
+		p := mustNew(New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(registry)))
 		src := source.Config{Name: "log", Format: collector.Format{Name: "test", Order: collector.Live}, Options: collector.Options{Cluster: "c"}}
 		p.AddSource(src)
 		restore(t, p, "one")

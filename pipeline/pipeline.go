@@ -1,6 +1,6 @@
-// Package pipeline is the only writer of waitcast: it merges the events of all sources in event time, folds them into the picture of
-// each cluster, teaches the models, forecasts and scores every job, commits all of it in one transaction with the
-// checkpoints, and publishes immutable views for any number of readers.
+// Package pipeline is the only writer of waitcast: it merges the events of all sources in event time, folds them into
+// the picture of each cluster, teaches the models, forecasts and scores every job, commits all of it in one transaction
+// with the checkpoints, and publishes immutable views for any number of readers.
 package pipeline
 
 import (
@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/waitcast/waitcast/pipeline/livemodels"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -21,6 +19,8 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
 )
 
 // ClusterConfig describes one cluster.
@@ -32,7 +32,8 @@ type ClusterConfig struct {
 	Queues []string
 	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
 	Pools []cluster.PoolConfig
-	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto or empty is learnt.
+	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto or
+	// empty is learnt.
 	Policy string
 	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
 	Location *time.Location
@@ -65,9 +66,10 @@ type Config struct {
 // publishEvery bounds how often a view is published while deliveries keep coming.
 const publishEvery = 20 * time.Millisecond
 
-// groupEvents, groupBytes and groupTime bound one transaction. A daemon that is killed more often than it commits would never get on, one that is
-// stopped should not be long in coming to it, and its memory holds what is not committed. A delivery that exceeds them is committed
-// in parts, the checkpoint with the last: what is read again after a crash is known already and changes nothing.
+// groupEvents, groupBytes and groupTime bound one transaction. A daemon that is killed more often than it commits would
+// never get on, one that is stopped should not be long in coming to it, and its memory holds what is not committed. A
+// delivery that exceeds them is committed in parts, the checkpoint with the last: what is read again after a crash is
+// known already and changes nothing.
 const (
 	groupEvents = 20_000
 	groupBytes  = 16 << 20
@@ -124,14 +126,18 @@ type pendingCheckpoint struct {
 	checkpoint []byte
 }
 
-// New returns a pipeline with empty pictures. store may be nil: then nothing outlives the process.
-func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics) *Pipeline {
+// New returns a pipeline with empty clusters. store may be nil: then nothing outlives the process. The error names the
+// cluster whose configuration is refused.
+func New(
+	cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics,
+) (*Pipeline, error) {
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
-		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{}, run: context.Background(), partEvents: groupEvents,
+		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{},
+		run: context.Background(), partEvents: groupEvents,
 	}
-	for _, c := range cfg.Clusters {
-		p.writers[c.Name] = p.newClusterWriter(c)
+	if err := p.newClusterWriters(); err != nil {
+		return nil, err
 	}
 	p.cfg.Noticed = slices.Clone(cfg.Noticed)
 	for i := range p.cfg.Noticed {
@@ -141,10 +147,22 @@ func New(cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logg
 	p.snapshotAt = time.Now()
 	p.heartbeat.beat()
 	p.publish()
-	return p
+	return p, nil
 }
 
-func (p *Pipeline) newClusterWriter(c ClusterConfig) *clusterWriter {
+// newClusterWriters gives every cluster a writer that knows nothing.
+func (p *Pipeline) newClusterWriters() error {
+	for _, c := range p.cfg.Clusters {
+		w, err := p.newClusterWriter(c)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", c.Name, err)
+		}
+		p.writers[c.Name] = w
+	}
+	return nil
+}
+
+func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 	var known cluster.Known
 	if p.store != nil {
 		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
@@ -152,9 +170,13 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) *clusterWriter {
 	l := newClusterWriter(c, p.cfg.Models, known, p.cfg.Forecasts)
 	l.journal, l.took, l.log = p.store != nil, p.metrics.RefitSeconds, p.log
 	if p.cfg.Load {
-		l.load = newLoad(c, p.log)
+		var err error
+		l.load, err = loadforecast.New(loadforecast.Config{Cluster: c.Name, Zone: c.Location, Log: p.log})
+		if err != nil {
+			return nil, fmt.Errorf("load forecast: %w", err)
+		}
 	}
-	return l
+	return l, nil
 }
 
 // AddSource makes a source known before its first delivery.
@@ -179,8 +201,8 @@ func (p *Pipeline) Views() []*View {
 	return slices.Clone(*p.inOrder.Load())
 }
 
-// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an error only where
-// the daemon cannot go on: a damaged or closed store.
+// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an error
+// only where the daemon cannot go on: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
 	p.observeWriters()
@@ -224,7 +246,8 @@ func (p *Pipeline) Close() {
 	p.fresh.broadcast()
 }
 
-// finish publishes the newest instant, which is answered from until another writer has begun, and saves everything at an orderly end.
+// finish publishes the newest instant, which is answered from until another writer has begun, and saves everything at
+// an orderly end.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()
@@ -366,7 +389,8 @@ func (p *Pipeline) nextSeq() int64 {
 	return p.seq
 }
 
-// Flush releases what the sources in order of submission still hold back: the log has ended. For one-shot use, after Run.
+// Flush releases what the sources in order of submission still hold back: the log has ended. For one-shot use, after
+// Run.
 func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -455,7 +479,8 @@ func (p *Pipeline) statuses(clusterName string) []SourceStatus {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		if in := p.sources[name]; in.cluster == clusterName {
 			if in.clock != nil {
-				in.status.ClockOffset, in.status.SetAside, in.status.SetAsideUntil = in.clock.state.Offset, in.clock.aside.count, in.clock.aside.next
+				in.status.ClockOffset = in.clock.state.Offset
+				in.status.SetAside, in.status.SetAsideUntil = in.clock.aside.count, in.clock.aside.next
 				in.status.noteClock(in.cluster, p.now())
 			}
 			out = append(out, in.status)

@@ -6,8 +6,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns what the next view shows of the cluster, nil where that is what the view before it shows: nothing has changed, or there is no time now for a copy of the engine
-// that knows the open instant. first says that there is no view yet.
+// next returns what the next view shows of the cluster, nil where that is what the view before it shows: nothing has
+// changed, or there is no time now for a copy of the engine that knows the open instant. first says that there is no
+// view yet.
 func (l *clusterWriter) next(first bool) *View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -27,8 +28,10 @@ func (l *clusterWriter) next(first bool) *View {
 // view returns the cluster as it is, with the engine's view of the same instant.
 func (l *clusterWriter) view(e *engine.View) *View {
 	v := &View{
-		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[ScoreKey]*Score{}, Declared: l.declared, Refused: l.refused, Seq: l.seq,
-		NamedQueues: len(l.names.reserved) + len(l.names.own), FoldedQueues: l.names.met, sharing: l.names.sharing, detailed: l.names.detailed,
+		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[ScoreKey]*Score{},
+		Declared: l.declared, Refused: l.refused, Seq: l.seq,
+		NamedQueues: len(l.names.reserved) + len(l.names.own), FoldedQueues: l.names.met,
+		sharing: l.names.sharing, detailed: l.names.detailed,
 	}
 	if l.ledger != nil {
 		l.ledger.publish(v, e)
@@ -36,8 +39,9 @@ func (l *clusterWriter) view(e *engine.View) *View {
 	return v
 }
 
-// instantOver keeps a picture of the instant that is over, where a view is owed and there is still no time for a copy of the engine: the engine knows all of that instant by
-// itself. It is called before the next event changes anything, and keeps at most one picture per view, because that costs as much as a view.
+// instantOver keeps a picture of the instant that is over, where a view is owed and there is still no time for a copy
+// of the engine: the engine knows all of that instant by itself. It is called before the next event changes anything,
+// and keeps at most one picture per view, because that costs as much as a view.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -45,7 +49,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster, whatever the copies of the engines cost: nothing may follow that would have it published.
+// publishAtOnce publishes the newest instant of every cluster, whatever the copies of the engines cost: nothing may
+// follow that would have it published.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true
@@ -68,8 +73,8 @@ func (l *clusterWriter) present(v *View) {
 	if l.load == nil {
 		return
 	}
-	v.load = l.load.learner
+	v.load = l.load.Published()
 	if !slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
-		l.load.caughtUp(l.state)
+		l.load.CaughtUp(l.state)
 	}
 }

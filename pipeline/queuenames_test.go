@@ -193,11 +193,13 @@ func TestQueueLimitRaised(t *testing.T) {
 	}
 }
 
-// Where a name is counted is known of every name that was seen, of the queue of a reservation where such have been folded, and of no other.
+// TestQueueOf proves that the queue that counts a name is known for every name that was seen and, if reservations were
+// folded, for the queue of a reservation, and for no other name.
 func TestQueueOf(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	cfg := cappedConfig(2)
-	p := New(cfg, nil, func() time.Time { return at(0) }, zap.New(core), NewMetrics(prometheus.NewRegistry()))
+	now := func() time.Time { return at(0) }
+	p := mustNew(New(cfg, nil, now, zap.New(core), NewMetrics(prometheus.NewRegistry())))
 	_, src := newPipeline(cfg, nil, collector.Live)
 	p.AddSource(*src)
 	var events []job.Event

@@ -14,8 +14,8 @@ import (
 const fingerprintKey = "fingerprint"
 
 // Restore brings the pictures to where the store's journal ends: the newest snapshot, then a replay of what came after
-// it. If the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole journal is replayed; rows
-// that are in the ledger already stay as they are.
+// it. If the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole
+// journal is replayed; rows that are in the ledger already stay as they are.
 func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if p.store == nil {
 		return nil
@@ -30,7 +30,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if p.saved, err = p.store.Checkpoints(ctx); err != nil {
 		return err
 	}
-	if err := p.restoreLoads(ctx); err != nil {
+	if err := p.beginLoads(ctx); err != nil {
 		return err
 	}
 	for _, l := range p.writers { // the journal knows every event of its own
@@ -41,7 +41,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err != nil {
 		return err
 	}
-	p.agreeLoads()
+	p.endLoads()
 	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", p.seq))
 	p.publishAtOnce()
 	return nil
@@ -110,10 +110,13 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 	}
 	for name, l := range p.writers {
 		if err := l.restore(snap.Parts); err != nil {
-			p.log.Warn("the saved state cannot be used: rebuilding from the journal", zap.String("cluster", name), zap.Error(err))
-			for _, c := range p.cfg.Clusters {
-				p.writers[c.Name].close()
-				p.writers[c.Name] = p.newClusterWriter(c)
+			p.log.Warn("the saved state cannot be used: rebuilding from the journal",
+				zap.String("cluster", name), zap.Error(err))
+			for _, w := range p.writers {
+				w.close()
+			}
+			if err := p.newClusterWriters(); err != nil {
+				return 0, err
 			}
 			return 0, p.dropSnapshots(ctx)
 		}

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -10,35 +9,19 @@ import (
 	"github.com/waitcast/waitcast/predictor"
 )
 
-// rank leaves of the jobs that wait those that go before j, in the order in which they go by the rules that the scheduler tells.
+// rank returns the waiting jobs that start before j, in the order of the scheduler's rules. It reuses the list.
 func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
 	mine := rules.Rank(j, now)
 	ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool {
 		c := rules.Rank(w, now).Compare(mine)
 		return c > 0 || c == 0 && !first(w, j)
 	})
-	return ranked(ahead, rules, now)
+	rules.Sort(ahead, now)
+	return ahead
 }
 
-// ranked returns jobs in the order in which the rules let them go.
-func ranked(jobs []*cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
-	type place struct {
-		cluster.Rank
-		job *cluster.Job
-	}
-	all := make([]place, len(jobs))
-	for i, j := range jobs {
-		all[i] = place{rules.Rank(j, now), j}
-	}
-	slices.SortFunc(all, func(a, b place) int { return cmp.Or(a.Compare(b.Rank), byOrder(a.job, b.job)) })
-	out := jobs[:0]
-	for _, p := range all {
-		out = append(out, p.job)
-	}
-	return out
-}
-
-// Pooled returns the scene of a request that is submitted at the given instant, with the jobs that run in the pool that it competes for, and without those that wait.
+// Pooled returns the scene of a request that is submitted at the given instant: the pool that it competes for, with its
+// running jobs and without its waiting ones.
 func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	pool := v.Pool(request.Queue)
 	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)

@@ -94,7 +94,8 @@ type Waiting struct {
 	Ahead, AheadProcs int
 }
 
-// Waiting returns the jobs that wait in the order of their submissions, held ones too, with what is ahead of each by the rules of the scheduler where those are known.
+// Waiting returns the waiting jobs in the order of their submissions, held ones too. What is ahead of each follows the
+// rules of the scheduler where those are known.
 func (v *View) Waiting() []Waiting {
 	out := make([]Waiting, len(v.Queued))
 	place := make(map[*cluster.Job]int, len(v.Queued))
@@ -108,7 +109,7 @@ func (v *View) Waiting() []Waiting {
 	}
 	for _, jobs := range byPool {
 		if v.Rules != nil {
-			jobs = ranked(jobs, v.Rules, v.At)
+			v.Rules.Sort(jobs, v.At)
 		}
 		ahead, procs := 0, 0
 		for _, j := range jobs {

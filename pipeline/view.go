@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
@@ -24,9 +25,9 @@ type View struct {
 	Engine *engine.View
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
 	Learning  engine.Stats
-	forecasts map[servedKey]*Served // of the jobs that wait; never changed
-	jobs      *jobIndex             // of its jobs
-	load      *loadLearner
+	forecasts map[servedKey]*Served   // of the jobs that wait; never changed
+	jobs      *jobIndex               // of its jobs
+	load      *loadforecast.Published // nil where the load is not forecast
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []ensemble.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
@@ -41,7 +42,8 @@ type View struct {
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
-	// NamedQueues is the number of queues with models of their own, FoldedQueues the number of names that share OtherQueue.
+	// NamedQueues is the number of queues with models of their own, FoldedQueues the number of names that share
+	// OtherQueue.
 	NamedQueues  int
 	FoldedQueues uint64
 	sharing      nameHashes
@@ -57,12 +59,14 @@ type SourceStatus struct {
 	Since time.Time
 	// Conditions are what is wrong with it. Readers must not change them.
 	Conditions []Condition
-	// LastLine is when the source last delivered a line, or a scheduler that is polled answered, by the daemon's clock; zero before the first.
+	// LastLine is when the source last delivered a line, or a scheduler that is polled answered, by the daemon's clock;
+	// zero before the first.
 	LastLine time.Time
-	// ClockOffset is by how much the log's times are ahead of the daemon's clock as measured; they are corrected by it. 0 where they agree, or where the offset is
-	// configured.
+	// ClockOffset is by how much the log's times are ahead of the daemon's clock as measured; they are corrected by it. 0
+	// where they agree, or where the offset is configured.
 	ClockOffset time.Duration
-	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them, zero if there is none.
+	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them,
+	// zero if there is none.
 	SetAside      int
 	SetAsideUntil time.Time
 }
@@ -72,8 +76,9 @@ func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
 }
 
-// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, OtherQueue where the limit of queues
-// gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok is false for a name that was never seen.
+// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, OtherQueue where the
+// limit of queues gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok is
+// false for a name that was never seen.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
@@ -86,8 +91,8 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 	return "", false
 }
 
-// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues and have a name that has no place
-// now.
+// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues
+// and have a name that has no place now.
 func (v *View) LedgerQueue(name string) string {
 	if v.FoldedQueues == 0 || v.HasQueue(name) {
 		return name

@@ -9,6 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/predictor/outlook"
@@ -26,7 +27,7 @@ type LoadRequest struct {
 type LoadQuery struct {
 	View *pipeline.View
 	// Outlook is the forecast that the answer is of.
-	Outlook *pipeline.Outlook
+	Outlook *loadforecast.Outlook
 	service *Service
 	request LoadRequest
 }
@@ -48,7 +49,8 @@ func (s *Service) Load(in LoadRequest) (*LoadQuery, error) {
 func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 	s, v, o, in := q.service, q.View, q.Outlook, &q.request
 	out := wire.LoadForecast{
-		Cluster: v.Cluster, MadeFor: o.At, AsOf: s.AsOfInstant(v), Loads: []wire.LoadAhead{}, StandardWaits: []wire.StandardWait{},
+		Cluster: v.Cluster, MadeFor: o.At, AsOf: s.AsOfInstant(v), Loads: []wire.LoadAhead{},
+		StandardWaits: []wire.StandardWait{},
 	}
 	var now time.Time
 	now, out.AgeSeconds, out.Stale = s.AsOf(v)
@@ -76,16 +78,19 @@ func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 func noOutlook(v *pipeline.View) *Refusal {
 	if v.Capacity < 1 {
 		return noForecast(KindUnavailable, predictor.ReasonUnknownCapacity,
-			"the capacity of cluster "+v.Cluster+" is not configured and no job has run yet", "set procs of the cluster in the configuration")
+			"the capacity of cluster "+v.Cluster+" is not configured and no job has run yet",
+			"set procs of the cluster in the configuration")
 	}
-	return noForecast(KindUnavailable, headqueue.NotFitted, "the first forecast of the load of cluster "+v.Cluster+" is still being made", "ask again in a minute")
+	return noForecast(KindUnavailable, headqueue.NotFitted,
+		"the first forecast of the load of cluster "+v.Cluster+" is still being made", "ask again in a minute")
 }
 
 func withinHours(horizon, hours float64) bool { return horizon <= hours*3600 }
 
 func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 	out := wire.LoadAhead{Queue: f.Queue, Horizons: []wire.LoadPoint{}, Now: wire.LoadNow{
-		QueuedWork: decimals(f.Now.QueuedWork[0], 1), QueuedJobs: decimals(f.Now.QueueLength[0], 1), Utilization: decimals(f.Now.Utilization[0], 4),
+		QueuedWork: decimals(f.Now.QueuedWork[0], 1), QueuedJobs: decimals(f.Now.QueueLength[0], 1),
+		Utilization: decimals(f.Now.Utilization[0], 4),
 		JobsPerHour: decimals(f.Now.JobsPerHour[0], 2), WorkPerHour: decimals(f.Now.WorkPerHour[0], 1),
 	}}
 	for i := range f.Points {
@@ -93,7 +98,8 @@ func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 		if withinHours(p.Horizon, hours) {
 			out.Horizons = append(out.Horizons, wire.LoadPoint{
 				HorizonSeconds: p.Horizon, At: at.Add(time.Duration(p.Horizon * float64(time.Second))),
-				QueuedWork: loadBand(p.QueuedWork, 1), QueuedJobs: loadBand(p.QueueLength, 2), Utilization: loadBand(p.Utilization, 4),
+				QueuedWork: loadBand(p.QueuedWork, 1), QueuedJobs: loadBand(p.QueueLength, 2),
+				Utilization: loadBand(p.Utilization, 4),
 				JobsPerHour: loadBand(p.JobsPerHour, 2), WorkPerHour: loadBand(p.WorkPerHour, 1),
 			})
 		}
@@ -102,7 +108,7 @@ func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 }
 
 // standardWaits tells the waits of standard jobs in the pools that are asked about.
-func standardWaits(v *pipeline.View, o *pipeline.Outlook, in *LoadRequest) []wire.StandardWait {
+func standardWaits(v *pipeline.View, o *loadforecast.Outlook, in *LoadRequest) []wire.StandardWait {
 	out := []wire.StandardWait{}
 	for i := range o.Waits {
 		w := &o.Waits[i]
@@ -112,13 +118,15 @@ func standardWaits(v *pipeline.View, o *pipeline.Outlook, in *LoadRequest) []wir
 		q := w.Seconds
 		out = append(out, wire.StandardWait{
 			Pool: w.Pool, Job: w.Standard, Procs: w.Procs, TimeLimitSeconds: w.Limit, HorizonSeconds: w.Horizon,
-			WaitSeconds: wire.WaitsBand{P05: seconds(q[0]), P25: seconds(q[1]), P50: seconds(q[2]), P75: seconds(q[3]), P95: seconds(q[4])},
+			WaitSeconds: wire.WaitsBand{
+				P05: seconds(q[0]), P25: seconds(q[1]), P50: seconds(q[2]), P75: seconds(q[3]), P95: seconds(q[4]),
+			},
 		})
 	}
 	return out
 }
 
-func loadArrivals(o *pipeline.Outlook) wire.LoadArrivals {
+func loadArrivals(o *loadforecast.Outlook) wire.LoadArrivals {
 	out := wire.LoadArrivals{Model: o.Arrivals}
 	for i, name := range outlook.ArrivalModels() {
 		m := wire.ArrivalModel{Name: name}
@@ -131,7 +139,7 @@ func loadArrivals(o *pipeline.Outlook) wire.LoadArrivals {
 	return out
 }
 
-func loadScores(o *pipeline.Outlook, hours float64) []wire.LoadScore {
+func loadScores(o *loadforecast.Outlook, hours float64) []wire.LoadScore {
 	out := []wire.LoadScore{}
 	for i := range o.Scores {
 		s := &o.Scores[i]
@@ -139,9 +147,11 @@ func loadScores(o *pipeline.Outlook, hours float64) []wire.LoadScore {
 			continue
 		}
 		w := wire.LoadScore{
-			Scope: "cluster", Series: s.Series.String(), HorizonSeconds: s.Horizon, N: int(s.N), Below: decimals(s.Below, 4), Above: decimals(s.Above, 4),
+			Scope: "cluster", Series: s.Series.String(), HorizonSeconds: s.Horizon, N: int(s.N), Below: decimals(s.Below, 4),
+			Above: decimals(s.Above, 4),
 			Losses: wire.LoadLosses{
-				Waitcast: decimals(s.Mean(0), 4), Simulation: decimals(s.Mean(1), 4), Persistence: decimals(s.Mean(2), 4), LastWeek: decimals(s.Mean(3), 4),
+				Waitcast: decimals(s.Mean(0), 4), Simulation: decimals(s.Mean(1), 4), Persistence: decimals(s.Mean(2), 4),
+				LastWeek: decimals(s.Mean(3), 4),
 			},
 		}
 		if s.Queues {
@@ -153,7 +163,7 @@ func loadScores(o *pipeline.Outlook, hours float64) []wire.LoadScore {
 }
 
 // loadLearnt says how much is known of how forecasts turn out.
-func loadLearnt(o *pipeline.Outlook, hours float64) wire.LoadLearnt {
+func loadLearnt(o *loadforecast.Outlook, hours float64) wire.LoadLearnt {
 	out := wire.LoadLearnt{Horizons: []wire.LoadOutcomes{}}
 	var none []string
 	for i := range o.Cluster.Points {
@@ -178,9 +188,11 @@ func loadLearnt(o *pipeline.Outlook, hours float64) wire.LoadLearnt {
 	case len(none) == len(out.Horizons):
 		out.Note = "no outcome is known yet: the bands are those of the simulation alone"
 	case len(none) > 0:
-		out.Note = "no outcome is known yet " + strings.Join(none, ", ") + " ahead: there the bands are those of the simulation alone"
+		out.Note = "no outcome is known yet " + strings.Join(none, ", ") +
+			" ahead: there the bands are those of the simulation alone"
 	default:
-		out.Note = fmt.Sprintf("learnt from %d outcomes %s ahead", out.Horizons[0].Outcomes, duration.Format(time.Duration(out.Horizons[0].HorizonSeconds*float64(time.Second))))
+		out.Note = fmt.Sprintf("learnt from %d outcomes %s ahead", out.Horizons[0].Outcomes,
+			duration.Format(time.Duration(out.Horizons[0].HorizonSeconds*float64(time.Second))))
 	}
 	return out
 }

@@ -76,7 +76,7 @@ type bed struct {
 	fed        int64
 }
 
-func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheus.Registry) *bed {
+func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheus.Registry) (*bed, error) {
 	cfg := pipeline.Config{
 		Clusters:  []pipeline.ClusterConfig{{Name: clusterName, Procs: w.procs(), Policy: "easy"}},
 		Models:    livemodels.Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000},
@@ -84,14 +84,20 @@ func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheu
 	}
 	cfg.Models.Engine.Growth = 1 // what is measured is one training, not how often there is one
 	metrics := pipeline.NewMetrics(reg)
+	p, err := pipeline.New(cfg, store, func() time.Time { return w.now }, zap.NewNop(), metrics)
+	if err != nil {
+		return nil, err
+	}
 	b := &bed{
-		pipeline: pipeline.New(cfg, store, func() time.Time { return w.now }, zap.NewNop(), metrics), deliveries: make(chan *source.Delivery), done: make(chan error, 1),
-		source: source.Config{Name: "log", Format: collector.Format{Name: "scale"}, Options: collector.Options{Cluster: clusterName}},
+		pipeline: p, deliveries: make(chan *source.Delivery), done: make(chan error, 1),
+		source: source.Config{
+			Name: "log", Format: collector.Format{Name: "scale"}, Options: collector.Options{Cluster: clusterName},
+		},
 	}
 	b.pipeline.AddSource(b.source)
 	metrics.Touch(b.source)
 	go func() { b.done <- b.pipeline.Run(ctx, b.deliveries) }()
-	return b
+	return b, nil
 }
 
 // feed delivers events and waits until a view has them all.
@@ -154,10 +160,12 @@ func measure(ctx context.Context, p point) (cost, error) {
 	runtime.ReadMemStats(&before)
 	store := &sink{}
 	w, reg := newWorld(p), prometheus.NewRegistry()
-	b := start(ctx, w, store, reg)
+	b, err := start(ctx, w, store, reg)
+	if err != nil {
+		return c, err
+	}
 	defer b.pipeline.Close()
 	events := append(w.past(p.historical), w.fill()...)
-	var err error
 	if c.load, err = used(len(events), func() error { return b.feed(ctx, events) }); err != nil {
 		return c, err
 	}

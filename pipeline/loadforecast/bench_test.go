@@ -1,4 +1,4 @@
-package pipeline
+package loadforecast
 
 import (
 	"context"
@@ -14,16 +14,19 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// loadedCluster returns a learner that has learnt from so many days of a busy machine to which perDay jobs come, and a view of it with so many jobs.
-func loadedCluster(b *testing.B, days, perDay, running, queued int) (*loadLearner, *cluster.View) {
+// loadedCluster returns a worker that has learned from some days of a busy machine with perDay submissions a day, and a
+// view of the machine with that many jobs.
+func loadedCluster(b *testing.B, days, perDay, running, queued int) (*worker, *cluster.View) {
 	b.Helper()
-	l := newLoadLearner(ClusterConfig{Name: "c"}, zap.NewNop())
+	w := newLearner(b, zap.NewNop()).worker
+	m := w.model
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := func(submit float64, start float64) *cluster.Job {
 		runtime := 600 * math.Exp(rng.NormFloat64())
 		j := &cluster.Job{Seq: rng.Uint64N(1 << 40), Submit: at(submit), Order: at(submit)}
 		j.Attributes = job.Attributes{
-			Queue: []string{"short", "long"}[rng.IntN(2)], User: fmt.Sprint(rng.IntN(200)), Procs: 1 << rng.IntN(5), TimeLimit: time.Duration(4*runtime) * time.Second,
+			Queue: []string{"short", "long"}[rng.IntN(2)], User: fmt.Sprint(rng.IntN(200)),
+			Procs: 1 << rng.IntN(5), TimeLimit: time.Duration(4*runtime) * time.Second,
 		}
 		if start > 0 {
 			j.Start = at(start)
@@ -35,55 +38,55 @@ func loadedCluster(b *testing.B, days, perDay, running, queued int) (*loadLearne
 	for i := range days * perDay {
 		submit := end * float64(i) / float64(days*perDay)
 		j := one(submit, submit+1)
-		l.submitted(j, 0)
-		l.started(j)
-		id := taskID(j, 0)
-		l.left(id, func(id uint64) { l.f.Ended(id, clock(at(submit+1+600*math.Exp(rng.NormFloat64())))) })
+		m.submitted(j, 0)
+		m.runs(j)
+		m.ended(j, at(submit+1+600*math.Exp(rng.NormFloat64())))
 	}
 	for i := range running {
 		j := one(end-float64(i)-2, end-float64(i)-1)
 		v.Capacity += j.Procs
-		l.started(j)
+		m.runs(j)
 		v.Running = append(v.Running, j)
 	}
 	for i := range queued {
 		j := one(end-float64(i)-1, 0)
-		l.submitted(j, 0)
+		m.submitted(j, 0)
 		v.Queued = append(v.Queued, j)
 	}
 	v.Pools = []*cluster.Pool{{}}
-	return l, v
+	return w, v
 }
 
-// BenchmarkLoad is what an observation, a forecast and a test of saturation take, with the number of replicas that goes with the size.
+// BenchmarkLoad measures an observation, a forecast and a test of saturation, with the number of replicas for the size.
 func BenchmarkLoad(b *testing.B) {
 	for _, size := range [][3]int{{1000, 100, 200}, {6000, 1000, 1000}, {20000, 10000, 20000}} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			l, v := loadedCluster(b, 4, size[0], size[1], size[2])
+			w, v := loadedCluster(b, 4, size[0], size[1], size[2])
 			for i := range 2 {
-				l.see(context.Background(), &loadSample{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
+				w.takeSample(context.Background(), &sample{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
 			}
 			day := 1
 			for b.Loop() {
-				l.samples = 1
-				l.made.SaturationAt = v.At.AddDate(1, 0, 0)
-				l.see(context.Background(), &loadSample{view: v, at: v.At.AddDate(0, 0, 7*day), observe: true, forecast: true})
+				w.backlog.samples = 1
+				w.next.SaturationAt = v.At.AddDate(1, 0, 0)
+				at := v.At.AddDate(0, 0, 7*day)
+				w.takeSample(context.Background(), &sample{view: v, at: at, observe: true, forecast: true})
 				day++
 			}
-			b.ReportMetric(l.made.ObserveTook.Seconds(), "s/observe")
-			b.ReportMetric(l.made.ForecastTook.Seconds(), "s/forecast")
-			b.ReportMetric(float64(l.made.Replicas), "replicas")
-			s, _ := loadState(v, v.At.AddDate(0, 0, 7*day), l.name)
+			b.ReportMetric(w.next.ObserveTook.Seconds(), "s/observe")
+			b.ReportMetric(w.next.ForecastTook.Seconds(), "s/forecast")
+			b.ReportMetric(float64(w.next.Replicas), "replicas")
+			s, _ := stateOf(v, v.At.AddDate(0, 0, 7*day), w.model.name)
 			begun := time.Now()
-			if _, err := l.f.Saturation(context.Background(), &s); err != nil {
+			if _, err := w.model.forecaster.Saturation(context.Background(), &s); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportMetric(time.Since(begun).Seconds(), "s/saturation")
 			begun = time.Now()
-			loadState(v, v.At, l.name)
+			stateOf(v, v.At, w.model.name)
 			b.ReportMetric(time.Since(begun).Seconds(), "s/state")
 			begun = time.Now()
-			data, _ := l.marshal()
+			data, _ := w.model.marshal()
 			b.ReportMetric(time.Since(begun).Seconds(), "s/save")
 			b.ReportMetric(float64(len(data))/1e6, "MB")
 		})

@@ -1,0 +1,197 @@
+// Package loadforecast forecasts the load of a cluster, learns from the events of the writer in the background, and
+// saves what it has learned.
+//
+// The load is forecast beside the writer, not by it: a [Learner] appends job changes and samples of the cluster to a
+// list, and a goroutine processes them. Readers get a [Published], which holds the newest forecast and nothing else.
+//
+// The saved state may be of another instant than the writer's: it is large, so that it is saved every few minutes only,
+// and a kill loses the newest part. After a restart the model is reconciled with the restored cluster.
+package loadforecast
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/predictor/outlook"
+	"github.com/waitcast/waitcast/workload/hypergamma"
+)
+
+const (
+	// sampleInterval is the event time between two samples of the cluster. Every third is learned from (observeEvery).
+	sampleInterval = 5 * time.Minute
+	observeEvery   = 3 * sampleInterval
+	// historyEvery is the event time between two samples while history is read. Each of them is learned from; nothing is
+	// forecast, since what follows is known already.
+	historyEvery = 6 * time.Hour
+	// maxBehind bounds the samples that are made up for at once after a long time without events.
+	maxBehind = 16
+)
+
+// Config describes the cluster of a learner.
+type Config struct {
+	// Cluster is its name, for log messages.
+	Cluster string
+	// Zone is the zone of its clock, in which arrivals have their daily cycle; nil is UTC.
+	Zone *time.Location
+	Log  *zap.Logger
+}
+
+// Learner learns the load of one cluster and forecasts it in the background. One goroutine at a time calls its methods,
+// in the order of the cluster's events; only Finish, Stop and Wait take longer than an append to a list.
+type Learner struct {
+	worker *worker
+	// paused is true while a journal is replayed whose jobs the saved state knows.
+	paused bool
+	// replays is true while a journal is replayed.
+	replays bool
+	// last is the instant of the newest sample; history is true if it was taken while history was read.
+	last    time.Time
+	history bool
+}
+
+// New returns a Learner that knows nothing.
+func New(cfg Config) (*Learner, error) {
+	zone := cfg.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	o := outlook.Options{Seed: 1, Every: observeEvery.Seconds(), Local: func(at float64) float64 {
+		return hypergamma.LocalSeconds(time.Unix(int64(at), 0).In(zone))
+	}}
+	w, err := newWorker(o, cfg.Log.With(zap.String("cluster", cfg.Cluster)))
+	if err != nil {
+		return nil, err
+	}
+	return &Learner{worker: w}, nil
+}
+
+// Published returns the handle by which readers get the newest forecast.
+func (l *Learner) Published() *Published { return l.worker.published }
+
+// BeforeEvent must be called before an event changes the cluster's state. at is the instant of the event, and live says
+// that it was read as it happened. If a sample is due before that instant, all changes before the sample are known by
+// now.
+func (l *Learner) BeforeEvent(at time.Time, live bool, s *cluster.State) {
+	now := s.Now()
+	if l.paused || now.IsZero() || !at.After(now) {
+		return
+	}
+	live = live && !l.replays
+	step, observe := sampleInterval, observeEvery
+	if !live {
+		step, observe = historyEvery, historyEvery
+	}
+	newest := at.Truncate(step)
+	if newest.Equal(at) {
+		newest = newest.Add(-step)
+	}
+	if newest.Before(now) || !newest.After(l.last) {
+		return
+	}
+	view := s.View()
+	first := now.Truncate(observe)
+	if first.Before(now) {
+		first = first.Add(observe)
+	}
+	if bound := newest.Truncate(observe).Add(-maxBehind * observe); first.Before(bound) {
+		first = bound
+	}
+	for t := first; t.Before(newest); t = t.Add(observe) {
+		if t.After(l.last) {
+			l.worker.addSample(&sample{view: view, at: t, observe: true})
+		}
+	}
+	isObserved := newest.Equal(newest.Truncate(observe))
+	l.worker.addSample(&sample{view: view, at: newest, observe: isObserved, forecast: live, live: live})
+	l.last, l.history = newest, !live
+}
+
+// Observe takes in a change of a job; the state is the one after it.
+func (l *Learner) Observe(c cluster.Change, s *cluster.State) {
+	if l.paused {
+		return
+	}
+	over := c.Event.Derived && !c.Event.Times.End.IsZero() // the log reported the job only after its end
+	switch c.Event.Kind {
+	case job.Submit:
+		switch whole := s.WaitingArray(c.After.ID); {
+		case c.Event.Derived && whole != nil:
+			l.worker.notify(notification{kind: notifySplit, before: whole, after: c.After})
+		case !over:
+			l.worker.notify(notification{kind: notifySubmitted, after: c.After})
+		}
+	case job.Requeue:
+		l.worker.notify(notification{kind: notifyLost, before: c.Before})
+		l.worker.notify(notification{kind: notifySubmitted, after: c.After})
+	case job.Update, job.Hold, job.Release:
+		l.worker.notify(notification{kind: notifyUpdated, before: c.Before, after: c.After})
+	case job.Start:
+		if !over {
+			l.worker.notify(notification{kind: notifyStarted, before: c.Before, after: c.After})
+		}
+	case job.Cancel:
+		if c.After == nil {
+			l.worker.notify(notification{kind: notifyGone, before: c.Before})
+		}
+	case job.End:
+		if c.Event.Derived { // the end was lost, so that the runtime is unknown
+			l.worker.notify(notification{kind: notifyLost, before: c.Before})
+		} else {
+			l.worker.notify(notification{kind: notifyEnded, before: c.Before, at: endOf(&c.Event)})
+		}
+	}
+}
+
+// endOf returns the instant of an end.
+func endOf(ev *job.Event) time.Time {
+	if ev.Times.End.IsZero() {
+		return ev.Time
+	}
+	return ev.Times.End
+}
+
+// CaughtUp takes a sample once history is read, which may end hours after the newest sample.
+func (l *Learner) CaughtUp(s *cluster.State) {
+	now := s.Now()
+	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
+		return
+	}
+	l.worker.addSample(&sample{view: s.View(), at: now, forecast: true})
+	l.last, l.history = now, false
+}
+
+// BeginReplay must be called before the writer replays a journal. saved is the saved state; if there is none, the
+// learner learns from the replayed events. If saved cannot be used, that is logged, and the load is learned from
+// scratch.
+func (l *Learner) BeginReplay(saved []byte) {
+	l.replays = true
+	if len(saved) > 0 {
+		l.paused = true
+		l.worker.notify(notification{kind: notifyState, saved: saved})
+	}
+}
+
+// EndReplay must be called after the replay. It reconciles the model with the restored state.
+func (l *Learner) EndReplay(s *cluster.State) {
+	l.paused, l.replays = false, false
+	if !s.Now().IsZero() {
+		l.worker.addSample(&sample{view: s.View(), at: s.Now(), reconcile: true, forecast: true})
+		l.last, l.history = s.Now(), false
+	}
+}
+
+// TakeSaved returns the newest state to be stored, nil if none was saved since the last call. States are saved every
+// five minutes or less often, the larger the less.
+func (l *Learner) TakeSaved() []byte { return l.worker.takeSaved() }
+
+// Finish ends the work under way, takes in the notifications that wait, and saves the state at an orderly end.
+func (l *Learner) Finish() { l.worker.finish() }
+
+// Stop ends the work under way for good. Events after it have no effect.
+func (l *Learner) Stop() { l.worker.stop() }
+
+// Wait returns once the learner has processed its notifications, as far as it has begun to.
+func (l *Learner) Wait() { l.worker.wait() }

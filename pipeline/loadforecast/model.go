@@ -1,0 +1,180 @@
+package loadforecast
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+// model is what is learned of the load. It belongs to one goroutine at a time.
+//
+// The forecaster knows each task of an array as a job. A task keeps its name there when it gets a record of its own,
+// though its id in the cluster's state changes then.
+type model struct {
+	options    outlook.Options
+	forecaster *outlook.Forecaster
+	names      map[uint64]uint64 // the forecaster's names by the ids of tasks (taskID)
+}
+
+func newModel(o outlook.Options) (*model, error) {
+	f, err := outlook.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &model{options: o, forecaster: f, names: map[uint64]uint64{}}, nil
+}
+
+// name returns the forecaster's name of a task.
+func (m *model) name(id uint64) uint64 {
+	if name, ok := m.names[id]; ok {
+		return name
+	}
+	return id
+}
+
+// submitted reports the tasks of a job from one on. A job of unknown size is reported once its size is known.
+func (m *model) submitted(j *cluster.Job, from int) {
+	for task := from; task < tasks(j) && j.Procs > 0; task++ {
+		id := taskID(j, task)
+		if _, known := m.names[id]; !known {
+			m.names[id] = id
+			m.forecaster.Submitted(jobOf(id, j))
+		}
+	}
+}
+
+// split notes that a task has a record of its own now: it goes on as the last of the tasks that the array still has.
+func (m *model) split(whole, task *cluster.Job) {
+	last, id := taskID(whole, max(1, whole.Tasks)-1), taskID(task, 0)
+	name, known := m.names[last]
+	if !known || whole.Tasks > maxTasks {
+		m.submitted(task, 0)
+		return
+	}
+	delete(m.names, last)
+	m.names[id] = name
+}
+
+// updated reports the request of a job as it is now, and tasks that came or went.
+func (m *model) updated(before, after *cluster.Job) {
+	for task := tasks(after); task < tasks(before); task++ {
+		m.left(taskID(before, task), m.forecaster.Gone)
+	}
+	if after.Running() {
+		if name, known := m.names[taskID(after, 0)]; known {
+			m.forecaster.Updated(jobOf(name, after))
+		}
+		return
+	}
+	if before.Procs > 0 && differ(before, after) {
+		for task := range tasks(after) {
+			if name, known := m.names[taskID(after, task)]; known {
+				m.forecaster.Updated(jobOf(name, after))
+			}
+		}
+	}
+	from := tasks(before) // the tasks before are known, or have left the array
+	if before.Procs < 1 {
+		from = 0
+	}
+	m.submitted(after, from)
+}
+
+// differ reports whether two states of a job differ in what the forecaster takes.
+func differ(a, b *cluster.Job) bool {
+	return a.Queue != b.Queue || a.User != b.User || a.Name != b.Name || a.Procs != b.Procs || a.TimeLimit != b.TimeLimit
+}
+
+// started reports the start of the job after, whose request may have become known with it.
+func (m *model) started(before, after *cluster.Job) {
+	for task := 1; task < tasks(before); task++ { // an array that starts as one record: the log has no more of its tasks
+		m.left(taskID(before, task), m.forecaster.Lost)
+	}
+	m.runs(after)
+}
+
+// runs reports that a job runs, and its submission if that is unknown.
+func (m *model) runs(j *cluster.Job) {
+	id := taskID(j, 0)
+	if _, known := m.names[id]; !known {
+		m.submitted(j, 0)
+	}
+	if name, known := m.names[id]; known {
+		m.forecaster.Updated(jobOf(name, j))
+		m.forecaster.Started(name, seconds(j.Start))
+	}
+}
+
+// ended reports the end of a running job.
+func (m *model) ended(j *cluster.Job, at time.Time) {
+	m.left(taskID(j, 0), func(name uint64) { m.forecaster.Ended(name, seconds(at)) })
+}
+
+// left forgets a task that neither waits nor runs any more, and reports it.
+func (m *model) left(id uint64, report func(name uint64)) {
+	if name, known := m.names[id]; known {
+		report(name)
+		delete(m.names, id)
+	}
+}
+
+func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
+	for task := range tasks(j) {
+		m.left(taskID(j, task), report)
+	}
+}
+
+// reconcile makes the known jobs those of the cluster: a job that is only known here is lost, one that is only there is
+// reported.
+func (m *model) reconcile(v *cluster.View) {
+	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
+	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range jobs {
+			for task := range tasks(j) {
+				there[taskID(j, task)] = true
+			}
+		}
+	}
+	for id, name := range m.names { // the order makes no difference to what is lost
+		if !there[id] {
+			m.forecaster.Lost(name)
+			delete(m.names, id)
+		}
+	}
+	named := make(map[uint64]bool, len(m.names))
+	for _, name := range m.names {
+		named[name] = true
+	}
+	for _, name := range m.forecaster.Live() {
+		if !named[name] {
+			m.forecaster.Lost(name)
+		}
+	}
+	for _, j := range v.Running {
+		if name := m.name(taskID(j, 0)); !m.forecaster.Runs(name) {
+			m.runs(j)
+		}
+	}
+	for _, j := range v.Queued {
+		m.submitted(j, 0)
+	}
+}
+
+// The numbers of simulations by size. The cost of a forecast grows with the jobs in the cluster, and with each arrival
+// of a week a quarter as much. At fullSize the full number takes some 4 s of one core (BenchmarkLoad); beyond it there
+// are fewer in proportion.
+const (
+	fullReplicas, fullLessons, fullProbes = 64, 24, 16
+	minReplicas, minLessons, minProbes    = 16, 8, 2
+	fullSize                              = 60_000
+	sizePerArrival                        = 0.25
+)
+
+// resize sets the numbers of simulations for a cluster of that many jobs, and returns the number of replicas.
+func (m *model) resize(jobs int) (replicas int, err error) {
+	part := min(1, fullSize/max(1, float64(jobs)+sizePerArrival*m.forecaster.PerWeek()))
+	scaled := func(full, least int) int { return max(least, int(part*float64(full))) }
+	replicas = scaled(fullReplicas, minReplicas)
+	return replicas, m.forecaster.SetReplicas(replicas, scaled(fullLessons, minLessons), scaled(fullProbes, minProbes))
+}

@@ -1,0 +1,50 @@
+package loadforecast
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+// Outlook is one forecast of a cluster's load. It does not change; readers must not change it either.
+type Outlook struct {
+	// Number counts the forecasts of the process from 1.
+	Number int64
+	// At is the event time for which it was made and from which its horizons count.
+	At time.Time
+	*outlook.Forecast
+	// Saturation was found at SaturationAt. It is zero until a model of arrivals is known.
+	Saturation   outlook.Saturation
+	SaturationAt time.Time
+	// Scores are those of earlier forecasts: of the cluster first, then of all queues together.
+	Scores []outlook.Score
+	// ArrivalLosses are by model of arrivals, as in outlook.ArrivalModels; NaN before they are known.
+	ArrivalLosses []float64
+	// Outcomes are the numbers of outcomes that were learned from, by horizon.
+	Outcomes []int
+	// Replicas is the number of simulations.
+	Replicas int
+	// LeftOut is the number of waiting jobs that were left out because there were too many to simulate.
+	LeftOut int
+	// ObserveTook and ForecastTook are the durations of the newest observation and of this forecast.
+	ObserveTook, ForecastTook time.Duration
+}
+
+// Published gives readers the newest forecast and nothing else of the learner. Any goroutine may use it.
+type Published struct {
+	newest         atomic.Pointer[Outlook]
+	made, failures atomic.Int64
+}
+
+// Newest returns the newest forecast, nil before the first. It may be some minutes of event time older or newer than a
+// view of the cluster.
+func (p *Published) Newest() *Outlook { return p.newest.Load() }
+
+// Counts returns the number of forecasts since the start of the process, and of failed attempts to observe or forecast.
+func (p *Published) Counts() (made, failures int64) { return p.made.Load(), p.failures.Load() }
+
+func (p *Published) publish(o *Outlook) {
+	p.newest.Store(o)
+	p.made.Add(1)
+}

@@ -1,0 +1,313 @@
+package loadforecast
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+const (
+	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
+	wakeAt = 8192
+	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if one forecast
+	// takes longer than cheap.
+	loadShare = 0.25
+	cheap     = time.Second
+	// saturationEvery is the event time between two tests of saturation.
+	saturationEvery = 6 * time.Hour
+	// saveEvery is the least time between two savings, and saveRate the mean number of bytes a second that may be saved;
+	// both by the machine's clock.
+	saveEvery = 5 * time.Minute
+	saveRate  = 16 << 10
+)
+
+// worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its work follows
+// from the notifications in their order. Only the choice of samples depends on the machine's speed.
+type worker struct {
+	log       *zap.Logger
+	published *Published
+
+	mu      sync.Mutex
+	backlog backlog
+	working chan struct{}      // closed when the goroutine ends; nil if there is none
+	cancel  context.CancelFunc // of the goroutine's work
+	closed  bool
+	ended   time.Time     // when the newest forecast was made, by the machine's clock
+	took    time.Duration // to make it
+	fresh   []byte        // saved state that nobody has fetched yet
+
+	// The fields below belong to the goroutine.
+	model    *model
+	next     Outlook   // the next forecast is made from it
+	savedAt  time.Time // by the machine's clock
+	size     int       // of the newest saved state
+	refused  bool      // an error was logged
+	notified bool      // there is something to save
+}
+
+func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
+	m, err := newModel(o)
+	if err != nil {
+		return nil, err
+	}
+	return &worker{log: log, published: &Published{}, model: m}, nil
+}
+
+// notify appends a notification that is no sample.
+func (w *worker) notify(n notification) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.backlog.add(n)
+	if n.kind == notifyState || len(w.backlog.list) >= wakeAt {
+		w.wake()
+	}
+}
+
+// addSample appends a sample unless there are too many. It takes the wish for a forecast from a sample if the last
+// forecast was expensive.
+func (w *worker) addSample(k *sample) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.live && k.forecast && w.took > cheap && float64(time.Since(w.ended))*loadShare < float64(w.took) {
+		k.forecast = false
+	}
+	if (k.forecast || k.observe) && w.backlog.addSample(k) {
+		w.wake()
+	}
+}
+
+// wake starts the goroutine unless it runs; with mu locked.
+func (w *worker) wake() {
+	if w.working != nil || w.closed {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel, w.working = cancel, make(chan struct{})
+	go w.work(ctx, w.working)
+}
+
+// work processes notifications until none waits.
+func (w *worker) work(ctx context.Context, done chan struct{}) {
+	defer close(done)
+	for {
+		w.mu.Lock()
+		if len(w.backlog.list) == 0 || ctx.Err() != nil {
+			w.cancel()
+			w.working, w.cancel = nil, nil
+			w.mu.Unlock()
+			return
+		}
+		batch := w.backlog.takeAll()
+		w.mu.Unlock()
+		for i := range batch {
+			if ctx.Err() != nil {
+				w.mu.Lock()
+				w.backlog.giveBack(batch[i:])
+				w.mu.Unlock()
+				break
+			}
+			w.process(ctx, &batch[i])
+		}
+	}
+}
+
+func (w *worker) process(ctx context.Context, n *notification) {
+	w.notified = true
+	switch n.kind {
+	case notifySample:
+		w.takeSample(ctx, n.sample)
+		w.sampleDone(n.sample)
+	case notifyState:
+		w.restore(n.saved)
+	case notifySubmitted:
+		w.model.submitted(n.after, 0)
+	case notifySplit:
+		w.model.split(n.before, n.after)
+	case notifyUpdated:
+		w.model.updated(n.before, n.after)
+	case notifyStarted:
+		w.model.started(n.before, n.after)
+	case notifyEnded:
+		w.model.ended(n.before, n.at)
+	case notifyGone:
+		w.model.leftAll(n.before, w.model.forecaster.Gone)
+	case notifyLost:
+		w.model.leftAll(n.before, w.model.forecaster.Lost)
+	}
+}
+
+func (w *worker) sampleDone(k *sample) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.backlog.done(k)
+}
+
+// takeSample learns from a sample of the cluster, and forecasts from it.
+func (w *worker) takeSample(ctx context.Context, k *sample) {
+	if k.reconcile {
+		w.model.reconcile(k.view)
+	}
+	if k.view.Capacity < 1 { // nothing has run yet, and the size of the machine is unknown
+		return
+	}
+	s, leftOut := stateOf(k.view, k.at, w.model.name)
+	w.next.LeftOut = leftOut
+	replicas, err := w.model.resize(len(s.Running) + len(s.Waiting))
+	if w.failed(err) {
+		return
+	}
+	w.next.Replicas = replicas
+	if k.observe {
+		begun := time.Now()
+		if w.failed(w.model.forecaster.Observe(ctx, &s)) {
+			return
+		}
+		w.next.ObserveTook = time.Since(begun)
+		w.keep(false)
+	}
+	if k.forecast && w.isLast() {
+		w.forecast(ctx, k, &s)
+	}
+}
+
+// isLast reports whether no newer sample waits.
+func (w *worker) isLast() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.backlog.samples == 1
+}
+
+// forecast makes and publishes a forecast.
+func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
+	begun, f := time.Now(), w.model.forecaster
+	forecast, err := f.Forecast(ctx, s)
+	if w.failed(err) {
+		return
+	}
+	if forecast.Arrivals != "" && (w.next.SaturationAt.IsZero() || k.at.Sub(w.next.SaturationAt) >= saturationEvery) {
+		saturation, err := f.Saturation(ctx, s)
+		if w.failed(err) {
+			return
+		}
+		w.next.Saturation, w.next.SaturationAt = saturation, k.at
+	}
+	w.next.Number++
+	w.next.At, w.next.Forecast, w.next.Scores, w.next.Outcomes = k.at, forecast, f.Scores(), f.Outcomes()
+	losses, _ := f.ArrivalScores()
+	w.next.ArrivalLosses = losses[:]
+	w.next.ForecastTook = time.Since(begun)
+	made := w.next
+	w.published.publish(&made)
+	w.mu.Lock()
+	w.ended, w.took = time.Now(), made.ForecastTook
+	w.mu.Unlock()
+}
+
+// failed reports whether there is an error. It counts failures and logs the first.
+func (w *worker) failed(err error) bool {
+	failure := err != nil && !errors.Is(err, context.Canceled)
+	if failure {
+		w.published.failures.Add(1)
+	}
+	if failure && !w.refused {
+		w.refused = true
+		w.log.Warn("cannot forecast the load from the state of the cluster; it is tried again at every sample",
+			zap.Error(err))
+	}
+	return err != nil
+}
+
+// keep saves the model if it is time, or at once.
+func (w *worker) keep(atOnce bool) {
+	pause := max(saveEvery, time.Duration(w.size)*time.Second/saveRate)
+	if !atOnce && !w.savedAt.IsZero() && time.Since(w.savedAt) < pause {
+		return
+	}
+	data, err := w.model.marshal()
+	if err != nil {
+		w.log.Warn("cannot save what was learned of the load; learning goes on, but would be lost with the process",
+			zap.Error(err))
+		return
+	}
+	w.savedAt, w.size = time.Now(), len(data)
+	w.mu.Lock()
+	w.fresh = data
+	w.mu.Unlock()
+}
+
+// restore takes over saved state. If it cannot be used, the load is learned from scratch.
+func (w *worker) restore(data []byte) {
+	if err := w.model.unmarshal(data); err != nil {
+		w.log.Warn("cannot use the saved state of the load forecast: the load is learned from scratch", zap.Error(err))
+		return
+	}
+	w.size, w.savedAt = len(data), time.Now()
+}
+
+// takeSaved returns the newest saved state that was not returned before, nil if there is none.
+func (w *worker) takeSaved() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	data := w.fresh
+	w.fresh = nil
+	return data
+}
+
+// finish ends the work and saves the model. It takes in the notifications that wait, but learns from no sample.
+func (w *worker) finish() {
+	w.pause()
+	w.mu.Lock()
+	rest := w.backlog.takeAll()
+	w.mu.Unlock()
+	for i := range rest {
+		k := rest[i].sample
+		if k == nil {
+			w.process(context.Background(), &rest[i])
+			continue
+		}
+		if k.reconcile {
+			w.model.reconcile(k.view)
+		}
+		w.sampleDone(k)
+	}
+	if w.notified {
+		w.keep(true)
+	}
+}
+
+// stop ends the work for good. Notifications that wait stay where they are.
+func (w *worker) stop() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.pause()
+}
+
+// pause interrupts the work. It goes on with the next sample.
+func (w *worker) pause() {
+	w.mu.Lock()
+	working, cancel := w.working, w.cancel
+	w.mu.Unlock()
+	if working != nil {
+		cancel()
+		<-working
+	}
+}
+
+// wait returns once nothing is under way.
+func (w *worker) wait() {
+	for {
+		w.mu.Lock()
+		working := w.working
+		w.mu.Unlock()
+		if working == nil {
+			return
+		}
+		<-working
+	}
+}
