@@ -10,7 +10,7 @@
 //	enum     the allowed values of a string
 //	allowed  what is allowed, in words, where the type does not say it
 //	flag     the flag that sets it
-//	shape    "state" if it shapes the folded state or the models, so that a change of it must rebuild them; else "no"
+//	reload   what a reload does when it has changed (Effect); "rebuild" if it shapes the folded state or the models
 //	doc      what it is
 package config
 
@@ -27,13 +27,13 @@ type Config struct {
 	// File is the file it was read from; empty if there was none.
 	File string `key:"-"`
 
-	Listen         string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" shape:"no" doc:"address of the HTTP interface; an empty host means every interface"`
-	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" shape:"no" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
-	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" shape:"no" doc:"file of the token that administrators send (import, quarantine); made with a random token, mode 0600, where it is missing; default admin-token in data_dir"`
-	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" shape:"no" doc:"read no log, and answer from what the collecting daemons write into the database of store.url; clusters and models are told there"`
-	TokensFile     string        `key:"tokens_file" allowed:"a file" shape:"no" doc:"list of tokens with roles, see docs/security.md; read again when it changes; empty: none but the admin token"`
-	WebConfigFile  string        `key:"web_config_file" allowed:"a file" shape:"no" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
-	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" shape:"no" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
+	Listen         string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" reload:"listener" doc:"address of the HTTP interface; an empty host means every interface"`
+	DataDir        string        `key:"data_dir" allowed:"a folder" flag:"data-dir" reload:"restore" doc:"folder of the database; default $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/waitcast, else ~/.local/state/waitcast"`
+	AdminTokenFile string        `key:"admin_token_file" allowed:"a file" reload:"access" doc:"file of the token that administrators send (import, quarantine); made with a random token, mode 0600, where it is missing; default admin-token in data_dir"`
+	ServeOnly      bool          `key:"serve_only" default:"false" flag:"serve-only" reload:"restore" doc:"read no log, and answer from what the collecting daemons write into the database of store.url; clusters and models are told there"`
+	TokensFile     string        `key:"tokens_file" allowed:"a file" reload:"access" doc:"list of tokens with roles, see docs/security.md; read again when it changes; empty: none but the admin token"`
+	WebConfigFile  string        `key:"web_config_file" allowed:"a file" reload:"listener" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
+	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" reload:"access" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
 	Access         Access        `key:"access"`
 	Limits         Limits        `key:"limits"`
 	Log            Log           `key:"log"`
@@ -45,16 +45,16 @@ type Config struct {
 
 // Log says what the daemon writes about itself, to standard error.
 type Log struct {
-	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" flag:"log-level" shape:"no" doc:"least severity that is logged"`
-	Format string `key:"format" default:"console" enum:"console,json" flag:"log-format" shape:"no" doc:"lines for people or JSON for machines"`
+	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" flag:"log-level" reload:"log-level" doc:"least severity that is logged"`
+	Format string `key:"format" default:"console" enum:"console,json" flag:"log-format" reload:"start" doc:"lines for people or JSON for machines"`
 }
 
 // Cluster is one machine under one scheduler.
 type Cluster struct {
-	Name     string   `key:"name" allowed:"letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64" shape:"state" doc:"name in answers and metrics; default main if there is only one cluster"`
-	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the machine; 0 means the highest use seen so far"`
-	Policy   string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" shape:"state" doc:"by which jobs are started, for forecasts: fcfs (strictly in order), easy (backfilling), priority (backfilling in order of the jobs' priorities, or of queues where nobody tells them); auto learns it from the starts"`
-	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" shape:"state" doc:"zone of the times in the logs that have no offset"`
+	Name     string   `key:"name" allowed:"letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64" reload:"rebuild" doc:"name in answers and metrics; default main if there is only one cluster"`
+	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"processors of the machine; 0 means the highest use seen so far"`
+	Policy   string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" reload:"rebuild" doc:"by which jobs are started, for forecasts: fcfs (strictly in order), easy (backfilling), priority (backfilling in order of the jobs' priorities, or of queues where nobody tells them); auto learns it from the starts"`
+	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" reload:"rebuild" doc:"zone of the times in the logs that have no offset"`
 	Queues   []Queue  `key:"queues"`
 	Pools    []Pool   `key:"pools"`
 	Sources  []Source `key:"sources"`
@@ -62,7 +62,7 @@ type Cluster struct {
 
 // Queue is a queue that is known before its first job.
 type Queue struct {
-	Name string `key:"name" allowed:"not empty, each once" shape:"state" doc:"a queue that is known before its first job"`
+	Name string `key:"name" allowed:"not empty, each once" reload:"rebuild" doc:"a queue that is known before its first job"`
 }
 
 // The formats of sources that are asked rather than read: they have a command, or a socket, and no path.
@@ -76,58 +76,58 @@ func (s Source) Asked() bool { return s.Format == FormatSqueue || s.Format == Fo
 
 // Pool is a set of nodes that only the jobs of some queues compete for.
 type Pool struct {
-	Name   string   `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"state" doc:"name of a set of nodes that only the jobs of some queues compete for; where no pool is configured slurm-facts tells them, else the cluster is one"`
-	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" shape:"state" doc:"the queues whose jobs compete for the pool; queues that no pool has compete for the first"`
-	Procs  int      `key:"procs" default:"0" allowed:"0 to 100000000" shape:"state" doc:"processors of the pool; 0 means the highest use seen so far"`
-	Nodes  int      `key:"nodes" default:"0" allowed:"0 to 100000000" shape:"state" doc:"nodes of the pool; 0 means the highest use seen so far"`
-	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" shape:"state" doc:"GPUs of the pool; 0 means the highest use seen so far"`
-	Memory string   `key:"memory" allowed:"a number with K, M, G, T or P (powers of 1024), such as 64G" shape:"state" doc:"memory of all nodes of the pool; empty means the highest use seen so far"`
-	Policy string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" shape:"state" doc:"by which jobs of the pool are started, as the cluster's policy; auto means as that says"`
-	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" shape:"state" doc:"what the jobs of the pool run short of first; auto finds it among those of procs, gpus and memory that are given"`
+	Name   string   `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"rebuild" doc:"name of a set of nodes that only the jobs of some queues compete for; where no pool is configured slurm-facts tells them, else the cluster is one"`
+	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" reload:"rebuild" doc:"the queues whose jobs compete for the pool; queues that no pool has compete for the first"`
+	Procs  int      `key:"procs" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"processors of the pool; 0 means the highest use seen so far"`
+	Nodes  int      `key:"nodes" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"nodes of the pool; 0 means the highest use seen so far"`
+	GPUs   int      `key:"gpus" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"GPUs of the pool; 0 means the highest use seen so far"`
+	Memory string   `key:"memory" allowed:"a number with K, M, G, T or P (powers of 1024), such as 64G" reload:"rebuild" doc:"memory of all nodes of the pool; empty means the highest use seen so far"`
+	Policy string   `key:"policy" default:"auto" enum:"auto,fcfs,easy,priority" reload:"rebuild" doc:"by which jobs of the pool are started, as the cluster's policy; auto means as that says"`
+	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" reload:"rebuild" doc:"what the jobs of the pool run short of first; auto finds it among those of procs, gpus and memory that are given"`
 }
 
 // Source is one place that events come from: a file, the files of a folder, or a command.
 type Source struct {
-	Name     string        `key:"name" allowed:"as a cluster's name, each once in its cluster" shape:"no" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
-	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" shape:"state" doc:"format of the log, see docs/formats"`
-	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" shape:"no" doc:"the log file, or the folder of date-named log files"`
-	Pattern  string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" shape:"no" doc:"which files of the folder are logs"`
-	Rotated  []string      `key:"rotated" allowed:"a list of file names with * ? [...]" shape:"no" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
-	Start    string        `key:"start" default:"beginning" enum:"beginning,end" shape:"no" doc:"where to begin in files met for the very first time"`
-	Poll     time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" shape:"no" doc:"how often the files are looked at, whatever inotify says"`
-	Command  []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and slurm-facts" shape:"no" doc:"slurm-squeue: what is run in place of squeue, its options are added. slurm-facts: what is put in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]"`
-	Socket   string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue" shape:"no" doc:"where slurmrestd listens: it is asked in place of squeue"`
-	Interval time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" shape:"no" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
-	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" shape:"no" doc:"how long the scheduler may take to answer before a command is killed"`
-	Inotify  bool          `key:"inotify" default:"true" shape:"no" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
+	Name     string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
+	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
+	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" reload:"sources" doc:"the log file, or the folder of date-named log files"`
+	Pattern  string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" reload:"sources" doc:"which files of the folder are logs"`
+	Rotated  []string      `key:"rotated" allowed:"a list of file names with * ? [...]" reload:"sources" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
+	Start    string        `key:"start" default:"beginning" enum:"beginning,end" reload:"sources" doc:"where to begin in files met for the very first time"`
+	Poll     time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" reload:"sources" doc:"how often the files are looked at, whatever inotify says"`
+	Command  []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and slurm-facts" reload:"sources" doc:"slurm-squeue: what is run in place of squeue, its options are added. slurm-facts: what is put in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]"`
+	Socket   string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue" reload:"sources" doc:"where slurmrestd listens: it is asked in place of squeue"`
+	Interval time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" reload:"sources" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
+	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" reload:"sources" doc:"how long the scheduler may take to answer before a command is killed"`
+	Inotify  bool          `key:"inotify" default:"true" reload:"sources" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
 	// ClockOffset is text because a duration of the configuration has no sign.
-	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" shape:"no" doc:"by how much the clock that writes the log is ahead of this host's: its times are corrected by that as they are read; auto measures it while the log is followed and corrects by more than 5 minutes, see docs/tailing.md. Not for slurm-squeue and slurm-facts"`
+	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" reload:"sources" doc:"by how much the clock that writes the log is ahead of this host's: its times are corrected by that as they are read; auto measures it while the log is followed and corrects by more than 5 minutes, see docs/tailing.md. Not for slurm-squeue and slurm-facts"`
 }
 
 // Models says what the lifetime models are fitted on.
 type Models struct {
-	WindowJobs   int           `key:"window_jobs" default:"20000" allowed:"10 to 10000000" shape:"state" doc:"newest jobs by start that a model is fitted on, per queue and class"`
-	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" shape:"state" doc:"oldest start that a model is fitted on"`
-	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" shape:"state" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
-	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" shape:"state" doc:"share of its weight that a job loses with each new one in the Markov chains, in the model of Lublin and Feitelson and in the scores of the competing laws of lifetimes"`
-	MaxQueues    int           `key:"max_queues" default:"512" allowed:"1 to 10000" shape:"state" doc:"queues of a cluster that have models, metrics and rows of their own, configured ones first, then in the order in which their jobs came; the jobs of all further queues share the queue other"`
-	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" shape:"state" doc:"newest jobs that left, per cluster, that users are resampled from, flurries found in, and runs of programs looked up; 40 bytes of memory each; 0 keeps none"`
+	WindowJobs   int           `key:"window_jobs" default:"20000" allowed:"10 to 10000000" reload:"rebuild" doc:"newest jobs by start that a model is fitted on, per queue and class"`
+	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" reload:"rebuild" doc:"oldest start that a model is fitted on"`
+	MinSamples   int           `key:"min_samples" default:"30" allowed:"2 to models.window_jobs" reload:"rebuild" doc:"lifetimes that a model needs; with fewer, all queues together stand in"`
+	MarkovForget float64       `key:"markov_forget" default:"0.0005" allowed:"0 up to, not including, 1" reload:"rebuild" doc:"share of its weight that a job loses with each new one in the Markov chains, in the model of Lublin and Feitelson and in the scores of the competing laws of lifetimes"`
+	MaxQueues    int           `key:"max_queues" default:"512" allowed:"1 to 10000" reload:"rebuild" doc:"queues of a cluster that have models, metrics and rows of their own, configured ones first, then in the order in which their jobs came; the jobs of all further queues share the queue other"`
+	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" reload:"rebuild" doc:"newest jobs that left, per cluster, that users are resampled from, flurries found in, and runs of programs looked up; 40 bytes of memory each; 0 keeps none"`
 }
 
 // Accuracy says how long it is kept how forecasts turned out.
 type Accuracy struct {
-	Retention time.Duration `key:"retention" default:"400d" allowed:"1d or more" shape:"no" doc:"how long the ledger keeps a forecast and what became of its job, in event time since the start or cancellation"`
+	Retention time.Duration `key:"retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"how long the ledger keeps a forecast and what became of its job, in event time since the start or cancellation"`
 }
 
 // Store says how state outlives the process.
 type Store struct {
-	Path             string        `key:"path" allowed:"a file" shape:"no" doc:"database file; default waitcast.db in data_dir. Not used with store.url"`
-	URL              string        `key:"url" allowed:"postgres://USER@HOST:PORT/DATABASE, or libpq's key=value" shape:"no" doc:"PostgreSQL database that daemons share, instead of store.path; a password is better kept in the file that PGPASSFILE names, see docs/store.md"`
-	Space            string        `key:"space" allowed:"1 to 64 of a-z, 0-9, '.', '_' and '-'" shape:"no" doc:"with store.url: whose records they are; collecting daemons with the same space stand in for each other. Default the name of the first cluster, in lower case; with serve_only all spaces"`
-	Lease            time.Duration `key:"lease" default:"15s" allowed:"1s to 10m" shape:"no" doc:"with store.url: how long the right to collect lasts without renewal; after so much time another daemon takes over from one that is gone"`
-	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" shape:"no" doc:"state and models are saved after so many events"`
-	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" shape:"no" doc:"and after so much time, if there was an event"`
-	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" shape:"no" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
+	Path             string        `key:"path" allowed:"a file" reload:"restore" doc:"database file; default waitcast.db in data_dir. Not used with store.url"`
+	URL              string        `key:"url" allowed:"postgres://USER@HOST:PORT/DATABASE, or libpq's key=value" reload:"restore" doc:"PostgreSQL database that daemons share, instead of store.path; a password is better kept in the file that PGPASSFILE names, see docs/store.md"`
+	Space            string        `key:"space" allowed:"1 to 64 of a-z, 0-9, '.', '_' and '-'" reload:"restore" doc:"with store.url: whose records they are; collecting daemons with the same space stand in for each other. Default the name of the first cluster, in lower case; with serve_only all spaces"`
+	Lease            time.Duration `key:"lease" default:"15s" allowed:"1s to 10m" reload:"restore" doc:"with store.url: how long the right to collect lasts without renewal; after so much time another daemon takes over from one that is gone"`
+	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" reload:"restore" doc:"state and models are saved after so many events"`
+	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" reload:"restore" doc:"and after so much time, if there was an event"`
+	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" reload:"restore" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
 }
 
 // clockAuto is the clock_offset that is measured.

@@ -29,7 +29,7 @@ func table() string {
 		if k.Flag != "" {
 			set += ", `--" + k.Flag + "`"
 		}
-		if k.ShapesState {
+		if k.Effect == config.EffectRebuild {
 			rebuilds = "rebuilds"
 		}
 		def := k.Default

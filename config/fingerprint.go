@@ -13,8 +13,8 @@ import (
 // fingerprintVersion changes when the text below is put together in another way.
 const fingerprintVersion = "waitcast-config-1"
 
-// Fingerprint returns a hash of every key that shapes the folded state or the models (Key.ShapesState). The store keeps it; if it
-// changes, state and models are rebuilt.
+// Fingerprint returns a hash of every key that shapes the folded state or the models (EffectRebuild). The store keeps
+// it; if it changes, state and models are rebuilt.
 //
 // The order of clusters and of queues does not matter, and a duration counts by its length. A source shapes state by its
 // format only: its records are known by cluster and job, not by the file they came from. The order of sources does

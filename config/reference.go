@@ -28,8 +28,8 @@ type Key struct {
 	Env, Flag string
 	// Doc says what it is.
 	Doc string
-	// ShapesState is true if a change of it rebuilds state and models: it is part of Fingerprint.
-	ShapesState bool
+	// Effect is what a reload does when it has changed. Keys of EffectRebuild are part of Fingerprint.
+	Effect Effect
 }
 
 // Reference returns every key, in the order of the file.
@@ -48,7 +48,7 @@ func appendKeys(keys []Key, prefix string, t reflect.Type) []Key {
 		default:
 			k := Key{
 				Key: key, Type: f.typeName(), Default: f.Tag.Get("default"), Allowed: f.allowed(),
-				Flag: f.Tag.Get("flag"), Doc: f.Tag.Get("doc"), ShapesState: f.shapesState(),
+				Flag: f.Tag.Get("flag"), Doc: f.Tag.Get("doc"), Effect: f.effect(),
 			}
 			if !strings.Contains(key, "[]") && f.Type.Kind() != reflect.Slice {
 				k.Env = envName(key)
@@ -92,7 +92,10 @@ func (f field) isList() bool {
 	return f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct
 }
 
-func (f field) shapesState() bool { return f.Tag.Get("shape") == "state" }
+func (f field) effect() Effect { return Effect(f.Tag.Get("reload")) }
+
+// shapesState reports whether the folded state or the models depend on the key.
+func (f field) shapesState() bool { return f.effect() == EffectRebuild }
 
 // allowed says what the key may be: its own words, or else what its type allows.
 func (f field) allowed() string {

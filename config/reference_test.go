@@ -26,12 +26,12 @@ var stateKeys = []string{
 	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues", "models.history_jobs",
 }
 
-// Every key says on purpose whether it shapes state, has words, and a default that its own type reads.
+// Every key says on purpose what a reload does with it, has words, and a default that its own type reads.
 func TestReferenceIsComplete(t *testing.T) {
 	var state []string
 	seen := map[string]bool{}
 	for _, k := range Reference() {
-		if k.ShapesState {
+		if k.Effect == EffectRebuild {
 			state = append(state, k.Key)
 		}
 		if k.Doc == "" || k.Allowed == "" || k.Type == "" {
@@ -46,8 +46,8 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Errorf("keys that shape state:\n%v\nwant\n%v", state, stateKeys)
 	}
 	leaves(t, reflect.TypeFor[Config](), func(f field) {
-		if shape := f.Tag.Get("shape"); shape != "state" && shape != "no" {
-			t.Errorf("%s: does it shape state? tag shape:%q", f.name, shape)
+		if !slices.Contains(Effects(), f.effect()) {
+			t.Errorf("%s: what does a reload do when it has changed? tag reload:%q", f.name, f.effect())
 		}
 		if text, ok := f.Tag.Lookup("default"); ok {
 			if _, err := parseText(f.Type, text); err != nil {
