@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -29,7 +28,7 @@ func New(views Views, opts Options) *Server {
 	}
 	watchers := cmp.Or(opts.Watchers, defaultWatchers)
 	s := &Server{
-		views: views, opts: opts, born: time.Now().UnixNano(), seed: maphash.MakeSeed(), guard: guardOf(&opts), metrics: newMetrics(opts.Registry),
+		views: views, opts: opts, seed: maphash.MakeSeed(), guard: guardOf(&opts), metrics: newMetrics(opts.Registry),
 		ask:     ask.New(views, ask.Options{StaleAfter: opts.StaleAfter, Now: opts.Now, Log: opts.Log}),
 		drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1), listening: make(chan struct{}, watchers),
 		closed: make(chan struct{}),
@@ -37,7 +36,9 @@ func New(views Views, opts Options) *Server {
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.watchers = ask.NewWatchers(s.ask, watchers, s.metrics.watch)
 	opts.Registry.MustRegister(newViewCollector(s))
-	mux := &routes{ServeMux: http.NewServeMux(), body: cmp.Or(opts.MostBody, mostBody)}
+	mux := &routes{ServeMux: http.NewServeMux()}
+	s.body = &mux.body
+	s.Configure(opts.StaleAfter, opts.MostBody)
 	s.describe(mux, s.operations(mux))
 	s.handlePlain(mux)
 	s.handler, s.patterns = s.metrics.instrument(s.guard.Wrap(mux)), mux.patterns

@@ -44,7 +44,7 @@ func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) s
 	asked, _ := ctx.Value(requestKey{}).(hashed)
 	caller := access.Of(ctx)
 	b := append(room[:0], `W/"`...)
-	b = append(strconv.AppendInt(b, s.born, 16), '-')
+	b = append(strconv.AppendInt(b, s.born.Load(), 16), '-')
 	b = append(strconv.AppendUint(b, maphash.Comparable(s.seed, asked), 16), '-')
 	b = append(strconv.AppendInt(b, int64(caller.Role), 10), '.')
 	b = strconv.AppendUint(b, maphash.String(s.seed, caller.User), 16)

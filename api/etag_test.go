@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,43 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	}
 	if get(`"x", W/"y"`); asked != 2 {
 		t.Errorf("with foreign tags the ledger was read %d times, want twice", asked)
+	}
+}
+
+// TestConfigure proves that another limit of staleness and of bodies holds from the next request on, and that an answer
+// that a client has kept does not hold any more.
+func TestConfigure(t *testing.T) {
+	f := lively(t)
+	s := api.New(f.pipeline, api.Options{
+		StaleAfter: 2 * staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
+	})
+	ask := func(method, path, have, body string) *httptest.ResponseRecorder {
+		req := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		req.Header.Set("If-None-Match", have)
+		req.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		s.Handler().ServeHTTP(rec, req)
+		return rec
+	}
+	f.now = f.pipeline.Views()[0].At.Add(staleAfter + time.Second)
+	first := ask(http.MethodGet, "/v1/queues", "", "")
+	tag := first.Header().Get("ETag")
+	if first.Code != http.StatusOK || !strings.Contains(first.Body.String(), `"stale":false`) {
+		t.Fatalf("%d %s", first.Code, first.Body)
+	}
+	if again := ask(http.MethodGet, "/v1/queues", tag, ""); again.Code != http.StatusNotModified {
+		t.Errorf("asked again: %d", again.Code)
+	}
+	long := `{"queue": "work", "candidates": [{"procs": 1}], "account": "` + strings.Repeat("x", 2000) + `"}`
+	if w := ask(http.MethodPost, "/v1/wait", "", long); w.Code == http.StatusRequestEntityTooLarge {
+		t.Errorf("a body of %d bytes is too long by default", len(long))
+	}
+	s.Configure(staleAfter, 1024)
+	if w := ask(http.MethodGet, "/v1/queues", tag, ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"stale":true`) {
+		t.Errorf("with another limit: %d %s", w.Code, w.Body)
+	}
+	if w := ask(http.MethodPost, "/v1/wait", "", long); w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "1024") {
+		t.Errorf("a body of %d bytes: %d %s", len(long), w.Code, w.Body)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/api/access"
@@ -36,7 +37,7 @@ const bodyPatience = 5 * time.Second
 type routes struct {
 	*http.ServeMux
 	patterns []string
-	body     int64
+	body     atomic.Int64 // bytes that a body may have
 }
 
 // HandleFunc implements humago.Mux.
@@ -68,13 +69,17 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read takes in a body.
 func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
-	tooLong := &wire.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body has more than %d bytes", m.body), Hint: "ask in several questions; limits.body bounds them"}
-	if r.ContentLength > m.body {
+	limit := m.body.Load()
+	tooLong := &wire.Problem{
+		Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("the body has more than %d bytes", limit),
+		Hint: "ask in several questions; limits.body bounds them",
+	}
+	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
 		return tooLong
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience)) // the server's own holds where this cannot
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, m.body))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var long *http.MaxBytesError
 	var slow net.Error
 	switch {

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"hash/maphash"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/ask"
@@ -16,15 +19,24 @@ type Server struct {
 	guard     *access.Guard
 	metrics   *metrics
 	patterns  []string
+	body      *atomic.Int64 // bytes that the body of a question may have
 	ask       *ask.Service
 	drawing   chan struct{} // a place for each workload that is streamed
 	counting  chan struct{} // a place for the one who reads the ledger
 	watchers  *ask.Watchers
 	listening chan struct{} // a place for each client of GET /v1/changes
-	born      int64         // tells apart the ETags of two processes
+	born      atomic.Int64  // tells apart the ETags of two processes, and those before and after Configure
 	seed      maphash.Seed  // of their hashes
 	closed    chan struct{}
 	close     func()
+}
+
+// Configure changes Options.StaleAfter and Options.MostBody for the next requests. Streams stay open. Answers that
+// clients have kept do not hold any more: call it after other rules of the guard have come into force, too.
+func (s *Server) Configure(staleAfter time.Duration, mostBytes int64) {
+	s.ask.SetStaleAfter(staleAfter)
+	s.body.Store(cmp.Or(mostBytes, mostBody))
+	s.born.Store(time.Now().UnixNano())
 }
 
 // Patterns returns what the server answers to, as http.ServeMux writes it: a method and a path.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -400,6 +401,107 @@ func TestHashedNames(t *testing.T) {
 	if _, err := access.LoadNames(filepath.Join(dir, "key")); err == nil || !strings.Contains(err.Error(), "5 bytes, want 32") {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestPrepare proves that other rules come into force as a whole when they are applied and not before, that rules which
+// cannot be used change nothing, and that a client keeps what it has used up of a limit that stays.
+func TestPrepare(t *testing.T) {
+	dir, c := t.TempDir(), newClock()
+	file, web := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "web.yaml")
+	write(t, file, line(t, "alices", "user", "alice"))
+	write(t, web, "basic_auth_users: {bob: "+hash(t, "secret")+"}\n")
+	limits := access.Limits{PerSecond: 1, Burst: 3, Expensive: 1}
+	first := access.Options{AdminToken: "the-first-token", Policy: access.Default(), Limits: limits, Now: c.Now}
+	g := newGate(t, first)
+	if w := g.from(abroad); w.Code != 200 || g.SeesOthers(access.Caller{Role: access.User}) != true {
+		t.Errorf("at first: %d", w.Code)
+	}
+	second := first
+	second.AdminToken, second.TokensFile, second.WebConfigFile = "the-second-token", file, web
+	apply, err := g.Prepare(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.want(g.from(home, bearer("the-first-token")), 200, "admin")
+	g.want(g.from(home, bearer("alices")), 401, "")
+	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 0 {
+		t.Errorf("%d files in force before the rules are", n)
+	}
+	done, p := g.Acquire(t.Context())
+	if p != nil {
+		t.Fatal(p)
+	}
+	apply()
+	done() // a place that the rules before gave
+	g.want(g.from(home, bearer("the-first-token")), 401, "")
+	g.want(g.from(home, bearer("the-second-token")), 200, "admin")
+	g.want(g.from(home, bearer("alices")), 200, "alice")
+	g.want(g.from(home, basic("bob", "secret")), 200, "bob")
+	g.want(g.from(home), 401, "") // nobody is anonymous where there are users
+	if g.SeesOthers(access.Caller{Role: access.User}) {
+		t.Error("a user still sees others' jobs")
+	}
+	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 2 {
+		t.Errorf("%d files in force, want 2", n)
+	}
+	g.want(g.from(abroad, bearer("alices")), 200, "alice")
+	g.want(g.from(abroad, bearer("alices")), 200, "alice")
+	g.want(g.from(abroad, bearer("alices")), 429, "") // the first of three was asked from home
+
+	broken := second
+	broken.TokensFile, broken.AdminToken = filepath.Join(dir, "missing"), "the-third-token"
+	if _, err := g.Prepare(broken); err == nil || !strings.HasPrefix(err.Error(), "tokens_file: ") {
+		t.Errorf("a missing file: %v", err)
+	}
+	unhashed := second
+	unhashed.Policy.Users = access.Hashed
+	if _, err := g.Prepare(unhashed); err == nil {
+		t.Error("hashed names without a key")
+	}
+	g.want(g.from(home, bearer("the-second-token")), 200, "admin")
+
+	apply, err = g.Prepare(first) // the limits stay
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply()
+	g.want(g.from(abroad), 200, "public") // the first of three was asked at first
+	g.want(g.from(abroad), 200, "public")
+	g.want(g.from(abroad), 429, "")
+	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 0 {
+		t.Errorf("%d files in force, want none", n)
+	}
+	more := first
+	more.Limits.Burst = 4
+	if apply, err = g.Prepare(more); err != nil {
+		t.Fatal(err)
+	}
+	apply()
+	g.want(g.from(abroad), 200, "public")
+}
+
+// TestConnectionsConfigured proves that other bounds hold for connections to come, and that open ones are still counted.
+func TestConnectionsConfigured(t *testing.T) {
+	l := &listener{conns: make(chan net.Conn, 10)}
+	connections := access.NewConnections(10, 1, nil)
+	bound := connections.Bound(l)
+	enters := func(want bool) {
+		t.Helper()
+		conn := &peer{address: abroad}
+		l.conns <- conn
+		if _, err := bound.Accept(); (err == nil) != want || conn.closed == want {
+			t.Errorf("let in: %v, want %v", err == nil, want)
+		}
+	}
+	enters(true)
+	enters(false)
+	connections.Configure(10, 2, nil)
+	enters(true)
+	enters(false)
+	connections.Configure(10, 1, []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")})
+	enters(true)
+	connections.Configure(3, 0, nil)
+	enters(false)
 }
 
 // TestConnections proves that connections beyond the bound are closed, that those that end make room, and that this host has no bound of its own.

@@ -8,25 +8,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Connections bounds the connections of a listener: those beyond are closed as they come, so that a client that holds many open
-// keeps nobody else out for longer than it may be silent.
+// Connections bounds the connections of listeners: those beyond are closed as they come, so that a client that holds
+// many open keeps nobody else out for longer than it may be silent. It is safe for concurrent use.
 type Connections struct {
-	// Most is how many there may be, PerClient how many from one address; 0 for any number. This host's and the proxies' have no bound but Most.
-	Most, PerClient int
-	Proxies         []netip.Prefix
-
 	open    prometheus.Gauge
 	refused *prometheus.CounterVec
 
-	mu    sync.Mutex
-	all   int
-	peers map[string]int
+	mu        sync.Mutex
+	most      int // of all clients together; 0 for any number
+	perClient int // of one address, but for this host and the proxies; 0 for any number
+	proxies   []netip.Prefix
+	all       int
+	peers     map[string]int
 }
 
-// NewConnections returns a bound of the connections of one listener.
+// NewConnections returns a bound of connections: how many there may be, and how many from one address; 0 for any
+// number. Connections of this host and of proxies count among all only.
 func NewConnections(most, perClient int, proxies []netip.Prefix) *Connections {
 	c := &Connections{
-		Most: most, PerClient: perClient, Proxies: proxies, peers: map[string]int{},
+		most: most, perClient: perClient, proxies: proxies, peers: map[string]int{},
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waitcast_http_connections", Help: "Connections of the HTTP interface that are open."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_http_connections_refused_total", Help: "Connections closed at once: client (too many of one address), all (too many at all).",
@@ -35,6 +35,13 @@ func NewConnections(most, perClient int, proxies []netip.Prefix) *Connections {
 	c.refused.WithLabelValues("client")
 	c.refused.WithLabelValues("all")
 	return c
+}
+
+// Configure changes the bounds for connections that come from now on. Open ones stay.
+func (c *Connections) Configure(most, perClient int, proxies []netip.Prefix) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most, c.perClient, c.proxies = most, perClient, proxies
 }
 
 // Collectors are the bound's metrics.
@@ -72,20 +79,26 @@ func (c *Connections) peer(conn net.Conn) string {
 		return "" // a Unix socket
 	}
 	at := address(host)
-	if !at.IsValid() || at.IsLoopback() || within(at, c.Proxies) {
+	if !at.IsValid() || at.IsLoopback() || within(at, c.trusted()) {
 		return ""
 	}
 	return clientName(at)
+}
+
+func (c *Connections) trusted() []netip.Prefix {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proxies
 }
 
 func (c *Connections) enter(peer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.Most > 0 && c.all >= c.Most:
+	case c.most > 0 && c.all >= c.most:
 		c.refused.WithLabelValues("all").Inc()
 		return false
-	case peer != "" && c.PerClient > 0 && c.peers[peer] >= c.PerClient:
+	case peer != "" && c.perClient > 0 && c.peers[peer] >= c.perClient:
 		c.refused.WithLabelValues("client").Inc()
 		return false
 	}

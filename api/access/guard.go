@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,20 +48,12 @@ type Options struct {
 
 // Guard stands before a server. It is safe for concurrent use.
 type Guard struct {
-	policy    Policy
-	limits    Limits
-	names     *Names
+	now       func() time.Time
 	log       *zap.Logger
 	metrics   *metrics
-	admin     tokens
-	tokens    *reloaded[tokens]
-	web       *reloaded[*webConfig]
-	noWeb     *webConfig // stands for it where there is none
 	passwords *passwords
-	requests  *limiter // by client
-	scrapes   *limiter // the same for what machines ask: nobody else's questions are counted there
 	failures  *limiter // of passwords
-	expensive chan struct{}
+	rules     atomic.Pointer[rules]
 }
 
 const (
@@ -79,34 +72,14 @@ func New(o Options) (*Guard, error) {
 		o.Log = zap.NewNop()
 	}
 	g := &Guard{
-		policy: o.Policy, limits: o.Limits, names: o.Names, log: o.Log, metrics: newMetrics(o.Registry), admin: tokens{}, passwords: newPasswords(), noWeb: &webConfig{http2: true},
-		requests: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now), scrapes: newLimiter(o.Limits.PerSecond, o.Limits.Burst, o.Now),
+		now: o.Now, log: o.Log, metrics: newMetrics(o.Registry), passwords: newPasswords(),
 		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now),
 	}
-	if o.AdminToken != "" {
-		g.admin[sha256.Sum256([]byte(o.AdminToken))] = Caller{Role: Admin, Credential: "admin token"}
+	apply, err := g.Prepare(o)
+	if err != nil {
+		return nil, err
 	}
-	if o.Limits.Expensive > 0 {
-		g.expensive = make(chan struct{}, o.Limits.Expensive)
-	}
-	if o.Policy.Users == Hashed && o.Names == nil {
-		return nil, errors.New("names cannot be hashed without a key")
-	}
-	if path := o.TokensFile; path != "" {
-		g.tokens = &reloaded[tokens]{kind: "tokens", now: o.Now, log: o.Log, metrics: g.metrics, make: func() (tokens, []string, error) {
-			t, err := readTokens(path)
-			return t, []string{path}, err
-		}}
-		if err := g.tokens.load(); err != nil {
-			return nil, fmt.Errorf("tokens_file: %w", err)
-		}
-	}
-	if path := o.WebConfigFile; path != "" {
-		g.web = &reloaded[*webConfig]{kind: "web_config", now: o.Now, log: o.Log, metrics: g.metrics, make: makeWebConfig(path)}
-		if err := g.web.load(); err != nil {
-			return nil, fmt.Errorf("web_config_file: %w", err)
-		}
-	}
+	apply()
 	return g, nil
 }
 
@@ -168,8 +141,9 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 	if c, ok := g.ofCertificate(r.TLS); ok {
 		return c, nil
 	}
-	c := Caller{Role: g.policy.Anonymous}
-	if g.policy.AnonymousAuto && len(web.users) > 0 {
+	policy := &g.rules.Load().policy
+	c := Caller{Role: policy.Anonymous}
+	if policy.AnonymousAuto && len(web.users) > 0 {
 		c.Role = None
 	}
 	return c, nil
@@ -182,14 +156,14 @@ const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daem
 // ofToken returns whose token this is. The Authorization header (RFC 6750, section 2.1) is the one place where it is looked for: a browser does not send it by itself, as it does
 // with cookies.
 func (g *Guard) ofToken(token string) (Caller, bool) {
-	hash := sha256.Sum256([]byte(token))
-	if c, ok := g.admin[hash]; ok {
+	hash, r := sha256.Sum256([]byte(token)), g.rules.Load()
+	if c, ok := r.admin[hash]; ok {
 		return c, true
 	}
-	if g.tokens == nil {
+	if r.tokens == nil {
 		return Caller{}, false
 	}
-	c, ok := (*g.tokens.get())[hash]
+	c, ok := (*r.tokens.get())[hash]
 	return c, ok
 }
 
@@ -197,7 +171,7 @@ func (g *Guard) ofToken(token string) (Caller, bool) {
 func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	name, password, ok := r.BasicAuth()
 	if ok && !g.passwords.known(web.users[name], name, password) {
-		client := clientName(clientOf(r, g.limits.Proxies))
+		client := clientName(clientOf(r, g.rules.Load().limits.Proxies))
 		if ok, retry := g.failures.allow(client); !ok {
 			g.slow(w, retry)
 			return Caller{}, errAnswered
@@ -208,14 +182,14 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 		g.refuse(w, reasonCredential, &wire.Problem{Status: http.StatusUnauthorized, Detail: "no such user, or another password", Hint: "users are those of the web-config file"})
 		return Caller{}, errAnswered
 	}
-	return g.named("user", name, g.policy.Basic), nil
+	return g.named("user", name, g.rules.Load().policy.Basic), nil
 }
 
 // within says whether a client may ask now, and if not after how long.
 func (g *Guard) within(r *http.Request, c *Caller) (bool, time.Duration) {
 	client := c.Credential
 	if client == "" {
-		at := clientOf(r, g.limits.Proxies)
+		at := clientOf(r, g.rules.Load().limits.Proxies)
 		if !at.IsValid() || at.IsLoopback() {
 			return true, 0
 		}
@@ -223,17 +197,17 @@ func (g *Guard) within(r *http.Request, c *Caller) (bool, time.Duration) {
 	}
 	switch r.URL.Path {
 	case "/metrics", "/readyz":
-		return g.scrapes.allow(client)
+		return g.rules.Load().scrapes.allow(client)
 	}
-	return g.requests.allow(client)
+	return g.rules.Load().requests.allow(client)
 }
 
 // others returns the least role that sees what is other users'.
 func (g *Guard) others() Role {
-	switch {
-	case !g.policy.OthersAuto:
-		return g.policy.Others
-	case g.tokens != nil || len(g.webConfig().users) > 0:
+	switch r := g.rules.Load(); {
+	case !r.policy.OthersAuto:
+		return r.policy.Others
+	case r.tokens != nil || len(r.webConfig().users) > 0:
 		return Admin
 	}
 	return Public
@@ -267,13 +241,13 @@ func (c Caller) Own(user string) bool { return c.Role >= User && c.User != "" &&
 
 // NameFor returns a user's name as the caller may see it; empty if not at all.
 func (g *Guard) NameFor(c Caller, user string) string {
-	switch {
+	switch r := g.rules.Load(); {
 	case user == "":
 		return ""
-	case c.Role == Admin, c.Own(user), g.policy.Users == Shown:
+	case c.Role == Admin, c.Own(user), r.policy.Users == Shown:
 		return user
-	case g.policy.Users == Hashed:
-		return g.names.Hash(user)
+	case r.policy.Users == Hashed:
+		return r.names.Hash(user)
 	}
 	return ""
 }
@@ -297,23 +271,25 @@ func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 
 // Acquire waits for a slot in which an expensive question may be computed. The function that it returns frees the slot.
 func (g *Guard) Acquire(ctx context.Context) (done func(), p *wire.Problem) {
-	if g.expensive == nil {
+	expensive := g.rules.Load().expensive
+	if expensive == nil {
 		return func() {}, nil
 	}
-	done = func() { <-g.expensive }
+	done = func() { <-expensive }
 	select {
-	case g.expensive <- struct{}{}: // whoever finds a place takes it, also one who has said that nothing more will come
+	case expensive <- struct{}{}: // whoever finds a place takes it, also one who has said that nothing more will come
 		return done, nil
 	default:
 	}
 	patience := time.NewTimer(acquirePatience)
 	defer patience.Stop()
 	select {
-	case g.expensive <- struct{}{}:
+	case expensive <- struct{}{}:
 		return done, nil
 	case <-ctx.Done():
 	case <-patience.C:
 	}
 	g.metrics.refused.WithLabelValues(reasonBusy).Inc()
-	return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf("%d such questions are being computed already", cap(g.expensive)), Hint: "ask again later"}
+	detail := fmt.Sprintf("%d such questions are being computed already", cap(expensive))
+	return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Detail: detail, Hint: "ask again later"}
 }

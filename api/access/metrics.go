@@ -37,6 +37,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
+// file notes whether the newest content of a file is in force.
 func (m *metrics) file(kind string, ok bool) {
 	value := 0.0
 	if ok {
@@ -44,3 +45,6 @@ func (m *metrics) file(kind string, ok bool) {
 	}
 	m.files.WithLabelValues(kind).Set(value)
 }
+
+// noFile removes the series of a file that is not configured any more.
+func (m *metrics) noFile(kind string) { m.files.DeleteLabelValues(kind) }

@@ -44,14 +44,14 @@ func stampOf(path string) stamp {
 	return stamp{info.ModTime(), info.Size(), inode(info)}
 }
 
-// load makes the value for the first time.
+// load makes the value for the first time. The metric is set when the value comes into force.
 func (r *reloaded[T]) load() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.again()
 }
 
-// again makes the value; the lock is held.
+// again makes the value. The caller holds the lock.
 func (r *reloaded[T]) again() error {
 	r.looked = r.now()
 	value, files, err := r.make()
@@ -59,7 +59,6 @@ func (r *reloaded[T]) again() error {
 	for _, f := range files {
 		r.stamps[f] = stampOf(f)
 	}
-	r.metrics.file(r.kind, err == nil)
 	if err == nil {
 		r.value.Store(&value)
 	}
@@ -87,7 +86,9 @@ func (r *reloaded[T]) refresh() {
 	if !changed {
 		return
 	}
-	if err := r.again(); err != nil {
+	err := r.again()
+	r.metrics.file(r.kind, err == nil)
+	if err != nil {
 		r.log.Error("a changed file cannot be used; what it said before stays in force", zap.String("file", r.kind), zap.Error(err))
 		return
 	}

@@ -98,12 +98,7 @@ func (g *Guard) TLS() *tls.Config {
 func (g *Guard) HTTP2() bool { return g.webConfig().http2 }
 
 // webConfig returns the newest web-config that there is.
-func (g *Guard) webConfig() *webConfig {
-	if g.web == nil {
-		return g.noWeb
-	}
-	return *g.web.get()
-}
+func (g *Guard) webConfig() *webConfig { return g.rules.Load().webConfig() }
 
 // makeWebConfig returns what reads the file, and refuses a new content that the running server cannot take over.
 func makeWebConfig(path string) func() (*webConfig, []string, error) {
@@ -126,7 +121,7 @@ func (g *Guard) ofCertificate(state *tls.ConnectionState) (Caller, bool) {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return Caller{}, false
 	}
-	return g.named("certificate", commonName(state.VerifiedChains[0][0]), g.policy.Certificate), true
+	return g.named("certificate", commonName(state.VerifiedChains[0][0]), g.rules.Load().policy.Certificate), true
 }
 
 func commonName(c *x509.Certificate) string { return c.Subject.CommonName }
@@ -134,7 +129,7 @@ func commonName(c *x509.Certificate) string { return c.Subject.CommonName }
 // named returns the caller of a name that somebody vouches for.
 func (g *Guard) named(kind, name string, role Role) Caller {
 	c := Caller{Role: role, User: name, Credential: kind + " " + name}
-	if slices.Contains(g.policy.Admins, name) {
+	if slices.Contains(g.rules.Load().policy.Admins, name) {
 		c.Role = Admin
 	}
 	return c

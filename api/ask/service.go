@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
@@ -39,7 +40,7 @@ type Options struct {
 type Service struct {
 	views       Views
 	now         func() time.Time
-	staleAfter  time.Duration
+	staleAfter  atomic.Int64 // a time.Duration
 	log         *zap.Logger
 	forecasters sync.Pool
 	analyses    analyses
@@ -47,10 +48,17 @@ type Service struct {
 
 // New returns a service.
 func New(views Views, o Options) *Service {
-	s := &Service{views: views, now: o.Now, staleAfter: o.StaleAfter, log: o.Log}
+	s := &Service{views: views, now: o.Now, log: o.Log}
+	s.SetStaleAfter(o.StaleAfter)
 	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	return s
 }
+
+// SetStaleAfter changes the age beyond which an answer is marked stale.
+func (s *Service) SetStaleAfter(age time.Duration) { s.staleAfter.Store(int64(age)) }
+
+// limit returns the age beyond which an answer is marked stale.
+func (s *Service) limit() time.Duration { return time.Duration(s.staleAfter.Load()) }
 
 // View finds the cluster that is asked about.
 func (s *Service) View(cluster string) (*pipeline.View, error) {
@@ -159,9 +167,10 @@ func (s *Service) WhyStale(v *pipeline.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"
 	}
-	unread := s.unread(v)
-	if age := s.now().Sub(v.At); age > s.staleAfter {
-		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(s.staleAfter))
+	limit := s.limit()
+	unread := s.unread(v, limit)
+	if age := s.now().Sub(v.At); age > limit {
+		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(limit))
 		for _, src := range v.Sources {
 			if c := src.Unreadable(); c != nil {
 				return why + "; " + c.String()
@@ -172,13 +181,13 @@ func (s *Service) WhyStale(v *pipeline.View) string {
 	if unread == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(s.staleAfter))
+	return fmt.Sprintf("%s; for longer than the limit (stale_after) of %s", unread, duration.Format(limit))
 }
 
 // unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
-func (s *Service) unread(v *pipeline.View) *pipeline.Condition {
+func (s *Service) unread(v *pipeline.View, limit time.Duration) *pipeline.Condition {
 	for i := range v.Sources {
-		if c := v.Sources[i].Unreadable(); c != nil && s.now().Sub(c.Since) > s.staleAfter {
+		if c := v.Sources[i].Unreadable(); c != nil && s.now().Sub(c.Since) > limit {
 			return c
 		}
 	}

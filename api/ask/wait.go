@@ -61,7 +61,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	if forecast.Closed {
 		out.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
 	}
-	if c := s.unread(v); c != nil {
+	if c := s.unread(v, s.limit()); c != nil {
 		out.Reason += "; " + c.String()
 	}
 	return out, nil
