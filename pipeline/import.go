@@ -23,7 +23,7 @@ func ImportSource(o collector.Options) source.Config {
 // AddImport makes an import's source known, before Run. It tells something only when somebody imports a log, so that nobody waits for it:
 // it counts as read to its end.
 func (p *Pipeline) AddImport(s source.Config) {
-	p.AddSource(s)
+	p.addSource(s)
 	p.sources[s.Name].status.CaughtUp = true
 	p.publish()
 }

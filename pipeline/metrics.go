@@ -66,6 +66,14 @@ func (m *Metrics) Touch(s source.Config) {
 	}
 }
 
+// forget removes the series of a source that is not read any more.
+func (m *Metrics) forget(clusterName, sourceName string) {
+	labels := prometheus.Labels{"cluster": clusterName, "source": sourceName}
+	for _, series := range [...]*prometheus.CounterVec{m.Lines, m.BadLines, m.SetAside, m.Events} {
+		series.DeletePartialMatch(labels)
+	}
+}
+
 func (m *Metrics) observe(d *source.Delivery) {
 	name, clusterName := d.Source.Name, d.Source.Options.Cluster
 	m.Lines.WithLabelValues(clusterName, name).Add(float64(d.Lines))

@@ -86,6 +86,7 @@ type Pipeline struct {
 
 	writers map[string]*clusterWriter
 	sources map[string]*sourceState
+	swaps   chan *sourceSwap // for Run, which takes them between two transactions
 	views   atomic.Pointer[map[string]*View]
 	inOrder atomic.Pointer[[]*View] // the same by name, not to be changed
 	fresh   broadcaster
@@ -133,7 +134,7 @@ func New(
 ) (*Pipeline, error) {
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
-		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{},
+		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
 		run: context.Background(), partEvents: groupEvents,
 	}
 	if err := p.newClusterWriters(); err != nil {
@@ -179,20 +180,6 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 	return l, nil
 }
 
-// AddSource makes a source known before its first delivery.
-func (p *Pipeline) AddSource(s source.Config) {
-	in := &sourceState{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
-	in.clock = p.newClock(s)
-	for v := range in.events {
-		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
-	}
-	if s.Format.Order == collector.BySubmit {
-		in.hold = &holdback{}
-	}
-	p.sources[s.Name] = in
-	p.publish()
-}
-
 // View returns the newest view of a cluster, or nil if there is no such cluster.
 func (p *Pipeline) View(name string) *View { return (*p.views.Load())[name] }
 
@@ -210,6 +197,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 	defer tick.Stop()
 	for {
 		p.heartbeat.beat()
+		var err error
 		select {
 		case <-ctx.Done():
 			return p.finish()
@@ -217,25 +205,34 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			if !ok {
 				return p.finish()
 			}
-			if err := p.step(ctx, d, deliveries); err != nil {
-				if ctx.Err() != nil {
-					return nil // stopped while the store could not be written; the logs will be read again
-				}
-				return err
-			}
+			err = p.step(ctx, d, deliveries)
+		case s := <-p.swaps:
+			err = p.swapSources(ctx, s, deliveries)
 		case <-tick.C:
-			p.watchStore()
-			if err := p.releaseQuiet(ctx); err != nil {
-				return err
-			}
-			if err := p.readmitDue(ctx); err != nil {
-				return err
-			}
-			if p.publishNeeded || p.due() {
-				p.publish()
-			}
+			err = p.doDueWork(ctx)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil // stopped while the store could not be written; the logs will be read again
+		case err != nil:
+			return err
 		}
 	}
+}
+
+// doDueWork does the work that is due without a delivery.
+func (p *Pipeline) doDueWork(ctx context.Context) error {
+	p.watchStore()
+	if err := p.releaseQuiet(ctx); err != nil {
+		return err
+	}
+	if err := p.readmitDue(ctx); err != nil {
+		return err
+	}
+	if p.publishNeeded || p.due() {
+		p.publish()
+	}
+	return nil
 }
 
 // Close ends what runs in the background; after Run. The views stay, and those who wait for the next one are woken.

@@ -36,6 +36,15 @@ func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	return m
 }
 
+// Forget removes the series of a source that is not polled any more.
+func (m *PollMetrics) Forget(name string) {
+	labels := prometheus.Labels{"source": name}
+	m.seconds.DeletePartialMatch(labels)
+	m.failures.DeletePartialMatch(labels)
+	m.success.DeletePartialMatch(labels)
+	m.inARow.DeletePartialMatch(labels)
+}
+
 // touch makes a source's metrics appear at zero.
 func (m *PollMetrics) touch(cfg *Config) {
 	if m == nil {

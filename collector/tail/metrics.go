@@ -45,6 +45,15 @@ const (
 	kindCopyTruncate = "copytruncate"
 )
 
+// Forget removes the series of a source that is not read any more.
+func (m *Metrics) Forget(source string) {
+	labels := prometheus.Labels{"source": source}
+	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.rotations, m.truncations, m.problems} {
+		c.DeletePartialMatch(labels)
+	}
+	m.lag.DeletePartialMatch(labels)
+}
+
 // touch makes a source's metrics appear at zero.
 func (m *Metrics) touch(source string) {
 	if m == nil {

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+)
+
+// AddSource makes a source known before its first delivery, and before Run.
+func (p *Pipeline) AddSource(s source.Config) {
+	p.addSource(s)
+	p.publish()
+}
+
+func (p *Pipeline) addSource(s source.Config) {
+	in := &sourceState{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	in.clock = p.newClock(s)
+	for v := range in.events {
+		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
+	}
+	if s.Format.Order == collector.BySubmit {
+		in.hold = &holdback{}
+	}
+	p.sources[s.Name] = in
+}
+
+// OpenSources stops the readers of a pipeline's sources and opens those of others at the committed checkpoints. It
+// returns the sources that are read from now on. After an error the readers before must still be at work.
+type OpenSources func(checkpoints map[string][]byte) ([]source.Config, error)
+
+// sourceSwap is a call of ReplaceSources.
+type sourceSwap struct {
+	ctx  context.Context // of the call
+	open OpenSources
+	done chan error // takes one error without blocking
+}
+
+// ReplaceSources replaces all sources but those of imports, while Run is at work. The state stays in memory: nothing is
+// restored. The writer calls open between two transactions, so that the checkpoints are those of all that has been taken
+// in. Deliveries of the readers before that still wait for the writer are dropped. The new readers read them again, and
+// records that are known already count once, as after a restart. The new readers may not deliver before it returns.
+//
+// It returns the error of open, of the store, or the cause of ctx if the writer is busy until ctx ends. Nothing has
+// changed then.
+func (p *Pipeline) ReplaceSources(ctx context.Context, open OpenSources) error {
+	s := &sourceSwap{ctx: ctx, open: open, done: make(chan error, 1)}
+	select {
+	case p.swaps <- s:
+		return <-s.done
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// swapSources carries out a replacement. Afterwards it takes in the parts of imports that wait among the deliveries:
+// an import goes on, and nobody could read them again.
+func (p *Pipeline) swapSources(ctx context.Context, s *sourceSwap, deliveries <-chan *source.Delivery) error {
+	next, err := p.openSources(s)
+	if err != nil {
+		s.done <- err
+		return nil
+	}
+	var imported []*source.Delivery
+	for d, ok := poll(deliveries); ok; d, ok = poll(deliveries) {
+		if p.sources[d.Source.Name].imports() {
+			imported = append(imported, d)
+		}
+	}
+	kept := map[string]bool{}
+	for i := range next {
+		kept[next[i].Name] = true
+	}
+	for name, in := range p.sources {
+		if in.imports() {
+			continue
+		}
+		delete(p.sources, name)
+		if !kept[name] {
+			p.metrics.forget(in.cluster, name)
+		}
+	}
+	for i := range next {
+		p.addSource(next[i])
+	}
+	p.publish()
+	s.done <- nil
+	for _, d := range imported {
+		if err := p.step(ctx, d, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openSources opens other sources at the committed checkpoints.
+func (p *Pipeline) openSources(s *sourceSwap) ([]source.Config, error) {
+	saved := map[string][]byte{}
+	if p.store != nil {
+		var err error
+		if saved, err = p.store.Checkpoints(s.ctx); err != nil {
+			return nil, err
+		}
+	}
+	next, err := s.open(saved)
+	if err == nil {
+		p.saved = saved // the new sources' clocks go on from there
+	}
+	return next, err
+}
+
+// imports reports whether the source is that of imports.
+func (in *sourceState) imports() bool { return in.clock == nil }

@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its state and
+// the parts of an import that wait, drops what the readers before had read, and changes nothing where others cannot be
+// opened.
+func TestReplaceSources(t *testing.T) {
+	store := newStore(t)
+	p, log := newPipeline(testConfig(), store, collector.Live)
+	imports := ImportSource(collector.Options{Cluster: "c"})
+	p.AddImport(imports)
+	deliveries := make(chan *source.Delivery, 8)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(t.Context(), deliveries) }()
+	tell := func(s *source.Config, checkpoint string, ids ...string) {
+		d := &source.Delivery{Source: s, Checkpoint: []byte(checkpoint), CaughtUp: true, Lines: len(ids)}
+		for _, id := range ids {
+			d.Events = append(d.Events, sized(event(job.Submit, id, 1), 1))
+		}
+		deliveries <- d
+	}
+	queued := func() (ids []string) {
+		for _, j := range p.View("c").Queued {
+			ids = append(ids, j.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	eventually := func(what string, cond func() bool) {
+		t.Helper()
+		patience := time.After(time.Minute)
+		for {
+			published := p.Published()
+			if cond() {
+				return
+			}
+			select {
+			case <-published:
+			case <-patience:
+				t.Fatalf("waited in vain for %s: %v", what, queued())
+			}
+		}
+	}
+	tell(log, "first", "1")
+	eventually("the first job", func() bool { return slices.Equal(queued(), []string{"1"}) })
+	writer := p.writers["c"]
+
+	broken := errors.New("cannot be opened")
+	err := p.ReplaceSources(t.Context(), func(checkpoints map[string][]byte) ([]source.Config, error) {
+		if string(checkpoints["log"]) != "first" {
+			t.Errorf("the checkpoint is %q", checkpoints["log"])
+		}
+		return nil, broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("sources that cannot be opened: %v", err)
+	}
+	tell(log, "second", "2")
+	eventually("the second job", func() bool { return slices.Equal(queued(), []string{"1", "2"}) })
+
+	other := *log
+	other.Name = "other"
+	past := sized(event(job.End, "past", 0), 1)
+	past.Times = job.Times{Submit: at(-9), Start: at(-5), End: at(0)}
+	err = p.ReplaceSources(t.Context(), func(checkpoints map[string][]byte) ([]source.Config, error) {
+		if string(checkpoints["log"]) != "second" {
+			t.Errorf("the checkpoint is %q", checkpoints["log"])
+		}
+		tell(log, "third", "3") // read before, and too late for the writer
+		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, Checkpoint: []byte{}, CaughtUp: true}
+		return []source.Config{other}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := p.View("c").Sources
+	if len(statuses) != 2 || statuses[0].Name != "c/import" || statuses[1].Name != "other" || statuses[1].CaughtUp {
+		t.Errorf("the sources are %+v", statuses)
+	}
+	tell(&other, "fourth", "2", "3", "4") // the second is known
+	eventually("the other source", func() bool { return slices.Equal(queued(), []string{"1", "2", "3", "4"}) })
+	close(deliveries)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if p.writers["c"] != writer {
+		t.Error("the state is another one")
+	}
+	submitted := map[string]string{}
+	for _, e := range keeps(t, store, p).Entries {
+		if e.Event.Kind == job.Submit {
+			if submitted[e.Event.ID] != "" {
+				t.Errorf("job %s is in the journal twice", e.Event.ID)
+			}
+			submitted[e.Event.ID] = e.Source
+		}
+	}
+	for id, from := range map[string]string{"1": "log", "2": "log", "3": "other", "4": "other", "past": "c/import"} {
+		if submitted[id] != from {
+			t.Errorf("job %s was told of by %q, want %q", id, submitted[id], from)
+		}
+	}
+}
+
+// TestReplaceSourcesWaitsNoLongerThanAsked proves that a writer which does not come to it changes nothing.
+func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
+	p, _ := newPipeline(testConfig(), nil, collector.Live) // nobody runs it
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	err := p.ReplaceSources(ctx, func(map[string][]byte) ([]source.Config, error) {
+		t.Error("it was called")
+		return nil, nil
+	})
+	if !errors.Is(err, why) {
+		t.Errorf("%v, want %v", err, why)
+	}
+}
+
+// TestReplaceSourcesReadsTheStoreFirst proves that a store that cannot be read changes nothing.
+func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
+	store := newStore(t)
+	p, _ := newPipeline(testConfig(), store, collector.Live)
+	deliveries, ended := make(chan *source.Delivery), make(chan error, 1)
+	go func() { ended <- p.Run(t.Context(), deliveries) }()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := p.ReplaceSources(t.Context(), func(map[string][]byte) ([]source.Config, error) {
+		t.Error("the readers were stopped")
+		return nil, nil
+	})
+	if !errors.Is(err, modelstore.ErrClosed) {
+		t.Errorf("%v, want that the store is closed", err)
+	}
+	close(deliveries)
+	if err := <-ended; err != nil {
+		t.Error(err) // it has nothing to save
+	}
+}
