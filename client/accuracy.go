@@ -25,7 +25,7 @@ type AccuracyQuery struct {
 
 // Accuracy asks how forecasts turned out, and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy, json.RawMessage, error) {
 	query := url.Values{}
 	for name, text := range map[string]string{
@@ -50,7 +50,7 @@ func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy,
 
 // Jobs asks for the jobs that wait, of one queue or, where that is empty, of all, at most limit of them (0: as the daemon thinks fit), and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Jobs(ctx context.Context, cluster, queue string, limit int) (*wire.Jobs, json.RawMessage, error) {
 	query := url.Values{}
 	for name, text := range map[string]string{"cluster": cluster, "queue": queue} {
@@ -71,7 +71,7 @@ func (c *Client) Jobs(ctx context.Context, cluster, queue string, limit int) (*w
 
 // Job asks for one job that waits, and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Job(ctx context.Context, cluster, id string) (*wire.JobAnswer, json.RawMessage, error) {
 	query := url.Values{}
 	if cluster != "" {

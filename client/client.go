@@ -57,16 +57,11 @@ func New(address string, httpClient *http.Client) (*Client, error) {
 // URL returns the daemon's address as it may be shown: without a password.
 func (c *Client) URL() string { return c.base.Redacted() }
 
-// Wait asks how long the job would wait. Cluster may be empty where the daemon watches only one.
+// WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that this
+// client does not know. Cluster may be empty where the daemon watches only one.
 //
 // Errors: *ProblemError if the daemon answered that it cannot; *UnreachableError if it did not answer (errors.Is knows the
-// context's errors); *AnswerError if what answered is not a waitcast daemon.
-func (c *Client) Wait(ctx context.Context, cluster string, request job.Request) (*wire.Wait, error) {
-	wait, _, err := c.WaitJSON(ctx, cluster, request)
-	return wait, err
-}
-
-// WaitJSON is Wait, and also returns the answer's JSON as it came: it may have members that this client does not know.
+// context's errors); *AnswerError if the answer is not from a waitcast daemon.
 func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request) (*wire.Wait, json.RawMessage, error) {
 	var wait wire.Wait
 	raw, err := c.get(ctx, "/v1/wait", waitQuery(cluster, request), &wait)

@@ -110,7 +110,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Wait(t.Context(), "", job.Request{})
+	_, _, err = c.WaitJSON(t.Context(), "", job.Request{})
 	var u *client.UnreachableError
 	if !errors.As(err, &u) || strings.Contains(err.Error(), "secret") || strings.Count(err.Error(), u.URL) != 1 {
 		t.Errorf("%v", err)
@@ -126,7 +126,7 @@ func TestCanceledContextIsKnown(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Wait(ctx, "", job.Request{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := c.WaitJSON(ctx, "", job.Request{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Forecast asks what the next hours bring, at most so many (0: a week), for the cluster and each queue, or where one is named for that; and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Forecast(ctx context.Context, cluster, queue string, hours float64) (*wire.LoadForecast, json.RawMessage, error) {
 	query := url.Values{}
 	for name, text := range map[string]string{"cluster": cluster, "queue": queue} {

@@ -36,7 +36,7 @@ type Import struct {
 // Import sends a log to the daemon and returns what became of it once all of it is stored, and that as JSON. It needs the admin token. Whatever
 // was sent before an error may have been taken in; a log that is imported again counts once.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,7 +151,7 @@ func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()
 // Quarantine asks for lines of the logs that could not be used, the newest last, and also returns the answer's JSON. It needs the admin token.
 // Cluster and reason select, empty ones everything; limit 0 leaves the number of lines to the daemon.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine, json.RawMessage, error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"cluster": cluster, "reason": reason} {

@@ -14,7 +14,7 @@ const logLevelPath = "/v1/log-level"
 
 // LogLevel asks how much the daemon logs, and also returns the answer's JSON. It needs the admin token.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, json.RawMessage, error) {
 	var answer wire.LogLevel
 	raw, err := c.getAs(ctx, token, logLevelPath, nil, &answer)
@@ -26,7 +26,7 @@ func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, js
 
 // SetLogLevel changes how much the daemon logs, for a duration or, with 0, until the next change. It needs the admin token.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration time.Duration) (*wire.LogLevel, json.RawMessage, error) {
 	body, err := json.Marshal(wire.SetLogLevel{Level: level, ForSeconds: duration.Seconds()})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // Models asks for the models of a queue, and also returns the answer's JSON. Cluster may be empty where the daemon watches only one.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Models, json.RawMessage, error) {
 	query := url.Values{}
 	if cluster != "" {
@@ -31,7 +31,7 @@ func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Model
 
 // Queues asks for the queues, of one cluster or, where that is empty, of all, and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json.RawMessage, error) {
 	query := url.Values{}
 	if cluster != "" {
@@ -64,7 +64,7 @@ type Workload struct {
 // Workload asks for jobs drawn from the live models and returns them as they come: the caller reads and closes. The context's end ends the stream. The
 // number is the seed that was used.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint64, error) {
 	target := c.base.JoinPath("/v1/workload")
 	target.RawQuery = w.query().Encode()

@@ -12,7 +12,7 @@ import (
 // Now asks what would start at once, in one queue or, where that is empty, in all, and also returns the answer's JSON. Of the request the queue, the user, the
 // account and the quality of service count; cluster may be empty for all.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Now(ctx context.Context, cluster string, request job.Request) (*wire.Now, json.RawMessage, error) {
 	query := url.Values{}
 	for name, text := range map[string]string{

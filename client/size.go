@@ -11,7 +11,7 @@ import (
 
 // Size asks which size, in which queue, is best, and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Size(ctx context.Context, question *wire.SizeRequest) (*wire.Size, json.RawMessage, error) {
 	var answer wire.Size
 	raw, err := c.post(ctx, "/v1/size", question, &answer)
@@ -43,7 +43,7 @@ func (c *Client) post(ctx context.Context, path string, question, answer any) (j
 
 // Waits asks how long the job would wait with every combination of queues, sizes and time limits, and also returns the answer's JSON.
 //
-// Errors are those of Wait.
+// Errors are those of WaitJSON.
 func (c *Client) Waits(ctx context.Context, question *wire.WaitsRequest) (*wire.Waits, json.RawMessage, error) {
 	var answer wire.Waits
 	raw, err := c.post(ctx, "/v1/wait", question, &answer)

@@ -43,7 +43,7 @@ var errSilent = errors.New("nothing came for longer than the daemon is silent")
 // Watch subscribes to a question and calls hear for each event, until the context ends or hear returns an error, which is returned. A lost connection is
 // made anew, with the id of the newest event: what did not change in between is not told again. lastID is that of an earlier Watch, or empty.
 //
-// Errors are those of hear, the context's, and those of Wait by which the daemon refuses the question: with a status of 5xx, or where nothing answers, Watch goes on trying.
+// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the question: with a status of 5xx, or where nothing answers, Watch goes on trying.
 func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID string, hear func(WatchEvent) error) error {
 	body, err := json.Marshal(question)
 	if err != nil {

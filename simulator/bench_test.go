@@ -88,13 +88,10 @@ func BenchmarkRepeated(b *testing.B) {
 func BenchmarkLoads(b *testing.B) {
 	for b.Loop() {
 		trace := load(b, "CTC-SP2-1996-3.1-cln", swfload.Pyss)
-		workload, is := simulator.Scaled(trace.Jobs), simulator.OfferedLoad(trace.Jobs, trace.Procs)
+		is := simulator.OfferedLoad(trace.Jobs, trace.Procs)
 		_, err := simulator.Replicas(context.Background(), 46, 0, 1, func() struct{} { return struct{}{} },
 			func(_ struct{}, i int, _ *rand.Rand) (float64, error) {
-				jobs, err := workload.Stream((.5+.01*float64(i))/is, 0)
-				if err != nil {
-					return 0, err
-				}
+				jobs := simulator.ScaleInterarrivals(simulator.FromSlice(trace.Jobs), is/(.5+.01*float64(i)))
 				s, err := simulator.New(simulator.Config{Procs: trace.Procs, Policy: new(simulator.EASY), Arrivals: jobs})
 				if err != nil {
 					return 0, err

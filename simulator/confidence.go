@@ -13,7 +13,7 @@ type Interval struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
-	N    int     `json:"n"` // values or batches it was made of
+	N    int     `json:"n"` // number of values
 }
 
 // Confidence returns the mean of independent values, as the replicas of a simulation give them, with its confidence interval by Student's
@@ -30,19 +30,4 @@ func Confidence(values []float64, level float64) (Interval, error) {
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
 	half := t.Quantile(.5+level/2) * dev / math.Sqrt(float64(n))
 	return Interval{mean, mean - half, mean + half, n}, nil
-}
-
-// BatchMeans returns the mean of values in order of time, with the confidence interval that the means of so many equal batches give; the
-// remainder at the end is left out. Neighboring jobs' waits depend on each other, batches that are much longer than that dependence
-// hardly do (A. Law, "Simulation Modeling and Analysis", on the method of batch means).
-func BatchMeans(values []float64, batches int, level float64) (Interval, error) {
-	if batches < 2 || len(values) < batches {
-		return Interval{}, fmt.Errorf("%d batches of %d values: need at least 2, of a value each", batches, len(values))
-	}
-	size := len(values) / batches
-	means := make([]float64, batches)
-	for i := range means {
-		means[i] = stat.Mean(values[i*size:(i+1)*size], nil)
-	}
-	return Confidence(means, level)
 }

@@ -167,16 +167,6 @@ func (c *Collector) until() float64 {
 	return c.clock.lastSubmit
 }
 
-// Waits returns the waits of the jobs that count, in order of submission: for BatchMeans.
-func (c *Collector) Waits() []float64 {
-	return values(c.counted(), func(s *sample) float64 { return s.wait })
-}
-
-// BoundedSlowdowns returns the bounded slowdowns of the jobs that count, in order of submission: for BatchMeans.
-func (c *Collector) BoundedSlowdowns() []float64 {
-	return values(c.counted(), func(s *sample) float64 { return s.bounded(c.cfg.Threshold) })
-}
-
 func values(samples []sample, f func(*sample) float64) []float64 {
 	out := make([]float64, len(samples))
 	for i := range samples {

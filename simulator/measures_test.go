@@ -76,12 +76,6 @@ func TestWarmUpIsCut(t *testing.T) {
 	}, cmpopts.EquateApprox(1e-12, 0)); d != "" {
 		t.Errorf("(-hand +collector):\n%s", d)
 	}
-	if d := cmp.Diff([]float64{13}, c.Waits()); d != "" {
-		t.Errorf("waits (-hand +collector):\n%s", d)
-	}
-	if d := cmp.Diff([]float64{1}, c.BoundedSlowdowns()); d != "" {
-		t.Errorf("bounded slowdowns (-hand +collector):\n%s", d)
-	}
 }
 
 // TestMeasuresOfNothing proves that an empty schedule has measures that JSON can write.
@@ -153,7 +147,7 @@ func TestConfidenceIntervals(t *testing.T) {
 	if d := cmp.Diff(simulator.Interval{Mean: 3, Low: 3 - half, High: 3 + half, N: 5}, got, cmpopts.EquateApprox(0, 1e-3)); d != "" || err != nil {
 		t.Errorf("%v (-table +got):\n%s", err, d)
 	}
-	got, err = simulator.BatchMeans([]float64{1, 2, 3, 5, 6, 7, 99}, 2, .9) // batches 1, 2, 3 and 5, 6, 7; 99 is left out
+	got, err = simulator.Confidence([]float64{2, 6}, .9)
 	half = 6.314 * math.Sqrt(8./2)
 	if d := cmp.Diff(simulator.Interval{Mean: 4, Low: 4 - half, High: 4 + half, N: 2}, got, cmpopts.EquateApprox(0, 1e-2)); d != "" || err != nil {
 		t.Errorf("%v (-table +got):\n%s", err, d)
@@ -164,8 +158,6 @@ func TestConfidenceIntervals(t *testing.T) {
 	for _, f := range []func() (simulator.Interval, error){
 		func() (simulator.Interval, error) { return simulator.Confidence(nil, .95) },
 		func() (simulator.Interval, error) { return simulator.Confidence([]float64{1}, 1) },
-		func() (simulator.Interval, error) { return simulator.BatchMeans([]float64{1, 2}, 1, .95) },
-		func() (simulator.Interval, error) { return simulator.BatchMeans([]float64{1, 2}, 3, .95) },
 	} {
 		if got, err := f(); err == nil {
 			t.Errorf("%+v without an error", got)
@@ -186,18 +178,10 @@ func TestLoadIsScaled(t *testing.T) {
 	if closer[0].Submit != 100 || closer[1].Submit != 150 || closer[2].Submit != 200 || closer[1].Runtime != 30 {
 		t.Errorf("interarrivals: %+v", closer)
 	}
-	longer := drawn(simulator.ScaleRuntimes(simulator.FromSlice(jobs), 2))
-	if longer[0].Runtime != 20 || longer[0].Limit != 40 || longer[2].Estimate != 110 || longer[2].Submit != 300 {
-		t.Errorf("runtimes: %+v", longer)
-	}
 	if got := simulator.OfferedLoad(jobs, 2); got != 100./200/2 {
 		t.Errorf("load %v, want .25", got)
 	}
-	source, err := simulator.Scaled(jobs).Stream(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := simulator.OfferedLoad(drawn(source), 2); got != .5 {
+	if got := simulator.OfferedLoad(closer, 2); got != .5 {
 		t.Errorf("twice the load: %v, want .5", got)
 	}
 	if simulator.OfferedLoad(nil, 1) != 0 || simulator.OfferedLoad(jobs[:1], 1) != 0 {

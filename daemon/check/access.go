@@ -68,12 +68,6 @@ func lookup(name string) (*account, error) {
 	return a, nil
 }
 
-// may reports whether mode bits give the account what it wants, as in path_resolution(7).
-func (a *account) may(mode fs.FileMode, uid, gid uint32, want fs.FileMode) bool {
-	list := modeACL(mode)
-	return list.allows(a, uid, gid, want)
-}
-
 // refusedError says where an account is not let through.
 type refusedError struct {
 	path string

@@ -21,7 +21,8 @@ func TestMay(t *testing.T) {
 		{0o044, false, true, true, true}, {0, false, false, false, true}, {0o333, false, false, false, true},
 	} {
 		for a, want := range map[*account]bool{owner: c.owner, member: c.member, other: c.other, root: c.root} {
-			if got := a.may(c.mode, 10, 20, mayRead); got != want {
+			list := modeACL(c.mode)
+			if got := list.allows(a, 10, 20, mayRead); got != want {
 				t.Errorf("%#o for uid %d: %v, want %v", c.mode, a.uid, got, want)
 			}
 		}

@@ -125,10 +125,3 @@ func Between(page, name, text string) (string, error) {
 	}
 	return before + begin + "\n" + strings.Trim(text, "\n") + "\n\n" + end + after, nil
 }
-
-// Within returns the text between the two lines of Between, empty where there are none.
-func Within(page, name string) string {
-	_, rest, _ := strings.Cut(page, "<!-- begin "+name+" -->\n")
-	text, _, _ := strings.Cut(rest, "<!-- end "+name+" -->")
-	return strings.Trim(text, "\n")
-}

@@ -49,7 +49,7 @@ func mustTrain(t testing.TB, columns [][]float64, y, weight []float64, level flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Train(d, level, p)
+	m, err := new(Trainer).Train(d, level, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestStumpIsTheBestSplit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Train(d, level, Params{Trees: 1, Leaves: 2, MinLeaf: 1, Rate: 1})
+		m, err := new(Trainer).Train(d, level, Params{Trees: 1, Leaves: 2, MinLeaf: 1, Rate: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Train(nil, .5, Params{}); !errors.Is(err, ErrNoRows) {
+	if _, err := new(Trainer).Train(nil, .5, Params{}); !errors.Is(err, ErrNoRows) {
 		t.Errorf("without data: %v", err)
 	}
 	m := mustTrain(t, nil, []float64{1, 2, 3}, nil, .5, Params{})
@@ -326,7 +326,7 @@ func trainError(columns [][]float64, level float64, p Params) error {
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
-	_, err = Train(d, level, p)
+	_, err = new(Trainer).Train(d, level, p)
 	return err
 }
 
@@ -356,7 +356,7 @@ func BenchmarkTrain(b *testing.B) {
 			b.ReportAllocs()
 			trees := 0
 			for b.Loop() {
-				m, err := Train(d, .5, p)
+				m, err := new(Trainer).Train(d, .5, p)
 				if err != nil {
 					b.Fatal(err)
 				}

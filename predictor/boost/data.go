@@ -20,9 +20,6 @@ type Data struct {
 	signed bool      // a target is -0, which a quantile may be in place of 0
 }
 
-// Rows returns the number of rows.
-func (d *Data) Rows() int { return d.rows }
-
 // NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as the others, equal values are in one.
 // weight is nil or tells by how much each row counts, more than 0. An error names the column or row that cannot be used. The columns are not kept, target and weight are.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {

@@ -264,7 +264,7 @@ func TestWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Train(data, .9, Params{Trees: 9})
+	m, err := new(Trainer).Train(data, .9, Params{Trees: 9})
 	if err != nil {
 		t.Fatal(err)
 	}

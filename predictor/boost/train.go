@@ -8,13 +8,10 @@ import (
 	"slices"
 )
 
-// Train trains a model of the quantile at a level in (0, 1).
-func Train(d *Data, level float64, p Params) (*Model, error) { return new(Trainer).Train(d, level, p) }
-
 // Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's leaves. Its zero value is ready. It is not safe for concurrent use.
 type Trainer struct{ t trainer }
 
-// Train trains as the function of that name does; what was trained before makes no difference.
+// Train trains a model of the quantile at a level in (0, 1). What was trained before makes no difference.
 func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 	p = p.withDefaults()
 	if err := p.check(); err != nil {

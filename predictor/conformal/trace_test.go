@@ -244,7 +244,7 @@ func (p *replay) train() {
 	}
 	p.trees = p.trees[:0]
 	for _, level := range levels() {
-		m, err := boost.Train(data, level, boost.Params{Trees: 60, Leaves: 16, Rate: .12, RowShare: .5, FeatureShare: .7})
+		m, err := new(boost.Trainer).Train(data, level, boost.Params{Trees: 60, Leaves: 16, Rate: .12, RowShare: .5, FeatureShare: .7})
 		if err != nil {
 			p.err = err
 			return

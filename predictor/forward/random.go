@@ -1,14 +1,14 @@
 package forward
 
-import "math"
+import (
+	"math"
 
-// mix is a hash whose bits all depend on all of its input: the finalizer of SplitMix64 (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+	"gonum.org/v1/gonum/mathext/prng"
+)
+
+// mix returns a hash of x. Every bit of it depends on every bit of x: it is the first number of SplitMix64 with the seed x
+// (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
+func mix(x uint64) uint64 { return prng.NewSplitMix64(x).Uint64() }
 
 // uniform returns a number in (0, 1) that depends on both.
 func uniform(stream, key uint64) float64 {

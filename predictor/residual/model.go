@@ -1,6 +1,9 @@
 package residual
 
-import "math"
+import (
+	"hash/fnv"
+	"math"
+)
 
 // longest is the longest limit in seconds that is one, and what longer runs count as.
 const longest = 1e12
@@ -247,11 +250,9 @@ func hash(name string) uint64 {
 	if name == "" {
 		return 0
 	}
-	h := uint64(14695981039346656037)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return h.Sum64()
 }
 
 // user returns the history of the job's user in its queue, a new one where there is none.

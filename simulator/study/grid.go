@@ -183,9 +183,6 @@ func (p *Plan) fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// ID tells the study, which is the grid on the trace, from all others: the first column of its CSV.
-func (p *Plan) ID() string { return p.id }
-
 // Cells returns the number of cells.
 func (p *Plan) Cells() int { return len(p.cells) }
 

@@ -10,7 +10,6 @@ package clean
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -179,26 +178,6 @@ func Find(jobs []users.Job, o Options) (*Report, error) {
 		r.robots(jobs, own, o)
 	}
 	return r, nil
-}
-
-// Kept returns the jobs, as given to Find, that none of the reasons speaks against.
-func (r *Report) Kept(jobs []users.Job, out Reason) iter.Seq[users.Job] {
-	return func(yield func(users.Job) bool) {
-		for i := range jobs {
-			if r.Marks[i]&out == 0 && !yield(jobs[i]) {
-				return
-			}
-		}
-	}
-}
-
-// Runtimes returns the runtimes of the jobs that none of the reasons speaks against. A job that never ran has none, whatever the reasons.
-func (r *Report) Runtimes(jobs []users.Job, out Reason) []float64 {
-	var runtimes []float64
-	for j := range r.Kept(jobs, out|NeverRan) {
-		runtimes = append(runtimes, j.Runtime)
-	}
-	return runtimes
 }
 
 // RareBehaviors returns the flurries as users.Split takes them, for workloads that have more or fewer of them.

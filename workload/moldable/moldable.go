@@ -150,14 +150,6 @@ func (r *Rule) draw(index int, procs float64) speedup.Profile {
 // Recorded returns the job as it was recorded.
 func (j *Job) Recorded() Recorded { return j.recorded }
 
-// Profile returns the job's profile of parallelism, false for a job that stays as it is.
-func (j *Job) Profile() (speedup.Profile, bool) {
-	if j.curve == nil {
-		return speedup.Profile{}, false
-	}
-	return j.curve.Profile(), true
-}
-
 // Range returns the smallest and the largest size that the job can have.
 func (j *Job) Range() (from, to int) { return j.from, j.to }
 

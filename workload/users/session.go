@@ -6,10 +6,6 @@ const (
 	// "On identifying user session boundaries in parallel workload logs", JSSPP 2012: by submits, the proven activity of a user,
 	// not by when his jobs end.
 	SessionGap = 3600
-
-	// ThinkGap is the 20 minutes from a job's end to the user's next submit that end a session in the older definition
-	// (E. Shmueli and D. Feitelson, MASCOTS 2006).
-	ThinkGap = 1200
 )
 
 // Sessions returns where the sessions of one user begin: indexes into his jobs, which are in order of submission. A session ends with a
@@ -18,26 +14,9 @@ func Sessions(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap
 	}
-	return boundaries(jobs, func(i int) bool { return jobs[i].Submit-jobs[i-1].Submit > gap })
-}
-
-// ThinkSessions is Sessions by think times: a session ends when all its jobs have ended and no other is submitted within gap
-// seconds; 0 is ThinkGap.
-func ThinkSessions(jobs []Job, gap float64) []int {
-	if gap == 0 {
-		gap = ThinkGap
-	}
-	var end float64
-	return boundaries(jobs, func(i int) bool {
-		end = max(end, jobs[i-1].End())
-		return jobs[i].Submit-end > gap
-	})
-}
-
-func boundaries(jobs []Job, begins func(i int) bool) []int {
 	var starts []int
 	for i := range jobs {
-		if i == 0 || begins(i) {
+		if i == 0 || jobs[i].Submit-jobs[i-1].Submit > gap {
 			starts = append(starts, i)
 		}
 	}

@@ -154,10 +154,6 @@ func TestSessionsEndWithAnHourWithoutSubmits(t *testing.T) {
 	if got := users.Sessions(jobs, 0); !slices.Equal(got, []int{0, 3, 5}) {
 		t.Errorf("sessions begin at %v", got)
 	}
-	// By think times the second one begins 1600 s after an end, more than 20 minutes.
-	if got := users.ThinkSessions(jobs, 0); !slices.Equal(got, []int{0, 1, 2, 3, 5}) {
-		t.Errorf("sessions by think time begin at %v", got)
-	}
 	jobs[3].User, jobs[4].User = 2, 2
 	if got := users.SessionNumbers(jobs, 0); !slices.Equal(got, []int{0, 0, 0, 1, 1, 2}) {
 		t.Errorf("session numbers %v", got)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mathext/prng"
 )
 
 // shots is a sample of the instants so far, every one with the same chance to be in it (J. Vitter's algorithm R, ACM TOMS 11(1), 1985).
@@ -28,20 +30,13 @@ type shot struct {
 // rare is the part of the time in which more may be in use than a pool has: ends and starts of logs are rounded, and some overlap.
 const rare = .005
 
-func mix(x uint64) uint64 { // SplitMix64 (G. Steele, D. Lea and C. Flood, OOPSLA 2014)
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // take takes in the present instant.
 func (s *shots) take(l *Learner) {
 	i := uint64(len(s.sample))
 	s.seen++
 	if i < most {
 		s.sample = append(s.sample, l.shot())
-	} else if i = mix(s.seen) % s.seen; i < most {
+	} else if i = prng.NewSplitMix64(s.seen).Uint64() % s.seen; i < most {
 		s.sample[i] = l.shot()
 	} else {
 		return

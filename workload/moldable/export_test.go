@@ -1,0 +1,11 @@
+package moldable
+
+import "github.com/waitcast/waitcast/workload/speedup"
+
+// Profile returns the job's profile of parallelism, false for a job that stays as it is.
+func (j *Job) Profile() (speedup.Profile, bool) {
+	if j.curve == nil {
+		return speedup.Profile{}, false
+	}
+	return j.curve.Profile(), true
+}
