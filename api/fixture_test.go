@@ -82,7 +82,7 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
 	now := func() time.Time { return f.now }
 	metrics := pipeline.NewMetrics(f.registry)
-	cfg.Models, cfg.Forecasts = livemodels.Config{MinSamples: 5, HistoryJobs: 10_000, MaxQueues: cfg.Models.MaxQueues}, true
+	cfg.Models, cfg.Forecasts = livemodels.Config{MinSamples: 5, HistoryJobs: 10_000}, true
 	var err error
 	if f.pipeline, err = pipeline.New(cfg, nil, now, zap.NewNop(), metrics); err != nil {
 		t.Fatal(err)

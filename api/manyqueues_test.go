@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitcast/waitcast/pipeline/livemodels"
-
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
@@ -18,7 +16,7 @@ import (
 // manyQueues returns a fixture with a limit of queues and a job that ran in each of many more.
 func manyQueues(t testing.TB, limit, queues int) *fixture {
 	t.Helper()
-	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(64, "work")}, Models: livemodels.Config{MaxQueues: limit}})
+	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(64, "work")}, MaxQueues: limit})
 	f.history("main", "work")
 	begin := f.pipeline.View("main").At.Sub(epoch()).Seconds()
 	var events []job.Event

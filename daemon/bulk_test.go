@@ -47,7 +47,7 @@ func TestBulkEqualsFold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bulk, err := newOne().readBulk(ctx, livemodels.Config{})
+			bulk, err := newOne().readBulk(ctx, livemodels.Config{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

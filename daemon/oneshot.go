@@ -103,7 +103,7 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 		bulk = bulk && whole
 	}
 	if bulk {
-		return o.readBulk(ctx, cfg.Models)
+		return o.readBulk(ctx, cfg.Models, cfg.MaxQueues)
 	}
 	cfg.Clusters = []pipeline.ClusterConfig{o.cluster}
 	cfg.Models.Plain, cfg.Models.HistoryJobs = true, 0
@@ -149,7 +149,11 @@ func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 }
 
 // readBulk parses in one goroutine and learns in the other.
-func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config) (*pipeline.View, error) {
+func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues int) (*pipeline.View, error) {
+	bulk, err := pipeline.NewBulk(o.cluster, cfg, maxQueues)
+	if err != nil {
+		return nil, err
+	}
 	blocks := make(chan []collector.Whole, queued)
 	spare := make(chan []collector.Whole, queued)
 	failed := make(chan error, 1)
@@ -171,7 +175,6 @@ func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config) (*pipelin
 			return send(ctx, blocks, block)
 		})
 	}()
-	bulk := pipeline.NewBulk(o.cluster, cfg)
 	for block := range blocks {
 		if err := bulk.Add(block); err != nil {
 			o.log.Warn("a model refused a job", zap.Error(err))

@@ -81,7 +81,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 // pipelineConfig is that of a pipeline that forecasts.
 func (d *core) pipelineConfig(cfg *config.Config) pipeline.Config {
 	out := pipelineConfig(cfg, true)
-	out.Models.Engine.Cores = d.opts.Cores
+	out.Engine.Cores = d.opts.Cores
 	return out
 }
 
@@ -89,8 +89,9 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: livemodels.Config{
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
-			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs, MaxQueues: cfg.Models.MaxQueues,
+			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
 		},
+		MaxQueues: cfg.Models.MaxQueues,
 		StoreName: databaseName(cfg), SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
 		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts, Load: forecasts,
 	}

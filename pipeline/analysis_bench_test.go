@@ -15,7 +15,10 @@ import (
 
 // BenchmarkAnalyze is what telling users, flurries and robots costs from a full history.
 func BenchmarkAnalyze(b *testing.B) {
-	models := livemodels.New(livemodels.Config{HistoryJobs: 100_000}, livemodels.Site{})
+	models, err := livemodels.New(livemodels.Config{HistoryJobs: 100_000}, livemodels.Site{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	rng := rand.New(rand.NewPCG(5, 5))
 	submit := at(0)
 	for n := range 120_000 {

@@ -20,7 +20,7 @@ import (
 // busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
 func busy(t testing.TB) *View {
 	t.Helper()
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
+	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
 	rng := rand.New(rand.NewPCG(9, 9))
 	id := 0
 	one := func(user string, submit float64) {
@@ -133,7 +133,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 
 // What has not been seen enough says so, and how many jobs it needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {
 		ev := submitted(i, "", float64(i)*60, 2)
 		l.take(ev, "log", func() int64 { return int64(i) }, new(output))
@@ -165,7 +165,7 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 
 // A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100}, nil, false)
+	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	seq := func() int64 { return 1 }
 	for i := range 30 {
 		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))

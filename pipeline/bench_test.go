@@ -21,7 +21,8 @@ func BenchmarkTake(b *testing.B) {
 			for b.Loop() {
 				cfg := testConfig()
 				cfg.Models.WindowJobs, cfg.Models.WindowAge = 10_000, 0
-				l := newClusterWriter(cfg.Clusters[0], cfg.Models, nil, c.forecasts)
+				cfg.Forecasts = c.forecasts
+				l := newWriter(b, cfg)
 				takeAll(l, events, &rows)
 				n += len(events)
 			}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"container/heap"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
@@ -11,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// Bulk fits the models of one cluster on whole jobs, told in order of submission, without a journal, forecasts or a live
-// picture: many times faster than folding events, with the same models at the end.
+// Bulk fits the models of one cluster on whole jobs, told in order of submission, without a journal, forecasts or a
+// live picture: many times faster than folding events, with the same models at the end.
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models
@@ -25,13 +26,18 @@ type Bulk struct {
 	queue *livemodels.QueueModels
 }
 
-// NewBulk returns an empty Bulk.
-func NewBulk(cfg ClusterConfig, m livemodels.Config) *Bulk {
-	b := &Bulk{cfg: cfg, models: livemodels.New(m, livemodels.Site{}), names: newQueueNames(cfg, m.MaxQueues)}
+// NewBulk returns an empty Bulk. maxQueues is Config.MaxQueues. An error names the configuration key whose value was
+// refused.
+func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, error) {
+	models, err := livemodels.New(m, livemodels.Site{})
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
+	}
+	b := &Bulk{cfg: cfg, models: models, names: newQueueNames(cfg, maxQueues)}
 	for _, q := range cfg.Queues {
 		b.models.Queue(q)
 	}
-	return b
+	return b, nil
 }
 
 // Add takes in jobs. An error is a lifetime or size that a model refused; the job still counts.

@@ -44,20 +44,29 @@ type output struct {
 	bytes   int // about what the entries take
 }
 
-func newClusterWriter(cfg ClusterConfig, models livemodels.Config, known cluster.Known, forecasts bool) *clusterWriter {
-	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, models.MaxQueues),
+// newClusterWriter returns the writer of a cluster of which no event is known. shared is the configuration of all
+// clusters. An error names the configuration key whose value was refused.
+func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
+	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, shared.MaxQueues),
 		known: known, declared: cfg.Queues, log: zap.NewNop(), took: prometheus.ObserverFunc(func(float64) {})}
 	l.state.SetPools(cfg.Pools)
-	l.models = livemodels.New(models, livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running})
-	if forecasts {
-		l.ledger = newLedger(cfg.Name, newEngineFeeder(cfg.Procs, cfg.played(models.Engine)))
-		l.ledger.feeder.byHand = policies(cfg.Pools)
+	site := livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running}
+	var err error
+	if l.models, err = livemodels.New(shared.Models, site); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
+	}
+	if shared.Forecasts {
+		feeder, err := newEngineFeeder(&cfg, shared.Engine)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
+		}
+		l.ledger = newLedger(cfg.Name, feeder)
 		l.ledger.onInstantOver = l.instantOver
 	}
 	for _, q := range cfg.Queues {
 		l.models.Queue(q)
 	}
-	return l
+	return l, nil
 }
 
 // due reports whether there is time now for what the last view lacks.
@@ -125,8 +134,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 func (l *clusterWriter) noteQueue(name string) {
 	if l.names.note(name) {
 		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+
-			OtherQueue+
-			"; raise the limit, or name under queues those that must have models of their own",
+			OtherQueue+"; raise the limit, or name under queues those that must have models of their own",
 			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.limit), zap.String("first", name))
 	}
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -13,8 +14,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineFeeder passes the changes of the cluster to the engine, in the order that the engine needs: at one instant ends first, then the submissions, then the starts. What happens to a job
-// that is submitted or started at the open instant is passed on after the submissions of that instant.
+// engineFeeder passes the changes of the cluster to the engine, in the order that the engine needs: at one instant ends
+// first, then the submissions, then the starts. What happens to a job that is submitted or started at the open instant
+// is passed on after the submissions of that instant.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
@@ -55,15 +57,26 @@ const (
 	doUpdate
 )
 
-// newEngineFeeder returns a feeder with a new engine, for a machine of procs processors; 0: the highest use seen.
-func newEngineFeeder(procs int, cfg engine.Config) *engineFeeder {
-	cfg.Capacity, cfg.Levels, cfg.Downey = procs, waittime.Levels(), true
-	e, err := engine.New(cfg)
-	if err != nil { // the levels are our own; nothing else can be refused
-		cfg = engine.Config{Capacity: procs, Levels: cfg.Levels, Downey: true, Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order}
-		e, _ = engine.New(cfg)
+// newEngineFeeder returns a feeder with a new engine for a cluster. shared is the engine's configuration as all
+// clusters have it; capacity, policy and levels are set here. An error names the configuration key whose value was
+// refused.
+func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, error) {
+	cfg := shared
+	cfg.Capacity, cfg.Levels, cfg.Downey, cfg.Order = c.Procs, waittime.Levels(), true, c.Queues
+	var err error
+	if cfg.Policy, cfg.PolicyKnown, err = policyOf(c.Policy); err != nil {
+		return nil, err
 	}
-	return &engineFeeder{cfg: cfg, engine: e, busy: map[uint64]bool{}, reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{}}
+	f := &engineFeeder{
+		cfg: cfg, busy: map[uint64]bool{}, reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{},
+	}
+	if f.byHand, err = policies(c.Pools); err != nil {
+		return nil, err
+	}
+	if f.engine, err = engine.New(cfg); err != nil {
+		return nil, fmt.Errorf("clusters: the forecasting engine refuses its configuration: %w", err)
+	}
+	return f, nil
 }
 
 // clock returns an instant as the engine counts it.
@@ -77,7 +90,10 @@ func restID(j *cluster.Job) uint64 { return engineID(j) | 1 }
 
 // engineRequest returns the request of a job.
 func engineRequest(j *cluster.Job) engine.Request {
-	return engine.Request{Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs), Limit: j.TimeLimit.Seconds(), Priority: float64(j.Priority)}
+	return engine.Request{
+		Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs),
+		Limit: j.TimeLimit.Seconds(), Priority: float64(j.Priority),
+	}
 }
 
 // EngineRequest returns a request as the engine of a view's cluster takes it.
@@ -135,7 +151,8 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	}
 }
 
-// pools tells the engine of the pools that are configured or that the scheduler tells (the others it learns), and of the queues' time limits.
+// pools tells the engine of the pools that are configured or that the scheduler tells (the others it learns), and of
+// the queues' time limits.
 func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {
 		f.facts = facts

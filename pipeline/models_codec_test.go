@@ -24,7 +24,14 @@ func saves(t *testing.T, part codec.Savable) []byte {
 // Saved models do not depend on when they were looked at, and restore to what they were; cut short they are refused.
 func TestModelsCodec(t *testing.T) {
 	cfg := testConfig()
-	looked, quiet := livemodels.New(cfg.Models, livemodels.Site{}), livemodels.New(cfg.Models, livemodels.Site{})
+	empty := func() *livemodels.Models {
+		m, err := livemodels.New(cfg.Models, livemodels.Site{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	looked, quiet := empty(), empty()
 	state := cluster.New("c", 128)
 	for _, ev := range workload(t, 300, 33) {
 		state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
@@ -40,7 +47,7 @@ func TestModelsCodec(t *testing.T) {
 	if d := cmp.Diff(want, saves(t, looked)); d != "" {
 		t.Fatal("looking at the models changed what is saved of them")
 	}
-	restored := livemodels.New(cfg.Models, livemodels.Site{})
+	restored := empty()
 	if err := restored.UnmarshalBinary(want); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +61,7 @@ func TestModelsCodec(t *testing.T) {
 	}
 	for cut := range len(want) {
 		if cut%97 == 0 {
-			if err := livemodels.New(cfg.Models, livemodels.Site{}).UnmarshalBinary(want[:cut]); err == nil {
+			if err := empty().UnmarshalBinary(want[:cut]); err == nil {
 				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
 			}
 		}

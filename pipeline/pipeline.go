@@ -21,6 +21,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // ClusterConfig describes one cluster.
@@ -43,6 +44,11 @@ type ClusterConfig struct {
 type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
+	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. The jobs of
+	// all further ones share OtherQueue. 0 means no limit.
+	MaxQueues int
+	// Engine is the configuration of the forecasting engine, without what each cluster sets: levels, capacity and policy.
+	Engine engine.Config
 	// SnapshotEvents and SnapshotInterval say when state and models are saved: after so many events or so much time,
 	// whatever comes first. 0 means never by that measure.
 	SnapshotEvents   int64
@@ -127,17 +133,17 @@ type pendingCheckpoint struct {
 	checkpoint []byte
 }
 
-// New returns a pipeline with empty clusters. store may be nil: then nothing outlives the process. The error names the
-// cluster whose configuration is refused.
+// New returns a pipeline with empty pictures. store may be nil: then nothing outlives the process. An error names the
+// configuration key whose value was refused.
 func New(
 	cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics,
 ) (*Pipeline, error) {
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
-		writers: map[string]*clusterWriter{}, sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
+		sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
 		run: context.Background(), partEvents: groupEvents,
 	}
-	if err := p.newClusterWriters(); err != nil {
+	if err := p.resetWriters(); err != nil {
 		return nil, err
 	}
 	p.cfg.Noticed = slices.Clone(cfg.Noticed)
@@ -151,14 +157,18 @@ func New(
 	return p, nil
 }
 
-// newClusterWriters gives every cluster a writer that knows nothing.
-func (p *Pipeline) newClusterWriters() error {
+// resetWriters replaces the writers of all clusters by new ones, of which no event is known.
+func (p *Pipeline) resetWriters() error {
+	for _, l := range p.writers {
+		l.close()
+	}
+	p.writers = map[string]*clusterWriter{}
 	for _, c := range p.cfg.Clusters {
-		w, err := p.newClusterWriter(c)
+		l, err := p.newClusterWriter(c)
 		if err != nil {
-			return fmt.Errorf("cluster %s: %w", c.Name, err)
+			return err
 		}
-		p.writers[c.Name] = w
+		p.writers[c.Name] = l
 	}
 	return nil
 }
@@ -168,13 +178,15 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 	if p.store != nil {
 		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
 	}
-	l := newClusterWriter(c, p.cfg.Models, known, p.cfg.Forecasts)
+	l, err := newClusterWriter(c, &p.cfg, known)
+	if err != nil {
+		return nil, err
+	}
 	l.journal, l.took, l.log = p.store != nil, p.metrics.RefitSeconds, p.log
 	if p.cfg.Load {
-		var err error
 		l.load, err = loadforecast.New(loadforecast.Config{Cluster: c.Name, Zone: c.Location, Log: p.log})
 		if err != nil {
-			return nil, fmt.Errorf("load forecast: %w", err)
+			return nil, fmt.Errorf("cluster %s: load forecast: %w", c.Name, err)
 		}
 	}
 	return l, nil

@@ -1,41 +1,43 @@
 package pipeline
 
 import (
+	"fmt"
+
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// policyOf returns the policy of that name in the configuration; false for auto and the empty one, which is to be learnt.
-func policyOf(name string) (forward.Policy, bool) {
+// policyOf returns the policy of that name in the configuration. known is false for auto and the empty name: the policy
+// is learnt then. Any other name is an error.
+func policyOf(name string) (policy forward.Policy, known bool, err error) {
 	switch name {
 	case "fcfs":
-		return forward.FCFS, true
+		return forward.FCFS, true, nil
 	case "easy":
-		return forward.EASY, true
+		return forward.EASY, true, nil
 	case "priority":
-		return forward.PriorityEASY, true
+		return forward.PriorityEASY, true, nil
+	case "", "auto":
+		return forward.EASY, false, nil
 	}
-	return forward.EASY, false
+	return 0, false, fmt.Errorf("policy: there is no policy %q; there are auto, fcfs, easy, priority", name)
 }
 
-// played returns an engine's configuration with the policy of a cluster.
-func (c *ClusterConfig) played(cfg engine.Config) engine.Config {
-	cfg.Policy, cfg.PolicyKnown = policyOf(c.Policy)
-	cfg.Order = c.Queues
-	return cfg
-}
-
-// policies returns what is configured of the policies of pools, by name.
-func policies(pools []cluster.PoolConfig) map[string]engine.PoolConfig {
+// policies returns the configured policies of pools, by the pools' names.
+func policies(pools []cluster.PoolConfig) (map[string]engine.PoolConfig, error) {
 	out := map[string]engine.PoolConfig{}
 	for _, p := range pools {
-		if policy, known := policyOf(p.Policy); known {
+		policy, known, err := policyOf(p.Policy)
+		if err != nil {
+			return nil, fmt.Errorf("pools: %s: %w", p.Name, err)
+		}
+		if known {
 			out[p.Name] = engine.PoolConfig{Policy: policy, PolicyKnown: true, Order: p.Queues}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // Policy returns by which policy the forecasts play the pool of a queue, and where that is known from.

@@ -9,25 +9,25 @@ import (
 	"github.com/waitcast/waitcast/predictor/codec"
 )
 
-// OtherQueue is the queue that the jobs of all queues beyond ModelConfig.MaxQueues share.
+// OtherQueue is the queue that the jobs of all queues beyond Config.MaxQueues share.
 const OtherQueue = "other"
 
-// The names that share OtherQueue are remembered by their hashes, so that a question about one of them can be answered: the newest
-// sharingBlocks full blocks of sharingBlock names. Older ones are forgotten.
+// The names that share OtherQueue are remembered by their hashes, so that a question about one of them can be answered:
+// the newest sharingBlocks full blocks of sharingBlock names. Older ones are forgotten.
 const (
 	sharingBlock  = 1024
 	sharingBlocks = 64
 )
 
-// queueNames says under which queue the jobs of a cluster are counted. The first names of the journal get a place of their own, up to a limit; every
-// later one shares OtherQueue. A name never changes its place. Only names that reach the journal count, so that a replay of the journal gives
-// every name the same place.
+// queueNames says under which queue the jobs of a cluster are counted. The first names of the journal get a place of
+// their own, up to a limit; every later one shares OtherQueue. A name never changes its place. Only names that reach
+// the journal count, so that a replay of the journal gives every name the same place.
 type queueNames struct {
 	limit    int             // 0: no limit
 	reserved map[string]bool // configured names: they have a place before their first job
 	own      map[string]bool // names that came first, in addition to the reserved ones
 	order    []string        // the keys of own, in the order of the journal
-	detailed map[string]bool // names that have all metrics, at most detailedQueues; replaced where it grows. nil: all have them
+	detailed map[string]bool // names that have all metrics, at most detailedQueues; replaced where it grows. nil: all names
 	sharing  nameHashes      // names that share OtherQueue
 	met      uint64          // how many names were added to sharing
 }
@@ -77,8 +77,8 @@ func (n *queueNames) note(name string) (first bool) {
 	return false
 }
 
-// nameHashes is a set of hashes in blocks, the oldest first. A copy of it stays as it was when it was made: full blocks never change,
-// and the last one is only appended to.
+// nameHashes is a set of hashes in blocks, the oldest first. A copy of it stays as it was when it was made: full blocks
+// never change, and the last one is only appended to.
 type nameHashes struct {
 	full [][]uint64 // each sorted
 	last []uint64

@@ -39,7 +39,7 @@ func scattered(events []job.Event, queues int) []job.Event {
 
 func cappedConfig(limit int) Config {
 	cfg := testConfig()
-	cfg.Models.MaxQueues = limit
+	cfg.MaxQueues = limit
 	return cfg
 }
 
@@ -279,7 +279,10 @@ func TestQueueNamesCodec(t *testing.T) {
 
 // Models that are told whole jobs keep to the same places.
 func TestBulkQueueLimit(t *testing.T) {
-	b := NewBulk(ClusterConfig{Name: "c", Procs: 8}, livemodels.Config{MaxQueues: 5})
+	b, err := NewBulk(ClusterConfig{Name: "c", Procs: 8}, livemodels.Config{}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var jobs []collector.Whole
 	for i := range int64(100) {
 		jobs = append(jobs, collector.Whole{Queue: fmt.Sprint("q", i%50), Procs: 1, Submit: i, Start: i, End: i + 10, Ran: true})

@@ -112,10 +112,7 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 		if err := l.restore(snap.Parts); err != nil {
 			p.log.Warn("the saved state cannot be used: rebuilding from the journal",
 				zap.String("cluster", name), zap.Error(err))
-			for _, w := range p.writers {
-				w.close()
-			}
-			if err := p.newClusterWriters(); err != nil {
+			if err := p.resetWriters(); err != nil {
 				return 0, err
 			}
 			return 0, p.dropSnapshots(ctx)

@@ -14,7 +14,7 @@ import (
 // starts at once, and leaves two hours before the week's end unless it is one of those that stay(w) for good.
 func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	t.Helper()
-	l := newClusterWriter(ClusterConfig{Name: "c", Procs: 128}, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000}, nil, false)
+	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
 	id := 0
 	take := func(kind job.Kind, number int, at float64) {
 		ev := submitted(number, "u", at, 1)

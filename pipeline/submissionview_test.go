@@ -142,7 +142,11 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := newLedger("c", newEngineFeeder(128, testConfig().Models.Engine))
+	feeder, err := newEngineFeeder(&testConfig().Clusters[0], testConfig().Engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := newLedger("c", feeder)
 	if err := fresh.feeder.UnmarshalBinary(engine); err != nil {
 		t.Fatal(err)
 	}

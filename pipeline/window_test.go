@@ -57,10 +57,7 @@ func TestWindow(t *testing.T) {
 
 // TestWindowIsSaved proves that the windows outlive the process, that a ledger that an older program saved is read, and that a damaged window is not.
 func TestWindowIsSaved(t *testing.T) {
-	fresh := func() *clusterWriter {
-		c := testConfig()
-		return newClusterWriter(c.Clusters[0], c.Models, nil, true)
-	}
+	fresh := func() *clusterWriter { return newWriter(t, testConfig()) }
 	l := fresh()
 	defer l.close()
 	for _, ev := range workload(t, 400, 5) {

@@ -14,7 +14,7 @@ import (
 
 // The chains run in the order of submission, whatever the order of ends.
 func TestChainsRunInOrderOfSubmission(t *testing.T) {
-	m := New(Config{}, Site{})
+	m := newModels(t, Config{})
 	direct, err := markov.New(0)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,8 @@ const neverRan = -1
 // blockJobs is the number of jobs that are forgotten at once.
 const blockJobs = 1024
 
-// history keeps the newest jobs that left, in the order in which they did. Blocks are only appended to, so that a view shares them.
+// history keeps the newest jobs that left, in the order in which they did. Blocks are only appended to, so that a view
+// shares them.
 type history struct {
 	limit  int
 	blocks [][]record
@@ -137,12 +138,13 @@ type HistoryView struct {
 
 func (h *history) view() *HistoryView {
 	return &HistoryView{
-		Limit: h.limit, forgot: h.forgot, blocks: slices.Clone(h.blocks), queues: h.queues[:len(h.queues):len(h.queues)], numbers: h.numbered(),
+		Limit: h.limit, forgot: h.forgot, blocks: slices.Clone(h.blocks),
+		queues: h.queues[:len(h.queues):len(h.queues)], numbers: h.numbered(),
 	}
 }
 
-// Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of them, at origin. Users are
-// numbers.
+// Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of
+// them, at origin. Users are numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -276,7 +278,8 @@ func (h *history) numbered() map[uint64]uint32 {
 	return h.numbers
 }
 
-// UserNumber returns the number of a user in what Newest and LeftSince give, or one that is no such number where the history does not know the user.
+// UserNumber returns the number of a user in what Newest and LeftSince give, or one that is no such number where the
+// history does not know the user.
 func (v *HistoryView) UserNumber(user string) uint64 {
 	hash := userHash(user)
 	if n, ok := v.numbers[hash]; ok {
@@ -298,7 +301,8 @@ func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	}
 }
 
-// LeftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest first: others are among them.
+// LeftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest
+// first: others are among them.
 func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
@@ -329,7 +333,8 @@ type Left struct {
 }
 
 func (v *HistoryView) left(r *record) Left {
-	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), time.Duration(float64(r.estimate) * float64(time.Second))}
+	limit := time.Duration(float64(r.estimate) * float64(time.Second))
+	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), limit}
 }
 
 // Began returns since when the history has all jobs that left; false where it has forgotten none.

@@ -19,7 +19,8 @@ func leave(h *history, user, queue string, submit, seconds float64) {
 	h.add(j, 30*time.Second, seconds)
 }
 
-// A history keeps the newest jobs, no more than asked for, forgets users with their last job, and never has a name of one.
+// A history keeps the newest jobs, no more than asked for, forgets users with their last job, and never has a name of
+// one.
 func TestHistoryIsBounded(t *testing.T) {
 	const limit = 5000
 	h := newHistory(limit)

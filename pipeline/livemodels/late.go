@@ -15,8 +15,8 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment behind; history is learnt as it
-// is told.
+// finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment
+// behind; history is learnt as it is told.
 func (m *Models) finished(c cluster.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()

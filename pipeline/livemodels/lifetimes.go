@@ -27,7 +27,8 @@ type lifetimes struct {
 
 func newLifetimes(cfg Config, queue, class string) *lifetimes {
 	return &lifetimes{
-		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), selection: newLifetimeSelection(cfg), queue: queue, class: class,
+		window: uniformlog.NewWindow(cfg.WindowJobs, cfg.WindowAge), selection: newLifetimeSelection(cfg),
+		queue: queue, class: class,
 	}
 }
 
@@ -73,8 +74,8 @@ const (
 	selectionRefits = 4
 )
 
-// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue: each is scored on every lifetime before it learns it, and at
-// every refit the best so far is chosen.
+// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue: each is scored on every lifetime
+// before it learns it, and at every refit the best so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // time limit told so far, seconds
@@ -137,7 +138,8 @@ func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(
 type SelectionView struct {
 	// Standings are the laws with their scores, the best first.
 	Standings []lifetime.Standing
-	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then they use Downey's fit of the window.
+	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then they
+	// use Downey's fit of the window.
 	Chosen string
 	// Law is that law, nil before.
 	Law lifetime.Law
@@ -145,8 +147,9 @@ type SelectionView struct {
 	Seen int
 }
 
-// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted, and scored, from 64 on; a choice by fewer
-// scores than these 192 would be chance, and the laws, fitted anew whenever their lifetimes have doubled, behind.
+// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted, and
+// scored, from 64 on; a choice by fewer scores than these 192 would be chance, and the laws, fitted anew whenever their
+// lifetimes have doubled, behind.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {

@@ -17,7 +17,17 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// lawsOf are one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, the uniform-log law Downey's example (1996, section 4).
+func newModels(t testing.TB, cfg Config) *Models {
+	t.Helper()
+	m, err := New(cfg, Site{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// lawsOf are one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, the uniform-log law
+// Downey's example (1996, section 4).
 func lawsOf(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	downey := uniformlog.Model{B0: -.183, B1: .104}
@@ -41,7 +51,8 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// A drawn law is the law within half a percent, the steps of one without a form within two, falls everywhere and keeps its jumps.
+// A drawn law is the law within half a percent, the steps of one without a form within two, falls everywhere and keeps
+// its jumps.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)
@@ -92,8 +103,8 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 	}
 }
 
-// Forecasts use the law that fits the queue: Downey's where jobs live by it, cut at the limit where a limit cuts them, another where they live by
-// another; the choice is visible, and stays over a restart.
+// Forecasts use the law that fits the queue: Downey's where jobs live by it, cut at the limit where a limit cuts them,
+// another where they live by another; the choice is visible, and stays over a restart.
 func TestBestLawIsUsed(t *testing.T) {
 	laws := lawsOf(t)
 	for name, allowed := range map[string][]string{
@@ -105,7 +116,7 @@ func TestBestLawIsUsed(t *testing.T) {
 		if name != lifetime.NameAtLimit {
 			limit = 1000 * time.Hour
 		}
-		m := New(Config{MinSamples: 30}, Site{})
+		m := newModels(t, Config{MinSamples: 30})
 		stream(t, m, laws[name], 4000, limit)
 		law, ok := m.View().Law("q", 8)
 		if !ok {
@@ -124,7 +135,7 @@ func TestBestLawIsUsed(t *testing.T) {
 				t.Errorf("%s: alive after %v s: %.3f, want %.3f", name, seconds, got, want)
 			}
 		}
-		restored := New(m.cfg, Site{})
+		restored := newModels(t, m.cfg)
 		data, err := m.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +152,7 @@ func TestBestLawIsUsed(t *testing.T) {
 
 // With few lifetimes the law is Downey's, and the choice is open.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
-	m := New(Config{MinSamples: 30}, Site{})
+	m := newModels(t, Config{MinSamples: 30})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
 	law, ok := m.View().Law("q", 8)
 	if !ok || law.Name != lifetime.NameUniformLog || m.View().Queue("q").Lifetimes[1].Selection.Chosen != "" {
@@ -151,7 +162,7 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 
 // All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
 func TestEqualLifetimes(t *testing.T) {
-	m := New(Config{MinSamples: 30}, Site{})
+	m := newModels(t, Config{MinSamples: 30})
 	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0) // 3 s is before the law begins
 	l := m.View().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lateSubmit is how far back a submission may lie behind the newest of its queue to be counted as an arrival: logs differ by seconds. What comes later, as
-// from a log that is told in the order of ends, has no gap to the one before.
+// lateSubmit is how far back a submission may lie behind the newest of its queue to be counted as an arrival: logs
+// differ by seconds. What comes later, as from a log that is told in the order of ends, has no gap to the one before.
 const lateSubmit = time.Minute
 
 // lublin is the live model of Lublin and Feitelson of one queue.
@@ -19,14 +19,6 @@ type lublin struct {
 	live      *hypergamma.Live
 	newest    time.Time // submission
 	published *LublinView
-}
-
-func newLublin(forget float64) *lublin {
-	live, err := hypergamma.NewLive(forget)
-	if err != nil { // the configuration was validated; without forgetting it cannot fail
-		live, _ = hypergamma.NewLive(0)
-	}
-	return &lublin{live: live}
 }
 
 func (l *lublin) submitted(at time.Time, zone *time.Location) error {
@@ -75,8 +67,8 @@ func (l *lublin) UnmarshalBinary(data []byte) error {
 	return errors.Join(l.newest.UnmarshalBinary(newest), l.live.UnmarshalBinary(d.Rest))
 }
 
-// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come by the dozen a second: it is made
-// when somebody asks.
+// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come
+// by the dozen a second: it is made when somebody asks.
 type LublinView struct {
 	machine int
 	once    sync.Once
@@ -94,7 +86,9 @@ type LublinFit struct {
 // Err says why jobs cannot be drawn from the whole model, nil if they can.
 func (f *LublinFit) Err() error {
 	var errs []error
-	for _, part := range [...]struct{ name, why string }{{"sizes", f.NoSizes}, {"runtimes", f.NoRuntimes}, {"arrivals", f.NoArrivals}} {
+	for _, part := range [...]struct{ name, why string }{
+		{"sizes", f.NoSizes}, {"runtimes", f.NoRuntimes}, {"arrivals", f.NoArrivals},
+	} {
 		if part.why != "" {
 			errs = append(errs, errors.New(part.name+": "+part.why))
 		}

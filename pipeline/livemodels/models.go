@@ -1,5 +1,5 @@
-// Package livemodels keeps Downey's lifetimes, Song's chains and Lublin and Feitelson's model of every queue up to date with
-// the changes of a cluster's jobs, and the newest jobs that left.
+// Package livemodels keeps Downey's lifetimes, Song's chains and Lublin and Feitelson's model of every queue up to date
+// with the changes of a cluster's jobs, and the newest jobs that left.
 package livemodels
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/codec"
-	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -27,15 +27,11 @@ type Config struct {
 	WindowAge  time.Duration
 	// MinSamples is the number of lifetimes below which a queue's model is not used.
 	MinSamples int
-	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of the competing laws of lifetimes lose with
-	// every job.
+	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of the
+	// competing laws of lifetimes lose with every job, 0 up to but not including 1.
 	Forget float64
-	// MaxQueues is the number of queues of a cluster that have models, figures and rows of their own; the jobs of all further ones share OtherQueue. 0 means no limit.
-	MaxQueues int
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
-	// Engine says how the engine of the forecasts works. Its levels are set here, and the capacity by each cluster.
-	Engine engine.Config
 	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs tells.
 	Plain bool
 }
@@ -54,6 +50,10 @@ type Models struct {
 	// history is of all queues.
 	history *history
 	site    Site
+	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be refused
+	// after New.
+	chains *markov.Model
+	lublin *hypergamma.Live
 }
 
 // Site is what the models know of the cluster that they are of. The zero Site is one of UTC of which nothing is known.
@@ -75,25 +75,35 @@ type QueueModels struct {
 	published *markov.Chains
 }
 
-// New returns models that have learnt nothing.
-func New(cfg Config, site Site) *Models {
+// New returns models that have learnt nothing. A Forget outside [0, 1) is an error, which names its configuration key.
+func New(cfg Config, site Site) (*Models, error) {
+	chains, err := markov.New(cfg.Forget)
+	if err != nil {
+		return nil, fmt.Errorf("models.markov_forget: %w", err)
+	}
+	lublin, err := hypergamma.NewLive(cfg.Forget)
+	if err != nil {
+		return nil, fmt.Errorf("models.markov_forget: %w", err)
+	}
 	if site.Zone == nil {
 		site.Zone = time.UTC
 	}
-	m := &Models{cfg: cfg, queues: map[string]*QueueModels{}, history: newHistory(cfg.HistoryJobs), site: site}
+	m := &Models{cfg: cfg, site: site, chains: chains, lublin: lublin}
+	m.clear()
+	return m, nil
+}
+
+// clear forgets all that was learnt.
+func (m *Models) clear() {
+	m.queues, m.history, m.now, m.late = map[string]*QueueModels{}, newHistory(m.cfg.HistoryJobs), time.Time{}, nil
 	m.Queue(AllQueues)
-	return m
 }
 
 // Queue returns the models of a queue, which are made where there are none yet.
 func (m *Models) Queue(name string) *QueueModels {
 	q := m.queues[name]
 	if q == nil {
-		chains, err := markov.New(m.cfg.Forget)
-		if err != nil { // the configuration was validated; without forgetting it cannot fail
-			chains, _ = markov.New(0)
-		}
-		q = &QueueModels{chains: chains, lublin: newLublin(m.cfg.Forget)}
+		q = &QueueModels{chains: m.chains.Empty(), lublin: &lublin{live: m.lublin.Empty()}}
 		for i := range q.windows {
 			q.windows[i] = newLifetimes(m.cfg, name, classes[i])
 		}
@@ -110,8 +120,8 @@ func ClassIndex(procs int) int {
 	return 1
 }
 
-// Learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job that never
-// ran, or whose end was lost, leaves the sequence of the chains.
+// Learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job
+// that never ran, or whose end was lost, leaves the sequence of the chains.
 func (m *Models) Learn(c cluster.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -153,11 +163,12 @@ func (m *Models) submitted(j *cluster.Job) error {
 	}
 	all := m.Queue(AllQueues)
 	all.published = nil
-	return errors.Join(err, all.chains.Submitted(key(j)), q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
+	return errors.Join(err, all.chains.Submitted(key(j)),
+		q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
-// moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes after the jobs that are known
-// by then.
+// moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes
+// after the jobs that are known by then.
 func (m *Models) moved(c cluster.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
@@ -211,7 +222,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job is told once.
+// LearnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job
+// is told once.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err
@@ -222,7 +234,8 @@ func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) er
 // Reached moves the instant that the models are of.
 func (m *Models) Reached(at time.Time) { m.now = at }
 
-// size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the old sizes as they forget all that is old.
+// size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the
+// old sizes as they forget all that is old.
 func (m *Models) size(j *cluster.Job) int {
 	size := j.Procs
 	if m.site.Pool != nil {
@@ -377,7 +390,9 @@ func (m *Models) MarshalBinary() ([]byte, error) {
 }
 
 func (q *QueueModels) parts() []codec.Savable {
-	return []codec.Savable{q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains}
+	return []codec.Savable{
+		q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains,
+	}
 }
 
 // UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
@@ -392,7 +407,8 @@ func (m *Models) UnmarshalBinary(data []byte) error {
 			return fmt.Errorf("saved models: %w", err)
 		}
 	}
-	fresh := New(m.cfg, m.site)
+	fresh := *m
+	fresh.clear()
 	fresh.now = now
 	if raw := d.Bytes(); !d.Bad {
 		if err := json.Unmarshal(raw, &fresh.late); err != nil {
@@ -419,7 +435,7 @@ func (m *Models) UnmarshalBinary(data []byte) error {
 	if d.Bad {
 		return fmt.Errorf("saved models: %w", errShort)
 	}
-	*m = *fresh
+	*m = fresh
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// piecewiseSurvival is the survival function of a law of lifetimes as straight lines over ln t, which is fast to evaluate. At a jump two knots have one X. It never
-// changes.
+// piecewiseSurvival is the survival function of a law of lifetimes as straight lines over ln t, which is fast to
+// evaluate. At a jump two knots have one X. It never changes.
 type piecewiseSurvival struct {
 	X []float64 // ln seconds, never falling
 	S []float64 // Pr{lifetime > t}, never rising
@@ -20,8 +20,8 @@ const (
 	shortest = .01
 	// survivalSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
 	survivalSteps = 256
-	// survivalWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than .002 off where the law is as wide
-	// as any fitted one.
+	// survivalWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than
+	// .002 off where the law is as wide as any fitted one.
 	survivalWidth = .05
 	// survivalEnd is the survival below which a smooth law ends.
 	survivalEnd = 1e-6
@@ -67,7 +67,8 @@ func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	return newPiecewiseSurvival(append(x, last+survivalWidth), append(s, 0))
 }
 
-// quantileBound returns an x beyond which next to nothing of the law lies: 12 standard deviations above the larger mean.
+// quantileBound returns an x beyond which next to nothing of the law lies: 12 standard deviations above the larger
+// mean.
 func quantileBound(l hypergamma.Law) float64 {
 	bound := 0.0
 	for _, g := range [...]hypergamma.Gamma{l.First, l.Second} {

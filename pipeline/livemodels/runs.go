@@ -22,7 +22,8 @@ func program(user, name string) uint64 {
 // mostRuns is how many runs of one program are looked at, the newest.
 const mostRuns = 1000
 
-// Runs returns sizes and runtimes of a user's newest jobs of a name that ran, in order of their ends, the newest last: none where the history does not reach them.
+// Runs returns sizes and runtimes of a user's newest jobs of a name that ran, in order of their ends, the newest last:
+// none where the history does not reach them.
 func (v *HistoryView) Runs(user, name string) []speedup.Point {
 	want := program(user, name)
 	if want == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// The history tells the runs of one user's jobs of one name, in order of their ends, without those that never ran, of others, or of another name; and after it was saved
-// and restored too.
+// The history tells the runs of one user's jobs of one name, in order of their ends, without those that never ran, of
+// others, or of another name; and after it was saved and restored too.
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {

@@ -19,9 +19,9 @@ type learner struct {
 	now    time.Time
 }
 
-func newLearner() *learner {
+func newLearner(b testing.TB) *learner {
 	cfg := Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
-	return &learner{models: New(cfg, Site{}), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
+	return &learner{models: newModels(b, cfg), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
 }
 
 // job learns one job from submission to end.
@@ -44,10 +44,10 @@ func (l *learner) job(b testing.TB) {
 	}
 }
 
-// BenchmarkUpdate is what one job costs, from submission to end, that all models of its queue and all those of all queues together learn, refits
-// of the competing laws included. The aim is 20 us.
+// BenchmarkUpdate is what one job costs, from submission to end, that all models of its queue and all those of all
+// queues together learn, refits of the competing laws included. The aim is 20 us.
 func BenchmarkUpdate(b *testing.B) {
-	l := newLearner()
+	l := newLearner(b)
 	for range 1 << 15 {
 		l.job(b)
 	}
@@ -59,7 +59,7 @@ func BenchmarkUpdate(b *testing.B) {
 
 // BenchmarkPublish is what a view of all models costs after each job.
 func BenchmarkPublish(b *testing.B) {
-	l := newLearner()
+	l := newLearner(b)
 	for range 1 << 15 {
 		l.job(b)
 	}
@@ -72,7 +72,7 @@ func BenchmarkPublish(b *testing.B) {
 
 // BenchmarkSave is what a saved state costs of the models of one queue with full windows and history.
 func BenchmarkSave(b *testing.B) {
-	l := newLearner()
+	l := newLearner(b)
 	for range 120_000 {
 		l.job(b)
 	}
@@ -87,7 +87,7 @@ func BenchmarkSave(b *testing.B) {
 
 // BenchmarkFitLublin is what a fit of Lublin and Feitelson's model costs.
 func BenchmarkFitLublin(b *testing.B) {
-	l := newLearner()
+	l := newLearner(b)
 	for range 120_000 {
 		l.job(b)
 	}

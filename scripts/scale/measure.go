@@ -78,11 +78,13 @@ type bed struct {
 
 func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheus.Registry) (*bed, error) {
 	cfg := pipeline.Config{
-		Clusters:  []pipeline.ClusterConfig{{Name: clusterName, Procs: w.procs(), Policy: "easy"}},
-		Models:    livemodels.Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000},
+		Clusters: []pipeline.ClusterConfig{{Name: clusterName, Procs: w.procs(), Policy: "easy"}},
+		Models: livemodels.Config{
+			WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000,
+		},
 		Forecasts: true,
 	}
-	cfg.Models.Engine.Growth = 1 // what is measured is one training, not how often there is one
+	cfg.Engine.Growth = 1 // what is measured is one training, not how often there is one
 	metrics := pipeline.NewMetrics(reg)
 	p, err := pipeline.New(cfg, store, func() time.Time { return w.now }, zap.NewNop(), metrics)
 	if err != nil {
@@ -123,7 +125,8 @@ func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	}
 }
 
-// used returns the CPU time that the process uses during some work, on the average of its parts: other processes on the machine hardly change that.
+// used returns the CPU time that the process uses during some work, on the average of its parts: other processes on the
+// machine hardly change that.
 func used(parts int, work func() error) (time.Duration, error) {
 	begun, err := processor()
 	if err != nil {
@@ -212,9 +215,12 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 
 // ofForecasts measures requests through the whole handler, of one view, one after the other; no two are the same.
 func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheus.Registry) error {
-	handler := api.New(b.pipeline, api.Options{Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg, Log: zap.NewNop()}).Handler()
+	handler := api.New(b.pipeline, api.Options{
+		Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg, Log: zap.NewNop(),
+	}).Handler()
 	ask := func(i int) error {
-		path := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=%dm&user=u%d", []string{"batch", "short", "long", "wide"}[i%4], 1+i%max(1, w.procs()/4), 10*(1+i%50), i%w.p.users)
+		path := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=%dm&user=u%d",
+			[]string{"batch", "short", "long", "wide"}[i%4], 1+i%max(1, w.procs()/4), 10*(1+i%50), i%w.p.users)
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 		answer := httptest.NewRecorder()
 		if handler.ServeHTTP(answer, r); answer.Code != http.StatusOK {

@@ -9,9 +9,10 @@ import (
 	"slices"
 )
 
-// A Live model counts the jobs of one queue as they are submitted and end, and can be fitted at any time without a pass over them. Runtimes are
-// kept in bins of 5 % of their size (.05 of ln t), by powers of two of processors. With forgetting, a job weighs 1 - forget of the next
-// one. The fit depends on the calls alone. A Live is for one goroutine; create it with [NewLive].
+// A Live model counts the jobs of one queue as they are submitted and end, and can be fitted at any time without a pass
+// over them. Runtimes are kept in bins of 5 % of their size (.05 of ln t), by powers of two of processors. With
+// forgetting, a job weighs 1 - forget of the next one. The fit depends on the calls alone. A Live is for one goroutine;
+// create it with [NewLive].
 type Live struct {
 	forget float64
 
@@ -41,10 +42,18 @@ func NewLive(forget float64) (*Live, error) {
 	if !(forget >= 0 && forget < 1) {
 		return nil, fmt.Errorf("hypergamma: forgetting factor %v: %w (at least 0 and below 1 expected)", forget, ErrValue)
 	}
-	return &Live{forget: forget, end: 1, submit: 1, last: math.NaN(), sizes: map[int]float64{}}, nil
+	return newLive(forget), nil
 }
 
-// Submitted counts a submit at a local time (see [LocalSeconds]). A time before the one before counts as the same. The error wraps [ErrValue].
+func newLive(forget float64) *Live {
+	return &Live{forget: forget, end: 1, submit: 1, last: math.NaN(), sizes: map[int]float64{}}
+}
+
+// Empty returns an empty model with the same forget.
+func (l *Live) Empty() *Live { return newLive(l.forget) }
+
+// Submitted counts a submit at a local time (see [LocalSeconds]). A time before the one before counts as the same. The
+// error wraps [ErrValue].
 func (l *Live) Submitted(local float64) error {
 	if math.IsNaN(local) || math.Abs(local) > maxLocal {
 		return fmt.Errorf("hypergamma: submit time %v: %w", local, ErrValue)
@@ -90,8 +99,8 @@ func (l *Live) Ended(procs int, seconds float64) error {
 	return nil
 }
 
-// scaleSubmits and scaleEnds bring weights down by as many times 2^-62 as it takes; a forget near 1 may pass the limit several times in one
-// step, to infinity even, where only the new job counts.
+// scaleSubmits and scaleEnds bring weights down by as many times 2^-62 as it takes; a forget near 1 may pass the limit
+// several times in one step, to infinity even, where only the new job counts.
 func (l *Live) scaleSubmits() {
 	down := scaleOf(&l.submit)
 	l.gaps.each(func(x *float64) { *x *= down })
@@ -131,7 +140,9 @@ func scaleOf(weight *float64) float64 {
 
 // each calls f with all weighted sums.
 func (g *gaps) each(f func(*float64)) {
-	for _, x := range []*float64{&g.n, &g.sum, &g.dropped, &g.logs.n, &g.logs.sum, &g.logs.logs, &g.peak.n, &g.peak.sum, &g.peak.logs} {
+	for _, x := range []*float64{
+		&g.n, &g.sum, &g.dropped, &g.logs.n, &g.logs.sum, &g.logs.logs, &g.peak.n, &g.peak.sum, &g.peak.logs,
+	} {
 		f(x)
 	}
 }
@@ -142,8 +153,9 @@ func (g gaps) weighted(latest float64) gaps {
 	return g
 }
 
-// Fit fits the model, as [FitModel] does but for the total work, for a machine of so many processors (0: the largest job's). Size groups are powers of
-// two here, and PeakKS is 0, as single gaps are not kept. The error joins those of the parts; each part that has none is filled in.
+// Fit fits the model, as [FitModel] does but for the total work, for a machine of so many processors (0: the largest
+// job's). Size groups are powers of two here, and PeakKS is 0, as single gaps are not kept. The error joins those of
+// the parts; each part that has none is filled in.
 func (l *Live) Fit(machine int) (ModelFit, error) {
 	var f ModelFit
 	var failed error
@@ -167,7 +179,8 @@ func (l *Live) Fit(machine int) (ModelFit, error) {
 
 func (l *Live) fitSizes(machine int) (SizeFit, error) {
 	if l.n/l.end < MinParallel-.5 {
-		return SizeFit{}, fmt.Errorf("hypergamma: fit of %.0f sizes: %w (at least %d needed)", l.n/l.end, ErrTooFew, MinParallel)
+		return SizeFit{}, fmt.Errorf("hypergamma: fit of %.0f sizes: %w (at least %d needed)",
+			l.n/l.end, ErrTooFew, MinParallel)
 	}
 	var counts []sizeCount
 	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {

@@ -53,6 +53,9 @@ func New(forget float64) (*Model, error) {
 	return &Model{counts: newCounts(forget), sequence: newSequence()}, nil
 }
 
+// Empty returns an empty model with the same forget.
+func (m *Model) Empty() *Model { return &Model{counts: newCounts(m.forget), sequence: newSequence()} }
+
 // Submitted puts a job at the end of the sequence. The key is the caller's, any string that no other unresolved job
 // has; else the error wraps [ErrKnown]. It is kept until the job is resolved: clone it if it is part of a larger
 // text.
