@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/api"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // reads are the paths whose answers are made from a view, in pairs of which the second asks for something else.
@@ -92,9 +92,9 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	asked := 0
 	s := api.New(f.pipeline, api.Options{
 		StaleAfter: staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
-		Accuracy: func(context.Context, api.AccuracyQuery) (*pipeline.Accuracy, error) {
+		Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) {
 			asked++
-			return &pipeline.Accuracy{}, nil
+			return &accuracy.Summary{}, nil
 		},
 	})
 	get := func(have string) *httptest.ResponseRecorder {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,9 +39,9 @@ type fixture struct {
 }
 
 // ledger is the accuracy of the fixture's rows.
-func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
+func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
 	f.asked = q
-	var out pipeline.Accuracy
+	var out accuracy.Summary
 	for i := range f.rows {
 		if q.Queue == "" || f.rows[i].Queue == q.Queue {
 			out.Add(&f.rows[i])

@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"go.uber.org/zap"
 )
 
@@ -110,7 +111,7 @@ type AccuracyQuery struct {
 }
 
 // AccuracyFunc reads the ledger.
-type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*pipeline.Accuracy, error)
+type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
 // RecentQuery says which rows of the ledger are asked for: those of jobs that started, the newest first.
 type RecentQuery struct {

@@ -4,6 +4,7 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // scoreMetrics are those of how forecasts turned out, beside those of other methods.
@@ -69,12 +70,12 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 
 // collect sends the scores of a cluster. A queue that is known has all its series from the beginning.
 func (m *scoreMetrics) collect(ch scrape, v *pipeline.View) {
-	none := pipeline.NewScore(len(waittime.Levels()))
+	none := accuracy.NewScore(len(waittime.Levels()))
 	scores, recent := v.MetricScores(), v.MetricRecent()
 	for _, queue := range v.MetricQueues() {
 		m.collectRecent(ch, v.Cluster, queue, recent[queue])
 		for _, size := range v.SizesOf(queue) {
-			if key := (pipeline.ScoreKey{Queue: queue, Size: size}); scores[key] == nil {
+			if key := (accuracy.Key{Queue: queue, Size: size}); scores[key] == nil {
 				m.collectScore(ch, v.Cluster, key, none)
 			}
 		}
@@ -82,11 +83,11 @@ func (m *scoreMetrics) collect(ch scrape, v *pipeline.View) {
 	for key, s := range scores {
 		m.collectScore(ch, v.Cluster, key, s)
 	}
-	m.collectPeers(ch, v.Cluster, pipeline.ByQueue(scores))
+	m.collectPeers(ch, v.Cluster, accuracy.ByQueue(scores))
 }
 
 // collectScore sends how the forecasts of a queue and size class turned out.
-func (m *scoreMetrics) collectScore(ch scrape, cluster string, key pipeline.ScoreKey, s *pipeline.Score) {
+func (m *scoreMetrics) collectScore(ch scrape, cluster string, key accuracy.Key, s *accuracy.Score) {
 	labels := []string{cluster, key.Queue, key.Size}
 	ch.counter(m.scored, float64(s.N), labels...)
 	ch.counter(m.scoredLive, float64(s.Live), labels...)
@@ -105,7 +106,7 @@ func (m *scoreMetrics) collectScore(ch scrape, cluster string, key pipeline.Scor
 }
 
 // collectRecent sends how the newest scored forecasts of a queue turned out; f is nil where there are none.
-func (m *scoreMetrics) collectRecent(ch scrape, cluster, queue string, f *pipeline.Figures) {
+func (m *scoreMetrics) collectRecent(ch scrape, cluster, queue string, f *accuracy.Figures) {
 	if f == nil || f.N == 0 {
 		ch.gauge(m.recent, 0, cluster, queue)
 		return
@@ -121,7 +122,7 @@ func (m *scoreMetrics) collectRecent(ch scrape, cluster, queue string, f *pipeli
 }
 
 // collectPeers sends how other methods did on the jobs of each queue.
-func (m *scoreMetrics) collectPeers(ch scrape, cluster string, byQueue map[string]*pipeline.Score) {
+func (m *scoreMetrics) collectPeers(ch scrape, cluster string, byQueue map[string]*accuracy.Score) {
 	for queue, s := range byQueue {
 		for i := range s.Peers {
 			p := &s.Peers[i]

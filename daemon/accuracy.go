@@ -7,12 +7,12 @@ import (
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // accuracy reads from the ledger how forecasts turned out.
-func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*pipeline.Accuracy, error) {
-	out, view := &pipeline.Accuracy{}, d.views.View(q.Cluster)
+func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
+	out, view := &accuracy.Summary{}, d.views.View(q.Cluster)
 	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
 	for _, store := range d.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {

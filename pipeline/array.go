@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -19,29 +20,6 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 		r.Procs = max(r.Procs, pool)
 	}
 	return r
-}
-
-// others returns the number of tasks of an array but the first, as many as were submitted; 0 for what is none.
-func (l *ledger) others(o *openForecast) int {
-	switch {
-	case o.Part:
-		return 0
-	case o.Renamed:
-		return o.Parts
-	case o.Parts > 0 && o.Job.Tasks > 0:
-		return o.Parts + o.Job.Tasks - 1
-	case o.Parts > 0: // nobody counted them
-		return 1
-	}
-	return max(0, o.Job.Tasks-1)
-}
-
-// remaining returns how many of the others still wait under the array's name.
-func (l *ledger) remaining(o *openForecast) int {
-	if o.Parts > 0 { // the first is told apart already
-		return max(1, o.Job.Tasks)
-	}
-	return l.others(o)
 }
 
 // split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast that was made for the
@@ -65,9 +43,10 @@ func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
 		l.between(j, whole.Live)
 		return true
 	}
-	o := &openForecast{
-		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Entered: whole.Entered, Answers: whole.Answers, View: whole.View,
-	}
+	o := &openForecast{View: whole.View, Forecast: accuracy.Forecast{
+		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Entered: whole.Entered,
+		Answers: whole.Answers,
+	}}
 	o.Job.Order, o.Job.Submit, o.Job.Seq = whole.Job.Order, whole.Job.Submit, whole.Job.Seq
 	l.open[j.ID] = o
 	switch {
@@ -94,7 +73,10 @@ func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 // between takes in a task that is neither the first nor the last of its array: it has no forecast of its own, and gets its row all the same.
 func (l *ledger) between(j *cluster.Job, live bool) {
 	l.silent(j)
-	l.open[j.ID] = &openForecast{Job: *j, Live: live, Made: true, Entered: true, Answers: []answer{{Procs: j.Procs, Reason: reasonTask}}}
+	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{
+		Job: *j, Live: live, Made: true, Entered: true,
+		Answers: []accuracy.Answer{{Procs: j.Procs, Reason: accuracy.ReasonArrayTask}},
+	}}
 }
 
 // uncounted takes in an element of an array that was used up by its first, because its log does not count elements.
@@ -112,7 +94,7 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 		return
 	}
 	whole.Rest = true
-	r := rest(&whole.Job, l.remaining(whole), procsOf(s, whole.Job.Queue))
+	r := rest(&whole.Job, whole.WaitingTasks(), procsOf(s, whole.Job.Queue))
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(&whole.Job), Request: r})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -60,7 +61,7 @@ func TestRowsOfElements(t *testing.T) {
 				}
 				if rows[r.JobID] = r; r.Quantiles != nil {
 					forecasts++
-				} else if r.Reason != reasonTask {
+				} else if r.Reason != accuracy.ReasonArrayTask {
 					t.Errorf("%s has no forecast for the reason %q", r.JobID, r.Reason)
 				}
 			}
@@ -119,7 +120,7 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	for _, r := range store.rows {
 		got = append(got, fmt.Sprintf("%s %s %v %s", r.JobID, r.Outcome, r.WaitSeconds, r.Reason))
 	}
-	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + reasonTask, "9000.3 started 30 " + reasonTask, "9000.4 started 40 " + reasonTask}
+	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + accuracy.ReasonArrayTask, "9000.3 started 30 " + accuracy.ReasonArrayTask, "9000.4 started 40 " + accuracy.ReasonArrayTask}
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Errorf("rows (-want +got): %s", d)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -79,7 +80,7 @@ func (b *Bulk) View() *View {
 	pools.SetPools(b.cfg.Pools)
 	v := &View{View: &cluster.View{
 		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(), Counts: b.counts,
-	}, Models: b.models.View(), Scores: map[ScoreKey]*Score{}, Declared: b.cfg.Queues}
+	}, Models: b.models.View(), Scores: map[accuracy.Key]*accuracy.Score{}, Declared: b.cfg.Queues}
 	if len(b.cfg.Pools) == 0 && b.cfg.Procs == 0 {
 		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)
 	}

@@ -17,7 +17,7 @@ type Curve struct {
 func NewCurve(levels, quantiles []float64) Curve {
 	c := Curve{levels: levels, logs: make([]float64, len(quantiles))}
 	for i, q := range quantiles {
-		if q == never {
+		if q == waittime.Never {
 			q = waittime.ScoredNever
 		}
 		c.logs[i] = math.Log(q + waittime.Shift)

@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
@@ -202,33 +203,26 @@ func (f *engineFeeder) UnmarshalBinary(data []byte) error { return f.engine.Unma
 // peersOf names the experts whose answers the ledger keeps beside the forecast.
 func peersOf() []string { return []string{"qbets", "limits", "downey_combined"} }
 
-// Waitcast names the served forecast among the methods.
-const Waitcast = "waitcast"
-
 // answerOf returns a forecast as the ledger keeps it.
-func answerOf(f *engine.Forecast, procs int) answer {
-	out := answer{Procs: procs, Ahead: f.JobsAhead, AheadProcs: f.ProcsAhead}
+func answerOf(f *engine.Forecast, procs int) accuracy.Answer {
+	out := accuracy.Answer{Procs: procs, Ahead: f.JobsAhead, AheadProcs: f.ProcsAhead}
 	if f.Quantiles == nil {
-		out.Reason = reasonNothingLearnt
+		out.Reason = accuracy.ReasonNotFitted
 		return out
 	}
-	out.Method, out.Quantiles = Waitcast, finite(f.Quantiles)
+	out.Method, out.Quantiles = accuracy.Waitcast, accuracy.Finite(f.Quantiles)
 	names := ensemble.Names()
 	for _, name := range peersOf() {
 		if i := slices.Index(names, name); i < len(f.Experts) && f.Experts[i] != nil {
-			out.Peers = append(out.Peers, modelstore.Peer{Method: name, Quantiles: finite(f.Experts[i])})
+			out.Peers = append(out.Peers, modelstore.Peer{Method: name, Quantiles: accuracy.Finite(f.Experts[i])})
 		}
 	}
 	return out
 }
 
-// finite returns quantiles with never for what is not a number of seconds, or too many.
-func finite(q []float64) []float64 {
-	out := slices.Clone(q)
-	for i, v := range out {
-		if waittime.IsNever(v) {
-			out[i] = never
-		}
-	}
-	return out
+// answerIn returns a job's forecast as the ledger keeps it, with the capacity of its pool and its priority.
+func answerIn(s *cluster.State, f *engine.Forecast, j *cluster.Job) accuracy.Answer {
+	a := answerOf(f, j.Procs)
+	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority
+	return a
 }

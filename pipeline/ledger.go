@@ -1,77 +1,22 @@
 package pipeline
 
 import (
-	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Reasons why a job has no forecast.
-const (
-	// reasonArray: the number of an array's tasks was told after the forecast of the first, that of the last cannot be made any more.
-	reasonArray = "unknown_tasks"
-	// reasonTask: the task is neither the first nor the last of its array to start, and the forecasts of an array are for those two.
-	reasonTask = "array_task"
-	// reasonNothingLearnt: no expert can say anything yet.
-	reasonNothingLearnt = "not_fitted"
-)
-
-// never stands for a quantile that is not reached, in the ledger and in saved state, where +Inf cannot be written.
-const never = waittime.Never
-
 // openForecast is the forecast of a job that has not started yet, or that started before enough was known of it.
 type openForecast struct {
-	Job  cluster.Job `json:"job"`
-	Live bool        `json:"live,omitempty"`
-	// Sized is true where the size was told at the instant of the submission.
-	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made: when the instant of the submission is over, or when the job's size and queue are told.
-	Made bool `json:"made,omitempty"`
-	// Entered is true once the engine knows of the job.
-	Entered bool     `json:"entered,omitempty"`
-	Answers []answer `json:"answers,omitempty"`
-	// Last is the forecast for the last task of an array; Answers are for the first.
-	Last *answer `json:"last,omitempty"`
-	// Rest is true once the engine knows of the tasks of an array but the first.
-	Rest bool `json:"rest,omitempty"`
-	// Parts is the number of tasks that were told apart from the array, Part says that this is such a task.
-	Parts int  `json:"parts,omitempty"`
-	Part  bool `json:"part,omitempty"`
-	// Renamed is true once the last task has taken the array's record over.
-	Renamed bool `json:"renamed,omitempty"`
+	accuracy.Forecast
 	// View is the view from which the forecast will be made, if it is not made yet.
 	View *submissionView `json:"-"`
-	// Closed is when the job started or left before its forecast was made, Started says which.
-	Closed  time.Time `json:"closed,omitzero"`
-	Started bool      `json:"started,omitempty"`
-	// Ended is true where it has ended, too, before its forecast was made.
-	Ended bool `json:"ended,omitempty"`
-	// After is true where the forecast was made after the job had started or left, because too little of it was known before.
-	After bool `json:"after,omitempty"`
-}
-
-// answer is the forecast for one size. A job whose size is not told in time gets one for every power of two below the capacity, and one for the
-// capacity.
-type answer struct {
-	Procs     int               `json:"procs"`
-	Method    string            `json:"method,omitempty"`
-	Quantiles []float64         `json:"quantiles,omitempty"`
-	Peers     []modelstore.Peer `json:"peers,omitempty"`
-	Reason    string            `json:"reason,omitempty"` // why there is none
-	// Ahead and AheadProcs are the jobs that were ahead, and what they asked for.
-	Ahead      int `json:"ahead,omitempty"`
-	AheadProcs int `json:"ahead_procs,omitempty"`
-	// Capacity is the processors of the pool, Priority the job's.
-	Capacity int   `json:"capacity,omitempty"`
-	Priority int64 `json:"priority,omitempty"`
 }
 
 // ledger predicts every job at its submission and scores it at its start.
@@ -87,8 +32,7 @@ type ledger struct {
 	late          []*openForecast          // not made yet although their instant is over, in the order of submission
 	open          map[string]*openForecast // of the jobs that wait, by id
 	newestView    *submissionView          // the newest view that was kept
-	scores        map[ScoreKey]*Score
-	recent        map[string]*window // by queue
+	record        accuracy.Record
 	served        servedForecasts
 	preview       preview
 	onInstantOver func() // called when an instant is over and the engine knows all of it; may be nil
@@ -96,7 +40,9 @@ type ledger struct {
 }
 
 func newLedger(cluster string, f *engineFeeder) *ledger {
-	return &ledger{cluster: cluster, feeder: f, levels: waittime.Levels(), open: map[string]*openForecast{}, scores: map[ScoreKey]*Score{}, recent: map[string]*window{}}
+	return &ledger{
+		cluster: cluster, feeder: f, levels: waittime.Levels(), open: map[string]*openForecast{}, record: accuracy.NewRecord(),
+	}
 }
 
 // before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
@@ -108,7 +54,7 @@ func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row
 	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
-		if o.detailsKnown() {
+		if o.DetailsKnown() {
 			l.make(o, s, emit)
 		} else {
 			o.View = l.current()
@@ -134,7 +80,7 @@ func (l *ledger) make(o *openForecast, s *cluster.State, emit func(modelstore.Ro
 	now := clock(l.instant)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.feeder.engine.Submit(now, id, r) })
 	if o.Rest && o.Parts > 0 { // some were told apart at this very instant
-		r := rest(&o.Job, l.remaining(o), procsOf(s, o.Job.Queue))
+		r := rest(&o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(&o.Job), Request: r})
 	}
 	l.made(o, emit)
@@ -146,11 +92,11 @@ func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64,
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
 		f := submit(engineID(&o.Job), engineRequest(&o.Job))
-		o.Answers = []answer{answerOf(&f, o.Job.Procs).in(s, &o.Job)}
+		o.Answers = []accuracy.Answer{answerIn(s, &f, &o.Job)}
 	}
-	if others := l.others(o); others > 0 {
+	if others := o.OtherTasks(); others > 0 {
 		f := submit(restID(&o.Job), rest(&o.Job, others, procsOf(s, o.Job.Queue)))
-		last := answerOf(&f, o.Job.Procs).in(s, &o.Job)
+		last := answerIn(s, &f, &o.Job)
 		o.Last, o.Rest = &last, true
 	}
 }
@@ -168,7 +114,7 @@ func (l *ledger) made(o *openForecast, emit func(modelstore.Row)) {
 
 // completeForecast makes the forecast of a job if its size and queue are known now.
 func (l *ledger) completeForecast(o *openForecast, s *cluster.State, emit func(modelstore.Row)) {
-	if o.Made || o.View == nil || !o.detailsKnown() {
+	if o.Made || o.View == nil || !o.DetailsKnown() {
 		return
 	}
 	o.After = !o.Closed.IsZero()
@@ -185,9 +131,9 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 		if id == engineID(&o.Job) {
 			return e.SubmitAt(o.View.View, submitted, now, id, r)
 		}
-		wide := rest(&o.Job, l.others(o)+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
+		wide := rest(&o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
 		f := e.SubmitAt(o.View.View, submitted, now, id, wide)
-		e.Update(now, id, rest(&o.Job, l.remaining(o), procsOf(s, o.Job.Queue)))
+		e.Update(now, id, rest(&o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue)))
 		return f
 	})
 	switch {
@@ -280,7 +226,7 @@ func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.R
 }
 
 func (l *ledger) begin(j *cluster.Job, live bool) {
-	o := &openForecast{Job: *j, Live: live}
+	o := &openForecast{Forecast: accuracy.Forecast{Job: *j, Live: live}}
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
 	l.show(o)
@@ -327,7 +273,7 @@ func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: engineID(c.After), Request: after})
 	}
 	if o != nil && o.Rest && !o.Part {
-		r := rest(c.After, l.remaining(o), procsOf(s, c.After.Queue))
+		r := rest(c.After, o.WaitingTasks(), procsOf(s, c.After.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(c.After), Request: r})
 	}
 }
@@ -408,57 +354,11 @@ func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster
 	l.completeForecast(o, s, emit)
 }
 
-// pick returns the answer for a size: the only one there is, or of the two sizes around it the one of the larger (the
-// honest side).
-func pick(answers []answer, procs int) answer {
-	i := sort.Search(len(answers), func(i int) bool { return answers[i].Procs >= procs })
-	if len(answers) == 0 {
-		return answer{Procs: procs, Reason: string(predictor.ReasonUnknownSize)}
-	}
-	return answers[min(i, len(answers)-1)]
-}
-
-// scored returns the forecast by which a job is scored.
-func (o *openForecast) scored() answer {
-	switch {
-	case o.Last != nil && !o.Part:
-		return *o.Last
-	case o.Parts > 0 && !o.Part:
-		return answer{Reason: reasonArray}
-	}
-	return pick(o.Answers, o.Job.Procs)
-}
-
 // close writes the row of a job that started or left the queue.
 func (l *ledger) close(o *openForecast, emit func(modelstore.Row)) {
-	a := o.scored()
-	row := modelstore.Row{
-		Cluster: l.cluster, JobID: o.Job.ID, Attempt: o.Job.Attempt, Queue: o.Job.Queue,
-		Procs: o.Job.Procs, TimeLimit: o.Job.TimeLimit, Submit: o.Job.Submit,
-		Outcome: modelstore.Cancelled, WaitSeconds: math.Max(0, o.Closed.Sub(o.Job.Submit).Seconds()),
-		Method: a.Method, Quantiles: a.Quantiles, Peers: a.Peers, Reason: a.Reason, Replayed: !o.Live || o.After,
-	}
-	if a.Quantiles != nil {
-		row.Levels = l.levels
-	}
-	if o.Started {
-		row.Outcome, row.Start = modelstore.Started, o.Closed
-	}
-	l.score(&row)
+	row := o.Row(l.cluster, l.levels)
+	l.record.Add(&row)
 	emit(row)
-}
-
-func (l *ledger) score(row *modelstore.Row) {
-	key := ScoreKey{Queue: row.Queue, Size: waittime.SizeClass(row.Procs)}
-	s := l.scores[key]
-	if s == nil {
-		s = newScore(len(l.levels))
-		l.scores[key] = s
-	}
-	s.add(row)
-	if row.Outcome == modelstore.Started && row.Quantiles != nil {
-		l.remember(row.Queue, row.Levels, row.Quantiles, row.WaitSeconds)
-	}
 }
 
 // publish puts into a view what readers see of the forecasts.
@@ -467,8 +367,5 @@ func (l *ledger) publish(v *View, e *engine.View) {
 	v.forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()
 	v.Engine = e
 	v.Learning = l.feeder.engine.Stats()
-	v.Recent = l.newest()
-	for key, s := range l.scores {
-		v.Scores[key] = s.clone()
-	}
+	v.Scores, v.Recent = l.record.Snapshot()
 }

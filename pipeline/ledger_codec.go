@@ -7,24 +7,23 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // savedLedger holds the forecasts in one table, and the views that are still needed.
 type savedLedger struct {
-	Instant time.Time           `json:"instant"`
-	Opens   []*openForecast     `json:"opens"`
-	Pending []int               `json:"pending"`
-	Late    []int               `json:"late"`
-	Open    []int               `json:"open"`
-	After   []engineCommand     `json:"after,omitempty"`
-	Busy    []uint64            `json:"busy,omitempty"`
-	Views   []savedView         `json:"sights,omitempty"`
-	Of      []int               `json:"of"`      // by open: its view, -1 if it needs none
-	Current int                 `json:"current"` // the newest view, -1 if there is none
-	Scores  map[ScoreKey]*Score `json:"scores"`
-	// Recent is missing in what older programs saved: the windows begin empty then.
-	Recent map[string]*window `json:"recent,omitempty"`
+	Instant time.Time       `json:"instant"`
+	Opens   []*openForecast `json:"opens"`
+	Pending []int           `json:"pending"`
+	Late    []int           `json:"late"`
+	Open    []int           `json:"open"`
+	After   []engineCommand `json:"after,omitempty"`
+	Busy    []uint64        `json:"busy,omitempty"`
+	Views   []savedView     `json:"sights,omitempty"`
+	Of      []int           `json:"of"`      // by open: its view, -1 if it needs none
+	Current int             `json:"current"` // the newest view, -1 if there is none
+	accuracy.Record
 }
 
 type savedView struct {
@@ -76,7 +75,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Scores: l.scores, Recent: l.recent, After: l.feeder.After,
+		Instant: l.instant.UTC(), Record: l.record, After: l.feeder.After,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
 	for id := range l.feeder.busy {
@@ -150,24 +149,19 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	fresh.pending, ok[0] = pickAll(in.Opens, in.Pending)
 	fresh.late, ok[1] = pickAll(in.Opens, in.Late)
 	waiting, ok[2] = pickAll(in.Opens, in.Open)
-	if ok != [3]bool{true, true, true} || slices.ContainsFunc(fresh.late, func(o *openForecast) bool { return o.View == nil }) {
+	if ok != [3]bool{true, true, true} {
+		return errLedger
+	}
+	if slices.ContainsFunc(fresh.late, func(o *openForecast) bool { return o.View == nil }) {
 		return errLedger
 	}
 	for _, o := range waiting {
 		fresh.open[o.Job.ID] = o
 		fresh.show(o)
 	}
-	for key, s := range in.Scores {
-		if s == nil || !s.sound(len(l.levels)) {
-			return fmt.Errorf("saved ledger: the score of queue %q, size %s is not one", key.Queue, key.Size)
-		}
-		fresh.scores[key] = s
-	}
-	for queue, w := range in.Recent {
-		if w == nil || !w.sound(len(l.levels)) {
-			return fmt.Errorf("saved ledger: the newest forecasts of queue %q are none", queue)
-		}
-		fresh.recent[queue] = w
+	var err error
+	if fresh.record, err = in.Restored(); err != nil {
+		return fmt.Errorf("saved ledger: %w", err)
 	}
 	fresh.feeder.After = in.After
 	clear(fresh.feeder.busy)

@@ -186,8 +186,8 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// A job whose size is not told for too long is forecast for every power of two, and scored by the forecast for the next larger size that was tried.
-func TestPick(t *testing.T) {
+// A job whose size is not known for too long is forecast for every power of two and for the whole machine.
+func TestSizesOfUnknownSize(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
 		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", cluster.DetailsGrace.Seconds()+1), event(job.Submit, "4", cluster.DetailsGrace.Seconds()+2),
@@ -200,17 +200,6 @@ func TestPick(t *testing.T) {
 	if d := cmp.Diff([]int{1, 2, 4, 8, 16, 32, 64, 100}, sizes); d != "" {
 		t.Fatalf("sizes forecast (-want +got): %s", d)
 	}
-	for procs, want := range map[int]int{0: 1, 1: 1, 2: 2, 3: 4, 33: 64, 64: 64, 65: 100, 100: 100, 500: 100} {
-		if got := pick(answers, procs).Procs; got != want {
-			t.Errorf("a job of %d processors is scored by the forecast for %d, want %d", procs, got, want)
-		}
-	}
-	if a := pick(nil, 4); a.Reason != "unknown_size" {
-		t.Errorf("without answers: %+v", a)
-	}
-	if a := pick([]answer{{Procs: 8}}, 3); a.Procs != 8 {
-		t.Errorf("a size known at submission: %+v", a)
-	}
 }
 
 // Pinball against values worked out by hand: level x what is missing above, (1 - level) x what is too much below.
@@ -219,48 +208,6 @@ func TestPinball(t *testing.T) {
 		if got := waittime.Pinball(c[0], c[1], c[2]); math.Abs(got-c[3]) > 1e-12 {
 			t.Errorf("waittime.Pinball(%v, %v, %v) = %v, want %v", c[0], c[1], c[2], got, c[3])
 		}
-	}
-}
-
-// Hits, losses and medians of rows worked out by hand.
-func TestScore(t *testing.T) {
-	s := newScore(2)
-	row := func(outcome string, wait float64, replayed bool, quantiles ...float64) {
-		s.add(&modelstore.Row{
-			Outcome: outcome, WaitSeconds: wait, Replayed: replayed, Levels: []float64{.5, .9}, Quantiles: quantiles,
-		})
-	}
-	row(modelstore.Started, 100, false, 99.2, 200) // 100 <= ceil(99.2): a log of whole seconds
-	row(modelstore.Started, 101, true, 100, 100)   // neither
-	row(modelstore.Started, 10, true, 40, never)   // both
-	row(modelstore.Started, 10, true)              // no forecast
-	row(modelstore.Cancelled, 1e6, false, 1, 2)    // a lower bound is no observation
-	if s.N != 3 || s.Live != 1 || s.Unforecast != 1 || s.Censored != 1 {
-		t.Errorf("counts: %+v", *s)
-	}
-	if d := cmp.Diff([]int64{2, 2}, s.UpTo); d != "" {
-		t.Errorf("hits (-want +got): %s", d)
-	}
-	ln := math.Log
-	want := .5*(ln(160)-ln(159.2)) + .5*(ln(161)-ln(160)) + .5*(ln(100)-ln(70))
-	if math.Abs(s.LogPinball[0]-want) > 1e-12 {
-		t.Errorf("loss of the median %v, want %v", s.LogPinball[0], want)
-	}
-	if got := s.MedianError(); got != 1 { // of .8, 1 and 30
-		t.Errorf("median error %v s, want 1", got)
-	}
-	row(modelstore.Started, 0, true, 2, 2)
-	if got := s.MedianError(); got != 1.5 { // of .8, 1, 2 and 30
-		t.Errorf("median error of four %v s, want 1.5", got)
-	}
-	if !math.IsNaN(newScore(2).MedianError()) {
-		t.Error("the median error of nothing is a number")
-	}
-	for range recent { // the oldest are overwritten
-		row(modelstore.Started, 0, true, 7, 7)
-	}
-	if got := s.MedianError(); got != 7 || len(s.Errors) != recent {
-		t.Errorf("median error of the newest %d: %v s, want 7", len(s.Errors), got)
 	}
 }
 
@@ -307,58 +254,6 @@ func TestSizeClass(t *testing.T) {
 		if got := waittime.SizeClass(procs); got != want {
 			t.Errorf("%d processors are of class %s, want %s", procs, got, want)
 		}
-	}
-}
-
-// The key of a score is read as it was written, whatever the queue is called.
-func TestScoreKey(t *testing.T) {
-	for _, queue := range []string{"batch", "", "two words", " "} {
-		k := ScoreKey{Queue: queue, Size: "2-8"}
-		text, err := k.MarshalText()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got ScoreKey
-		if err := got.UnmarshalText(text); err != nil || got != k {
-			t.Errorf("%+v came back as %+v (%v)", k, got, err)
-		}
-	}
-	if err := new(ScoreKey).UnmarshalText([]byte("batch")); err == nil {
-		t.Error("a key without a size was read")
-	}
-}
-
-// Other methods are scored on the jobs for which they have an answer, beside the forecast on the same jobs; a quantile that a cancelled job had outlived is a known miss.
-func TestScoreOfPeers(t *testing.T) {
-	s := newScore(2)
-	levels := []float64{.5, .9}
-	s.add(&modelstore.Row{Outcome: modelstore.Started, WaitSeconds: 100, Levels: levels, Quantiles: []float64{100, 200}})
-	s.add(&modelstore.Row{
-		Outcome: modelstore.Started, WaitSeconds: 60, Levels: levels, Quantiles: []float64{60, 180}, Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{180, never}}},
-	})
-	s.add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 150, Levels: levels, Quantiles: []float64{149.5, 150}})
-	p := s.Peers[0]
-	if len(s.Peers) != 1 || p.Method != "limits" || p.N != 1 || p.Served.N != 1 || s.N != 2 {
-		t.Fatalf("%+v", *s)
-	}
-	if want := .5 * math.Ln2; math.Abs(p.LogPinball[0]-want) > 1e-12 || p.Served.LogPinball[0] != 0 {
-		t.Errorf("losses of the median %v and %v, want %v and 0", p.LogPinball[0], p.Served.LogPinball[0], want)
-	}
-	if want := .1 * (math.Log(waittime.ScoredNever+60) - math.Log(120)); math.Abs(p.LogPinball[1]-want) > 1e-12 {
-		t.Errorf("the loss of never is %v, want that of a year, %v", p.LogPinball[1], want)
-	}
-	if p.Within2 != 1 || p.Below[0] != 1 || s.Below[0] != 0 || s.UpTo[0] != 2 {
-		t.Errorf("%+v of %+v", p, *s)
-	}
-	if d := cmp.Diff([]int64{0, 0}, s.Outlived); d != "" { // 150 is not past 150, nor past 149.5 to the second
-		t.Errorf("known misses (-want +got): %s", d)
-	}
-	s.add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 151, Levels: levels, Quantiles: []float64{149.5, 151.5}})
-	if d := cmp.Diff([]int64{1, 0}, s.Outlived); d != "" {
-		t.Errorf("known misses (-want +got): %s", d)
-	}
-	if c := s.clone(); !c.sound(2) || c.sound(3) {
-		t.Error("a score is of its levels and no others")
 	}
 }
 

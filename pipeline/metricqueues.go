@@ -3,6 +3,8 @@ package pipeline
 import (
 	"maps"
 	"slices"
+
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // detailedQueues is the number of queues that have all metrics: a queue has some 370 series. The figures of all further queues are summed up under
@@ -39,26 +41,17 @@ func (v *View) MetricQueues() []string {
 	return slices.Compact(queues)
 }
 
-// MetricScores returns the scores by the queues of detailed metrics. Of errors OtherQueue has its own alone. Readers must not change them.
-func (v *View) MetricScores() map[ScoreKey]*Score {
-	return pooled(v.Scores, func(k ScoreKey) ScoreKey { return ScoreKey{v.MetricQueue(k.Queue), k.Size} }, func(s []*Score) *Score {
-		sum := newScore(len(s[0].Below))
-		for _, other := range s {
-			sum.merge(other)
-		}
-		return sum
-	})
+// MetricScores returns the scores by the queues of detailed metrics. Of errors OtherQueue has its own alone. Readers must
+// not change them.
+func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
+	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
+	return pooled(v.Scores, rename, accuracy.Sum)
 }
 
-// MetricRecent returns how the newest forecasts turned out by the queues of detailed metrics. Readers must not change them.
-func (v *View) MetricRecent() map[string]*Figures {
-	return pooled(v.Recent, v.MetricQueue, func(f []*Figures) *Figures {
-		sum := newFigures(len(f[0].Below))
-		for _, other := range f {
-			sum.merge(other)
-		}
-		return &sum
-	})
+// MetricRecent returns how the newest forecasts turned out by the queues of detailed metrics. Readers must not change
+// them.
+func (v *View) MetricRecent() map[string]*accuracy.Figures {
+	return pooled(v.Recent, v.MetricQueue, accuracy.SumFigures)
 }
 
 // pooled returns the values under new keys: several under one key are summed, a single one is kept as it is.

@@ -1,12 +1,11 @@
 package pipeline
 
 import (
-	"math"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // Metrics are the counters of the writer. The gauges of the views are collected by api.
@@ -84,25 +83,15 @@ func (m *Metrics) observe(d *source.Delivery) {
 
 func (m *Metrics) publish(map[string]*View) { m.Published.Inc() }
 
-// Scored returns, over all queues, the number of forecasts scored so far, those still open, and the median absolute error of the
-// medians in seconds (NaN if there is none).
+// Scored returns, over all queues, the number of forecasts scored so far and the median absolute error of the medians in
+// seconds, NaN if there is none.
 func (v *View) Scored() (scored int64, median float64) {
-	var errs []float64
-	for _, s := range v.Scores {
-		scored += s.N
-		errs = append(errs, s.Errors...)
-	}
-	if len(errs) == 0 {
-		return scored, math.NaN()
-	}
-	return scored, medianOf(errs)
+	scored, _ = accuracy.Counts(v.Scores)
+	return scored, accuracy.MedianError(v.Scores)
 }
 
 // ScoredLive returns, over all queues, the number of scored forecasts that were made as it happened.
 func (v *View) ScoredLive() int64 {
-	var n int64
-	for _, s := range v.Scores {
-		n += s.Live
-	}
-	return n
+	_, live := accuracy.Counts(v.Scores)
+	return live
 }

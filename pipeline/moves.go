@@ -7,12 +7,6 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// in notes what a forecast saw of the picture beside the queue.
-func (a answer) in(s *cluster.State, j *cluster.Job) answer {
-	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority
-	return a
-}
-
 // MoveCause is the main reason why the forecast of a waiting job is another one now than at its submission.
 type MoveCause string
 

@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // TestRestoredWaitsAreNotObserved proves that after a restart the waits that the journal tells of are not observed again, while later ones are.
@@ -75,8 +76,8 @@ func TestTypical(t *testing.T) {
 	p.publish()
 	got := p.View("c").Typical(5)
 	want := []Typical{
-		{ScoreKey{"a", "2-8"}, 4, 3, 2 * time.Hour}, // of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
-		{ScoreKey{"a", "65-512"}, 1, 100, time.Minute},
+		{accuracy.Key{Queue: "a", Size: "2-8"}, 4, 3, 2 * time.Hour}, // of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
+		{accuracy.Key{Queue: "a", Size: "65-512"}, 1, 100, time.Minute},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

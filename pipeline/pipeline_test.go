@@ -16,6 +16,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // However events are cut into deliveries and these into transactions, entries, rows and saved bytes are the same.
@@ -169,14 +170,14 @@ func TestViewsDoNotChange(t *testing.T) {
 	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
 	type seen struct {
 		view   *View
-		scores map[ScoreKey]Score
+		scores map[accuracy.Key]accuracy.Score
 		open   int
 		laws   map[string]float64
 	}
 	look := func(v *View) seen {
-		s := seen{view: v, scores: map[ScoreKey]Score{}, open: v.Open, laws: map[string]float64{}}
+		s := seen{view: v, scores: map[accuracy.Key]accuracy.Score{}, open: v.Open, laws: map[string]float64{}}
 		for queue, score := range v.Scores {
-			s.scores[queue] = *score.clone()
+			s.scores[queue] = *score.Clone()
 		}
 		for _, queue := range v.Queues() {
 			if law, ok := v.Models.Law(queue, 2); ok {

@@ -91,7 +91,7 @@ func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 		if o.Part || o.Parts == 0 {
 			copied.Submit(now, engineID(&o.Job), engineRequest(&o.Job))
 		}
-		if others := l.others(o); others > 0 {
+		if others := o.OtherTasks(); others > 0 {
 			copied.Submit(now, restID(&o.Job), rest(&o.Job, others, 0))
 		}
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -28,7 +29,7 @@ func (l *clusterWriter) next(first bool) *View {
 // view returns the cluster as it is, with the engine's view of the same instant.
 func (l *clusterWriter) view(e *engine.View) *View {
 	v := &View{
-		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[ScoreKey]*Score{},
+		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
 		Declared: l.declared, Refused: l.refused, Seq: l.seq,
 		NamedQueues: len(l.names.reserved) + len(l.names.own), FoldedQueues: l.names.met,
 		sharing: l.names.sharing, detailed: l.names.detailed,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -76,8 +77,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if got := v.Queues(); len(got) > limit+2 || !slices.Contains(got, "a") || !slices.Contains(got, OtherQueue) {
 		t.Errorf("queues %v, want a, %s and at most %d in all", got, OtherQueue, limit+2)
 	}
-	if len(rows) > limit+2 || len(ByQueue(v.Scores)) > limit+2 || len(v.Recent) > limit+2 || len(v.Drifts) > limit+3 {
-		t.Errorf("%d queues in rows, %d in scores, %d in recent figures, %d drifts; want at most %d", len(rows), len(ByQueue(v.Scores)), len(v.Recent), len(v.Drifts), limit+2)
+	if len(rows) > limit+2 || len(accuracy.ByQueue(v.Scores)) > limit+2 || len(v.Recent) > limit+2 || len(v.Drifts) > limit+3 {
+		t.Errorf("%d queues in rows, %d in scores, %d in recent figures, %d drifts; want at most %d", len(rows), len(accuracy.ByQueue(v.Scores)), len(v.Recent), len(v.Drifts), limit+2)
 	}
 	if len(entries) < 40 {
 		t.Errorf("the journal has %d queues: it must keep the announced names", len(entries))
@@ -297,19 +298,19 @@ func TestBulkQueueLimit(t *testing.T) {
 
 // The figures of queues without detailed metrics are summed up, and nothing is lost.
 func TestMetricScores(t *testing.T) {
-	v := &View{detailed: map[string]bool{"a": true, OtherQueue: true}, Scores: map[ScoreKey]*Score{}, Recent: map[string]*Figures{}}
+	v := &View{detailed: map[string]bool{"a": true, OtherQueue: true}, Scores: map[accuracy.Key]*accuracy.Score{}, Recent: map[string]*accuracy.Figures{}}
 	row := modelstore.Row{Outcome: modelstore.Started, WaitSeconds: 5, Quantiles: []float64{1, 2, 3, 4, 5, 6}, Levels: []float64{.1, .25, .5, .75, .9, .95}}
 	for i, q := range []string{"a", "b", "c", OtherQueue} {
-		s := newScore(6)
+		s := accuracy.NewScore(6)
 		for range i + 1 {
-			s.add(&row)
+			s.Add(&row)
 		}
-		v.Scores[ScoreKey{q, "1"}] = s
-		f := s.Figures.clone()
+		v.Scores[accuracy.Key{Queue: q, Size: "1"}] = s
+		f := *accuracy.SumFigures([]*accuracy.Figures{&s.Figures})
 		v.Recent[q] = &f
 	}
 	got := v.MetricScores()
-	if len(got) != 2 || got[ScoreKey{"a", "1"}].N != 1 || got[ScoreKey{OtherQueue, "1"}].N != 2+3+4 {
+	if len(got) != 2 || got[accuracy.Key{Queue: "a", Size: "1"}].N != 1 || got[accuracy.Key{Queue: OtherQueue, Size: "1"}].N != 2+3+4 {
 		t.Errorf("scores of %d queues: %+v", len(got), got)
 	}
 	if recent := v.MetricRecent(); len(recent) != 2 || recent[OtherQueue].N != 9 || v.Recent[OtherQueue].N != 4 {

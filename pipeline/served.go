@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // Served is the forecast of a waiting job as it was made at its submission. It does not change.
@@ -72,13 +73,13 @@ func (l *ledger) show(o *openForecast) {
 	if !o.Closed.IsZero() || o.Part || o.Renamed {
 		return
 	}
-	a := o.scored()
+	a := o.Scored()
 	switch {
 	case o.Made:
 	case o.View == nil:
-		a = answer{Reason: NotYet}
+		a = accuracy.Answer{Reason: NotYet}
 	default:
-		a = answer{Reason: NotKnown}
+		a = accuracy.Answer{Reason: NotKnown}
 	}
 	s := &Served{At: o.Job.Submit, Quantiles: a.Quantiles, Reason: a.Reason, Ahead: a.Ahead, AheadProcs: a.AheadProcs, Capacity: a.Capacity, Priority: a.Priority, Peers: a.Peers}
 	if a.Quantiles != nil {

@@ -22,12 +22,6 @@ type submissionView struct {
 	View *engine.View
 }
 
-// detailsKnown reports whether a job's forecast can be made: its size and its queue are known. A log that records the size with the submission has no
-// queues, if it records none.
-func (o *openForecast) detailsKnown() bool {
-	return o.Job.Procs > 0 && !o.Job.Unsized && (!o.Job.Unqueued || o.Sized)
-}
-
 // current returns the view that the forecast of a job submitted at the open instant is made on. How old it may be follows from the events alone.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}

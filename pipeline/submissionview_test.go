@@ -14,6 +14,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // longer returns the events of the jobs that ran for longer than so many seconds.
@@ -212,14 +213,14 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 		t.Fatalf("rows of the array: %+v", rows)
 	}
 	for _, id := range []string{"9_2", "9_3", "9_4"} {
-		if between := rows[id]; between.Reason != reasonTask || between.Quantiles != nil || between.Outcome != modelstore.Started {
+		if between := rows[id]; between.Reason != accuracy.ReasonArrayTask || between.Quantiles != nil || between.Outcome != modelstore.Started {
 			t.Errorf("a task between the first and the last: %+v", between)
 		}
 	}
-	if first.Method != Waitcast || first.WaitSeconds != 1 || first.Procs != 64 || !first.Replayed {
+	if first.Method != accuracy.Waitcast || first.WaitSeconds != 1 || first.Procs != 64 || !first.Replayed {
 		t.Errorf("the first task: %+v", first)
 	}
-	if last.Method != Waitcast || last.WaitSeconds != 1000 || last.Replayed || last.Quantiles[0] <= 0 {
+	if last.Method != accuracy.Waitcast || last.WaitSeconds != 1000 || last.Replayed || last.Quantiles[0] <= 0 {
 		t.Errorf("the last task: %+v", last)
 	}
 }

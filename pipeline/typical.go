@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // typicalHistory is how many of the newest jobs that left tell what is typical. Ours: some days of a busy cluster.
@@ -14,7 +15,7 @@ const typicalHistory = 5000
 
 // Typical is a job as a queue has them of one size class.
 type Typical struct {
-	ScoreKey
+	accuracy.Key
 	// Jobs is the number of jobs that tell what is typical.
 	Jobs int
 	// Procs and TimeLimit are the medians (of an even number the lower one of the two); TimeLimit is 0 where no job told one.
@@ -38,9 +39,9 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 // Typical returns a typical job of each queue and size class of which jobs run, wait, or were among the newest 5000 of the cluster that left. There are at most so many, those
 // with the most jobs first.
 func (v *View) Typical(most int) []Typical {
-	piles := map[ScoreKey]*sizeSample{}
+	piles := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {
-		key := ScoreKey{queue, waittime.SizeClass(procs)}
+		key := accuracy.Key{Queue: queue, Size: waittime.SizeClass(procs)}
 		p := piles[key]
 		if p == nil {
 			p = &sizeSample{}
@@ -62,14 +63,14 @@ func (v *View) Typical(most int) []Typical {
 	}
 	out := make([]Typical, 0, len(piles))
 	for key, p := range piles {
-		t := Typical{ScoreKey: key, Jobs: len(p.procs), Procs: middle(p.procs)}
+		t := Typical{Key: key, Jobs: len(p.procs), Procs: middle(p.procs)}
 		if len(p.limits) > 0 {
 			t.TimeLimit = middle(p.limits)
 		}
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b Typical) int {
-		return cmp.Or(b.Jobs-a.Jobs, cmp.Compare(a.Queue, b.Queue), cmp.Compare(sizeRank(a.Size), sizeRank(b.Size)))
+		return cmp.Or(b.Jobs-a.Jobs, cmp.Compare(a.Queue, b.Queue), cmp.Compare(accuracy.SizeRank(a.Size), accuracy.SizeRank(b.Size)))
 	})
 	return out[:min(most, len(out))]
 }

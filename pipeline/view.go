@@ -4,11 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/pipeline/livemodels"
-	"github.com/waitcast/waitcast/pipeline/loadforecast"
-
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
@@ -31,9 +31,9 @@ type View struct {
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []ensemble.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
-	Scores map[ScoreKey]*Score
+	Scores map[accuracy.Key]*accuracy.Score
 	// Recent tell, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change them.
-	Recent map[string]*Figures
+	Recent map[string]*accuracy.Figures
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
@@ -133,16 +133,4 @@ func (v *View) Loads() map[string]Load {
 		loads[j.Queue] = l
 	}
 	return loads
-}
-
-// ByQueue returns the scores of each queue, of all sizes together.
-func ByQueue(scores map[ScoreKey]*Score) map[string]*Score {
-	out := map[string]*Score{}
-	for key, s := range scores {
-		if out[key.Queue] == nil {
-			out[key.Queue] = newScore(len(s.Below))
-		}
-		out[key.Queue].merge(s)
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // AccuracyRequest says which forecasts are compared with the facts, and which page of the groups is the answer.
@@ -19,7 +20,7 @@ type AccuracyRequest struct {
 }
 
 // Accuracy tells how the forecasts turned out that were found in the ledger.
-func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *pipeline.Accuracy) wire.Accuracy {
+func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
 		out.Until = &in.Until
@@ -41,10 +42,10 @@ func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *pipelin
 }
 
 // group writes the scores of some jobs.
-func group(g *pipeline.AccuracyGroup) wire.AccuracyGroup {
+func group(g *accuracy.Group) wire.AccuracyGroup {
 	w := wire.AccuracyGroup{
 		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored, KnownMisses: map[string]int64{},
-		Methods: []wire.MethodAccuracy{figures(pipeline.Waitcast, &g.Figures)},
+		Methods: []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures)},
 	}
 	if g.Replayed {
 		w.Made = "replayed"
@@ -61,7 +62,7 @@ func group(g *pipeline.AccuracyGroup) wire.AccuracyGroup {
 	return w
 }
 
-func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
+func figures(method string, f *accuracy.Figures) wire.MethodAccuracy {
 	m := wire.MethodAccuracy{Method: method, N: f.N, Coverage: map[string][2]float64{}, LogPinball: losses(f)}
 	if f.N == 0 {
 		return m
@@ -75,7 +76,7 @@ func figures(method string, f *pipeline.Figures) wire.MethodAccuracy {
 }
 
 // losses returns the mean losses of the median and the levels above it.
-func losses(f *pipeline.Figures) map[string]float64 {
+func losses(f *accuracy.Figures) map[string]float64 {
 	out := map[string]float64{}
 	for i, level := range waittime.Levels() {
 		if level >= .5 && f.N > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -38,7 +39,7 @@ func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attribut
 	if err != nil {
 		explained.Need, explained.Medians = out.Needed, nil
 	}
-	explained.Method = pipeline.Waitcast
+	explained.Method = accuracy.Waitcast
 	explained.Quantiles = rising(out.Quantiles)
 	explained.Closed = scene.MoveOut(explained.Quantiles)
 	explained.Within = within(explained.Quantiles)

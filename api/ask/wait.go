@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
@@ -144,7 +145,7 @@ const fewWaits = 300
 func basis(w *wire.Wait) string {
 	b := &w.Basis
 	switch {
-	case w.Method != pipeline.Waitcast:
+	case w.Method != accuracy.Waitcast:
 		return "no wait has been learnt yet: first come, first served is assumed"
 	case b.Learnt < fewWaits && b.Learnt == 1:
 		return "little is known yet: 1 wait learnt"

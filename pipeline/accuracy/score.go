@@ -1,4 +1,4 @@
-package pipeline
+package accuracy
 
 import (
 	"fmt"
@@ -8,27 +8,23 @@ import (
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
 // recent is the number of newest scored forecasts over which the median error is taken.
 const recent = 1000
 
-// resolution is that of the waits that logs tell, in seconds.
-const resolution = 1
-
-// ScoreKey says whose forecasts a Score tells of.
-type ScoreKey struct {
+// Key names the jobs of one queue and size class.
+type Key struct {
 	Queue string
-	// Size is one of SizeClasses.
+	// Size is one of waittime.SizeClasses.
 	Size string
 }
 
 // MarshalText writes the key of a saved score.
-func (k ScoreKey) MarshalText() ([]byte, error) { return []byte(k.Size + " " + k.Queue), nil }
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.Size + " " + k.Queue), nil }
 
 // UnmarshalText reads it.
-func (k *ScoreKey) UnmarshalText(text []byte) error {
+func (k *Key) UnmarshalText(text []byte) error {
 	size, queue, ok := strings.Cut(string(text), " ")
 	if !ok {
 		return fmt.Errorf("%q is no key of a score", text)
@@ -37,87 +33,25 @@ func (k *ScoreKey) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Figures tell how quantiles turned out, by level.
-type Figures struct {
-	// N is the number of jobs.
-	N int64 `json:"n"`
-	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded up: a perfect forecast's level lies between the two shares.
-	Below []int64 `json:"below"`
-	UpTo  []int64 `json:"up_to"`
-	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
-	LogPinball []float64 `json:"log_pinball"`
-	// Within2 counts the waits of which the median is within a factor 2, both with 60 s added.
-	Within2 int64 `json:"within_2"`
-}
-
-func newFigures(levels int) Figures {
-	return Figures{Below: make([]int64, levels), UpTo: make([]int64, levels), LogPinball: make([]float64, levels)}
-}
-
-func (f *Figures) add(levels, quantiles []float64, wait float64) {
-	f.N++
-	for i, q := range quantiles {
-		if q == never {
-			q = waittime.ScoredNever
-		}
-		below, upTo := coverage.Covered(wait, q, resolution)
-		f.Below[i] += count(below)
-		f.UpTo[i] += count(upTo)
-		f.LogPinball[i] += loss(levels[i], q, wait)
-		if levels[i] == .5 && math.Abs(math.Log(q+waittime.Shift)-math.Log(wait+waittime.Shift)) <= math.Ln2+1e-12 { // exactly twice is within
-			f.Within2++
-		}
-	}
-}
-
-func (f *Figures) merge(o *Figures) {
-	f.N += o.N
-	f.Within2 += o.Within2
-	for i := range o.Below {
-		f.Below[i] += o.Below[i]
-		f.UpTo[i] += o.UpTo[i]
-		f.LogPinball[i] += o.LogPinball[i]
-	}
-}
-
-// sound reports whether saved figures are of so many levels.
-func (f *Figures) sound(levels int) bool {
-	return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
-}
-
-func (f *Figures) clone() Figures {
-	c := *f
-	c.Below, c.UpTo, c.LogPinball = slices.Clone(f.Below), slices.Clone(f.UpTo), slices.Clone(f.LogPinball)
-	return c
-}
-
-func count(yes bool) int64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-// loss is the pinball loss of ln(wait + 60 s).
-func loss(level, quantile, wait float64) float64 {
-	return waittime.Pinball(level, math.Log(quantile+waittime.Shift), math.Log(wait+waittime.Shift))
-}
+// SizeRank returns the place of a size class among all, from 0; -1 for a name that is none.
+func SizeRank(size string) int { return slices.Index(waittime.SizeClasses(), size) }
 
 // Score says how the forecasts of some jobs turned out.
 type Score struct {
 	// Figures are of the forecasts whose job started.
 	Figures
-	// Live is how many of them were made as it happened.
+	// Live is the number of those that were made as it happened.
 	Live int64 `json:"live"`
-	// Censored is the number of forecasts whose job left the queue without a start, Outlived how many of those had waited longer than the quantile: known
-	// misses.
+	// Censored is the number of forecasts whose job left the queue without a start, Outlived the number of those, by level,
+	// that had waited longer than the quantile: known misses.
 	Censored int64   `json:"censored"`
 	Outlived []int64 `json:"outlived"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
 	// Peers are other methods on the jobs for which they had an answer.
 	Peers []PeerScore `json:"peers,omitempty"`
-	// Errors are the newest absolute errors of the median, in seconds, oldest overwritten first.
+	// Errors are the newest absolute errors of the median, in seconds. Next is the place of the oldest, which is overwritten
+	// next.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
 }
@@ -131,18 +65,17 @@ type PeerScore struct {
 }
 
 // NewScore returns the score of no forecasts.
-func NewScore(levels int) *Score { return newScore(levels) }
-
-func newScore(levels int) *Score {
+func NewScore(levels int) *Score {
 	return &Score{Figures: newFigures(levels), Outlived: make([]int64, levels)}
 }
 
-func (s *Score) add(row *modelstore.Row) {
+// Add counts one row of the ledger.
+func (s *Score) Add(row *modelstore.Row) {
 	switch {
 	case row.Outcome != modelstore.Started:
 		s.Censored++
 		for i, q := range row.Quantiles {
-			s.Outlived[i] += count(q != never && row.WaitSeconds > math.Ceil(q))
+			s.Outlived[i] += count(q != waittime.Never && row.WaitSeconds > math.Ceil(q))
 		}
 		return
 	case row.Quantiles == nil:
@@ -169,14 +102,15 @@ func (s *Score) add(row *modelstore.Row) {
 func (s *Score) peer(method string) *PeerScore {
 	i := slices.IndexFunc(s.Peers, func(p PeerScore) bool { return p.Method == method })
 	if i < 0 {
-		i = len(s.Peers)
-		s.Peers = append(s.Peers, PeerScore{Method: method, Figures: newFigures(len(s.Below)), Served: newFigures(len(s.Below))})
+		i, levels := len(s.Peers), len(s.Below)
+		s.Peers = append(s.Peers, PeerScore{Method: method, Figures: newFigures(levels), Served: newFigures(levels)})
+		return &s.Peers[i]
 	}
 	return &s.Peers[i]
 }
 
-// merge adds another score; of errors it keeps its own.
-func (s *Score) merge(o *Score) {
+// Merge adds another score. It adds no errors: Errors stay those of s.
+func (s *Score) Merge(o *Score) {
 	s.Figures.merge(&o.Figures)
 	s.Live += o.Live
 	s.Censored += o.Censored
@@ -191,6 +125,27 @@ func (s *Score) merge(o *Score) {
 	}
 }
 
+// Sum returns the score of several groups of jobs together, of at least one. It has no errors.
+func Sum(scores []*Score) *Score {
+	sum := NewScore(len(scores[0].Below))
+	for _, s := range scores {
+		sum.Merge(s)
+	}
+	return sum
+}
+
+// ByQueue returns the scores of each queue, of all sizes together.
+func ByQueue(scores map[Key]*Score) map[string]*Score {
+	out := map[string]*Score{}
+	for key, s := range scores {
+		if out[key.Queue] == nil {
+			out[key.Queue] = NewScore(len(s.Below))
+		}
+		out[key.Queue].Merge(s)
+	}
+	return out
+}
+
 func (s *Score) remember(err float64) {
 	if len(s.Errors) < recent {
 		s.Errors = append(s.Errors, err)
@@ -203,6 +158,25 @@ func (s *Score) remember(err float64) {
 // MedianError returns the median of the newest absolute errors of the median, in seconds; NaN if there are none.
 func (s *Score) MedianError() float64 { return medianOf(s.Errors) }
 
+// Counts returns the number of scored forecasts of all groups, and how many of them were made as it happened.
+func Counts(scores map[Key]*Score) (scored, live int64) {
+	for _, s := range scores {
+		scored += s.N
+		live += s.Live
+	}
+	return scored, live
+}
+
+// MedianError returns the median of the newest absolute errors of the medians of all groups, in seconds; NaN if there are
+// none.
+func MedianError(scores map[Key]*Score) float64 {
+	var errors []float64
+	for _, s := range scores {
+		errors = append(errors, s.Errors...)
+	}
+	return medianOf(errors)
+}
+
 func medianOf(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -211,10 +185,11 @@ func medianOf(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// clone returns an independent copy for a view.
-func (s *Score) clone() *Score {
+// Clone returns an independent copy.
+func (s *Score) Clone() *Score {
 	c := *s
-	c.Figures, c.Outlived, c.Errors, c.Peers = s.Figures.clone(), slices.Clone(s.Outlived), slices.Clone(s.Errors), slices.Clone(s.Peers)
+	c.Figures, c.Outlived = s.Figures.clone(), slices.Clone(s.Outlived)
+	c.Errors, c.Peers = slices.Clone(s.Errors), slices.Clone(s.Peers)
 	for i := range c.Peers {
 		c.Peers[i].Figures, c.Peers[i].Served = c.Peers[i].Figures.clone(), c.Peers[i].Served.clone()
 	}

@@ -1,0 +1,98 @@
+// Package accuracy compares forecasts of waits with what happened: the forecast of one job until its wait is over, its
+// row of the ledger, and the scores of many rows. It knows rows and jobs; it does not know who makes the forecasts or who
+// stores the rows.
+package accuracy
+
+import (
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/coverage"
+)
+
+// resolution is that of the waits in logs, in seconds.
+const resolution = 1
+
+// Figures say how quantiles turned out, by level.
+type Figures struct {
+	// N is the number of jobs.
+	N int64 `json:"n"`
+	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded up. The
+	// level of a perfect forecast lies between the two shares.
+	Below []int64 `json:"below"`
+	UpTo  []int64 `json:"up_to"`
+	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
+	LogPinball []float64 `json:"log_pinball"`
+	// Within2 counts the waits that are within a factor 2 of the median, both with 60 s added.
+	Within2 int64 `json:"within_2"`
+}
+
+func newFigures(levels int) Figures {
+	return Figures{Below: make([]int64, levels), UpTo: make([]int64, levels), LogPinball: make([]float64, levels)}
+}
+
+// add counts a wait in seconds against its quantiles.
+func (f *Figures) add(levels, quantiles []float64, wait float64) {
+	f.N++
+	for i, q := range quantiles {
+		if q == waittime.Never {
+			q = waittime.ScoredNever
+		}
+		below, upTo := coverage.Covered(wait, q, resolution)
+		f.Below[i] += count(below)
+		f.UpTo[i] += count(upTo)
+		f.LogPinball[i] += loss(levels[i], q, wait)
+		if levels[i] == .5 && withinFactor2(q, wait) {
+			f.Within2++
+		}
+	}
+}
+
+// withinFactor2 reports whether a wait is within a factor 2 of its median, both with 60 s added. Exactly twice is within.
+func withinFactor2(median, wait float64) bool {
+	const rounding = 1e-12
+	return math.Abs(math.Log(median+waittime.Shift)-math.Log(wait+waittime.Shift)) <= math.Ln2+rounding
+}
+
+func (f *Figures) merge(o *Figures) {
+	f.N += o.N
+	f.Within2 += o.Within2
+	for i := range o.Below {
+		f.Below[i] += o.Below[i]
+		f.UpTo[i] += o.UpTo[i]
+		f.LogPinball[i] += o.LogPinball[i]
+	}
+}
+
+// SumFigures returns the figures of several groups of jobs together, of at least one.
+func SumFigures(groups []*Figures) *Figures {
+	sum := newFigures(len(groups[0].Below))
+	for _, f := range groups {
+		sum.merge(f)
+	}
+	return &sum
+}
+
+// sound reports whether saved figures are of so many levels.
+func (f *Figures) sound(levels int) bool {
+	return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
+}
+
+func (f *Figures) clone() Figures {
+	c := *f
+	c.Below, c.UpTo, c.LogPinball = slices.Clone(f.Below), slices.Clone(f.UpTo), slices.Clone(f.LogPinball)
+	return c
+}
+
+func count(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// loss is the pinball loss of ln(wait + 60 s).
+func loss(level, quantile, wait float64) float64 {
+	return waittime.Pinball(level, math.Log(quantile+waittime.Shift), math.Log(wait+waittime.Shift))
+}

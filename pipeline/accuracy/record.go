@@ -1,0 +1,71 @@
+package accuracy
+
+import (
+	"fmt"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// Record holds the scores of one cluster as its rows are written. It is for one goroutine. Its JSON is what is saved.
+type Record struct {
+	// Scores are by queue and size class.
+	Scores map[Key]*Score `json:"scores"`
+	// Recent are, by queue, the newest scored forecasts. Older programs did not save them: they begin empty then.
+	Recent map[string]*Window `json:"recent,omitempty"`
+}
+
+// NewRecord returns a record of no rows.
+func NewRecord() Record { return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}} }
+
+// Add scores a row.
+func (r *Record) Add(row *modelstore.Row) {
+	key := Key{Queue: row.Queue, Size: waittime.SizeClass(row.Procs)}
+	s := r.Scores[key]
+	if s == nil {
+		s = NewScore(len(waittime.Levels()))
+		r.Scores[key] = s
+	}
+	s.Add(row)
+	if row.Outcome != modelstore.Started || row.Quantiles == nil {
+		return
+	}
+	w := r.Recent[row.Queue]
+	if w == nil {
+		w = &Window{}
+		r.Recent[row.Queue] = w
+	}
+	w.add(row.Levels, row.Quantiles, row.WaitSeconds)
+}
+
+// Snapshot returns copies that later rows do not change: the scores, and by queue how the newest forecasts turned out.
+func (r *Record) Snapshot() (scores map[Key]*Score, newest map[string]*Figures) {
+	scores = make(map[Key]*Score, len(r.Scores))
+	for key, s := range r.Scores {
+		scores[key] = s.Clone()
+	}
+	newest = make(map[string]*Figures, len(r.Recent))
+	for queue, w := range r.Recent {
+		newest[queue] = w.sum(len(waittime.Levels()))
+	}
+	return scores, newest
+}
+
+// Restored returns a saved record in a usable form, or an error if a part of it is damaged.
+func (r *Record) Restored() (Record, error) {
+	levels := len(waittime.Levels())
+	out := NewRecord()
+	for key, s := range r.Scores {
+		if s == nil || !s.sound(levels) {
+			return Record{}, fmt.Errorf("the score of queue %q, size %s is not one", key.Queue, key.Size)
+		}
+		out.Scores[key] = s
+	}
+	for queue, w := range r.Recent {
+		if w == nil || !w.sound(levels) {
+			return Record{}, fmt.Errorf("the newest forecasts of queue %q are none", queue)
+		}
+		out.Recent[queue] = w
+	}
+	return out, nil
+}

@@ -1,0 +1,44 @@
+package accuracy
+
+// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of blocks
+// need no memory of single forecasts, and do not depend on what was saved and restored in between.
+const (
+	windowBlocks = 10
+	windowBlock  = recent / windowBlocks
+)
+
+// Window says how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so many.
+type Window struct {
+	// Blocks are the figures of consecutive forecasts, the oldest first.
+	Blocks []Figures `json:"blocks"`
+}
+
+// add counts a scored forecast.
+func (w *Window) add(levels, quantiles []float64, wait float64) {
+	if last := len(w.Blocks) - 1; last < 0 || w.Blocks[last].N >= windowBlock {
+		if len(w.Blocks) == windowBlocks {
+			w.Blocks = append(w.Blocks[:0], w.Blocks[1:]...)
+		}
+		w.Blocks = append(w.Blocks, newFigures(len(levels)))
+	}
+	w.Blocks[len(w.Blocks)-1].add(levels, quantiles, wait)
+}
+
+// sum returns the figures of the whole window.
+func (w *Window) sum(levels int) *Figures {
+	out := newFigures(levels)
+	for i := range w.Blocks {
+		out.merge(&w.Blocks[i])
+	}
+	return &out
+}
+
+// sound reports whether a saved window is of so many levels and no longer than it may be.
+func (w *Window) sound(levels int) bool {
+	for i := range w.Blocks {
+		if f := &w.Blocks[i]; !f.sound(levels) || f.N < 1 || f.N > windowBlock {
+			return false
+		}
+	}
+	return len(w.Blocks) <= windowBlocks
+}

@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+)
+
+// TestWindowIsSaved proves that the windows outlive the process, that a ledger that an older program saved is read, and that a damaged window is not.
+func TestWindowIsSaved(t *testing.T) {
+	fresh := func() *clusterWriter { return newWriter(t, testConfig()) }
+	l := fresh()
+	defer l.close()
+	for _, ev := range workload(t, 400, 5) {
+		l.take(ev, "log", func() int64 { return 1 }, &output{})
+	}
+	data, err := l.ledger.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func(data []byte) (*ledger, error) {
+		l := fresh()
+		defer l.close()
+		err := l.ledger.UnmarshalBinary(data)
+		return l.ledger, err
+	}
+	again, err := restore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := l.ledger.record.Snapshot()
+	_, after := again.record.Snapshot()
+	for queue, want := range before {
+		if got := after[queue]; got == nil || want.N == 0 || got.N != want.N || got.LogPinball[2] != want.LogPinball[2] {
+			t.Errorf("queue %s: %+v after, %+v before", queue, got, want)
+		}
+	}
+	if len(again.record.Recent) != 2 {
+		t.Errorf("windows of %d queues, want 2", len(again.record.Recent))
+	}
+	edit := func(change func(map[string]any)) []byte {
+		var saved map[string]any
+		decoded := json.Unmarshal(data, &saved)
+		change(saved)
+		out, err := json.Marshal(saved)
+		if decoded != nil || err != nil {
+			t.Fatal(decoded, err)
+		}
+		return out
+	}
+	old, err := restore(edit(func(saved map[string]any) { delete(saved, "recent") }))
+	if err != nil || len(old.record.Recent) != 0 || len(old.record.Scores) == 0 {
+		t.Errorf("saved by an older program: %v, %d windows, %d scores; want scores without windows",
+			err, len(old.record.Recent), len(old.record.Scores))
+	}
+	oneLevel := accuracy.Figures{N: 1, Below: []int64{0}, UpTo: []int64{0}, LogPinball: []float64{0}}
+	for name, blocks := range map[string]any{
+		"none": nil, "empty": []any{map[string]any{}}, "of one level": []any{oneLevel},
+	} {
+		bad := edit(func(saved map[string]any) {
+			saved["recent"].(map[string]any)["a"] = map[string]any{"blocks": blocks}
+		})
+		if _, err := restore(bad); (err == nil) != (name == "none") {
+			t.Errorf("blocks %s: %v", name, err)
+		}
+	}
+}
