@@ -50,6 +50,7 @@ test-deps:
 lint:
 	$(TOOLS) golangci-lint run ./...
 	$(GO) run ./scripts/names
+	@! $(TOOLS) deadcode -test ./... | grep . # functions that nothing reaches, tests included
 
 fmt:
 	$(TOOLS) golangci-lint fmt ./...

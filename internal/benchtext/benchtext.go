@@ -1,25 +1,25 @@
-// Package benchtext reads what `go test -bench` prints, and puts tables between the markers of a page.
-//
-// The format is that of https://go.dev/design/14313-benchmark-format: lines "key: value", and lines "BenchmarkName N value unit value unit ...".
+// Package benchtext reads what `go test -bench` prints, with golang.org/x/perf/benchfmt, and puts tables between the
+// markers of a page.
 package benchtext
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // Result is one line of a benchmark.
 type Result struct {
-	// Package is the import path that the newest line "pkg:" told, empty before the first.
+	// Package is the import path of the newest line "pkg:", empty before the first.
 	Package string
-	// Name is the benchmark's without "Benchmark" and without the number of processors at its end.
+	// Name is the benchmark's name without "Benchmark" and without the number of processors at its end.
 	Name string
-	// Runs is how often it ran; Values are what was measured, by unit.
+	// Runs is how often it ran; Values are the measurements, by unit.
 	Runs   int
 	Values map[string]float64
 }
@@ -27,63 +27,45 @@ type Result struct {
 // Key names a benchmark: its package and name.
 func (r *Result) Key() string { return r.Package + "." + r.Name }
 
-// Read returns the results in a text in their order, and what its "key: value" lines tell (the newest of each). Other lines say nothing.
+// Read returns the results in a text in their order, and the newest value of each "key: value" line before the last of
+// them. Errors name the line.
 func Read(from io.Reader) ([]Result, map[string]string, error) {
 	var out []Result
 	facts := map[string]string{}
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		line := lines.Text()
-		if !strings.HasPrefix(line, "Benchmark") {
-			if key, value, ok := strings.Cut(line, ": "); ok && key != "" && strings.ToLower(key) == key && !strings.ContainsAny(key, " \t") {
-				facts[key] = strings.TrimSpace(value)
+	reader := benchfmt.NewReader(from, "benchmarks")
+	for reader.Scan() {
+		switch r := reader.Result().(type) {
+		case *benchfmt.Result:
+			for _, c := range r.Config {
+				facts[c.Key] = string(c.Value)
 			}
-			continue
-		}
-		r, ok, err := parse(line)
-		if err != nil {
-			return nil, nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if ok {
-			r.Package = facts["pkg"]
-			out = append(out, r)
+			out = append(out, result(r))
+		case *benchfmt.SyntaxError:
+			if !strings.Contains(r.Msg, "iteration count") { // else the benchmark printed text behind its name
+				return nil, nil, r
+			}
 		}
 	}
-	return out, facts, lines.Err()
+	return out, facts, reader.Err()
 }
 
-// parse reads one line of a benchmark. A line with the name alone, which comes before one that logs, is none.
-func parse(line string) (Result, bool, error) {
-	fields := strings.Fields(line)
-	r := Result{Name: bare(fields[0]), Values: map[string]float64{}}
-	if len(fields) < 4 {
-		return r, false, nil
+// result copies what benchfmt will overwrite, with the units as they were printed.
+func result(r *benchfmt.Result) Result {
+	base, parts := r.Name.Parts()
+	if last := len(parts) - 1; last >= 0 && parts[last][0] == '-' { // the number of processors
+		parts = parts[:last]
 	}
-	var err error
-	if r.Runs, err = strconv.Atoi(fields[1]); err != nil { // words behind a name are what the test said
-		return r, false, nil //nolint:nilerr // it is no result
+	out := Result{
+		Package: r.GetConfig("pkg"), Name: string(base) + string(bytes.Join(parts, nil)), Runs: r.Iters,
+		Values: map[string]float64{},
 	}
-	if len(fields)%2 != 0 {
-		return r, false, fmt.Errorf("%s: a value without a unit in %q", r.Name, line)
-	}
-	for i := 2; i < len(fields); i += 2 {
-		if r.Values[fields[i+1]], err = strconv.ParseFloat(fields[i], 64); err != nil {
-			return r, false, fmt.Errorf("%s: %q is not a number", r.Name, fields[i])
+	for _, v := range r.Values {
+		if v.OrigUnit == "" {
+			v.OrigUnit, v.OrigValue = v.Unit, v.Value
 		}
+		out.Values[v.OrigUnit] = v.OrigValue
 	}
-	return r, true, nil
-}
-
-// bare returns a benchmark's name without the prefix and the number of processors.
-func bare(name string) string {
-	name = strings.TrimPrefix(name, "Benchmark")
-	if i := strings.LastIndexByte(name, '-'); i > 0 {
-		if _, err := strconv.ParseUint(name[i+1:], 10, 16); err == nil {
-			return name[:i]
-		}
-	}
-	return name
+	return out
 }
 
 // Medians returns the median of each unit of each benchmark, by Key and unit; of an even number of values the lower of the two in the middle.

@@ -49,9 +49,9 @@ func TestRead(t *testing.T) {
 // TestReadRefuses proves that a broken line is not passed over.
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"BenchmarkA-2 1 5 ns/op 3\n":   "without a unit",
-		"BenchmarkA-2 1 five ns/op\n":  "not a number",
-		"\n\nBenchmarkA 1 5 ns/op 3\n": "line 3",
+		"BenchmarkA-2 1 5 ns/op 3\n":   "missing units",
+		"BenchmarkA-2 1 five ns/op\n":  "parsing measurement",
+		"\n\nBenchmarkA 1 5 ns/op 3\n": ":3:",
 	} {
 		if _, _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
