@@ -1,6 +1,7 @@
 // Package modelstore defines what of waitcast outlives the process: the journal of events, the checkpoints of the log
-// readers, the accuracy ledger, the quarantine of bad lines and the snapshots of state and models. The interface Store is
-// implemented by modelstore/sqlite (embedded) and proved by modelstore/storetest.
+// readers, the accuracy ledger, the quarantine of bad lines, the snapshots of state and models, and the models that are
+// saved beside the snapshots. The interface Store is implemented by modelstore/sqlite (embedded) and modelstore/postgres
+// (shared), and proved by modelstore/storetest.
 //
 // # Guarantees of every store
 //
@@ -136,6 +137,16 @@ type Snapshot struct {
 	Damaged []int64
 }
 
+// SavedModel is a model that is saved beside the snapshots, because it is too large for every one of them. It may be of
+// another event than any snapshot. One without Data (length 0) removes the model of that name.
+type SavedModel struct {
+	Name string
+	// Seq is the number of the newest event that the model had taken in; 0 if it is unknown.
+	Seq int64
+	// Data is opaque to the store.
+	Data []byte
+}
+
 // Batch is what one transaction holds.
 type Batch struct {
 	Entries     []Entry
@@ -143,6 +154,12 @@ type Batch struct {
 	Rows        []Row
 	BadLines    []BadLine
 	Snapshot    *Snapshot
+	Models      []SavedModel
+}
+
+// Empty reports whether the batch holds nothing.
+func (b *Batch) Empty() bool {
+	return len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines)+len(b.Models) == 0 && b.Snapshot == nil
 }
 
 // RowQuery selects rows of the ledger. The zero value selects all.
@@ -195,6 +212,9 @@ type Store interface {
 	// Checkpoints returns the data of every source's checkpoint.
 	Checkpoints(ctx context.Context) (map[string][]byte, error)
 
+	// Models returns every saved model by its name.
+	Models(ctx context.Context) (map[string]SavedModel, error)
+
 	// Latest returns the newest snapshot whose checksum holds, nil if there never was one. If there are snapshots and all of
 	// them are damaged, it returns *DamagedError; a replay of the whole journal then tells the state, as far as it was
 	// not pruned.
@@ -229,8 +249,8 @@ type Store interface {
 	// several transactions; an error or ctx leaves a part of it done.
 	PruneRows(ctx context.Context, before time.Time) (int64, error)
 
-	// DropSnapshots deletes all snapshots, so that the state is built anew from the journal; journal, ledger and
-	// checkpoints stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new fingerprint
+	// DropSnapshots deletes all snapshots, so that the state is rebuilt from the journal; journal, ledger, checkpoints
+	// and saved models stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new fingerprint
 	// after: a crash between the two then only drops again.
 	DropSnapshots(ctx context.Context) error
 

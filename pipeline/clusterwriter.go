@@ -101,7 +101,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 				l.ledger.before(at, l.state, row)
 			}
 			if l.load != nil {
-				l.load.BeforeEvent(at, ev.Live, l.state)
+				l.load.BeforeEvent(number, at, ev.Live, l.state)
 			}
 		},
 		Changed: func(c cluster.Change) {

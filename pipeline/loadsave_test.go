@@ -48,11 +48,11 @@ func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Out
 // savedOf returns the stored state of the load forecast.
 func savedOf(t *testing.T, s modelstore.Store) []byte {
 	t.Helper()
-	all, err := s.Checkpoints(t.Context())
+	all, err := s.Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all[loadKey("c")]
+	return all[loadKey("c")].Data
 }
 
 // TestRestoredLoadGoesOn proves that a restored daemon forecasts the same load as the daemon that was stopped, from the
@@ -122,8 +122,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 			take(t, p, ds[len(ds)/2:]...) // then the process is killed
 			p.Close()
 			want := lanes(t, p)
-			cp := modelstore.Checkpoint{Source: loadKey("c"), Data: spoil(data)}
-			if err := store.Commit(t.Context(), modelstore.Batch{Checkpoints: []modelstore.Checkpoint{cp}}); err != nil {
+			model := modelstore.SavedModel{Name: loadKey("c"), Seq: 1, Data: spoil(data)}
+			if err := store.Commit(t.Context(), modelstore.Batch{Models: []modelstore.SavedModel{model}}); err != nil {
 				t.Fatal(err)
 			}
 			core, logs := observer.New(zapcore.WarnLevel)
@@ -142,6 +142,49 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 				t.Errorf("logged %v", logs.All())
 			}
 		})
+	}
+}
+
+// TestLoadOfAnOldStore proves that the load forecast goes on from the checkpoint in which an older program stored it, and
+// that it is a saved model of the newest event from the first saving on.
+func TestLoadOfAnOldStore(t *testing.T) {
+	store := newStore(t)
+	p, src := newPipeline(loadConfig(), store, collector.Live)
+	restore(t, p, "one")
+	before := readAll(t, p, deliveries(src, asHistory(workload(t, 300, 4)), 90, 4))
+	if err := p.finish(); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	old := modelstore.Batch{
+		Checkpoints: []modelstore.Checkpoint{{Source: oldLoadKey("c"), Data: savedOf(t, store)}},
+		Models:      []modelstore.SavedModel{{Name: loadKey("c")}},
+	}
+	if err := store.Commit(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := newPipeline(loadConfig(), store, collector.Live)
+	restore(t, again, "one")
+	again.writers["c"].load.Wait()
+	after := again.View("c").Outlook()
+	if after == nil || !cmp.Equal(before.Forecast, after.Forecast) {
+		t.Fatalf("the old store is continued with the forecast %+v, want %+v", after, before)
+	}
+	if err := again.finish(); err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	checkpoints, err := store.Checkpoints(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := store.Models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, there := checkpoints[oldLoadKey("c")]
+	if m := models[loadKey("c")]; there || len(m.Data) == 0 || m.Seq != again.seq {
+		t.Errorf("the old checkpoint is there: %v; %d bytes are saved of event %d, want %d", there, len(m.Data), m.Seq, again.seq)
 	}
 }
 

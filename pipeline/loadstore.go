@@ -8,12 +8,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is stored beside the snapshots, not in them: it has up to some 35 MB, and snapshots
-// are made every minute. It takes the place of a checkpoint, in a transaction of its own: if there is no room for it,
-// everything else goes on.
+// The state of the load forecast is a saved model of the store, not a part of the snapshots: it has up to some 35 MB, and
+// snapshots are made every minute. It has a transaction of its own: if there is no room for it, everything else goes on.
 
-// loadKey is where the state of a cluster's load forecast is kept; no source can have that name.
-func loadKey(cluster string) string { return cluster + "/.load" }
+// loadKey is the name of a cluster's load forecast in the store.
+func loadKey(cluster string) string { return cluster + "/load" }
+
+// oldLoadKey is the checkpoint in which the load forecast was stored before stores had saved models. No source can have
+// that name.
+func oldLoadKey(cluster string) string { return cluster + "/.load" }
 
 // saveLoads stores the states of load forecasts that were saved since the last call.
 func (p *Pipeline) saveLoads(ctx context.Context) {
@@ -22,16 +25,26 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 		if l.load == nil {
 			continue
 		}
-		if data := l.load.TakeSaved(); data != nil {
-			batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: loadKey(name), Data: data})
+		if saved := l.load.TakeSaved(); saved != nil {
+			model := modelstore.SavedModel{Name: loadKey(name), Seq: saved.Seq, Data: saved.Data}
+			batch.Models = append(batch.Models, model)
+			if key := oldLoadKey(name); p.saved[key] != nil {
+				batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: key}) // without data: it goes
+			}
 		}
 	}
-	if len(batch.Checkpoints) == 0 {
+	if batch.Empty() {
 		return
 	}
-	if err := p.store.Commit(ctx, batch); err != nil && ctx.Err() == nil {
-		p.metrics.StoreErrors.Inc()
-		p.log.Warn("cannot store what was learned of the load: learning goes on, and it is stored later", zap.Error(err))
+	if err := p.store.Commit(ctx, batch); err != nil {
+		if ctx.Err() == nil {
+			p.metrics.StoreErrors.Inc()
+			p.log.Warn("cannot store what was learned of the load: learning goes on, and it is stored later", zap.Error(err))
+		}
+		return
+	}
+	for _, c := range batch.Checkpoints {
+		delete(p.saved, c.Source)
 	}
 }
 
@@ -50,12 +63,16 @@ func (p *Pipeline) beginLoads(ctx context.Context) error {
 	if !p.cfg.Load {
 		return nil
 	}
-	saved, err := p.store.Checkpoints(ctx)
+	models, err := p.store.Models(ctx)
 	if err != nil {
 		return err
 	}
 	for name, l := range p.writers {
-		l.load.BeginReplay(saved[loadKey(name)])
+		saved, ok := models[loadKey(name)]
+		if !ok {
+			saved.Data = p.saved[oldLoadKey(name)]
+		}
+		l.load.BeginReplay(saved.Data)
 	}
 	return nil
 }
@@ -64,7 +81,7 @@ func (p *Pipeline) beginLoads(ctx context.Context) error {
 func (p *Pipeline) endLoads() {
 	for _, l := range p.writers {
 		if l.load != nil {
-			l.load.EndReplay(l.state)
+			l.load.EndReplay(p.seq, l.state)
 		}
 	}
 }

@@ -85,8 +85,10 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	if a.JSON {
 		return a.printJSON(mustJSON(summary))
 	}
-	_, err = fmt.Fprintf(a.Stdout, "Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, %d bad lines, %d snapshots and %d values.\nBoth were read and are the same.\n",
-		summary.Entries, summary.LastSeq, summary.Rows, summary.Checkpoints, summary.BadLines, summary.Snapshots, summary.Values)
+	_, err = fmt.Fprintf(a.Stdout, "Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, "+
+		"%d bad lines, %d snapshots, %d saved models and %d values.\nBoth were read and are the same.\n",
+		summary.Entries, summary.LastSeq, summary.Rows, summary.Checkpoints,
+		summary.BadLines, summary.Snapshots, summary.SavedModels, summary.Values)
 	return err
 }
 

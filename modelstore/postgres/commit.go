@@ -46,7 +46,7 @@ type change struct {
 
 // Commit implements modelstore.Store. It also wraps modelstore.ErrLeaseLost.
 func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
-	if len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines) == 0 && b.Snapshot == nil {
+	if b.Empty() {
 		return ctx.Err()
 	}
 	if err := s.begin(); err != nil {
@@ -71,6 +71,7 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 			return err
 		}
 		w.checkpoints(b.Checkpoints)
+		w.models(b.Models)
 		if !again {
 			w.putBadLines(b.BadLines, s.opts.BadLines)
 		}
@@ -242,6 +243,18 @@ func (w *change) checkpoints(checkpoints []modelstore.Checkpoint) {
 		}
 		w.later.Queue(`INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1,$2,$3)
 			ON CONFLICT (space, source) DO UPDATE SET data = excluded.data`, w.s.space, toText(c.Source), c.Data)
+	}
+}
+
+func (w *change) models(models []modelstore.SavedModel) {
+	for _, m := range models {
+		if len(m.Data) == 0 {
+			w.later.Queue("DELETE FROM waitcast.saved_model WHERE space = $1 AND name = $2", w.s.space, toText(m.Name))
+			continue
+		}
+		w.later.Queue(`INSERT INTO waitcast.saved_model (space, name, seq, data) VALUES ($1,$2,$3,$4)
+			ON CONFLICT (space, name) DO UPDATE SET seq = excluded.seq, data = excluded.data`,
+			w.s.space, toText(m.Name), m.Seq, m.Data)
 	}
 }
 

@@ -27,6 +27,7 @@ func numbered(n int64) modelstore.Batch {
 		Entries:     storetest.MakeEntries(from, to),
 		Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: fmt.Append(nil, to)}},
 		BadLines:    []modelstore.BadLine{{At: storetest.Epoch(), Source: "log", Line: to, Reason: "field"}},
+		Models:      []modelstore.SavedModel{storetest.MakeModel("c/load", to, 1000)},
 	}
 	for seq := from; seq <= to; seq += 2 {
 		b.Rows = append(b.Rows, storetest.MakeRow(seq))
@@ -44,19 +45,21 @@ type contents struct {
 	Rows          []modelstore.Row
 	BadLines      []modelstore.BadLine
 	Checkpoints   map[string][]byte
+	Models        map[string]modelstore.SavedModel
 	Snapshot      *modelstore.Snapshot
 }
 
 func contentsOf(t testing.TB, s modelstore.Store) contents {
 	t.Helper()
 	var c contents
-	var errs [5]error
+	var errs [6]error
 	c.Entries, c.Rows = storetest.Entries(t, s), storetest.Rows(t, s, modelstore.RowQuery{})
 	c.Last, errs[0] = s.LastSeq(t.Context())
 	c.BadEver, errs[1] = s.CountBadLines(t.Context())
 	c.BadLines, errs[2] = s.BadLines(t.Context(), 0)
 	c.Checkpoints, errs[3] = s.Checkpoints(t.Context())
 	c.Snapshot, errs[4] = s.Latest(t.Context())
+	c.Models, errs[5] = s.Models(t.Context())
 	must(t, errors.Join(errs[:]...))
 	return c
 }

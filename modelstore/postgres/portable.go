@@ -92,6 +92,7 @@ func (s *Store) Load(ctx context.Context, b modelstore.Batch, to modelstore.Posi
 			return err
 		}
 		w.checkpoints(b.Checkpoints)
+		w.models(b.Models)
 		if n := int64(len(b.BadLines)); n > 0 {
 			w.later.Queue("DELETE FROM waitcast.bad_line WHERE space = $1", s.space)
 			w.badLines = max(to.BadLines, n) - n

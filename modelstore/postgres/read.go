@@ -167,6 +167,26 @@ func (s *Store) Checkpoints(ctx context.Context) (map[string][]byte, error) {
 	return all, err
 }
 
+// Models implements modelstore.Store.
+func (s *Store) Models(ctx context.Context) (map[string]modelstore.SavedModel, error) {
+	all := make(map[string]modelstore.SavedModel)
+	err := s.read(ctx, "saved models", func(ctx context.Context) error {
+		rows, err := s.pool.Query(ctx, "SELECT name, seq, data FROM waitcast.saved_model WHERE space = $1", s.space)
+		if err != nil {
+			return err
+		}
+		var m modelstore.SavedModel
+		_, err = pgx.ForEachRow(rows, []any{&m.Name, &m.Seq, &m.Data}, func() error {
+			m.Name = fromText(m.Name)
+			all[m.Name] = m
+			m.Data = nil
+			return nil
+		})
+		return err
+	})
+	return all, err
+}
+
 // Latest implements modelstore.Store.
 func (s *Store) Latest(ctx context.Context) (snap *modelstore.Snapshot, err error) {
 	err = s.read(ctx, "latest snapshot", func(ctx context.Context) error {

@@ -170,7 +170,7 @@ func TestDocsRemoveSpace(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	for _, table := range []string{"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part"} {
+	for _, table := range []string{"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part", "saved_model"} {
 		var theirs, ours int
 		must(t, other.pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE space = $1), count(*) FILTER (WHERE space = $2) FROM waitcast."+table, old.space, other.space).
 			Scan(&theirs, &ours))

@@ -54,7 +54,7 @@ type batch struct {
 
 // Commit implements modelstore.Store.
 func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
-	if len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines) == 0 && b.Snapshot == nil {
+	if b.Empty() {
 		return ctx.Err()
 	}
 	return s.change(ctx, "commit", func(w *batch) error {
@@ -69,6 +69,9 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 			return err
 		}
 		if err := w.badLines(b.BadLines, s.opts.BadLines); err != nil {
+			return err
+		}
+		if err := w.models(b.Models); err != nil {
 			return err
 		}
 		return w.snapshot(b.Snapshot, last)
@@ -234,7 +237,8 @@ func (w *batch) checkpoints(checkpoints []modelstore.Checkpoint) error {
 		if len(c.Data) == 0 {
 			err = w.exec("DELETE FROM checkpoint WHERE source = ?", c.Source)
 		} else {
-			err = w.exec("INSERT INTO checkpoint (source, data, crc) VALUES (?,?,?) ON CONFLICT DO UPDATE SET data = excluded.data, crc = excluded.crc",
+			err = w.exec(`INSERT INTO checkpoint (source, data, crc) VALUES (?,?,?)
+				ON CONFLICT DO UPDATE SET data = excluded.data, crc = excluded.crc`,
 				c.Source, c.Data, w.sum.text(c.Source).bytes(c.Data).sum())
 		}
 		if err != nil {
@@ -301,7 +305,26 @@ func (w *batch) snapshot(s *modelstore.Snapshot, last int64) error {
 	return w.exec("DELETE FROM snapshot WHERE seq NOT IN (SELECT seq FROM snapshot ORDER BY seq DESC LIMIT 2)")
 }
 
-// pieceBytes is the most of a part that is written at once: SQLite copies a value that is written, and keeps the memory.
+func (w *batch) models(models []modelstore.SavedModel) error {
+	for _, m := range models {
+		if err := w.exec("DELETE FROM saved_model WHERE name = ?", m.Name); err != nil {
+			return err
+		}
+		for piece := 0; len(m.Data) > 0; piece++ {
+			data := m.Data[:min(len(m.Data), pieceBytes)]
+			err := w.exec("INSERT INTO saved_model (name, piece, seq, data, crc) VALUES (?,?,?,?,?)",
+				m.Name, piece, m.Seq, data, sumModel(w.sum, m.Name, int64(piece), m.Seq, data))
+			if err != nil {
+				return fmt.Errorf("model %s: %w", m.Name, err)
+			}
+			m.Data = m.Data[len(data):]
+		}
+	}
+	return nil
+}
+
+// pieceBytes is the largest piece of a part or a model that is written at once: SQLite copies a value that is written, and
+// keeps the memory.
 const pieceBytes = 256 << 10
 
 // part writes a part of a snapshot in pieces, an empty one as one.

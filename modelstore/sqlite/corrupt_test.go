@@ -24,6 +24,7 @@ type content struct {
 	entries     []modelstore.Entry
 	rows        []modelstore.Row
 	checkpoints map[string][]byte
+	models      map[string]modelstore.SavedModel
 	snapshot    *modelstore.Snapshot
 	known       []string
 }
@@ -32,7 +33,7 @@ type content struct {
 func (c *content) bytes(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	fmt.Fprintln(&b, c.last, c.entries, c.rows, c.checkpoints, c.known)
+	fmt.Fprintln(&b, c.last, c.entries, c.rows, c.checkpoints, c.models, c.known)
 	if c.snapshot != nil {
 		fmt.Fprintf(&b, "%d %v %x", c.snapshot.Seq, c.snapshot.At, c.snapshot.Sum())
 	}
@@ -54,6 +55,9 @@ func contents(s *Store) (c content, err error) {
 	if c.checkpoints, err = s.Checkpoints(ctx); err != nil {
 		return c, err
 	}
+	if c.models, err = s.Models(ctx); err != nil {
+		return c, err
+	}
 	if c.snapshot, err = s.Latest(ctx); err != nil {
 		return c, err
 	}
@@ -71,7 +75,10 @@ func contents(s *Store) (c content, err error) {
 // wantContents is what a store holds after the commits of counted up to last.
 func wantContents(last int64) *content {
 	b := counted(1, last)
-	c := &content{last: last, entries: b.Entries, rows: b.Rows, checkpoints: map[string][]byte{"log": b.Checkpoints[0].Data}, snapshot: b.Snapshot}
+	c := &content{
+		last: last, entries: b.Entries, rows: b.Rows, checkpoints: map[string][]byte{"log": b.Checkpoints[0].Data},
+		models: map[string]modelstore.SavedModel{b.Models[0].Name: b.Models[0]}, snapshot: b.Snapshot,
+	}
 	for job := int64(1000); job <= 1000+last/3; job++ {
 		var known []modelstore.Key
 		for seq := (job-1000)*3 + 1; seq <= min(last, (job-1000)*3+3); seq++ {

@@ -55,7 +55,11 @@ func runHelper(task, path string) int {
 
 // counted returns a batch of which every part tells the same number, to.
 func counted(from, to int64) modelstore.Batch {
-	b := modelstore.Batch{Entries: storetest.MakeEntries(from, to), Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: fmt.Append(nil, to)}}}
+	b := modelstore.Batch{
+		Entries:     storetest.MakeEntries(from, to),
+		Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: fmt.Append(nil, to)}},
+		Models:      []modelstore.SavedModel{storetest.MakeModel("c/load", to, 1000)},
+	}
 	for seq := from; seq <= to; seq++ {
 		b.Rows = append(b.Rows, storetest.MakeRow(seq))
 	}

@@ -59,6 +59,9 @@ func (s *Store) Load(ctx context.Context, b modelstore.Batch, to modelstore.Posi
 		if err := w.checkpoints(b.Checkpoints); err != nil {
 			return err
 		}
+		if err := w.models(b.Models); err != nil {
+			return err
+		}
 		if err := w.replaceBadLines(b.BadLines, max(to.BadLines, int64(len(b.BadLines)))); err != nil {
 			return err
 		}

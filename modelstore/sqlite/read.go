@@ -232,6 +232,40 @@ func readCheckpoints(ctx context.Context, db *sql.DB) (map[string][]byte, error)
 	return all, rows.Err()
 }
 
+// Models implements modelstore.Store.
+func (s *Store) Models(ctx context.Context) (map[string]modelstore.SavedModel, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	all, err := readModels(ctx, s.read)
+	return all, s.fail("saved models", err)
+}
+
+func readModels(ctx context.Context, db *sql.DB) (map[string]modelstore.SavedModel, error) {
+	rows, err := db.QueryContext(ctx, "SELECT name, piece, seq, data, crc FROM saved_model ORDER BY name, piece")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	all := make(map[string]modelstore.SavedModel)
+	sum := newSummer()
+	for rows.Next() {
+		var name string
+		var piece, seq, crc int64
+		var data sql.RawBytes
+		if err := rows.Scan(&name, &piece, &seq, &data, &crc); err != nil {
+			return nil, scanError(ctx, "saved model", err)
+		}
+		if sumModel(sum, name, piece, seq, data) != crc {
+			return nil, damaged("piece %d of the saved model %q fails its checksum", piece, name)
+		}
+		m := all[name]
+		all[name] = modelstore.SavedModel{Name: name, Seq: seq, Data: append(m.Data, data...)}
+	}
+	return all, rows.Err()
+}
+
 // Latest implements modelstore.Store.
 func (s *Store) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	if err := s.begin(); err != nil {

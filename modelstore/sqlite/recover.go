@@ -193,6 +193,9 @@ func checkAll(ctx context.Context, db *sql.DB) error {
 	if _, err := readCheckpoints(ctx, db); err != nil {
 		return err
 	}
+	if _, err := readModels(ctx, db); err != nil {
+		return err
+	}
 	_, err := readMeta(ctx, db)
 	return err
 }

@@ -332,6 +332,7 @@ func TestDamageMetLater(t *testing.T) {
 		"ledger":     "UPDATE ledger SET wait_seconds = wait_seconds + 1 WHERE seq = 2",
 		"levels":     "UPDATE levels SET levels = CAST(x'0000000000000000' || substr(levels, 9) AS BLOB)",
 		"checkpoint": "UPDATE checkpoint SET data = x'00'",
+		"model":      "UPDATE saved_model SET data = x'00'",
 		"meta":       "UPDATE meta SET value = 'changed'",
 	} {
 		t.Run(table, func(t *testing.T) {

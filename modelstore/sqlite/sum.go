@@ -52,6 +52,11 @@ func (s *summer) sum() int64 {
 	return int64(c)
 }
 
+// sumModel returns the checksum of a piece of a saved model.
+func sumModel(s *summer, name string, piece, seq int64, data []byte) int64 {
+	return s.text(name).int(piece).int(seq).bytes(data).sum()
+}
+
 // nanos returns an instant as the database keeps it: nil for the zero time.
 func nanos(t time.Time) any {
 	if t.IsZero() {

@@ -80,6 +80,9 @@ func oldRows(version int) []modelstore.Row {
 	return rows
 }
 
+// oldModel is its saved model in pieces.
+func oldModel() [][]byte { return [][]byte{[]byte("the load "), {0, 255}} }
+
 func oldSnapshots() []modelstore.Snapshot {
 	return []modelstore.Snapshot{
 		{Seq: 2, At: at(100), Parts: map[string][]byte{"state": []byte("after 2"), "models/batch": {}}},
@@ -117,6 +120,12 @@ func makeOld(t *testing.T, version int, path string) {
 	exec("INSERT INTO checkpoint VALUES ('pbs:/acct', x'00ff', ?)", sum.text("pbs:/acct").bytes([]byte{0, 255}).sum())
 	exec("INSERT INTO meta VALUES ('fingerprint', 'f1', ?)", sum.text("fingerprint").text("f1").sum())
 	exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?, 'pbs:/acct', '/acct/1', 7, 'field', 'no end', x'41ff')", at(3).UnixNano())
+	if version >= 6 {
+		for piece, data := range oldModel() {
+			exec("INSERT INTO saved_model (name, piece, seq, data, crc) VALUES ('kth/load', ?, 5, ?, ?)",
+				piece, data, sum.text("kth/load").int(int64(piece)).int(5).bytes(data).sum())
+		}
+	}
 	insertOldRows(t, exec, version)
 	for _, s := range oldSnapshots() {
 		sum := s.Sum()
@@ -243,6 +252,13 @@ func checkOld(t *testing.T, s *Store, version int) {
 	cps, err := s.Checkpoints(t.Context())
 	must(t, err)
 	equal("checkpoints", cps, map[string][]byte{"pbs:/acct": {0, 255}})
+	models, err := s.Models(t.Context())
+	must(t, err)
+	var wantModels map[string]modelstore.SavedModel
+	if version >= 6 {
+		wantModels = map[string]modelstore.SavedModel{"kth/load": {Name: "kth/load", Seq: 5, Data: bytes.Join(oldModel(), nil)}}
+	}
+	equal("saved models", models, wantModels)
 	values, err := s.AllMeta(t.Context())
 	must(t, err)
 	equal("values", values, map[string]string{"fingerprint": "f1"})

@@ -23,6 +23,47 @@ func checkpoints(t *testing.T, p Place) {
 	equal(t, "checkpoints", got, map[string][]byte{"a": {0, 255}, "b": []byte("new")})
 }
 
+// MakeModel returns a saved model of that many bytes, which no other name or number has.
+func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(int64(i)*seq) + name[i%len(name)]
+	}
+	return modelstore.SavedModel{Name: name, Seq: seq, Data: data}
+}
+
+// savedModels proves that the last model of a name is kept whole with its number, large or small, that one without data
+// removes it, and that models depend neither on checkpoints nor on snapshots.
+func savedModels(t *testing.T, p Place) {
+	s := p.Open(t)
+	large, small := MakeModel("c/load", 7, 1_000_001), MakeModel("d/load", 0, 1)
+	set := func(list ...modelstore.SavedModel) { commit(t, s, modelstore.Batch{Models: list}) }
+	want := func(list ...modelstore.SavedModel) {
+		t.Helper()
+		all := map[string]modelstore.SavedModel{}
+		for _, m := range list {
+			all[m.Name] = m
+		}
+		got, err := s.Models(background())
+		must(t, err)
+		equal(t, "saved models", got, all)
+	}
+	commit(t, s, modelstore.Batch{
+		Entries: MakeEntries(1, 5), Snapshot: MakeSnapshot(5), Models: []modelstore.SavedModel{large, small},
+		Checkpoints: []modelstore.Checkpoint{{Source: "c/load", Data: []byte("x")}},
+	})
+	want(large, small)
+	shorter := MakeModel("c/load", 3, 300_000)
+	set(shorter, MakeModel("gone", 1, 10), modelstore.SavedModel{Name: "never"})
+	set(modelstore.SavedModel{Name: "gone"})
+	want(shorter, small)
+	commit(t, s, modelstore.Batch{Checkpoints: []modelstore.Checkpoint{{Source: "c/load"}}})
+	must(t, s.DropSnapshots(background()))
+	must(t, s.Close())
+	s = open(t, p)
+	want(shorter, small)
+}
+
 // meta proves that values are set, replaced and removed.
 func meta(t *testing.T, p Place) {
 	s := open(t, p)
@@ -113,6 +154,9 @@ func dropSnapshots(t *testing.T, p Place) {
 	cps, err := s.Checkpoints(background())
 	must(t, err)
 	equal(t, "checkpoints", len(cps), 1)
+	models, err := s.Models(background())
+	must(t, err)
+	equal(t, "saved models", len(models), 1)
 }
 
 // pruneBounds proves each of the three bounds: the time, the number, the oldest snapshot.
@@ -203,6 +247,9 @@ func reopen(t *testing.T, p Place) {
 	cps, err := s.Checkpoints(background())
 	must(t, err)
 	equal(t, "checkpoints", cps, map[string][]byte{"a": []byte("1")})
+	models, err := s.Models(background())
+	must(t, err)
+	equal(t, "saved models", models, map[string]modelstore.SavedModel{"m": b.Models[0]})
 	lines, err := s.BadLines(background(), 0)
 	must(t, err)
 	equal(t, "bad lines", len(lines), 1)
@@ -225,6 +272,7 @@ func closed(t *testing.T, p Place) {
 		"LastSeq":     func() error { _, err := s.LastSeq(background()); return err },
 		"Known":       func() error { _, err := s.Known(background(), "c", "1"); return err },
 		"Checkpoints": func() error { _, err := s.Checkpoints(background()); return err },
+		"Models":      func() error { _, err := s.Models(background()); return err },
 		"Latest":      func() error { _, err := s.Latest(background()); return err },
 		"Rows":        func() error { return s.Rows(background(), modelstore.RowQuery{}, nil) },
 		"CountRows":   func() error { _, err := s.CountRows(background(), modelstore.RowQuery{}); return err },
@@ -304,6 +352,9 @@ func readAll(s modelstore.Store, each int64) error {
 		return err
 	}
 	if _, err := s.Checkpoints(background()); err != nil {
+		return err
+	}
+	if _, err := s.Models(background()); err != nil {
 		return err
 	}
 	return s.Replay(background(), last, func(modelstore.Entry) error { return nil })

@@ -101,7 +101,9 @@ func rowQueries(t *testing.T, p Place) {
 func everything() modelstore.Batch {
 	return modelstore.Batch{
 		Entries: MakeEntries(1, 700), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}, Snapshot: MakeSnapshot(700),
-		Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("1")}}, BadLines: []modelstore.BadLine{{At: Epoch(), Reason: "field"}},
+		Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("1")}},
+		BadLines:    []modelstore.BadLine{{At: Epoch(), Reason: "field"}},
+		Models:      []modelstore.SavedModel{MakeModel("m", 650, 1)},
 	}
 }
 

@@ -35,7 +35,8 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 		"EmptyStore": emptyStore, "JournalRoundTrip": journalRoundTrip, "ReplayInOrder": replayInOrder,
 		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce, "RepeatingKinds": repeatingKinds, "SeqMustGoOn": seqMustGoOn,
 		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries, "FailureLeavesNothing": failureLeavesNothing,
-		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "Meta": meta,
+		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "SavedModels": savedModels,
+		"Meta":               meta,
 		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback, "SnapshotsAllDamaged": snapshotsAllDamaged,
 		"DropSnapshots": dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers, "PruneRows": pruneRows,
 		"BadLines": badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
@@ -172,6 +173,9 @@ func checkNothing(t testing.TB, s modelstore.Store) {
 	cps, err := s.Checkpoints(background())
 	must(t, err)
 	equal(t, "checkpoints", cps, map[string][]byte(nil))
+	models, err := s.Models(background())
+	must(t, err)
+	equal(t, "saved models", models, map[string]modelstore.SavedModel(nil))
 	snap, err := s.Latest(background())
 	must(t, err)
 	equal(t, "snapshot", snap, (*modelstore.Snapshot)(nil))

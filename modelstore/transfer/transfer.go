@@ -126,11 +126,15 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	if err != nil {
 		return "", err
 	}
+	models, err := target.Models(ctx)
+	if err != nil {
+		return "", err
+	}
 	bad, err := target.CountBadLines(ctx)
 	if err != nil {
 		return "", err
 	}
-	if have != 0 || ledger != 0 || len(ours) != 0 || len(checkpoints) != 0 || bad != 0 {
+	if have != 0 || ledger != 0 || bad != 0 || len(ours)+len(checkpoints)+len(models) != 0 {
 		return "", &NotEmptyError{LastSeq: have, Meta: len(ours)}
 	}
 	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
@@ -198,7 +202,7 @@ func copyRows(ctx context.Context, target, source modelstore.Portable, progress 
 	return flush()
 }
 
-// copyRest copies checkpoints, bad lines, snapshots and values.
+// copyRest copies checkpoints, bad lines, saved models, snapshots and values.
 func copyRest(ctx context.Context, target, source modelstore.Portable, last int64) error {
 	checkpoints, err := source.Checkpoints(ctx)
 	if err != nil {
@@ -219,6 +223,9 @@ func copyRest(ctx context.Context, target, source modelstore.Portable, last int6
 	if err := target.Load(ctx, b, to); err != nil {
 		return fmt.Errorf("copy checkpoints and bad lines: %w", err)
 	}
+	if err := copyModels(ctx, target, source); err != nil {
+		return fmt.Errorf("copy the saved models: %w", err)
+	}
 	err = source.Snapshots(ctx, func(s modelstore.Snapshot) error {
 		return target.Load(ctx, modelstore.Batch{Snapshot: &s}, modelstore.Position{})
 	})
@@ -237,6 +244,21 @@ func copyRest(ctx context.Context, target, source modelstore.Portable, last int6
 	return nil
 }
 
+// copyModels copies the saved models, each in a transaction of its own: they are large.
+func copyModels(ctx context.Context, target, source modelstore.Portable) error {
+	models, err := source.Models(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		b := modelstore.Batch{Models: []modelstore.SavedModel{models[name]}}
+		if err := target.Load(ctx, b, modelstore.Position{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same content have the same.
 type Summary struct {
 	LastSeq      int64  `json:"last_seq"`
@@ -248,15 +270,17 @@ type Summary struct {
 	BadLines     int64  `json:"bad_lines"`
 	BadLinesEver int64  `json:"bad_lines_ever"`
 	Snapshots    int64  `json:"snapshots"`
+	SavedModels  int64  `json:"saved_models"`
 	Values       int64  `json:"values"`
-	// RestSum is that of checkpoints, bad lines, snapshots and values.
+	// RestSum is that of checkpoints, bad lines, saved models, snapshots and values.
 	RestSum string `json:"rest_sha256"`
 }
 
 // String implements fmt.Stringer.
 func (s *Summary) String() string {
-	return fmt.Sprintf("%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, %d snapshots, %d values (%.12s)",
-		s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum, s.Checkpoints, s.BadLines, s.BadLinesEver, s.Snapshots, s.Values, s.RestSum)
+	return fmt.Sprintf("%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, "+
+		"%d snapshots, %d saved models, %d values (%.12s)", s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum,
+		s.Checkpoints, s.BadLines, s.BadLinesEver, s.Snapshots, s.SavedModels, s.Values, s.RestSum)
 }
 
 // Summarize reads all of a store. progress may be nil.
@@ -304,6 +328,14 @@ func (s *Summary) rest(ctx context.Context, store modelstore.Portable, h digest)
 	for _, name := range slices.Sorted(maps.Keys(checkpoints)) {
 		h.put("checkpoint", name, checkpoints[name])
 		s.Checkpoints++
+	}
+	models, err := store.Models(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		h.put("saved model", name, models[name].Seq, models[name].Data)
+		s.SavedModels++
 	}
 	lines, err := store.BadLines(ctx, 0)
 	if err != nil {

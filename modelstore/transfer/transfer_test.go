@@ -77,6 +77,9 @@ func fill(t testing.TB, s modelstore.Store) {
 	must(t, s.Commit(ctx, modelstore.Batch{Entries: entries, Rows: rows, Snapshot: storetest.MakeSnapshot(1500),
 		Checkpoints: []modelstore.Checkpoint{{Source: "log " + odd, Data: []byte{0, 1}}, {Source: "b", Data: []byte("b")}}}))
 	must(t, s.Commit(ctx, modelstore.Batch{Snapshot: storetest.MakeSnapshot(2_000)}))
+	must(t, s.Commit(ctx, modelstore.Batch{Models: []modelstore.SavedModel{
+		storetest.MakeModel("model "+odd, 12, 600_000), storetest.MakeModel("b", 0, 3),
+	}}))
 	for i := range 90 {
 		must(t, s.Commit(ctx, modelstore.Batch{BadLines: []modelstore.BadLine{{At: storetest.Epoch(), Source: odd, Path: odd, Line: int64(i + 1), Message: odd, Text: []byte(odd)}}}))
 	}
@@ -97,6 +100,7 @@ type contents struct {
 	Rows          []modelstore.Row
 	Bad           []modelstore.BadLine
 	Checkpoints   map[string][]byte
+	Models        map[string]modelstore.SavedModel
 	Snapshots     []modelstore.Snapshot
 	Meta          map[string]string
 }
@@ -104,13 +108,14 @@ type contents struct {
 func contentsOf(t testing.TB, s modelstore.Portable) contents {
 	t.Helper()
 	c := contents{Entries: storetest.Entries(t, s), Rows: storetest.Rows(t, s, modelstore.RowQuery{})}
-	var errs [6]error
+	var errs [7]error
 	c.Last, errs[0] = s.LastSeq(t.Context())
 	c.BadEver, errs[1] = s.CountBadLines(t.Context())
 	c.Bad, errs[2] = s.BadLines(t.Context(), 0)
 	c.Checkpoints, errs[3] = s.Checkpoints(t.Context())
 	c.Meta, errs[4] = s.AllMeta(t.Context())
 	errs[5] = s.Snapshots(t.Context(), func(snap modelstore.Snapshot) error { c.Snapshots = append(c.Snapshots, snap); return nil })
+	c.Models, errs[6] = s.Models(t.Context())
 	must(t, errors.Join(errs[:]...))
 	return c
 }
@@ -154,6 +159,7 @@ func TestNotEmpty(t *testing.T) {
 	for name, b := range map[string]modelstore.Batch{
 		"entry": {Entries: storetest.MakeEntries(1, 1)}, "row": {Rows: []modelstore.Row{storetest.MakeRow(1)}},
 		"checkpoint": {Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("a")}}}, "bad line": {BadLines: []modelstore.BadLine{{}}},
+		"model": {Models: []modelstore.SavedModel{storetest.MakeModel("m", 1, 1)}},
 	} {
 		target := file(t)
 		must(t, target.Commit(t.Context(), b))

@@ -38,6 +38,7 @@ type notification struct {
 	at            time.Time // of an end
 	sample        *sample
 	saved         []byte
+	seq           int64 // of the newest event that it includes
 }
 
 // sample is the cluster at one instant.
@@ -80,8 +81,9 @@ func (b *backlog) drop() {
 	b.list, b.dropped = b.list[:0], true
 }
 
-// addSample appends a sample unless there are too many, and reports whether it did.
-func (b *backlog) addSample(k *sample) bool {
+// addSample appends a sample unless there are too many, and reports whether it did. seq is the number of the newest event
+// that the sample includes.
+func (b *backlog) addSample(k *sample, seq int64) bool {
 	b.full = b.full && (b.samples > maxSamples/2 || b.jobs > maxSampledJobs/2)
 	if b.full && !k.reconcile && !k.forecast || b.samples >= 2*maxSamples {
 		b.dropped = b.dropped || k.reconcile
@@ -92,7 +94,7 @@ func (b *backlog) addSample(k *sample) bool {
 	b.samples++
 	b.jobs += k.jobs()
 	b.full = b.samples >= maxSamples || b.jobs >= maxSampledJobs
-	b.list = append(b.list, notification{kind: notifySample, sample: k})
+	b.list = append(b.list, notification{kind: notifySample, sample: k, seq: seq})
 	return true
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 // in the order of the cluster's events; only Finish, Stop and Wait take longer than an append to a list.
 type Learner struct {
 	worker *worker
+	seq    int64 // of the newest event
 	// paused is true while a journal is replayed whose jobs the saved state knows.
 	paused bool
 	// replays is true while a journal is replayed.
@@ -71,10 +72,15 @@ func New(cfg Config) (*Learner, error) {
 // Published returns the handle by which readers get the newest forecast.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// BeforeEvent must be called before an event changes the cluster's state. at is the instant of the event, and live says
-// that it was read as it happened. If a sample is due before that instant, all changes before the sample are known by
-// now.
-func (l *Learner) BeforeEvent(at time.Time, live bool, s *cluster.State) {
+// BeforeEvent must be called before an event changes the cluster's state. seq is the number of the event, at its instant,
+// and live says that it was read as it happened. If a sample is due before that instant, all changes before the sample
+// are known by now.
+func (l *Learner) BeforeEvent(seq int64, at time.Time, live bool, s *cluster.State) {
+	l.sampleBefore(at, live, s)
+	l.seq = seq
+}
+
+func (l *Learner) sampleBefore(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() || !at.After(now) {
 		return
@@ -101,11 +107,11 @@ func (l *Learner) BeforeEvent(at time.Time, live bool, s *cluster.State) {
 	}
 	for t := first; t.Before(newest); t = t.Add(observe) {
 		if t.After(l.last) {
-			l.worker.addSample(&sample{view: view, at: t, observe: true})
+			l.worker.addSample(&sample{view: view, at: t, observe: true}, l.seq)
 		}
 	}
 	isObserved := newest.Equal(newest.Truncate(observe))
-	l.worker.addSample(&sample{view: view, at: newest, observe: isObserved, forecast: live, live: live})
+	l.worker.addSample(&sample{view: view, at: newest, observe: isObserved, forecast: live, live: live}, l.seq)
 	l.last, l.history = newest, !live
 }
 
@@ -119,30 +125,35 @@ func (l *Learner) Observe(c cluster.Change, s *cluster.State) {
 	case job.Submit:
 		switch whole := s.WaitingArray(c.After.ID); {
 		case c.Event.Derived && whole != nil:
-			l.worker.notify(notification{kind: notifySplit, before: whole, after: c.After})
+			l.notify(notification{kind: notifySplit, before: whole, after: c.After})
 		case !over:
-			l.worker.notify(notification{kind: notifySubmitted, after: c.After})
+			l.notify(notification{kind: notifySubmitted, after: c.After})
 		}
 	case job.Requeue:
-		l.worker.notify(notification{kind: notifyLost, before: c.Before})
-		l.worker.notify(notification{kind: notifySubmitted, after: c.After})
+		l.notify(notification{kind: notifyLost, before: c.Before})
+		l.notify(notification{kind: notifySubmitted, after: c.After})
 	case job.Update, job.Hold, job.Release:
-		l.worker.notify(notification{kind: notifyUpdated, before: c.Before, after: c.After})
+		l.notify(notification{kind: notifyUpdated, before: c.Before, after: c.After})
 	case job.Start:
 		if !over {
-			l.worker.notify(notification{kind: notifyStarted, before: c.Before, after: c.After})
+			l.notify(notification{kind: notifyStarted, before: c.Before, after: c.After})
 		}
 	case job.Cancel:
 		if c.After == nil {
-			l.worker.notify(notification{kind: notifyGone, before: c.Before})
+			l.notify(notification{kind: notifyGone, before: c.Before})
 		}
 	case job.End:
 		if c.Event.Derived { // the end was lost, so that the runtime is unknown
-			l.worker.notify(notification{kind: notifyLost, before: c.Before})
+			l.notify(notification{kind: notifyLost, before: c.Before})
 		} else {
-			l.worker.notify(notification{kind: notifyEnded, before: c.Before, at: endOf(&c.Event)})
+			l.notify(notification{kind: notifyEnded, before: c.Before, at: endOf(&c.Event)})
 		}
 	}
+}
+
+func (l *Learner) notify(n notification) {
+	n.seq = l.seq
+	l.worker.notify(n)
 }
 
 // endOf returns the instant of an end.
@@ -159,7 +170,7 @@ func (l *Learner) CaughtUp(s *cluster.State) {
 	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
 		return
 	}
-	l.worker.addSample(&sample{view: s.View(), at: now, forecast: true})
+	l.worker.addSample(&sample{view: s.View(), at: now, forecast: true}, l.seq)
 	l.last, l.history = now, false
 }
 
@@ -174,18 +185,19 @@ func (l *Learner) BeginReplay(saved []byte) {
 	}
 }
 
-// EndReplay must be called after the replay. It reconciles the model with the restored state.
-func (l *Learner) EndReplay(s *cluster.State) {
-	l.paused, l.replays = false, false
+// EndReplay must be called after the replay with the number of the newest event. It reconciles the model with the
+// restored state.
+func (l *Learner) EndReplay(seq int64, s *cluster.State) {
+	l.paused, l.replays, l.seq = false, false, seq
 	if !s.Now().IsZero() {
-		l.worker.addSample(&sample{view: s.View(), at: s.Now(), reconcile: true, forecast: true})
+		l.worker.addSample(&sample{view: s.View(), at: s.Now(), reconcile: true, forecast: true}, seq)
 		l.last, l.history = s.Now(), false
 	}
 }
 
 // TakeSaved returns the newest state to be stored, nil if none was saved since the last call. States are saved every
 // five minutes or less often, the larger the less.
-func (l *Learner) TakeSaved() []byte { return l.worker.takeSaved() }
+func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
 // Finish ends the work under way, takes in the notifications that wait, and saves the state at an orderly end.
 func (l *Learner) Finish() { l.worker.finish() }

@@ -46,7 +46,7 @@ func silent(t testing.TB) *Learner {
 func play(l *Learner, s *cluster.State, events ...job.Event) {
 	for _, ev := range events {
 		s.Apply(ev, &cluster.Hooks{
-			Before:  func(at time.Time) { l.BeforeEvent(at, ev.Live, s) },
+			Before:  func(at time.Time) { l.BeforeEvent(l.seq+1, at, ev.Live, s) },
 			Changed: func(c cluster.Change) { l.Observe(c, s) },
 		})
 	}

@@ -11,6 +11,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
+// Saved is the saved state of a learner.
+type Saved struct {
+	// Seq is the number of the newest event that it includes.
+	Seq int64
+	// Data is opaque and compressed.
+	Data []byte
+}
+
 const (
 	// maxSaved bounds the size of the unpacked state, in bytes.
 	maxSaved = 1 << 30

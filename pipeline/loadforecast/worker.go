@@ -39,10 +39,11 @@ type worker struct {
 	closed  bool
 	ended   time.Time     // when the newest forecast was made, by the machine's clock
 	took    time.Duration // to make it
-	fresh   []byte        // saved state that nobody has fetched yet
+	fresh   *Saved        // that nobody has fetched yet
 
 	// The fields below belong to the goroutine.
 	model    *model
+	seq      int64     // of the newest event that the model has taken in
 	next     Outlook   // the next forecast is made from it
 	savedAt  time.Time // by the machine's clock
 	size     int       // of the newest saved state
@@ -70,13 +71,13 @@ func (w *worker) notify(n notification) {
 
 // addSample appends a sample unless there are too many. It takes the wish for a forecast from a sample if the last
 // forecast was expensive.
-func (w *worker) addSample(k *sample) {
+func (w *worker) addSample(k *sample, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.live && k.forecast && w.took > cheap && float64(time.Since(w.ended))*loadShare < float64(w.took) {
 		k.forecast = false
 	}
-	if (k.forecast || k.observe) && w.backlog.addSample(k) {
+	if (k.forecast || k.observe) && w.backlog.addSample(k, seq) {
 		w.wake()
 	}
 }
@@ -118,6 +119,7 @@ func (w *worker) work(ctx context.Context, done chan struct{}) {
 
 func (w *worker) process(ctx context.Context, n *notification) {
 	w.notified = true
+	w.seq = max(w.seq, n.seq)
 	switch n.kind {
 	case notifySample:
 		w.takeSample(ctx, n.sample)
@@ -236,7 +238,7 @@ func (w *worker) keep(atOnce bool) {
 	}
 	w.savedAt, w.size = time.Now(), len(data)
 	w.mu.Lock()
-	w.fresh = data
+	w.fresh = &Saved{Seq: w.seq, Data: data}
 	w.mu.Unlock()
 }
 
@@ -250,12 +252,12 @@ func (w *worker) restore(data []byte) {
 }
 
 // takeSaved returns the newest saved state that was not returned before, nil if there is none.
-func (w *worker) takeSaved() []byte {
+func (w *worker) takeSaved() *Saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	data := w.fresh
+	saved := w.fresh
 	w.fresh = nil
-	return data
+	return saved
 }
 
 // finish ends the work and saves the model. It takes in the notifications that wait, but learns from no sample.
@@ -272,6 +274,7 @@ func (w *worker) finish() {
 		}
 		if k.reconcile {
 			w.model.reconcile(k.view)
+			w.seq = max(w.seq, rest[i].seq)
 		}
 		w.sampleDone(k)
 	}

@@ -71,18 +71,19 @@ func TestRestore(t *testing.T) {
 	first.Finish()
 	saved := first.TakeSaved()
 	first.Stop()
-	if len(saved) == 0 || first.TakeSaved() != nil {
-		t.Fatalf("%d bytes are saved at an orderly end, then more", len(saved))
+	if saved == nil || saved.Seq != first.seq || first.TakeSaved() != nil {
+		t.Fatalf("after event %d %+v is saved at an orderly end, then more", first.seq, saved)
 	}
-	damaged := bytes.Clone(saved)
+	whole := saved.Data
+	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 1
 	for _, c := range []struct {
 		name      string
 		saved     []byte
 		complains bool
 	}{
-		{"missing", nil, false}, {"no state", []byte("x"), true}, {"cut", saved[:len(saved)/2], true},
-		{"damaged", damaged, true}, {"older", saved, false},
+		{"missing", nil, false}, {"no state", []byte("x"), true}, {"cut", whole[:len(whole)/2], true},
+		{"damaged", damaged, true}, {"older", whole, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
@@ -91,9 +92,13 @@ func TestRestore(t *testing.T) {
 			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // a snapshot has it
 			l.BeginReplay(c.saved)
 			play(l, s, events[len(events)/2:]...)
-			l.EndReplay(s)
+			l.EndReplay(1000, s)
 			l.Wait()
 			compareLive(t, l, s)
+			l.Finish()
+			if got := l.TakeSaved(); got == nil || got.Seq != 1000 {
+				t.Errorf("after event 1000 %+v is saved", got)
+			}
 			if o := l.Published().Newest(); o == nil || !o.At.Equal(s.Now()) {
 				t.Errorf("the newest forecast is %+v, want one for %v", o, s.Now())
 			}
@@ -118,8 +123,8 @@ func TestRestoredLearnerGoesOn(t *testing.T) {
 	before := first.Published().Newest()
 	again := newLearner(t, zap.NewNop())
 	defer again.Stop()
-	again.BeginReplay(first.TakeSaved())
-	again.EndReplay(s)
+	again.BeginReplay(first.TakeSaved().Data)
+	again.EndReplay(first.seq, s)
 	again.Wait()
 	compareLive(t, again, s)
 	after := again.Published().Newest()
