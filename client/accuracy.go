@@ -19,7 +19,8 @@ type AccuracyQuery struct {
 	Made string
 	// Since and Until are instants, or times before the newest record.
 	Since, Until string
-	// Limit and Offset select a page of the groups: at most so many, from that one on. A limit of 0 is left to the daemon.
+	// Limit and Offset select a page of the groups: at most so many, from that one on. A limit of 0 is left to the
+	// daemon.
 	Limit, Offset int
 }
 
@@ -29,7 +30,8 @@ type AccuracyQuery struct {
 func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy, json.RawMessage, error) {
 	query := url.Values{}
 	for name, text := range map[string]string{
-		"cluster": q.Cluster, "queue": q.Queue, "size_class": q.SizeClass, "made": q.Made, "since": q.Since, "until": q.Until,
+		"cluster": q.Cluster, "queue": q.Queue, "size_class": q.SizeClass, "made": q.Made, "since": q.Since,
+		"until": q.Until,
 	} {
 		if text != "" {
 			query.Set(name, text)
@@ -48,7 +50,8 @@ func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy,
 	return &answer, raw, nil
 }
 
-// Jobs asks for the jobs that wait, of one queue or, where that is empty, of all, at most limit of them (0: as the daemon thinks fit), and also returns the answer's JSON.
+// Jobs asks for the jobs that wait, of one queue or, where that is empty, of all, at most limit of them (0: as the
+// daemon thinks fit), and also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Jobs(ctx context.Context, cluster, queue string, limit int) (*wire.Jobs, json.RawMessage, error) {

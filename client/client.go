@@ -30,9 +30,9 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client for the daemon at address, such as http://127.0.0.1:9817; without a scheme http is meant, and a user and
-// password in it are sent (basic authentication). Deadlines are the contexts' and the http.Client's own; nil means
-// http.DefaultClient.
+// New returns a client for the daemon at address, such as http://127.0.0.1:9817; without a scheme http is meant, and a
+// user and password in it are sent (basic authentication). Deadlines are the contexts' and the http.Client's own; nil
+// means http.DefaultClient.
 func New(address string, httpClient *http.Client) (*Client, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -57,12 +57,13 @@ func New(address string, httpClient *http.Client) (*Client, error) {
 // URL returns the daemon's address as it may be shown: without a password.
 func (c *Client) URL() string { return c.base.Redacted() }
 
-// WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that this
-// client does not know. Cluster may be empty where the daemon watches only one.
+// WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that
+// this client does not know. Cluster may be empty where the daemon watches only one.
 //
-// Errors: *ProblemError if the daemon answered that it cannot; *UnreachableError if it did not answer (errors.Is knows the
-// context's errors); *AnswerError if the answer is not from a waitcast daemon.
-func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request) (*wire.Wait, json.RawMessage, error) {
+// Errors: *ProblemError if the daemon answered that it cannot; *UnreachableError if it did not answer (errors.Is knows
+// the context's errors); *AnswerError if the answer is not from a waitcast daemon.
+func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request) (*wire.Wait,
+	json.RawMessage, error) {
 	var wait wire.Wait
 	raw, err := c.get(ctx, "/v1/wait", waitQuery(cluster, request), &wait)
 	if err != nil {
@@ -131,7 +132,8 @@ func (c *Client) answer(response *http.Response, answer any) (json.RawMessage, e
 		return nil, unreachable(c.URL(), err)
 	}
 	if len(body) > maxAnswer {
-		return nil, &AnswerError{URL: c.URL(), Status: response.StatusCode, Err: fmt.Errorf("longer than %d bytes", maxAnswer)}
+		return nil,
+			&AnswerError{URL: c.URL(), Status: response.StatusCode, Err: fmt.Errorf("longer than %d bytes", maxAnswer)}
 	}
 	if err := decode(response, body, answer); err != nil {
 		var problem *ProblemError

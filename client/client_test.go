@@ -49,7 +49,8 @@ const answer = `{"queue": "short", "wait_seconds": {"p50": 60.5, "p90": null}, "
 func TestWaitAsksAndDecodes(t *testing.T) {
 	f := &fake{kind: "application/json; charset=utf-8", body: answer, status: 200}
 	wait, raw, err := ask(t, f, "/behind/a/proxy/", job.Request{
-		Queue: "short & long", User: "u", Account: "a", QOS: "high", Procs: 8, Nodes: 2, TimeLimit: 90*time.Minute + 500*time.Millisecond,
+		Queue: "short & long", User: "u", Account: "a", QOS: "high", Procs: 8, Nodes: 2,
+		TimeLimit: 90*time.Minute + 500*time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,13 +68,15 @@ func TestWaitAsksAndDecodes(t *testing.T) {
 // What a request does not say is not sent as a zero.
 func TestUnsaidIsLeftOut(t *testing.T) {
 	f := &fake{kind: "application/json", body: "{}", status: 200}
-	if _, _, err := ask(t, f, "", job.Request{Queue: "q", Procs: 1}); err != nil || f.asked.URL.RawQuery != "procs=1&queue=q" {
+	if _, _, err := ask(t, f, "", job.Request{Queue: "q", Procs: 1}); err != nil ||
+		f.asked.URL.RawQuery != "procs=1&queue=q" {
 		t.Errorf("%q, %v", f.asked.URL.RawQuery, err)
 	}
 }
 
 func TestProblem(t *testing.T) {
-	body := `{"type": "` + wire.ProblemNoForecast + `", "title": "No forecast", "detail": "not fitted", "reason": "not_fitted", "hint": "wait"}`
+	body := `{"type": "` + wire.ProblemNoForecast +
+		`", "title": "No forecast", "detail": "not fitted", "reason": "not_fitted", "hint": "wait"}`
 	_, _, err := ask(t, &fake{kind: "application/problem+json", body: body, status: 409}, "", job.Request{})
 	var p *client.ProblemError
 	if !errors.As(err, &p) || !p.NoForecast() || p.Hint != "wait" || p.Status != 409 || string(p.JSON) != body {

@@ -19,10 +19,12 @@ type Credentials struct {
 	Cert, Key string
 }
 
-// HTTPClient returns an HTTP client that shows the credentials. It follows no redirections, which a daemon does not send: the token would go to others.
+// HTTPClient returns an HTTP client that shows the credentials. It follows no redirections, which a daemon does not
+// send: the token would go to others.
 func (c Credentials) HTTPClient() (*http.Client, error) {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if c.CA != "" {
 		text, err := os.ReadFile(c.CA)

@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/internal/certtest"
 )
 
-// TestCredentials proves that the client believes its CA and no other, shows its certificate and its token, lets a password in the URL go before the token, and takes the token nowhere else.
+// TestCredentials proves that the client believes its CA and no other, shows its certificate and its token, lets a
+// password in the URL go before the token, and takes the token nowhere else.
 func TestCredentials(t *testing.T) {
 	authority, dir := certtest.New(t), t.TempDir()
 	cert, key := authority.Issue(dir, "server")
@@ -30,7 +31,8 @@ func TestCredentials(t *testing.T) {
 		shown = append(shown, r.TLS.PeerCertificates[0].Subject.CommonName+" "+r.Header.Get("Authorization"))
 		http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: authority.Pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: authority.Pool,
+		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	defer server.Close()
 	mine, mineKey := authority.Issue(dir, "mine")
@@ -49,7 +51,9 @@ func TestCredentials(t *testing.T) {
 		return err
 	}
 	good := client.Credentials{Token: "the-token", CA: authority.File, Cert: mine, Key: mineKey}
-	for url, want := range map[string]string{server.URL: "mine Bearer the-token", strings.Replace(server.URL, "://", "://a:b@", 1): "mine Basic YTpi"} {
+	for url, want := range map[string]string{
+		server.URL: "mine Bearer the-token", strings.Replace(server.URL, "://", "://a:b@", 1): "mine Basic YTpi",
+	} {
 		if shown = nil; ask(good, url) == nil || len(shown) != 1 || shown[0] != want {
 			t.Errorf("%s: shown %q, want %q", url, shown, want)
 		}
@@ -73,7 +77,8 @@ func TestCredentialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]client.Credentials{
-		"the daemon's CA: open": {CA: empty + ".no"}, "holds no certificate": {CA: empty}, "needs both": {Cert: empty}, "both its file and": {Key: empty}, "the client certificate: ": {Cert: empty, Key: empty},
+		"the daemon's CA: open": {CA: empty + ".no"}, "holds no certificate": {CA: empty}, "needs both": {Cert: empty},
+		"both its file and": {Key: empty}, "the client certificate: ": {Cert: empty, Key: empty},
 	} {
 		if _, err := c.HTTPClient(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)

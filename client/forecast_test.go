@@ -14,7 +14,8 @@ func TestForecast(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.EscapedPath() + "?" + r.URL.RawQuery
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"cluster": "main", "loads": [{"queue": "", "horizons": [{"horizon_seconds": 3600, "queued_jobs": {"p95": 7}}]}]}`))
+		_, _ = w.Write([]byte(`{"cluster": "main", "loads": [{"queue": "", "horizons": [{"horizon_seconds": 3600, ` +
+			`"queued_jobs": {"p95": 7}}]}]}`))
 	}))
 	t.Cleanup(server.Close)
 	c, err := client.New(server.URL, server.Client())

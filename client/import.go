@@ -24,17 +24,18 @@ type Import struct {
 	Format string
 	// Name is the file's, for the daemon's messages.
 	Name string
-	// Log is the log, plain, gzip or zstd. Import does not close it; a read of it that waits may outlast Import, so that an error of the
-	// daemon is told at once.
+	// Log is the log, plain, gzip or zstd. Import does not close it; a read of it that waits may outlast Import, so
+	// that an error of the daemon is told at once.
 	Log io.Reader
 	// Progress, if it is not nil, is called about twice a second, from Import's goroutine.
 	Progress func(wire.ImportProgress)
-	// Silence is how long nothing at all may come from the daemon, which tells its progress twice a second; 0 means for ever.
+	// Silence is how long nothing at all may come from the daemon, which tells its progress twice a second; 0 means for
+	// ever.
 	Silence time.Duration
 }
 
-// Import sends a log to the daemon and returns what became of it once all of it is stored, and that as JSON. It needs the admin token. Whatever
-// was sent before an error may have been taken in; a log that is imported again counts once.
+// Import sends a log to the daemon and returns what became of it once all of it is stored, and that as JSON. It needs
+// the admin token. Whatever was sent before an error may have been taken in; a log that is imported again counts once.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
@@ -65,7 +66,8 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 		_, err = c.answer(response, nil)
 		return nil, nil, err
 	}
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/x-ndjson" {
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil ||
+		kind != "application/x-ndjson" {
 		return nil, nil, &AnswerError{URL: c.URL(), Status: response.StatusCode, Err: errors.New("it is no import's")}
 	}
 	report, raw, err := readImport(response.Body, in.Progress, awake)
@@ -87,7 +89,8 @@ func orCause(ctx context.Context, err error) error {
 	return err
 }
 
-func (c *Client) importRequest(ctx context.Context, token string, in Import, body io.ReadCloser) (*http.Request, error) {
+func (c *Client) importRequest(ctx context.Context, token string, in Import,
+	body io.ReadCloser) (*http.Request, error) {
 	target := c.base.JoinPath("/v1/import")
 	query := url.Values{"format": {in.Format}}
 	for name, value := range map[string]string{"cluster": in.Cluster, "name": in.Name} {
@@ -112,7 +115,8 @@ func (c *Client) importRequest(ctx context.Context, token string, in Import, bod
 var errNoJSON = errors.New("a line of it is not JSON of an import")
 
 // readImport reads the answer's lines up to the last.
-func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()) (*wire.ImportReport, json.RawMessage, error) {
+func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()) (*wire.ImportReport,
+	json.RawMessage, error) {
 	lines := bufio.NewScanner(io.LimitReader(from, 64*maxAnswer)) // a week of progress
 	lines.Buffer(nil, maxAnswer)
 	for lines.Scan() {
@@ -148,11 +152,13 @@ func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()
 	return nil, nil, io.ErrUnexpectedEOF
 }
 
-// Quarantine asks for lines of the logs that could not be used, the newest last, and also returns the answer's JSON. It needs the admin token.
-// Cluster and reason select, empty ones everything; limit 0 leaves the number of lines to the daemon.
+// Quarantine asks for lines of the logs that could not be used, the newest last, and also returns the answer's JSON. It
+// needs the admin token. Cluster and reason select, empty ones everything; limit 0 leaves the number of lines to the
+// daemon.
 //
 // Errors are those of WaitJSON.
-func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine, json.RawMessage, error) {
+func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine,
+	json.RawMessage, error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"cluster": cluster, "reason": reason} {
 		if value != "" {

@@ -54,7 +54,8 @@ func TestImportGivesUpOnSilence(t *testing.T) {
 func TestImportOtherAnswers(t *testing.T) {
 	for name, answer := range map[string][2]string{
 		"HTML": {"text/html", "<p>"}, "JSON": {"application/json", "{}"}, "garbage": {"application/x-ndjson", "{\n"},
-		"a report of another kind": {"application/x-ndjson", `{"report":7}`}, "a problem of another kind": {"application/x-ndjson", `{"problem":[]}`},
+		"a report of another kind":  {"application/x-ndjson", `{"report":7}`},
+		"a problem of another kind": {"application/x-ndjson", `{"problem":[]}`},
 	} {
 		err := importFrom(t, strings.NewReader("x"), 0, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", answer[0])

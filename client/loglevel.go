@@ -24,15 +24,18 @@ func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, js
 	return &answer, raw, nil
 }
 
-// SetLogLevel changes how much the daemon logs, for a duration or, with 0, until the next change. It needs the admin token.
+// SetLogLevel changes how much the daemon logs, for a duration or, with 0, until the next change. It needs the admin
+// token.
 //
 // Errors are those of WaitJSON.
-func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration time.Duration) (*wire.LogLevel, json.RawMessage, error) {
+func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration time.Duration) (*wire.LogLevel,
+	json.RawMessage, error) {
 	body, err := json.Marshal(wire.SetLogLevel{Level: level, ForSeconds: duration.Seconds()})
 	if err != nil {
 		return nil, nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base.JoinPath(logLevelPath).String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base.JoinPath(logLevelPath).String(),
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}

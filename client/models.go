@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Models asks for the models of a queue, and also returns the answer's JSON. Cluster may be empty where the daemon watches only one.
+// Models asks for the models of a queue, and also returns the answer's JSON. Cluster may be empty where the daemon
+// watches only one.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Models, json.RawMessage, error) {
@@ -61,8 +62,8 @@ type Workload struct {
 	Seed *uint64
 }
 
-// Workload asks for jobs drawn from the live models and returns them as they come: the caller reads and closes. The context's end ends the stream. The
-// number is the seed that was used.
+// Workload asks for jobs drawn from the live models and returns them as they come: the caller reads and closes. The
+// context's end ends the stream. The number is the seed that was used.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint64, error) {
@@ -86,14 +87,17 @@ func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint6
 	kind, _, mimeErr := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || mimeErr != nil || kind != "text/plain" && kind != "application/x-ndjson" {
 		_ = response.Body.Close()
-		return nil, 0, &AnswerError{URL: c.URL(), Status: response.StatusCode, Err: fmt.Errorf("it is no workload (content type %q)", kind)}
+		return nil, 0, &AnswerError{URL: c.URL(), Status: response.StatusCode,
+			Err: fmt.Errorf("it is no workload (content type %q)", kind)}
 	}
 	return response.Body, seed, nil
 }
 
 func (w *Workload) query() url.Values {
 	query := url.Values{}
-	for name, text := range map[string]string{"cluster": w.Cluster, "queue": w.Queue, "model": w.Model, "format": w.Format} {
+	for name, text := range map[string]string{
+		"cluster": w.Cluster, "queue": w.Queue, "model": w.Model, "format": w.Format,
+	} {
 		if text != "" {
 			query.Set(name, text)
 		}

@@ -15,7 +15,8 @@ import (
 )
 
 func TestModelsAsksAndDecodes(t *testing.T) {
-	f := &fake{kind: "application/json", body: `{"queue": "a/b c", "laws": [{"class": "parallel", "chosen": "hyper_gamma"}]}`, status: 200}
+	f := &fake{kind: "application/json",
+		body: `{"queue": "a/b c", "laws": [{"class": "parallel", "chosen": "hyper_gamma"}]}`, status: 200}
 	server := httptest.NewServer(f)
 	defer server.Close()
 	c, err := client.New(server.URL, server.Client())
@@ -50,7 +51,8 @@ func TestWorkloadStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := uint64(9)
-	jobs, used, err := c.Workload(t.Context(), client.Workload{Queue: "q", Model: "users", Jobs: 5, Hours: 1.5, Format: "swf", Seed: &seed})
+	jobs, used, err := c.Workload(t.Context(),
+		client.Workload{Queue: "q", Model: "users", Jobs: 5, Hours: 1.5, Format: "swf", Seed: &seed})
 	if err != nil || used != 9 {
 		t.Fatalf("seed %d, %v", used, err)
 	}
@@ -64,7 +66,8 @@ func TestWorkloadStreams(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	_ = jobs.Close()
-	want := url.Values{"queue": {"q"}, "model": {"users"}, "jobs": {"5"}, "hours": {"1.5"}, "format": {"swf"}, "seed": {"9"}}
+	want := url.Values{"queue": {"q"}, "model": {"users"}, "jobs": {"5"}, "hours": {"1.5"}, "format": {"swf"},
+		"seed": {"9"}}
 	if d := cmp.Diff(want, asked); d != "" {
 		t.Errorf("asked (-want +got):\n%s", d)
 	}
@@ -82,7 +85,8 @@ func TestWorkloadErrors(t *testing.T) {
 		return err
 	}
 	var p *client.ProblemError
-	if err := get(t.Context(), &fake{kind: "application/problem+json", body: `{"detail": "too few", "hint": "wait"}`, status: 503}); !errors.As(err, &p) || p.Hint != "wait" {
+	if err := get(t.Context(), &fake{kind: "application/problem+json", body: `{"detail": "too few", "hint": "wait"}`,
+		status: 503}); !errors.As(err, &p) || p.Hint != "wait" {
 		t.Errorf("%v", err)
 	}
 	var a *client.AnswerError

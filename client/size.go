@@ -27,7 +27,8 @@ func (c *Client) post(ctx context.Context, path string, question, answer any) (j
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath(path).String(),
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,8 @@ func (c *Client) post(ctx context.Context, path string, question, answer any) (j
 	return c.answer(response, answer)
 }
 
-// Waits asks how long the job would wait with every combination of queues, sizes and time limits, and also returns the answer's JSON.
+// Waits asks how long the job would wait with every combination of queues, sizes and time limits, and also returns the
+// answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Waits(ctx context.Context, question *wire.WaitsRequest) (*wire.Waits, json.RawMessage, error) {

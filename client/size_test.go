@@ -12,13 +12,15 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestSizeAsksAndDecodes proves that a question goes out as JSON, without what it does not say, that the answer comes back, and that a refusal is a problem.
+// TestSizeAsksAndDecodes proves that a question goes out as JSON, without what it does not say, that the answer comes
+// back, and that a refusal is a problem.
 func TestSizeAsksAndDecodes(t *testing.T) {
 	var body []byte
 	refuse := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ = io.ReadAll(r.Body)
-		if r.Method != http.MethodPost || r.URL.Path != "/v1/size" || r.Header.Get("Content-Type") != "application/json" {
+		if r.Method != http.MethodPost || r.URL.Path != "/v1/size" ||
+			r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s, %q", r.Method, r.URL, r.Header.Get("Content-Type"))
 		}
 		if refuse {
@@ -35,7 +37,8 @@ func TestSizeAsksAndDecodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &wire.SizeRequest{Sizes: []int{8, 16}, Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .5, T1Seconds: 10}}}
+	q := &wire.SizeRequest{Sizes: []int{8, 16},
+		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .5, T1Seconds: 10}}}
 	s, raw, err := c.Size(t.Context(), q)
 	if err != nil || s.Advice.Procs != 16 || !json.Valid(raw) {
 		t.Errorf("%+v, %s, %v", s, raw, err)
@@ -45,7 +48,8 @@ func TestSizeAsksAndDecodes(t *testing.T) {
 	}
 	refuse = true
 	var p *client.ProblemError
-	if _, _, err := c.Size(t.Context(), q); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity || p.NoForecast() {
+	if _, _, err := c.Size(t.Context(), q); !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity ||
+		p.NoForecast() {
 		t.Errorf("%v, want a problem", err)
 	}
 }

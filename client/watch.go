@@ -28,10 +28,12 @@ type WatchEvent struct {
 }
 
 const (
-	// watchRetry is after how long a lost connection is tried again where the daemon does not say, and mostRetry the longest it may say or become.
+	// watchRetry is after how long a lost connection is tried again where the daemon does not say, and mostRetry the
+	// longest it may say or become.
 	watchRetry = 3 * time.Second
 	mostRetry  = time.Minute
-	// watchSilence is how long nothing may come before a connection is taken to be lost: the daemon sends something every 15 s.
+	// watchSilence is how long nothing may come before a connection is taken to be lost: the daemon sends something
+	// every 15 s.
 	watchSilence = 45 * time.Second
 	// maxEvent bounds a line of an event.
 	maxEvent = 1 << 20
@@ -40,11 +42,14 @@ const (
 // errSilent is the cause of a connection that was given up.
 var errSilent = errors.New("nothing came for longer than the daemon is silent")
 
-// Watch subscribes to a question and calls hear for each event, until the context ends or hear returns an error, which is returned. A lost connection is
-// made anew, with the id of the newest event: what did not change in between is not told again. lastID is that of an earlier Watch, or empty.
+// Watch subscribes to a question and calls hear for each event, until the context ends or hear returns an error, which
+// is returned. A lost connection is made anew, with the id of the newest event: what did not change in between is not
+// told again. lastID is that of an earlier Watch, or empty.
 //
-// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the question: with a status of 5xx, or where nothing answers, Watch goes on trying.
-func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID string, hear func(WatchEvent) error) error {
+// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the question: with a
+// status of 5xx, or where nothing answers, Watch goes on trying.
+func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID string,
+	hear func(WatchEvent) error) error {
 	body, err := json.Marshal(question)
 	if err != nil {
 		return err
@@ -63,7 +68,8 @@ func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID s
 			return stop.err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &problem) && problem.Status < http.StatusInternalServerError, errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
+		case errors.As(err, &problem) && problem.Status < http.StatusInternalServerError,
+			errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
 			return err
 		}
 		if failures++; heard {
@@ -115,8 +121,10 @@ func (s *stream) follow(ctx context.Context) (heard bool, err error) {
 		_, err = s.client.answer(response, nil)
 		return false, err
 	}
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
-		return false, &AnswerError{URL: s.client.URL(), Status: response.StatusCode, Err: fmt.Errorf("it is no stream of events (content type %q)", kind)}
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil ||
+		kind != "text/event-stream" {
+		return false, &AnswerError{URL: s.client.URL(), Status: response.StatusCode,
+			Err: fmt.Errorf("it is no stream of events (content type %q)", kind)}
 	}
 	return true, s.read(response.Body, func() { silence.Reset(watchSilence) })
 }

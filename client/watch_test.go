@@ -22,7 +22,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r
 
 func stream(r *http.Request, body io.Reader) *http.Response {
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: r,
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body: io.NopCloser(body), Request: r,
 	}
 }
 
@@ -43,34 +44,38 @@ func refused(r *http.Request, status int) *http.Response {
 		_, _ = io.WriteString(write, `{"title":"no","detail":"because"}`)
 		_ = write.Close()
 	}()
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: body, Request: r}
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}},
+		Body: body, Request: r}
 }
 
 const sizeOf16 = "id: one\nevent: size\ndata: {\"advice\":{\"procs\":16}}\n\n"
 
-// TestWatchComesBack proves that a lost connection, a daemon that is away, one that has no place, and one that falls silent, are all tried again with the id of the newest event, that events are
-// told once each, and that the listener's error ends it.
+// TestWatchComesBack proves that a lost connection, a daemon that is away, one that has no place, and one that falls
+// silent, are all tried again with the id of the newest event, that events are told once each, and that the listener's
+// error ends it.
 func TestWatchComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ids []string
 		begun := time.Now()
 		var at []time.Duration
 		round := 0
-		c, err := client.New("http://daemon", &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
-			ids, at = append(ids, r.Header.Get("Last-Event-ID")), append(at, time.Since(begun).Round(time.Second))
-			round++
-			switch round {
-			case 1:
-				return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // and lost
-			case 2:
-				return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-			case 3:
-				return refused(r, http.StatusServiceUnavailable), nil
-			case 4:
-				return stream(r, silent(r, "event: news\ndata: 1\n\nevent: problem\ndata: {\"status\":404}\n\n")), nil
-			}
-			return stream(r, readers("id: two\nevent: size\ndata: {\"advice\":{\"procs\":8}}\n\n")), nil
-		})})
+		c, err := client.New("http://daemon",
+			&http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+				ids, at = append(ids, r.Header.Get("Last-Event-ID")), append(at, time.Since(begun).Round(time.Second))
+				round++
+				switch round {
+				case 1:
+					return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // and lost
+				case 2:
+					return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+				case 3:
+					return refused(r, http.StatusServiceUnavailable), nil
+				case 4:
+					return stream(r, silent(r, "event: news\ndata: 1\n\nevent: problem\ndata: {\"status\":404}\n\n")),
+						nil
+				}
+				return stream(r, readers("id: two\nevent: size\ndata: {\"advice\":{\"procs\":8}}\n\n")), nil
+			})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +90,8 @@ func TestWatchComesBack(t *testing.T) {
 		if !errors.Is(err, enough) || len(heard) != 3 {
 			t.Fatalf("%v after %+v", err, heard)
 		}
-		if heard[0].Advice.Advice.Procs != 16 || heard[0].ID != "one" || heard[1].Problem.Status != 404 || heard[2].Advice.Advice.Procs != 8 {
+		if heard[0].Advice.Advice.Procs != 16 || heard[0].ID != "one" || heard[1].Problem.Status != 404 ||
+			heard[2].Advice.Advice.Procs != 8 {
 			t.Errorf("heard %+v", heard)
 		}
 		for i, want := range []string{"before", "one", "one", "one", "one"} {
@@ -93,7 +99,8 @@ func TestWatchComesBack(t *testing.T) {
 				t.Errorf("connection %d came with id %q, want %q", i+1, ids[i], want)
 			}
 		}
-		for i, want := range []time.Duration{0, 1, 3, 7, 53} { // after 1 s, 2 s, 4 s, and 45 s of silence with another one
+		// after 1 s, 2 s, 4 s, and 45 s of silence with another one
+		for i, want := range []time.Duration{0, 1, 3, 7, 53} {
 			if at[i] != want*time.Second {
 				t.Errorf("connection %d after %s, want %s", i+1, at[i], want*time.Second)
 			}
@@ -115,23 +122,27 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestWatchGivesUp proves that a refused question and a server that is no daemon end it at once, and that the context does.
+// TestWatchGivesUp proves that a refused question and a server that is no daemon end it at once, and that the context
+// does.
 func TestWatchGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		watch := func(ctx context.Context, answer func(*http.Request) (*http.Response, error)) error {
 			calls.Store(0)
-			c, err := client.New("http://daemon", &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
-				calls.Add(1)
-				return answer(r)
-			})})
+			c, err := client.New("http://daemon",
+				&http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
+					calls.Add(1)
+					return answer(r)
+				})})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return c.Watch(ctx, &wire.SizeRequest{}, "", func(client.WatchEvent) error { return nil })
 		}
 		var problem *client.ProblemError
-		if err := watch(t.Context(), func(r *http.Request) (*http.Response, error) { return refused(r, 422), nil }); !errors.As(err, &problem) || calls.Load() != 1 {
+		if err := watch(t.Context(), func(r *http.Request) (*http.Response, error) {
+			return refused(r, 422), nil
+		}); !errors.As(err, &problem) || calls.Load() != 1 {
 			t.Errorf("%v after %d calls", err, calls.Load())
 		}
 		var answer *client.AnswerError
@@ -144,7 +155,9 @@ func TestWatchGivesUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 		defer cancel()
-		if err := watch(ctx, func(r *http.Request) (*http.Response, error) { return stream(r, silent(r, ":\n\n")), nil }); !errors.Is(err, context.DeadlineExceeded) || calls.Load() != 3 {
+		if err := watch(ctx, func(r *http.Request) (*http.Response, error) {
+			return stream(r, silent(r, ":\n\n")), nil
+		}); !errors.Is(err, context.DeadlineExceeded) || calls.Load() != 3 {
 			t.Errorf("%v after %d calls, want 3: silence of 45 s each", err, calls.Load())
 		}
 	})

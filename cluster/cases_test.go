@@ -62,11 +62,13 @@ func TestBadInputs(t *testing.T) {
 			Counts{Submitted: 1, Started: 1, Derived: 1},
 		},
 		{
-			"start that happened before the submit", []job.Event{event(job.Submit, "1", 25), start}, "25:1-submit 20:1-start ", 1,
+			"start that happened before the submit", []job.Event{event(job.Submit, "1", 25), start},
+			"25:1-submit 20:1-start ", 1,
 			Counts{Submitted: 1, Started: 1, OutOfOrder: 1},
 		},
 		{
-			"end before the start lasts 0 s", []job.Event{submit, event(job.Start, "1", 40), end}, "10:1-submit 40:1-start 30:1-end(40) ", 0,
+			"end before the start lasts 0 s", []job.Event{submit, event(job.Start, "1", 40), end},
+			"10:1-submit 40:1-start 30:1-end(40) ", 0,
 			Counts{Submitted: 1, Started: 1, Ended: 1, OutOfOrder: 1},
 		},
 		{
@@ -74,10 +76,12 @@ func TestBadInputs(t *testing.T) {
 			Counts{Submitted: 1, Started: 1},
 		},
 		{
-			"processors below 0 say nothing", []job.Event{sized(submit, 4), sized(event(job.Update, "1", 11), -3), start},
+			"processors below 0 say nothing",
+			[]job.Event{sized(submit, 4), sized(event(job.Update, "1", 11), -3), start},
 			"10:1-submit 20:1-start ", 4, Counts{Submitted: 1, Started: 1, Duplicates: 1},
 		},
-		{"a kind that does not exist", []job.Event{submit, event(99, "1", 20)}, "10:1-submit ", 0, Counts{Submitted: 1, Orphans: 1}},
+		{"a kind that does not exist", []job.Event{submit, event(99, "1", 20)}, "10:1-submit ", 0,
+			Counts{Submitted: 1, Orphans: 1}},
 		{
 			"submitted again while it ran: its end was lost", []job.Event{submit, start, event(job.Submit, "1", 50)},
 			"10:1-submit 20:1-start 50:1-end 50:1-submit ", 0,
@@ -101,7 +105,8 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// A requeued job keeps its place and its number and waits anew; what its earlier attempt told does not touch the next, however close.
+// A requeued job keeps its place and its number and waits anew; what its earlier attempt told does not touch the next,
+// however close.
 func TestRequeue(t *testing.T) {
 	s := New("c", 0)
 	first := []job.Event{
@@ -121,7 +126,8 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// Sequences that chance finds seldom: a replay of their journal makes the same changes, and reading them again makes none.
+// Sequences that chance finds seldom: a replay of their journal makes the same changes, and reading them again makes
+// none.
 func TestRareSequences(t *testing.T) {
 	start := event(job.Start, "1", 9)
 	start.Times.Submit = at(5)
@@ -132,7 +138,8 @@ func TestRareSequences(t *testing.T) {
 			event(job.Submit, "1", 0), event(job.Start, "1", 1), event(job.Requeue, "1", 5), event(job.Start, "1", 5),
 		},
 		"requeue of a life whose submission was lost": {
-			event(job.Submit, "1", 0), event(job.Start, "1", 1), event(job.End, "1", 19), event(job.Requeue, "1", 31), unseen,
+			event(job.Submit, "1", 0), event(job.Start, "1", 1), event(job.End, "1", 19),
+			event(job.Requeue, "1", 31), unseen,
 		},
 		"started after its life of 0 s": {event(job.Submit, "1", 5), event(job.Cancel, "1", 5), start},
 	} {
@@ -154,7 +161,8 @@ func TestRareSequences(t *testing.T) {
 func TestMovesBetweenQueues(t *testing.T) {
 	s := New("c", 0)
 	way := []job.Event{
-		queued(event(job.Submit, "1", 0), "route"), queued(event(job.Submit, "1", 0), "short"), queued(event(job.Submit, "1", 9), "long"),
+		queued(event(job.Submit, "1", 0), "route"), queued(event(job.Submit, "1", 0), "short"),
+		queued(event(job.Submit, "1", 9), "long"),
 	}
 	changes, _ := feed(s, nil, way...)
 	if got := script(journal(changes)); got != "0:1-submit 0:1-update 9:1-update " {
@@ -199,18 +207,22 @@ func TestDeletionOfARunningJob(t *testing.T) {
 			"the grace is over", []job.Event{event(job.Submit, "2", 101+g)},
 			fmt.Sprintf("%d:1-end %d:2-submit ", 100+g, 101+g), 0,
 		},
-		{"an orphan shows that it is over", []job.Event{event(job.Cancel, "9", 101+g)}, fmt.Sprintf("%d:1-end ", 100+g), 0},
+		{"an orphan shows that it is over", []job.Event{event(job.Cancel, "9", 101+g)},
+			fmt.Sprintf("%d:1-end ", 100+g), 0},
 		{"its end comes late", []job.Event{event(job.End, "1", 105+g)}, fmt.Sprintf("%d:1-end(5) ", 105+g), 0},
 		{
-			"its end comes too late", []job.Event{event(job.Submit, "2", 101+g), with(event(job.End, "1", 105+g), 5, 105+g)},
+			"its end comes too late",
+			[]job.Event{event(job.Submit, "2", 101+g), with(event(job.End, "1", 105+g), 5, 105+g)},
 			fmt.Sprintf("%d:1-end %d:2-submit ", 100+g, 101+g), 0,
 		},
 		{
-			"requeued meanwhile", []job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Submit, "2", 101+g)},
+			"requeued meanwhile",
+			[]job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Submit, "2", 101+g)},
 			fmt.Sprintf("110:1-requeue 120:1-start %d:2-submit ", 101+g), 4,
 		},
 		{
-			"asked for before it started", []job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Cancel, "1", 115)},
+			"asked for before it started",
+			[]job.Event{event(job.Requeue, "1", 110), event(job.Start, "1", 120), event(job.Cancel, "1", 115)},
 			"110:1-requeue 120:1-start ", 4,
 		},
 	} {
@@ -237,8 +249,8 @@ func TestDeletionOfARunningJob(t *testing.T) {
 	}
 }
 
-// A job that the fold has forgotten is not taken for a new one where Known remembers it, and is one where its id is used again
-// later.
+// A job that the fold has forgotten is not taken for a new one where Known remembers it, and is one where its id is
+// used again later.
 func TestForgottenJobs(t *testing.T) {
 	s := New("c", 0)
 	kept := map[string]Left{}
@@ -252,7 +264,8 @@ func TestForgottenJobs(t *testing.T) {
 	}
 	check(t, s)
 	if !s.Forgotten("1") || len(s.left) != memory {
-		t.Fatalf("%d jobs are remembered, job 1 among them: %v; want %d without it", len(s.left), !s.Forgotten("1"), memory)
+		t.Fatalf("%d jobs are remembered, job 1 among them: %v; want %d without it", len(s.left),
+			!s.Forgotten("1"), memory)
 	}
 	if changes, _ := feed(s, known, job1...); len(changes) > 0 {
 		t.Fatalf("a forgotten job read again: %s", script(journal(changes)))
@@ -316,7 +329,8 @@ func TestSuspension(t *testing.T) {
 	s := New("c", 100)
 	start := event(job.Start, "1", 10)
 	start.Procs = 8
-	_, verdicts := feed(s, nil, event(job.Submit, "1", 0), event(job.Suspend, "1", 5), start, event(job.Resume, "1", 20), event(job.Suspend, "1", 30))
+	_, verdicts := feed(s, nil, event(job.Submit, "1", 0), event(job.Suspend, "1", 5), start,
+		event(job.Resume, "1", 20), event(job.Suspend, "1", 30))
 	if d := cmp.Diff([]Verdict{Applied, Duplicate, Applied, Duplicate, Applied}, verdicts); d != "" {
 		t.Errorf("verdicts (-want +got): %s", d)
 	}

@@ -1,6 +1,6 @@
 // Package cluster keeps the live picture of one cluster: which jobs run, which wait and in what order, and how many
-// processors there are. It is a deterministic fold over events: the same events give the same state, and an event that was told
-// before changes nothing.
+// processors there are. It is a deterministic fold over events: the same events give the same state, and an event that
+// was told before changes nothing.
 package cluster
 
 import (
@@ -25,8 +25,8 @@ type Job struct {
 	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
 	Seq uint64 `json:"seq"`
 	job.Attributes
-	// FirstQueue is the queue the job was submitted to, whatever happened to it since. Where the submission does not tell (Unqueued) it is
-	// DefaultQueue until a later record names one.
+	// FirstQueue is the queue the job was submitted to, whatever happened to it since. Where the submission does not
+	// tell (Unqueued) it is DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
 	Unqueued   bool   `json:"unqueued,omitempty"`
 	// Unsized is true while Procs is a guess: the job runs, and no record has told its size.
@@ -43,7 +43,8 @@ type Job struct {
 	Start time.Time `json:"start,omitzero"`
 	// Held is true while the job waits for something else than processors.
 	Held bool `json:"held,omitempty"`
-	// Suspended is since when the running job has had no processors; zero while it has them. Paused is how long it had none before.
+	// Suspended is since when the running job has had no processors; zero while it has them. Paused is how long it had
+	// none before.
 	Suspended time.Time     `json:"suspended,omitzero"`
 	Paused    time.Duration `json:"paused,omitempty"`
 	// Switched is when it was suspended or resumed last.
@@ -59,15 +60,15 @@ type Job struct {
 // Running reports whether the job has started; a suspended one runs, too.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
-// DetailsPending reports whether the records so far tell neither what the job asks for nor what it was given: its queue and its size, or its
-// size alone, are not known yet.
+// DetailsPending reports whether the records so far tell neither what the job asks for nor what it was given: its queue
+// and its size, or its size alone, are not known yet.
 func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 
 // Guessed reports whether the size or the queue of a job is a guess until they are told.
 func (j *Job) Guessed() bool { return j.Unsized || j.Unqueued }
 
-// DetailsGrace is how long, in event time, one waits for the size and the queue of a job: well above the time between two snapshots of a
-// scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
+// DetailsGrace is how long, in event time, one waits for the size and the queue of a job: well above the time between
+// two snapshots of a scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
 const DetailsGrace = 5 * time.Minute
 
 // Holds reports whether the job holds processors.
@@ -121,8 +122,8 @@ type State struct {
 	outagesUntil time.Time      // when an outage begins or ends next
 }
 
-// Counts says what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so a replay of
-// the changes does not see them; all others come out of it as they were.
+// Counts says what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so a
+// replay of the changes does not see them; all others come out of it as they were.
 type Counts struct {
 	Submitted int64 `json:"submitted"`
 	Started   int64 `json:"started"`
@@ -161,7 +162,8 @@ func (s *State) Now() time.Time { return s.now }
 // Counts returns what became of the events so far.
 func (s *State) Counts() Counts { return s.count }
 
-// Capacity returns the number of processors of the cluster: what its pools have together, the configured number, or the highest use seen.
+// Capacity returns the number of processors of the cluster: what its pools have together, the configured number, or the
+// highest use seen.
 func (s *State) Capacity() int {
 	if len(s.pools) == 1 && s.pools[0].Source == FromHighestUse {
 		return s.highest
@@ -173,7 +175,8 @@ func (s *State) Capacity() int {
 	return int(procs)
 }
 
-// Source says where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of its pools.
+// Source says where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of
+// its pools.
 func (s *State) Source() string {
 	source := s.pools[0].Source
 	for _, p := range s.pools {
@@ -197,8 +200,8 @@ func (s *State) Queued() []*Job { return s.queued }
 // Job returns the live job with this id, or nil.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
 
-// Forgotten reports whether the fold knows nothing about a job of this id: neither live nor recently left. The caller may then
-// look further back.
+// Forgotten reports whether the fold knows nothing about a job of this id: neither live nor recently left. The caller
+// may then look further back.
 func (s *State) Forgotten(id string) bool {
 	if _, live := s.jobs[id]; live {
 		return false
@@ -207,7 +210,8 @@ func (s *State) Forgotten(id string) bool {
 	return !known
 }
 
-// LeftAt returns when the last life of a job of this id left, as far as the fold remembers or known does; the zero time if it lives or was never seen.
+// LeftAt returns when the last life of a job of this id left, as far as the fold remembers or known does; the zero time
+// if it lives or was never seen.
 func (s *State) LeftAt(id string, known Known) time.Time {
 	if _, live := s.jobs[id]; live {
 		return time.Time{}

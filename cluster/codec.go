@@ -38,7 +38,8 @@ type savedPool struct {
 func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
 		Version: codecVersion, Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
-		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count, // [] also where nil
+		// [] also where nil
+		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
 		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
 	}
 	for i, p := range s.pools {
@@ -50,8 +51,8 @@ func (s *State) MarshalBinary() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalBinary restores a state saved by MarshalBinary into a State made by New with the same name. The configured capacity
-// is kept.
+// UnmarshalBinary restores a state saved by MarshalBinary into a State made by New with the same name. The configured
+// capacity is kept.
 func (s *State) UnmarshalBinary(data []byte) error {
 	var in saved
 	if err := json.Unmarshal(data, &in); err != nil {

@@ -32,8 +32,8 @@ func (v Verdict) String() string {
 // Known looks further back than the fold's own memory for a job that left long ago.
 type Known func(id string) (Left, bool)
 
-// Change is one event that was applied, with the job as it was before and after. Before is nil for a new job, After is nil for
-// one that left.
+// Change is one event that was applied, with the job as it was before and after. Before is nil for a new job, After is
+// nil for one that left.
 type Change struct {
 	Event  job.Event
 	Before *Job
@@ -54,13 +54,13 @@ type Hooks struct {
 // records were missed, come before the event itself. A change's event carries its attempt; applying the changes' events
 // in their order to the state from before them, without Known, makes the same changes.
 //
-// A record of the same kind, time and attributes as one applied before changes nothing, at whatever point it is told again. What cannot be
-// told apart: records of one job at one instant that contradict each other (other than its way out of the first queue), or
-// of which one was lost.
+// A record of the same kind, time and attributes as one applied before changes nothing, at whatever point it is told
+// again. What cannot be told apart: records of one job at one instant that contradict each other (other than its way
+// out of the first queue), or of which one was lost.
 //
-// A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is submitted anew, and
-// when its deletion was asked for and an event comes that is more than the grace later: a forced deletion frees the
-// processors and writes no end.
+// A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is
+// submitted anew, and when its deletion was asked for and an event comes that is more than the grace later: a forced
+// deletion frees the processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Less than nothing says nothing.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
@@ -147,7 +147,8 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
 		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of a life that nobody told of
 	}
-	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) || ev.Kind == job.Requeue && f.recordedBefore(j, ev) {
+	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) ||
+		ev.Kind == job.Requeue && f.recordedBefore(j, ev) {
 		return false
 	}
 	if at.Before(j.Submit) {
@@ -498,8 +499,8 @@ func drop[T comparable](value *T, known T) {
 	}
 }
 
-// learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known yet, so that it
-// can be read again without harm; learn then returns false.
+// learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known
+// yet, so that it can be read again without harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
 	j.replaceGuesses(ev)
 	if ev.Time.Before(j.Updated) {

@@ -55,7 +55,8 @@ func TestReadingAgainChangesNothing(t *testing.T) {
 		to := rapid.IntRange(from, len(told)).Draw(t, "to")
 		changes, _ := feed(s, nil, told[from:to]...)
 		if len(changes) > 0 {
-			t.Fatalf("reading\n%s\nagain after\n%s\nmade changes: %s", script(told[from:to]), script(events), script(journal(changes)))
+			t.Fatalf("reading\n%s\nagain after\n%s\nmade changes: %s", script(told[from:to]), script(events),
+				script(journal(changes)))
 		}
 		if d := cmp.Diff(before, bytesOf(t, s)); d != "" {
 			t.Fatalf("reading again changed the state: %s", d)

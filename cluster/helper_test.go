@@ -69,7 +69,8 @@ func bytesOf(t fataler, s *State) string {
 }
 
 var kinds = []job.Kind{
-	job.Submit, job.Update, job.Hold, job.Release, job.Start, job.End, job.Cancel, job.Requeue, job.Suspend, job.Resume, job.Machine,
+	job.Submit, job.Update, job.Hold, job.Release, job.Start, job.End, job.Cancel, job.Requeue, job.Suspend,
+	job.Resume, job.Machine,
 }
 
 // hostile draws events of a few ids that follow no order whatever: any kind at any time, sizes unknown or below 0,
@@ -87,7 +88,8 @@ func hostile(t *rapid.T) []job.Event {
 	for i := range events {
 		events[i] = job.Event{
 			Kind:    rapid.SampledFrom(kinds).Draw(t, "kind"),
-			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0", "1[3]", "2.1"}).Draw(t, "id"), Time: at(second.Draw(t, "time")),
+			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0", "1[3]", "2.1"}).Draw(t, "id"),
+			Time: at(second.Draw(t, "time")),
 			Attributes: job.Attributes{
 				Queue:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "queue"),
 				Procs:     rapid.IntRange(-1, 4).Draw(t, "procs"),
@@ -96,7 +98,8 @@ func hostile(t *rapid.T) []job.Event {
 			},
 			All:   rapid.Bool().Draw(t, "all"),
 			Facts: someFacts(t),
-			Times: job.Times{Submit: some("submit"), Eligible: some("eligible"), Start: some("start"), End: some("end")},
+			Times: job.Times{Submit: some("submit"), Eligible: some("eligible"), Start: some("start"),
+				End: some("end")},
 		}
 	}
 	return events
@@ -141,7 +144,8 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 		out = append(out, job.Event{
 			Kind: kind, Cluster: "c", ID: id, Time: at(clock), Times: times,
 			// Records of one instant agree.
-			Attributes: job.Attributes{Queue: []string{"", "q1", "q2"}[clock%3], Procs: clock % 4, TimeLimit: time.Duration(clock%2) * time.Hour},
+			Attributes: job.Attributes{Queue: []string{"", "q1", "q2"}[clock%3], Procs: clock % 4,
+				TimeLimit: time.Duration(clock%2) * time.Hour},
 		})
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "lives") {

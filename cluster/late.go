@@ -30,7 +30,8 @@ func (j *Job) filled(ev *job.Event) Job {
 	return next
 }
 
-// fillIn takes over what the record of a job's end tells of the job itself, as an update ahead of the end, and returns the job.
+// fillIn takes over what the record of a job's end tells of the job itself, as an update ahead of the end, and returns
+// the job.
 func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	next := j.filled(&ev)
 	if next == *j {
@@ -66,8 +67,8 @@ func (j *Job) recorded() job.Attributes {
 	return a
 }
 
-// complete takes in a record of a job that has left. If too little was known of the job then, and the record is of that very try, the change is an
-// update of a job that is gone: Before and After are the job as it left.
+// complete takes in a record of a job that has left. If too little was known of the job then, and the record is of that
+// very try, the change is an update of a job that is gone: Before and After are the job as it left.
 func (f fold) complete(ev job.Event) Verdict {
 	l, ok := f.left[ev.ID]
 	if !ok || l.Job == nil || !l.isOf(&ev) {
@@ -93,8 +94,9 @@ func (f fold) complete(ev job.Event) Verdict {
 	return Applied
 }
 
-// isOf reports whether a record tells of the last try of a job that left: by its start, or its submission if it never ran. A try that was not the first is
-// only known by the exact second, so that a record of the one before is not taken for it.
+// isOf reports whether a record tells of the last try of a job that left: by its start, or its submission if it never
+// ran. A try that was not the first is only known by the exact second, so that a record of the one before is not taken
+// for it.
 func (l *Left) isOf(ev *job.Event) bool {
 	known, told := l.Job.Start, ev.Times.Start
 	if known.IsZero() {

@@ -20,7 +20,8 @@ func full(kind job.Kind, submit, start, end, procs int) job.Event {
 	return ev
 }
 
-// A record that comes after a job has left completes what was not known of it, once, and only if it is of that very try.
+// A record that comes after a job has left completes what was not known of it, once, and only if it is of that very
+// try.
 func TestCompletedAfterItsEnd(t *testing.T) {
 	ran := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)}
 	asked := sized(queued(event(job.Update, "1", 15), "a"), 2)
@@ -33,17 +34,23 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 		changes string
 		want    job.Attributes // of the job after it
 	}{
-		{"all of it", ran, full(job.End, 10, 20, 30, 8), "30:1-update(20) ", job.Attributes{Queue: "a", User: "u", Procs: 8}},
-		{"a second of difference", ran, full(job.End, 10, 19, 30, 8), "30:1-update(19) ", job.Attributes{Queue: "a", User: "u", Procs: 8}},
+		{"all of it", ran, full(job.End, 10, 20, 30, 8), "30:1-update(20) ",
+			job.Attributes{Queue: "a", User: "u", Procs: 8}},
+		{"a second of difference", ran, full(job.End, 10, 19, 30, 8), "30:1-update(19) ",
+			job.Attributes{Queue: "a", User: "u", Procs: 8}},
 		{"another try", ran, full(job.End, 10, 17, 30, 8), "", job.Attributes{}},
 		{"without its start", ran, event(job.End, "1", 30), "", job.Attributes{}},
 		{
-			"the size given, where only the one asked for was known", []job.Event{ran[0], asked, ran[1], ran[2]}, full(job.End, 10, 20, 30, 8),
+			"the size given, where only the one asked for was known", []job.Event{ran[0], asked, ran[1], ran[2]},
+			full(job.End, 10, 20, 30, 8),
 			"30:1-update(20) ", job.Attributes{Queue: "a", User: "u", Procs: 8},
 		},
-		{"nothing that was not known", []job.Event{ran[0], asked, sized(ran[1], 8), ran[2]}, full(job.End, 10, 20, 30, 4), "", job.Attributes{}},
-		{"a job that never ran", []job.Event{ran[0], event(job.Cancel, "1", 30)}, full(job.Cancel, 10, 0, 30, 8), "30:1-update ", job.Attributes{Queue: "a", User: "u", Procs: 8}},
-		{"the last try", append(ran[:2:2], again...), full(job.End, 10, 27, 30, 8), "30:1-update(27) ", job.Attributes{Queue: "a", User: "u", Procs: 8}},
+		{"nothing that was not known", []job.Event{ran[0], asked, sized(ran[1], 8), ran[2]},
+			full(job.End, 10, 20, 30, 4), "", job.Attributes{}},
+		{"a job that never ran", []job.Event{ran[0], event(job.Cancel, "1", 30)}, full(job.Cancel, 10, 0, 30, 8),
+			"30:1-update ", job.Attributes{Queue: "a", User: "u", Procs: 8}},
+		{"the last try", append(ran[:2:2], again...), full(job.End, 10, 27, 30, 8), "30:1-update(27) ",
+			job.Attributes{Queue: "a", User: "u", Procs: 8}},
 		{"the one before", append(ran[:2:2], again...), full(job.End, 10, 20, 25, 8), "", job.Attributes{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +80,8 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 // The record of a job's end that comes first tells the job's attributes, too: an update goes ahead of the end.
 func TestEndTellsTheJob(t *testing.T) {
 	s := New("c", 0)
-	changes, _ := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), full(job.End, 10, 20, 30, 8), event(job.End, "1", 31))
+	changes, _ := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), full(job.End, 10, 20, 30, 8),
+		event(job.End, "1", 31))
 	if got, want := script(journal(changes)), "10:1-submit 20:1-start 30:1-update 30:1-end(20) "; got != want {
 		t.Fatalf("changes\n%s, want\n%s", got, want)
 	}
@@ -89,7 +97,8 @@ func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
 	short.Times.Submit = at(10)
 	gone := submittedAt(event(job.Cancel, "2", 10), 10)
 	feed(s, nil, short, gone)
-	_, verdicts := feed(s, nil, milli(event(job.Submit, "1", 10), 100), milli(event(job.Start, "1", 10), 300), milli(event(job.End, "1", 10), 500),
+	_, verdicts := feed(s, nil, milli(event(job.Submit, "1", 10), 100), milli(event(job.Start, "1", 10), 300),
+		milli(event(job.End, "1", 10), 500),
 		milli(event(job.Submit, "2", 10), 759), milli(event(job.End, "2", 10), 774))
 	for i, v := range verdicts {
 		if v != Duplicate {
@@ -106,12 +115,14 @@ func TestRequeueToldTwice(t *testing.T) {
 	s := New("c", 0)
 	second := with(event(job.Requeue, "1", 30), 20, 30)
 	second.Attributes = job.Attributes{Queue: "q", User: "u", Procs: 8, TimeLimit: time.Hour}
-	changes, verdicts := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), second, second)
+	changes, verdicts := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20),
+		event(job.Requeue, "1", 30), second, second)
 	if verdicts[3] != Applied || verdicts[4] != Duplicate {
 		t.Errorf("verdicts %v", verdicts)
 	}
 	j := s.Job("1")
-	if j.User != "u" || j.Queue != "q" || j.TimeLimit != time.Hour || j.Attempt != 1 || j.Running() || !j.Submit.Equal(at(30)) {
+	if j.User != "u" || j.Queue != "q" || j.TimeLimit != time.Hour || j.Attempt != 1 || j.Running() ||
+		!j.Submit.Equal(at(30)) {
 		t.Errorf("the job is %+v", *j)
 	}
 	again := New("c", 0)

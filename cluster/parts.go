@@ -9,10 +9,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another milliseconds.
+// sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another
+// milliseconds.
 const sameInstant = time.Second
 
-// sameSecond reports whether two records can be of one instant: one of them may tell whole seconds only. No id is used again within a second.
+// sameSecond reports whether two records can be of one instant: one of them may tell whole seconds only. No id is used
+// again within a second.
 func sameSecond(a, b time.Time) bool {
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
@@ -24,11 +26,12 @@ const (
 	noPart    partKind = iota
 	component          // of a heterogeneous job: Slurm's "9+1"
 	task               // of an array whose last task goes by the array's own id: Slurm's "9_1"
-	element            // of an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS), "7.3" (Grid Engine)
+	// of an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS), "7.3" (Grid Engine)
+	element
 )
 
-// partOf takes an id apart. It returns the id of the whole, "" where the id names no part: "9" of "9_1", "9+1", "9[1]" and "9.1", and
-// "9[].server" of "9[1].server".
+// partOf takes an id apart. It returns the id of the whole, "" where the id names no part: "9" of "9_1", "9+1", "9[1]"
+// and "9.1", and "9[].server" of "9[1].server".
 func partOf(id string) (whole string, kind partKind) {
 	n := leadingDigits(id)
 	if n == 0 || n == len(id) {
@@ -78,13 +81,15 @@ func ArrayOf(id string) string {
 	return whole
 }
 
-// TakesLast reports whether the last waiting element of the array goes by an id of its own, and the array's record ends with it.
+// TakesLast reports whether the last waiting element of the array goes by an id of its own, and the array's record ends
+// with it.
 func TakesLast(id string, array *Job) bool {
 	_, kind := partOf(id)
 	return kind == element && array.Tasks < 2
 }
 
-// Uncounted reports whether id is an element of an array of a scheduler whose logs do not count elements: Grid Engine's "7.3".
+// Uncounted reports whether id is an element of an array of a scheduler whose logs do not count elements: Grid Engine's
+// "7.3".
 func Uncounted(id string) bool {
 	_, kind := partOf(id)
 	return kind == element && !strings.Contains(id, "[")
@@ -101,8 +106,8 @@ func (s *State) countPart(id string, change int) {
 	}
 }
 
-// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may tell that once for all parts. It is zero where that is
-// not known.
+// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may tell that once for all parts.
+// It is zero where that is not known.
 func (f fold) wholeSubmit(id string) time.Time {
 	whole := WholeOf(id)
 	if whole == "" {
@@ -137,8 +142,8 @@ func (j *Job) ofTask() job.Attributes {
 	return a
 }
 
-// splitOff counts down the waiting elements of an array, of which id is told apart now. The last one goes by the array's own id, or takes
-// the array's record with it.
+// splitOff counts down the waiting elements of an array, of which id is told apart now. The last one goes by the
+// array's own id, or takes the array's record with it.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	if TakesLast(id, whole) {
 		f.useUp(whole, at)
@@ -149,8 +154,10 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	}
 	next := *whole
 	next.Tasks--
-	next.Updated = later(later(whole.Updated, at), whole.Submit) // before its submission it would look like one of an earlier life
-	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated, Derived: true}
+	// before its submission it would look like one of an earlier life
+	next.Updated = later(later(whole.Updated, at), whole.Submit)
+	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated,
+		Derived: true}
 	ev.Tasks = next.Tasks
 	f.before(&ev)
 	f.take(whole)
@@ -158,8 +165,9 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
-// useUp takes out an array of which no element waits under the array's own id any more. Its event is a derived Cancel, which is no
-// cancellation: every element has a record of its own. An array whose log does not count its elements (Grid Engine) is used up by the first.
+// useUp takes out an array of which no element waits under the array's own id any more. Its event is a derived Cancel,
+// which is no cancellation: every element has a record of its own. An array whose log does not count its elements (Grid
+// Engine) is used up by the first.
 func (f fold) useUp(whole *Job, at time.Time) {
 	ev := job.Event{
 		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,
@@ -171,8 +179,8 @@ func (f fold) useUp(whole *Job, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole})
 }
 
-// endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or after the
-// event's time is left alone: the event is told again.
+// endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or
+// after the event's time is left alone: the event is told again.
 func (f fold) endAll(ev job.Event) Verdict {
 	ev.All = false
 	verdict := f.end(ev)
@@ -195,14 +203,16 @@ func (f fold) endAll(ev job.Event) Verdict {
 	return verdict
 }
 
-// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers tell both. A kill (All) is not.
+// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers tell
+// both. A kill (All) is not.
 func (f fold) justRequeued(ev *job.Event) bool {
 	j := f.jobs[ev.ID]
-	return j != nil && !j.Running() && j.Attempt > 0 && !ev.Derived && ev.Times.Start.IsZero() && ev.Time.Sub(j.Submit) <= sameInstant
+	return j != nil && !j.Running() && j.Attempt > 0 && !ev.Derived && ev.Times.Start.IsZero() &&
+		ev.Time.Sub(j.Submit) <= sameInstant
 }
 
-// unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false if there is no such job,
-// or if it left since. An element of a waiting array needs no such record.
+// unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false
+// if there is no such job, or if it left since. An element of a waiting array needs no such record.
 func (f fold) unseen(ev job.Event) bool {
 	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false
@@ -213,8 +223,8 @@ func (f fold) unseen(ev job.Event) bool {
 	return f.derive(ev, ev.Time)
 }
 
-// countedOut reports whether a job of which nothing is known is an element of a waiting array. Tasks of Slurm are left out: there the next
-// snapshot knows what became of them, and a log names tasks that somebody only asked for.
+// countedOut reports whether a job of which nothing is known is an element of a waiting array. Tasks of Slurm are left
+// out: there the next snapshot knows what became of them, and a log names tasks that somebody only asked for.
 func (f fold) countedOut(id string) bool {
 	_, kind := partOf(id)
 	return kind == element && f.wholeWaiting(id) != nil

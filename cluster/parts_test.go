@@ -26,9 +26,11 @@ func milli(ev job.Event, ms int) job.Event {
 	return ev
 }
 
-// What is told once of a whole array or heterogeneous job counts for its parts, and two records of one instant are one thing.
+// What is told once of a whole array or heterogeneous job counts for its parts, and two records of one instant are one
+// thing.
 func TestPartsAndInstants(t *testing.T) {
-	array := []job.Event{event(job.Submit, "9", 10), event(job.Start, "9_1", 20), event(job.Start, "9_2", 21), event(job.Start, "9+1", 22)}
+	array := []job.Event{event(job.Submit, "9", 10), event(job.Start, "9_1", 20), event(job.Start, "9_2", 21),
+		event(job.Start, "9+1", 22)}
 	ran := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), with(event(job.End, "1", 30), 20, 30)}
 	requeued := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30)}
 	for _, c := range []struct {
@@ -43,11 +45,13 @@ func TestPartsAndInstants(t *testing.T) {
 			Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 0},
 		},
 		{
-			"also when the whole is gone", []job.Event{array[0], event(job.Cancel, "9", 15)}, []job.Event{event(job.Start, "9+1", 20)},
+			"also when the whole is gone", []job.Event{array[0], event(job.Cancel, "9", 15)},
+			[]job.Event{event(job.Start, "9+1", 20)},
 			"10:9+1-submit 20:9+1-start ", 1, 0, Counts{Submitted: 2, Started: 1, Cancelled: 1, Derived: 1},
 		},
 		{
-			"but not after its start", []job.Event{event(job.Submit, "9", 25)}, array[1:2], "20:9_1-submit 20:9_1-start ", 1, 1,
+			"but not after its start", []job.Event{event(job.Submit, "9", 25)}, array[1:2],
+			"20:9_1-submit 20:9_1-start ", 1, 1,
 			Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 1},
 		},
 		{
@@ -56,7 +60,8 @@ func TestPartsAndInstants(t *testing.T) {
 			Counts{Submitted: 4, Started: 3, Ended: 3, Cancelled: 1, Derived: 3},
 		},
 		{
-			"all of a whole of which only parts live", append(array, with(event(job.End, "9", 25), 24, 25)), []job.Event{all(event(job.End, "9", 30))},
+			"all of a whole of which only parts live", append(array, with(event(job.End, "9", 25), 24, 25)),
+			[]job.Event{all(event(job.End, "9", 30))},
 			"30:9_1-end(20) 30:9_2-end(21) 30:9+1-end(22) ", 0, 0,
 			Counts{Submitted: 4, Started: 4, Ended: 4, Derived: 4},
 		},
@@ -66,15 +71,18 @@ func TestPartsAndInstants(t *testing.T) {
 			Counts{Submitted: 5, Started: 4, Ended: 3, Cancelled: 1, Derived: 4, Duplicates: 1},
 		},
 		{
-			"the end of a whole alone leaves its parts", array[:3], []job.Event{event(job.End, "9", 30)}, "30:9-cancel ", 2, 0,
+			"the end of a whole alone leaves its parts", array[:3], []job.Event{event(job.End, "9", 30)},
+			"30:9-cancel ", 2, 0,
 			Counts{Submitted: 3, Started: 2, Cancelled: 1, Derived: 2},
 		},
 		{
-			"a requeue within a second after the end", ran, []job.Event{milli(event(job.Requeue, "1", 30), 700), event(job.Start, "1", 40)},
+			"a requeue within a second after the end", ran,
+			[]job.Event{milli(event(job.Requeue, "1", 30), 700), event(job.Start, "1", 40)},
 			"30:1-submit 40:1-start ", 1, 0, Counts{Submitted: 2, Started: 2, Ended: 1, Derived: 1},
 		},
 		{
-			"which told again is nothing", append(ran, event(job.Requeue, "1", 31)), append(ran[1:3:3], event(job.Requeue, "1", 31)),
+			"which told again is nothing", append(ran, event(job.Requeue, "1", 31)),
+			append(ran[1:3:3], event(job.Requeue, "1", 31)),
 			"", 0, 1, Counts{Submitted: 2, Started: 1, Ended: 1, Derived: 1, Duplicates: 3},
 		},
 		{
@@ -82,7 +90,8 @@ func TestPartsAndInstants(t *testing.T) {
 			Counts{Submitted: 1, Started: 1, Ended: 1, Duplicates: 1},
 		},
 		{
-			"a requeue before the end, told again", append(requeued, event(job.Start, "1", 30), with(event(job.End, "1", 30), 30, 30)),
+			"a requeue before the end, told again",
+			append(requeued, event(job.Start, "1", 30), with(event(job.End, "1", 30), 30, 30)),
 			requeued[2:], "", 0, 0, Counts{Submitted: 1, Started: 2, Ended: 1, Requeued: 1, Duplicates: 1},
 		},
 		{
@@ -90,11 +99,13 @@ func TestPartsAndInstants(t *testing.T) {
 			[]job.Event{event(job.Requeue, "1", 30)}, "", 0, 0, Counts{Submitted: 1, Cancelled: 1, Duplicates: 1},
 		},
 		{
-			"the end of the try that was requeued", requeued, []job.Event{milli(event(job.End, "1", 30), 900)}, "", 0, 1,
+			"the end of the try that was requeued", requeued,
+			[]job.Event{milli(event(job.End, "1", 30), 900)}, "", 0, 1,
 			Counts{Submitted: 1, Started: 1, Requeued: 1, Duplicates: 1},
 		},
 		{
-			"but not somebody's kill", requeued, []job.Event{milli(all(event(job.End, "1", 30)), 900)}, "30:1-cancel ", 0, 0,
+			"but not somebody's kill", requeued, []job.Event{milli(all(event(job.End, "1", 30)), 900)},
+			"30:1-cancel ", 0, 0,
 			Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
 		},
 		{
@@ -114,7 +125,8 @@ func TestPartsAndInstants(t *testing.T) {
 			"10:1-submit 30:1-hold ", 0, 1, Counts{Submitted: 1, Derived: 1},
 		},
 		{
-			"an update of an unseen job that adds nothing more", nil, []job.Event{submittedAt(sized(event(job.Update, "1", 30), 4), 10)},
+			"an update of an unseen job that adds nothing more", nil,
+			[]job.Event{submittedAt(sized(event(job.Update, "1", 30), 4), 10)},
 			"10:1-submit ", 0, 1, Counts{Submitted: 1, Derived: 1},
 		},
 	} {
@@ -141,11 +153,13 @@ func TestPartsAndInstants(t *testing.T) {
 	}
 }
 
-// An array whose elements have ids of their own waits as one record with a count. The last element that is told apart takes the record with
-// it, whether it starts or is cancelled; what is told again, of the array or of an element, changes nothing.
+// An array whose elements have ids of their own waits as one record with a count. The last element that is told apart
+// takes the record with it, whether it starts or is cancelled; what is told again, of the array or of an element,
+// changes nothing.
 func TestElementsWithIDs(t *testing.T) {
 	for _, c := range []struct{ whole, first, second, third string }{
-		{"7", "7[1]", "7[20]", "7[3]"}, {"7[].srv.example", "7[1].srv.example", "7[20].srv.example", "7[3].srv.example"},
+		{"7", "7[1]", "7[20]", "7[3]"},
+		{"7[].srv.example", "7[1].srv.example", "7[20].srv.example", "7[3].srv.example"},
 	} {
 		t.Run(c.whole, func(t *testing.T) {
 			array := sized(queued(event(job.Submit, c.whole, 10), "q"), 2)
@@ -161,7 +175,8 @@ func TestElementsWithIDs(t *testing.T) {
 			}
 			more, _ := feed(s, nil, events[2:]...)
 			changes = append(changes, more...)
-			want := fmt.Sprintf("10:%[1]s-submit 10:%[2]s-submit 20:%[1]s-update 20:%[2]s-start 10:%[3]s-submit 25:%[1]s-update 10:%[4]s-submit "+
+			want := fmt.Sprintf("10:%[1]s-submit 10:%[2]s-submit 20:%[1]s-update 20:%[2]s-start 10:%[3]s-submit "+
+				"25:%[1]s-update 10:%[4]s-submit "+
 				"30:%[1]s-cancel 30:%[4]s-cancel 40:%[3]s-start 50:%[2]s-end(20) ", c.whole, c.first, c.second, c.third)
 			if got := script(journal(changes)); got != want {
 				t.Errorf("changes\n%s, want\n%s", got, want)
@@ -182,10 +197,12 @@ func TestElementsWithIDs(t *testing.T) {
 	}
 }
 
-// Grid Engine does not count the elements of an array: its record ends with the first that is told of, and is not cancelled.
+// Grid Engine does not count the elements of an array: its record ends with the first that is told of, and is not
+// cancelled.
 func TestUncountedArray(t *testing.T) {
 	s := New("c", 0)
-	changes, _ := feed(s, nil, event(job.Submit, "7", 10), event(job.Start, "7.1", 20), event(job.Start, "7.2", 30), event(job.Submit, "7", 10))
+	changes, _ := feed(s, nil, event(job.Submit, "7", 10), event(job.Start, "7.1", 20), event(job.Start, "7.2", 30),
+		event(job.Submit, "7", 10))
 	want := "10:7-submit 10:7.1-submit 20:7-cancel 20:7.1-start 10:7.2-submit 30:7.2-start "
 	if got := script(journal(changes)); got != want || s.Counts().Cancelled != 0 || len(s.Queued()) != 0 {
 		t.Errorf("changes\n%s, want\n%s; counts %+v", got, want, s.Counts())
@@ -196,7 +213,8 @@ func TestUncountedArray(t *testing.T) {
 func TestWholeOf(t *testing.T) {
 	for id, want := range map[string]string{
 		"9_1": "9", "9+1": "9", "9[1]": "9", "9[1].srv": "9[].srv", "9.1": "9", "9[12].a.b": "9[].a.b",
-		"9": "", "9.srv": "", "9.my_srv": "", "9.1.srv": "", "9[]": "", "9[].srv": "", "9[1]x": "", "a_1": "", "9_": "", "9-1.srv": "", "": "", "_1": "",
+		"9": "", "9.srv": "", "9.my_srv": "", "9.1.srv": "", "9[]": "", "9[].srv": "", "9[1]x": "", "a_1": "", "9_": "",
+		"9-1.srv": "", "": "", "_1": "",
 	} {
 		if got := WholeOf(id); got != want {
 			t.Errorf("the whole of %q is %q, want %q", id, got, want)
@@ -216,9 +234,13 @@ func TestFirstQueueLearntLate(t *testing.T) {
 		{"never", []job.Event{event(job.Start, "1", 20)}, DefaultQueue, DefaultQueue, true},
 		{"by an update", []job.Event{queued(event(job.Update, "1", 20), "a")}, "a", "a", false},
 		{"by its start", []job.Event{queued(event(job.Start, "1", 20), "a")}, "a", "a", false},
-		{"by an older record", []job.Event{sized(event(job.Update, "1", 20), 2), queued(event(job.Update, "1", 15), "a")}, "a", "a", false},
-		{"and moved", []job.Event{queued(event(job.Update, "1", 20), "a"), queued(event(job.Update, "1", 30), "b")}, "b", "a", false},
-		{"and its submission told again", []job.Event{queued(sized(event(job.Update, "1", 10), 2), "a"), sized(submit, 1)}, "a", "a", false},
+		{"by an older record",
+			[]job.Event{sized(event(job.Update, "1", 20), 2), queued(event(job.Update, "1", 15), "a")},
+			"a", "a", false},
+		{"and moved", []job.Event{queued(event(job.Update, "1", 20), "a"), queued(event(job.Update, "1", 30), "b")},
+			"b", "a", false},
+		{"and its submission told again",
+			[]job.Event{queued(sized(event(job.Update, "1", 10), 2), "a"), sized(submit, 1)}, "a", "a", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New("c", 0)
@@ -226,7 +248,8 @@ func TestFirstQueueLearntLate(t *testing.T) {
 			feed(s, nil, c.next...)
 			j := s.Job("1")
 			if j.Queue != c.queue || j.FirstQueue != c.first || j.Unqueued != c.unqueued {
-				t.Errorf("queue %q, first %q, unqueued %v; want %q, %q, %v", j.Queue, j.FirstQueue, j.Unqueued, c.queue, c.first, c.unqueued)
+				t.Errorf("queue %q, first %q, unqueued %v; want %q, %q, %v", j.Queue, j.FirstQueue, j.Unqueued, c.queue,
+					c.first, c.unqueued)
 			}
 		})
 	}

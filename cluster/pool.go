@@ -60,7 +60,8 @@ type PoolConfig struct {
 	Queues []string
 	// Has is what the pool has; 0 in a dimension means the highest use seen.
 	Has Vector
-	// Policy is by which its jobs are started, for those who forecast: fcfs, easy or priority (by the order of Queues where nobody tells the jobs' own); else it is found.
+	// Policy is by which its jobs are started, for those who forecast: fcfs, easy or priority (by the order of Queues
+	// where nobody tells the jobs' own); else it is found.
 	Policy string
 	// Binds is what binds there; nil means that it is found.
 	Binds *Dimension
@@ -73,12 +74,14 @@ const (
 	FromHighestUse = "highest_use"
 )
 
-// Pool is a set of nodes for which the jobs of some queues compete, and no others do: queues that share a node share the pool.
+// Pool is a set of nodes for which the jobs of some queues compete, and no others do: queues that share a node share
+// the pool.
 type Pool struct {
 	Name string
 	// Queues use the pool, sorted; none means all that no other pool has.
 	Queues []string
-	// Has is what the pool has for jobs now; nodes that are down are not in it, and neither are those of an outage that goes on. Used is what running jobs hold.
+	// Has is what the pool has for jobs now; nodes that are down are not in it, and neither are those of an outage that
+	// goes on. Used is what running jobs hold.
 	Has, Used Vector
 	// Node is the most that one node has, 0 where that is not known.
 	Node Vector
@@ -94,7 +97,8 @@ type Pool struct {
 	Outages []job.Outage
 }
 
-// Dimension returns what binds for such a job: what binds in the pool, but processors where the job takes nothing of that.
+// Dimension returns what binds for such a job: what binds in the pool, but processors where the job takes nothing of
+// that.
 func (p *Pool) Dimension(a *job.Attributes) Dimension {
 	if d := p.Binds; d != Procs && p.takes(a)[d] > 0 && p.Has[d] > 0 {
 		return d
@@ -102,7 +106,8 @@ func (p *Pool) Dimension(a *job.Attributes) Dimension {
 	return Procs
 }
 
-// Capacity returns the size of the pool in a dimension: a number of processors, nodes, GPUs or, of memory, of one processor's shares.
+// Capacity returns the size of the pool in a dimension: a number of processors, nodes, GPUs or, of memory, of one
+// processor's shares.
 func (p *Pool) Capacity(d Dimension) int {
 	if d == Memory {
 		return int(p.Has[Procs])
@@ -110,14 +115,15 @@ func (p *Pool) Capacity(d Dimension) int {
 	return int(p.Has[d])
 }
 
-// Room returns the processors of the pool and how many of them are free: none where running jobs hold more than the pool has. All answers
-// have capacity and free processors from here.
+// Room returns the processors of the pool and how many of them are free: none where running jobs hold more than the
+// pool has. All answers have capacity and free processors from here.
 func (p *Pool) Room() (procs, free int) {
 	procs = p.Capacity(Procs)
 	return procs, max(0, procs-int(p.Used[Procs]))
 }
 
-// Size returns the size of a job in a dimension, in the unit of Capacity; 0 means that it takes nothing of it, or that it is not known.
+// Size returns the size of a job in a dimension, in the unit of Capacity; 0 means that it takes nothing of it, or that
+// it is not known.
 func (p *Pool) Size(a *job.Attributes, d Dimension) int {
 	amount := p.takes(a)[d]
 	if d == Memory && p.Has[Memory] > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// pressureMemory is the time constant with which the use of a pool is averaged, to find what binds; pressureLead is by how much another dimension must be
-// fuller to take over, so that two that fill up together do not take turns.
+// pressureMemory is the time constant with which the use of a pool is averaged, to find what binds; pressureLead is by
+// how much another dimension must be fuller to take over, so that two that fill up together do not take turns.
 const (
 	pressureMemory = 24 * time.Hour
 	pressureLead   = .02
@@ -35,7 +35,8 @@ func (s *State) SetPools(pools []PoolConfig) {
 	s.indexPools()
 }
 
-// makePools returns the pools by what is known of them best: the configuration, the scheduler's facts, or nothing but the cluster's size.
+// makePools returns the pools by what is known of them best: the configuration, the scheduler's facts, or nothing but
+// the cluster's size.
 func (s *State) makePools() []*pool {
 	switch {
 	case len(s.byHand) > 0:
@@ -67,7 +68,8 @@ func configured(c PoolConfig) *pool {
 	return p
 }
 
-// poolsOfNodes returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are the queues that share one with these.
+// poolsOfNodes returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are
+// the queues that share one with these.
 func poolsOfNodes(facts *job.Facts, now time.Time) []*pool {
 	root := map[string]string{} // union of queues
 	var find func(q string) string
@@ -187,8 +189,8 @@ func (p *pool) measure() {
 	}
 }
 
-// raise takes the present use for the least that the cluster and its pools have. A job that is told when it was over already (past) did not hold what
-// it held beside those that run now.
+// raise takes the present use for the least that the cluster and its pools have. A job that is told when it was over
+// already (past) did not hold what it held beside those that run now.
 func (s *State) raise(j *Job, past bool) {
 	if !j.Holds() {
 		return
@@ -223,7 +225,8 @@ func (s *State) press(at time.Time) {
 	}
 }
 
-// choose finds what binds. Nodes are no candidate: where jobs share them their number says nothing, and where they do not processors say the same.
+// choose finds what binds. Nodes are no candidate: where jobs share them their number says nothing, and where they do
+// not processors say the same.
 func (p *pool) choose() {
 	if p.fixed {
 		return
@@ -283,7 +286,8 @@ func (s *State) nextOutage() time.Time {
 	return next
 }
 
-// Pool returns the pool that a queue's jobs compete for. The Pool belongs to the State and is valid until the next event.
+// Pool returns the pool that a queue's jobs compete for. The Pool belongs to the State and is valid until the next
+// event.
 func (s *State) Pool(queue string) *Pool { return &s.poolFor(queue).Pool }
 
 // OnePool reports whether all jobs compete for one pool.

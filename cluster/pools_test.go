@@ -26,22 +26,27 @@ func group(count, down int, queues ...string) job.NodeGroup {
 func someFacts(t *rapid.T) *job.Facts {
 	var f job.Facts
 	for _, queues := range [][]string{{"a"}, {"a", "b"}, {"b"}}[:rapid.IntRange(0, 3).Draw(t, "groups")] {
-		f.Nodes = append(f.Nodes, group(rapid.IntRange(0, 3).Draw(t, "nodes"), rapid.IntRange(0, 3).Draw(t, "down"), queues...))
+		f.Nodes = append(f.Nodes,
+			group(rapid.IntRange(0, 3).Draw(t, "nodes"), rapid.IntRange(0, 3).Draw(t, "down"), queues...))
 	}
 	if rapid.Bool().Draw(t, "outage") {
 		from := rapid.IntRange(0, 3000).Draw(t, "from")
-		f.Outages = []job.Outage{{Name: "m", From: at(from), Until: at(from + 500), Queues: []string{"a"}, Nodes: 1, Procs: 4}}
+		f.Outages = []job.Outage{{Name: "m", From: at(from), Until: at(from + 500), Queues: []string{"a"},
+			Nodes: 1, Procs: 4}}
 	}
 	return &f
 }
 
-// Queues that share nodes are one pool, those that do not are not; nodes that are down and outages that go on are not in it.
+// Queues that share nodes are one pool, those that do not are not; nodes that are down and outages that go on are not
+// in it.
 func TestPoolsOfAMachine(t *testing.T) {
 	s := New("c", 1000)
 	facts := job.Facts{
-		Nodes: []job.NodeGroup{group(10, 1, "long", "short"), group(5, 0, "short"), group(2, 2, "gpu"), group(3, 0, "test")},
+		Nodes: []job.NodeGroup{group(10, 1, "long", "short"), group(5, 0, "short"), group(2, 2, "gpu"),
+			group(3, 0, "test")},
 		Outages: []job.Outage{
-			{Name: "maintenance", Maintenance: true, From: at(100), Until: at(200), Queues: []string{"long", "short"}, Nodes: 9, Procs: 36},
+			{Name: "maintenance", Maintenance: true, From: at(100), Until: at(200), Queues: []string{"long", "short"},
+				Nodes: 9, Procs: 36},
 		},
 	}
 	facts.Nodes[2].Node.GPUs = 8
@@ -94,8 +99,10 @@ func TestUseOfPools(t *testing.T) {
 		return ev
 	}
 	s := New("c", 0)
-	s.SetPools([]PoolConfig{{Name: "batch", Queues: []string{"b"}, Has: Vector{Procs: 100}}, {Name: "gpu", Queues: []string{"g"}}})
-	feed(s, nil, in(event(job.Submit, "1", 0), "b", 30), event(job.Start, "1", 1), in(event(job.Submit, "2", 2), "g", 8), event(job.Start, "2", 3))
+	s.SetPools([]PoolConfig{{Name: "batch", Queues: []string{"b"}, Has: Vector{Procs: 100}},
+		{Name: "gpu", Queues: []string{"g"}}})
+	feed(s, nil, in(event(job.Submit, "1", 0), "b", 30), event(job.Start, "1", 1),
+		in(event(job.Submit, "2", 2), "g", 8), event(job.Start, "2", 3))
 	used := func() (batch, gpu, has int64) {
 		return s.Pool("b").Used[Procs], s.Pool("g").Used[Procs], s.Pool("g").Has[Procs]
 	}
@@ -113,7 +120,8 @@ func TestUseOfPools(t *testing.T) {
 
 // The dimension that is in use while jobs wait binds; without waiting jobs a full one says nothing.
 func TestWhatBinds(t *testing.T) {
-	gpu := job.NodeGroup{Queues: []string{"g"}, Count: 4, Node: job.NodeResources{Procs: 64, GPUs: 4, Memory: 512 << 30}}
+	gpu := job.NodeGroup{Queues: []string{"g"}, Count: 4,
+		Node: job.NodeResources{Procs: 64, GPUs: 4, Memory: 512 << 30}}
 	ask := func(id string, second, procs, gpus int, memory int64) job.Event {
 		ev := event(job.Submit, id, second)
 		ev.Attributes = job.Attributes{Queue: "g", Procs: procs, GPUs: gpus, Memory: memory}
@@ -135,7 +143,8 @@ func TestWhatBinds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := New("c", 0)
-			events := []job.Event{machine(0, job.Facts{Nodes: []job.NodeGroup{gpu}}), c.running, event(job.Start, "1", 1)}
+			events := []job.Event{machine(0, job.Facts{Nodes: []job.NodeGroup{gpu}}), c.running,
+				event(job.Start, "1", 1)}
 			if c.waits {
 				events = append(events, ask("2", 2, 1, 1, 1))
 			}
@@ -144,7 +153,8 @@ func TestWhatBinds(t *testing.T) {
 			request := job.Attributes{Procs: 8, GPUs: 4, Memory: 16 * 8 << 30}
 			d := p.Dimension(&request)
 			if p.Binds != c.want || d != c.want || p.Capacity(d) != c.capacity || p.Size(&request, d) != c.size {
-				t.Errorf("%v binds, the request is %d of %d %v; want %d of %d %v", p.Binds, p.Size(&request, d), p.Capacity(d), d, c.size, c.capacity, c.want)
+				t.Errorf("%v binds, the request is %d of %d %v; want %d of %d %v", p.Binds, p.Size(&request, d),
+					p.Capacity(d), d, c.size, c.capacity, c.want)
 			}
 		})
 	}
@@ -173,8 +183,8 @@ func TestDimensionOfARequest(t *testing.T) {
 	}
 }
 
-// An array waits as one record with a count; a task that starts is a job of its own, with what is known of the array, and the last one goes by the
-// array's name.
+// An array waits as one record with a count; a task that starts is a job of its own, with what is known of the array,
+// and the last one goes by the array's name.
 func TestArrayWithACount(t *testing.T) {
 	s := New("c", 0)
 	array := event(job.Submit, "9", 0)
@@ -184,10 +194,12 @@ func TestArrayWithACount(t *testing.T) {
 	changes, _ := feed(s, nil, event(job.Start, "9_1", 20), event(job.Start, "9_1", 20), event(job.Start, "9_2", 30))
 	whole := s.Job("9")
 	if whole.Tasks != 1 || len(s.Queued()) != 1 || len(s.Running()) != 2 || s.Used() != 4 {
-		t.Errorf("%d tasks wait as %d records, %d run on %d processors; want 1, 1, 2, 4", whole.Tasks, len(s.Queued()), len(s.Running()), s.Used())
+		t.Errorf("%d tasks wait as %d records, %d run on %d processors; want 1, 1, 2, 4", whole.Tasks, len(s.Queued()),
+			len(s.Running()), s.Used())
 	}
 	first := s.Job("9_1")
-	if first.Queue != "q" || first.User != "u" || first.TimeLimit != time.Hour || first.Tasks != 0 || !first.Submit.Equal(at(0)) {
+	if first.Queue != "q" || first.User != "u" || first.TimeLimit != time.Hour || first.Tasks != 0 ||
+		!first.Submit.Equal(at(0)) {
 		t.Errorf("the first task is %+v", *first)
 	}
 	again := New("c", 0)

@@ -18,8 +18,9 @@ import (
 func loadFacts() *job.Facts {
 	queues := []string{"long", "medium", "short"}
 	return &job.Facts{
-		Nodes:   []job.NodeGroup{{Queues: queues, Count: 64, Node: job.NodeResources{Procs: 4}}},
-		Queues:  []job.QueueFacts{{Name: "long", Tier: 1, Factor: 10}, {Name: "medium", Tier: 1, Factor: 50}, {Name: "short", Tier: 1, Factor: 100}},
+		Nodes: []job.NodeGroup{{Queues: queues, Count: 64, Node: job.NodeResources{Procs: 4}}},
+		Queues: []job.QueueFacts{{Name: "long", Tier: 1, Factor: 10}, {Name: "medium", Tier: 1, Factor: 50},
+			{Name: "short", Tier: 1, Factor: 100}},
 		Weights: &job.Weights{Age: 10000, FairShare: 2000, JobSize: 500, Queue: 1000, MaxAge: 24 * time.Hour},
 	}
 }
@@ -62,7 +63,8 @@ func TestPriorityOfASubmission(t *testing.T) {
 		number, _ := strconv.Atoi(row[0])
 		got := rules.Priority(&a, 0)
 		if recalculated := number >= 512; got != want && !(recalculated && (got-want)%400 == 0 && got > want) {
-			t.Errorf("job %s of %d processors on %d nodes in %s: priority %d, Slurm gave %d", row[0], procs, nodes, row[3], got, want)
+			t.Errorf("job %s of %d processors on %d nodes in %s: priority %d, Slurm gave %d", row[0], procs, nodes,
+				row[3], got, want)
 		}
 	}
 	if compared < 400 {
@@ -75,7 +77,8 @@ func TestRules(t *testing.T) {
 	facts := loadFacts()
 	facts.Weights.QOS, facts.Weights.SmallFirst = 100, true
 	facts.Limits = []job.Limit{{QOS: "high", Priority: 200}, {QOS: "low", Priority: 50}}
-	facts.Shares = []job.Share{{Account: "a", User: "u", Factor: .25}, {Account: "b", User: "u", Factor: .75}, {Account: "a", User: "v", Factor: .5}}
+	facts.Shares = []job.Share{{Account: "a", User: "u", Factor: .25}, {Account: "b", User: "u", Factor: .75},
+		{Account: "a", User: "v", Factor: .5}}
 	facts.Queues[0].Tier = 2
 	r := NewRules(facts)
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ type View struct {
 	Cluster string
 	// At is the newest event time.
 	At time.Time
-	// Capacity is the number of processors, Source says where it is known from: FromConfig, FromScheduler, FromHighestUse.
+	// Capacity is the number of processors, Source says where it is known from: FromConfig, FromScheduler,
+	// FromHighestUse.
 	Capacity int
 	Source   string
 	// Pools are what the jobs compete for, the first for those of queues that no pool names.
@@ -57,9 +58,9 @@ func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 // overdue is by how much a job must have outrun its time limit to count as overdue. Schedulers kill within minutes.
 const overdue = 24 * time.Hour
 
-// Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event time:
-// most likely their ends were never told. They are only counted, not ended, because a limit can be extended without a
-// record of it.
+// Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event
+// time: most likely their ends were never told. They are only counted, not ended, because a limit can be extended
+// without a record of it.
 func (v *View) Overdue() int {
 	n := 0
 	for _, j := range v.Running {

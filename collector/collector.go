@@ -28,18 +28,20 @@ type HeaderParser interface {
 	Header(line []byte) bool
 }
 
-// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written. The parser keeps nothing of that
-// itself: the reader knows it, and saves it with the position.
+// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written. The parser
+// keeps nothing of that itself: the reader knows it, and saves it with the position.
 type Dated interface {
 	Parser
 	// ReadAt is called with the clock before lines that were written just now, and with the zero time before others.
 	ReadAt(now time.Time)
-	// After is called before each line with the newest instant that earlier lines told, zero if there is none. A format whose lines are in the order of their times takes as the
-	// second pass what would be earlier than that as the first.
+	// After is called before each line with the newest instant that earlier lines told, zero if there is none. A format
+	// whose lines are in the order of their times takes as the second pass what would be earlier than that as the
+	// first.
 	After(newest time.Time)
 }
 
-// Whole is a job that is told by one record, as far as models and the use of the machine need it. Instants are Unix seconds.
+// Whole is a job that is told by one record, as far as models and the use of the machine need it. Instants are Unix
+// seconds.
 type Whole struct {
 	Queue              string
 	Procs              int
@@ -48,8 +50,8 @@ type Whole struct {
 	Ran bool
 }
 
-// WholeParser is a Parser whose records tell whole jobs, in order of submission. A log that is read once and not followed
-// can be taken in many times faster this way; the result is the same.
+// WholeParser is a Parser whose records tell whole jobs, in order of submission. A log that is read once and not
+// followed can be taken in many times faster this way; the result is the same.
 type WholeParser interface {
 	Parser
 	// ParseWhole reads one line like Parse; ok is false for a line without a job.
@@ -85,15 +87,15 @@ type Options struct {
 	Location *time.Location
 	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
 	MaxProcs int
-	// Notice, if it is set, receives what is odd about a line that counts all the same: a field that cannot be read, and
-	// that is not needed. It is called while the line is parsed.
+	// Notice, if it is set, receives what is odd about a line that counts all the same: a field that cannot be read,
+	// and that is not needed. It is called while the line is parsed.
 	Notice func(*LineError)
 	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
 	Queues []string
 }
 
-// Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine. Formats add
-// none of their own, so that the label stays bounded.
+// Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine.
+// Formats add none of their own, so that the label stays bounded.
 const (
 	ReasonFormat   = "format"    // not a record of this format at all
 	ReasonField    = "field"     // a field is missing or does not parse

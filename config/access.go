@@ -18,7 +18,8 @@ type Access struct {
 	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, and common names of client certificates, that are administrators"`
 }
 
-// Limits says how much clients may ask. The defaults are far above what a scrape, or a thousand watchers behind one address, need.
+// Limits says how much clients may ask. The defaults are far above what a scrape, or a thousand watchers behind one
+// address, need.
 type Limits struct {
 	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted apart"`
 	Burst                int           `key:"burst" default:"4000" allowed:"1 to 1000000" reload:"access" doc:"requests that one client may send at once"`
@@ -35,15 +36,18 @@ const most = 1_000_000
 
 // limits checks the limits.
 func (k checker) limits(l Limits) {
-	k.that("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most, "%v is out of range", l.RequestsPerSecond)
+	k.that("limits.requests_per_second", l.RequestsPerSecond >= 0 && l.RequestsPerSecond <= most, "%v is out of range",
+		l.RequestsPerSecond)
 	k.between("limits.burst", l.Burst, 1, most)
 	k.between("limits.body", l.Body, 1<<10, 1<<30)
 	k.between("limits.expensive", l.Expensive, 1, 100_000)
 	k.between("limits.connections", l.Connections, 16, most)
 	k.between("limits.connections_per_client", l.ConnectionsPerClient, 1, most)
-	k.that("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range", duration.String(l.WriteTimeout))
+	k.that("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range",
+		duration.String(l.WriteTimeout))
 	for _, text := range l.TrustedProxies {
 		_, err := netip.ParsePrefix(text)
-		k.that("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil, "%q is neither an address nor a network", text)
+		k.that("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil,
+			"%q is neither an address nor a network", text)
 	}
 }

@@ -1,9 +1,9 @@
-// Package config reads the daemon's configuration into one struct: defaults, a YAML file, WAITCAST_* environment variables
-// and flags, the later over the earlier. It is strict: every unknown key, wrong type and impossible value is reported, with the
-// place where it was written and what is allowed there.
+// Package config reads the daemon's configuration into one struct: defaults, a YAML file, WAITCAST_* environment
+// variables and flags, the later over the earlier. It is strict: every unknown key, wrong type and impossible value is
+// reported, with the place where it was written and what is allowed there.
 //
-// Each key is described once, by the tags of the struct's fields, and everything else follows from them (the defaults, the
-// names of environment variables and flags, the checks of types, Reference, Fingerprint):
+// Each key is described once, by the tags of the struct's fields, and everything else follows from them (the defaults,
+// the names of environment variables and flags, the checks of types, Reference, Fingerprint):
 //
 //	key      its name in the file; "-" for a field that is not a key
 //	default  the default, written as in the file; a key without one starts empty. default-FORMAT is that of a source of this format

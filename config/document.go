@@ -75,10 +75,12 @@ func (d *document) parse(content []byte) *yaml.Node {
 	return root
 }
 
-// YAML's errors have no fields, only texts. The parser's (as opposed to the scanner's) count lines from 0, and leave out line 0.
+// YAML's errors have no fields, only texts. The parser's (as opposed to the scanner's) count lines from 0, and leave
+// out line 0.
 var (
 	yamlLine   = regexp.MustCompile(`^line (\d+): `)
-	yamlParser = regexp.MustCompile(`^(did not find expected (',' or|'-' indicator|key|node content|<)|found undefined tag)`)
+	yamlParser = regexp.MustCompile(
+		`^(did not find expected (',' or|'-' indicator|key|node content|<)|found undefined tag)`)
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
@@ -144,8 +146,8 @@ func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
 	n.Content = kept
 }
 
-// merge checks the mappings behind a merge key: they must fit where they are merged into. One that merges itself is left to
-// the decoder, which refuses it.
+// merge checks the mappings behind a merge key: they must fit where they are merged into. One that merges itself is
+// left to the decoder, which refuses it.
 func (d *document) merge(n *yaml.Node, prefix string, t reflect.Type) {
 	if d.merging[n] {
 		return
@@ -302,7 +304,8 @@ func parseText(t reflect.Type, text string) (any, error) {
 // textProblem says that text is not of type t.
 func textProblem(text string, t reflect.Type) string {
 	what := map[reflect.Kind]string{
-		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off", reflect.Int64: "a duration",
+		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off",
+		reflect.Int64: "a duration",
 	}[t.Kind()]
 	return fmt.Sprintf("%q is not %s", text, what)
 }

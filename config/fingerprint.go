@@ -16,8 +16,8 @@ const fingerprintVersion = "waitcast-config-1"
 // Fingerprint returns a hash of every key that shapes the folded state or the models (EffectRebuild). The store keeps
 // it; if it changes, state and models are rebuilt.
 //
-// The order of clusters and of queues does not matter, and a duration counts by its length. A source shapes state by its
-// format only: its records are known by cluster and job, not by the file they came from. The order of sources does
+// The order of clusters and of queues does not matter, and a duration counts by its length. A source shapes state by
+// its format only: its records are known by cluster and job, not by the file they came from. The order of sources does
 // matter, because it may decide which of two is believed. The zone Local counts by its offsets, so that moving the
 // machine to another zone is noticed.
 func (c *Config) Fingerprint() string {
@@ -68,8 +68,8 @@ func shapeText(name string, v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: what a log's times
-// mean, whatever the zone is called. All of it is past, so that a new zone database does not change it.
+// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: what a
+// log's times mean, whatever the zone is called. All of it is past, so that a new zone database does not change it.
 func offsets(loc *time.Location) string {
 	var b strings.Builder
 	for quarter := range 25 * 4 {

@@ -44,7 +44,8 @@ func oneSourceTarget(name string) string {
 
 // AddFlags defines the flags that Load looks at.
 func AddFlags(flags *pflag.FlagSet) {
-	flags.String("config", "", "configuration file, YAML (WAITCAST_CONFIG); that of the packages is /etc/waitcast/waitcastd.yaml")
+	flags.String("config", "",
+		"configuration file, YAML (WAITCAST_CONFIG); that of the packages is /etc/waitcast/waitcastd.yaml")
 	for _, t := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Log](), reflect.TypeFor[oneSource]()} {
 		for _, f := range fieldsOf(t) {
 			name := f.Tag.Get("flag")
@@ -61,9 +62,9 @@ func AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// Load reads the configuration: defaults, then the file, then environment variables, then the flags that AddFlags defined and the
-// user set. The file is the given one, else --config, else WAITCAST_CONFIG, else none. Flags may be nil. An empty
-// environment variable counts as not set.
+// Load reads the configuration: defaults, then the file, then environment variables, then the flags that AddFlags
+// defined and the user set. The file is the given one, else --config, else WAITCAST_CONFIG, else none. Flags may be
+// nil. An empty environment variable counts as not set.
 //
 // What it returns is valid and complete. Otherwise the error joins an *Error for each thing that is wrong.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
@@ -168,8 +169,8 @@ func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field
 	}
 }
 
-// fromOneSource makes the cluster that the flags or environment variables for one source describe; nil if there are none
-// of them. They cannot be mixed with clusters in the file.
+// fromOneSource makes the cluster that the flags or environment variables for one source describe; nil if there are
+// none of them. They cannot be mixed with clusters in the file.
 func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]any, error) {
 	found := newProblems()
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
@@ -184,8 +185,9 @@ func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]a
 	if inFile {
 		for _, f := range fields {
 			if at, set := found.places[oneSourceTarget(f.name)]; set {
-				p.list = append(p.list, &Error{File: at.file, Problem: "describes a cluster, but the file has clusters already",
-					Allowed: "clusters in the file, or --path with --format, --cluster and --procs"})
+				p.list = append(p.list,
+					&Error{File: at.file, Problem: "describes a cluster, but the file has clusters already",
+						Allowed: "clusters in the file, or --path with --format, --cluster and --procs"})
 			}
 		}
 		return nil, nil
@@ -247,8 +249,8 @@ func (c *Config) fillComputed() {
 	}
 }
 
-// defaultDataDir returns the state folder that systemd.exec(5), StateDirectory=, made (the first, if it made several), else
-// the one of the XDG base directory specification; "" if neither is known.
+// defaultDataDir returns the state folder that systemd.exec(5), StateDirectory=, made (the first, if it made several),
+// else the one of the XDG base directory specification; "" if neither is known.
 func defaultDataDir() string {
 	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
 	if first != "" {

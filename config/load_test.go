@@ -83,19 +83,25 @@ func TestDefaults(t *testing.T) {
 	got := load(t, minimal)
 	dir := filepath.Join(home, ".local", "state", "waitcast")
 	want := &config.Config{
-		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"), StaleAfter: 5 * time.Minute,
-		Access: config.Access{Anonymous: "auto", Others: "auto", Users: "hidden", BasicRole: "user", CertificateRole: "public"},
+		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"),
+		StaleAfter: 5 * time.Minute,
+		Access: config.Access{Anonymous: "auto", Others: "auto", Users: "hidden", BasicRole: "user",
+			CertificateRole: "public"},
 		Limits: config.Limits{
-			RequestsPerSecond: 200, Burst: 4000, Body: 1 << 20, Expensive: 16, Connections: 8192, ConnectionsPerClient: 4096, WriteTimeout: time.Minute,
+			RequestsPerSecond: 200, Burst: 4000, Body: 1 << 20, Expensive: 16, Connections: 8192,
+			ConnectionsPerClient: 4096, WriteTimeout: time.Minute,
 		},
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true, ClockOffset: "auto",
+			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second,
+			Inotify: true, ClockOffset: "auto",
 			Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
-		Models:   config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005, MaxQueues: 512, HistoryJobs: 100_000},
+		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005,
+			MaxQueues: 512, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
-		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000, SnapshotInterval: time.Minute,
+		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000,
+			SnapshotInterval: time.Minute,
 			JournalRetention: 400 * 24 * time.Hour},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -121,14 +127,16 @@ clusters:
     sources:
       - {<<: *pbs, path: /b, inotify: on}
 `)
-	if c.StaleAfter != 700*time.Second || c.Models.WindowAge != 36*time.Hour || c.Store.SnapshotInterval != 2500*time.Millisecond {
+	if c.StaleAfter != 700*time.Second || c.Models.WindowAge != 36*time.Hour ||
+		c.Store.SnapshotInterval != 2500*time.Millisecond {
 		t.Errorf("durations: %v, %v, %v", c.StaleAfter, c.Models.WindowAge, c.Store.SnapshotInterval)
 	}
 	if c.Models.MarkovForget != 0 || c.Models.WindowJobs != 1000 || c.Clusters[0].Procs != 16 {
 		t.Errorf("numbers: %+v, %d", c.Models, c.Clusters[0].Procs)
 	}
 	a, b := c.Clusters[0].Sources[0], c.Clusters[1].Sources[0]
-	if a.Inotify || !b.Inotify || b.Path != "/b" || b.Poll != 500*time.Millisecond || !cmp.Equal(b.Rotated, []string{"a.*", "b"}) {
+	if a.Inotify || !b.Inotify || b.Path != "/b" || b.Poll != 500*time.Millisecond ||
+		!cmp.Equal(b.Rotated, []string{"a.*", "b"}) {
 		t.Errorf("sources: %+v, %+v", a, b)
 	}
 	if q := c.Clusters[1].Queues; len(q) != 2 || q[0].Name != "Mixed.Case" || c.Clusters[1].Name != "B.b" {
@@ -202,7 +210,8 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
 	want := []config.Cluster{{Name: "kth", Procs: 100, Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second, Inotify: true, ClockOffset: "auto",
+		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second,
+		Inotify: true, ClockOffset: "auto",
 		Interval: 15 * time.Second, Timeout: 10 * time.Second,
 	}}}}
 	c, err := config.Load("", flags(t, "--format", "swf", "--path", "/kth.swf", "--cluster", "kth", "--procs", "100"))
@@ -226,7 +235,8 @@ func TestOneSourceWithoutFile(t *testing.T) {
 func TestOneSourceErrorsNameFlagAndVariable(t *testing.T) {
 	clean(t)
 	_, err := config.Load("", flags(t, "--path", "/log", "--format", "pbss"))
-	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" || !strings.Contains(err.Error(), `did you mean "pbs"`) {
+	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" ||
+		!strings.Contains(err.Error(), `did you mean "pbs"`) {
 		t.Errorf("--format: %v", err)
 	}
 	_, err = config.Load("", flags(t, "--format", "pbs"))
@@ -234,7 +244,8 @@ func TestOneSourceErrorsNameFlagAndVariable(t *testing.T) {
 		t.Errorf("no path: %v", err)
 	}
 	_, err = config.Load(write(t, minimal), flags(t, "--format", "pbs"))
-	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" || !strings.Contains(err.Error(), "clusters already") {
+	if all := found(t, err); len(all) != 1 || all[0].File != "flag --format" ||
+		!strings.Contains(err.Error(), "clusters already") {
 		t.Errorf("flag and file: %v", err)
 	}
 	t.Setenv("WAITCAST_PROCS", "many")
@@ -277,7 +288,8 @@ func TestUnreadableFile(t *testing.T) {
 // A source that asks for facts does so less often than one that asks for jobs, unless it is told otherwise.
 func TestIntervalByFormat(t *testing.T) {
 	clean(t)
-	c := load(t, "clusters: [{sources: [{format: slurm-squeue}, {format: slurm-facts}], name: a}, {name: b, sources: [{format: slurm-facts, interval: 5s}]}]")
+	c := load(t, "clusters: [{sources: [{format: slurm-squeue}, {format: slurm-facts}], name: a}, {name: b, sources: "+
+		"[{format: slurm-facts, interval: 5s}]}]")
 	for i, want := range []time.Duration{15 * time.Second, time.Minute} {
 		if got := c.Clusters[0].Sources[i].Interval; got != want {
 			t.Errorf("source %d: %s, want %s", i, got, want)

@@ -18,8 +18,10 @@ import (
 var messageCalls = regexp.MustCompile(
 	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|problem\w*|usageError)$`)
 
-// named finds what messages name as a key: a word of several parts, a dotted path, or the word behind the one whose key it is.
-var named = regexp.MustCompile(`\b(?:raise its|set its|(?:cluster|source|pool|store|daemon)'s) ([a-z_]+)|\b([a-z]+(?:\.[a-z]+)*(?:_[a-z]+)+)\b`)
+// named finds what messages name as a key: a word of several parts, a dotted path, or the word behind the one whose key
+// it is.
+var named = regexp.MustCompile(
+	`\b(?:raise its|set its|(?:cluster|source|pool|store|daemon)'s) ([a-z_]+)|\b([a-z]+(?:\.[a-z]+)*(?:_[a-z]+)+)\b`)
 
 // messages returns the string literals of a file that go into messages, with their places.
 func messages(t *testing.T, path string) map[string]string {
@@ -73,13 +75,17 @@ func TestMessagesNameKeys(t *testing.T) {
 	keys := map[string]bool{}
 	for _, k := range config.Reference() {
 		path := strings.ReplaceAll(k.Key, "[]", "")
-		for parts := strings.Split(path, "."); len(parts) > 0; parts = parts[1:] { // messages may leave out where a key is
+		// messages may leave out where a key is
+		for parts := strings.Split(path, "."); len(parts) > 0; parts = parts[1:] {
 			keys[strings.Join(parts, ".")] = true
 			keys[parts[0]] = true
 		}
 	}
 	found := 0
-	for _, folder := range []string{"api", "client", "cluster", "cmd", "collector", "config", "daemon", "internal", "modelstore", "pipeline", "predictor"} {
+	for _, folder := range []string{
+		"api", "client", "cluster", "cmd", "collector", "config", "daemon", "internal", "modelstore",
+		"pipeline", "predictor",
+	} {
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -107,7 +113,8 @@ func TestMessagesNameKeys(t *testing.T) {
 
 // others are names in messages that are not keys of the configuration, such as fields of logs, questions and answers.
 var others = map[string]bool{
-	"exec_host": true, "exit_status": true, "start_time": true, "submission_time": true, "job_log": true, // fields of logs
+	// fields of logs
+	"exec_host": true, "exit_status": true, "start_time": true, "submission_time": true, "job_log": true,
 	"reporting_params": true, "old_accounting": true, // Grid Engine's own configuration
 	"user": true, "pg_hba": true, "sd_notify": true, // the daemon's user; PostgreSQL's pg_hba.conf; of systemd
 }

@@ -28,7 +28,9 @@ clusters:
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"clusters[0].policy", `"backfill"`, "clusters[0].pools[0].policy", `"fifo"`, "auto, fcfs, easy, priority"} {
+	for _, want := range []string{
+		"clusters[0].policy", `"backfill"`, "clusters[0].pools[0].policy", `"fifo"`, "auto, fcfs, easy, priority",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // stateKeys are the keys that shape state, decided one by one. Not in it, and why:
-//   - where things are and what they are called (data_dir, store.path, sources' name and path): the same records from elsewhere
-//     are the same records;
+//   - where things are and what they are called (data_dir, store.path, sources' name and path): the same records from
+//     elsewhere are the same records;
 //   - which files are read and from where on (pattern, rotated, start): they decide which records come in, not what the
 //     records that are in mean;
 //   - when things are done (poll, inotify, snapshots) or said (stale_after, log, listen);
@@ -21,9 +21,11 @@ import (
 //   - journal_retention: it drops old events, and those that are kept fold as before.
 var stateKeys = []string{
 	"clusters[].name", "clusters[].procs", "clusters[].policy", "clusters[].time_zone", "clusters[].queues[].name",
-	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes", "clusters[].pools[].gpus",
+	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes",
+	"clusters[].pools[].gpus",
 	"clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds", "clusters[].sources[].format",
-	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues", "models.history_jobs",
+	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues",
+	"models.history_jobs",
 }
 
 // Every key says on purpose what a reload does with it, has words, and a default that its own type reads.
@@ -85,10 +87,12 @@ func leaves(t *testing.T, typ reflect.Type, visit func(field)) {
 func example() *Config {
 	return &Config{
 		Clusters: []Cluster{
-			{Name: "a", Procs: 1, TimeZone: "UTC", Queues: []Queue{{"q"}, {"r"}}, Sources: []Source{{Format: "pbs"}, {Format: "swf"}}},
+			{Name: "a", Procs: 1, TimeZone: "UTC", Queues: []Queue{{"q"}, {"r"}},
+				Sources: []Source{{Format: "pbs"}, {Format: "swf"}}},
 			{Name: "b", Procs: 2, TimeZone: "Local"},
 		},
-		Models: Models{WindowJobs: 1, WindowAge: time.Hour, MinSamples: 3, MarkovForget: 0.5, MaxQueues: 9, HistoryJobs: 7},
+		Models: Models{WindowJobs: 1, WindowAge: time.Hour, MinSamples: 3, MarkovForget: 0.5, MaxQueues: 9,
+			HistoryJobs: 7},
 	}
 }
 

@@ -18,14 +18,17 @@ var wantEffects = map[Effect][]string{
 	EffectLogLevel:  {"log.level"},
 	EffectAccess: {
 		"admin_token_file", "tokens_file", "stale_after",
-		"access.anonymous", "access.others", "access.users", "access.basic_role", "access.certificate_role", "access.admins",
+		"access.anonymous", "access.others", "access.users", "access.basic_role", "access.certificate_role",
+		"access.admins",
 		"limits.requests_per_second", "limits.burst", "limits.body", "limits.expensive", "limits.connections",
 		"limits.connections_per_client", "limits.write_timeout", "limits.trusted_proxies",
 	},
 	EffectListener: {"listen", "web_config_file"},
 	EffectSources: {
-		"clusters[].sources[].name", "clusters[].sources[].path", "clusters[].sources[].pattern", "clusters[].sources[].rotated",
-		"clusters[].sources[].start", "clusters[].sources[].poll", "clusters[].sources[].command", "clusters[].sources[].socket",
+		"clusters[].sources[].name", "clusters[].sources[].path", "clusters[].sources[].pattern",
+		"clusters[].sources[].rotated",
+		"clusters[].sources[].start", "clusters[].sources[].poll", "clusters[].sources[].command",
+		"clusters[].sources[].socket",
 		"clusters[].sources[].interval", "clusters[].sources[].timeout", "clusters[].sources[].inotify",
 		"clusters[].sources[].clock_offset",
 	},
@@ -36,8 +39,8 @@ var wantEffects = map[Effect][]string{
 	EffectRebuild: stateKeys,
 }
 
-// TestPlanReload proves, for each key that the structs have, that a change of its value alone gives the plan of its class;
-// a new key without a class, or with another one than in the table, fails.
+// TestPlanReload proves, for each key that the structs have, that a change of its value alone gives the plan of its
+// class; a new key without a class, or with another one than in the table, fails.
 func TestPlanReload(t *testing.T) {
 	want := map[string]Effect{}
 	for effect, keys := range wantEffects {
@@ -80,8 +83,8 @@ func TestPlanReload(t *testing.T) {
 	}
 }
 
-// TestPlanReloadOfLists proves that a list which has become longer, shorter or ordered otherwise counts as changed, and that an
-// empty list is none. Where the configuration was read from does not count.
+// TestPlanReloadOfLists proves that a list which has become longer, shorter or ordered otherwise counts as changed, and
+// that an empty list is none. Where the configuration was read from does not count.
 func TestPlanReloadOfLists(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -103,7 +106,8 @@ func TestPlanReloadOfLists(t *testing.T) {
 	} {
 		next := example()
 		c.edit(next)
-		if plan := PlanReload(example(), next); !slices.Equal(plan.Effects, c.effects) || (plan.Keys == nil) != (c.effects == nil) {
+		if plan := PlanReload(example(), next); !slices.Equal(plan.Effects, c.effects) ||
+			(plan.Keys == nil) != (c.effects == nil) {
 			t.Errorf("%s: %+v, want %v", c.name, plan, c.effects)
 		}
 	}

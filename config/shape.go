@@ -18,7 +18,8 @@ type shape struct {
 	Models   Models
 }
 
-// MarshalShape writes what shapes the state, and no more: neither sources nor anything private. Who has the journal and this comes to the same state.
+// MarshalShape writes what shapes the state, and no more: neither sources nor anything private. Who has the journal and
+// this comes to the same state.
 func (c *Config) MarshalShape() ([]byte, error) {
 	s := shape{Version: shapeVersion, Models: c.Models}
 	for _, cluster := range c.Clusters {
@@ -38,7 +39,8 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 		return nil, fmt.Errorf("the configuration that the collecting daemon left: %w", err)
 	}
 	if s.Version != shapeVersion {
-		return nil, fmt.Errorf("the collecting daemon left its configuration as version %d, this one knows %d: run the same release of both", s.Version, shapeVersion)
+		return nil, fmt.Errorf("the collecting daemon left its configuration as version %d, this one knows %d: run "+
+			"the same release of both", s.Version, shapeVersion)
 	}
 	shaped := *c
 	shaped.Clusters, shaped.Models = s.Clusters, s.Models

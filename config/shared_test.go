@@ -32,7 +32,8 @@ func loadText(t *testing.T, text string) (*config.Config, error) {
 	return config.Load(file, nil)
 }
 
-// What shapes the state goes to other daemons as it is, with the same fingerprint as far as sources have no part in it, and without the places that logs are read from.
+// What shapes the state goes to other daemons as it is, with the same fingerprint as far as sources have no part in it,
+// and without the places that logs are read from.
 func TestShapeRoundTrip(t *testing.T) {
 	c, err := loadText(t, sharedSite)
 	if err != nil {
@@ -64,18 +65,21 @@ func TestShapeRoundTrip(t *testing.T) {
 	if d := cmp.Diff([]config.Cluster{want}, got.Clusters) + cmp.Diff(c.Models, got.Models); d != "" {
 		t.Error(d)
 	}
-	if _, err := server.WithShape([]byte(`{"Version": 99}`)); err == nil || !strings.Contains(err.Error(), "same release") {
+	if _, err := server.WithShape([]byte(`{"Version": 99}`)); err == nil ||
+		!strings.Contains(err.Error(), "same release") {
 		t.Errorf("a shape of another version: %v", err)
 	}
 }
 
 func TestSharedStoreKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		`{data_dir: /tmp, serve_only: true}`:                                                     "store.url is not set",
+		`{data_dir: /tmp, serve_only: true}`: "store.url is not " +
+			"set",
 		strings.Replace(sharedSite, `{url: "postgres://waitcast@db/waitcast"}`, `{space: x}`, 1): "store.space",
 		strings.Replace(sharedSite, `waitcast"}`, `waitcast", space: "A b"}`, 1):                 `"A b" is not a name`,
 		strings.Replace(sharedSite, `waitcast"}`, `waitcast", lease: 10ms}`, 1):                  "store.lease",
-		`{data_dir: /tmp, store: {url: "postgres://db/waitcast"}}`:                               "no cluster is configured",
+		`{data_dir: /tmp, store: {url: "postgres://db/waitcast"}}`: "no cluster is " +
+			"configured",
 	} {
 		if _, err := loadText(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngives %v, not %q", text, err, want)

@@ -235,7 +235,8 @@ func TestValidate(t *testing.T) {
 	c.Clusters[0].Procs = -1
 	c.StaleAfter = -time.Second
 	all := found(t, c.Validate())
-	if len(all) != 2 || all[1].Key != "stale_after" || all[0].Key != "clusters[0].procs" || all[0].File != "" || all[0].Line != 0 {
+	if len(all) != 2 || all[1].Key != "stale_after" || all[0].Key != "clusters[0].procs" || all[0].File != "" ||
+		all[0].Line != 0 {
 		t.Errorf("%v", c.Validate())
 	}
 }
@@ -245,7 +246,8 @@ func TestLocation(t *testing.T) {
 	if err != nil || loc != time.UTC {
 		t.Errorf("%v, %v", loc, err)
 	}
-	if _, err := (config.Cluster{Name: "a", TimeZone: "Mars/Olympus"}).Location(); err == nil || !strings.Contains(err.Error(), "cluster a") {
+	if _, err := (config.Cluster{Name: "a", TimeZone: "Mars/Olympus"}).Location(); err == nil ||
+		!strings.Contains(err.Error(), "cluster a") {
 		t.Errorf("%v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// Validate says whether the values can be: every one that cannot is an *Error, and they are joined. Load has done it already, and
-// knows files and lines; this is for a Config that was made otherwise.
+// Validate says whether the values can be: every one that cannot is an *Error, and they are joined. Load has done it
+// already, and knows files and lines; this is for a Config that was made otherwise.
 func (c *Config) Validate() error {
 	p := newProblems()
 	c.check(p)
@@ -28,15 +28,18 @@ func (c *Config) check(p *problems) {
 	k := checker{p}
 	k.enums("", reflect.ValueOf(c).Elem())
 	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
-	k.that("data_dir", c.DataDir != "", "is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
+	k.that("data_dir", c.DataDir != "",
+		"is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
 	k.limits(c.Limits)
 	if !c.ServeOnly || len(c.Clusters) > 0 {
 		k.clusters(c.Clusters)
 	}
-	k.that("serve_only", !c.ServeOnly || c.Store.URL != "", "is on, but store.url is not set: without a shared database there is nothing to serve")
+	k.that("serve_only", !c.ServeOnly || c.Store.URL != "",
+		"is on, but store.url is not set: without a shared database there is nothing to serve")
 	k.models(c.Models)
-	k.that("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range", duration.String(c.Accuracy.Retention))
+	k.that("accuracy.retention", c.Accuracy.Retention >= 24*time.Hour, "%s is out of range",
+		duration.String(c.Accuracy.Retention))
 	k.store(c.Store, c.Models, c.DataDir != "")
 }
 
@@ -114,7 +117,8 @@ const maxProcs = 100_000_000
 
 func (k checker) clusters(clusters []Cluster) {
 	if len(clusters) == 0 {
-		k.found("clusters", "no cluster is configured", "a list with at least one cluster in the file that --config names, or --path FILE --format FORMAT", nil)
+		k.found("clusters", "no cluster is configured",
+			"a list with at least one cluster in the file that --config names, or --path FILE --format FORMAT", nil)
 	}
 	names := map[string]int{}
 	for i, c := range clusters {
@@ -152,7 +156,8 @@ func (k checker) pools(key string, pools []Pool) {
 			_, err := memsize.Parse(p.Memory)
 			k.that(at+".memory", err == nil, "%q is not an amount of memory", p.Memory)
 		}
-		given := map[string]bool{"auto": true, "procs": true, "nodes": p.Nodes > 0, "gpus": p.GPUs > 0, "memory": p.Memory != ""}
+		given := map[string]bool{"auto": true, "procs": true, "nodes": p.Nodes > 0, "gpus": p.GPUs > 0,
+			"memory": p.Memory != ""}
 		known, ok := given[p.Binds]
 		k.that(at+".binds", known || !ok, "is %s, but how much of it the pool has is not given", p.Binds)
 	}
@@ -195,13 +200,15 @@ func (k checker) sources(key string, sources []Source) {
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
 		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
 		files[id] = true
-		k.that(at+".pattern", isPattern(s.Pattern) && !strings.ContainsRune(s.Pattern, '/'), "%q is not a pattern of file names", s.Pattern)
+		k.that(at+".pattern", isPattern(s.Pattern) && !strings.ContainsRune(s.Pattern, '/'),
+			"%q is not a pattern of file names", s.Pattern)
 		for j, r := range s.Rotated {
 			k.that(fmt.Sprintf("%s.rotated[%d]", at, j), isPattern(r), "%q is not a pattern of file names", r)
 		}
 		_, err := s.Offset()
 		k.that(at+".clock_offset", err == nil, "%q is not an offset", s.ClockOffset)
-		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range", duration.String(s.Poll))
+		k.that(at+".poll", 10*time.Millisecond <= s.Poll && s.Poll <= time.Hour, "%s is out of range",
+			duration.String(s.Poll))
 	}
 }
 
@@ -209,14 +216,17 @@ func (k checker) sources(key string, sources []Source) {
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
-	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "", "is set, but the times of %s are not corrected", s.Format)
+	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
+		"is set, but the times of %s are not corrected", s.Format)
 	k.that(at+".socket", s.Socket == "" || s.Format == FormatSqueue, "is set, but %s has no use for it", s.Format)
 	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
 	for i, word := range s.Command {
 		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
 	}
-	k.that(at+".interval", time.Second <= s.Interval && s.Interval <= time.Hour, "%s is out of range", duration.String(s.Interval))
-	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range", duration.String(s.Timeout))
+	k.that(at+".interval", time.Second <= s.Interval && s.Interval <= time.Hour, "%s is out of range",
+		duration.String(s.Interval))
+	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range",
+		duration.String(s.Timeout))
 }
 
 func isPattern(pattern string) bool {
@@ -238,9 +248,11 @@ func (k checker) store(s Store, m Models, haveDir bool) {
 	k.that("store.path", s.Path != "" || !haveDir, "is not set")
 	k.that("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")
 	k.that("store.space", s.Space == "" || spaceShape.MatchString(s.Space), "%q is not a name of a space", s.Space)
-	k.that("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range", duration.String(s.Lease))
+	k.that("store.lease", time.Second <= s.Lease && s.Lease <= 10*time.Minute, "%s is out of range",
+		duration.String(s.Lease))
 	k.that("store.snapshot_events", s.SnapshotEvents >= 1, "%d is out of range", s.SnapshotEvents)
-	k.that("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range", duration.String(s.SnapshotInterval))
+	k.that("store.snapshot_interval", s.SnapshotInterval >= time.Second, "%s is out of range",
+		duration.String(s.SnapshotInterval))
 	k.that("store.journal_retention", s.JournalRetention >= m.WindowAge,
 		"%s is less than models.window_age (%s): a rebuilt model would miss jobs",
 		duration.String(s.JournalRetention), duration.String(m.WindowAge))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Facts are what a scheduler tells of the machine and its rules, beside its jobs. They are told as a whole: what is not among them any more is gone.
-// Every list is sorted by its names, so that the same facts are equal.
+// Facts are what a scheduler tells of the machine and its rules, beside its jobs. They are told as a whole: what is not
+// among them any more is gone. Every list is sorted by its names, so that the same facts are equal.
 type Facts struct {
 	// Nodes are the nodes of the machine, those that are alike told together.
 	Nodes []NodeGroup `json:"nodes,omitempty"`
@@ -52,7 +52,8 @@ type NodeResources struct {
 	Features string `json:"features,omitempty"`
 }
 
-// Outage is a time during which some nodes are not for everybody: a reservation, or maintenance. A job whose time limit reaches into it cannot start on them.
+// Outage is a time during which some nodes are not for everybody: a reservation, or maintenance. A job whose time limit
+// reaches into it cannot start on them.
 type Outage struct {
 	Name        string `json:"name"`
 	Maintenance bool   `json:"maintenance,omitempty"`
@@ -94,7 +95,8 @@ type QueueFacts struct {
 	QOS string `json:"qos,omitempty"`
 }
 
-// Limit is a cap on what may run or wait at once, of a QOS or of an association (account, and perhaps user and queue). What is 0 is not bounded.
+// Limit is a cap on what may run or wait at once, of a QOS or of an association (account, and perhaps user and queue).
+// What is 0 is not bounded.
 type Limit struct {
 	QOS     string `json:"qos,omitempty"`
 	Account string `json:"account,omitempty"`

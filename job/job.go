@@ -49,8 +49,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id, attempt,
-// kind) does not identify them. One that is told twice is known by changing nothing.
+// Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id,
+// attempt, kind) does not identify them. One that is told twice is known by changing nothing.
 func (k Kind) Repeats() bool {
 	switch k {
 	case Update, Hold, Release, Suspend, Resume, Machine:
@@ -82,7 +82,8 @@ type Attributes struct {
 	Whole bool
 	// TimeLimit is the requested wall-clock time.
 	TimeLimit time.Duration
-	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size told here; 0 where it is one job.
+	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size told here; 0 where
+	// it is one job.
 	Tasks int
 	// Priority is the scheduler's own, the higher the sooner; it is told anew only when it has changed by much.
 	Priority int64
@@ -117,8 +118,9 @@ func pick[T comparable](to *T, from T) {
 	}
 }
 
-// Times are the four instants of a job as one record tells them; the zero time means that the record does not say. A log often
-// repeats earlier instants in a later record, which is how a job is understood whose first records were missed.
+// Times are the four instants of a job as one record tells them; the zero time means that the record does not say. A
+// log often repeats earlier instants in a later record, which is how a job is understood whose first records were
+// missed.
 type Times struct {
 	Submit   time.Time
 	Eligible time.Time
@@ -137,8 +139,9 @@ func (t Times) Merge(u Times) Times {
 
 // Event is one thing that happened to one job.
 //
-// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or told by two sources, counts once. Its
-// time is not part of the key, because two sources differ by a second now and then.
+// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or
+// told by two sources, counts once. Its time is not part of the key, because two sources differ by a second now and
+// then.
 type Event struct {
 	Kind    Kind
 	Cluster string
@@ -151,12 +154,12 @@ type Event struct {
 	Time time.Time
 	Attributes
 	Times Times
-	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start). A
-	// submission that is learnt only afterwards gets no forecast.
+	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start).
+	// A submission that is learnt only afterwards gets no forecast.
 	Derived bool
-	// All says that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of the heterogeneous job ID
-	// ("ID+1"), whichever live; it is somebody's wish, not
-	// the end of a try. The cluster's fold makes one event of each; no event that it passes on has All.
+	// All says that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of the
+	// heterogeneous job ID ("ID+1"), whichever live; it is somebody's wish, not the end of a try. The cluster's fold
+	// makes one event of each; no event that it passes on has All.
 	All bool
 	// Facts is what a Machine event tells; nil in every other.
 	Facts *Facts
@@ -194,8 +197,8 @@ func Class(procs int) string {
 	return Parallel
 }
 
-// Latest returns the latest instant of the past that the event tells: its own time, or its job's submission, start or end. When a job
-// becomes eligible may lie in the future and does not count.
+// Latest returns the latest instant of the past that the event tells: its own time, or its job's submission, start or
+// end. When a job becomes eligible may lie in the future and does not count.
 func (ev *Event) Latest() time.Time {
 	latest := ev.Time
 	for _, t := range [...]time.Time{ev.Times.Submit, ev.Times.Start, ev.Times.End} {

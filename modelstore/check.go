@@ -18,8 +18,8 @@ func MinTime() time.Time { return time.Unix(0, math.MinInt64).UTC() }
 // MaxTime is the latest instant that can be stored; see MinTime.
 func MaxTime() time.Time { return time.Unix(0, math.MaxInt64).UTC() }
 
-// Check returns an *InvalidError if the entry cannot be stored: its number is below 1, its kind is not one of package job's, its
-// cluster or id is empty or not text, its time is unknown, or an instant is out of range.
+// Check returns an *InvalidError if the entry cannot be stored: its number is below 1, its kind is not one of package
+// job's, its cluster or id is empty or not text, its time is unknown, or an instant is out of range.
 func (e *Entry) Check() error {
 	switch ev := &e.Event; {
 	case e.Seq < 1:
@@ -37,7 +37,9 @@ func (e *Entry) Check() error {
 	case ev.Time.IsZero():
 		return e.invalid("time", "is unknown")
 	}
-	for _, at := range [...]time.Time{e.Event.Time, e.Event.Times.Submit, e.Event.Times.Eligible, e.Event.Times.Start, e.Event.Times.End} {
+	for _, at := range [...]time.Time{
+		e.Event.Time, e.Event.Times.Submit, e.Event.Times.Eligible, e.Event.Times.Start, e.Event.Times.End,
+	} {
 		if !inRange(at) {
 			return e.invalid("time", fmt.Sprintf("%v is out of range", at))
 		}
@@ -46,7 +48,8 @@ func (e *Entry) Check() error {
 }
 
 func (e *Entry) invalid(field, problem string) error {
-	what := fmt.Sprintf("entry %d (%q job %q attempt %d %v)", e.Seq, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind)
+	what := fmt.Sprintf("entry %d (%q job %q attempt %d %v)", e.Seq, e.Event.Cluster, e.Event.ID, e.Event.Attempt,
+		e.Event.Kind)
 	return &InvalidError{What: what, Field: field, Problem: problem}
 }
 
@@ -69,10 +72,12 @@ func (r *Row) Check() error {
 		return r.invalid("start", "contradicts the outcome "+r.Outcome+" or is out of range")
 	case !(r.WaitSeconds >= 0) || math.IsInf(r.WaitSeconds, 0):
 		return r.invalid("wait", fmt.Sprintf("of %v s is not a finite number of at least 0", r.WaitSeconds))
-	case !inRange(r.Submit.Add(time.Duration(math.Min(r.WaitSeconds, maxSeconds)*float64(time.Second)))) || r.WaitSeconds > maxSeconds:
+	case !inRange(r.Submit.Add(time.Duration(math.Min(r.WaitSeconds, maxSeconds)*float64(time.Second)))) ||
+		r.WaitSeconds > maxSeconds:
 		return r.invalid("wait", fmt.Sprintf("of %v s is out of range", r.WaitSeconds))
 	case len(r.Levels) != len(r.Quantiles):
-		return r.invalid("quantiles", fmt.Sprintf("number %d, but there are %d levels", len(r.Quantiles), len(r.Levels)))
+		return r.invalid("quantiles",
+			fmt.Sprintf("number %d, but there are %d levels", len(r.Quantiles), len(r.Levels)))
 	}
 	for i, p := range r.Peers {
 		switch {
@@ -81,7 +86,8 @@ func (r *Row) Check() error {
 		case slices.ContainsFunc(r.Peers[:i], func(q Peer) bool { return q.Method == p.Method }):
 			return r.invalid("peer", fmt.Sprintf("%q is there twice", p.Method))
 		case len(p.Quantiles) != len(r.Levels):
-			return r.invalid("peer", fmt.Sprintf("%q has %d quantiles, but there are %d levels", p.Method, len(p.Quantiles), len(r.Levels)))
+			return r.invalid("peer",
+				fmt.Sprintf("%q has %d quantiles, but there are %d levels", p.Method, len(p.Quantiles), len(r.Levels)))
 		}
 	}
 	return nil
@@ -102,7 +108,8 @@ func (s *Snapshot) Check(lastSeq int64) error {
 	case s.Seq < 0:
 		return &InvalidError{What: what, Field: "number", Problem: "is negative"}
 	case s.Seq > lastSeq:
-		return &InvalidError{What: what, Field: "number", Problem: fmt.Sprintf("is past the journal's last, %d", lastSeq)}
+		return &InvalidError{What: what, Field: "number",
+			Problem: fmt.Sprintf("is past the journal's last, %d", lastSeq)}
 	case s.At.IsZero() || !inRange(s.At):
 		return &InvalidError{What: what, Field: "time", Problem: "is unknown or out of range"}
 	}

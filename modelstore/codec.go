@@ -15,8 +15,8 @@ import (
 // eventVersion is the version of the payload below. A change that an older program would misread gets the next number.
 const eventVersion = 1
 
-// payload is what the journal keeps of an event beside its key and time, as JSON: short keys, nothing that is unknown, always in
-// this order. Instants are nanoseconds since 1970 UTC.
+// payload is what the journal keeps of an event beside its key and time, as JSON: short keys, nothing that is unknown,
+// always in this order. Instants are nanoseconds since 1970 UTC.
 type payload struct {
 	Version   int        `json:"v"`
 	Queue     string     `json:"q,omitempty"`
@@ -41,8 +41,8 @@ type payload struct {
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw holds queue, user, account, QOS, name, GPU type and reason, and these alone, where one of them is not UTF-8 (some logs write Latin-1):
-	// JSON's text would change it, and a replay would not end where the live fold did.
+	// Raw holds queue, user, account, QOS, name, GPU type and reason, and these alone, where one of them is not UTF-8
+	// (some logs write Latin-1): JSON's text would change it, and a replay would not end where the live fold did.
 	Raw [][]byte `json:"r,omitempty"`
 }
 
@@ -51,15 +51,16 @@ func (p *payload) texts() []*string {
 	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason}
 }
 
-// EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same event gives the
-// same bytes.
+// EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same
+// event gives the same bytes.
 func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
 		Procs: ev.Procs, Nodes: ev.Nodes, Memory: ev.Memory, GPUs: ev.GPUs, GPUType: ev.GPUType, Whole: ev.Whole,
 		TimeLimit: int64(ev.TimeLimit), Tasks: ev.Tasks, Priority: ev.Priority, Reason: ev.Reason,
 		Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
-		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start), End: nanos(ev.Times.End),
+		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start),
+		End: nanos(ev.Times.End),
 	}
 	texts := p.texts()
 	if !allUTF8(texts) {
@@ -79,7 +80,8 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 		return fmt.Errorf("event payload: %w: %w", ErrCorrupt, err)
 	}
 	if p.Version != eventVersion {
-		return fmt.Errorf("event payload has version %d, but this program knows only %d: run the newer program", p.Version, eventVersion)
+		return fmt.Errorf("event payload has version %d, but this program knows only %d: run the newer program",
+			p.Version, eventVersion)
 	}
 	if p.Raw != nil {
 		texts := p.texts()
@@ -96,7 +98,8 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 		TimeLimit: time.Duration(p.TimeLimit), Tasks: p.Tasks, Priority: p.Priority, Reason: p.Reason,
 	}
 	ev.Facts = p.Facts
-	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start), End: instant(p.End)}
+	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start),
+		End: instant(p.End)}
 	ev.Live, ev.Derived = p.Live, p.Derived
 	return nil
 }
@@ -111,8 +114,8 @@ func ParseKind(name string) (job.Kind, error) {
 	return 0, fmt.Errorf("event kind %q is unknown: %w", name, ErrCorrupt)
 }
 
-// Sum returns the checksum of a snapshot: SHA-256 over its number, its time and its parts in the order of their names, each text
-// preceded by its length.
+// Sum returns the checksum of a snapshot: SHA-256 over its number, its time and its parts in the order of their names,
+// each text preceded by its length.
 func (s *Snapshot) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte

@@ -32,10 +32,13 @@ func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := job.Event{Kind: job.Start, Cluster: "c", ID: "1", Attempt: 2, Time: time.Unix(1, 2).UTC()}
 		ev.Attributes = job.Attributes{
-			Queue: drawText(t, "queue"), User: drawText(t, "user"), Account: drawText(t, "account"), QOS: drawText(t, "qos"), Name: drawText(t, "name"),
-			Procs: rapid.Int().Draw(t, "procs"), Nodes: rapid.Int().Draw(t, "nodes"), TimeLimit: time.Duration(rapid.Int64().Draw(t, "limit")),
+			Queue: drawText(t, "queue"), User: drawText(t, "user"), Account: drawText(t, "account"),
+			QOS: drawText(t, "qos"), Name: drawText(t, "name"),
+			Procs: rapid.Int().Draw(t, "procs"), Nodes: rapid.Int().Draw(t, "nodes"),
+			TimeLimit: time.Duration(rapid.Int64().Draw(t, "limit")),
 		}
-		ev.Times = job.Times{Submit: drawTime(t, "submit"), Eligible: drawTime(t, "eligible"), Start: drawTime(t, "start"), End: drawTime(t, "end")}
+		ev.Times = job.Times{Submit: drawTime(t, "submit"), Eligible: drawTime(t, "eligible"),
+			Start: drawTime(t, "start"), End: drawTime(t, "end")}
 		ev.Live = rapid.Bool().Draw(t, "live")
 		ev.Derived = rapid.Bool().Draw(t, "derived")
 		data, err := modelstore.EncodeEvent(&ev)
@@ -56,8 +59,8 @@ func TestEventRoundTrip(t *testing.T) {
 	})
 }
 
-// TestEventFormat pins the bytes of version 1: a journal that was written once must stay readable. The expectation is written
-// from the format's description, not taken from the program.
+// TestEventFormat pins the bytes of version 1: a journal that was written once must stay readable. The expectation is
+// written from the format's description, not taken from the program.
 func TestEventFormat(t *testing.T) {
 	const stored = `{"v":1,"q":"batch","u":"ann","p":4,"l":3600000000000,"ts":5,"tb":-1,"x":true}`
 	want := job.Event{
@@ -153,9 +156,13 @@ func TestTimeBounds(t *testing.T) {
 	}
 }
 
-// FuzzDecodeEvent proves that no payload makes the decoder panic, and that what it understands survives being stored again.
+// FuzzDecodeEvent proves that no payload makes the decoder panic, and that what it understands survives being stored
+// again.
 func FuzzDecodeEvent(f *testing.F) {
-	for _, seed := range []string{"", `{"v":1}`, `{"v":1,"q":"batch","p":4,"ts":5,"r":["YQ==","","","",""]}`, `{"v":1,"r":[null,null,null,null,null]}`} {
+	for _, seed := range []string{
+		"", `{"v":1}`, `{"v":1,"q":"batch","p":4,"ts":5,"r":["YQ==","","","",""]}`,
+		`{"v":1,"r":[null,null,null,null,null]}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -9,15 +9,16 @@ import (
 var (
 	// ErrFull: there is no room. Nothing was stored; answers can still be served, and the Commit be tried again.
 	ErrFull = errors.New("no room left")
-	// ErrCorrupt: what is stored is damaged. Close the store and open it again: it is checked then, set aside if need be,
-	// and rebuilt from the logs.
+	// ErrCorrupt: what is stored is damaged. Close the store and open it again: it is checked then, set aside if need
+	// be, and rebuilt from the logs.
 	ErrCorrupt = errors.New("stored data are damaged")
 	// ErrReadOnly: the store cannot be written.
 	ErrReadOnly = errors.New("not writable")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
-	// ErrLeaseLost: somebody else may write this store now, or nobody asked for the right to. Nothing of this was stored, and trying again
-	// cannot help: what the caller has in memory is not what the store holds. Start anew, and ask for the lease.
+	// ErrLeaseLost: somebody else may write this store now, or nobody asked for the right to. Nothing of this was
+	// stored, and trying again cannot help: what the caller has in memory is not what the store holds. Start anew, and
+	// ask for the lease.
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
@@ -30,7 +31,8 @@ type SeqError struct {
 
 // Error implements error.
 func (e *SeqError) Error() string {
-	return fmt.Sprintf("journal entry has number %d, expected %d: commit failed batches again before going on", e.Got, e.Want)
+	return fmt.Sprintf("journal entry has number %d, expected %d: commit failed batches again before going on",
+		e.Got, e.Want)
 }
 
 // InvalidError says that a value cannot be stored.
@@ -69,7 +71,8 @@ type NewerError struct {
 
 // Error implements error.
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s has schema version %d, but this program knows only up to %d: run the newer program, or move the file away to start anew",
+	return fmt.Sprintf("%s has schema version %d, but this program knows only up to %d: run the newer program, or "+
+		"move the file away to start anew",
 		e.Path, e.Have, e.Known)
 }
 
@@ -88,8 +91,8 @@ const (
 	Unreachable FileChange = "cannot be looked up any more"
 )
 
-// IdentityError says that a file of the store is no longer the one that was opened. Nothing is stored until it is in its place
-// again, because nobody would find it.
+// IdentityError says that a file of the store is no longer the one that was opened. Nothing is stored until it is in
+// its place again, because nobody would find it.
 type IdentityError struct {
 	// Path is the name by which the file was opened.
 	Path   string

@@ -15,14 +15,16 @@ type Position struct {
 type Portable interface {
 	Store
 
-	// Snapshots calls fn with the snapshots that are kept, the oldest first. A damaged one ends it with an error that wraps ErrCorrupt.
+	// Snapshots calls fn with the snapshots that are kept, the oldest first. A damaged one ends it with an error that
+	// wraps ErrCorrupt.
 	Snapshots(ctx context.Context, fn func(Snapshot) error) error
 
 	// AllMeta returns every key with its value.
 	AllMeta(ctx context.Context) (map[string]string, error)
 
-	// Load stores b in one transaction, as Commit does, with these differences: the numbers of b.Entries need only rise, and entries up to the store's
-	// LastSeq are passed over; b.BadLines, if there are any, take the place of all bad lines; and the store then stands at least at `to` (a BadLines of 0 leaves that count).
+	// Load stores b in one transaction, as Commit does, with these differences: the numbers of b.Entries need only
+	// rise, and entries up to the store's LastSeq are passed over; b.BadLines, if there are any, take the place of all
+	// bad lines; and the store then stands at least at `to` (a BadLines of 0 leaves that count).
 	Load(ctx context.Context, b Batch, to Position) error
 }
 
@@ -42,7 +44,8 @@ type Info struct {
 // SpaceInfo tells of one space of a store. A store in a file is one space without a name.
 type SpaceInfo struct {
 	Name string `json:"name,omitempty"`
-	// LastSeq is the greatest number ever committed; Entries, Rows, BadLines, Checkpoints and Snapshots count what is there.
+	// LastSeq is the greatest number ever committed; Entries, Rows, BadLines, Checkpoints and Snapshots count what is
+	// there.
 	LastSeq     int64 `json:"last_seq"`
 	Entries     int64 `json:"entries"`
 	Rows        int64 `json:"rows"`

@@ -1,14 +1,14 @@
 // Package modelstore defines what of waitcast outlives the process: the journal of events, the checkpoints of the log
 // readers, the accuracy ledger, the quarantine of bad lines, the snapshots of state and models, and the models that are
-// saved beside the snapshots. The interface Store is implemented by modelstore/sqlite (embedded) and modelstore/postgres
-// (shared), and proved by modelstore/storetest.
+// saved beside the snapshots. The interface Store is implemented by modelstore/sqlite (embedded) and
+// modelstore/postgres (shared), and proved by modelstore/storetest.
 //
 // # Guarantees of every store
 //
 //   - A Batch is committed whole or not at all, so that a checkpoint never runs ahead of the events it stands for.
 //   - What was committed once stays committed once: entries and rows whose key is there already are ignored.
-//   - Times come back in UTC, to the nanosecond; an unknown instant is the zero time. Instants outside [MinTime, MaxTime]
-//     are refused.
+//   - Times come back in UTC, to the nanosecond; an unknown instant is the zero time. Instants outside [MinTime,
+//     MaxTime] are refused.
 //   - A store has one writer (Commit, SetMeta, Prune, DropSnapshots take turns) and any number of concurrent readers,
 //     which never wait for it and see only what is committed.
 package modelstore
@@ -74,8 +74,8 @@ type Row struct {
 	WaitSeconds float64
 	// Method names the predictor; empty if there was no forecast.
 	Method string
-	// Levels are the probabilities of the quantiles, Quantiles the forecast waits in seconds, one for each level. NaN means
-	// that there is none, +Inf "never"; both come back bit by bit.
+	// Levels are the probabilities of the quantiles, Quantiles the forecast waits in seconds, one for each level. NaN
+	// means that there is none, +Inf "never"; both come back bit by bit.
 	Levels    []float64
 	Quantiles []float64
 	// Peers are what other methods answered at the same instant, for comparison on the same jobs; at the same levels.
@@ -188,25 +188,26 @@ type Store interface {
 	// Commit stores b in one transaction, all or nothing; an empty batch does nothing. If it fails, nothing of b is
 	// stored, and the same batch may be committed again.
 	//
-	// The Seqs of b.Entries must be dense and go on where the last Commit ended (else *SeqError), so that a batch that got
-	// lost cannot go unnoticed; entries that are there already may be repeated at the head. An entry with a new Seq whose key (Cluster,
-	// ID, Attempt, Kind; kinds that repeat within a life have none, see job.Kind.Repeats) is there already is ignored, and its Seq stays unused. So is a row whose key is there already.
-	// Values that no store can keep are refused (*InvalidError).
+	// The Seqs of b.Entries must be dense and go on where the last Commit ended (else *SeqError), so that a batch that
+	// got lost cannot go unnoticed; entries that are there already may be repeated at the head. An entry with a new Seq
+	// whose key (Cluster, ID, Attempt, Kind; kinds that repeat within a life have none, see job.Kind.Repeats) is there
+	// already is ignored, and its Seq stays unused. So is a row whose key is there already. Values that no store can
+	// keep are refused (*InvalidError).
 	//
 	// Of snapshots the two with the greatest Seq are kept; one with the Seq of another replaces it. Its Seq must not
-	// exceed the last entry's. ctx is looked at before and during the work; once the transaction is being made final, it
-	// runs to its end.
+	// exceed the last entry's. ctx is looked at before and during the work; once the transaction is being made final,
+	// it runs to its end.
 	Commit(ctx context.Context, b Batch) error
 
-	// Replay calls fn with every entry whose Seq is greater than after, in order of Seq, as of the moment of the call. An error of
-	// fn ends it and is returned as it is. fn may call the store.
+	// Replay calls fn with every entry whose Seq is greater than after, in order of Seq, as of the moment of the call.
+	// An error of fn ends it and is returned as it is. fn may call the store.
 	Replay(ctx context.Context, after int64, fn func(Entry) error) error
 
 	// LastSeq returns the greatest Seq ever committed, pruned entries included; 0 if there is none.
 	LastSeq(ctx context.Context) (int64, error)
 
-	// Known returns the events known of a job, by attempt and then in the order of kinds. Of an attempt whose entries are pruned,
-	// its row of the ledger still tells submit, and start or cancel. Nil if the job was never seen.
+	// Known returns the events known of a job, by attempt and then in the order of kinds. Of an attempt whose entries
+	// are pruned, its row of the ledger still tells submit, and start or cancel. Nil if the job was never seen.
 	Known(ctx context.Context, cluster, jobID string) ([]Key, error)
 
 	// Checkpoints returns the data of every source's checkpoint.
@@ -215,13 +216,13 @@ type Store interface {
 	// Models returns every saved model by its name.
 	Models(ctx context.Context) (map[string]SavedModel, error)
 
-	// Latest returns the newest snapshot whose checksum holds, nil if there never was one. If there are snapshots and all of
-	// them are damaged, it returns *DamagedError; a replay of the whole journal then tells the state, as far as it was
-	// not pruned.
+	// Latest returns the newest snapshot whose checksum holds, nil if there never was one. If there are snapshots and
+	// all of them are damaged, it returns *DamagedError; a replay of the whole journal then tells the state, as far as
+	// it was not pruned.
 	Latest(ctx context.Context) (*Snapshot, error)
 
-	// Rows calls fn with the selected rows in order of Seq (rows of one Seq in the order they were committed). An error of fn ends it and
-	// is returned as it is. fn may call the store.
+	// Rows calls fn with the selected rows in order of Seq (rows of one Seq in the order they were committed). An error
+	// of fn ends it and is returned as it is. fn may call the store.
 	Rows(ctx context.Context, q RowQuery, fn func(Row) error) error
 
 	// CountRows returns how many rows Rows would give.
@@ -230,7 +231,8 @@ type Store interface {
 	// BadLines returns the newest bad lines, newest first; at most limit, all if limit is 0.
 	BadLines(ctx context.Context, limit int) ([]BadLine, error)
 
-	// CountBadLines returns how many bad lines were ever committed, those that had to make room for newer ones included.
+	// CountBadLines returns how many bad lines were ever committed, those that had to make room for newer ones
+	// included.
 	CountBadLines(ctx context.Context) (int64, error)
 
 	// Meta returns the value stored under key, "" if there is none.
@@ -240,18 +242,18 @@ type Store interface {
 	SetMeta(ctx context.Context, key, value string) error
 
 	// Prune deletes the entries whose event time is before `before` and whose Seq is at most upTo, and returns how
-	// many. It never goes past the oldest snapshot that is kept (so that falling back to it can still replay), and deletes
-	// nothing where there is none. It works in several transactions; an error or ctx leaves a part of it done. The
-	// ledger keeps the rows of pruned jobs, and the file keeps its size: later entries use the room.
+	// many. It never goes past the oldest snapshot that is kept (so that falling back to it can still replay), and
+	// deletes nothing where there is none. It works in several transactions; an error or ctx leaves a part of it done.
+	// The ledger keeps the rows of pruned jobs, and the file keeps its size: later entries use the room.
 	Prune(ctx context.Context, before time.Time, upTo int64) (int64, error)
 
-	// PruneRows deletes the rows of the ledger that were closed (Row.Closed) before an instant, and returns how many. It works in
-	// several transactions; an error or ctx leaves a part of it done.
+	// PruneRows deletes the rows of the ledger that were closed (Row.Closed) before an instant, and returns how many.
+	// It works in several transactions; an error or ctx leaves a part of it done.
 	PruneRows(ctx context.Context, before time.Time) (int64, error)
 
 	// DropSnapshots deletes all snapshots, so that the state is rebuilt from the journal; journal, ledger, checkpoints
-	// and saved models stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new fingerprint
-	// after: a crash between the two then only drops again.
+	// and saved models stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new
+	// fingerprint after: a crash between the two then only drops again.
 	DropSnapshots(ctx context.Context) error
 
 	// Close makes everything durable and releases the store. A second Close does nothing.
@@ -260,7 +262,8 @@ type Store interface {
 
 // Verifier is a Store that somebody can take away while it is open: a file.
 type Verifier interface {
-	// Verify returns an *IdentityError while a file of the store is not in its place, and nil once it is again. It is cheap.
+	// Verify returns an *IdentityError while a file of the store is not in its place, and nil once it is again. It is
+	// cheap.
 	Verify() error
 }
 

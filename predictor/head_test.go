@@ -18,9 +18,10 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestHeadOfQueue repeats Downey's own test (1996, sections 6.1 to 6.4) on other machines: the trace is scheduled strictly first
-// come, first served, every job that reaches the head of the queue without room is forecast, and the logarithms of the forecast
-// and true waits at the head are correlated. Laws are fitted on the jobs that had ended by then.
+// TestHeadOfQueue repeats Downey's own test (1996, sections 6.1 to 6.4) on other machines: the trace is scheduled
+// strictly first come, first served, every job that reaches the head of the queue without room is forecast, and the
+// logarithms of the forecast and true waits at the head are correlated. Laws are fitted on the jobs that had ended by
+// then.
 //
 // The wanted figures are those of independent prototypes: KTH-SP2 .61 (combined) and .65 (exact), SDSC-SP2 .64 and .69,
 // SDSC-Par-96 .77 and .80. Their exact set-up (queues, windows) is not known, so they are met within .03.
@@ -40,9 +41,11 @@ func TestHeadOfQueue(t *testing.T) {
 		t.Run(tc.trace, func(t *testing.T) {
 			jobs := schedule(t, refdata.Shared(t, "traces/"+tc.trace+".swf.gz"), tc.procs)
 			got := atHead(t, jobs, tc.procs)
-			t.Logf("%d forecasts: r of logs A %.3f, B %.3f, combined %.3f, exact %.3f", got.n, got.a, got.b, got.combined, got.exact)
+			t.Logf("%d forecasts: r of logs A %.3f, B %.3f, combined %.3f, exact %.3f", got.n, got.a, got.b,
+				got.combined, got.exact)
 			if math.Abs(got.combined-tc.combined) > .03 || math.Abs(got.exact-tc.exact) > .03 {
-				t.Errorf("combined %.3f, exact %.3f; want %.2f and %.2f within .03", got.combined, got.exact, tc.combined, tc.exact)
+				t.Errorf("combined %.3f, exact %.3f; want %.2f and %.2f within .03", got.combined, got.exact,
+					tc.combined, tc.exact)
 			}
 		})
 	}
@@ -141,7 +144,8 @@ func atHead(t *testing.T, jobs []simulator.Job, procs int) correlations {
 		for _, m := range result.Medians {
 			if m.Cannot == nil && !math.IsInf(m.Seconds, 1) {
 				pair := logs[m.Name]
-				logs[m.Name] = [2][]float64{append(pair[0], math.Log(math.Max(1, m.Seconds))), append(pair[1], math.Log(wait))}
+				logs[m.Name] = [2][]float64{append(pair[0], math.Log(math.Max(1, m.Seconds))),
+					append(pair[1], math.Log(wait))}
 			}
 		}
 	}

@@ -34,7 +34,8 @@ func NewLaw(fit uniformlog.Fit, queue, class string) Law {
 // survival is the uniform-log law with its bounds worked out once: a forecast asks for it thousands of times.
 type survival struct{ b0, b1, tmin, tmax float64 }
 
-// Survival implements headqueue.Lifetime: 1 - b0 - b1 ln t between tmin and tmax, 1 before, 0 after (Downey 1996, eq. 3).
+// Survival implements headqueue.Lifetime: 1 - b0 - b1 ln t between tmin and tmax, 1 before, 0 after (Downey 1996, eq.
+// 3).
 func (s *survival) Survival(seconds float64) float64 {
 	switch {
 	case seconds <= s.tmin:
@@ -57,7 +58,8 @@ type Forecast struct {
 	Law Law
 	// Dimension is what binds for the request: all sizes here are numbers of that.
 	Dimension cluster.Dimension
-	// Used, AheadJobs and AheadProcs describe the scene: what is in use, the jobs ahead (each task of an array is one), and what these ask for.
+	// Used, AheadJobs and AheadProcs describe the scene: what is in use, the jobs ahead (each task of an array is one),
+	// and what these ask for.
 	Used, AheadJobs, AheadProcs int
 	// Closed is true where an outage moves a quantile: it keeps the request from starting when processors are free.
 	Closed bool
@@ -76,8 +78,8 @@ func NewForecaster() *Forecaster {
 	return &Forecaster{levels: waittime.Levels(), horizons: waittime.Horizons()}
 }
 
-// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it names the cause and what would
-// help.
+// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it
+// names the cause and what would help.
 func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	out := Forecast{Dimension: scene.Dimension}
 	closed, capacity := scene.closures()
@@ -88,8 +90,9 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 			Hint:   "give the number of processors"}
 	case capacity < 1:
 		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownCapacity,
-			Detail: fmt.Sprintf("no job of cluster %s has been seen to run, and its capacity is not configured", scene.Cluster),
-			Hint:   "set procs of the cluster in the configuration, or wait until jobs have run"}
+			Detail: fmt.Sprintf("no job of cluster %s has been seen to run, and its capacity is not configured",
+				scene.Cluster),
+			Hint: "set procs of the cluster in the configuration, or wait until jobs have run"}
 	}
 	f.state.Capacity = capacity
 	if err := f.set(scene, &out); err != nil {
@@ -162,8 +165,9 @@ func lawOf(scene *Scene, j *cluster.Job) (headqueue.Lifetime, error) {
 	law, ok := scene.Models.Law(j.Queue, j.Procs)
 	if !ok {
 		return nil, &headqueue.CannotSay{Method: "all", Reason: headqueue.NotFitted,
-			Detail: fmt.Sprintf("no lifetime model yet for jobs like %s (queue %s, %d processors)", j.ID, j.Queue, j.Procs),
-			Hint:   "let more jobs end, or read an older log; models.min_samples says how many are needed"}
+			Detail: fmt.Sprintf("no lifetime model yet for jobs like %s (queue %s, %d processors)", j.ID,
+				j.Queue, j.Procs),
+			Hint: "let more jobs end, or read an older log; models.min_samples says how many are needed"}
 	}
 	return law.Lifetime, nil
 }

@@ -23,7 +23,8 @@ type Scene struct {
 	Size int
 	// Running hold a part of the pool since an instant not later than Now.
 	Running []*cluster.Job
-	// Ahead wait for the pool and come before the request, in the order in which they will start. An array is one of them, with the number of its tasks.
+	// Ahead wait for the pool and come before the request, in the order in which they will start. An array is one of
+	// them, with the number of its tasks.
 	Ahead  []*cluster.Job
 	Models Models
 }
@@ -54,12 +55,12 @@ const maxTasks = 10_000
 // tasks returns the number of jobs that a waiting record stands for.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// closure is a time, in seconds from the scene's instant, during which the request cannot start, because too little of the pool is left by an outage
-// that it would run into.
+// closure is a time, in seconds from the scene's instant, during which the request cannot start, because too little of
+// the pool is left by an outage that it would run into.
 type closure struct{ from, until float64 }
 
-// closures returns when the request cannot start, in order and apart from each other, and the capacity that it can hope for: that of now, or, if it is larger, what the
-// outages of now will give back.
+// closures returns when the request cannot start, in order and apart from each other, and the capacity that it can hope
+// for: that of now, or, if it is larger, what the outages of now will give back.
 func (s *Scene) closures() ([]closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {
@@ -95,8 +96,8 @@ func (s *Scene) taken(o *job.Outage) int {
 	return s.Pool.Size(&a, s.Dimension)
 }
 
-// MoveOut moves the waits, in seconds, that end while the request cannot start because of an outage to the end of that, in place. It reports whether there was any. A wait is +Inf
-// where nobody knows the end.
+// MoveOut moves the waits, in seconds, that end while the request cannot start because of an outage to the end of that,
+// in place. It reports whether there was any. A wait is +Inf where nobody knows the end.
 func (s *Scene) MoveOut(waits []float64) bool {
 	closed, _ := s.closures()
 	moved := false
@@ -112,8 +113,8 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	return moved
 }
 
-// moveOut moves the waits of a result that end while the request cannot start to the ends of those times. The result's Within must begin with
-// the horizons and go on with the beginnings of the closures. It reports whether there was any.
+// moveOut moves the waits of a result that end while the request cannot start to the ends of those times. The result's
+// Within must begin with the horizons and go on with the beginnings of the closures. It reports whether there was any.
 func moveOut(r *headqueue.Result, closed []closure, horizons []float64) bool {
 	moved := false
 	for i, q := range r.Quantiles {

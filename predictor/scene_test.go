@@ -37,7 +37,8 @@ func request(procs int, limit time.Duration) job.Attributes {
 	return job.Attributes{Procs: procs, TimeLimit: limit}
 }
 
-// A job whose time limit reaches into an outage that leaves too little for it starts before that time or after the outage, never between.
+// A job whose time limit reaches into an outage that leaves too little for it starts before that time or after the
+// outage, never between.
 func TestOutageBlocksLongJobs(t *testing.T) {
 	f := NewForecaster()
 	for _, c := range []struct {
@@ -51,9 +52,11 @@ func TestOutageBlocksLongJobs(t *testing.T) {
 		{"short enough to end before it", pool(10, outage(7200, 9000, 10)), 4, time.Hour, []float64{0, 1, 1, 1, 1, 1}},
 		{"it would run into it", pool(10, outage(1800, 9000, 10)), 4, time.Hour, []float64{9000, 0, 0, 0, 1, 1}},
 		{"enough is left beside it", pool(10, outage(1800, 9000, 6)), 4, time.Hour, []float64{0, 1, 1, 1, 1, 1}},
-		{"it goes on and leaves too little", pool(2, outage(-60, 9000, 8)), 4, time.Hour, []float64{9000, 0, 0, 0, 1, 1}},
+		{"it goes on and leaves too little", pool(2, outage(-60, 9000, 8)), 4, time.Hour,
+			[]float64{9000, 0, 0, 0, 1, 1}},
 		{"it goes on and leaves enough", pool(6, outage(-60, 9000, 4)), 4, time.Hour, []float64{0, 1, 1, 1, 1, 1}},
-		{"two that follow each other", pool(10, outage(1800, 9000, 10), outage(10000, 20000, 10)), 4, time.Hour, []float64{20000, 0, 0, 0, 0, 1}},
+		{"two that follow each other", pool(10, outage(1800, 9000, 10), outage(10000, 20000, 10)), 4, time.Hour,
+			[]float64{20000, 0, 0, 0, 0, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := f.Forecast(NewScene("c", now, c.pool, request(c.procs, c.limit), anyLaw()))
@@ -104,8 +107,10 @@ func TestSizesInWhatBinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if scene.Size != 2 || scene.Capacity() != 8 || got.Used != 6 || got.AheadJobs != 3 || got.AheadProcs != 3 || got.Need != 3 {
-		t.Errorf("a request of %d of %d with %d in use, behind %d jobs with %d; %d must be freed; want 2 of 8, 6, 3, 3, 3",
+	if scene.Size != 2 || scene.Capacity() != 8 || got.Used != 6 || got.AheadJobs != 3 || got.AheadProcs != 3 ||
+		got.Need != 3 {
+		t.Errorf("a request of %d of %d with %d in use, behind %d jobs with %d; %d must be freed; want 2 of 8, 6, 3, "+
+			"3, 3",
 			scene.Size, scene.Capacity(), got.Used, got.AheadJobs, got.AheadProcs, got.Need)
 	}
 }

@@ -66,7 +66,8 @@ func repeated(trace *swfload.Trace, times int) simulator.Source {
 	}
 }
 
-// BenchmarkRepeated shows how the cost of a job, without parsing, grows with the trace's length: jobs/s should hardly fall.
+// BenchmarkRepeated shows how the cost of a job, without parsing, grows with the trace's length: jobs/s should hardly
+// fall.
 func BenchmarkRepeated(b *testing.B) {
 	for name, policy := range policies() {
 		for _, times := range []int{1, 10} {
@@ -75,7 +76,8 @@ func BenchmarkRepeated(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					drain(b, machine(b, simulator.Config{
-						Procs: trace.Procs, Policy: policy, Order: simulator.SubmitsFirst, Arrivals: repeated(trace, times),
+						Procs: trace.Procs, Policy: policy, Order: simulator.SubmitsFirst,
+						Arrivals: repeated(trace, times),
 					}))
 				}
 				b.ReportMetric(float64(b.N*times*len(trace.Jobs))/b.Elapsed().Seconds(), "jobs/s")
@@ -84,7 +86,8 @@ func BenchmarkRepeated(b *testing.B) {
 	}
 }
 
-// BenchmarkLoads is a study of 46 runs on all cores: CTC under EASY at loads .5 to .95; an operation is all of them, with one parse.
+// BenchmarkLoads is a study of 46 runs on all cores: CTC under EASY at loads .5 to .95; an operation is all of them,
+// with one parse.
 func BenchmarkLoads(b *testing.B) {
 	for b.Loop() {
 		trace := load(b, "CTC-SP2-1996-3.1-cln", swfload.Pyss)
@@ -92,7 +95,8 @@ func BenchmarkLoads(b *testing.B) {
 		_, err := simulator.Replicas(context.Background(), 46, 0, 1, func() struct{} { return struct{}{} },
 			func(_ struct{}, i int, _ *rand.Rand) (float64, error) {
 				jobs := simulator.ScaleInterarrivals(simulator.FromSlice(trace.Jobs), is/(.5+.01*float64(i)))
-				s, err := simulator.New(simulator.Config{Procs: trace.Procs, Policy: new(simulator.EASY), Arrivals: jobs})
+				s, err := simulator.New(simulator.Config{Procs: trace.Procs, Policy: new(simulator.EASY),
+					Arrivals: jobs})
 				if err != nil {
 					return 0, err
 				}
@@ -126,7 +130,8 @@ func endless(procs int, seed uint64) simulator.Source {
 func BenchmarkSteadyState(b *testing.B) {
 	for name, policy := range map[string]simulator.Policy{
 		"fcfs": new(simulator.FCFS), "easy": new(simulator.EASY), "conservative": new(simulator.Conservative),
-		"priority": &simulator.Priority{WeightAge: 1, WeightFairShare: 1, WeightSize: 1, Backfill: simulator.BackfillConservative},
+		"priority": &simulator.Priority{WeightAge: 1, WeightFairShare: 1, WeightSize: 1,
+			Backfill: simulator.BackfillConservative},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := machine(b, simulator.Config{Procs: 64, Policy: policy, Arrivals: endless(64, 1)})
@@ -149,7 +154,8 @@ func BenchmarkSteadyState(b *testing.B) {
 	}
 }
 
-// world draws jobs of a large cluster: sizes about 10 on average, a few in the hundreds and thousands, limits in round numbers or not.
+// world draws jobs of a large cluster: sizes about 10 on average, a few in the hundreds and thousands, limits in round
+// numbers or not.
 type world struct {
 	rng   *rand.Rand
 	round bool
@@ -197,10 +203,11 @@ func scene(b testing.TB, running int, round bool) *simulator.Simulator {
 	return s
 }
 
-// BenchmarkForecast is 100 replicas, each with lifetimes of its own, from a state with 10,000 running and 20,000 queued jobs until
-// the last of those has started; an operation is all of them. What limits it is memory: the jobs of a replica, 4 MB, and the two orders of
-// running jobs (by end, and by expected end) do not fit into the fast caches. About a quarter of the time is the search for
-// jobs to backfill, a tenth the random numbers, and copying the state a hundredth.
+// BenchmarkForecast is 100 replicas, each with lifetimes of its own, from a state with 10,000 running and 20,000 queued
+// jobs until the last of those has started; an operation is all of them. What limits it is memory: the jobs of a
+// replica, 4 MB, and the two orders of running jobs (by end, and by expected end) do not fit into the fast caches.
+// About a quarter of the time is the search for jobs to backfill, a tenth the random numbers, and copying the state a
+// hundredth.
 func BenchmarkForecast(b *testing.B) {
 	for name, round := range map[string]bool{"RoundLimits": true, "AnyLimits": false} {
 		b.Run(name, func(b *testing.B) {
@@ -210,7 +217,9 @@ func BenchmarkForecast(b *testing.B) {
 			for b.Loop() {
 				waits, err := simulator.Replicas(context.Background(), 100, 0, 7,
 					func() *simulator.Simulator { return new(simulator.Simulator) },
-					func(s *simulator.Simulator, _ int, rng *rand.Rand) (float64, error) { return untilEmpty(s, state, rng) })
+					func(s *simulator.Simulator, _ int, rng *rand.Rand) (float64, error) {
+						return untilEmpty(s, state, rng)
+					})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -239,7 +248,8 @@ func untilEmpty(s, state *simulator.Simulator, rng *rand.Rand) (float64, error) 
 	return last - from, nil
 }
 
-// BenchmarkReplica is one replica of a machine of 10,000 processors with 1,000 running and 2,000 queued jobs, and how many events it plays.
+// BenchmarkReplica is one replica of a machine of 10,000 processors with 1,000 running and 2,000 queued jobs, and how
+// many events it plays.
 func BenchmarkReplica(b *testing.B) {
 	state, s := scene(b, 1000, false), new(simulator.Simulator)
 	b.ReportAllocs()

@@ -141,13 +141,15 @@ func TestEASYIsThatOfTheBooksInALongQueue(t *testing.T) {
 		jobs := make([]simulator.Job, 1500)
 		for i := range jobs {
 			jobs[i] = simulator.Job{
-				ID: int64(i), Submit: float64(i / 100), Runtime: float64(1 + rng.IntN(300)), Procs: 1 + int(math.Exp2(9*math.Pow(rng.Float64(), 3))),
+				ID: int64(i), Submit: float64(i / 100), Runtime: float64(1 + rng.IntN(300)),
+				Procs: 1 + int(math.Exp2(9*math.Pow(rng.Float64(), 3))),
 			}
 			jobs[i].Estimate = jobs[i].Runtime * float64(1+rng.IntN(4))
 		}
 		for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {
 			got := make([]float64, len(jobs))
-			s := machine(t, simulator.Config{Procs: procs, Policy: new(simulator.EASY), Order: order, Arrivals: simulator.FromSlice(jobs)})
+			s := machine(t, simulator.Config{Procs: procs, Policy: new(simulator.EASY), Order: order,
+				Arrivals: simulator.FromSlice(jobs)})
 			mostRun, mostWait := 0, 0
 			if err := s.Advance(math.Inf(1), func(e simulator.Event) {
 				if e.Kind == simulator.Started {
@@ -198,7 +200,8 @@ func TestEASYIsThatOfTheBooksOnRealLogs(t *testing.T) {
 	}
 }
 
-// planner is conservative backfill as reference/README.md tells it, in the order SubmitsFirst, without any data structure.
+// planner is conservative backfill as reference/README.md tells it, in the order SubmitsFirst, without any data
+// structure.
 type planner struct {
 	procs  int
 	now    float64
@@ -270,7 +273,8 @@ func (b *planner) ending() (due []int, next float64) {
 
 func conservativeByTheBook(procs int, jobs []simulator.Job) []float64 {
 	n := len(jobs)
-	b := &planner{procs: procs, jobs: jobs, start: make([]float64, n), until: make([]float64, n), number: make([]int, n), now: -1}
+	b := &planner{procs: procs, jobs: jobs, start: make([]float64, n), until: make([]float64, n),
+		number: make([]int, n), now: -1}
 	for next := 0; ; {
 		_, at := b.ending()
 		if next < n {
@@ -303,7 +307,8 @@ func TestConservativeIsThatOfTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 40).Draw(t, "machine")
 		jobs := drawEstimated(t, procs)
-		got := starts(t, simulator.Config{Procs: procs, Policy: new(simulator.Conservative), Order: simulator.SubmitsFirst}, jobs)
+		got := starts(t,
+			simulator.Config{Procs: procs, Policy: new(simulator.Conservative), Order: simulator.SubmitsFirst}, jobs)
 		if d := diff.Diff(conservativeByTheBook(procs, jobs), got); d != "" {
 			t.Fatalf("starts (-reference +simulator):\n%s", d)
 		}

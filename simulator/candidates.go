@@ -5,12 +5,13 @@ import (
 	"math/bits"
 )
 
-// candidates finds, among waiting jobs, the first in order of submission that is small and short enough to be backfilled.
+// candidates finds, among waiting jobs, the first in order of submission that is small and short enough to be
+// backfilled.
 //
-// Jobs are kept by queue (where the queue has a limit of processors, else all together) and by size class, the powers of two: one
-// lane each, in order of submission, under a tree of minima of size and estimate. Of all lanes but one a condition on the size
-// holds for either all jobs or none, so that the tree answers in O(log n); in the lane of the class that the condition divides it may
-// descend in vain, at worst through that lane.
+// Jobs are kept by queue (where the queue has a limit of processors, else all together) and by size class, the powers
+// of two: one lane each, in order of submission, under a tree of minima of size and estimate. Of all lanes but one a
+// condition on the size holds for either all jobs or none, so that the tree answers in O(log n); in the lane of the
+// class that the condition divides it may descend in vain, at worst through that lane.
 type candidates struct {
 	lanes  []lane  // classes by group
 	groups []int   // queue of each group of lanes, -1 for those without a limit
@@ -149,8 +150,8 @@ func (c *candidates) remove(r Ref) {
 	}
 }
 
-// first returns the first waiting job after head that is wanted: of at most the processors free now and short, or of at most
-// extra processors. Limits of queues are kept; a job of head's own queue leaves what the limit allows to head.
+// first returns the first waiting job after head that is wanted: of at most the processors free now and short, or of at
+// most extra processors. Limits of queues are kept; a job of head's own queue leaves what the limit allows to head.
 func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	best, bestSeq := None, int64(math.MaxInt64)
 	skip := c.places[head]

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Outage is processors that are away for a time: maintenance, a reservation, a node that is drained. No policy starts a job
-// that would, by its estimate, need them while they are away. A job that holds them nevertheless keeps them to its end: nothing is
-// killed.
+// Outage is processors that are away for a time: maintenance, a reservation, a node that is drained. No policy starts a
+// job that would, by its estimate, need them while they are away. A job that holds them nevertheless keeps them to its
+// end: nothing is killed.
 type Outage struct {
 	From, Until float64 // seconds; Until may be +Inf
 	Procs       int
@@ -62,11 +62,12 @@ func (p *Pool) advanceCapacity() {
 	}
 }
 
-// Steady reports whether the capacity never changes from now on, so that what is free only grows but for jobs that start.
+// Steady reports whether the capacity never changes from now on, so that what is free only grows but for jobs that
+// start.
 func (p *Pool) Steady() bool { return p.upcoming == len(p.changes) }
 
-// Fits reports whether a waiting job could start now: enough processors are free, its queue has room, and no outage that begins before its
-// expected end takes processors that it would still need.
+// Fits reports whether a waiting job could start now: enough processors are free, its queue has room, and no outage
+// that begins before its expected end takes processors that it would still need.
 func (p *Pool) Fits(r Ref) bool {
 	n := &p.s.nodes[r]
 	held := int(n.held)

@@ -16,12 +16,13 @@ type Interval struct {
 	N    int     `json:"n"` // number of values
 }
 
-// Confidence returns the mean of independent values, as the replicas of a simulation give them, with its confidence interval by Student's
-// t; level is a number as .95. A single value has an interval without bounds, no value an error.
+// Confidence returns the mean of independent values, as the replicas of a simulation give them, with its confidence
+// interval by Student's t; level is a number as .95. A single value has an interval without bounds, no value an error.
 func Confidence(values []float64, level float64) (Interval, error) {
 	n := len(values)
 	if n == 0 || !(level > 0 && level < 1) {
-		return Interval{}, fmt.Errorf("confidence of %d values at level %v: need a value, and a level between 0 and 1", n, level)
+		return Interval{},
+			fmt.Errorf("confidence of %d values at level %v: need a value, and a level between 0 and 1", n, level)
 	}
 	if n == 1 {
 		return Interval{values[0], math.Inf(-1), math.Inf(1), 1}, nil

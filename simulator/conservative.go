@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Conservative is backfilling in which every job has a reservation: at its submission it gets the earliest one that all others leave.
-// Whenever jobs end, those that wait are taken in order of submission, and each is given the earliest reservation that all the others
-// leave it, never a later one (compression).
+// Conservative is backfilling in which every job has a reservation: at its submission it gets the earliest one that all
+// others leave. Whenever jobs end, those that wait are taken in order of submission, and each is given the earliest
+// reservation that all the others leave it, never a later one (compression).
 //
-// With estimates that are upper bounds, no job starts after the instant it was promised first. Where a job runs for longer than
-// estimated, all jobs that wait are given new reservations, which may be later; [Conservative.Broken] counts these. A
-// compression looks at every waiting job and at every step of the plan before its reservation.
+// With estimates that are upper bounds, no job starts after the instant it was promised first. Where a job runs for
+// longer than estimated, all jobs that wait are given new reservations, which may be later; [Conservative.Broken]
+// counts these. A compression looks at every waiting job and at every step of the plan before its reservation.
 type Conservative struct {
 	plan    Profile   // what running jobs, reservations and outages leave
 	limits  []Profile // the same of queues with a limit of processors; by queue
@@ -64,7 +64,8 @@ func (c *Conservative) CopyFrom(src Policy) {
 	c.due = old.due[:0]
 }
 
-// Broken returns how often a job was given a later reservation than it had, because another one ran for longer than estimated.
+// Broken returns how often a job was given a later reservation than it had, because another one ran for longer than
+// estimated.
 func (c *Conservative) Broken() int64 { return c.broken }
 
 // Promise returns the instant at which a waiting job will start at the latest, by the estimates; +Inf if never.
@@ -146,8 +147,9 @@ func (c *Conservative) Schedule(p *Pool, why Cause) {
 	}
 }
 
-// startDue starts the jobs whose reservations are due, in the order they were made. It reports whether one could not start, because a job
-// overran whose end falls on this instant, or because processors are away later than they should; the plan is then to be made anew.
+// startDue starts the jobs whose reservations are due, in the order they were made. It reports whether one could not
+// start, because a job overran whose end falls on this instant, or because processors are away later than they should;
+// the plan is then to be made anew.
 func (c *Conservative) startDue(p *Pool) (stuck bool) {
 	c.due = c.due[:0]
 	for r := p.First(); r != None; r = p.After(r) {
@@ -218,7 +220,8 @@ func (c *Conservative) planAnew(p *Pool) {
 	c.findNext(p)
 }
 
-// earliest returns the earliest start of a waiting job, at most until: its reservation, from which on it holds its processors.
+// earliest returns the earliest start of a waiting job, at most until: its reservation, from which on it holds its
+// processors.
 func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	held, estimate, q := p.Held(r), p.Estimate(r), p.Queue(r)
 	t := c.plan.earlier(p.Now(), until, held, estimate)

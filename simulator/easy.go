@@ -6,13 +6,14 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995): the first job of the queue starts as soon as it
-// fits. While it does not, it has a reservation at the first instant at which, by their estimates, enough of the running jobs will have
-// ended; another job may overtake it, in order of submission, if it fits now and is either expected to end by that instant or
-// takes only processors that the first one leaves over.
+// EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995): the first job of the queue
+// starts as soon as it fits. While it does not, it has a reservation at the first instant at which, by their estimates,
+// enough of the running jobs will have ended; another job may overtake it, in order of submission, if it fits now and
+// is either expected to end by that instant or takes only processors that the first one leaves over.
 //
-// With estimates that are upper bounds, no start delays the first job past its reservation. A pass costs O(log n) a start and
-// about as much for finding that there is nothing to start; while outages are to come, it looks at every waiting job.
+// With estimates that are upper bounds, no start delays the first job past its reservation. A pass costs O(log n) a
+// start and about as much for finding that there is nothing to start; while outages are to come, it looks at every
+// waiting job.
 type EASY struct {
 	ends byend.List
 	candidates
@@ -123,7 +124,8 @@ func (e *EASY) backfillAround(p *Pool, head Ref) {
 	e.plan.Take(e.plan.Earliest(now, p.Held(head), p.Estimate(head)), p.Estimate(head), p.Held(head))
 	for r := p.After(head); r != None && p.Free() > 0; {
 		next := p.After(r)
-		if held := p.Held(r); held <= p.roomBeside(p.Queue(r), head) && e.plan.Least(now, p.Estimate(r)) >= held && p.Start(r) {
+		if held := p.Held(r); held <= p.roomBeside(p.Queue(r), head) &&
+			e.plan.Least(now, p.Estimate(r)) >= held && p.Start(r) {
 			e.plan.Take(now, p.Estimate(r), held)
 		}
 		r = next

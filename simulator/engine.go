@@ -89,8 +89,8 @@ func New(cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// Submit gives the machine a job, of which it keeps a copy; Start, End and Killed are ignored. The job's submit time may lie in
-// the future, not in the past. Jobs of equal submit times queue in the order of the calls. The error is a
+// Submit gives the machine a job, of which it keeps a copy; Start, End and Killed are ignored. The job's submit time
+// may lie in the future, not in the past. Jobs of equal submit times queue in the order of the calls. The error is a
 // *TooLargeError, a *TooLongError, a *PastError, or wraps ErrBadJob; the job is then not taken.
 func (s *Simulator) Submit(job Job) error {
 	r, err := s.take(&job)
@@ -153,8 +153,8 @@ func (s *Simulator) Running() int {
 	return running
 }
 
-// Queued returns the number of jobs that wait, as the events returned so far tell it. After Next has said at until = +Inf that
-// nothing more happens, they are jobs that can never start, because processors are away for good.
+// Queued returns the number of jobs that wait, as the events returned so far tell it. After Next has said at until =
+// +Inf that nothing more happens, they are jobs that can never start, because processors are away for good.
 func (s *Simulator) Queued() int {
 	_, _, queued := s.count()
 	return queued
@@ -180,10 +180,11 @@ func (s *Simulator) count() (free, running, queued int) {
 	return free, running, queued
 }
 
-// Next returns the next event that happens at or before until, or false if there is none; then the clock stands at until, if that is
-// later. Calling it until it says false gives every event; until = +Inf runs the machine empty and leaves the clock at the
-// last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left out) or from a runtime of
-// Config.Runtime that makes no sense (wraps ErrBadJob; its job runs for 0 s); Next may be called again after either.
+// Next returns the next event that happens at or before until, or false if there is none; then the clock stands at
+// until, if that is later. Calling it until it says false gives every event; until = +Inf runs the machine empty and
+// leaves the clock at the last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left
+// out) or from a runtime of Config.Runtime that makes no sense (wraps ErrBadJob; its job runs for 0 s); Next may be
+// called again after either.
 func (s *Simulator) Next(until float64) (Event, bool, error) {
 	if s.done != None {
 		s.spare = append(s.spare, s.done)
@@ -208,8 +209,8 @@ func (s *Simulator) Next(until float64) (Event, bool, error) {
 	return Event{Kind: t.kind, Time: s.now, Job: &s.jobs[t.ref], Held: int(s.nodes[t.ref].held)}, true, err
 }
 
-// Advance calls emit for every event up to and including the instant until, in order; emit may call Submit. It stops at the
-// first error; see Next.
+// Advance calls emit for every event up to and including the instant until, in order; emit may call Submit. It stops at
+// the first error; see Next.
 func (s *Simulator) Advance(until float64, emit func(Event)) error {
 	for {
 		ev, ok, err := s.Next(until)
@@ -336,7 +337,8 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 	}
 }
 
-// advance moves the clock to the next instant at which something happens, or to until if that is earlier; then it reports false.
+// advance moves the clock to the next instant at which something happens, or to until if that is earlier; then it
+// reports false.
 func (s *Simulator) advance(until float64) bool {
 	t := min(s.running.First(), s.pending.First())
 	for i := range s.pools {

@@ -16,7 +16,8 @@ func Example() {
 		{ID: 2, Submit: 10, Procs: 4, Runtime: 50, Limit: 60}, // has to wait for job 1
 		{ID: 3, Submit: 20, Procs: 1, Runtime: 40, Limit: 60}, // will be gone by then: overtakes
 	}
-	s, err := simulator.New(simulator.Config{Procs: 4, Policy: new(simulator.EASY), Arrivals: simulator.FromSlice(jobs)})
+	s, err := simulator.New(simulator.Config{Procs: 4, Policy: new(simulator.EASY),
+		Arrivals: simulator.FromSlice(jobs)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,7 +56,8 @@ func ExampleReplicas() {
 		fmt.Println(err)
 		return
 	}
-	waits, err := simulator.Replicas(context.Background(), 100, 0, 1, func() *simulator.Simulator { return new(simulator.Simulator) },
+	waits, err := simulator.Replicas(context.Background(), 100, 0, 1,
+		func() *simulator.Simulator { return new(simulator.Simulator) },
 		func(s *simulator.Simulator, _ int, rng *rand.Rand) (float64, error) {
 			s.CopyFrom(state)
 			s.Redraw(func(j *simulator.Job) float64 { return (j.Start + j.Limit - s.Now()) * rng.Float64() })

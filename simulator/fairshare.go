@@ -2,8 +2,8 @@ package simulator
 
 import "math"
 
-// usage is what users have used, in processor seconds that fade with a half-life. Only ratios matter, so nothing is made to fade:
-// what is used later weighs more, and all is scaled down before the weights get too large.
+// usage is what users have used, in processor seconds that fade with a half-life. Only ratios matter, so nothing is
+// made to fade: what is used later weighs more, and all is scaled down before the weights get too large.
 type usage struct {
 	index map[int64]int32 // of a user
 	users []int64

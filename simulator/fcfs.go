@@ -1,7 +1,8 @@
 package simulator
 
-// FCFS is strict first come, first served: jobs start in the order of submission, and nothing overtakes the first one waiting.
-// (Where queues have limits of processors, the first one waiting is the first that its queue does not hold up.)
+// FCFS is strict first come, first served: jobs start in the order of submission, and nothing overtakes the first one
+// waiting. (Where queues have limits of processors, the first one waiting is the first that its queue does not hold
+// up.)
 type FCFS struct{ Base }
 
 // New implements Policy.

@@ -65,18 +65,19 @@ func TestAJobIsKilledAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestEstimatesDecideOnBackfill gives one workload three kinds of estimates. Job 3 may overtake job 2 only if it is expected to end by the end
-// expected of job 1.
+// TestEstimatesDecideOnBackfill gives one workload three kinds of estimates. Job 3 may overtake job 2 only if it is
+// expected to end by the end expected of job 1.
 func TestEstimatesDecideOnBackfill(t *testing.T) {
 	jobs := []simulator.Job{job(1, 0, 3, 50, 100), job(2, 1, 4, 10, 10), job(3, 2, 1, 30, 99)}
 	for name, c := range map[string]struct {
 		estimate func(*simulator.Job) float64
 		want     string
 	}{
-		"limits: 2 + 99 > 100":                 {nil, "60 start 3"},
-		"runtimes: 2 + 30 <= 50":               {simulator.ActualRuntime, "2 start 3"},
-		"a function of the job: 2 + 98 <= 100": {func(j *simulator.Job) float64 { return j.Limit - float64(j.ID/3) }, "2 start 3"},
-		"nothing is expected to end":           {func(*simulator.Job) float64 { return math.Inf(1) }, "60 start 3"},
+		"limits: 2 + 99 > 100":   {nil, "60 start 3"},
+		"runtimes: 2 + 30 <= 50": {simulator.ActualRuntime, "2 start 3"},
+		"a function of the job: 2 + 98 <= 100": {func(j *simulator.Job) float64 { return j.Limit - float64(j.ID/3) },
+			"2 start 3"},
+		"nothing is expected to end": {func(*simulator.Job) float64 { return math.Inf(1) }, "60 start 3"},
 	} {
 		got := play(t, simulator.Config{Procs: 4, Policy: new(simulator.EASY), Estimate: c.estimate}, jobs...)
 		if !slices.Contains(got, c.want) {
@@ -89,8 +90,8 @@ func TestEstimatesDecideOnBackfill(t *testing.T) {
 	}
 }
 
-// TestOverrunsArePlannedFor lets job 1 run past its limit of 10 s: it is then expected to run on for another 60 s, and job 3, of
-// 50 s, may overtake job 2; under conservative backfill job 2 has its promise broken.
+// TestOverrunsArePlannedFor lets job 1 run past its limit of 10 s: it is then expected to run on for another 60 s, and
+// job 3, of 50 s, may overtake job 2; under conservative backfill job 2 has its promise broken.
 func TestOverrunsArePlannedFor(t *testing.T) {
 	jobs := []simulator.Job{job(1, 0, 3, 200, 10), job(2, 1, 4, 10, 10), job(3, 2, 1, 50, 50)}
 	got := play(t, simulator.Config{Procs: 4, Policy: new(simulator.EASY)}, jobs...)
@@ -167,7 +168,8 @@ func TestQueuesHaveLimits(t *testing.T) {
 		job simulator.Job
 		as  any
 	}{
-		{in("long", job(1, 0, 4, 1, 1)), &large}, {in("own", job(1, 0, 3, 1, 1)), &large}, {in("short", job(1, 0, 9, 1, 1)), &large},
+		{in("long", job(1, 0, 4, 1, 1)), &large}, {in("own", job(1, 0, 3, 1, 1)), &large},
+		{in("short", job(1, 0, 9, 1, 1)), &large},
 		{in("short", job(1, 0, 1, 1, 61)), &long}, {in("short", job(1, 0, 1, 1, 0)), &long},
 	} {
 		if err := s.Submit(c.job); !errors.As(err, c.as) {
@@ -178,13 +180,16 @@ func TestQueuesHaveLimits(t *testing.T) {
 		t.Errorf("a queue that is not there: %v", err)
 	}
 	// Jobs 1 and 2 would use 6 processors of queue long, which may use 4: job 2 is passed over until job 1 ends.
-	got := play(t, cfg, in("long", job(1, 0, 3, 10, 10)), in("long", job(2, 0, 3, 10, 10)), in("short", job(3, 0, 5, 20, 20)),
+	got := play(t, cfg, in("long", job(1, 0, 3, 10, 10)), in("long", job(2, 0, 3, 10, 10)),
+		in("short", job(3, 0, 5, 20, 20)),
 		in("own", job(4, 0, 2, 30, 30)), in("own", job(5, 0, 1, 1, 1)))
 	want(t, only(got, "start"), "0 start 1", "0 start 3", "0 start 4", "10 start 2", "30 start 5")
 
 	for _, bad := range []simulator.Config{
-		{Procs: 4, Queues: []simulator.Queue{{Name: "a"}, {Name: "a"}}}, {Procs: 4, Queues: []simulator.Queue{{Name: "a", Pool: "none"}}},
-		{Procs: 4, Queues: []simulator.Queue{{Name: "a", Procs: -1}}}, {Procs: 4, NodeProcs: 3}, {Procs: 4, NodeProcs: -1},
+		{Procs: 4, Queues: []simulator.Queue{{Name: "a"}, {Name: "a"}}},
+		{Procs: 4, Queues: []simulator.Queue{{Name: "a", Pool: "none"}}},
+		{Procs: 4, Queues: []simulator.Queue{{Name: "a", Procs: -1}}}, {Procs: 4, NodeProcs: 3},
+		{Procs: 4, NodeProcs: -1},
 	} {
 		if _, err := simulator.New(bad); err == nil {
 			t.Errorf("%+v was taken", bad)
@@ -200,8 +205,9 @@ func TestJobsTakeWholeNodes(t *testing.T) {
 	want(t, only(got, "start"), "0 start 1", "0 start 2", "0 start 3")
 }
 
-// TestMoldedJobs lets a job of 120 processor seconds take what is free. At its submit that is 6 processors, on which it can overtake job 2.
-// When it reaches the head, job 2 has just taken all: it takes 1. When it may choose until it starts, it gets all 8.
+// TestMoldedJobs lets a job of 120 processor seconds take what is free. At its submit that is 6 processors, on which it
+// can overtake job 2. When it reaches the head, job 2 has just taken all: it takes 1. When it may choose until it
+// starts, it gets all 8.
 func TestMoldedJobs(t *testing.T) {
 	takeFree := func(p *simulator.Pool, j *simulator.Job) {
 		if j.ID != 3 {
@@ -218,8 +224,10 @@ func TestMoldedJobs(t *testing.T) {
 		policy simulator.Policy
 		want   []string
 	}{
-		"at submit": {simulator.AtSubmit, new(simulator.EASY), []string{"0 start 1", "2 start 3", "100 start 2", "110 start 4"}},
-		"at head":   {simulator.AtHead, new(simulator.EASY), []string{"0 start 1", "100 start 2", "110 start 3", "110 start 4"}},
+		"at submit": {simulator.AtSubmit, new(simulator.EASY),
+			[]string{"0 start 1", "2 start 3", "100 start 2", "110 start 4"}},
+		"at head": {simulator.AtHead, new(simulator.EASY),
+			[]string{"0 start 1", "100 start 2", "110 start 3", "110 start 4"}},
 	} {
 		cfg := simulator.Config{Procs: 8, Policy: c.policy, Mold: &simulator.Mold{When: c.when, Choose: takeFree}}
 		if d := cmp.Diff(c.want, only(play(t, cfg, jobs...), "start")); d != "" {
@@ -227,7 +235,8 @@ func TestMoldedJobs(t *testing.T) {
 		}
 	}
 	cfg := simulator.Config{Procs: 8, Mold: &simulator.Mold{When: simulator.AtPass, Choose: takeFree}}
-	want(t, only(play(t, cfg, jobs...), "start"), "0 start 1", "100 start 2", "110 start 3", "125 start 4") // on 8, at the last moment
+	// on 8, at the last moment
+	want(t, only(play(t, cfg, jobs...), "start"), "0 start 1", "100 start 2", "110 start 3", "125 start 4")
 
 	cfg.Mold.Choose = func(_ *simulator.Pool, j *simulator.Job) { j.Procs = 9 }
 	s := machine(t, cfg)
@@ -238,7 +247,8 @@ func TestMoldedJobs(t *testing.T) {
 	}
 }
 
-// TestMoldingKeepsSchedulesSound molds at random, with every policy: all jobs run, and never more processors than there are.
+// TestMoldingKeepsSchedulesSound molds at random, with every policy: all jobs run, and never more processors than there
+// are.
 func TestMoldingKeepsSchedulesSound(t *testing.T) {
 	all := policies()
 	all["priority"] = &simulator.Priority{WeightSize: 1}
@@ -250,14 +260,16 @@ func TestMoldingKeepsSchedulesSound(t *testing.T) {
 				seed := rapid.Uint64().Draw(t, "seed")
 				run := func() (out []float64) {
 					rng := rand.New(rand.NewPCG(seed, 0))
-					cfg := simulator.Config{Procs: procs, Policy: policy, Arrivals: simulator.FromSlice(jobs), Mold: &simulator.Mold{
-						When: rapid.SampledFrom([]simulator.MoldTime{simulator.AtHead, simulator.AtPass}).Draw(t, "when"),
-						Choose: func(_ *simulator.Pool, j *simulator.Job) {
-							j.Procs = 1 + rng.IntN(procs)
-							j.Runtime = float64(1 + rng.IntN(20))
-							j.Estimate = j.Runtime + float64(rng.IntN(20))
-						},
-					}}
+					cfg := simulator.Config{Procs: procs, Policy: policy, Arrivals: simulator.FromSlice(jobs),
+						Mold: &simulator.Mold{
+							When: rapid.SampledFrom([]simulator.MoldTime{simulator.AtHead, simulator.AtPass}).Draw(t,
+								"when"),
+							Choose: func(_ *simulator.Pool, j *simulator.Job) {
+								j.Procs = 1 + rng.IntN(procs)
+								j.Runtime = float64(1 + rng.IntN(20))
+								j.Estimate = j.Runtime + float64(rng.IntN(20))
+							},
+						}}
 					s, err := simulator.New(cfg)
 					if err != nil {
 						t.Fatal(err)
@@ -305,7 +317,8 @@ func TestAStateMustBePossible(t *testing.T) {
 	}
 	s := machine(t, simulator.Config{Procs: 7, Policy: new(simulator.EASY)})
 	overdue := job(3, 0, 1, 1, 3)
-	if err := s.Load(simulator.State{Now: 9, Running: []simulator.Job{ran, overdue}, Waiting: []simulator.Job{job(2, 50, 6, 1, 1)}}); err != nil {
+	if err := s.Load(simulator.State{Now: 9, Running: []simulator.Job{ran, overdue},
+		Waiting: []simulator.Job{job(2, 50, 6, 1, 1)}}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, trace(t, s, math.Inf(1)), "9 end 3", "15 end 1", "15 start 2", "16 end 2")
@@ -327,7 +340,8 @@ func TestRedrawMovesEnds(t *testing.T) {
 func TestReplicasDoNotDependOnWorkers(t *testing.T) {
 	state := scene(t, 10_000, true)
 	run := func(workers, n int) []float64 {
-		out, err := simulator.Replicas(context.Background(), n, workers, 7, func() *simulator.Simulator { return new(simulator.Simulator) },
+		out, err := simulator.Replicas(context.Background(), n, workers, 7,
+			func() *simulator.Simulator { return new(simulator.Simulator) },
 			func(s *simulator.Simulator, _ int, rng *rand.Rand) (float64, error) { return untilEmpty(s, state, rng) })
 		if err != nil {
 			t.Fatal(err)
@@ -342,18 +356,20 @@ func TestReplicasDoNotDependOnWorkers(t *testing.T) {
 		t.Errorf("replicas are alike: %v", one)
 	}
 	failed := errors.New("failed")
-	_, err := simulator.Replicas(context.Background(), 50, 4, 1, func() int { return 0 }, func(_, i int, _ *rand.Rand) (int, error) {
-		if i >= 3 {
-			return 0, failed
-		}
-		return i, nil
-	})
+	_, err := simulator.Replicas(context.Background(), 50, 4, 1, func() int { return 0 },
+		func(_, i int, _ *rand.Rand) (int, error) {
+			if i >= 3 {
+				return 0, failed
+			}
+			return i, nil
+		})
 	if !errors.Is(err, failed) || err.Error() != "replica 3: failed" {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := simulator.Replicas(ctx, 5, 2, 1, func() int { return 0 }, func(_, i int, _ *rand.Rand) (int, error) { return i, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := simulator.Replicas(ctx, 5, 2, 1, func() int { return 0 },
+		func(_, i int, _ *rand.Rand) (int, error) { return i, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
@@ -362,9 +378,10 @@ func TestReplicasDoNotDependOnWorkers(t *testing.T) {
 func TestRefusedArrivalsAreTold(t *testing.T) {
 	var refused []int64
 	got := play(t, simulator.Config{
-		Procs:    4,
-		Arrivals: simulator.FromSlice([]simulator.Job{job(1, 0, 5, 1, 1), job(2, 1, 4, 1, 1), job(3, 0, 1, 1, 1), job(4, 9, 1, 1, 1)}),
-		Refused:  func(j simulator.Job, _ error) { refused = append(refused, j.ID) },
+		Procs: 4,
+		Arrivals: simulator.FromSlice([]simulator.Job{job(1, 0, 5, 1, 1), job(2, 1, 4, 1, 1), job(3, 0, 1, 1, 1),
+			job(4, 9, 1, 1, 1)}),
+		Refused: func(j simulator.Job, _ error) { refused = append(refused, j.ID) },
 	})
 	want(t, only(got, "start"), "1 start 2", "9 start 4")
 	if d := cmp.Diff([]int64{1, 3}, refused); d != "" { // too large; out of order

@@ -9,25 +9,28 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// TestHurry proves that one goroutine more takes part once somebody is in a hurry, even if all others are busy, and that the results are those of one alone.
+// TestHurry proves that one goroutine more takes part once somebody is in a hurry, even if all others are busy, and
+// that the results are those of one alone.
 func TestHurry(t *testing.T) {
 	const n = 20
 	draw := func(rng *rand.Rand) uint64 { return rng.Uint64() }
-	want, err := simulator.Replicas(t.Context(), n, 1, 7, func() int { return 0 }, func(_, _ int, rng *rand.Rand) (uint64, error) { return draw(rng), nil })
+	want, err := simulator.Replicas(t.Context(), n, 1, 7, func() int { return 0 },
+		func(_, _ int, rng *rand.Rand) (uint64, error) { return draw(rng), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	hurry, second := make(chan struct{}), make(chan struct{})
-	got, err := simulator.HurriedReplicas(t.Context(), n, 1, hurry, 7, func() int { return 0 }, func(_, replica int, rng *rand.Rand) (uint64, error) {
-		switch replica {
-		case 0: // the only goroutine there is at first goes on when another one has come
-			close(hurry)
-			<-second
-		case 1:
-			close(second)
-		}
-		return draw(rng), nil
-	})
+	got, err := simulator.HurriedReplicas(t.Context(), n, 1, hurry, 7, func() int { return 0 },
+		func(_, replica int, rng *rand.Rand) (uint64, error) {
+			switch replica {
+			case 0: // the only goroutine there is at first goes on when another one has come
+				close(hurry)
+				<-second
+			case 1:
+				close(second)
+			}
+			return draw(rng), nil
+		})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("in a hurry %v, %v; want %v", got, err, want)
 	}

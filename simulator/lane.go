@@ -1,7 +1,8 @@
 package simulator
 
-// lane is jobs in order under a tree of minima, so that the first one that matches a condition is found without looking at each.
-// The tree is flat: levels[0] are the jobs, by slot; an entry of the next level is the minima of fanout entries of the one below.
+// lane is jobs in order under a tree of minima, so that the first one that matches a condition is found without looking
+// at each. The tree is flat: levels[0] are the jobs, by slot; an entry of the next level is the minima of fanout
+// entries of the one below.
 type lane struct {
 	refs   []Ref // by slot; None where a job has gone
 	levels [][]minima

@@ -17,7 +17,8 @@ func drawEstimated(t *rapid.T, procs int) []simulator.Job {
 	jobs := make([]simulator.Job, rapid.IntRange(0, 60).Draw(t, "jobs"))
 	for i := range jobs {
 		j := &jobs[i]
-		*j = simulator.Job{Submit: second(0, 60), Procs: rapid.IntRange(1, procs).Draw(t, "procs"), Runtime: second(1, 30)}
+		*j = simulator.Job{Submit: second(0, 60), Procs: rapid.IntRange(1, procs).Draw(t, "procs"),
+			Runtime: second(1, 30)}
 		j.Estimate = j.Runtime + second(0, 3)*second(0, 10)
 	}
 	slices.SortStableFunc(jobs, func(a, b simulator.Job) int { return int(a.Submit - b.Submit) })
@@ -45,7 +46,8 @@ func starts(t *rapid.T, cfg simulator.Config, jobs []simulator.Job) []float64 {
 	return out
 }
 
-// TestPriorityByAgeIsTheOrderOfSubmission proves the priority policy against the others: by age alone it is EASY, or FCFS.
+// TestPriorityByAgeIsTheOrderOfSubmission proves the priority policy against the others: by age alone it is EASY, or
+// FCFS.
 func TestPriorityByAgeIsTheOrderOfSubmission(t *testing.T) {
 	for name, c := range map[string]struct {
 		backfill simulator.Backfill
@@ -60,7 +62,8 @@ func TestPriorityByAgeIsTheOrderOfSubmission(t *testing.T) {
 				jobs := drawEstimated(t, procs)
 				cfg := simulator.Config{Procs: procs, Outages: drawOutages(t, procs), Policy: c.same}
 				want := starts(t, cfg, jobs)
-				cfg.Policy = &simulator.Priority{WeightAge: 1, MaxAge: 1e9, Every: -1, Window: math.Inf(1), Backfill: c.backfill}
+				cfg.Policy = &simulator.Priority{WeightAge: 1, MaxAge: 1e9, Every: -1, Window: math.Inf(1),
+					Backfill: c.backfill}
 				if d := cmp.Diff(want, starts(t, cfg, jobs)); d != "" {
 					t.Fatalf("starts (-%s +priority):\n%s", name, d)
 				}
@@ -73,7 +76,8 @@ func drawOutages(t *rapid.T, procs int) (out []simulator.Outage) {
 	for range rapid.IntRange(0, 2).Draw(t, "outages") {
 		from := float64(rapid.IntRange(0, 80).Draw(t, "from"))
 		out = append(out, simulator.Outage{
-			From: from, Until: from + float64(rapid.IntRange(1, 50).Draw(t, "for")), Procs: rapid.IntRange(0, procs/2).Draw(t, "away"),
+			From: from, Until: from + float64(rapid.IntRange(1, 50).Draw(t, "for")),
+			Procs: rapid.IntRange(0, procs/2).Draw(t, "away"),
 		})
 	}
 	return out
@@ -157,8 +161,8 @@ func (w watchedEASY) Schedule(p *simulator.Pool, why simulator.Cause) {
 	}
 }
 
-// TestEASYNeverDelaysTheFirst proves that the first of the queue, from the instant on at which it becomes the first, only ever gets
-// earlier reservations, and starts by them.
+// TestEASYNeverDelaysTheFirst proves that the first of the queue, from the instant on at which it becomes the first,
+// only ever gets earlier reservations, and starts by them.
 func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 40).Draw(t, "machine")
@@ -169,8 +173,8 @@ func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	})
 }
 
-// steadyHead is EASY that checks that the first job that may start stays the first until it starts, or until one submitted before
-// it may.
+// steadyHead is EASY that checks that the first job that may start stays the first until it starts, or until one
+// submitted before it may.
 type steadyHead struct {
 	*simulator.EASY
 	t    *rapid.T
@@ -196,7 +200,8 @@ func (h steadyHead) Schedule(p *simulator.Pool, why simulator.Cause) {
 		return
 	}
 	if p.Seq(r) > *h.head {
-		h.t.Fatalf("at %v the first job was held up by its own queue's limit: job %d is the first now", p.Now(), p.Job(r).ID)
+		h.t.Fatalf("at %v the first job was held up by its own queue's limit: job %d is the first now",
+			p.Now(), p.Job(r).ID)
 	}
 	*h.head = p.Seq(r)
 }
@@ -205,7 +210,8 @@ func (h steadyHead) Schedule(p *simulator.Pool, why simulator.Cause) {
 func TestEASYLeavesTheFirstItsQueuesRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(4, 30).Draw(t, "machine")
-		queues := []simulator.Queue{{Name: "free"}, {Name: "a", Procs: rapid.IntRange(1, procs).Draw(t, "a")}, {Name: "b", Procs: procs / 2}}
+		queues := []simulator.Queue{{Name: "free"}, {Name: "a", Procs: rapid.IntRange(1, procs).Draw(t, "a")},
+			{Name: "b", Procs: procs / 2}}
 		jobs := drawEstimated(t, procs)
 		for i := range jobs {
 			q := rapid.SampledFrom(queues).Draw(t, "queue")
@@ -256,7 +262,8 @@ func TestConservativeKeepsEveryPromise(t *testing.T) {
 		jobs, outages := drawEstimated(t, procs), drawOutages(t, procs)
 		w := &promises{t: t, outages: outages, owed: map[int64]float64{}}
 		order := rapid.SampledFrom([]simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst}).Draw(t, "order")
-		starts(t, simulator.Config{Procs: procs, Policy: watchedConservative{nil, w}, Outages: outages, Order: order}, jobs)
+		starts(t, simulator.Config{Procs: procs, Policy: watchedConservative{nil, w}, Outages: outages, Order: order},
+			jobs)
 		if w.broken > 0 {
 			t.Fatalf("%d promises broken", w.broken)
 		}
@@ -295,7 +302,8 @@ func TestProfileIsItsDefinition(t *testing.T) {
 			}
 		}
 		if got := p.Earliest(float64(now), procs, float64(n)); got != want {
-			t.Fatalf("earliest start of %d processors for %d s from %d: %v, want %v; %v", procs, n, now, got, want, p.Steps())
+			t.Fatalf("earliest start of %d processors for %d s from %d: %v, want %v; %v", procs, n, now, got,
+				want, p.Steps())
 		}
 		if got, want := p.Least(float64(now), float64(n)), slices.Min(table[now:now+max(1, n)]); got != want {
 			t.Fatalf("least from %d for %d s: %d, want %d; %v", now, n, got, want, p.Steps())

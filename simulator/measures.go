@@ -21,9 +21,12 @@ type Collector struct {
 
 // Measure says what to measure.
 type Measure struct {
-	Procs     int     // processors of the machine
-	From      float64 // the warm-up's end: jobs submitted before do not count, and averages over time begin here, or at the first event if that is later
-	Until     float64 // where averages over time end, and jobs submitted from then on do not count; 0 for the last submit
+	Procs int // processors of the machine
+	// the warm-up's end: jobs submitted before do not count, and averages over time begin here, or at the first event
+	// if that is later
+	From float64
+	// where averages over time end, and jobs submitted from then on do not count; 0 for the last submit
+	Until     float64
 	Threshold float64 // of the bounded slowdown, in seconds; 0 for 10
 	Step      float64 // seconds per point of Report.Series; 0 for no series
 
@@ -88,9 +91,9 @@ func SizeClass(procs int) string {
 	return fmt.Sprintf("%d-%d", high/2+1, high)
 }
 
-// Report is what a Collector found. Slowdown is (wait + runtime) / runtime, with a runtime below 1 s taken as 1 s; bounded slowdown is
-// max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel Job Scheduling and Their Convergence", JSSPP
-// 2001).
+// Report is what a Collector found. Slowdown is (wait + runtime) / runtime, with a runtime below 1 s taken as 1 s;
+// bounded slowdown is max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel Job
+// Scheduling and Their Convergence", JSSPP 2001).
 type Report struct {
 	From        float64 `json:"from_seconds"`           // of the averages over time
 	Until       float64 `json:"until_seconds"`          //
@@ -138,7 +141,8 @@ func summarize(x []float64) Summary {
 	}
 	slices.Sort(x)
 	s := Summary{
-		Median: stat.Quantile(.5, stat.Empirical, x, nil), P95: stat.Quantile(.95, stat.Empirical, x, nil), Max: x[len(x)-1],
+		Median: stat.Quantile(.5, stat.Empirical, x, nil), P95: stat.Quantile(.95, stat.Empirical, x, nil),
+		Max:  x[len(x)-1],
 		Mean: x[0],
 	}
 	if len(x) > 1 {

@@ -26,7 +26,8 @@ func measured(t *testing.T, m simulator.Measure, jobs ...simulator.Job) *simulat
 // three jobs run one after the other: 1000-1010, 1010-1015, 1015-1115; waits 0, 10, 13.
 func three() []simulator.Job {
 	return []simulator.Job{
-		{ID: 1, Submit: 1000, Procs: 4, Runtime: 10, Queue: "a", User: 1}, {ID: 2, Submit: 1000, Procs: 3, Runtime: 5, Queue: "b", User: 2},
+		{ID: 1, Submit: 1000, Procs: 4, Runtime: 10, Queue: "a", User: 1},
+		{ID: 2, Submit: 1000, Procs: 3, Runtime: 5, Queue: "b", User: 2},
 		{ID: 3, Submit: 1002, Procs: 4, Runtime: 100, Queue: "a", User: 2},
 	}
 }
@@ -39,14 +40,17 @@ func TestMeasuresByHand(t *testing.T) {
 		1000, 1100, (40. + 15 + 4*85) / 400, 2. / 100, (10. + 13) / 100, 2, 3, 3,
 		23. / 3, 10, 13, 13, (1 + 1.5 + 1.13) / 3, 1.13, 1.5, (1 + 3 + 1.13) / 3, 40 + 15 + 400,
 	}, []float64{
-		r.From, r.Until, r.Utilization, r.Throughput, r.MeanQueue, float64(r.MaxQueue), float64(r.All.Jobs), float64(len(r.Series)),
-		r.All.Wait.Mean, r.All.Wait.Median, r.All.Wait.P95, r.All.Wait.Max, r.All.Bounded.Mean, r.All.Bounded.Median, r.All.Bounded.Max,
+		r.From, r.Until, r.Utilization, r.Throughput, r.MeanQueue, float64(r.MaxQueue), float64(r.All.Jobs),
+		float64(len(r.Series)),
+		r.All.Wait.Mean, r.All.Wait.Median, r.All.Wait.P95, r.All.Wait.Max, r.All.Bounded.Mean, r.All.Bounded.Median,
+		r.All.Bounded.Max,
 		r.All.Slowdown.Mean, r.All.Work,
 	}, near); d != "" {
 		t.Errorf("(-hand +collector):\n%s", d)
 	}
 	if d := cmp.Diff([]simulator.Point{
-		{At: 1000, Queue: 23. / 50, Utilization: (40. + 15 + 4*35) / 200}, {At: 1050, Utilization: 1}, {At: 1100, Utilization: 1},
+		{At: 1000, Queue: 23. / 50, Utilization: (40. + 15 + 4*35) / 200}, {At: 1050, Utilization: 1},
+		{At: 1100, Utilization: 1},
 	}, r.Series, near); d != "" {
 		t.Errorf("series (-hand +collector):\n%s", d)
 	}
@@ -59,7 +63,8 @@ func TestMeasuresByHand(t *testing.T) {
 	for _, g := range append(append(r.Queues, r.Sizes...), r.Users...) {
 		rows = append(rows, row{g.Name, g.Jobs, g.Wait.Mean})
 	}
-	if d := cmp.Diff([]row{{"a", 2, 6.5}, {"b", 1, 10}, {"3-4", 3, 23. / 3}, {"1", 1, 0}, {"2", 2, 11.5}}, rows, near); d != "" {
+	if d := cmp.Diff([]row{{"a", 2, 6.5}, {"b", 1, 10}, {"3-4", 3, 23. / 3}, {"1", 1, 0}, {"2", 2, 11.5}}, rows,
+		near); d != "" {
 		t.Errorf("groups (-hand +collector):\n%s", d)
 	}
 	if _, err := json.Marshal(r); err != nil {
@@ -86,17 +91,21 @@ func TestMeasuresOfNothing(t *testing.T) {
 	}
 }
 
-// TestAveragesEndWithTheLastSubmit proves that the time in which a machine only empties does not count if no end is given.
+// TestAveragesEndWithTheLastSubmit proves that the time in which a machine only empties does not count if no end is
+// given.
 func TestAveragesEndWithTheLastSubmit(t *testing.T) {
 	jobs := append(three(), simulator.Job{ID: 4, Submit: 1010, Procs: 1, Runtime: 5000})
 	r := measured(t, simulator.Measure{}, jobs...).Report()
-	if d := cmp.Diff([]float64{1010, 1, 1.8, 5115 + 1000}, []float64{r.Until, r.Utilization, r.MeanQueue, r.Makespan}, cmpopts.EquateApprox(1e-12, 0)); d != "" {
+	if d := cmp.Diff([]float64{1010, 1, 1.8, 5115 + 1000}, []float64{r.Until, r.Utilization, r.MeanQueue, r.Makespan},
+		cmpopts.EquateApprox(1e-12, 0)); d != "" {
 		t.Errorf("(-hand +collector):\n%s", d)
 	}
 }
 
 func TestSizeClasses(t *testing.T) {
-	for procs, want := range map[int]string{1: "1", 2: "2", 3: "3-4", 4: "3-4", 5: "5-8", 8: "5-8", 9: "9-16", 1000: "513-1024", 0: "1"} {
+	for procs, want := range map[int]string{
+		1: "1", 2: "2", 3: "3-4", 4: "3-4", 5: "5-8", 8: "5-8", 9: "9-16", 1000: "513-1024", 0: "1",
+	} {
 		if got := simulator.SizeClass(procs); got != want {
 			t.Errorf("size class of %d: %s, want %s", procs, got, want)
 		}
@@ -144,12 +153,14 @@ func TestAnOverloadedMachineIsSaturated(t *testing.T) {
 func TestConfidenceIntervals(t *testing.T) {
 	got, err := simulator.Confidence([]float64{1, 2, 3, 4, 5}, .95)
 	half := 2.776 * math.Sqrt(2.5/5)
-	if d := cmp.Diff(simulator.Interval{Mean: 3, Low: 3 - half, High: 3 + half, N: 5}, got, cmpopts.EquateApprox(0, 1e-3)); d != "" || err != nil {
+	if d := cmp.Diff(simulator.Interval{Mean: 3, Low: 3 - half, High: 3 + half, N: 5}, got,
+		cmpopts.EquateApprox(0, 1e-3)); d != "" || err != nil {
 		t.Errorf("%v (-table +got):\n%s", err, d)
 	}
 	got, err = simulator.Confidence([]float64{2, 6}, .9)
 	half = 6.314 * math.Sqrt(8./2)
-	if d := cmp.Diff(simulator.Interval{Mean: 4, Low: 4 - half, High: 4 + half, N: 2}, got, cmpopts.EquateApprox(0, 1e-2)); d != "" || err != nil {
+	if d := cmp.Diff(simulator.Interval{Mean: 4, Low: 4 - half, High: 4 + half, N: 2}, got,
+		cmpopts.EquateApprox(0, 1e-2)); d != "" || err != nil {
 		t.Errorf("%v (-table +got):\n%s", err, d)
 	}
 	if one, err := simulator.Confidence([]float64{7}, .95); err != nil || !math.IsInf(one.High, 1) {

@@ -2,14 +2,14 @@ package simulator
 
 import "fmt"
 
-// Mold chooses the sizes of moldable jobs: those that can run on any number of processors, as long as it does not change while they run.
-// A. Downey, "Using Queue Time Predictions for Processor Allocation", JSSPP 1997, compares the instants at which that may be
-// done.
+// Mold chooses the sizes of moldable jobs: those that can run on any number of processors, as long as it does not
+// change while they run. A. Downey, "Using Queue Time Predictions for Processor Allocation", JSSPP 1997, compares the
+// instants at which that may be done.
 type Mold struct {
 	When MoldTime
 
-	// Choose may change Procs, Runtime, Limit and Estimate of the job it is given, which is a copy, and nothing else. What it makes of a
-	// job must be admissible; else the job stays as it was, and Next returns the error.
+	// Choose may change Procs, Runtime, Limit and Estimate of the job it is given, which is a copy, and nothing else.
+	// What it makes of a job must be admissible; else the job stays as it was, and Next returns the error.
 	Choose func(p *Pool, j *Job)
 }
 
@@ -20,8 +20,9 @@ type MoldTime uint8
 const (
 	AtSubmit MoldTime = iota // once, when the job is submitted
 	AtHead                   // once, when the job becomes the first of its pool's queue, in the policy's order
-	AtPass                   // whenever the policy schedules while the job is the first; so it can change its mind until it starts
-	AtBoth                   // AtSubmit and AtPass
+	// whenever the policy schedules while the job is the first; so it can change its mind until it starts
+	AtPass
+	AtBoth // AtSubmit and AtPass
 )
 
 // moldSubmitted lets a job that is being submitted choose.
@@ -34,7 +35,8 @@ func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
 	}
 }
 
-// moldHead lets the first of the queue choose, if it never has or may do so again, and reports whether that changed anything.
+// moldHead lets the first of the queue choose, if it never has or may do so again, and reports whether that changed
+// anything.
 func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	m := s.cfg.Mold
 	if m == nil || m.When == AtSubmit || p.waiting == 0 {
@@ -55,7 +57,8 @@ func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	return true
 }
 
-// sameShape says whether molding has changed nothing. Jobs that wait have a start that is no number, and so never equal one another.
+// sameShape says whether molding has changed nothing. Jobs that wait have a start that is no number, and so never equal
+// one another.
 func sameShape(a, b *Job) bool {
 	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// A job that may choose at its submission and while it is the first is asked at the former and at every pass of the latter, and not between; one that overtakes the first is asked once. An answer that
-// changes nothing brings about no pass of its own.
+// A job that may choose at its submission and while it is the first is asked at the former and at every pass of the
+// latter, and not between; one that overtakes the first is asked once. An answer that changes nothing brings about no
+// pass of its own.
 func TestMoldedAtBoth(t *testing.T) {
 	var asked []string
 	cfg := simulator.Config{Procs: 8, Policy: new(simulator.EASY), Mold: &simulator.Mold{
@@ -23,12 +24,14 @@ func TestMoldedAtBoth(t *testing.T) {
 		},
 	}}
 	// Job 2 waits for all processors, jobs 3 and 5 are too long to overtake it, job 4 is not.
-	events := play(t, cfg, job(1, 0, 4, 100, 100), job(2, 1, 8, 10, 10), job(3, 2, 5, 120, 120), job(4, 3, 1, 5, 5), job(5, 4, 8, 5, 200))
+	events := play(t, cfg, job(1, 0, 4, 100, 100), job(2, 1, 8, 10, 10), job(3, 2, 5, 120, 120), job(4, 3, 1, 5, 5),
+		job(5, 4, 8, 5, 200))
 	want(t, only(events, "start"), "0 start 1", "3 start 4", "100 start 2", "110 start 3", "230 start 5")
 	if d := cmp.Diff([]string{
 		"0: 1 of 4", "0: 1 of 4", // submitted, and first at once
 		"1: 2 of 8", "1: 2 of 8",
-		"2: 3 of 5", "2: 2 of 8", "3: 4 of 1", "3: 2 of 8", "4: 5 of 8", "4: 2 of 8", // a submission, and the pass for it
+		// a submission, and the pass for it
+		"2: 3 of 5", "2: 2 of 8", "3: 4 of 1", "3: 2 of 8", "4: 5 of 8", "4: 2 of 8",
 		"8: 2 of 8", "100: 2 of 8", // ends of jobs 4 and 1
 		"100: 3 of 4", "100: 3 of 3", // now it is the first, which it has changed for
 		"110: 3 of 3", "110: 5 of 8", "230: 5 of 8",

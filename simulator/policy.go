@@ -20,11 +20,11 @@ const (
 	ByWake                       // the policy's own wish, see Policy.Wake
 )
 
-// Policy decides which waiting jobs of one pool start. The simulator tells it everything that happens in the pool, in order, and then
-// asks it to schedule. A policy sees estimates only; runtimes are not its business.
+// Policy decides which waiting jobs of one pool start. The simulator tells it everything that happens in the pool, in
+// order, and then asks it to schedule. A policy sees estimates only; runtimes are not its business.
 //
-// A policy must be deterministic, must let a pool of processors that is idle and whole start the first job of the queue, and should
-// not allocate once its memory has grown. Package policytest checks what is common to all policies.
+// A policy must be deterministic, must let a pool of processors that is idle and whole start the first job of the
+// queue, and should not allocate once its memory has grown. Package policytest checks what is common to all policies.
 type Policy interface {
 	// New returns a policy with the same settings that knows no pool.
 	New() Policy
@@ -49,8 +49,8 @@ type Policy interface {
 	Schedule(p *Pool, why Cause)
 	// Head returns the waiting job that the policy would start first, None if no job waits.
 	Head(p *Pool) Ref
-	// Wake returns the next instant at which the policy wants to schedule though nothing else happens, +Inf for none. It is
-	// asked after Schedule; an instant that is not in the future counts as none.
+	// Wake returns the next instant at which the policy wants to schedule though nothing else happens, +Inf for none.
+	// It is asked after Schedule; an instant that is not in the future counts as none.
 	Wake() float64
 }
 
@@ -78,7 +78,8 @@ func (Base) Overran(*Pool, Ref, float64) {}
 // Wake implements Policy.
 func (Base) Wake() float64 { return math.Inf(1) }
 
-// Head implements Policy: the first waiting job that its queue's limit does not hold up, or the first if it holds up all.
+// Head implements Policy: the first waiting job that its queue's limit does not hold up, or the first if it holds up
+// all.
 func (Base) Head(p *Pool) Ref {
 	for r := p.First(); r != None; r = p.After(r) {
 		if p.unhindered(r) {

@@ -16,8 +16,8 @@ type PoolConfig struct {
 	Outages []Outage // processors that are away for a time
 }
 
-// Pool is a set of processors with the jobs that run on it and those that wait for it, as its policy sees them. Waiting jobs are in order
-// of submission.
+// Pool is a set of processors with the jobs that run on it and those that wait for it, as its policy sees them. Waiting
+// jobs are in order of submission.
 type Pool struct {
 	s        *Simulator
 	name     string
@@ -98,8 +98,8 @@ func (p *Pool) Running() iter.Seq[Ref] {
 	}
 }
 
-// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into what is free, or its queue holds as
-// much as it may: see Room.
+// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into what is free, or its
+// queue holds as much as it may: see Room.
 func (p *Pool) Start(r Ref) bool {
 	s := p.s
 	n := &s.nodes[r]
@@ -126,7 +126,8 @@ func (p *Pool) hold(r Ref) {
 		p.used[n.queue] += int(n.held)
 	}
 	n.expect = j.Start + n.plan
-	for n.expect < s.now || n.expect == s.now && j.End > s.now { // a state that Load was given; else it is in the future
+	// a state that Load was given; else it is in the future
+	for n.expect < s.now || n.expect == s.now && j.End > s.now {
 		n.expect = s.extend(j)
 	}
 	s.running.Push(quadheap.Item{At: min(j.End, n.expect), Seq: s.nextSeq(), ID: int32(r)})
@@ -179,7 +180,8 @@ func (p *Pool) unlink(n *node) {
 func (s *Simulator) drawRuntime(j *Job) {
 	if s.cfg.Runtime != nil {
 		if j.Runtime = s.cfg.Runtime(j); !isTime(j.Runtime) {
-			s.failed = fmt.Errorf("%w: job %d was given runtime %v at its start, need a finite number from 0", ErrBadJob, j.ID, j.Runtime)
+			s.failed = fmt.Errorf("%w: job %d was given runtime %v at its start, need a finite number from 0",
+				ErrBadJob, j.ID, j.Runtime)
 			j.Runtime = 0
 		}
 	}

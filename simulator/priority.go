@@ -7,26 +7,30 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// Priority starts jobs in order of a priority that is computed anew now and then, as Slurm's multifactor plugin and its backfill
-// scheduler do: jobs start in order until the first that does not fit; then others may overtake it by backfilling.
+// Priority starts jobs in order of a priority that is computed anew now and then, as Slurm's multifactor plugin and its
+// backfill scheduler do: jobs start in order until the first that does not fit; then others may overtake it by
+// backfilling.
 //
-// The priority is WeightAge x min(1, wait / MaxAge) + WeightSize x procs / pool (or 1 - that, with FavorSmall)
-// + WeightQueue x Queue.Priority / the highest one + WeightFairShare x 2^(-usage / share); equal ones go by order of submission.
-// Usage is the user's part of the processor seconds that all have used, which fade with HalfLife; share his part of the shares of
-// all users seen so far. (Slurm's documentation, "Multifactor Priority Plugin" and "Classic Fairshare Algorithm".)
+// The priority is WeightAge x min(1, wait / MaxAge) + WeightSize x procs / pool (or 1 - that, with FavorSmall) +
+// WeightQueue x Queue.Priority / the highest one + WeightFairShare x 2^(-usage / share); equal ones go by order of
+// submission. Usage is the user's part of the processor seconds that all have used, which fade with HalfLife; share his
+// part of the shares of all users seen so far. (Slurm's documentation, "Multifactor Priority Plugin" and "Classic
+// Fairshare Algorithm".)
 type Priority struct {
 	WeightAge, WeightSize, WeightQueue, WeightFairShare float64
 
-	MaxAge     float64                           // seconds; 0 for Slurm's 7 days
-	HalfLife   float64                           // seconds; 0 for Slurm's 7 days
-	Every      float64                           // seconds between two computations of all priorities; 0 for Slurm's 300; negative: every time
+	MaxAge   float64 // seconds; 0 for Slurm's 7 days
+	HalfLife float64 // seconds; 0 for Slurm's 7 days
+	// seconds between two computations of all priorities; 0 for Slurm's 300; negative: every time
+	Every      float64
 	FavorSmall bool                              // small jobs first
 	Share      func(int64) float64               // shares of a user, more than 0; nil gives all the same
 	Custom     func(j *Job, now float64) float64 // if set, is added
 
 	Backfill Backfill
-	MaxTest  int     // waiting jobs looked at in a backfill, in order, the first included: bf_max_job_test; 0 for Slurm's 500
-	Window   float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
+	// waiting jobs looked at in a backfill, in order, the first included: bf_max_job_test; 0 for Slurm's 500
+	MaxTest int
+	Window  float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
 
 	ends    byend.List
 	order   []ranked // waiting jobs by priority
@@ -41,8 +45,9 @@ type Backfill uint8
 const (
 	// BackfillEASY gives a reservation to the first job alone.
 	BackfillEASY Backfill = iota
-	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is made anew each time:
-	// unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the window gets no reservation.
+	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is made
+	// anew each time: unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the window
+	// gets no reservation.
 	BackfillConservative
 	// BackfillNone lets nobody overtake.
 	BackfillNone
@@ -62,8 +67,9 @@ func (a *ranked) before(b *ranked) bool {
 // New implements Policy.
 func (o *Priority) New() Policy {
 	return &Priority{
-		WeightAge: o.WeightAge, WeightSize: o.WeightSize, WeightQueue: o.WeightQueue, WeightFairShare: o.WeightFairShare,
-		MaxAge: orElse(o.MaxAge, 7*86400), HalfLife: orElse(o.HalfLife, 7*86400), Every: orElse(o.Every, 300),
+		WeightAge: o.WeightAge, WeightSize: o.WeightSize, WeightQueue: o.WeightQueue,
+		WeightFairShare: o.WeightFairShare,
+		MaxAge:          orElse(o.MaxAge, 7*86400), HalfLife: orElse(o.HalfLife, 7*86400), Every: orElse(o.Every, 300),
 		FavorSmall: o.FavorSmall, Share: o.Share, Custom: o.Custom,
 		Backfill: o.Backfill, MaxTest: int(orElse(float64(o.MaxTest), 500)), Window: orElse(o.Window, 86400),
 	}

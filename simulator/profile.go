@@ -7,8 +7,9 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// Profile is how many processors are free at every instant from a first one on, as far as it is known: a step function. Its zero value
-// has none free; see Reset. Adding and taking moves the steps after it; every other operation looks at the steps in its range.
+// Profile is how many processors are free at every instant from a first one on, as far as it is known: a step function.
+// Its zero value has none free; see Reset. Adding and taking moves the steps after it; every other operation looks at
+// the steps in its range.
 type Profile struct {
 	steps []Step
 }
@@ -51,8 +52,9 @@ func (f *Profile) Forget(now float64) {
 	}
 }
 
-// Take takes processors away from an instant on for some seconds, which may be +Inf; a negative number gives them back. A range that begins
-// before the profile does begins with it; an empty range, or one that begins at +Inf, changes nothing.
+// Take takes processors away from an instant on for some seconds, which may be +Inf; a negative number gives them back.
+// A range that begins before the profile does begins with it; an empty range, or one that begins at +Inf, changes
+// nothing.
 func (f *Profile) Take(from, seconds float64, procs int) {
 	f.Change(from, from+seconds, -procs)
 }
@@ -88,8 +90,8 @@ func (f *Profile) cut(t float64) int {
 	return i + 1
 }
 
-// Earliest returns the first instant, not before now, from which so many processors are free for so many seconds without a break;
-// +Inf if there is none.
+// Earliest returns the first instant, not before now, from which so many processors are free for so many seconds
+// without a break; +Inf if there is none.
 func (f *Profile) Earliest(now float64, procs int, seconds float64) float64 {
 	return f.earlier(now, math.Inf(1), procs, seconds)
 }
@@ -111,7 +113,8 @@ func (f *Profile) earlier(now, until float64, procs int, seconds float64) float6
 	return min(start, until)
 }
 
-// Least returns how many processors are free throughout from an instant on for so many seconds; of an empty range, at that instant.
+// Least returns how many processors are free throughout from an instant on for so many seconds; of an empty range, at
+// that instant.
 func (f *Profile) Least(from, seconds float64) int {
 	if len(f.steps) == 0 {
 		return 0

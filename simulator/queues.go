@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Queue is one of the queues of a machine: which pool it feeds, and its limits. Jobs of several queues on one pool wait in one order.
-// A job that its queue's limit of processors holds up is passed over until its queue has room.
+// Queue is one of the queues of a machine: which pool it feeds, and its limits. Jobs of several queues on one pool wait
+// in one order. A job that its queue's limit of processors holds up is passed over until its queue has room.
 type Queue struct {
 	Name     string
 	Pool     string  // name of the pool, empty for the first
@@ -40,7 +40,8 @@ func (s *Simulator) makePools() error {
 	s.pools = make([]Pool, len(pools))
 	for i, c := range pools {
 		if unit := max(1, s.cfg.NodeProcs); c.Procs < unit || c.Procs > math.MaxInt32 || c.Procs%unit != 0 {
-			return fmt.Errorf("simulator: pool %q of %d processors, need a multiple of %d, at least that", c.Name, c.Procs, unit)
+			return fmt.Errorf("simulator: pool %q of %d processors, need a multiple of %d, at least that", c.Name,
+				c.Procs, unit)
 		}
 		s.pools[i] = Pool{
 			s: s, name: c.Name, index: i, procs: c.Procs, free: c.Procs, first: None, last: None, wake: math.Inf(1),
@@ -138,8 +139,8 @@ func (p *Pool) capped(queue int) bool {
 	return queue >= 0 && p.s.cfg.Queues[queue].Procs > 0
 }
 
-// Room returns how many processors a job of the queue may take now: what is free, or less where the queue has a limit of
-// processors. Queue -1 has none.
+// Room returns how many processors a job of the queue may take now: what is free, or less where the queue has a limit
+// of processors. Queue -1 has none.
 func (p *Pool) Room(queue int) int {
 	if !p.capped(queue) {
 		return p.free

@@ -8,7 +8,8 @@ import (
 
 const week = 7 * 86400
 
-// weeks tabulates the jobs that have been submitted and have not ended, at the beginning of each week from the first event on.
+// weeks tabulates the jobs that have been submitted and have not ended, at the beginning of each week from the first
+// event on.
 type weeks struct {
 	began       bool
 	next        float64
@@ -36,10 +37,11 @@ func (w *weeks) observe(e Event) {
 
 func (w *weeks) tabulated() []int { return w.counts[:w.submits] }
 
-// Saturation tests whether a machine saturates: whether jobs come faster than they can be run. It is given the number of outstanding
-// jobs (submitted, not ended) at the beginning of each week, replaces each by the least from then on, so that a crowd that
-// goes away again is no saturation, drops the last fifth, and fits a straight line; with a slope of more than one job per week
-// the machine is saturated (Zakay and Feitelson 2013, section 6.3). Fewer than two weeks that remain tell nothing: slope 0.
+// Saturation tests whether a machine saturates: whether jobs come faster than they can be run. It is given the number
+// of outstanding jobs (submitted, not ended) at the beginning of each week, replaces each by the least from then on, so
+// that a crowd that goes away again is no saturation, drops the last fifth, and fits a straight line; with a slope of
+// more than one job per week the machine is saturated (Zakay and Feitelson 2013, section 6.3). Fewer than two weeks
+// that remain tell nothing: slope 0.
 func Saturation(weekly []int) (jobsPerWeek float64, saturated bool) {
 	least := slices.Clone(weekly)
 	for i := len(least) - 2; i >= 0; i-- {

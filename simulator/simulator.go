@@ -1,16 +1,16 @@
-// Package simulator simulates a space-sharing batch scheduler: pools of processors, jobs that hold a fixed number of them
-// from start to end, queues, and a policy that says who starts when.
+// Package simulator simulates a space-sharing batch scheduler: pools of processors, jobs that hold a fixed number of
+// them from start to end, queues, and a policy that says who starts when.
 //
-// Time is in seconds as float64, from any origin at or above 0. The policies are [FCFS] (the default), [EASY], [Conservative] and
-// [Priority]; others implement [Policy] and are proved by package policytest.
+// Time is in seconds as float64, from any origin at or above 0. The policies are [FCFS] (the default), [EASY],
+// [Conservative] and [Priority]; others implement [Policy] and are proved by package policytest.
 //
-// The simulator is driven: nothing happens but by [Simulator.Next] or [Simulator.Advance], which return the events up to
-// an instant in order; what comes first within an instant is said by [Order]. Once its memory has grown to what the workload
-// needs, the loop allocates nothing.
+// The simulator is driven: nothing happens but by [Simulator.Next] or [Simulator.Advance], which return the events up
+// to an instant in order; what comes first within an instant is said by [Order]. Once its memory has grown to what the
+// workload needs, the loop allocates nothing.
 //
-// [Simulator.Load] starts from any state, [Simulator.CopyFrom] copies one into memory that is there already, and [Replicas]
-// runs many on all cores. [Collector] measures what the events tell, and [ScaleInterarrivals] and its neighbors change the
-// load.
+// [Simulator.Load] starts from any state, [Simulator.CopyFrom] copies one into memory that is there already, and
+// [Replicas] runs many on all cores. [Collector] measures what the events tell, and [ScaleInterarrivals] and its
+// neighbors change the load.
 package simulator
 
 import (
@@ -72,9 +72,9 @@ func (j *Job) plan() float64 {
 	return math.Inf(1)
 }
 
-// Event is one thing that happens. Job belongs to the simulator and is reused: after a job's Ended event it is valid until
-// the next call of Next or, in a function given to Advance, until that function returns. Copy what is kept for longer, and
-// write nothing to it.
+// Event is one thing that happens. Job belongs to the simulator and is reused: after a job's Ended event it is valid
+// until the next call of Next or, in a function given to Advance, until that function returns. Copy what is kept for
+// longer, and write nothing to it.
 type Event struct {
 	Kind Kind
 	Time float64
@@ -86,12 +86,13 @@ type Event struct {
 type Order uint8
 
 const (
-	// EndsFirst handles all ends of an instant, then all submits in the order given, and then lets the policy schedule once.
+	// EndsFirst handles all ends of an instant, then all submits in the order given, and then lets the policy schedule
+	// once.
 	EndsFirst Order = iota
 
-	// SubmitsFirst is the order of pyss, the simulator of the Hebrew University: submits in the order given, then ends in the order
-	// of the starts, and the policy schedules after each single one. A job that runs for just as long as it was expected to
-	// has freed its processors before; one that ends early frees them when its turn comes.
+	// SubmitsFirst is the order of pyss, the simulator of the Hebrew University: submits in the order given, then ends
+	// in the order of the starts, and the policy schedules after each single one. A job that runs for just as long as
+	// it was expected to has freed its processors before; one that ends early frees them when its turn comes.
 	SubmitsFirst
 )
 
@@ -113,20 +114,20 @@ type Config struct {
 	// Submit.
 	Arrivals Source
 
-	// Refused, if set, is told of every job of Arrivals that cannot be taken, and why; such a job is left out. Without it,
-	// Next returns the error.
+	// Refused, if set, is told of every job of Arrivals that cannot be taken, and why; such a job is left out. Without
+	// it, Next returns the error.
 	Refused func(Job, error)
 
 	// Runtime, if set, is asked for the runtime of every job at its start. It must not keep or change the job.
 	Runtime func(*Job) float64
 
-	// Estimate, if set, replaces the job's estimate at its submission: ActualRuntime, or a predictor's answer. It must not keep
-	// or change the job. Infinity is a job that is not expected to end.
+	// Estimate, if set, replaces the job's estimate at its submission: ActualRuntime, or a predictor's answer. It must
+	// not keep or change the job. Infinity is a job that is not expected to end.
 	Estimate func(*Job) float64
 
-	// Overrun, if set, says how many more seconds a job is expected to run that has reached its expected end and goes on;
-	// more than 0. Without it this is as long again as it has run, at least 60 s. (The first correction of D. Tsafrir,
-	// Y. Etsion and D. Feitelson, IEEE TPDS 18(6), 2007, is a minute; they grow from there by fixed steps.)
+	// Overrun, if set, says how many more seconds a job is expected to run that has reached its expected end and goes
+	// on; more than 0. Without it this is as long again as it has run, at least 60 s. (The first correction of D.
+	// Tsafrir, Y. Etsion and D. Feitelson, IEEE TPDS 18(6), 2007, is a minute; they grow from there by fixed steps.)
 	Overrun func(*Job) float64
 
 	// Mold, if set, chooses the sizes of jobs.

@@ -46,7 +46,8 @@ func trace(t testing.TB, s *simulator.Simulator, until float64) []string {
 func TestOrderAtOneInstantIsEndsSubmitsStarts(t *testing.T) {
 	s := machine(t, simulator.Config{Procs: 4})
 	submit(t, s,
-		simulator.Job{ID: 4, Submit: 10, Procs: 1, Runtime: 5}, // given first, submitted after job 3 nevertheless: order of calls
+		// given first, submitted after job 3 nevertheless: order of calls
+		simulator.Job{ID: 4, Submit: 10, Procs: 1, Runtime: 5},
 		simulator.Job{ID: 1, Submit: 0, Procs: 3, Runtime: 10},
 		simulator.Job{ID: 2, Submit: 0, Procs: 4, Runtime: 0}, // waits for all four
 		simulator.Job{ID: 3, Submit: 10, Procs: 1, Runtime: 5},
@@ -97,7 +98,8 @@ func TestACallerDrivesTheClock(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	var late *simulator.PastError
-	if err := s.Submit(simulator.Job{ID: 3, Submit: 14, Procs: 1}); !errors.As(err, &late) || late.ID != 3 || late.Now != 15 {
+	if err := s.Submit(simulator.Job{ID: 3, Submit: 14, Procs: 1}); !errors.As(err, &late) || late.ID != 3 ||
+		late.Now != 15 {
 		t.Errorf("submit in the past: %v", err)
 	}
 }
@@ -108,11 +110,13 @@ func TestJobsThatCannotBeAreRefused(t *testing.T) {
 	}
 	s := machine(t, simulator.Config{Procs: 8})
 	var large *simulator.TooLargeError
-	if err := s.Submit(simulator.Job{ID: 9, Procs: 9}); !errors.As(err, &large) || *large != (simulator.TooLargeError{ID: 9, Procs: 9, Machine: 8}) {
+	if err := s.Submit(simulator.Job{ID: 9, Procs: 9}); !errors.As(err, &large) ||
+		*large != (simulator.TooLargeError{ID: 9, Procs: 9, Machine: 8}) {
 		t.Errorf("too large a job: %v", err)
 	}
 	for _, j := range []simulator.Job{
-		{Procs: 0}, {Procs: -1}, {Procs: 1, Submit: -1}, {Procs: 1, Submit: math.NaN()}, {Procs: 1, Submit: math.Inf(1)},
+		{Procs: 0}, {Procs: -1}, {Procs: 1, Submit: -1}, {Procs: 1, Submit: math.NaN()},
+		{Procs: 1, Submit: math.Inf(1)},
 		{Procs: 1, Runtime: -1}, {Procs: 1, Runtime: math.NaN()}, {Procs: 1, Runtime: math.Inf(1)},
 	} {
 		if err := s.Submit(j); !errors.Is(err, simulator.ErrBadJob) {
@@ -135,9 +139,12 @@ func TestArrivalsAndRuntimesAsFunctions(t *testing.T) {
 		Runtime: func(j *simulator.Job) float64 { return 10 * float64(j.ID) },
 	})
 	submit(t, s, simulator.Job{ID: 50, Submit: 0.5, Procs: 1})
-	// Job 3 asks for 3 of 2 processors: it is told when the simulator looks ahead to it, and left out; the rest goes on.
+	// Job 3 asks for 3 of 2 processors: it is told when the simulator looks ahead to it, and left out; the rest goes
+	// on.
 	var got []string
-	err := s.Advance(math.Inf(1), func(e simulator.Event) { got = append(got, fmt.Sprintf("%v %v %d", e.Time, e.Kind, e.Job.ID)) })
+	err := s.Advance(math.Inf(1), func(e simulator.Event) {
+		got = append(got, fmt.Sprintf("%v %v %d", e.Time, e.Kind, e.Job.ID))
+	})
 	var large *simulator.TooLargeError
 	if !errors.As(err, &large) || large.ID != 3 {
 		t.Errorf("got %v, want a TooLargeError for job 3", err)
@@ -146,7 +153,8 @@ func TestArrivalsAndRuntimesAsFunctions(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]string{"10 end 1", "500.5 end 50", "500.5 start 2", "520.5 end 2"}, trace(t, s, math.Inf(1))); d != "" {
+	if d := cmp.Diff([]string{"10 end 1", "500.5 end 50", "500.5 start 2", "520.5 end 2"},
+		trace(t, s, math.Inf(1))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -167,7 +175,8 @@ func drawJobs(t *rapid.T, procs int) []simulator.Job {
 	seconds := rapid.Map(rapid.IntRange(0, 30), func(n int) float64 { return float64(n) })
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) simulator.Job {
 		return simulator.Job{
-			Submit: seconds.Draw(t, "submit"), Procs: rapid.IntRange(1, procs).Draw(t, "procs"), Runtime: seconds.Draw(t, "runtime"),
+			Submit: seconds.Draw(t, "submit"), Procs: rapid.IntRange(1, procs).Draw(t, "procs"),
+			Runtime: seconds.Draw(t, "runtime"),
 		}
 	}), 0, 60).Draw(t, "jobs")
 }
@@ -245,8 +254,8 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 	})
 }
 
-// TestWhatEveryScheduleKeeps replays the events: never more processors busy than there are, starts in order of submission, the
-// first in the queue never waits while it fits, times never fall, all work is done.
+// TestWhatEveryScheduleKeeps replays the events: never more processors busy than there are, starts in order of
+// submission, the first in the queue never waits while it fits, times never fall, all work is done.
 func TestWhatEveryScheduleKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 12).Draw(t, "machine")
@@ -279,7 +288,8 @@ func TestWhatEveryScheduleKeeps(t *testing.T) {
 				queue = append(queue, *e.Job)
 			case simulator.Started:
 				if queue[0].ID != e.Job.ID || e.Job.Start != e.Time || e.Job.Wait() != e.Time-jobs[e.Job.ID].Submit {
-					t.Fatalf("job %d started at %v (%+v), first in the queue was %d", e.Job.ID, e.Time, e.Job, queue[0].ID)
+					t.Fatalf("job %d started at %v (%+v), first in the queue was %d", e.Job.ID, e.Time,
+						e.Job, queue[0].ID)
 				}
 				queue, busy = queue[1:], busy+e.Job.Procs
 			case simulator.Ended:
@@ -298,7 +308,8 @@ func TestWhatEveryScheduleKeeps(t *testing.T) {
 	})
 }
 
-// TestAStartIsUnknownAtTheSubmit proves for both orders that an event of submission comes without the start that follows it.
+// TestAStartIsUnknownAtTheSubmit proves for both orders that an event of submission comes without the start that
+// follows it.
 func TestAStartIsUnknownAtTheSubmit(t *testing.T) {
 	for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {
 		s := machine(t, simulator.Config{Procs: 1, Order: order})

@@ -11,16 +11,16 @@ import (
 type State struct {
 	Now float64 // seconds
 
-	// Running are the jobs that run, each with its Start, from which follows its age, and its Runtime from that start. One that should have
-	// ended before Now ends at Now. Simulator.Redraw gives them other ends.
+	// Running are the jobs that run, each with its Start, from which follows its age, and its Runtime from that start.
+	// One that should have ended before Now ends at Now. Simulator.Redraw gives them other ends.
 	Running []Job
 
 	// Waiting are the jobs that wait, in the order of the queue, whatever their Submit says; it may be before Now.
 	Waiting []Job
 }
 
-// Load puts an empty machine at time 0 into a state; the events of what it holds are those to come. The error says which job
-// cannot be; the machine is then of no use.
+// Load puts an empty machine at time 0 into a state; the events of what it holds are those to come. The error says
+// which job cannot be; the machine is then of no use.
 func (s *Simulator) Load(state State) error {
 	if s.seq != 0 || s.now != 0 {
 		return fmt.Errorf("simulator: state loaded into a machine that is not new")
@@ -60,7 +60,8 @@ func (s *Simulator) loadRunning(job Job) error {
 	n := &s.nodes[r]
 	p := &s.pools[n.pool]
 	if int(n.held) > p.free {
-		return fmt.Errorf("%w: job %d runs on %d processors, %d of %d are free", ErrBadJob, job.ID, n.held, p.free, p.procs)
+		return fmt.Errorf("%w: job %d runs on %d processors, %d of %d are free", ErrBadJob, job.ID, n.held,
+			p.free, p.procs)
 	}
 	j := &s.jobs[r]
 	j.Start, j.End = job.Start, math.Max(s.now, job.Start+job.Runtime)
@@ -68,8 +69,8 @@ func (s *Simulator) loadRunning(job Job) error {
 	return nil
 }
 
-// Redraw gives every running job another residual lifetime, in seconds from now, in an order that is the same for the same
-// history. A residual that is negative or not finite leaves the job's end as it was.
+// Redraw gives every running job another residual lifetime, in seconds from now, in an order that is the same for the
+// same history. A residual that is negative or not finite leaves the job's end as it was.
 func (s *Simulator) Redraw(residual func(*Job) float64) {
 	for i := range s.running {
 		it := &s.running[i]

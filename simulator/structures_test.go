@@ -18,7 +18,9 @@ func TestLaneFindsTheFirst(t *testing.T) {
 				list[i] = vacant()
 				l.clear(i)
 			} else {
-				list = append(list, minima{float64(rapid.IntRange(1, 99).Draw(t, "plan")), int32(rapid.IntRange(1, 99).Draw(t, "held"))})
+				list = append(list,
+					minima{float64(rapid.IntRange(1, 99).Draw(t, "plan")),
+						int32(rapid.IntRange(1, 99).Draw(t, "held"))})
 				l.refs = append(l.refs, 0)
 				l.set(len(list)-1, list[len(list)-1])
 			}

@@ -44,12 +44,13 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// FuzzHeader proves that no header line panics, that every refusal is a HeaderError, and that a header read is written and
-// read again unchanged.
+// FuzzHeader proves that no header line panics, that every refusal is a HeaderError, and that a header read is written
+// and read again unchanged.
 func FuzzHeader(f *testing.F) {
 	f.Add([]byte(headerText))
 	for _, s := range []string{
-		"; Queue: -1 x\n", ";Queue:1\t\tx", "Queue: 1 x", "; MaxNodes: 338 (batch partition; 512 total)", ";;", ":", "; TimeZoneString:",
+		"; Queue: -1 x\n", ";Queue:1\t\tx", "Queue: 1 x", "; MaxNodes: 338 (batch partition; 512 total)", ";;", ":",
+		"; TimeZoneString:",
 		"; Note: a\rb\n", " ; TimeZone: -0",
 	} {
 		f.Add([]byte(s))

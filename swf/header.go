@@ -20,9 +20,9 @@ type Header struct {
 	Lines          []string         // every other line in order, from its ';' on, without its line end
 }
 
-// ParseLine adds one header line, with or without its leading ';' and line end. A line with a key that Header has a field for
-// sets the field, and the last one wins; every other line is kept in Lines. The error is a *HeaderError for a value that
-// its key cannot have; that line is kept in Lines too.
+// ParseLine adds one header line, with or without its leading ';' and line end. A line with a key that Header has a
+// field for sets the field, and the last one wins; every other line is kept in Lines. The error is a *HeaderError for a
+// value that its key cannot have; that line is kept in Lines too.
 func (h *Header) ParseLine(line []byte) error {
 	text := strings.TrimRight(string(line), " \t\r\n")
 	text = strings.TrimLeft(text, " \t")
@@ -109,8 +109,8 @@ func setName(to *map[int64]string, key, value string) error {
 const DefaultQueue = "default"
 
 // QueueName returns the queue a job waited in: the name of its queue (field 15), or the number as text where the header
-// does not name it. If the queue is unknown (negative) the partition (field 16) takes its place by the same rule; if both
-// are unknown it is DefaultQueue.
+// does not name it. If the queue is unknown (negative) the partition (field 16) takes its place by the same rule; if
+// both are unknown it is DefaultQueue.
 func (h *Header) QueueName(r *Record) string {
 	if r.Queue >= 0 {
 		return nameOf(h.Queues, r.Queue)
@@ -128,8 +128,8 @@ func nameOf(names map[int64]string, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Location returns the machine's time zone: TimeZoneString where this system knows it, else the fixed offset TimeZone, else
-// UTC.
+// Location returns the machine's time zone: TimeZoneString where this system knows it, else the fixed offset TimeZone,
+// else UTC.
 func (h *Header) Location() *time.Location {
 	if h.TimeZoneString != "" && h.TimeZoneString != "Local" {
 		if loc, err := time.LoadLocation(h.TimeZoneString); err == nil {

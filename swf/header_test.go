@@ -45,7 +45,8 @@ func TestHeaderKeepsWhatItKnowsAndTheRestInOrder(t *testing.T) {
 		UnixStartTime: 835823160, MaxProcs: 338, MaxNodes: 338, TimeZone: -18000, TimeZoneString: "US/Eastern",
 		Queues: map[int64]string{1: "DSI", 6: "0"}, Partitions: map[int64]string{2: "two words"},
 		Lines: []string{
-			"; Version: 2.2", "; StartTime: Wed Jun 26 17:06:00 EDT 1996", "; Queues: these are actually LoadLeveler classes",
+			"; Version: 2.2", "; StartTime: Wed Jun 26 17:06:00 EDT 1996",
+			"; Queues: these are actually LoadLeveler classes",
 			"; MaxQueues: 2", ";	unlimited timelimit", ";",
 		},
 	}
@@ -111,7 +112,9 @@ func TestStartIsTheHeadersInstantInItsZone(t *testing.T) {
 	if got := fixed.Start().Hour(); got != 13 {
 		t.Errorf("hour by the fixed offset %d, want 13", got)
 	}
-	for _, odd := range []swf.Header{{}, {TimeZone: 1 << 40}, {TimeZoneString: "../etc/passwd"}, {TimeZoneString: "Local"}} {
+	for _, odd := range []swf.Header{
+		{}, {TimeZone: 1 << 40}, {TimeZoneString: "../etc/passwd"}, {TimeZoneString: "Local"},
+	} {
 		if odd.Location() == nil || odd.Location().String() == "Local" {
 			t.Errorf("%+v: location %v, want UTC", odd, odd.Location())
 		}

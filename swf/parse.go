@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// ParseRecord reads one record line into r. Fields are separated by any run of spaces and tabs; the line end may be part
-// of the line. A field is an optional '-', digits, and an optional fraction ("142.00", as some logs have for CPU times);
-// CPUTime keeps its fraction, every other field is rounded to the nearest whole number, halves away from zero.
+// ParseRecord reads one record line into r. Fields are separated by any run of spaces and tabs; the line end may be
+// part of the line. A field is an optional '-', digits, and an optional fraction ("142.00", as some logs have for CPU
+// times); CPUTime keeps its fraction, every other field is rounded to the nearest whole number, halves away from zero.
 //
 // The error is a *FieldError that names the first field that is missing, is not a number or does not fit; r is then
 // left as it was. ParseRecord allocates only for an error, or for numbers of more than 18 digits.

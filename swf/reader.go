@@ -47,8 +47,8 @@ func NewReader(in io.Reader, options ...Option) *Reader {
 	return r
 }
 
-// Header returns the header as far as it has been read; call [Reader.ReadHeader] first to have all that stands before the
-// first record. Header lines further down are added as Next meets them.
+// Header returns the header as far as it has been read; call [Reader.ReadHeader] first to have all that stands before
+// the first record. Header lines further down are added as Next meets them.
 func (r *Reader) Header() *Header { return &r.header }
 
 // Line returns the number of the line last read, counted from 1.
@@ -72,10 +72,11 @@ func (r *Reader) ReadHeader() error {
 	return nil
 }
 
-// Next reads the next record into rec. It returns io.EOF after the last one. A line that cannot be used gives a *LineError, after
-// which Next may be called again for the line that follows; with [OnBadLine] or [CollectBadLines] such lines are skipped
-// instead. Any other error is that of the underlying reader. Blank lines are ignored; a last line without its end is
-// read like any other. A header line that cannot be understood never stops Next; it is a bad line only to those options.
+// Next reads the next record into rec. It returns io.EOF after the last one. A line that cannot be used gives a
+// *LineError, after which Next may be called again for the line that follows; with [OnBadLine] or [CollectBadLines]
+// such lines are skipped instead. Any other error is that of the underlying reader. Blank lines are ignored; a last
+// line without its end is read like any other. A header line that cannot be understood never stops Next; it is a bad
+// line only to those options.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.held, error(nil)

@@ -203,8 +203,9 @@ func TestRecordsSurviveWritingAndReading(t *testing.T) {
 			return rapid.OneOf(rapid.Int64(), rapid.Int64Range(-1, 1000)).Draw(t, name)
 		}
 		want := swf.Record{
-			ID: any64("id"), Submit: any64("submit"), Wait: any64("wait"), Runtime: any64("run"), Allocated: any64("alloc"),
-			CPUTime: rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "cpu"), Memory: any64("mem"),
+			ID: any64("id"), Submit: any64("submit"), Wait: any64("wait"), Runtime: any64("run"),
+			Allocated: any64("alloc"),
+			CPUTime:   rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64).Draw(t, "cpu"), Memory: any64("mem"),
 			RequestedProcs: any64("procs"), TimeLimit: any64("limit"), RequestedMem: any64("reqmem"),
 			Status: any64("status"), User: any64("user"), Group: any64("group"), Executable: any64("exe"),
 			Queue: any64("queue"), Partition: any64("partition"), Preceding: any64("prec"), ThinkTime: any64("think"),

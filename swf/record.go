@@ -2,8 +2,9 @@
 // accounting logs of batch schedulers.
 //
 // A file is text. Lines that start with ';' are the header ("; Key: value"); every other line is one job, 18 numbers
-// separated by spaces or tabs, where -1 means that the value is not known. The format is defined by S. J. Chapin et al.,
-// "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999, and by the archive's page on it.
+// separated by spaces or tabs, where -1 means that the value is not known. The format is defined by S. J. Chapin et
+// al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999, and by the archive's page
+// on it.
 package swf
 
 // Unknown is the value of a field that the log does not tell.
@@ -22,8 +23,8 @@ const (
 	StatusCancelled     = 5 // cancelled, before its start or while it ran
 )
 
-// Record is one job: the 18 fields in the order of the file. Times are in seconds; Unknown (-1) marks what the log does not
-// tell. Other negative numbers are kept as they stand in the file.
+// Record is one job: the 18 fields in the order of the file. Times are in seconds; Unknown (-1) marks what the log does
+// not tell. Other negative numbers are kept as they stand in the file.
 type Record struct {
 	ID             int64   // 1: job number
 	Submit         int64   // 2: submit time, seconds since the header's UnixStartTime

@@ -21,8 +21,8 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: bufio.NewWriter(out)} }
 
 // WriteHeader writes the header: its Lines in order, then the fields that are set, then queues and partitions by
-// number. A Reader gets an equal header from it. A text that holds a line break is an error, as is a name that is empty or
-// has blanks around it.
+// number. A Reader gets an equal header from it. A text that holds a line break is an error, as is a name that is empty
+// or has blanks around it.
 func (w *Writer) WriteHeader(h *Header) error {
 	for _, line := range h.Lines {
 		if !strings.HasPrefix(line, ";") || strings.Contains(line, "\n") {
@@ -98,7 +98,8 @@ func (w *Writer) names(key string, names map[int64]string) error {
 
 func checkText(key, text string) error {
 	if text == "" || strings.TrimSpace(text) != text || strings.Contains(text, "\n") {
-		return fmt.Errorf("write workload header: %s %q must be one line without blanks around it, not empty", key, text)
+		return fmt.Errorf("write workload header: %s %q must be one line without blanks around it, not empty", key,
+			text)
 	}
 	return nil
 }

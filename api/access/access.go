@@ -1,5 +1,5 @@
-// Package access decides who may ask waitcast's HTTP interface for what: credentials and their roles, what is told of users' names, how
-// much one client may ask, and the headers of every answer. It knows nothing of what is answered.
+// Package access decides who may ask waitcast's HTTP interface for what: credentials and their roles, what is told of
+// users' names, how much one client may ask, and the headers of every answer. It knows nothing of what is answered.
 package access
 
 import (
@@ -79,27 +79,33 @@ const (
 	Shown  Show = "shown"
 )
 
-// Policy is what callers may see. Its zero value lets nobody see anything; Default is the one without any configuration.
+// Policy is what callers may see. Its zero value lets nobody see anything; Default is the one without any
+// configuration.
 type Policy struct {
-	// Anonymous is the role of callers without a credential, Public or None. Auto makes that None where the web-config file has users.
+	// Anonymous is the role of callers without a credential, Public or None. Auto makes that None where the web-config
+	// file has users.
 	Anonymous Role
 	// AnonymousAuto says that Anonymous follows from the web-config file.
 	AnonymousAuto bool
 	// Others is the least role that sees other users' waiting jobs (without names), and may ask in their names.
 	Others Role
-	// OthersAuto says that Others follows from the credentials there are: Public where there are none but the admin token, else Admin.
+	// OthersAuto says that Others follows from the credentials there are: Public where there are none but the admin
+	// token, else Admin.
 	OthersAuto bool
 	// Users is how other users' names are shown to all but administrators.
 	Users Show
 	// Basic is the role of the web-config file's users, whose own jobs are those of the user of the same name.
 	Basic Role
-	// Certificate is the role of those who show a client certificate that the server has verified; its common name is the user.
+	// Certificate is the role of those who show a client certificate that the server has verified; its common name is
+	// the user.
 	Certificate Role
 	// Admins are the names of users of the web-config file, and common names of certificates, that are administrators.
 	Admins []string
 }
 
-// Default returns the policy without any configuration: everybody asks for everything but what is for administrators, and no names are told.
+// Default returns the policy without any configuration: everybody asks for everything but what is for administrators,
+// and no names are told.
 func Default() Policy {
-	return Policy{Anonymous: Public, AnonymousAuto: true, Others: Public, OthersAuto: true, Users: Hidden, Basic: User, Certificate: Public}
+	return Policy{Anonymous: Public, AnonymousAuto: true, Others: Public, OthersAuto: true, Users: Hidden, Basic: User,
+		Certificate: Public}
 }

@@ -126,12 +126,14 @@ func (g *gate) want(w *httptest.ResponseRecorder, status int, body string) {
 		g.Errorf("%d %s, want %d %s", w.Code, w.Body, status, body)
 	}
 	var p wire.Problem
-	if status >= 400 && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Status != status || p.Title == "" || p.Detail == "") {
+	if status >= 400 && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Status != status || p.Title == "" ||
+		p.Detail == "") {
 		g.Errorf("no problem: %s", w.Body)
 	}
 }
 
-// TestTokensFileReload proves that tokens come and go with the file while the server runs, and that a broken file keeps those there were, says so in a metric, and is taken over once it is mended.
+// TestTokensFileReload proves that tokens come and go with the file while the server runs, and that a broken file keeps
+// those there were, says so in a metric, and is taken over once it is mended.
 func TestTokensFileReload(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, file, line(t, "first", "user", "alice"))
@@ -145,9 +147,11 @@ func TestTokensFileReload(t *testing.T) {
 	g.want(g.from(home, bearer("second")), 200, "admin")
 	ok := func(want float64) {
 		t.Helper()
-		text := fmt.Sprintf("# HELP waitcast_access_file_ok 1 if the newest content of the file is in force; 0 if it cannot be used and an older one is.\n"+
+		text := fmt.Sprintf("# HELP waitcast_access_file_ok 1 if the newest content of the file is in force; 0 if it "+
+			"cannot be used and an older one is.\n"+
 			"# TYPE waitcast_access_file_ok gauge\nwaitcast_access_file_ok{file=\"tokens\"} %v\n", want)
-		if err := testutil.GatherAndCompare(g.registry, strings.NewReader(text), "waitcast_access_file_ok"); err != nil {
+		if err := testutil.GatherAndCompare(g.registry, strings.NewReader(text),
+			"waitcast_access_file_ok"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -167,12 +171,14 @@ func TestTokensFileReload(t *testing.T) {
 	ok(1)
 }
 
-// TestTokensFileMistakes proves that a mistake is told with its line and what to do, and that a daemon does not start with it.
+// TestTokensFileMistakes proves that a mistake is told with its line and what to do, and that a daemon does not start
+// with it.
 func TestTokensFileMistakes(t *testing.T) {
 	good := line(t, "first", "user", "alice")
 	for name, c := range map[string]struct{ text, want string }{
-		"no list":      {"name: x\n", "want a list"},
-		"unknown role": {"- {name: x, role: root, sha256: " + token.Hash("x") + "}", `line 1: token 1 ("x"): role: "root" is no role; allowed: none, public, user, admin`},
+		"no list": {"name: x\n", "want a list"},
+		"unknown role": {"- {name: x, role: root, sha256: " + token.Hash("x") + "}",
+			`line 1: token 1 ("x"): role: "root" is no role; allowed: none, public, user, admin`},
 		"unknown key":  {good + "- {name: x, role: admin, sha265: y}", "line 5: token 2: "},
 		"no user":      {"- {name: x, role: user, sha256: " + token.Hash("x") + "}", "user is not set"},
 		"no name":      {"- {role: admin, sha256: " + token.Hash("x") + "}", "name is not set"},
@@ -183,7 +189,8 @@ func TestTokensFileMistakes(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "tokens.yaml")
 		write(t, file, c.text)
-		if _, err := access.New(access.Options{TokensFile: file}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
+		if _, err := access.New(access.Options{TokensFile: file}); err == nil ||
+			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -192,13 +199,15 @@ func TestTokensFileMistakes(t *testing.T) {
 	if err := os.Chmod(file, 0o666); err != nil { //nolint:gosec // that is the mistake
 		t.Fatal(err)
 	}
-	if _, err := access.New(access.Options{TokensFile: file}); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+	if _, err := access.New(access.Options{TokensFile: file}); err == nil ||
+		!strings.Contains(err.Error(), "chmod o-w") {
 		t.Errorf("a file that everybody may write: %v", err)
 	}
 }
 
-// TestPasswords proves who a user of the web-config file is, that others and wrong passwords are refused with both challenges, that tokens work beside, that nobody else sees anything but
-// whether the daemon lives, and that users come and go with the file.
+// TestPasswords proves who a user of the web-config file is, that others and wrong passwords are refused with both
+// challenges, that tokens work beside, that nobody else sees anything but whether the daemon lives, and that users come
+// and go with the file.
 func TestPasswords(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")
@@ -211,7 +220,10 @@ func TestPasswords(t *testing.T) {
 		g.want(g.from(home, basic("alice", "a")), 200, `user "alice" "user alice"`)
 		g.want(g.from(home, basic("root", "r")), 200, "admin")
 	}
-	for _, wrong := range []func(*http.Request){basic("alice", "b"), basic("root", "a"), basic("mallory", "a"), basic("", ""), header("Authorization", "Basic !!"), header("Authorization", "Basic")} {
+	for _, wrong := range []func(*http.Request){
+		basic("alice", "b"), basic("root", "a"), basic("mallory", "a"), basic("", ""),
+		header("Authorization", "Basic !!"), header("Authorization", "Basic"),
+	} {
 		w := g.from(home, wrong)
 		g.want(w, 401, "no such user, or another password")
 		if got := w.Header().Values("WWW-Authenticate"); len(got) != 2 || !strings.HasPrefix(got[1], "Basic ") {
@@ -232,7 +244,8 @@ func TestPasswords(t *testing.T) {
 	g.want(g.from(home, basic("alice", "plain")), 401, "")
 }
 
-// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other from asking, and that what is known to be right is not counted.
+// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other from asking, and
+// that what is known to be right is not counted.
 func TestPasswordGuessing(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "web.yaml")
 	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "a")))
@@ -266,14 +279,16 @@ func TestForeignCredentials(t *testing.T) {
 	g.want(g.from(home, bearer("the-admin-toke")), 401, "")
 }
 
-// TestRateLimit proves on an injected clock that each client has its own allowance, that it comes back with time, that what machines ask is counted apart, and who is not limited.
+// TestRateLimit proves on an injected clock that each client has its own allowance, that it comes back with time, that
+// what machines ask is counted apart, and who is not limited.
 func TestRateLimit(t *testing.T) {
 	c := newClock()
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8", "127.0.0.1", "fd00::1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGate(t, access.Options{AdminToken: "the-admin-token", Now: c.Now, Limits: access.Limits{PerSecond: 2, Burst: 5, Proxies: proxies}})
+	g := newGate(t, access.Options{AdminToken: "the-admin-token", Now: c.Now,
+		Limits: access.Limits{PerSecond: 2, Burst: 5, Proxies: proxies}})
 	asks := func(n int, address string, changes ...func(*http.Request)) (ok int) {
 		t.Helper()
 		for range n {
@@ -296,16 +311,21 @@ func TestRateLimit(t *testing.T) {
 		changes       []func(*http.Request)
 		want          int
 	}{
-		{"the burst", abroad, nil, 5}, {"another port", "192.0.2.7:99", nil, 0}, {"another address", "192.0.2.8:1", nil, 5},
+		{"the burst", abroad, nil, 5}, {"another port", "192.0.2.7:99", nil, 0},
+		{"another address", "192.0.2.8:1", nil, 5},
 		{"a scrape beside", abroad, []func(*http.Request){path("/metrics")}, 5},
-		{"an IPv6 network", "[2001:db8::1]:1", nil, 5}, {"its neighbor", "[2001:db8::2]:1", nil, 0}, {"another network", "[2001:db8:0:1::1]:1", nil, 5},
+		{"an IPv6 network", "[2001:db8::1]:1", nil, 5}, {"its neighbor", "[2001:db8::2]:1", nil, 0},
+		{"another network", "[2001:db8:0:1::1]:1", nil, 5},
 		{"IPv4 in IPv6", "[::ffff:192.0.2.7]:1", nil, 0},
-		{"this host", home, nil, 20}, {"this host, IPv6", "[::1]:1", nil, 20}, {"a credential", home, []func(*http.Request){bearer("the-admin-token")}, 5},
+		{"this host", home, nil, 20}, {"this host, IPv6", "[::1]:1", nil, 20},
+		{"a credential", home, []func(*http.Request){bearer("the-admin-token")}, 5},
 		{"the same from elsewhere", abroad, []func(*http.Request){bearer("the-admin-token")}, 0},
 		{"through a proxy", "10.1.1.1:1", []func(*http.Request){header("X-Forwarded-For", "198.51.100.1")}, 5},
 		{"through two", home, []func(*http.Request){header("X-Forwarded-For", "198.51.100.1, 10.2.2.2")}, 0},
-		{"in two headers", home, []func(*http.Request){header("X-Forwarded-For", "198.51.100.1"), header("X-Forwarded-For", "10.2.2.2")}, 0},
-		{"who invents addresses", home, []func(*http.Request){header("X-Forwarded-For", "203.0.113.9, 198.51.100.1")}, 0},
+		{"in two headers", home, []func(*http.Request){header("X-Forwarded-For", "198.51.100.1"),
+			header("X-Forwarded-For", "10.2.2.2")}, 0},
+		{"who invents addresses", home, []func(*http.Request){header("X-Forwarded-For", "203.0.113.9, 198.51.100.1")},
+			0},
 		{"nobody's proxy", "192.0.2.8:1", []func(*http.Request){header("X-Forwarded-For", "203.0.113.10")}, 0},
 		{"nonsense from a proxy", "10.1.1.1:1", []func(*http.Request){header("X-Forwarded-For", "nonsense")}, 5},
 	} {
@@ -324,7 +344,8 @@ func TestRateLimit(t *testing.T) {
 	g.want(g.from(home, path("/healthz")), 200, "")
 }
 
-// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember them all: those beyond share one allowance.
+// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember them all: those
+// beyond share one allowance.
 func TestRateLimitMemory(t *testing.T) {
 	c := newClock()
 	g := newGate(t, access.Options{Now: c.Now, Limits: access.Limits{PerSecond: 1, Burst: 1}})
@@ -344,18 +365,21 @@ func TestRateLimitMemory(t *testing.T) {
 // TestGlobalRateLimit proves that the limit of the web-config file counts.
 func TestGlobalRateLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
-	write(t, file, "rate_limit: {burst: 2, interval: 24h}\nhttp_server_config: {headers: {X-Frame-Options: deny, Content-Security-Policy: default-src 'self'}}\n")
+	write(t, file, "rate_limit: {burst: 2, interval: 24h}\nhttp_server_config: {headers: {X-Frame-Options: deny, "+
+		"Content-Security-Policy: default-src 'self'}}\n")
 	g := newGate(t, access.Options{WebConfigFile: file})
 	for _, want := range []int{200, 200, 429} {
 		w := g.from(home)
 		g.want(w, want, "")
-		if w.Header().Get("X-Frame-Options") != "deny" || w.Header().Get("Content-Security-Policy") != "default-src 'self'" {
+		if w.Header().Get("X-Frame-Options") != "deny" ||
+			w.Header().Get("Content-Security-Policy") != "default-src 'self'" {
 			t.Errorf("headers %v", w.Header())
 		}
 	}
 }
 
-// TestExpensiveQuestions proves that only so many are computed at a time, that others wait for their turn, and that who waits too long or is gone is let go.
+// TestExpensiveQuestions proves that only so many are computed at a time, that others wait for their turn, and that who
+// waits too long or is gone is let go.
 func TestExpensiveQuestions(t *testing.T) {
 	g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1}})
 	done, p := g.Acquire(t.Context())
@@ -381,7 +405,8 @@ func TestExpensiveQuestions(t *testing.T) {
 	}
 }
 
-// TestHashedNames proves that hashes are stable for one key, differ between names and keys, do not hold the name, and that the key is the owner's alone.
+// TestHashedNames proves that hashes are stable for one key, differ between names and keys, do not hold the name, and
+// that the key is the owner's alone.
 func TestHashedNames(t *testing.T) {
 	dir := t.TempDir()
 	first, err := access.LoadNames(filepath.Join(dir, "key"))
@@ -391,14 +416,17 @@ func TestHashedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := first.Hash("alice")
-	if a != again.Hash("alice") || a == other.Hash("alice") || a == first.Hash("bob") || len(a) != 10 || !strings.HasPrefix(a, "u-") {
-		t.Errorf("%s, again %s, by another key %s, bob %s", a, again.Hash("alice"), other.Hash("alice"), first.Hash("bob"))
+	if a != again.Hash("alice") || a == other.Hash("alice") || a == first.Hash("bob") || len(a) != 10 ||
+		!strings.HasPrefix(a, "u-") {
+		t.Errorf("%s, again %s, by another key %s, bob %s", a, again.Hash("alice"), other.Hash("alice"),
+			first.Hash("bob"))
 	}
 	if info, err := os.Stat(filepath.Join(dir, "key")); err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	write(t, filepath.Join(dir, "key"), "short")
-	if _, err := access.LoadNames(filepath.Join(dir, "key")); err == nil || !strings.Contains(err.Error(), "5 bytes, want 32") {
+	if _, err := access.LoadNames(filepath.Join(dir, "key")); err == nil ||
+		!strings.Contains(err.Error(), "5 bytes, want 32") {
 		t.Errorf("%v", err)
 	}
 }
@@ -480,7 +508,8 @@ func TestPrepare(t *testing.T) {
 	g.want(g.from(abroad), 200, "public")
 }
 
-// TestConnectionsConfigured proves that other bounds hold for connections to come, and that open ones are still counted.
+// TestConnectionsConfigured proves that other bounds hold for connections to come, and that open ones are still
+// counted.
 func TestConnectionsConfigured(t *testing.T) {
 	l := &listener{conns: make(chan net.Conn, 10)}
 	connections := access.NewConnections(10, 1, nil)
@@ -504,7 +533,8 @@ func TestConnectionsConfigured(t *testing.T) {
 	enters(false)
 }
 
-// TestConnections proves that connections beyond the bound are closed, that those that end make room, and that this host has no bound of its own.
+// TestConnections proves that connections beyond the bound are closed, that those that end make room, and that this
+// host has no bound of its own.
 func TestConnections(t *testing.T) {
 	for _, c := range []struct {
 		name            string

@@ -10,15 +10,21 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// setHeaders sets what every answer has (a handler may overwrite it): a browser takes nothing of it for something else than it says, tells no other site where it was, lets
-// no other site embed it, and runs nothing in it. Answers differ by who asks.
+// setHeaders sets what every answer has (a handler may overwrite it): a browser takes nothing of it for something else
+// than it says, tells no other site where it was, lets no other site embed it, and runs nothing in it. Answers differ
+// by who asks.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
-	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'", "Authorization"}
-	for i, name := range [...]string{"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Content-Security-Policy", "Vary"} { // as http.CanonicalHeaderKey writes them
+	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
+		"Authorization"}
+	// as http.CanonicalHeaderKey writes them
+	for i, name := range [...]string{
+		"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Content-Security-Policy", "Vary",
+	} {
 		h[name] = values[i : i+1 : i+1]
 	}
 	if r.TLS != nil {
-		h.Set("Strict-Transport-Security", "max-age=86400") // RFC 6797; a day, and this host alone: other services on it may have no TLS
+		// RFC 6797; a day, and this host alone: other services on it may have no TLS
+		h.Set("Strict-Transport-Security", "max-age=86400")
 	}
 	for name, value := range more {
 		if name != "Strict-Transport-Security" || r.TLS != nil {
@@ -57,7 +63,8 @@ func (g *Guard) Challenges() []string {
 // slow tells a client to ask less.
 func (g *Guard) slow(w http.ResponseWriter, retry time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retry.Seconds())))))
-	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much", Hint: "ask again after the time of Retry-After; limits.requests_per_second and limits.burst bound it"})
+	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much",
+		Hint: "ask again after the time of Retry-After; limits.requests_per_second and limits.burst bound it"})
 }
 
 func (g *Guard) answer(w http.ResponseWriter, p *wire.Problem) {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// keptPasswords bounds the passwords that were right and are known again: bcrypt takes a tenth of a second by intention.
+// keptPasswords bounds the passwords that were right and are known again: bcrypt takes a tenth of a second by
+// intention.
 const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.
@@ -42,7 +43,8 @@ func passwordKey(parts ...string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(all.String()))
 }
 
-// right computes whether a password is a user's. It takes as long for a name that is not known, so that names cannot be found out by the time that it takes.
+// right computes whether a password is a user's. It takes as long for a name that is not known, so that names cannot be
+// found out by the time that it takes.
 func (p *passwords) right(ctx context.Context, users map[string]string, name, password string) bool {
 	hash, known := users[name]
 	if !known {

@@ -27,9 +27,11 @@ type Connections struct {
 func NewConnections(most, perClient int, proxies []netip.Prefix) *Connections {
 	c := &Connections{
 		most: most, perClient: perClient, proxies: proxies, peers: map[string]int{},
-		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waitcast_http_connections", Help: "Connections of the HTTP interface that are open."}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "waitcast_http_connections",
+			Help: "Connections of the HTTP interface that are open."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_http_connections_refused_total", Help: "Connections closed at once: client (too many of one address), all (too many at all).",
+			Name: "waitcast_http_connections_refused_total",
+			Help: "Connections closed at once: client (too many of one address), all (too many at all).",
 		}, []string{"reason"}),
 	}
 	c.refused.WithLabelValues("client")

@@ -19,8 +19,8 @@ import (
 
 // Limits are how much may be asked. A zero number does not limit.
 type Limits struct {
-	// PerSecond and Burst bound the requests of one client: so many on average, so many at once. Clients on this host are not limited, unless a
-	// proxy there tells for whom it asks.
+	// PerSecond and Burst bound the requests of one client: so many on average, so many at once. Clients on this host
+	// are not limited, unless a proxy there tells for whom it asks.
 	PerSecond float64
 	Burst     int
 	// Expensive bounds the questions of many candidates that are computed at a time.
@@ -57,7 +57,8 @@ type Guard struct {
 }
 
 const (
-	// failuresPerSecond and failuresBurst bound the wrong passwords of one client: each costs the time of a bcrypt hash.
+	// failuresPerSecond and failuresBurst bound the wrong passwords of one client: each costs the time of a bcrypt
+	// hash.
 	failuresPerSecond, failuresBurst = 1, 20
 	// acquirePatience is how long an expensive question waits for a free slot.
 	acquirePatience = 5 * time.Second
@@ -86,7 +87,8 @@ func New(o Options) (*Guard, error) {
 // alive is the one path that needs no role.
 const alive = "/healthz"
 
-// Wrap returns a handler that lets through what may be asked, with the caller in the request's context, and sets the headers of all answers.
+// Wrap returns a handler that lets through what may be asked, with the caller in the request's context, and sets the
+// headers of all answers.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,9 +98,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if err := cross.Check(r); err != nil { // browsers send passwords and certificates by themselves, to whatever page asks them to
+		// browsers send passwords and certificates by themselves, to whatever page asks them to
+		if err := cross.Check(r); err != nil {
 			g.refuse(w, reasonOrigin, &wire.Problem{
-				Status: http.StatusForbidden, Detail: "a page of another site may not ask this: " + err.Error(), Hint: "ask from a page of this server, or not from a browser",
+				Status: http.StatusForbidden, Detail: "a page of another site may not ask this: " + err.Error(),
+				Hint: "ask from a page of this server, or not from a browser",
 			})
 			return
 		}
@@ -125,7 +129,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered says that a request has had its answer.
 var errAnswered = errors.New("answered")
 
-// identify finds out who sent a request. A credential of a kind that nobody configured says nothing: a proxy in front may have asked for it.
+// identify finds out who sent a request. A credential of a kind that nobody configured says nothing: a proxy in front
+// may have asked for it.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -133,7 +138,9 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 		if c, ok := g.ofToken(token); ok {
 			return c, nil
 		}
-		g.refuse(w, reasonCredential, &wire.Problem{Status: http.StatusUnauthorized, Detail: "the token is not one of this daemon", Hint: tokenHint})
+		g.refuse(w, reasonCredential,
+			&wire.Problem{Status: http.StatusUnauthorized, Detail: "the token is not one of this daemon",
+				Hint: tokenHint})
 		return Caller{}, errAnswered
 	case strings.EqualFold(scheme, "Basic") && len(web.users) > 0:
 		return g.ofPassword(w, r, web)
@@ -150,11 +157,12 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 }
 
 // tokenHint tells where the token of an administrator is.
-const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of its admin_token_file (admin-token in its data_dir); " +
+const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of " +
+	"its admin_token_file (admin-token in its data_dir); " +
 	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
 
-// ofToken returns whose token this is. The Authorization header (RFC 6750, section 2.1) is the one place where it is looked for: a browser does not send it by itself, as it does
-// with cookies.
+// ofToken returns whose token this is. The Authorization header (RFC 6750, section 2.1) is the one place where it is
+// looked for: a browser does not send it by itself, as it does with cookies.
 func (g *Guard) ofToken(token string) (Caller, bool) {
 	hash, r := sha256.Sum256([]byte(token)), g.rules.Load()
 	if c, ok := r.admin[hash]; ok {
@@ -179,7 +187,9 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 		ok = g.passwords.right(r.Context(), web.users, name, password)
 	}
 	if !ok {
-		g.refuse(w, reasonCredential, &wire.Problem{Status: http.StatusUnauthorized, Detail: "no such user, or another password", Hint: "users are those of the web-config file"})
+		g.refuse(w, reasonCredential,
+			&wire.Problem{Status: http.StatusUnauthorized, Detail: "no such user, or another password",
+				Hint: "users are those of the web-config file"})
 		return Caller{}, errAnswered
 	}
 	return g.named("user", name, g.rules.Load().policy.Basic), nil
@@ -218,8 +228,8 @@ func (g *Guard) SeesOthers(c Caller) bool {
 	return c.Role == Admin || c.Role >= g.others() && c.Role > None
 }
 
-// MayAskAs returns why a caller may not ask in the name of a user or an account, nil if that is allowed: a forecast follows from what that user did. An
-// account is many people's: a user may name any.
+// MayAskAs returns why a caller may not ask in the name of a user or an account, nil if that is allowed: a forecast
+// follows from what that user did. An account is many people's: a user may name any.
 func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	if user == "" && account == "" || g.SeesOthers(c) {
 		return nil
@@ -229,7 +239,9 @@ func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	}
 	if user != "" && user != c.User {
 		return &wire.Problem{
-			Status: http.StatusForbidden, Detail: "this credential may ask in the name of its own user alone; in others' names needs the role " + g.others().String(),
+			Status: http.StatusForbidden,
+			Detail: "this credential may ask in the name of its own user alone; in others' names needs the role " +
+				g.others().String(),
 			Hint: "leave user out, or name your own",
 		}
 	}
@@ -265,7 +277,8 @@ func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 		return &wire.Problem{Status: http.StatusUnauthorized, Detail: detail, Hint: tokenHint}
 	}
 	return &wire.Problem{
-		Status: http.StatusForbidden, Detail: fmt.Sprintf("this needs the role %s, this credential has the role %s", role, c.Role), Hint: "use another credential",
+		Status: http.StatusForbidden, Detail: fmt.Sprintf("this needs the role %s, this credential has the role %s",
+			role, c.Role), Hint: "use another credential",
 	}
 }
 

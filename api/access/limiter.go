@@ -25,7 +25,8 @@ type limiter struct {
 	swept   time.Time
 }
 
-// newLimiter returns a limiter of so many requests per second, and so many at once; nil, which limits nothing, for none.
+// newLimiter returns a limiter of so many requests per second, and so many at once; nil, which limits nothing, for
+// none.
 func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
 	if perSecond <= 0 {
 		return nil
@@ -53,7 +54,8 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	if c := l.clients[client]; c != nil {
 		return c
 	}
-	if len(l.clients) >= mostClients && now.Sub(l.swept) >= time.Second { // more often a flood would make it the whole work
+	// more often a flood would make it the whole work
+	if len(l.clients) >= mostClients && now.Sub(l.swept) >= time.Second {
 		l.swept = now
 		for name, c := range l.clients {
 			if c.TokensAt(now) >= float64(l.burst) { // as good as new
@@ -72,8 +74,8 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns who sent a request: the address it came from, or what the nearest proxy that is not trusted told (X-Forwarded-For). Of an IPv6 address it is
-// the first 64 bits, which one host has all of.
+// clientOf returns who sent a request: the address it came from, or what the nearest proxy that is not trusted told
+// (X-Forwarded-For). Of an IPv6 address it is the first 64 bits, which one host has all of.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

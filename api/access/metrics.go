@@ -22,10 +22,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_http_refused_total",
-			Help: "Requests that were refused for who asked, or how much: credential (wrong), missing (no credential), role, cross_origin, rate, busy.",
+			Help: "Requests that were refused for who asked, or how much: credential (wrong), missing (no " +
+				"credential), role, cross_origin, rate, busy.",
 		}, []string{"reason"}),
 		files: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "waitcast_access_file_ok", Help: "1 if the newest content of the file is in force; 0 if it cannot be used and an older one is.",
+			Name: "waitcast_access_file_ok",
+			Help: "1 if the newest content of the file is in force; 0 if it cannot be used and an older one is.",
 		}, []string{"file"}),
 	}
 	for _, reason := range []string{reasonCredential, reasonMissing, reasonRole, reasonOrigin, reasonRate, reasonBusy} {

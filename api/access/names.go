@@ -16,11 +16,13 @@ import (
 const (
 	// keyBytes is the length of the key that names are hashed with: that of the hash (RFC 2104, section 3).
 	keyBytes = 32
-	// hashLetters is how many letters of a hash are shown, 5 bits each: among 10,000 users two share one with a probability below 1 in 20,000.
+	// hashLetters is how many letters of a hash are shown, 5 bits each: among 10,000 users two share one with a
+	// probability below 1 in 20,000.
 	hashLetters = 8
 )
 
-// Names hashes users' names with a key of this daemon, so that one user always has one hash, which nobody can make of a list of names without the key.
+// Names hashes users' names with a key of this daemon, so that one user always has one hash, which nobody can make of a
+// list of names without the key.
 type Names struct{ key []byte }
 
 // LoadNames reads the key from its file, which is made where it is missing.
@@ -35,7 +37,9 @@ func LoadNames(path string) (*Names, error) {
 		return nil, fmt.Errorf("the key of hashed names: %w", err)
 	}
 	if len(key) != keyBytes {
-		return nil, fmt.Errorf("the key of hashed names: %s has %d bytes, want %d: remove it, and another one is made (hashes change)", path, len(key), keyBytes)
+		return nil,
+			fmt.Errorf("the key of hashed names: %s has %d bytes, want %d: remove it, and another one is made "+
+				"(hashes change)", path, len(key), keyBytes)
 	}
 	return &Names{key}, nil
 }

@@ -12,8 +12,8 @@ import (
 // recheck is how often files are looked at while requests come: a change is in force after so long.
 const recheck = time.Second
 
-// reloaded is a value made of files, and made anew when one of them changes. From files that cannot be used nothing is made: the value before stays.
-// It is looked at when it is used, so that nothing runs while nobody asks.
+// reloaded is a value made of files, and made anew when one of them changes. From files that cannot be used nothing is
+// made: the value before stays. It is looked at when it is used, so that nothing runs while nobody asks.
 type reloaded[T any] struct {
 	// kind names the file in the log and in metrics: tokens, web_config.
 	kind string
@@ -89,7 +89,8 @@ func (r *reloaded[T]) refresh() {
 	err := r.again()
 	r.metrics.file(r.kind, err == nil)
 	if err != nil {
-		r.log.Error("a changed file cannot be used; what it said before stays in force", zap.String("file", r.kind), zap.Error(err))
+		r.log.Error("a changed file cannot be used; what it said before stays in force", zap.String("file", r.kind),
+			zap.Error(err))
 		return
 	}
 	r.log.Info("a changed file is in force", zap.String("file", r.kind))

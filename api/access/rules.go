@@ -72,7 +72,8 @@ func (g *Guard) openFiles(r, old *rules) error {
 	case old.options.TokensFile:
 		r.tokens = old.tokens
 	default:
-		r.tokens = &reloaded[tokens]{kind: tokensKind, now: g.now, log: g.log, metrics: g.metrics, make: readTokensOf(path)}
+		r.tokens = &reloaded[tokens]{kind: tokensKind, now: g.now, log: g.log, metrics: g.metrics,
+			make: readTokensOf(path)}
 		if err := r.tokens.load(); err != nil {
 			return fmt.Errorf("tokens_file: %w", err)
 		}
@@ -82,7 +83,8 @@ func (g *Guard) openFiles(r, old *rules) error {
 	case old.options.WebConfigFile:
 		r.web = old.web
 	default:
-		r.web = &reloaded[*webConfig]{kind: webConfigKind, now: g.now, log: g.log, metrics: g.metrics, make: makeWebConfig(path)}
+		r.web = &reloaded[*webConfig]{kind: webConfigKind, now: g.now, log: g.log, metrics: g.metrics,
+			make: makeWebConfig(path)}
 		if err := r.web.load(); err != nil {
 			return fmt.Errorf("web_config_file: %w", err)
 		}

@@ -31,7 +31,8 @@ func newSecureSite(t *testing.T, more string, policy access.Policy) *secureSite 
 	s.authority.Issue(s.dir, "server")
 	s.file = filepath.Join(s.dir, "web.yaml")
 	s.config(t, more)
-	s.gate = newGate(t, access.Options{WebConfigFile: s.file, Now: s.clock.Now, Policy: policy, AdminToken: "the-admin-token"})
+	s.gate = newGate(t,
+		access.Options{WebConfigFile: s.file, Now: s.clock.Now, Policy: policy, AdminToken: "the-admin-token"})
 	s.server = httptest.NewUnstartedServer(s.handler)
 	s.server.TLS, s.server.EnableHTTP2 = s.TLS(), true
 	s.server.StartTLS()
@@ -44,8 +45,10 @@ func (s *secureSite) config(t *testing.T, more string) {
 	write(t, s.file, "tls_server_config: {cert_file: server.crt, key_file: server.key"+more)
 }
 
-// visit opens a new connection as a client with a certificate, if one is named, and returns what came and the server's serial number.
-func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(*http.Request)) (status int, body, serial string, err error) {
+// visit opens a new connection as a client with a certificate, if one is named, and returns what came and the server's
+// serial number.
+func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(*http.Request)) (status int, body,
+	serial string, err error) {
 	s.Helper()
 	cfg := &tls.Config{RootCAs: s.authority.Pool, MinVersion: tls.VersionTLS12}
 	if name != "" {
@@ -73,7 +76,8 @@ func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(
 	return resp.StatusCode, string(text), resp.TLS.PeerCertificates[0].SerialNumber.String(), err
 }
 
-// TestClientCertificates proves who a client certificate is for each role, that one of another authority gets no connection, and that none gets none where one is required.
+// TestClientCertificates proves who a client certificate is for each role, that one of another authority gets no
+// connection, and that none gets none where one is required.
 func TestClientCertificates(t *testing.T) {
 	policy := access.Default()
 	policy.Certificate, policy.Admins = access.User, []string{"root"}
@@ -84,23 +88,28 @@ func TestClientCertificates(t *testing.T) {
 		s.config(t, strings.Replace(fmt.Sprintf(mutual, kind), "ca.pem", s.authority.File, 1))
 		s.clock.pass(time.Second)
 		for name, want := range map[string]string{"alice": `user "alice" "certificate alice"`, "root": `admin "root"`} {
-			if status, body, _, err := s.visit(s.authority, name); err != nil || status != 200 || !strings.Contains(body, want) {
+			if status, body, _, err := s.visit(s.authority, name); err != nil || status != 200 ||
+				!strings.Contains(body, want) {
 				t.Errorf("%s, required %v: %d %s %v", name, required, status, body, err)
 			}
 		}
-		if _, body, _, err := s.visit(s.authority, "alice", bearer("the-admin-token")); err != nil || !strings.Contains(body, "admin token") {
+		if _, body, _, err := s.visit(s.authority, "alice", bearer("the-admin-token")); err != nil ||
+			!strings.Contains(body, "admin token") {
 			t.Errorf("a token beside a certificate: %s %v", body, err)
 		}
-		if _, body, _, err := s.visit(certtest.New(t), "root"); err == nil && (required || strings.Contains(body, "admin")) {
+		if _, body, _, err := s.visit(certtest.New(t), "root"); err == nil &&
+			(required || strings.Contains(body, "admin")) {
 			t.Errorf("another authority's certificate, required %v: %s", required, body)
 		}
-		if _, body, _, err := s.visit(nil, ""); (err == nil) == required || err == nil && !strings.HasPrefix(body, "public") {
+		if _, body, _, err := s.visit(nil, ""); (err == nil) == required ||
+			err == nil && !strings.HasPrefix(body, "public") {
 			t.Errorf("no certificate, required %v: %s %v", required, body, err)
 		}
 	}
 }
 
-// TestCertificateReload proves that a new certificate, and a new authority of clients, are in force without a restart, and that files that do not fit keep the old ones.
+// TestCertificateReload proves that a new certificate, and a new authority of clients, are in force without a restart,
+// and that files that do not fit keep the old ones.
 func TestCertificateReload(t *testing.T) {
 	s := newSecureSite(t, "}\n", access.Default())
 	_, _, first, err := s.visit(nil, "")
@@ -132,15 +141,19 @@ func TestCertificateReload(t *testing.T) {
 	}
 }
 
-// TestWebConfigMistakes proves that a daemon does not start with a web-config file that cannot be used, and that the message names the file.
+// TestWebConfigMistakes proves that a daemon does not start with a web-config file that cannot be used, and that the
+// message names the file.
 func TestWebConfigMistakes(t *testing.T) {
 	for name, text := range map[string]string{
-		"unknown key": "tls_sever_config: {}\n", "no certificate": "tls_server_config: {cert_file: nowhere.crt, key_file: nowhere.key}\n",
-		"key alone": "tls_server_config: {key_file: nowhere.key}\n", "plain password": "basic_auth_users: {a: b}\n", "header": "http_server_config: {headers: {X-Other: y}}\n",
+		"unknown key":    "tls_sever_config: {}\n",
+		"no certificate": "tls_server_config: {cert_file: nowhere.crt, key_file: nowhere.key}\n",
+		"key alone":      "tls_server_config: {key_file: nowhere.key}\n",
+		"plain password": "basic_auth_users: {a: b}\n", "header": "http_server_config: {headers: {X-Other: y}}\n",
 	} {
 		file := filepath.Join(t.TempDir(), "web.yaml")
 		write(t, file, text)
-		if _, err := access.New(access.Options{WebConfigFile: file}); err == nil || !strings.Contains(err.Error(), file) || !strings.HasPrefix(err.Error(), "web_config_file: ") {
+		if _, err := access.New(access.Options{WebConfigFile: file}); err == nil ||
+			!strings.Contains(err.Error(), file) || !strings.HasPrefix(err.Error(), "web_config_file: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

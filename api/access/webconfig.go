@@ -25,8 +25,9 @@ type webConfig struct {
 	limiter *rate.Limiter // of all requests together; nil where it has none
 }
 
-// readWebConfig reads and checks a web-config file by the rules of exporter-toolkit, and returns the files that it is made of. The toolkit's own handler is not used: it
-// wants a password of everybody, so that no token could be sent in its place, and answers 500 to all while the file is broken.
+// readWebConfig reads and checks a web-config file by the rules of exporter-toolkit, and returns the files that it is
+// made of. The toolkit's own handler is not used: it wants a password of everybody, so that no token could be sent in
+// its place, and answers 500 to all while the file is broken.
 func readWebConfig(path string) (*webConfig, []string, error) {
 	files := []string{path}
 	content, err := os.ReadFile(path)
@@ -64,7 +65,8 @@ func readWebConfig(path string) (*webConfig, []string, error) {
 	return out, files, nil
 }
 
-// tlsConfig returns the toolkit's configuration with the certificate as it is now: files that change in between are for the next reading.
+// tlsConfig returns the toolkit's configuration with the certificate as it is now: files that change in between are for
+// the next reading.
 func tlsConfig(c *web.Config) (*tls.Config, error) {
 	out, err := web.ConfigToTLSConfig(&c.TLSConfig)
 	if err != nil {
@@ -82,8 +84,9 @@ func tlsConfig(c *web.Config) (*tls.Config, error) {
 	return out, nil
 }
 
-// TLS returns the configuration of the server's TLS, nil for a server without. It follows changes of the web-config file, of certificate, key and CAs, with
-// every new connection. A web-config file cannot turn TLS on or off while the server runs.
+// TLS returns the configuration of the server's TLS, nil for a server without. It follows changes of the web-config
+// file, of certificate, key and CAs, with every new connection. A web-config file cannot turn TLS on or off while the
+// server runs.
 func (g *Guard) TLS() *tls.Config {
 	now := g.webConfig()
 	if now.tls == nil {

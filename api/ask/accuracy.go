@@ -28,7 +28,8 @@ func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *accurac
 	_, out.AgeSeconds, out.Stale = s.AsOf(v)
 	for _, g := range found.Groups() {
 		w := group(&g)
-		if in.SizeClass != "" && w.SizeClass != in.SizeClass || in.Made != "" && w.Made != in.Made || in.Queue != "" && w.Queue != in.Queue {
+		if in.SizeClass != "" && w.SizeClass != in.SizeClass || in.Made != "" && w.Made != in.Made ||
+			in.Queue != "" && w.Queue != in.Queue {
 			continue
 		}
 		if out.Total++; out.Total > in.Offset && len(out.Groups) < in.Limit {
@@ -44,8 +45,9 @@ func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *accurac
 // group writes the scores of some jobs.
 func group(g *accuracy.Group) wire.AccuracyGroup {
 	w := wire.AccuracyGroup{
-		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored, KnownMisses: map[string]int64{},
-		Methods: []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures)},
+		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored,
+		KnownMisses: map[string]int64{},
+		Methods:     []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures)},
 	}
 	if g.Replayed {
 		w.Made = "replayed"

@@ -65,7 +65,8 @@ func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now 
 	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
 		return k
 	}
-	k := &Analysis{view: v.View, made: now(), Users: v.Analyze(queue), Lublin: v.LublinOf(queue), KS: distances(v.Models.Queue(queue))}
+	k := &Analysis{view: v.View, made: now(), Users: v.Analyze(queue), Lublin: v.LublinOf(queue),
+		KS: distances(v.Models.Queue(queue))}
 	a.newest[key] = k
 	return k
 }

@@ -34,7 +34,8 @@ const (
 )
 
 func (q *sizeQuery) exclude(p *targetQueue, procs int, l *excludedCandidate) error {
-	q.excluded = append(q.excluded, wire.SizeLeftOut{Cluster: p.view.Cluster, Queue: p.queue, Procs: procs, Reason: l.reason, Detail: l.err.Error()})
+	q.excluded = append(q.excluded, wire.SizeLeftOut{Cluster: p.view.Cluster, Queue: p.queue, Procs: procs,
+		Reason: l.reason, Detail: l.err.Error()})
 	return l.err
 }
 
@@ -58,7 +59,8 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	}
 	a := candidateRequest{target: p, procs: procs, limit: limit}
 	q.requests = append(q.requests, a)
-	q.candidates = append(q.candidates, advice.Candidate{Name: a.name(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: wait}, Run: run, Billing: p.bill})
+	q.candidates = append(q.candidates, advice.Candidate{Name: a.name(), Pool: p.pool, Procs: procs,
+		Wait: advice.Wait{Law: wait}, Run: run, Billing: p.bill})
 	return nil
 }
 
@@ -69,8 +71,9 @@ func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 	case r.TimeLimit != "":
 		limit, err := timeLimit("time_limit", r.TimeLimit)
 		if err == nil && median > limit.Seconds() {
-			err = &excludedCandidate{overTimeLimit, Invalid("time_limit", fmt.Sprintf("the job runs %s, the time limit is %s",
-				spell(median), duration.Format(limit)))}
+			err = &excludedCandidate{overTimeLimit,
+				Invalid("time_limit", fmt.Sprintf("the job runs %s, the time limit is %s",
+					spell(median), duration.Format(limit)))}
 		}
 		return limit, err
 	case r.TimeLimitFactor != 0:
@@ -106,7 +109,8 @@ func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (advice
 	}
 	if math.IsInf(waits[0], 1) {
 		return nil, nil, &excludedCandidate{noForecastYet, noForecast(KindUnavailable, headqueue.NeverEnough,
-			fmt.Sprintf("%d processors may never be free in queue %s: the jobs that can end do not free enough", procs, p.queue), "ask for fewer processors")}
+			fmt.Sprintf("%d processors may never be free in queue %s: the jobs that can end do not free enough", procs,
+				p.queue), "ask for fewer processors")}
 	}
 	law, err := advice.NewQuantiles(waittime.Levels(), waits)
 	if err != nil {
@@ -122,10 +126,13 @@ func (q *sizeQuery) findRequest() error {
 		return nil
 	}
 	for i, a := range q.requests {
-		if a.procs == want.Procs && (want.Cluster == "" || want.Cluster == a.target.view.Cluster) && (want.Queue == "" || want.Queue == a.target.queue) {
+		if a.procs == want.Procs && (want.Cluster == "" || want.Cluster == a.target.view.Cluster) &&
+			(want.Queue == "" || want.Queue == a.target.queue) {
 			q.request = i
 			return nil
 		}
 	}
-	return Invalid("request", fmt.Sprintf("%d processors in queue %q are not among the candidates: name its queue in places, and a size that it takes", want.Procs, want.Queue))
+	return Invalid("request",
+		fmt.Sprintf("%d processors in queue %q are not among the candidates: name its queue in places, and a size "+
+			"that it takes", want.Procs, want.Queue))
 }

@@ -139,5 +139,6 @@ func missing(x *float64) int {
 
 // loadBand returns the quantiles of a load with so many decimals.
 func loadBand(q outlook.Quantiles, n int) wire.Band {
-	return wire.Band{P05: decimals(q[0], n), P25: decimals(q[1], n), P50: decimals(q[2], n), P75: decimals(q[3], n), P95: decimals(q[4], n)}
+	return wire.Band{P05: decimals(q[0], n), P25: decimals(q[1], n), P50: decimals(q[2], n), P75: decimals(q[3], n),
+		P95: decimals(q[4], n)}
 }

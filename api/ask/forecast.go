@@ -24,7 +24,8 @@ const playedJobs = 300
 
 // forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can
 // say nothing yet that is the answer; an error says that nobody can.
-func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene, *predictor.Forecast, *engine.Forecast, error) {
+func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene,
+	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
 	if v.Engine != nil {
 		r := v.Ask(&request)
@@ -32,7 +33,8 @@ func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attribut
 	}
 	scene, explained, err := s.explain(v, now, request, out)
 	var cannot *headqueue.CannotSay
-	refused := errors.As(err, &cannot) && (cannot.Reason == headqueue.LargerThanMachine || cannot.Reason == predictor.ReasonUnknownSize)
+	refused := errors.As(err, &cannot) && (cannot.Reason == headqueue.LargerThanMachine ||
+		cannot.Reason == predictor.ReasonUnknownSize)
 	if refused || out.Quantiles == nil {
 		return scene, explained, out, err
 	}
@@ -47,7 +49,8 @@ func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attribut
 }
 
 // explain says what is ahead of a request, what is free and what is needed.
-func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes, out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
+func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes,
+	out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)
 	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
 		scene = v.Scene(now, request)
@@ -57,7 +60,8 @@ func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attribute
 		return scene, &explained, err
 	}
 	procs, free := scene.Pool.Room() // the engine's pool may be a learnt one of another size
-	explained := &predictor.Forecast{Dimension: scene.Dimension, Used: procs - free, AheadJobs: out.JobsAhead, AheadProcs: out.ProcsAhead}
+	explained := &predictor.Forecast{Dimension: scene.Dimension, Used: procs - free, AheadJobs: out.JobsAhead,
+		AheadProcs: out.ProcsAhead}
 	explained.Need = max(0, out.ProcsAhead+scene.Size-free)
 	return scene, explained, nil
 }

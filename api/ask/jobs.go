@@ -18,8 +18,10 @@ import (
 func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pipeline.Pivot) wire.Job {
 	j := w.Job
 	out := wire.Job{
-		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(), Submit: j.Submit,
-		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason, AheadJobs: w.Ahead, AheadProcs: w.AheadProcs,
+		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(),
+		Submit:        j.Submit,
+		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason, AheadJobs: w.Ahead,
+		AheadProcs: w.AheadProcs,
 	}
 	if out.DetailsPending = j.DetailsPending(); out.DetailsPending && j.Unqueued {
 		out.Queue = "" // the queue that stands for it in the picture is a guess
@@ -81,11 +83,14 @@ func moved(j *wire.Job, m *pipeline.Move) string {
 		return fmt.Sprintf("%s, and its pool has %s fewer than at its submission", text, count(m.Lost, "processor"))
 	case pipeline.MovedOverrun:
 		longest := m.Overrun[0]
-		return fmt.Sprintf("%s, and job %s with %s, for whose end it waits, runs longer than 9 in 10 such jobs", text, longest.Job.ID, count(longest.Procs, "processor"))
+		return fmt.Sprintf("%s, and job %s with %s, for whose end it waits, runs longer than 9 in 10 such jobs", text,
+			longest.Job.ID, count(longest.Procs, "processor"))
 	case pipeline.MovedPriority:
-		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: its priority has fallen", text, were(then), now)
+		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: its priority has fallen", text,
+			were(then), now)
 	case pipeline.MovedPassed:
-		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: others were let go before it", text, were(then), now)
+		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: others were let go before it", text,
+			were(then), now)
 	case pipeline.MovedOn:
 		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now", text, were(then), now)
 	}
@@ -155,7 +160,9 @@ func (s *Service) Job(clusterName, id string, c Caller) (*JobQuery, error) {
 	all := v.Waiting()
 	i := slices.IndexFunc(all, func(w pipeline.Waiting) bool { return w.Job.ID == id && c.Sees(w.Job.User) })
 	if i < 0 {
-		return nil, NotFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted", id, v.Cluster))
+		return nil,
+			NotFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted",
+				id, v.Cluster))
 	}
 	return &JobQuery{View: v, service: s, caller: c, waiting: all[i]}, nil
 }

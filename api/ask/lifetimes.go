@@ -59,7 +59,8 @@ func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	switch {
 	case law != nil:
 	case c.Seen < livemodels.FirstChoice:
-		out.Reason = fmt.Sprintf("the best law is chosen from %d lifetimes on, there are %d", livemodels.FirstChoice, c.Seen)
+		out.Reason = fmt.Sprintf("the best law is chosen from %d lifetimes on, there are %d",
+			livemodels.FirstChoice, c.Seen)
 	default:
 		out.Reason = "no law could be fitted at the newest refit"
 	}
@@ -86,7 +87,8 @@ func lawParams(law lifetime.Law) *wire.LawParams {
 	case lifetime.AtLimit:
 		return &wire.LawParams{B0: &l.B0, B1: &l.B1, LimitSeconds: &l.Limit}
 	case lifetime.HyperGamma:
-		return &wire.LawParams{HyperGamma: &wire.LogMixture{First: gamma(l.Log.First), Second: gamma(l.Log.Second), P: l.Log.P, Short: l.Short}}
+		return &wire.LawParams{HyperGamma: &wire.LogMixture{First: gamma(l.Log.First), Second: gamma(l.Log.Second),
+			P: l.Log.P, Short: l.Short}}
 	case *lifetime.KaplanMeier:
 		steps := l.Times()
 		return &wire.LawParams{Steps: &steps}

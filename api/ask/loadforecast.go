@@ -147,11 +147,13 @@ func loadScores(o *loadforecast.Outlook, hours float64) []wire.LoadScore {
 			continue
 		}
 		w := wire.LoadScore{
-			Scope: "cluster", Series: s.Series.String(), HorizonSeconds: s.Horizon, N: int(s.N), Below: decimals(s.Below, 4),
+			Scope: "cluster", Series: s.Series.String(), HorizonSeconds: s.Horizon, N: int(s.N),
+			Below: decimals(s.Below, 4),
 			Above: decimals(s.Above, 4),
 			Losses: wire.LoadLosses{
-				Waitcast: decimals(s.Mean(0), 4), Simulation: decimals(s.Mean(1), 4), Persistence: decimals(s.Mean(2), 4),
-				LastWeek: decimals(s.Mean(3), 4),
+				Waitcast: decimals(s.Mean(0), 4), Simulation: decimals(s.Mean(1), 4),
+				Persistence: decimals(s.Mean(2), 4),
+				LastWeek:    decimals(s.Mean(3), 4),
 			},
 		}
 		if s.Queues {

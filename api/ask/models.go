@@ -18,14 +18,16 @@ func lublin(f *livemodels.LublinFit) *wire.Lublin {
 	if f.NoSizes == "" {
 		s := &f.Size
 		out.Size = wire.LublinSize{
-			Jobs: s.N, Serial: s.Params.Serial, PowerOfTwo: s.Params.PowerOfTwo, Low: s.Params.Low, Medium: s.Params.Medium,
-			High: s.Params.High, Prob: s.Params.Prob, KS: s.KS,
+			Jobs: s.N, Serial: s.Params.Serial, PowerOfTwo: s.Params.PowerOfTwo, Low: s.Params.Low,
+			Medium: s.Params.Medium,
+			High:   s.Params.High, Prob: s.Params.Prob, KS: s.KS,
 		}
 	}
 	if f.NoRuntimes == "" {
 		r := &f.Runtime
 		out.Runtime = wire.LublinRuntime{
-			Jobs: r.N, First: gamma(r.First), Second: gamma(r.Second), P: r.P, A: finite(r.A), B: finite(r.B), KS: r.KS, AllKS: r.AllKS,
+			Jobs: r.N, First: gamma(r.First), Second: gamma(r.Second), P: r.P, A: finite(r.A), B: finite(r.B), KS: r.KS,
+			AllKS:         r.AllKS,
 			LogLikelihood: finite(r.LogLikelihood),
 		}
 	}
@@ -44,18 +46,21 @@ func chains(c *markov.Chains) *wire.Markov {
 		return nil
 	}
 	return &wire.Markov{
-		Procs: wire.Chain(c.Procs), Runtime: wire.Chain(c.Runtime), Cor0: c.Cor0, Cor1: c.Cor1, Jobs: c.Jobs, Pairs: c.Pairs,
+		Procs: wire.Chain(c.Procs), Runtime: wire.Chain(c.Runtime), Cor0: c.Cor0, Cor1: c.Cor1, Jobs: c.Jobs,
+		Pairs: c.Pairs,
 	}
 }
 
 // Users tells what is known of the users, in numbers alone.
 func Users(a *pipeline.Analysis, s pipeline.Saturation) *wire.Users {
 	out := &wire.Users{
-		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions, Weeks: s.History.Weeks,
+		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions,
+		Weeks:  s.History.Weeks,
 		Growth: finite(s.History.PerWeek), Saturated: s.Saturated(), Saturation: saturation(&s),
 	}
 	if p := a.Pools; p != nil {
-		out.LongTerm, out.Temporary, out.Dropped, out.PerWeek = len(p.LongTerm), len(p.Temporary), len(p.Dropped), finite(p.Arrivals)
+		out.LongTerm, out.Temporary, out.Dropped, out.PerWeek = len(p.LongTerm), len(p.Temporary), len(p.Dropped),
+			finite(p.Arrivals)
 	}
 	for _, f := range a.Findings {
 		if f.Reason == clean.Robot {
@@ -72,7 +77,8 @@ func saturation(s *pipeline.Saturation) *wire.Saturation {
 	if s.History.Weeks == 0 && s.FutureWeeks == 0 {
 		return nil
 	}
-	out := &wire.Saturation{Saturated: s.Saturated(), Growth: decimals(s.History.PerWeek, 4), GrowthWeeks: s.History.Weeks}
+	out := &wire.Saturation{Saturated: s.Saturated(), Growth: decimals(s.History.PerWeek, 4),
+		GrowthWeeks: s.History.Weeks}
 	if s.FutureWeeks > 0 {
 		probability, band, at := decimals(s.Future.Probability, 4), loadBand(s.Future.JobsPerWeek, 2), s.At
 		out.Probability, out.JobsPerWeek, out.Weeks, out.At = &probability, &band, s.FutureWeeks, &at

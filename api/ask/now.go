@@ -84,7 +84,8 @@ func (q *NowQuery) Answer() (wire.Now, error) {
 func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.NowQueue {
 	pool := p.view.Pool(p.queue)
 	out := wire.NowQueue{
-		Cluster: p.view.Cluster, Queue: p.queue, AskedQueue: p.requested, Pool: pool.Name, QueuedJobs: queued, Binds: pool.Binds.String(), Openings: []wire.Opening{},
+		Cluster: p.view.Cluster, Queue: p.queue, AskedQueue: p.requested, Pool: pool.Name, QueuedJobs: queued,
+		Binds: pool.Binds.String(), Openings: []wire.Opening{},
 	}
 	facts := p.facts()
 	switch {
@@ -124,7 +125,8 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 }
 
 // opening asks how likely a job of an opening starts at once; false where nothing can be said.
-func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request, longest time.Duration) (wire.Opening, bool) {
+func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
+	longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}
 	base.TimeLimit = longest
 	if longest == 0 {
@@ -164,7 +166,8 @@ func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request, l
 // frontier leaves out openings that another one covers, as the queue's own limits can make them alike.
 func frontier(all []wire.Opening) []wire.Opening {
 	covers := func(a, b *wire.Opening) bool {
-		return a.Procs >= b.Procs && (a.TimeLimitSeconds == nil || b.TimeLimitSeconds != nil && *a.TimeLimitSeconds >= *b.TimeLimitSeconds)
+		return a.Procs >= b.Procs &&
+			(a.TimeLimitSeconds == nil || b.TimeLimitSeconds != nil && *a.TimeLimitSeconds >= *b.TimeLimitSeconds)
 	}
 	out := []wire.Opening{}
 	for i := range all {
@@ -188,7 +191,8 @@ func nowReason(q *wire.NowQueue) string {
 		if q.Free == 0 {
 			return "nothing: no processor is free"
 		}
-		return fmt.Sprintf("nothing: of the %d free processors none may be given away before the jobs that wait", q.Free)
+		return fmt.Sprintf("nothing: of the %d free processors none may be given away before the jobs that wait",
+			q.Free)
 	}
 	o := &q.Openings[0]
 	text := fmt.Sprintf("up to %s", count(o.Procs, "processor"))

@@ -27,13 +27,15 @@ func (q *sizeQuery) readObjective() error {
 		}
 		q.objective.Deadline = seconds
 	}
-	kinds := map[string]advice.Kind{"mean": advice.ExpectedFinish, "quantile": advice.FinishQuantile, "deadline": advice.ByDeadline, "cost": advice.Cost}
+	kinds := map[string]advice.Kind{"mean": advice.ExpectedFinish, "quantile": advice.FinishQuantile,
+		"deadline": advice.ByDeadline, "cost": advice.Cost}
 	switch kind, known := kinds[o.Kind]; {
 	case known:
 		q.objective.Kind = kind
 	case o.Kind == "considerate":
 		if o.PriceHour != 0 || o.PriceProcHour != 0 {
-			return Invalid("objective.kind", "considerate has prices of its own: leave price_hour and price_proc_hour out")
+			return Invalid("objective.kind",
+				"considerate has prices of its own: leave price_hour and price_proc_hour out")
 		}
 		q.considerate()
 	case o.Kind != "":
@@ -64,7 +66,9 @@ func (q *sizeQuery) deadline(text string) (float64, error) {
 	}
 	left := at.Sub(q.now).Seconds()
 	if left <= 0 {
-		return 0, Invalid(field, fmt.Sprintf("%s is not in the future: it is %s", at.UTC().Format(time.RFC3339), q.now.UTC().Format(time.RFC3339)))
+		return 0,
+			Invalid(field, fmt.Sprintf("%s is not in the future: it is %s", at.UTC().Format(time.RFC3339),
+				q.now.UTC().Format(time.RFC3339)))
 	}
 	return left, nil
 }

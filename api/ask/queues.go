@@ -39,16 +39,19 @@ func (s *Service) Queues(views []*pipeline.View) wire.Queues {
 // pools describes the pools of a cluster.
 func pools(v *pipeline.View) []wire.Pool {
 	amounts := func(a cluster.Vector) wire.Amounts {
-		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs], MemoryBytes: a[cluster.Memory]}
+		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs],
+			MemoryBytes: a[cluster.Memory]}
 	}
 	var out []wire.Pool
 	for _, p := range v.Pools {
 		w := wire.Pool{
-			Cluster: v.Cluster, Name: p.Name, Queues: append([]string{}, p.Queues...), Capacity: amounts(p.Has), Used: amounts(p.Used),
+			Cluster: v.Cluster, Name: p.Name, Queues: append([]string{}, p.Queues...), Capacity: amounts(p.Has),
+			Used:   amounts(p.Used),
 			Source: p.Source, Binds: p.Binds.String(), Outages: []wire.Outage{},
 		}
 		for _, o := range p.Outages {
-			outage := wire.Outage{Name: o.Name, Maintenance: o.Maintenance, From: o.From, Procs: o.Procs, Nodes: o.Nodes}
+			outage := wire.Outage{Name: o.Name, Maintenance: o.Maintenance, From: o.From, Procs: o.Procs,
+				Nodes: o.Nodes}
 			if !o.Until.IsZero() {
 				outage.Until = &o.Until
 			}

@@ -71,13 +71,15 @@ const reasonNothingRead headqueue.Reason = "nothing_read"
 
 func nothingRead(v *pipeline.View) *Refusal {
 	return noForecast(KindUnavailable, reasonNothingRead,
-		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster), "ask again later; /readyz tells what is missing")
+		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster),
+		"ask again later; /readyz tells what is missing")
 }
 
 // tooLarge is about a request that no model is needed for.
 func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dimension) *Refusal {
 	what := map[cluster.Dimension]string{
-		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs", cluster.Memory: "processors' shares of memory",
+		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs",
+		cluster.Memory: "processors' shares of memory",
 	}[d]
 	where := "cluster " + v.Cluster
 	if len(v.Pools) > 1 || limit < v.Pool(req.Queue).Capacity(d) {
@@ -96,7 +98,8 @@ func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dim
 const reasonOverQueue headqueue.Reason = "over_queue_limit"
 
 func queueLimitRefusal(queue, asked, allowed string) *Refusal {
-	return noForecast(KindInvalid, reasonOverQueue, asked+" asked for, queue "+queue+" takes "+allowed, "ask for "+allowed+", or in another queue")
+	return noForecast(KindInvalid, reasonOverQueue, asked+" asked for, queue "+queue+" takes "+allowed,
+		"ask for "+allowed+", or in another queue")
 }
 
 func unknownQueue(v *pipeline.View, queue string) *Refusal {

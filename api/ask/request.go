@@ -25,7 +25,8 @@ type WaitRequest struct {
 // request reads a question, and refuses what can be refused without a forecast.
 func request(v *pipeline.View, in *WaitRequest) (job.Request, error) {
 	req := job.Request{
-		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs,
+		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
+		GPUs: in.GPUs,
 	}
 	if req.Procs == 0 && req.Nodes == 0 {
 		return req, Invalid("procs", "say how many processors (or nodes) the job asks for, at least 1")
@@ -90,11 +91,14 @@ func overLimits(v *pipeline.View, req *job.Request) error {
 		switch {
 		case q.Name != req.Queue:
 		case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
-			return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
+			return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit),
+				"at most "+duration.Format(q.MaxTime))
 		case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
-			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
+			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes),
+				fmt.Sprintf("at most %d", q.MaxNodes))
 		case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
-			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at least %d", q.MinNodes))
+			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes),
+				fmt.Sprintf("at least %d", q.MinNodes))
 		}
 	}
 	return nil

@@ -66,7 +66,8 @@ func (s *Service) View(cluster string) (*pipeline.View, error) {
 		if v := s.views.View(cluster); v != nil {
 			return v, nil
 		}
-		return nil, NotFound(fmt.Sprintf("no cluster %q; known clusters: %s", cluster, strings.Join(s.clusters(), ", ")))
+		return nil,
+			NotFound(fmt.Sprintf("no cluster %q; known clusters: %s", cluster, strings.Join(s.clusters(), ", ")))
 	}
 	all := s.views.Views()
 	if len(all) == 1 {
@@ -170,7 +171,8 @@ func (s *Service) WhyStale(v *pipeline.View) string {
 	limit := s.limit()
 	unread := s.unread(v, limit)
 	if age := s.now().Sub(v.At); age > limit {
-		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age), duration.Format(limit))
+		why := fmt.Sprintf("the newest record is %s old, the limit (stale_after) is %s", duration.Format(age),
+			duration.Format(limit))
 		for _, src := range v.Sources {
 			if c := src.Unreadable(); c != nil {
 				return why + "; " + c.String()

@@ -28,8 +28,11 @@ func (s *Service) Size(req *wire.SizeRequest) (wire.Size, error) {
 
 // newSizeQuery reads a request, and refuses it if that is possible without a forecast.
 func (s *Service) newSizeQuery(req *wire.SizeRequest) (*sizeQuery, error) {
-	q := &sizeQuery{service: s, req: req, request: advice.NoRequest, base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
-	for _, read := range []func() error{q.readTargets, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady} {
+	q := &sizeQuery{service: s, req: req, request: advice.NoRequest,
+		base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
+	for _, read := range []func() error{
+		q.readTargets, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady,
+	} {
 		if err := read(); err != nil {
 			return nil, err
 		}
@@ -53,7 +56,8 @@ func (q *sizeQuery) readTargets() error {
 		}
 		for k := range q.targets {
 			if q.targets[k].view.Cluster == found.view.Cluster && q.targets[k].queue == found.queue {
-				return Invalid(fmt.Sprintf("places[%d]", i), fmt.Sprintf("queue %s of cluster %s is named twice", found.queue, found.view.Cluster))
+				return Invalid(fmt.Sprintf("places[%d]", i),
+					fmt.Sprintf("queue %s of cluster %s is named twice", found.queue, found.view.Cluster))
 			}
 		}
 		q.targets = append(q.targets, *found)

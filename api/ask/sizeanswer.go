@@ -41,15 +41,19 @@ func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
 func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
 	at := &q.requests[i]
 	out := wire.SizeCandidate{
-		Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
-		Wait: quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish), FinishAt: instants(a.Finish, at.target.now),
+		Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs,
+		TimeLimitSeconds: at.limit.Seconds(),
+		Wait:             quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish),
+		FinishAt: instants(a.Finish, at.target.now),
 		MeanWait: seconds(a.MeanWait), MeanRun: seconds(a.MeanRun), MeanFinish: seconds(a.MeanFinish),
-		InTime: rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score), Best: digits(a.Best),
+		InTime: rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score),
+		Best:      digits(a.Best),
 		Requested: i == q.request,
 	}
 	if g := a.Gain; g != nil {
 		out.Gain = &wire.SizeGain{
-			Score: rounded(g.Score), MeanFinish: seconds(g.MeanFinish), Finish: seconds(g.Finish), Better: digits(g.Better), Worse: digits(g.Worse),
+			Score: rounded(g.Score), MeanFinish: seconds(g.MeanFinish), Finish: seconds(g.Finish),
+			Better: digits(g.Better), Worse: digits(g.Worse),
 		}
 	}
 	return out
@@ -60,8 +64,9 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	i := standingIndex(r, stands)
 	a, at := &r.Answers[i], &q.requests[i]
 	out := wire.SizeAdvice{
-		Action: "ask", Cluster: at.target.view.Cluster, Queue: at.target.queue, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
-		Best: digits(a.Best), Since: time.UnixMilli(int64(math.Round(stands.Since * 1000))).UTC(),
+		Action: "ask", Cluster: at.target.view.Cluster, Queue: at.target.queue, Procs: at.procs,
+		TimeLimitSeconds: at.limit.Seconds(),
+		Best:             digits(a.Best), Since: time.UnixMilli(int64(math.Round(stands.Since * 1000))).UTC(),
 	}
 	if q.job != nil {
 		out.Action = advice.ActionOf(q.job.procs, at.procs).String()
@@ -122,7 +127,8 @@ func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 	}
 	text += fmt.Sprintf("; it turns out best in %s of the cases", percent(a.Best))
 	if best := r.Order[0]; best != i {
-		text += fmt.Sprintf("; %s would be better by too little to change that", count(q.requests[best].procs, "processor"))
+		text += fmt.Sprintf("; %s would be better by too little to change that",
+			count(q.requests[best].procs, "processor"))
 	}
 	return text
 }

@@ -74,10 +74,12 @@ func sizeRefusal(err error) error {
 	switch {
 	case errors.Is(err, advice.ErrNever):
 		return noForecast(KindUnavailable, headqueue.NeverEnough,
-			"each candidate may never start: the jobs that can end do not free enough processors", "ask for fewer processors, by a quantile or by a deadline")
+			"each candidate may never start: the jobs that can end do not free enough processors",
+			"ask for fewer processors, by a quantile or by a deadline")
 	case errors.As(err, &objective):
 		field := map[string]string{
-			"level": "level", "deadline": "deadline", "price of a processor-hour": "price_proc_hour", "price of an hour": "price_hour", "price": "price_hour",
+			"level": "level", "deadline": "deadline", "price of a processor-hour": "price_proc_hour",
+			"price of an hour": "price_hour", "price": "price_hour",
 		}[objective.Field]
 		return Invalid("objective."+field, strings.TrimPrefix(err.Error(), "objective: "))
 	}

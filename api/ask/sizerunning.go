@@ -28,7 +28,8 @@ func (q *sizeQuery) readRunning() error {
 	case r.JobID == "" && r.Procs < 1:
 		return Invalid("running.procs", "say how many processors the job holds, or name it by job_id")
 	case r.JobID == "" && r.RemainingSeconds == 0 && r.Done == nil:
-		return Invalid("running.remaining_seconds", "say how long the job would still run at its size, or which part of its work is done")
+		return Invalid("running.remaining_seconds",
+			"say how long the job would still run at its size, or which part of its work is done")
 	case r.JobID == "":
 		q.job = &malleable{procs: r.Procs}
 	case q.job == nil: // its queue was named
@@ -48,7 +49,8 @@ func (q *sizeQuery) findRunning(clusterName, id string) error {
 	}
 	i := slices.IndexFunc(v.Running, func(j *cluster.Job) bool { return j.ID == id })
 	if i < 0 {
-		return NotFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted", id, v.Cluster))
+		return NotFound(fmt.Sprintf("no job %q runs in cluster %s: it waits, has ended, or was never submitted",
+			id, v.Cluster))
 	}
 	j := v.Running[i]
 	if len(q.targets) > 0 && q.targets[0].queue != j.Queue {
@@ -155,8 +157,10 @@ func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	}
 	median := left.Quantile(.5) + q.req.Running.OverheadSeconds
 	if until := q.job.until; procs < q.job.procs && until > 0 && median > until.Seconds() {
-		return &excludedCandidate{overTimeLimit, Invalid("sizes", fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
-			procs, spell(median), spell(until.Seconds())))}
+		return &excludedCandidate{overTimeLimit,
+			Invalid("sizes",
+				fmt.Sprintf("with %d processors the job would run %s more, and its time limit leaves it %s",
+					procs, spell(median), spell(until.Seconds())))}
 	}
 	size := advice.Size{Procs: procs, Left: left, Overhead: q.req.Running.OverheadSeconds}
 	if lacks := procs - q.job.procs; lacks > 0 {

@@ -67,7 +67,8 @@ func (q *sizeQuery) between() error {
 		to = gap.To
 	}
 	if from > to {
-		return Invalid("sizes", fmt.Sprintf("none is left: they go from %d, and the machine or the runtimes end at %d", from, to))
+		return Invalid("sizes",
+			fmt.Sprintf("none is left: they go from %d, and the machine or the runtimes end at %d", from, to))
 	}
 	q.sizes = ladder(from, to)
 	return nil

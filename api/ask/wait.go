@@ -75,7 +75,8 @@ func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predic
 		_, free = scene.Pool.Room()
 	}
 	w := wire.Wait{
-		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs, MemoryBytes: req.Memory,
+		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs,
+		MemoryBytes:      req.Memory,
 		TimeLimitSeconds: req.TimeLimit.Seconds(),
 		WaitSeconds:      quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
 		StartWithin: wire.StartWithin{
@@ -83,8 +84,9 @@ func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predic
 		},
 		Method: f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
 		State: wire.ClusterState{
-			Pool: scene.Pool.Name, Binds: scene.Dimension.String(), Capacity: scene.Capacity(), CapacitySource: scene.Pool.Source,
-			Size: scene.Size, Free: free, RunningJobs: len(scene.Running),
+			Pool: scene.Pool.Name, Binds: scene.Dimension.String(), Capacity: scene.Capacity(),
+			CapacitySource: scene.Pool.Source,
+			Size:           scene.Size, Free: free, RunningJobs: len(scene.Running),
 			QueuedAheadJobs: f.AheadJobs, QueuedAhead: f.AheadProcs, Needed: max(0, f.Need),
 		},
 	}
@@ -115,7 +117,8 @@ func methods(medians []headqueue.MethodMedian) []wire.Method {
 
 // reason says the forecast in one sentence: what is free, who is ahead, and what the forecast rests on.
 func reason(w *wire.Wait) string {
-	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs", "memory": "processors' shares of memory"}[w.State.Binds]
+	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
+		"memory": "processors' shares of memory"}[w.State.Binds]
 	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
 	ahead := count(w.State.QueuedAheadJobs, "job")
 	switch {

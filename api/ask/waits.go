@@ -139,7 +139,9 @@ func (w *whatIf) run(procs int) (advice.Law, error) {
 
 func (w *whatIf) combine(p *targetQueue, procs int, limit time.Duration, run advice.Law) error {
 	if median := run.Quantile(.5); limit > 0 && w.curve != nil && median > limit.Seconds() {
-		return &excludedCandidate{overTimeLimit, Invalid("time_limits", fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
+		return &excludedCandidate{overTimeLimit,
+			Invalid("time_limits",
+				fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
 	}
 	law, waits, err := w.wait(p, procs, limit)
 	if err != nil {
@@ -154,7 +156,8 @@ func (w *whatIf) combine(p *targetQueue, procs int, limit time.Duration, run adv
 }
 
 func (w *whatIf) answer(r *advice.Result) wire.Waits {
-	out := wire.Waits{RankedBy: "start", Candidates: make([]wire.WaitCandidate, 0, len(r.Order)), Advice: w.gainSentences(r), LeftOut: w.excluded}
+	out := wire.Waits{RankedBy: "start", Candidates: make([]wire.WaitCandidate, 0, len(r.Order)),
+		Advice: w.gainSentences(r), LeftOut: w.excluded}
 	if w.curve != nil {
 		out.RankedBy = "finish"
 	}
@@ -165,8 +168,9 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 		a, at := &r.Answers[i], &w.requests[i]
 		in := within(at.waits)
 		c := wire.WaitCandidate{
-			Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs, TimeLimitSeconds: at.limit.Seconds(),
-			WaitSeconds: quantiles(at.waits), Start: instants(at.waits, at.target.now), Best: digits(a.Best),
+			Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs,
+			TimeLimitSeconds: at.limit.Seconds(),
+			WaitSeconds:      quantiles(at.waits), Start: instants(at.waits, at.target.now), Best: digits(a.Best),
 			StartWithin: wire.StartWithin{Minute: in[0], TenMinutes: in[1], Hour: in[2], FourHours: in[3], Day: in[4]},
 		}
 		if w.curve != nil {

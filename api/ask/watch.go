@@ -131,7 +131,8 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error)
 	ws.mu.Lock()
 	if ws.n >= ws.most {
 		ws.mu.Unlock()
-		return nil, Unavailable(fmt.Sprintf("%d clients watch already", ws.most), "come back later, or ask POST /v1/size now and then")
+		return nil, Unavailable(fmt.Sprintf("%d clients watch already", ws.most),
+			"come back later, or ask POST /v1/size now and then")
 	}
 	t := ws.topics[key]
 	if t == nil {
@@ -313,8 +314,9 @@ func (w *Watcher) notify(v *evaluation) {
 		}
 		if state != w.lastSent {
 			update.Event = &wire.SizeEvent{
-				Objective: v.question.kind(), Advice: v.question.advise(v.result, stands), Candidate: v.question.candidateOf(v.result, stands),
-				AsOf: asOf, AgeSeconds: age, Stale: stale,
+				Objective: v.question.kind(), Advice: v.question.advise(v.result, stands),
+				Candidate: v.question.candidateOf(v.result, stands),
+				AsOf:      asOf, AgeSeconds: age, Stale: stale,
 			}
 		}
 	}
@@ -340,7 +342,8 @@ func refusedState(err error) string {
 
 // eventID tells the advice that stands: whoever has heard it can come back with it to any daemon.
 func eventID(s advice.Standing) string {
-	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." + base64.RawURLEncoding.EncodeToString([]byte(s.Name))
+	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(s.Name))
 }
 
 // parseEventID reads an event's id; it returns false for a text that is none.

@@ -75,7 +75,10 @@ clusters:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Daemon = daemon.New(cfg, daemon.Options{Log: zap.NewNop(), Version: "test", Now: func() time.Time { return s.end.Add(time.Duration(s.past.Load())) }})
+	s.Daemon = daemon.New(cfg,
+		daemon.Options{Log: zap.NewNop(), Version: "test", Now: func() time.Time {
+			return s.end.Add(time.Duration(s.past.Load()))
+		}})
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +232,8 @@ func (b *tab) settle(condition string) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	condition = `!!document.querySelector('#view[aria-busy="false"] h1') && (` + condition + `)`
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
+	if _, err := chromedp.Run(ctx,
+		chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond))); err != nil {
 		b.Fatalf("%s: %v\nthe page says: %s", condition, err, eval[string](b, "document.body.innerText"))
 	}
 }
@@ -245,7 +249,8 @@ func (b *tab) show(query string) {
 func (b *tab) figures() map[string]figure {
 	b.Helper()
 	out := map[string]figure{}
-	for _, f := range eval[[]figure](b, `[...document.querySelectorAll('#view [data-name]')].map((e) => ({name: e.dataset.name, value: e.dataset.value ?? "", text: e.textContent}))`) {
+	for _, f := range eval[[]figure](b, `[...document.querySelectorAll('#view [data-name]')].map((e) => ({name: `+
+		`e.dataset.name, value: e.dataset.value ?? "", text: e.textContent}))`) {
 		out[f.Name] = f
 	}
 	return out
@@ -260,5 +265,8 @@ type figure struct {
 // rows returns the cells of the table with a caption: their values where they have one, else their texts.
 func (b *tab) rows(caption string) [][]string {
 	b.Helper()
-	return eval[[][]string](b, fmt.Sprintf(`[...[...document.querySelectorAll("#view table")].find((t) => t.caption.textContent === %q)?.tBodies[0].rows ?? []].map((r) => [...r.cells].map((c) => c.dataset.value ?? c.textContent))`, caption))
+	return eval[[][]string](b,
+		fmt.Sprintf(`[...[...document.querySelectorAll("#view table")].find((t) => t.caption.textContent === `+
+			`%q)?.tBodies[0].rows ?? []].map((r) => [...r.cells].map((c) => c.dataset.value ?? c.textContent))`,
+			caption))
 }

@@ -1,5 +1,5 @@
-// Package page serves waitcast's web page: files that are built into the program, need no step to be made, and ask nobody but the HTTP
-// interface of the daemon that they came from.
+// Package page serves waitcast's web page: files that are built into the program, need no step to be made, and ask
+// nobody but the HTTP interface of the daemon that they came from.
 package page
 
 import (
@@ -19,7 +19,8 @@ import (
 //go:embed static
 var files embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// policy is the Content-Security-Policy (W3C, level 3) of the page: its own files, and requests to where it came from. No inline script or style, no eval, no frame.
+// policy is the Content-Security-Policy (W3C, level 3) of the page: its own files, and requests to where it came from.
+// No inline script or style, no eval, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -60,7 +61,8 @@ func load() map[string]*file {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		out[strings.TrimPrefix(name, "static/")] = &file{body: body, contentType: contentType(name), etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		out[strings.TrimPrefix(name, "static/")] = &file{body: body, contentType: contentType(name),
+			etag: `"` + hex.EncodeToString(sum[:12]) + `"`}
 		return nil
 	})
 	return out

@@ -25,7 +25,8 @@ import (
 // views are the names of the page's views, in their order, with their headings.
 func views() [][2]string {
 	return [][2]string{
-		{"wait", "How long would this job wait?"}, {"sizes", "How the wait depends on size and time limit"}, {"ahead", "The next 24 hours"},
+		{"wait", "How long would this job wait?"}, {"sizes", "How the wait depends on size and time limit"},
+		{"ahead", "The next 24 hours"},
 		{"accuracy", "Forecast and fact"}, {"lifetimes", "How long jobs run"}, {"jobs", "Waiting jobs"},
 	}
 }
@@ -57,7 +58,8 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *site, *tab)
 	}{
-		{"keyboard alone", keyboard}, {"names for everything", named}, {"narrow", narrow}, {"themes", themes}, {"what it cannot answer", refusals},
+		{"keyboard alone", keyboard}, {"names for everything", named}, {"narrow", narrow}, {"themes", themes},
+		{"what it cannot answer", refusals},
 		{"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale}, {"degraded", degraded},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -90,8 +92,9 @@ func stopper(t *testing.T, s *site) func() {
 	return stop
 }
 
-// keyboard proves that every view can be reached and used with keys alone: by Tab and Enter over the links; that a cell of the heat map leads to its
-// forecast, that arrow keys read a chart, and that the address follows, so that the way back works.
+// keyboard proves that every view can be reached and used with keys alone: by Tab and Enter over the links; that a cell
+// of the heat map leads to its forecast, that arrow keys read a chart, and that the address follows, so that the way
+// back works.
 func keyboard(t *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&queue=medium")
 	b.do(chromedp.KeyEvent(kb.Tab))
@@ -106,7 +109,8 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 		if !found {
 			t.Fatalf("view %s is not reached by Tab", v[0])
 		}
-		if !eval[bool](b, "document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none'") {
+		if !eval[bool](b, "document.activeElement.matches(':focus-visible') && "+
+			"getComputedStyle(document.activeElement).outlineStyle !== 'none'") {
 			t.Errorf("the focus on %s cannot be seen", v[0])
 		}
 		b.do(chromedp.KeyEvent(kb.Enter))
@@ -114,8 +118,10 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 		b.show("cluster=demo&queue=medium")
 	}
 	b.show("view=sizes&cluster=demo&queue=medium")
-	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.heat td a').focus()`), chromedp.KeyEvent(kb.ArrowRight+kb.ArrowRight+kb.ArrowDown))
-	if got := eval[string](b, "document.querySelector('.heat + .readout').textContent"); !strings.HasPrefix(got, "4 processors for 30 min: median wait") {
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.heat td a').focus()`),
+		chromedp.KeyEvent(kb.ArrowRight+kb.ArrowRight+kb.ArrowDown))
+	if got := eval[string](b, "document.querySelector('.heat + .readout').textContent"); !strings.HasPrefix(got,
+		"4 processors for 30 min: median wait") {
 		t.Errorf("two to the right and one down the readout is %q", got)
 	}
 	b.do(chromedp.KeyEvent(kb.Enter))
@@ -124,7 +130,8 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 		t.Errorf("the cell led to %v", q)
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.chart').focus()`), chromedp.KeyEvent(kb.End))
-	if got := eval[string](b, "document.querySelector('.chart .readout').textContent"); !strings.HasPrefix(got, "within ") {
+	if got := eval[string](b, "document.querySelector('.chart .readout').textContent"); !strings.HasPrefix(got,
+		"within ") {
 		t.Errorf("at its end the chart reads %q", got)
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`history.back()`))
@@ -143,47 +150,58 @@ func arrived(t *testing.T, b *tab, v [2]string) {
 	}
 }
 
-// named proves that all controls have a name, that charts have one and a table with the same figures, and that headings and landmarks are there once.
+// named proves that all controls have a name, that charts have one and a table with the same figures, and that headings
+// and landmarks are there once.
 func named(t *testing.T, _ *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
-		nameless := eval[[]string](b, `[...document.querySelectorAll("input, select, button, a, summary, [tabindex='0']")].filter((e) => e.offsetParent !== null &&
+		nameless := eval[[]string](b,
+			`[...document.querySelectorAll("input, select, button, a, summary, [tabindex='0']")].filter((e) => e.offsetParent !== null &&
 			!(e.getAttribute("aria-label") || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML)`)
 		if len(nameless) > 0 {
 			t.Errorf("%s: without a name: %v", v[0], nameless)
 		}
-		if got := eval[[]int](b, `["main", "header", "nav", "footer", "h1", "[lang]"].map((s) => document.querySelectorAll(s).length)`); !slices.Equal(got, []int{1, 1, 1, 1, 1, 1}) {
+		if got := eval[[]int](b,
+			`["main", "header", "nav", "footer", "h1", "[lang]"].map((s) => document.querySelectorAll(s).length)`); !slices.Equal(got, []int{1, 1, 1, 1, 1, 1}) {
 			t.Errorf("%s: landmarks %v, want one each", v[0], got)
 		}
-		charts, tables := eval[int](b, `document.querySelectorAll(".chart[aria-label]").length`), eval[int](b, `document.querySelectorAll("table caption:not(:empty)").length`)
+		charts, tables := eval[int](b, `document.querySelectorAll(".chart[aria-label]").length`),
+			eval[int](b, `document.querySelectorAll("table caption:not(:empty)").length`)
 		if tables == 0 || charts == 0 && v[0] != "sizes" && v[0] != "jobs" {
 			t.Errorf("%s: %d charts with a name, %d tables with one", v[0], charts, tables)
 		}
-		if n := eval[int](b, `[...document.querySelectorAll("[id]")].length - new Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size`); n != 0 {
+		if n := eval[int](b, `[...document.querySelectorAll("[id]")].length - new `+
+			`Set([...document.querySelectorAll("[id]")].map((e) => e.id)).size`); n != 0 {
 			t.Errorf("%s: %d ids are there twice", v[0], n)
 		}
 	}
 }
 
-// narrow proves that no view is wider than a phone, also with all details open, and that the heat map's cells can be touched.
+// narrow proves that no view is wider than a phone, also with all details open, and that the heat map's cells can be
+// touched.
 func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(360, 740))
 	for _, v := range views() {
 		b.show("cluster=demo&queue=short&view=" + v[0])
-		b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach((d) => { d.open = true; })`))
+		b.do(
+			chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach((d) => { d.open = true; })`))
 		if got := eval[int](b, "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"); got > 360 {
-			wide := eval[[]string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > 361).slice(0, 5).map((e) => e.tagName + "." + e.className)`)
+			wide := eval[[]string](b, `[...document.querySelectorAll("body *")].filter((e) => `+
+				`e.getBoundingClientRect().right > 361).slice(0, 5).map((e) => e.tagName + "." + e.className)`)
 			t.Errorf("%s is %d pixels wide on a phone of 360: %v", v[0], got, wide)
 		}
 	}
 	b.show("cluster=demo&queue=short&view=sizes")
-	if got := eval[[]float64](b, `(() => { const r = document.querySelector(".heat td a").getBoundingClientRect(); return [r.width, r.height]; })()`); got[0] < 24 || got[1] < 24 { // WCAG 2.2, 2.5.8
+	// WCAG 2.2, 2.5.8
+	if got := eval[[]float64](b, `(() => { const r = document.querySelector(".heat td a").getBoundingClientRect(); `+
+		`return [r.width, r.height]; })()`); got[0] < 24 || got[1] < 24 {
 		t.Errorf("a cell of the heat map is %v pixels", got)
 	}
 	b.do(chromedp.EmulateViewport(1180, 900))
 }
 
-// themes proves that the page follows the system's colors, that the button overrules them, that charts are drawn in them, and that the choice is kept.
+// themes proves that the page follows the system's colors, that the button overrules them, that charts are drawn in
+// them, and that the choice is kept.
 func themes(t *testing.T, _ *site, b *tab) {
 	const background = "getComputedStyle(document.body).backgroundColor"
 	b.do(browser.Theme("light"))
@@ -195,7 +213,8 @@ func themes(t *testing.T, _ *site, b *tab) {
 		t.Errorf("backgrounds %s and %s, want those of the custom properties", light, dark)
 	}
 	b.do(chromedp.Click[chromedp.CSS]("#theme"))
-	if got, label := eval[string](b, background), eval[string](b, "document.getElementById('theme').ariaLabel"); got != light || label != "Theme: Light" {
+	if got, label := eval[string](b, background),
+		eval[string](b, "document.getElementById('theme').ariaLabel"); got != light || label != "Theme: Light" {
 		t.Errorf("overruled the background is %s, the button says %q", got, label)
 	}
 	b.show("cluster=demo&view=wait")
@@ -208,7 +227,8 @@ func themes(t *testing.T, _ *site, b *tab) {
 	}
 }
 
-// refusals proves that the daemon's own words are shown where it gives no forecast, and that the next question is answered again.
+// refusals proves that the daemon's own words are shown where it gives no forecast, and that the next question is
+// answered again.
 func refusals(t *testing.T, _ *site, b *tab) {
 	for query, says := range map[string]string{
 		"view=wait&queue=werk&procs=1":                 `cluster demo has no queue "werk"`,
@@ -216,7 +236,8 @@ func refusals(t *testing.T, _ *site, b *tab) {
 		"view=wait&queue=short&procs=1&time_limit=sun": "sun",
 	} {
 		b.show(query)
-		if got := eval[string](b, `document.querySelector("#view .notice")?.innerText ?? ""`); !strings.Contains(got, says) {
+		if got := eval[string](b, `document.querySelector("#view .notice")?.innerText ?? ""`); !strings.Contains(got,
+			says) {
 			t.Errorf("%s: the page says %q, want %q", query, got, says)
 		}
 	}
@@ -226,12 +247,15 @@ func refusals(t *testing.T, _ *site, b *tab) {
 		t.Errorf("a bad field: the page shows %q, want a line with %q", got, want)
 	}
 	b.show("view=wait&queue=short&procs=4000")
-	b.do(chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById("choose-procs"); e.focus(); e.select(); })()`), chromedp.KeyEvent("8"+kb.Enter))
+	b.do(
+		chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById("choose-procs"); e.focus(); `+
+			`e.select(); })()`), chromedp.KeyEvent("8"+kb.Enter))
 	b.settle(`!!document.querySelector(".hero") && new URLSearchParams(location.search).get("procs") === "8"`)
 	b.heard() // refusals are told in the console
 }
 
-// quiet proves that all views together ask nobody but the daemon, and that nothing is complained about in the console, such as what the policy forbids.
+// quiet proves that all views together ask nobody but the daemon, and that nothing is complained about in the console,
+// such as what the policy forbids.
 func quiet(t *testing.T, s *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
@@ -254,7 +278,8 @@ func quiet(t *testing.T, s *site, b *tab) {
 func news(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=jobs")
 	submit := s.end.Add(10 * time.Second)
-	line := pbs.AppendQueued(nil, pbs.Record{ID: "999999.demo", User: "user01", Queue: "short", Created: submit, Queued: submit, Eligible: submit, Procs: 128, TimeLimit: time.Hour})
+	line := pbs.AppendQueued(nil, pbs.Record{ID: "999999.demo", User: "user01", Queue: "short", Created: submit,
+		Queued: submit, Eligible: submit, Procs: 128, TimeLimit: time.Hour})
 	log, err := os.OpenFile(filepath.Join(s.logs, submit.Format("20060102")), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +294,8 @@ func news(t *testing.T, s *site, b *tab) {
 	b.settle(`!!document.querySelector('#view [data-value="999999.demo"]')`)
 }
 
-// withToken proves that the page says so where an answer needs a token, sends the one that is pasted, and keeps it in the tab only.
+// withToken proves that the page says so where an answer needs a token, sends the one that is pasted, and keeps it in
+// the tab only.
 func withToken(t *testing.T, s *site, b *tab) {
 	target, err := url.Parse(s.url)
 	if err != nil {
@@ -280,7 +306,8 @@ func withToken(t *testing.T, s *site, b *tab) {
 		if r.URL.Path == "/v1/jobs" && r.Header.Get("Authorization") != "Bearer sesame" {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = w.Write([]byte(`{"title":"Unauthorized","status":401,"detail":"the jobs are for those who have a token"}`))
+			_, _ = w.Write(
+				[]byte(`{"title":"Unauthorized","status":401,"detail":"the jobs are for those who have a token"}`))
 			return
 		}
 		r.Header.Del("Authorization") // the daemon behind knows no such token, and would refuse it
@@ -289,12 +316,15 @@ func withToken(t *testing.T, s *site, b *tab) {
 	b.url = guard.URL
 	defer func() { b.url = s.url }()
 	b.show("cluster=demo&view=jobs")
-	if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got, "This needs a token") || !strings.Contains(got, "the jobs are for those who have a token") {
+	if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got,
+		"This needs a token") || !strings.Contains(got, "the jobs are for those who have a token") {
 		t.Errorf("the page says %q", got)
 	}
 	b.do(chromedp.Click[chromedp.CSS]("#view .notice button"), chromedp.KeyEvent("sesame"+kb.Enter))
 	b.settle(`!!document.querySelector("table.jobs")`)
-	if got := eval[[]string](b, `[JSON.stringify(localStorage), document.cookie, sessionStorage.getItem("waitcast-token"), document.getElementById("token").textContent]`); strings.Contains(got[0]+got[1], "sesame") || got[2] != "sesame" || got[3] != "Token: set" {
+	if got := eval[[]string](b, `[JSON.stringify(localStorage), document.cookie, `+
+		`sessionStorage.getItem("waitcast-token"), document.getElementById("token").textContent]`); strings.Contains(
+		got[0]+got[1], "sesame") || got[2] != "sesame" || got[3] != "Token: set" {
 		t.Errorf("storage, cookies, the tab's storage and the button: %q", got)
 	}
 	b.do(chromedp.Navigate("about:blank"))
@@ -309,7 +339,8 @@ func stale(t *testing.T, s *site, b *tab) {
 	defer s.past.Store(int64(20 * time.Second))
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
-		if got := eval[string](b, `document.querySelector('#banner .stale')?.textContent ?? ""`); !strings.Contains(got, "Stale: the newest record is 13 h") && !strings.Contains(got, "Stale: the newest record is 12 h") {
+		if got := eval[string](b, `document.querySelector('#banner .stale')?.textContent ?? ""`); !strings.Contains(got,
+			"Stale: the newest record is 13 h") && !strings.Contains(got, "Stale: the newest record is 12 h") {
 			t.Errorf("%s: the banner says %q", v[0], got)
 		}
 		if eval[int](b, `document.querySelectorAll("#view table").length`) == 0 {
@@ -318,18 +349,20 @@ func stale(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// degraded proves that the status dot and a banner say within seconds, without a reload, that a log cannot be read, with source, file and
-// reason in the words of /readyz; and that they forget it when the log is back.
+// degraded proves that the status dot and a banner say within seconds, without a reload, that a log cannot be read,
+// with source, file and reason in the words of /readyz; and that they forget it when the log is back.
 func degraded(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=ahead&queue=short")
-	b.settle(`document.querySelector("#status .dot").className === "dot" && document.getElementById("banner").textContent === ""`)
+	b.settle(`document.querySelector("#status .dot").className === "dot" && ` +
+		`document.getElementById("banner").textContent === ""`)
 	aside := s.logs + ".aside"
 	if err := os.Rename(s.logs, aside); err != nil {
 		t.Fatal(err)
 	}
 	words := "source_unreadable: source demo/accounting: " + s.logs + ": no such file or directory"
 	b.settle(fmt.Sprintf(`document.querySelector("#banner .degraded")?.textContent === %q`, words))
-	dot := eval[[]string](b, `[document.querySelector("#status .dot").className, document.querySelector("#status .dot").title, document.getElementById("status").textContent]`)
+	dot := eval[[]string](b, `[document.querySelector("#status .dot").className, document.querySelector("#status `+
+		`.dot").title, document.getElementById("status").textContent]`)
 	if dot[0] != "dot degraded" || dot[1] != words || !strings.HasSuffix(dot[2], ", degraded") {
 		t.Errorf("the dot is %q", dot)
 	}
@@ -338,13 +371,15 @@ func degraded(t *testing.T, s *site, b *tab) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK || string(text) != "degraded\n"+words+"\n" {
+	if err = errors.Join(err, resp.Body.Close()); err != nil || resp.StatusCode != http.StatusOK ||
+		string(text) != "degraded\n"+words+"\n" {
 		t.Errorf("readyz: %d %q, %v", resp.StatusCode, text, err)
 	}
 	if err := os.Rename(aside, s.logs); err != nil {
 		t.Fatal(err)
 	}
-	b.settle(`document.querySelector("#status .dot").className === "dot" && document.getElementById("banner").textContent === ""`)
+	b.settle(`document.querySelector("#status .dot").className === "dot" && ` +
+		`document.getElementById("banner").textContent === ""`)
 }
 
 // gone proves that a page whose daemon has ended keeps what it shows, and says so.
@@ -353,7 +388,8 @@ func gone(t *testing.T, b *tab, stop func()) {
 	before := b.figures()["p90"].Text
 	stop()
 	b.do(chromedp.Click[chromedp.CSS]("#controls button"))
-	b.settle(`document.querySelector("#banner .offline")?.textContent.includes("does not answer") && document.getElementById("status").textContent === "not connected"`)
+	b.settle(`document.querySelector("#banner .offline")?.textContent.includes("does not answer") && ` +
+		`document.getElementById("status").textContent === "not connected"`)
 	if got := b.figures()["p90"].Text; got != before || got == "" {
 		t.Errorf("the wait was %q, is %q", before, got)
 	}
@@ -368,7 +404,8 @@ func unknown(t *testing.T, b *tab) {
 	b.url = s.url
 	for _, v := range views() {
 		b.show("view=" + v[0])
-		if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got, "No queue is known yet") || !strings.Contains(got, "ready") {
+		if got := eval[string](b, `document.querySelector("#view .notice").innerText`); !strings.Contains(got,
+			"No queue is known yet") || !strings.Contains(got, "ready") {
 			t.Errorf("%s: the page says %q", v[0], got)
 		}
 	}

@@ -27,9 +27,11 @@ func ask(t *testing.T, path string, header http.Header) *httptest.ResponseRecord
 	return rec
 }
 
-// TestHandler proves that every file is served with its type, a strict policy and a tag by which it is not sent again, and that other paths are problems.
+// TestHandler proves that every file is served with its type, a strict policy and a tag by which it is not sent again,
+// and that other paths are problems.
 func TestHandler(t *testing.T) {
-	types := map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", "LICENSE": "text/plain"}
+	types := map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css",
+		".svg": "image/svg+xml", "LICENSE": "text/plain"}
 	files := map[string]string{"/": "text/html"}
 	err := fs.WalkDir(os.DirFS("static"), ".", func(name string, d fs.DirEntry, err error) error {
 		for suffix, want := range types {
@@ -45,28 +47,35 @@ func TestHandler(t *testing.T) {
 	for path, want := range files {
 		rec := ask(t, path, nil)
 		h := rec.Header()
-		if rec.Code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), want) || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-cache" {
+		if rec.Code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), want) ||
+			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: status %d, %v", path, rec.Code, h)
 		}
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"} {
+		for _, part := range []string{
+			"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'",
+			"frame-ancestors 'none'",
+		} {
 			if !strings.Contains(h.Get("Content-Security-Policy"), part) {
 				t.Errorf("%s: the policy is %q, without %s", path, h.Get("Content-Security-Policy"), part)
 			}
 		}
-		if again := ask(t, path, http.Header{"If-None-Match": {h.Get("ETag")}}); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		if again := ask(t, path, http.Header{"If-None-Match": {h.Get("ETag")}}); again.Code != http.StatusNotModified ||
+			again.Body.Len() > 0 {
 			t.Errorf("%s: with its tag status %d", path, again.Code)
 		}
 	}
 	for _, path := range []string{"/page/", "/page/none.js", "/page/../page.go", "/nope", "/v1/nope"} {
 		rec := ask(t, path, nil)
 		var p struct{ Status int }
-		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusNotFound || p.Status != http.StatusNotFound || rec.Header().Get("Content-Type") != "application/problem+json" {
+		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Code != http.StatusNotFound ||
+			p.Status != http.StatusNotFound || rec.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: status %d, %s, %v", path, rec.Code, rec.Body, err)
 		}
 	}
 }
 
-// TestNothingFromOutside proves that no file of ours names another site to load from, and that the page has no script or style in itself, which the policy would forbid.
+// TestNothingFromOutside proves that no file of ours names another site to load from, and that the page has no script
+// or style in itself, which the policy would forbid.
 func TestNothingFromOutside(t *testing.T) {
 	outside := regexp.MustCompile(`https?://[^"'\s)]+`)
 	err := fs.WalkDir(os.DirFS("static"), ".", func(name string, d fs.DirEntry, err error) error {
@@ -120,7 +129,8 @@ func palettes(t *testing.T) map[string]map[string]string {
 		}
 		return out
 	}
-	light, dark, system := block("\n:root {"), block(`:root[data-theme="dark"] {`), block(`:root:not([data-theme="light"]) {`)
+	light, dark, system := block("\n:root {"), block(`:root[data-theme="dark"] {`),
+		block(`:root:not([data-theme="light"]) {`)
 	if len(light) < 25 || len(dark) < 15 || fmt.Sprint(dark) != fmt.Sprint(system) {
 		t.Fatalf("the dark theme that is chosen, %v, is not that of the system, %v", dark, system)
 	}
@@ -149,16 +159,19 @@ func luminance(t *testing.T, hex string) float64 {
 	return .2126*part(16) + .7152*part(8) + .0722*part(0)
 }
 
-// TestContrast proves WCAG 2.2's contrasts (1.4.3 and 1.4.11) in both themes: 4.5 to 1 for text on every background that it has, 3 to 1 for the lines of charts and controls.
+// TestContrast proves WCAG 2.2's contrasts (1.4.3 and 1.4.11) in both themes: 4.5 to 1 for text on every background
+// that it has, 3 to 1 for the lines of charts and controls.
 func TestContrast(t *testing.T) {
 	type pair struct {
 		front, back string
 		least       float64
 	}
 	pairs := []pair{
-		{"ink", "page", 4.5}, {"ink", "card", 4.5}, {"muted", "page", 4.5}, {"muted", "card", 4.5}, {"accent", "page", 4.5}, {"accent", "card", 4.5},
+		{"ink", "page", 4.5}, {"ink", "card", 4.5}, {"muted", "page", 4.5}, {"muted", "card", 4.5},
+		{"accent", "page", 4.5}, {"accent", "card", 4.5},
 		{"accent-ink", "accent", 4.5}, {"warn-ink", "warn", 4.5}, {"bad-ink", "bad", 4.5}, {"median", "card", 4.5},
-		{"median", "band-tail", 3}, {"median", "band-outer", 3}, {"fact", "card", 3}, {"fact", "band-outer", 3}, {"fact", "band-tail", 3}, {"edge", "card", 3}, {"edge", "page", 3},
+		{"median", "band-tail", 3}, {"median", "band-outer", 3}, {"fact", "card", 3}, {"fact", "band-outer", 3},
+		{"fact", "band-tail", 3}, {"edge", "card", 3}, {"edge", "page", 3},
 		{"ink", "band-inner", 4.5}, {"ink", "band-outer", 4.5},
 	}
 	for i := range 8 {

@@ -59,22 +59,27 @@ func alike(a, b string) bool {
 }
 
 func (e expect) quantiles(q *wire.Quantiles) {
-	e["p10"], e["p25"], e["p50"], e["p75"], e["p90"], e["p95"] = number(q.P10), number(q.P25), number(q.P50), number(q.P75), number(q.P90), number(q.P95)
+	e["p10"], e["p25"], e["p50"], e["p75"], e["p90"], e["p95"] = number(q.P10), number(q.P25), number(q.P50),
+		number(q.P75), number(q.P90), number(q.P95)
 }
 
-// waitEqual proves that the wait's quantiles and chances are those of GET /v1/wait, and are written as the command writes them.
+// waitEqual proves that the wait's quantiles and chances are those of GET /v1/wait, and are written as the command
+// writes them.
 func waitEqual(t *testing.T, s *site, b *tab) {
 	const asked = "queue=medium&procs=16&time_limit=4h"
 	var w wire.Wait
 	same(t, b, "view=wait&cluster=demo&"+asked, func() (expect, error) {
 		w = wire.Wait{}
 		err := get(s.url+"/v1/wait?"+asked, &w)
-		e := expect{"median": number(w.WaitSeconds.P50), "1m": number(&w.StartWithin.Minute), "1h": number(&w.StartWithin.Hour), "1d": number(&w.StartWithin.Day)}
+		e := expect{"median": number(w.WaitSeconds.P50), "1m": number(&w.StartWithin.Minute),
+			"1h": number(&w.StartWithin.Hour), "1d": number(&w.StartWithin.Day)}
 		e.quantiles(&w.WaitSeconds)
 		return e, err
 	})
 	got := b.figures()
-	for name, q := range map[string]*float64{"median": w.WaitSeconds.P50, "p10": w.WaitSeconds.P10, "p95": w.WaitSeconds.P95} {
+	for name, q := range map[string]*float64{
+		"median": w.WaitSeconds.P50, "p10": w.WaitSeconds.P10, "p95": w.WaitSeconds.P95,
+	} {
 		if want := duration.Format(time.Duration(*q * float64(time.Second))); got[name].Text != want {
 			t.Errorf("%s reads %q, the command writes %q", name, got[name].Text, want)
 		}
@@ -87,7 +92,8 @@ func waitEqual(t *testing.T, s *site, b *tab) {
 // sizesEqual proves that each cell of the heat map is the candidate of POST /v1/wait, and that none is missing.
 func sizesEqual(t *testing.T, s *site, b *tab) {
 	limits := []string{"10m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"}
-	body := `{"places":[{"cluster":"demo","queue":"short"}],"procs":[1,2,4,8,16,32,64,128],"time_limits":["` + strings.Join(limits, `","`) + `"]}`
+	body := `{"places":[{"cluster":"demo","queue":"short"}],"procs":[1,2,4,8,16,32,64,128],"time_limits":["` +
+		strings.Join(limits, `","`) + `"]}`
 	for _, level := range []string{"p50", "p90"} {
 		same(t, b, "view=sizes&cluster=demo&queue=short&level="+level, func() (expect, error) {
 			var w wire.Waits
@@ -120,7 +126,10 @@ func aheadEqual(t *testing.T, s *site, b *tab) {
 				return e, err
 			}
 			for _, p := range f.Loads[0].Horizons {
-				for name, band := range map[string]wire.Band{"utilization": p.Utilization, "queued_jobs": p.QueuedJobs, "queued_work_processor_seconds": p.QueuedWork, "jobs_per_hour": p.JobsPerHour} {
+				for name, band := range map[string]wire.Band{
+					"utilization": p.Utilization, "queued_jobs": p.QueuedJobs,
+					"queued_work_processor_seconds": p.QueuedWork, "jobs_per_hour": p.JobsPerHour,
+				} {
 					for q, x := range map[string]float64{"p05": band.P05, "p50": band.P50, "p95": band.P95} {
 						e[fmt.Sprintf("%s/%g/%s", name, p.HorizonSeconds, q)] = number(&x)
 					}
@@ -131,7 +140,8 @@ func aheadEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// accuracyEqual proves that coverage and losses are those of GET /v1/accuracy, and the rows of the newest starts those of GET /v1/accuracy/recent.
+// accuracyEqual proves that coverage and losses are those of GET /v1/accuracy, and the rows of the newest starts those
+// of GET /v1/accuracy/recent.
 func accuracyEqual(t *testing.T, s *site, b *tab) {
 	same(t, b, "view=accuracy&cluster=demo&queue=short", func() (expect, error) {
 		var a wire.Accuracy
@@ -146,7 +156,8 @@ func accuracyEqual(t *testing.T, s *site, b *tab) {
 			}
 			for _, m := range g.Methods {
 				loss, n := m.LogPinball["0.5"], float64(m.N)
-				e[m.Method+"/0.5"], e[m.Method+"/n"], e[m.Method+"/factor"] = number(&loss), number(&n), number(&m.WithinFactor2)
+				e[m.Method+"/0.5"], e[m.Method+"/n"], e[m.Method+"/factor"] = number(&loss), number(&n),
+					number(&m.WithinFactor2)
 			}
 		}
 		return e, err
@@ -162,7 +173,8 @@ func accuracyEqual(t *testing.T, s *site, b *tab) {
 	}
 	for i, f := range forecast {
 		got := rows[i]
-		want := []string{f.Queue, f.SizeClass, number(&f.WaitSeconds), number(f.Forecast.P10), number(f.Forecast.P50), number(f.Forecast.P90)}
+		want := []string{f.Queue, f.SizeClass, number(&f.WaitSeconds), number(f.Forecast.P10), number(f.Forecast.P50),
+			number(f.Forecast.P90)}
 		inside := "no"
 		if *f.Forecast.P10 <= f.WaitSeconds && (f.Forecast.P90 == nil || f.WaitSeconds <= *f.Forecast.P90) {
 			inside = "yes"
@@ -174,7 +186,8 @@ func accuracyEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// lifetimesEqual proves that the fitted line and the quantiles of the lifetimes are those of the interface, for both classes.
+// lifetimesEqual proves that the fitted line and the quantiles of the lifetimes are those of the interface, for both
+// classes.
 func lifetimesEqual(t *testing.T, s *site, b *tab) {
 	for i, class := range []string{"sequential", "parallel"} {
 		same(t, b, "view=lifetimes&cluster=demo&queue=short&class="+class, func() (expect, error) {
@@ -188,8 +201,10 @@ func lifetimesEqual(t *testing.T, s *site, b *tab) {
 				return nil, fmt.Errorf("not fitted: %+v", curve)
 			}
 			return expect{
-				"n": number(&n), "line": number(&f.B0) + " " + number(&f.B1), "tmin": number(&f.TMinSeconds), "tmax": number(&f.TMaxSeconds), "r2": number(&f.R2), "ks": number(f.KS),
-				"observed/0.1": number(&curve.Observed[10]), "observed/0.5": number(&curve.Observed[50]), "observed/0.95": number(&curve.Observed[95]),
+				"n": number(&n), "line": number(&f.B0) + " " + number(&f.B1), "tmin": number(&f.TMinSeconds),
+				"tmax": number(&f.TMaxSeconds), "r2": number(&f.R2), "ks": number(f.KS),
+				"observed/0.1": number(&curve.Observed[10]), "observed/0.5": number(&curve.Observed[50]),
+				"observed/0.95": number(&curve.Observed[95]),
 			}, nil
 		})
 	}
@@ -212,7 +227,8 @@ func jobsEqual(t *testing.T, s *site, b *tab) {
 			want := []string{j.ID, j.Queue, number(&procs), number(&j.WaitedSeconds), number(&ahead)}
 			got := []string{rows[i][0], rows[i][1], rows[i][2], rows[i][4], rows[i][9]}
 			if j.Forecast != nil {
-				want, got = append(want, number(j.Forecast.Now.P50), number(j.Forecast.Now.P10)+" "+number(j.Forecast.Now.P90)), append(got, rows[i][5], rows[i][6])
+				want, got = append(want, number(j.Forecast.Now.P50),
+					number(j.Forecast.Now.P10)+" "+number(j.Forecast.Now.P90)), append(got, rows[i][5], rows[i][6])
 			}
 			if !slices.EqualFunc(got, want, alike) {
 				return fmt.Errorf("job %s is %v on the page, %v by the interface", j.ID, got, want)

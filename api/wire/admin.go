@@ -18,7 +18,8 @@ type BadReason struct {
 	First []string `json:"first"`
 }
 
-// ImportReport tells what became of a log. Jobs, KnownJobs, FollowedJobs and TooOldJobs add up to the finished jobs in it.
+// ImportReport tells what became of a log. Jobs, KnownJobs, FollowedJobs and TooOldJobs add up to the finished jobs in
+// it.
 type ImportReport struct {
 	Cluster      string      `json:"cluster"`
 	Format       string      `json:"format"`

@@ -11,7 +11,8 @@ type RecentForecasts struct {
 	Stale      bool             `json:"stale"`
 }
 
-// RecentForecast is what was forecast for a job at its submission, beside what came of it. It tells neither the job nor whose it was.
+// RecentForecast is what was forecast for a job at its submission, beside what came of it. It tells neither the job nor
+// whose it was.
 type RecentForecast struct {
 	Queue       string     `json:"queue"`
 	SizeClass   string     `json:"size_class" doc:"processors: 1, 2-8, 9-64, 65-512, 513-4096, 4097+"`
@@ -22,7 +23,8 @@ type RecentForecast struct {
 	Forecast    *Quantiles `json:"forecast_seconds" doc:"quantiles of the wait as they were forecast; null where no forecast was possible"`
 }
 
-// LifetimeCurves is the answer of GET /v1/models/{queue}/lifetimes: the lifetimes that were observed, beside the laws fitted on them.
+// LifetimeCurves is the answer of GET /v1/models/{queue}/lifetimes: the lifetimes that were observed, beside the laws
+// fitted on them.
 type LifetimeCurves struct {
 	Cluster    string          `json:"cluster"`
 	Queue      string          `json:"queue"`

@@ -93,7 +93,8 @@ type SizeAsked struct {
 	Procs int `json:"procs" minimum:"1"`
 }
 
-// SizeGain is by how much a candidate is better than the request; less than 0 where it is worse, null where both never finish.
+// SizeGain is by how much a candidate is better than the request; less than 0 where it is worse, null where both never
+// finish.
 type SizeGain struct {
 	Score      *float64 `json:"score" doc:"in the unit of the score"`
 	MeanFinish *float64 `json:"mean_finish_seconds" doc:"seconds by which it finishes sooner on the average"`

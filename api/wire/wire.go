@@ -4,8 +4,8 @@ package wire
 
 import "time"
 
-// Quantiles are the levels of a forecast: with probability .1 the value is at most P10, and so on. A null is a level that is never
-// reached: the jobs that can end do not free enough processors.
+// Quantiles are the levels of a forecast: with probability .1 the value is at most P10, and so on. A null is a level
+// that is never reached: the jobs that can end do not free enough processors.
 type Quantiles struct {
 	P10 *float64 `json:"p10" doc:"10 % quantile, seconds"`
 	P25 *float64 `json:"p25" doc:"25 % quantile, seconds"`
@@ -70,7 +70,8 @@ type Basis struct {
 	RestsOn string `json:"rests_on" doc:"what says most: trees, linear, simulation, recent, limits; empty where no wait has been learnt and the jobs that run are all there is to go by"`
 }
 
-// ClusterState is what the forecast saw of the pool of nodes that the job competes for. Amounts are numbers of what binds.
+// ClusterState is what the forecast saw of the pool of nodes that the job competes for. Amounts are numbers of what
+// binds.
 type ClusterState struct {
 	Pool            string `json:"pool,omitempty" doc:"the pool of the queue; empty: the whole cluster is one"`
 	Binds           string `json:"binds" enum:"procs,nodes,gpus,memory" doc:"what such jobs run short of first, and what all amounts here are numbers of; memory is counted in shares of one processor"`

@@ -29,14 +29,16 @@ func (o option) key() string {
 	return o.name
 }
 
-// gnu reads options as getopt_long(3) does: -n4, -n 4, --ntasks=4, --ntasks 4, letters together, names cut short as long as they are unique.
+// gnu reads options as getopt_long(3) does: -n4, -n 4, --ntasks=4, --ntasks 4, letters together, names cut short as
+// long as they are unique.
 type gnu struct {
 	p       *parser
 	options []option
 	all     []setting
 }
 
-// parse adds the options among the words to all. A word that is neither an option nor the value of one is refused, as in every directive.
+// parse adds the options among the words to all. A word that is neither an option nor the value of one is refused, as
+// in every directive.
 func (g *gnu) parse(words []word) error {
 	for i := 0; i < len(words); {
 		w, rest := words[i], words[i+1:]
@@ -63,9 +65,11 @@ func (g *gnu) parse(words []word) error {
 // stray refuses a word.
 func (p *parser) stray(w word) error {
 	if w.at.layer == onCommandLine {
-		return p.fail(w.at, w.text, "neither an option nor the value of one", "give options only; the script stands before them")
+		return p.fail(w.at, w.text, "neither an option nor the value of one",
+			"give options only; the script stands before them")
 	}
-	return p.fail(w.at, w.text, "neither an option nor the value of one", "quote a value with blanks; one line is one set of options")
+	return p.fail(w.at, w.text, "neither an option nor the value of one",
+		"quote a value with blanks; one line is one set of options")
 }
 
 func (g *gnu) add(o option, value string, at origin) {
@@ -103,7 +107,8 @@ func (g *gnu) letter(c byte) (option, bool) {
 	return option{}, false
 }
 
-// long reads a word of two dashes, and returns how many of the words after it it used. A name that is not known may be of another version: it is warned of.
+// long reads a word of two dashes, and returns how many of the words after it it used. A name that is not known may be
+// of another version: it is warned of.
 func (g *gnu) long(w word, rest []word) (int, error) {
 	name, value, with := strings.Cut(w.text[2:], "=")
 	o, ok, others := g.named(name)

@@ -12,7 +12,8 @@ import (
 func geOptions() map[string]int {
 	return optionTable(
 		"clear cwd hard h help inherit notify noshell nostdin soft terse verbose verify V",
-		"@ a ac ar A b binding c ckpt C dc display dl e hold_jid hold_jid_ad i j js jsv l m M masterq now N o ot P p pty q R r sc shell sync S t tc u v w wd",
+		"@ a ac ar A b binding c ckpt C dc display dl e hold_jid hold_jid_ad i j js jsv l m M masterq now N o ot P p "+
+			"pty q R r sc shell sync S t tc u v w wd",
 		"pe",
 	)
 }
@@ -66,7 +67,8 @@ type geLayer struct {
 	anyQueue  bool      // whether there is a -q, if only a soft one
 }
 
-// geLayer sorts options: -soft and -hard switch for the -l and -q after them. Soft requests are wishes, and do not count.
+// geLayer sorts options: -soft and -hard switch for the -l and -q after them. Soft requests are wishes, and do not
+// count.
 func (p *parser) geLayer(all []setting) (geLayer, error) {
 	var l geLayer
 	var resources, others []setting
@@ -118,7 +120,8 @@ func (p *parser) geRequest(below, above geLayer) (Request, error) {
 		queues = above.queues
 	}
 	options := below.options
-	r := Request{Name: options.value("N"), Account: options.value("A"), Hold: options.has("h"), Begin: options.value("a")}
+	r := Request{Name: options.value("N"), Account: options.value("A"), Hold: options.has("h"),
+		Begin: options.value("a")}
 	if project := options.value("P"); project != "" {
 		r.Account = project
 	}
@@ -206,7 +209,8 @@ func (p *parser) geArray(r *Request, options settings) error {
 		err2 = errors.Join(err2, err3)
 	}
 	if err := errors.Join(err, err2); err != nil {
-		return p.fail(s.at, dashWritten(s), err.Error(), "write it as -t 1-100 or 1-100:2; how many may run at once is -tc")
+		return p.fail(s.at, dashWritten(s), err.Error(),
+			"write it as -t 1-100 or 1-100:2; how many may run at once is -tc")
 	}
 	r.Tasks = (max(from, to)-min(from, to))/step + 1
 	return nil
@@ -265,13 +269,15 @@ func (p *parser) geResources(r *Request, resources settings) error {
 	for _, name := range [...]string{"exclusive", "excl"} {
 		if v := strings.ToLower(resources.value(name)); v == "true" || v == "1" {
 			r.Exclusive = true
-			p.warn(resources[name].at, "%s takes whole hosts, whose size the script does not tell", clip(geWritten(resources[name])))
+			p.warn(resources[name].at, "%s takes whole hosts, whose size the script does not tell",
+				clip(geWritten(resources[name])))
 		}
 	}
 	return nil
 }
 
-// geTime reads a time: seconds, in C's decimal, octal or hexadecimal, or h:m:s of which each may be empty; sge_types(5), time_specifier.
+// geTime reads a time: seconds, in C's decimal, octal or hexadecimal, or h:m:s of which each may be empty;
+// sge_types(5), time_specifier.
 func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	if strings.EqualFold(text, "infinity") {
 		return 0, true, nil
@@ -292,7 +298,8 @@ func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	return limit, false, err
 }
 
-// geBytes reads an amount of memory: bytes, or with k, m, g or t for powers of 1000, K, M, G or T for powers of 1024; sge_types(5), memory_specifier.
+// geBytes reads an amount of memory: bytes, or with k, m, g or t for powers of 1000, K, M, G or T for powers of 1024;
+// sge_types(5), memory_specifier.
 func geBytes(text string) (int64, error) {
 	factor := int64(1)
 	if n := len(text); n > 0 {

@@ -32,7 +32,8 @@ func startGridEngine(t *testing.T) *realGridEngine {
 		}
 	}
 	g := &realGridEngine{dir: filepath.Join(scratch(t, "gridengine"), "c")}
-	out, err := exec.Command("../../scripts/gridengine-cluster", "up", g.dir, "--port", strconv.Itoa(testports.Take(t, 2))).CombinedOutput()
+	out, err := exec.Command("../../scripts/gridengine-cluster", "up", g.dir, "--port",
+		strconv.Itoa(testports.Take(t, 2))).CombinedOutput()
 	t.Cleanup(func() {
 		if out, err := exec.Command("../../scripts/gridengine-cluster", "down", g.dir).CombinedOutput(); err != nil {
 			t.Errorf("taking Grid Engine down: %v\n%s", err, out)
@@ -52,7 +53,8 @@ func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]strin
 		t.Fatal(err)
 	}
 	run := filepath.Join(g.dir, "run")
-	out, err := exec.Command(run, append(append([]string{"qsub", "-h", "-terse"}, what.args...), script)...).CombinedOutput()
+	out, err := exec.Command(run,
+		append(append([]string{"qsub", "-h", "-terse"}, what.args...), script)...).CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n") // warnings stand before the number
 	id, _, _ := strings.Cut(lines[len(lines)-1], ".")
 	if err != nil || strings.Trim(id, "0123456789") != "" {
@@ -128,8 +130,9 @@ func gridEngineSays(r jobscript.Request, shown map[string]string) []string {
 	return wrong
 }
 
-// TestRealGridEngineReadsTheSame proves that a script means to us what it means to a real qsub of Grid Engine: a list of scripts with something special each, and
-// random combinations of options. WAITCAST_LONG=1 makes it all of the list, of which it is every eighth else.
+// TestRealGridEngineReadsTheSame proves that a script means to us what it means to a real qsub of Grid Engine: a list
+// of scripts with something special each, and random combinations of options. WAITCAST_LONG=1 makes it all of the list,
+// of which it is every eighth else.
 func TestRealGridEngineReadsTheSame(t *testing.T) {
 	g := startGridEngine(t)
 	compare := func(what submission) {
@@ -157,8 +160,10 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(9, 10))
 	pool := []string{
-		"-q long.q", "-q short.q,medium.q", "-pe smp 4", "-pe smp 2-8", "-l h_rt=100", "-l h_rt=1:0:0,s_rt=0:50:0", "-l s_rt=5", "-t 1-10", "-t 2-20:3", "-tc 2", "-N one",
-		"-N two", "-cwd", "-j y", "-V", "-soft", "-hard", "-hold_jid 99999", "-l mem_free=1G", "-R y", "-A me", "-m n", "# -q short.q",
+		"-q long.q", "-q short.q,medium.q", "-pe smp 4", "-pe smp 2-8", "-l h_rt=100", "-l h_rt=1:0:0,s_rt=0:50:0",
+		"-l s_rt=5", "-t 1-10", "-t 2-20:3", "-tc 2", "-N one",
+		"-N two", "-cwd", "-j y", "-V", "-soft", "-hard", "-hold_jid 99999", "-l mem_free=1G", "-R y", "-A me", "-m n",
+		"# -q short.q",
 	}
 	for range n {
 		var what submission
@@ -177,20 +182,30 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 	}
 }
 
-// specialGridEngine are scripts with something special each. Not here is what qsub takes and we refuse, -l h_rt=-5 and -t 1-, of which it makes a limit of no time
-// and no array; and that it refuses "-q 'a.q' -N x", for it does not see that the quote ends: we do.
+// specialGridEngine are scripts with something special each. Not here is what qsub takes and we refuse, -l h_rt=-5 and
+// -t 1-, of which it makes a limit of no time and no array; and that it refuses "-q 'a.q' -N x", for it does not see
+// that the quote ends: we do.
 func specialGridEngine() []submission {
 	var all []submission
 	for _, lines := range [][]string{
-		{}, {"#$ -pe smp 4 -q long.q", "echo", "#$ -l h_rt=1:00:00"}, {"#$ -q long.q", "#$ -q short.q"}, {"#$ -l h_rt=10 -l s_rt=20", "#$ -l h_rt=30"},
-		{" #$ -q long.q"}, {"##$ -q long.q", "# $ -q long.q", "#$-q long.q"}, {"#$ -q long.q # -N x", "#$ -N y"}, {`#$ -q long.q \`, "#$ -N x"}, {"#$ -bogus"},
-		{"#$ -N x foo"}, {"#$ -q short.q@*,long.q"}, {"#$ -pe smp 4,6-8"}, {"#$ -pe smp 4-"}, {"#$ -pe smp -4"}, {"#$ -pe smp 0"}, {"#$ -pe smp 8-4"}, {"#$ -pe smp"},
-		{"#$ -t 5"}, {"#$ -t 1-10:3 -tc 2"}, {"#$ -t 0-3"}, {"#$ -t 10-1"}, {"#$ -t 1-3,5"}, {"#$ -t 1-10%2"}, {"#$ -l h_rt=::30"}, {"#$ -l h_rt=1::"}, {"#$ -l h_rt=90:00"},
-		{"#$ -l h_rt=INFINITY"}, {"#$ -l h_rt=0x10"}, {"#$ -l h_rt=010"}, {"#$ -l h_rt=1:90:00"}, {"#$ -l h_rt=1h"}, {"#$ -hold_jid 99999"},
-		{"#$ -C #@", "#@ -N x"}, {"#$ -soft -q long.q -hard -l h_rt=100"}, {"#$ -soft -l h_rt=100", "#$ -l s_rt=5"}, {"#$ -N x\r", "#$ -pe smp 2\r"}, {"#$ -N x", "#$ -N y"},
-		{"#$ -pe smp 2", "#$ -pe smp 3"}, {"#$", "#$ -V -cwd -j y -S /bin/sh -R y"}, {"#$ -N 'a_b'"}, {"#$ -q \"long.q\""}, {"#$ -S /bin/sh -N \"a#b\""}, {"#$ -N a'b'c"}, {"#$ -t 1-4 -tc 0"}, {"#$ -tc 5"},
-		{"#$ -t -5"}, {"#$ -t 1-10:0"}, {"#$ -N a#b"}, {"#$ -N \"a"}, {"#$ -binding linear:1 -N x"}, {"#$ -binding set linear:1 -N x"}, {"#$ -l h_rt=5,"},
-		{"#$ -l ,h_rt=5"}, {"#$ -q ,long.q"}, {"#$ -h -N x"}, {"#$ -pe smp 2,4-"}, {"#$ -l h_rt=1:2:3:4"}, {"#$ -l h_rt="},
+		{}, {"#$ -pe smp 4 -q long.q", "echo", "#$ -l h_rt=1:00:00"}, {"#$ -q long.q", "#$ -q short.q"},
+		{"#$ -l h_rt=10 -l s_rt=20", "#$ -l h_rt=30"},
+		{" #$ -q long.q"}, {"##$ -q long.q", "# $ -q long.q", "#$-q long.q"}, {"#$ -q long.q # -N x", "#$ -N y"},
+		{`#$ -q long.q \`, "#$ -N x"}, {"#$ -bogus"},
+		{"#$ -N x foo"}, {"#$ -q short.q@*,long.q"}, {"#$ -pe smp 4,6-8"}, {"#$ -pe smp 4-"}, {"#$ -pe smp -4"},
+		{"#$ -pe smp 0"}, {"#$ -pe smp 8-4"}, {"#$ -pe smp"},
+		{"#$ -t 5"}, {"#$ -t 1-10:3 -tc 2"}, {"#$ -t 0-3"}, {"#$ -t 10-1"}, {"#$ -t 1-3,5"}, {"#$ -t 1-10%2"},
+		{"#$ -l h_rt=::30"}, {"#$ -l h_rt=1::"}, {"#$ -l h_rt=90:00"},
+		{"#$ -l h_rt=INFINITY"}, {"#$ -l h_rt=0x10"}, {"#$ -l h_rt=010"}, {"#$ -l h_rt=1:90:00"}, {"#$ -l h_rt=1h"},
+		{"#$ -hold_jid 99999"},
+		{"#$ -C #@", "#@ -N x"}, {"#$ -soft -q long.q -hard -l h_rt=100"}, {"#$ -soft -l h_rt=100", "#$ -l s_rt=5"},
+		{"#$ -N x\r", "#$ -pe smp 2\r"}, {"#$ -N x", "#$ -N y"},
+		{"#$ -pe smp 2", "#$ -pe smp 3"}, {"#$", "#$ -V -cwd -j y -S /bin/sh -R y"}, {"#$ -N 'a_b'"},
+		{"#$ -q \"long.q\""}, {"#$ -S /bin/sh -N \"a#b\""}, {"#$ -N a'b'c"}, {"#$ -t 1-4 -tc 0"}, {"#$ -tc 5"},
+		{"#$ -t -5"}, {"#$ -t 1-10:0"}, {"#$ -N a#b"}, {"#$ -N \"a"}, {"#$ -binding linear:1 -N x"},
+		{"#$ -binding set linear:1 -N x"}, {"#$ -l h_rt=5,"},
+		{"#$ -l ,h_rt=5"}, {"#$ -q ,long.q"}, {"#$ -h -N x"}, {"#$ -pe smp 2,4-"}, {"#$ -l h_rt=1:2:3:4"},
+		{"#$ -l h_rt="},
 	} {
 		all = append(all, submission{lines: lines})
 	}

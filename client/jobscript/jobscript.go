@@ -1,8 +1,10 @@
-// Package jobscript reads what a batch script asks of its scheduler, as the scheduler's own command would: the #SBATCH, #PBS, #$ or #BSUB lines, then the
-// environment where the scheduler looks there, then the options of the command line, which override them.
+// Package jobscript reads what a batch script asks of its scheduler, as the scheduler's own command would: the #SBATCH,
+// #PBS, #$ or #BSUB lines, then the environment where the scheduler looks there, then the options of the command line,
+// which override them.
 //
-// What each scheduler does was taken from sbatch(1) of Slurm 22.05 and trials of that sbatch; from qsub of OpenPBS (its manual and src/cmds/qsub.c) and the
-// Torque manual; from submit(1) and sge_types(5) of Grid Engine 8.1.9 and trials of its qsub; and from the bsub pages of IBM Spectrum LSF 10.1. In short:
+// What each scheduler does was taken from sbatch(1) of Slurm 22.05 and trials of that sbatch; from qsub of OpenPBS (its
+// manual and src/cmds/qsub.c) and the Torque manual; from submit(1) and sge_types(5) of Grid Engine 8.1.9 and trials of
+// its qsub; and from the bsub pages of IBM Spectrum LSF 10.1. In short:
 //
 //	            directives                         ends at               given twice              command line
 //	Slurm       #SBATCH at the start of a line     the first command     the last                 overrides; SBATCH_* between
@@ -12,7 +14,8 @@
 //	                                                                     -l by resource
 //	LSF         #BSUB at the start of a line       the end of the file   the last, -R add up      overrides
 //
-// What a site sets up itself is not known here: default queues, limits and sizes, submit filters, default request files, the size of a node.
+// What a site sets up itself is not known here: default queues, limits and sizes, submit filters, default request
+// files, the size of a node.
 package jobscript
 
 import (
@@ -42,7 +45,8 @@ const MaxCount = 1<<31 - 1
 type Options struct {
 	// Scheduler is the scheduler that the script is for. Empty: the one whose directives it has.
 	Scheduler Scheduler
-	// Args are options as they would stand before the script on the command line of sbatch, qsub or bsub. They override the directives.
+	// Args are options as they would stand before the script on the command line of sbatch, qsub or bsub. They override
+	// the directives.
 	Args []string
 	// Env is the environment of that command, of which SBATCH_* (Slurm) and PBS_DPREFIX (PBS) matter. nil is none.
 	Env map[string]string
@@ -55,16 +59,18 @@ type Request struct {
 	Scheduler Scheduler
 	// Queues are the queues or partitions that will do, in the order given.
 	Queues []string
-	// Procs is the number of processors as the scheduler counts it, at least 1, of a range the least. ProcsMax is the most, equal to Procs where there is no
-	// range and MaxCount where the range is open.
+	// Procs is the number of processors as the scheduler counts it, at least 1, of a range the least. ProcsMax is the
+	// most, equal to Procs where there is no range and MaxCount where the range is open.
 	Procs, ProcsMax int
-	// Nodes is the number of nodes, of a range the least; 0 where the scheduler may choose. NodesMax is the most. For chunks of PBS (select) it is the number of
-	// chunks, which PBS calls nodect.
+	// Nodes is the number of nodes, of a range the least; 0 where the scheduler may choose. NodesMax is the most. For
+	// chunks of PBS (select) it is the number of chunks, which PBS calls nodect.
 	Nodes, NodesMax int
-	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited says that no limit is asked for.
+	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited says that no limit is
+	// asked for.
 	TimeLimit time.Duration
 	Unlimited bool
-	// Tasks is the number of tasks of an array, 0 if it is none. AtOnce is how many of them may run at once, 0 for as many as fit.
+	// Tasks is the number of tasks of an array, 0 if it is none. AtOnce is how many of them may run at once, 0 for as
+	// many as fit.
 	Tasks, AtOnce int
 	// Memory is in bytes, of all nodes together, of the least number of processors.
 	Memory int64
@@ -73,13 +79,15 @@ type Request struct {
 	GPUType string
 	// Name is the job's name, Account what is charged (a project where that is charged), QOS the quality of service.
 	Name, Account, QOS string
-	// Hold: the job is submitted held. Dependent: it waits for other jobs. Begin is the time before which it may not start, as it was written.
+	// Hold: the job is submitted held. Dependent: it waits for other jobs. Begin is the time before which it may not
+	// start, as it was written.
 	Hold, Dependent bool
 	Begin           string
-	// Exclusive: its nodes are shared with no other job, or user, so that it takes more processors than Procs where they are larger.
+	// Exclusive: its nodes are shared with no other job, or user, so that it takes more processors than Procs where
+	// they are larger.
 	Exclusive bool
-	// Components are the parts of a heterogeneous job of Slurm, which start together. Then Procs, Nodes, Memory and GPUs are sums, TimeLimit is the longest and the
-	// rest is of the first component.
+	// Components are the parts of a heterogeneous job of Slurm, which start together. Then Procs, Nodes, Memory and
+	// GPUs are sums, TimeLimit is the longest and the rest is of the first component.
 	Components []Request
 	// Warnings say what was ignored, overridden or guessed. Directives are the lines that were read.
 	Warnings   []Warning
@@ -107,8 +115,9 @@ type Directive struct {
 	Text string
 }
 
-// Parse reads a script. It fails where the scheduler would refuse the script for what stands in it: every such error is an *Error, which names the script,
-// the line and the option. errors.Is tells ErrNoDirectives and ErrSchedulers apart. What it does not know, it warns of.
+// Parse reads a script. It fails where the scheduler would refuse the script for what stands in it: every such error is
+// an *Error, which names the script, the line and the option. errors.Is tells ErrNoDirectives and ErrSchedulers apart.
+// What it does not know, it warns of.
 func Parse(r io.Reader, opts Options) (Request, error) {
 	p := &parser{name: opts.Name, opts: opts}
 	if p.name == "" {

@@ -48,8 +48,10 @@ func TestUsualScripts(t *testing.T) {
 srun ./model
 #SBATCH --nodes=99
 `, jobscript.Request{
-			Scheduler: jobscript.Slurm, Name: "model", Queues: []string{"big", "small"}, Procs: 96, ProcsMax: 96, Nodes: 4, NodesMax: 4,
-			TimeLimit: 36 * time.Hour, Memory: 192 << 30, GPUs: 8, GPUType: "a100", Account: "climate", QOS: "high", Tasks: 5, AtOnce: 4,
+			Scheduler: jobscript.Slurm, Name: "model", Queues: []string{"big", "small"}, Procs: 96, ProcsMax: 96,
+			Nodes: 4, NodesMax: 4,
+			TimeLimit: 36 * time.Hour, Memory: 192 << 30, GPUs: 8, GPUType: "a100", Account: "climate", QOS: "high",
+			Tasks: 5, AtOnce: 4,
 		}},
 		"Torque": {`#!/bin/sh
 #PBS -N model
@@ -61,8 +63,10 @@ srun ./model
 cd $PBS_O_WORKDIR
 #PBS -l nodes=99
 `, jobscript.Request{
-			Scheduler: jobscript.PBS, Name: "model", Queues: []string{"batch"}, Procs: 20, ProcsMax: 20, Nodes: 3, NodesMax: 3, GPUs: 1,
-			TimeLimit: 12*time.Hour + 30*time.Minute, Memory: 20 * 500 << 20, Tasks: 100, AtOnce: 10, Account: "climate", Dependent: true,
+			Scheduler: jobscript.PBS, Name: "model", Queues: []string{"batch"}, Procs: 20, ProcsMax: 20, Nodes: 3,
+			NodesMax: 3, GPUs: 1,
+			TimeLimit: 12*time.Hour + 30*time.Minute, Memory: 20 * 500 << 20, Tasks: 100, AtOnce: 10,
+			Account: "climate", Dependent: true,
 		}},
 		"OpenPBS": {`#!/bin/sh
   #PBS -l select=2:ncpus=8:mpiprocs=8:mem=16gb+1:ncpus=4:ngpus=2:mem=8gb -l place=scatter:excl
@@ -71,7 +75,8 @@ cd $PBS_O_WORKDIR
 #PBS -N late
 ./model
 `, jobscript.Request{
-			Scheduler: jobscript.PBS, Procs: 20, ProcsMax: 20, Nodes: 3, NodesMax: 3, GPUs: 2, TimeLimit: time.Hour, Memory: 40 << 30, Tasks: 4, Account: "climate",
+			Scheduler: jobscript.PBS, Procs: 20, ProcsMax: 20, Nodes: 3, NodesMax: 3, GPUs: 2, TimeLimit: time.Hour,
+			Memory: 40 << 30, Tasks: 4, Account: "climate",
 			Hold: true, Begin: "2301", Exclusive: true, Name: "late",
 		}},
 		"Grid Engine": {`#!/bin/sh
@@ -84,7 +89,8 @@ cd $PBS_O_WORKDIR
 ./model
 #$ -l exclusive=true
 `, jobscript.Request{
-			Scheduler: jobscript.GridEngine, Name: "model", Procs: 4, ProcsMax: 16, TimeLimit: 8 * time.Hour, Memory: 8 << 30, GPUs: 1, Queues: []string{"all.q", "big.q"},
+			Scheduler: jobscript.GridEngine, Name: "model", Procs: 4, ProcsMax: 16, TimeLimit: 8 * time.Hour,
+			Memory: 8 << 30, GPUs: 1, Queues: []string{"all.q", "big.q"},
 			Tasks: 50, AtOnce: 5, Account: "climate", Dependent: true, Exclusive: true,
 		}},
 		"LSF": {`#!/bin/sh
@@ -97,8 +103,10 @@ cd $PBS_O_WORKDIR
 ./model
 #BSUB -gpu "num=2:mode=shared" -w "done(12)" -b 20:00
 `, jobscript.Request{
-			Scheduler: jobscript.LSF, Name: "model", Tasks: 11, AtOnce: 4, Procs: 16, ProcsMax: 32, Nodes: 2, NodesMax: 2, TimeLimit: 90 * time.Minute, Memory: 8 << 30,
-			Queues: []string{"normal", "night"}, Account: "climate", Exclusive: true, Hold: true, GPUs: 4, Dependent: true, Begin: "20:00",
+			Scheduler: jobscript.LSF, Name: "model", Tasks: 11, AtOnce: 4, Procs: 16, ProcsMax: 32, Nodes: 2,
+			NodesMax: 2, TimeLimit: 90 * time.Minute, Memory: 8 << 30,
+			Queues: []string{"normal", "night"}, Account: "climate", Exclusive: true, Hold: true, GPUs: 4,
+			Dependent: true, Begin: "20:00",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,16 +129,21 @@ func TestWhichOfTwoCounts(t *testing.T) {
 		warning string
 	}{
 		{"#SBATCH -n 2\n#SBATCH -n 3\n", nil, nil, 3, 0, "line 2: --ntasks=2 is overridden by --ntasks=3 on line 3"},
-		{"#SBATCH -t 2\n", nil, map[string]string{"SBATCH_TIMELIMIT": "3"}, 1, 3 * time.Minute, "line 2: --time=2 is overridden by 3 in the environment (SBATCH_TIMELIMIT)"},
+		{"#SBATCH -t 2\n", nil, map[string]string{"SBATCH_TIMELIMIT": "3"}, 1, 3 * time.Minute,
+			"line 2: --time=2 is overridden by 3 in the environment (SBATCH_TIMELIMIT)"},
 		{"#SBATCH -n 2 -t 2\n", []string{"--ntasks", "5"}, nil, 5, 2 * time.Minute, ""},
-		{"#PBS -l nodes=2,walltime=60\n#PBS -l nodes=4\n", nil, nil, 2, time.Minute, "line 3: -l nodes=4 is ignored: of a resource the first directive counts, -l nodes=2 on line 2"},
+		{"#PBS -l nodes=2,walltime=60\n#PBS -l nodes=4\n", nil, nil, 2, time.Minute,
+			"line 3: -l nodes=4 is ignored: of a resource the first directive counts, -l nodes=2 on line 2"},
 		{"#PBS -l nodes=2,walltime=60\n", []string{"-lnodes=3:ppn=2"}, nil, 6, time.Minute, ""},
-		{"#$ -pe a 2\n#$ -pe b 4 -l h_rt=60\n", []string{"-l", "h_rt=0:2:0"}, nil, 4, 2 * time.Minute, "line 2: -pe a 2 is overridden by -pe b 4 on line 3"},
-		{"#BSUB -n 2 -W 2\n#BSUB -n3\n", []string{"-W", "5"}, nil, 3, 5 * time.Minute, "line 2: -n 2 is overridden by -n 3 on line 3"},
+		{"#$ -pe a 2\n#$ -pe b 4 -l h_rt=60\n", []string{"-l", "h_rt=0:2:0"}, nil, 4, 2 * time.Minute,
+			"line 2: -pe a 2 is overridden by -pe b 4 on line 3"},
+		{"#BSUB -n 2 -W 2\n#BSUB -n3\n", []string{"-W", "5"}, nil, 3, 5 * time.Minute,
+			"line 2: -n 2 is overridden by -n 3 on line 3"},
 	} {
 		r := parse(t, "#!/bin/sh\n"+c.script, jobscript.Options{Args: c.args, Env: c.env})
 		if r.Procs != c.procs || r.TimeLimit != c.limit {
-			t.Errorf("%q %q: %d processors, limit %v; want %d, %v", c.script, c.args, r.Procs, r.TimeLimit, c.procs, c.limit)
+			t.Errorf("%q %q: %d processors, limit %v; want %d, %v", c.script, c.args, r.Procs, r.TimeLimit,
+				c.procs, c.limit)
 		}
 		var warnings []string
 		for _, w := range r.Warnings {
@@ -188,14 +201,17 @@ func TestFormsOfPBSAndLSF(t *testing.T) {
 	}
 }
 
-// GPUs of Slurm, and what they make of tasks: as scontrol of Slurm 22.05 showed NumTasks of held jobs on nodes with GPUs; the totals and the processors of
-// --cpus-per-gpu, which it does not show, by sbatch(1).
+// GPUs of Slurm, and what they make of tasks: as scontrol of Slurm 22.05 showed NumTasks of held jobs on nodes with
+// GPUs; the totals and the processors of --cpus-per-gpu, which it does not show, by sbatch(1).
 func TestSlurmGPUs(t *testing.T) {
 	for args, want := range map[string]struct{ gpus, procs int }{
-		"--gres=gpu:2": {2, 1}, "--gres=gpu": {1, 1}, "--gres=gpu:volta:2 -N2": {4, 2}, "--gpus=3": {3, 1}, "-G volta:3 -N2": {3, 2}, "--gpus-per-node=2 -N3": {6, 3},
-		"--gpus-per-task=1 -n3": {3, 3}, "--gpus=4 --gpus-per-task=2": {4, 2}, "--gpus=4 --ntasks-per-gpu=2": {4, 8}, "--gpus=2 --cpus-per-gpu=3": {2, 6},
-		"--ntasks-per-gpu=2 -n 6": {3, 6}, "--gres=gpu:1,license:4": {1, 1}, "--gres=license:4": {0, 1},
-		"--gres=gpu:2 -G 4": {4, 2}, "--gpus-per-node=1 -n7 --ntasks-per-node=3": {3, 7}, "--gpus-per-node=2 --cpus-per-gpu=2 -N2": {4, 8},
+		"--gres=gpu:2": {2, 1}, "--gres=gpu": {1, 1}, "--gres=gpu:volta:2 -N2": {4, 2}, "--gpus=3": {3, 1},
+		"-G volta:3 -N2": {3, 2}, "--gpus-per-node=2 -N3": {6, 3},
+		"--gpus-per-task=1 -n3": {3, 3}, "--gpus=4 --gpus-per-task=2": {4, 2}, "--gpus=4 --ntasks-per-gpu=2": {4, 8},
+		"--gpus=2 --cpus-per-gpu=3": {2, 6},
+		"--ntasks-per-gpu=2 -n 6":   {3, 6}, "--gres=gpu:1,license:4": {1, 1}, "--gres=license:4": {0, 1},
+		"--gres=gpu:2 -G 4": {4, 2}, "--gpus-per-node=1 -n7 --ntasks-per-node=3": {3, 7},
+		"--gpus-per-node=2 --cpus-per-gpu=2 -N2": {4, 8},
 	} {
 		r := parse(t, "#!/bin/sh\n", jobscript.Options{Scheduler: jobscript.Slurm, Args: strings.Fields(args)})
 		if r.GPUs != want.gpus || r.Procs != want.procs {
@@ -207,29 +223,38 @@ func TestSlurmGPUs(t *testing.T) {
 // What nobody could schedule is refused, with the place, the option and what to do.
 func TestErrorsNameThePlace(t *testing.T) {
 	for script, want := range map[string]string{
-		"#SBATCH -N two\n":                                 `job.sh:2: --nodes=two: "two" is not a whole number; write --nodes=4 or --nodes=2-4`,
-		"#SBATCH -t 5m\n":                                  `job.sh:2: --time=5m: "5m" is not a whole number; write it as minutes, min:sec,`,
-		"#SBATCH --mem=1G --mem-per-cpu=1G\n":              `job.sh:2: --mem-per-cpu=1G: it contradicts --mem=1G (job.sh:2); sbatch takes only one`,
-		"#SBATCH -n 2000000000 -c 2000000000\n":            `job.sh: asks for more than 2147483647 processors`,
-		"#SBATCH -a 0-5000000\n":                           `job.sh:2: --array=0-5000000: 5000000 is more than Slurm's largest index`,
-		"#SBATCH --gpus-per-task=1\n":                      `job.sh:2: --gpus-per-task=1: it needs --ntasks or --gpus`,
-		"#SBATCH --gpus=2 --cpus-per-gpu=3 -c2\n":          `job.sh:2: --cpus-per-gpu=3: it contradicts --cpus-per-task`,
-		"#SBATCH -n 2\r\n":                                 `job.sh:2: a line break of DOS, which sbatch refuses; convert the script`,
-		"#SBATCH -J 'x\n":                                  `job.sh:2: 'x: a quote is not closed`,
-		"#PBS -l select=2:ncpus=4\n#PBS -l nodes=2\n":      `job.sh:3: -l nodes=2: it contradicts -l select=2:ncpus=4 (job.sh:2); put it into the chunks, or remove one of both`,
-		"#PBS -l nodes=2:ppn=x\n":                          `job.sh:2: -l nodes=2:ppn=x: ppn=x: "x" is not a whole number; write it as select=2:ncpus=8:mem=4gb or nodes=2:ppn=8`,
-		"#PBS -l walltime=1h\n":                            `job.sh:2: -l walltime=1h: "1h" is not a whole number; write seconds, min:sec or h:m:s`,
-		"#PBS -l nodes=2 # two\n":                          `job.sh:2: #: neither an option nor the value of one; quote a value with blanks`,
-		"#PBS -y\n":                                        `job.sh:2: -y: there is no option -y; remove it`,
-		"#PBS -l nodes=0\n":                                `job.sh:2: -l nodes=0: it asks for nothing`,
-		"#$ -pe mpi x\n":                                   `job.sh:2: -pe mpi x: "x" is not a whole number; write it as -pe mpi 4, 4-16 or 4-`,
-		"#$ -tc 4\n":                                       `job.sh:2: -tc 4: it is for arrays only; give -t as well, or remove it`,
-		"#$ -l h_rt=90:00\n":                               `job.sh:2: -l h_rt=90:00: it must have two colons or none; write seconds or h:m:s`,
-		"#BSUB -n 8,4\n":                                   `job.sh:2: -n 8,4: 4 is less than 8; write -n 16 or -n 4,16`,
-		"#BSUB -J a[1-\n":                                  `job.sh:2: -J a[1-: a bracket is not closed; write it as -J "name[1-100]"`,
-		"#BSUB -W 1:2:3\n":                                 `job.sh:2: -W 1:2:3: too many colons; write minutes or hours:minutes`,
-		"#SBATCH -n 2\x00\n":                               `job.sh:2: a NUL byte; this is no script`,
-		"#SBATCH -a 1-3 -n 3\n#SBATCH hetjob\n#SBATCH -n2": `job.sh:2: --array=1-3: a heterogeneous job cannot be an array; remove one of both`,
+		"#SBATCH -N two\n": `job.sh:2: --nodes=two: "two" is not a whole number; ` +
+			`write --nodes=4 or --nodes=2-4`,
+		"#SBATCH -t 5m\n": `job.sh:2: --time=5m: "5m" is not a whole number; write ` +
+			`it as minutes, min:sec,`,
+		"#SBATCH --mem=1G --mem-per-cpu=1G\n": `job.sh:2: --mem-per-cpu=1G: it contradicts --mem=1G ` +
+			`(job.sh:2); sbatch takes only one`,
+		"#SBATCH -n 2000000000 -c 2000000000\n": `job.sh: asks for more than 2147483647 processors`,
+		"#SBATCH -a 0-5000000\n": `job.sh:2: --array=0-5000000: 5000000 is more than ` +
+			`Slurm's largest index`,
+		"#SBATCH --gpus-per-task=1\n": `job.sh:2: --gpus-per-task=1: it needs --ntasks or --gpus`,
+		"#SBATCH --gpus=2 --cpus-per-gpu=3 -c2\n": `job.sh:2: --cpus-per-gpu=3: it contradicts ` +
+			`--cpus-per-task`,
+		"#SBATCH -n 2\r\n": `job.sh:2: a line break of DOS, which sbatch refuses; convert the script`,
+		"#SBATCH -J 'x\n":  `job.sh:2: 'x: a quote is not closed`,
+		"#PBS -l select=2:ncpus=4\n#PBS -l nodes=2\n": `job.sh:3: -l nodes=2: it contradicts -l select=2:ncpus=4 ` +
+			`(job.sh:2); put it into the chunks, or remove one of both`,
+		"#PBS -l nodes=2:ppn=x\n": `job.sh:2: -l nodes=2:ppn=x: ppn=x: "x" is not a whole number; write it as ` +
+			`select=2:ncpus=8:mem=4gb or nodes=2:ppn=8`,
+		"#PBS -l walltime=1h\n": `job.sh:2: -l walltime=1h: "1h" is not a whole number; write seconds, min:sec or ` +
+			`h:m:s`,
+		"#PBS -l nodes=2 # two\n": `job.sh:2: #: neither an option nor the value of one; quote a value with blanks`,
+		"#PBS -y\n":               `job.sh:2: -y: there is no option -y; remove it`,
+		"#PBS -l nodes=0\n":       `job.sh:2: -l nodes=0: it asks for nothing`,
+		"#$ -pe mpi x\n":          `job.sh:2: -pe mpi x: "x" is not a whole number; write it as -pe mpi 4, 4-16 or 4-`,
+		"#$ -tc 4\n":              `job.sh:2: -tc 4: it is for arrays only; give -t as well, or remove it`,
+		"#$ -l h_rt=90:00\n":      `job.sh:2: -l h_rt=90:00: it must have two colons or none; write seconds or h:m:s`,
+		"#BSUB -n 8,4\n":          `job.sh:2: -n 8,4: 4 is less than 8; write -n 16 or -n 4,16`,
+		"#BSUB -J a[1-\n":         `job.sh:2: -J a[1-: a bracket is not closed; write it as -J "name[1-100]"`,
+		"#BSUB -W 1:2:3\n":        `job.sh:2: -W 1:2:3: too many colons; write minutes or hours:minutes`,
+		"#SBATCH -n 2\x00\n":      `job.sh:2: a NUL byte; this is no script`,
+		"#SBATCH -a 1-3 -n 3\n#SBATCH hetjob\n#SBATCH -n2": `job.sh:2: --array=1-3: a heterogeneous job cannot be an ` +
+			`array; remove one of both`,
 	} {
 		_, err := jobscript.Parse(strings.NewReader("#!/bin/sh\n"+script), jobscript.Options{Name: "job.sh"})
 		var typed *jobscript.Error
@@ -237,24 +262,29 @@ func TestErrorsNameThePlace(t *testing.T) {
 			t.Errorf("%q: %v\nwant %s", script, err, want)
 		}
 	}
-	_, err := jobscript.Parse(strings.NewReader("#!/bin/sh\n"), jobscript.Options{Scheduler: jobscript.Slurm, Args: []string{"-t", "soon"}})
+	_, err := jobscript.Parse(strings.NewReader("#!/bin/sh\n"),
+		jobscript.Options{Scheduler: jobscript.Slurm, Args: []string{"-t", "soon"}})
 	if err == nil || !strings.HasPrefix(err.Error(), "command line: --time=soon: ") {
 		t.Errorf("on the command line: %v", err)
 	}
-	_, err = jobscript.Parse(strings.NewReader("#!/bin/sh\n"), jobscript.Options{Scheduler: jobscript.Slurm, Env: map[string]string{"SBATCH_TIMELIMIT": "soon"}})
+	_, err = jobscript.Parse(strings.NewReader("#!/bin/sh\n"),
+		jobscript.Options{Scheduler: jobscript.Slurm, Env: map[string]string{"SBATCH_TIMELIMIT": "soon"}})
 	if err == nil || !strings.HasPrefix(err.Error(), "environment variable SBATCH_TIMELIMIT: soon: ") {
 		t.Errorf("in the environment: %v", err)
 	}
-	_, err = jobscript.Parse(strings.NewReader("#!/bin/sh\n"+strings.Repeat("#", jobscript.MaxScript)), jobscript.Options{})
+	_, err = jobscript.Parse(strings.NewReader("#!/bin/sh\n"+strings.Repeat("#", jobscript.MaxScript)),
+		jobscript.Options{})
 	if err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("too long: %v", err)
 	}
 }
 
-// Whose script it is follows from its directives; one of two schedulers needs to be told, and one of none is refused with a hint.
+// Whose script it is follows from its directives; one of two schedulers needs to be told, and one of none is refused
+// with a hint.
 func TestWhichScheduler(t *testing.T) {
 	for script, want := range map[string]jobscript.Scheduler{
-		"#SBATCH -n2\n": jobscript.Slurm, "#PBS -V\n": jobscript.PBS, "  #PBS -V\n": jobscript.PBS, "echo\n#$ -cwd\n": jobscript.GridEngine, "echo\n#BSUB -n 2\n": jobscript.LSF,
+		"#SBATCH -n2\n": jobscript.Slurm, "#PBS -V\n": jobscript.PBS, "  #PBS -V\n": jobscript.PBS,
+		"echo\n#$ -cwd\n": jobscript.GridEngine, "echo\n#BSUB -n 2\n": jobscript.LSF,
 		"# $Id$\n#$Id: x $\n#SBATCH -n 2\n": jobscript.Slurm, "#SBATCH -n 2\necho\n#PBS -V\n": jobscript.Slurm,
 	} {
 		if r := parse(t, "#!/bin/sh\n"+script, jobscript.Options{}); r.Scheduler != want {
@@ -263,7 +293,9 @@ func TestWhichScheduler(t *testing.T) {
 	}
 	both := "#!/bin/sh\n#SBATCH -n 2\n#PBS -l ncpus=3\n"
 	_, err := jobscript.Parse(strings.NewReader(both), jobscript.Options{Name: "a.sh"})
-	if !errors.Is(err, jobscript.ErrSchedulers) || err.Error() != "a.sh: directives of several schedulers: #SBATCH (line 2) and #PBS (line 3); say which scheduler is meant" {
+	if !errors.Is(err, jobscript.ErrSchedulers) ||
+		err.Error() != "a.sh: directives of several schedulers: #SBATCH (line 2) and #PBS (line 3); say which "+
+			"scheduler is meant" {
 		t.Errorf("of two: %v", err)
 	}
 	for scheduler, procs := range map[jobscript.Scheduler]int{jobscript.Slurm: 2, jobscript.PBS: 3} {
@@ -273,7 +305,9 @@ func TestWhichScheduler(t *testing.T) {
 		}
 	}
 	for script, hint := range map[string]string{
-		"echo\n": "add one, or say the scheduler", "": "add one", "# SBATCH -n 2\n": "line 2 looks like #SBATCH, but is none", "echo\n#SBATCH -n 2\n": "line 3 looks like #SBATCH",
+		"echo\n": "add one, or say the scheduler", "": "add one",
+		"# SBATCH -n 2\n":      "line 2 looks like #SBATCH, but is none",
+		"echo\n#SBATCH -n 2\n": "line 3 looks like #SBATCH",
 	} {
 		_, err := jobscript.Parse(strings.NewReader("#!/bin/sh\n"+script), jobscript.Options{})
 		if !errors.Is(err, jobscript.ErrNoDirectives) || !strings.Contains(err.Error(), hint) {
@@ -289,19 +323,25 @@ func TestWhichScheduler(t *testing.T) {
 	}
 }
 
-// A directive that stands on the command line instead, or there as well, means the same: whatever the script says of that option.
+// A directive that stands on the command line instead, or there as well, means the same: whatever the script says of
+// that option.
 func TestCommandLineOverrides(t *testing.T) {
 	options := map[jobscript.Scheduler]struct {
 		prefix string
 		pool   []string
 	}{
-		jobscript.Slurm:      {"#SBATCH ", []string{"-n 4", "-N 2", "-c 3", "-t 7", "-p long", "-a 1-4", "--mem=5G", "-J one", "--ntasks-per-node=2", "--exclusive", "-G 2"}},
-		jobscript.PBS:        {"#PBS ", []string{"-l walltime=60", "-l nodes=2:ppn=3", "-q short", "-N one", "-J 1-5", "-l mem=5gb", "-A me", "-h"}},
-		jobscript.GridEngine: {"#$ ", []string{"-pe mpi 4", "-l h_rt=60", "-q short.q", "-t 1-5", "-tc 3", "-N one", "-P me", "-h", "-l gpu=1"}},
-		jobscript.LSF:        {"#BSUB ", []string{"-n 4", "-W 1:00", "-q short", "-J one[1-4]", "-M 5GB", "-x", "-P me", "-R span[ptile=2]"}},
+		jobscript.Slurm: {"#SBATCH ", []string{"-n 4", "-N 2", "-c 3", "-t 7", "-p long", "-a 1-4", "--mem=5G",
+			"-J one", "--ntasks-per-node=2", "--exclusive", "-G 2"}},
+		jobscript.PBS: {"#PBS ", []string{"-l walltime=60", "-l nodes=2:ppn=3", "-q short", "-N one", "-J 1-5",
+			"-l mem=5gb", "-A me", "-h"}},
+		jobscript.GridEngine: {"#$ ",
+			[]string{"-pe mpi 4", "-l h_rt=60", "-q short.q", "-t 1-5", "-tc 3", "-N one", "-P me", "-h", "-l gpu=1"}},
+		jobscript.LSF: {"#BSUB ",
+			[]string{"-n 4", "-W 1:00", "-q short", "-J one[1-4]", "-M 5GB", "-x", "-P me", "-R span[ptile=2]"}},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		scheduler := rapid.SampledFrom([]jobscript.Scheduler{jobscript.Slurm, jobscript.PBS, jobscript.GridEngine, jobscript.LSF}).Draw(t, "scheduler")
+		scheduler := rapid.SampledFrom([]jobscript.Scheduler{jobscript.Slurm, jobscript.PBS, jobscript.GridEngine,
+			jobscript.LSF}).Draw(t, "scheduler")
 		o := options[scheduler]
 		chosen := rapid.SliceOfDistinct(rapid.SampledFrom(o.pool), rapid.ID[string]).Draw(t, "options")
 		inScript, other := "#!/bin/sh\n", "#!/bin/sh\n"
@@ -326,8 +366,8 @@ func TestCommandLineOverrides(t *testing.T) {
 	})
 }
 
-// FuzzParse proves that no script, command line or environment makes Parse panic or hang, that what it returns is in its bounds, and that every error is typed
-// and on few lines.
+// FuzzParse proves that no script, command line or environment makes Parse panic or hang, that what it returns is in
+// its bounds, and that every error is typed and on few lines.
 func FuzzParse(f *testing.F) {
 	for _, s := range specialScripts() {
 		f.Add(s.text(), strings.Join(s.args, "\x1f"), "", uint8(0))
@@ -336,11 +376,13 @@ func FuzzParse(f *testing.F) {
 		f.Add(s.text(), strings.Join(s.args, "\x1f"), "", uint8(3))
 	}
 	f.Add("#PBS -l select=2:ncpus=8:mem=4gb+3,walltime=1:2:3 \\\n-J 1-9%3", "-W\x1fdepend=on:1", "#PBS", uint8(2))
-	f.Add("#BSUB -R 'span[ptile=3] rusage[mem=4GB/task]' -n 4,8 -J 'a[1-9:2]%3' -W 1:3 -gpu num=2", "-M\x1f4G", "", uint8(4))
+	f.Add("#BSUB -R 'span[ptile=3] rusage[mem=4GB/task]' -n 4,8 -J 'a[1-9:2]%3' -W 1:3 -gpu num=2", "-M\x1f4G",
+		"", uint8(4))
 	f.Fuzz(func(t *testing.T, script, args, variable string, scheduler uint8) {
 		opts := jobscript.Options{
-			Scheduler: [...]jobscript.Scheduler{"", jobscript.Slurm, jobscript.PBS, jobscript.GridEngine, jobscript.LSF}[scheduler%5],
-			Env:       map[string]string{"SBATCH_TIMELIMIT": variable, "SBATCH_ARRAY_INX": variable, "PBS_DPREFIX": variable},
+			Scheduler: [...]jobscript.Scheduler{"", jobscript.Slurm, jobscript.PBS, jobscript.GridEngine,
+				jobscript.LSF}[scheduler%5],
+			Env: map[string]string{"SBATCH_TIMELIMIT": variable, "SBATCH_ARRAY_INX": variable, "PBS_DPREFIX": variable},
 		}
 		if variable == "" {
 			opts.Env = nil
@@ -356,7 +398,10 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		for _, n := range [...]int{r.Procs - 1, r.ProcsMax - r.Procs, jobscript.MaxCount - r.ProcsMax, r.Nodes, r.NodesMax - r.Nodes, r.Tasks, r.AtOnce, r.GPUs, int(r.TimeLimit), int(r.Memory)} {
+		for _, n := range [...]int{
+			r.Procs - 1, r.ProcsMax - r.Procs, jobscript.MaxCount - r.ProcsMax, r.Nodes, r.NodesMax - r.Nodes, r.Tasks,
+			r.AtOnce, r.GPUs, int(r.TimeLimit), int(r.Memory),
+		} {
 			if n < 0 {
 				t.Fatalf("out of bounds: %+v", r)
 			}

@@ -12,13 +12,15 @@ import (
 func lsfOptions() map[string]int {
 	return optionTable(
 		"ar B csm H I IS ISp ISs IX Ip Is K N Ne notify_any pack_skip_err r rn tty ul x XF Zs h V",
-		"a alloc_flags app b C c clusters cn_cu cn_mem core_isolation cu cwd D data datagrp E Ep e env eo eptl ext extsched F f freq G g gpu hl hostfile i is J Jd jsdl jsm json "+
-			"k L Lp ln_mem ln_slots M m mig n network nnodes o oo outdir P p pack ptl Q q R rnc S s sla smt sp stage step_cgroup T t ti U u v W We w wa wt yaml rcacct rtq",
+		"a alloc_flags app b C c clusters cn_cu cn_mem core_isolation cu cwd D data datagrp E Ep e env eo eptl ext "+
+			"extsched F f freq G g gpu hl hostfile i is J Jd jsdl jsm json "+
+			"k L Lp ln_mem ln_slots M m mig n network nnodes o oo outdir P p pack ptl Q q R rnc S s sla smt sp stage "+
+			"step_cgroup T t ti U u v W We w wa wt yaml rcacct rtq",
 	)
 }
 
-// lsf reads the script as bsub does when it is its standard input: the directives of the whole file, then the command line. Which of two directives counts is not
-// in its manual; the last is taken, and a warning says so.
+// lsf reads the script as bsub does when it is its standard input: the directives of the whole file, then the command
+// line. Which of two directives counts is not in its manual; the last is taken, and a warning says so.
 func (p *parser) lsf() (Request, error) {
 	d := &dash{p: p, values: lsfOptions(), glued: true}
 	for i, line := range p.lines {
@@ -42,7 +44,8 @@ func (p *parser) lsf() (Request, error) {
 	return p.lsfRequest(d.all, needs(d.all[:script], d.all[script:]))
 }
 
-// needs returns the resource requirements that count, -R: several add up, and those of the command line replace the script's.
+// needs returns the resource requirements that count, -R: several add up, and those of the command line replace the
+// script's.
 func needs(script, above []setting) []setting {
 	isNeed := func(s setting) bool { return s.name == "R" }
 	if slices.ContainsFunc(above, isNeed) {
@@ -61,8 +64,9 @@ func needs(script, above []setting) []setting {
 func (p *parser) lsfRequest(all, requirements []setting) (Request, error) {
 	kept := p.last(slices.DeleteFunc(slices.Clone(all), func(s setting) bool { return s.name == "R" }), dashWritten)
 	r := Request{
-		Queues: strings.Fields(kept.value("q")), Account: kept.value("P"), QOS: kept.value("sla"), Begin: kept.value("b"),
-		Hold: kept.has("H"), Dependent: kept.value("w") != "", Exclusive: kept.has("x"),
+		Queues: strings.Fields(kept.value("q")), Account: kept.value("P"), QOS: kept.value("sla"),
+		Begin: kept.value("b"),
+		Hold:  kept.has("H"), Dependent: kept.value("w") != "", Exclusive: kept.has("x"),
 	}
 	if r.Exclusive {
 		p.warn(kept["x"].at, "-x takes whole hosts, whose size the script does not tell")

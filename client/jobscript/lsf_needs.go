@@ -20,7 +20,8 @@ func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 			}
 			body, next, closed := strings.Cut(after, "]")
 			if !closed {
-				return p.fail(s.at, dashWritten(s), "a bracket is not closed", `write it as -R "span[ptile=8] rusage[mem=4GB]"`)
+				return p.fail(s.at, dashWritten(s), "a bracket is not closed",
+					`write it as -R "span[ptile=8] rusage[mem=4GB]"`)
 			}
 			rest = next
 			section := before[strings.LastIndexAny(before, " \t]")+1:]
@@ -41,7 +42,9 @@ func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 	r.Nodes = max(r.Nodes, hosts)
 	if memory.bytes > 0 {
 		r.Memory = bytesTimes(memory.bytes, memory.times(max(r.Nodes, 1), r.Procs))
-		p.warn(memory.from.at, "rusage[mem=...] is counted %s, and in megabytes where it has no unit; a site may do otherwise", memory.how())
+		p.warn(memory.from.at,
+			"rusage[mem=...] is counted %s, and in megabytes where it has no unit; a site may do otherwise",
+			memory.how())
 	}
 	return nil
 }
@@ -115,7 +118,8 @@ func (m lsfMemory) how() string {
 	return "for each " + m.each
 }
 
-// lsfMemory reads -M, which counts where nothing is reserved: a limit of each process, in kilobytes where it has no unit (LSF_UNIT_FOR_LIMITS).
+// lsfMemory reads -M, which counts where nothing is reserved: a limit of each process, in kilobytes where it has no
+// unit (LSF_UNIT_FOR_LIMITS).
 func (p *parser) lsfMemory(r *Request, kept settings) error {
 	s, ok := kept["M"]
 	if !ok {
@@ -127,12 +131,15 @@ func (p *parser) lsfMemory(r *Request, kept settings) error {
 	}
 	if r.Memory == 0 {
 		r.Memory = bytes
-		p.warn(s.at, "-M is taken for the memory of the whole job, and in kilobytes where it has no unit; a site may do otherwise")
+		p.warn(s.at,
+			"-M is taken for the memory of the whole job, and in kilobytes where it has no unit; a site may do "+
+				"otherwise")
 	}
 	return nil
 }
 
-// lsfGPUs reads -gpu "num=2:...", which is for each host, or each task with /task. A dash alone is the default, one GPU.
+// lsfGPUs reads -gpu "num=2:...", which is for each host, or each task with /task. A dash alone is the default, one
+// GPU.
 func (p *parser) lsfGPUs(r *Request, kept settings) error {
 	s, ok := kept["gpu"]
 	if !ok {

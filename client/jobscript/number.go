@@ -89,7 +89,8 @@ func (p *parser) fit(r *Request) error {
 
 var errLong = errors.New("longer than 292 years")
 
-// addUp adds the fields of a clock: whole numbers of their units. An empty field is allowed if blank says so, and nothing.
+// addUp adds the fields of a clock: whole numbers of their units. An empty field is allowed if blank says so, and
+// nothing.
 func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, error) {
 	var sum time.Duration
 	for i, f := range fields {
@@ -110,7 +111,8 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 
 const day = 24 * time.Hour
 
-// size reads digits with one of the letters as unit, and b after it if that is allowed, as a number of bytes. A number alone is of the unit alone.
+// size reads digits with one of the letters as unit, and b after it if that is allowed, as a number of bytes. A number
+// alone is of the unit alone.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

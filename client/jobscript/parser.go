@@ -114,7 +114,8 @@ func (p *parser) directive(line int) {
 	p.directives = append(p.directives, Directive{Line: line, Text: strings.TrimRight(p.lines[line-1], "\r")})
 }
 
-// command returns the number of the first line that is a command, or one past the last: neither blank nor a comment, as sbatch sees it.
+// command returns the number of the first line that is a command, or one past the last: neither blank nor a comment, as
+// sbatch sees it.
 func (p *parser) command() int {
 	for i, line := range p.lines {
 		if s := strings.TrimLeft(line, blanks); s != "" && s[0] != '#' {
@@ -158,8 +159,8 @@ func (p *parser) sightings() []sighting {
 	return seen
 }
 
-// obeys reports whether the scheduler reads a directive in the line, which stands before the first command or after it, and whether somebody may have meant it
-// to be one.
+// obeys reports whether the scheduler reads a directive in the line, which stands before the first command or after it,
+// and whether somebody may have meant it to be one.
 func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	trimmed := strings.TrimLeft(line, blanks)
 	switch s.scheduler {
@@ -191,14 +192,16 @@ func (p *parser) detect() (Scheduler, error) {
 		if s.line > 0 {
 			found = append(found, s)
 		} else if s.ignoredLine > 0 && ignored == "" {
-			ignored = fmt.Sprintf("line %d looks like %s, but is none: it must be written so, at the start of a line, before the first command", s.ignoredLine, s.prefix)
+			ignored = fmt.Sprintf("line %d looks like %s, but is none: it must be written so, at the start of a "+
+				"line, before the first command", s.ignoredLine, s.prefix)
 		}
 	}
 	switch len(found) {
 	case 1:
 		return found[0].scheduler, nil
 	case 0:
-		e := p.fail(origin{}, "", "no #SBATCH, #PBS, #$ or #BSUB line", "add one, or say the scheduler and give the options on the command line")
+		e := p.fail(origin{}, "", "no #SBATCH, #PBS, #$ or #BSUB line",
+			"add one, or say the scheduler and give the options on the command line")
 		e.Cause = ErrNoDirectives
 		if ignored != "" {
 			e.Hint = ignored
@@ -209,7 +212,8 @@ func (p *parser) detect() (Scheduler, error) {
 	for i, s := range found {
 		names[i] = fmt.Sprintf("%s (line %d)", s.prefix, s.line)
 	}
-	e := p.fail(origin{}, "", "directives of several schedulers: "+strings.Join(names, " and "), "say which scheduler is meant")
+	e := p.fail(origin{}, "", "directives of several schedulers: "+strings.Join(names, " and "),
+		"say which scheduler is meant")
 	e.Cause = ErrSchedulers
 	return "", e
 }
@@ -219,7 +223,8 @@ func (p *parser) strangers(mine Scheduler) {
 	for _, s := range p.sightings() {
 		switch {
 		case s.scheduler != mine && s.line > 0 && mine == Slurm && s.scheduler != GridEngine:
-			p.warn(origin{line: s.line}, "%s lines are not counted here, but sbatch obeys those that it understands: use --ignore-pbs, or remove them", s.prefix)
+			p.warn(origin{line: s.line}, "%s lines are not counted here, but sbatch obeys those that it understands: "+
+				"use --ignore-pbs, or remove them", s.prefix)
 		case s.scheduler != mine && s.line > 0:
 			p.warn(origin{line: s.line}, "%s lines are ignored", s.prefix)
 		case s.scheduler == mine && s.line == 0 && s.ignoredLine == 0:

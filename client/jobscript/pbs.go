@@ -7,13 +7,19 @@ import (
 	"time"
 )
 
-// pbsOptions are those of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). Those that mean something here have a name.
+// pbsOptions are those of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). Those that mean something
+// here have a name.
 var pbsOptions = [...]option{
-	{'a', "begin", needed}, {'A', "account", needed}, {'b', "", needed}, {'c', "", needed}, {'C', "prefix", needed}, {'d', "", needed},
-	{'D', "", needed}, {'e', "", needed}, {'f', "", none}, {'F', "", needed}, {'h', "hold", none}, {'I', "", none}, {'j', "", needed},
-	{'J', "array", needed}, {'k', "", needed}, {'l', "resources", needed}, {'m', "", needed}, {'M', "", needed}, {'n', "alone", none},
-	{'N', "name", needed}, {'o', "", needed}, {'p', "", needed}, {'P', "project", needed}, {'q', "queue", needed}, {'r', "", needed},
-	{'R', "", needed}, {'S', "", needed}, {'t', "array", needed}, {'T', "", needed}, {'u', "", needed}, {'v', "", needed},
+	{'a', "begin", needed}, {'A', "account", needed}, {'b', "", needed}, {'c', "", needed}, {'C', "prefix", needed},
+	{'d', "", needed},
+	{'D', "", needed}, {'e', "", needed}, {'f', "", none}, {'F', "", needed}, {'h', "hold", none}, {'I', "", none},
+	{'j', "", needed},
+	{'J', "array", needed}, {'k', "", needed}, {'l', "resources", needed}, {'m', "", needed}, {'M', "", needed},
+	{'n', "alone", none},
+	{'N', "name", needed}, {'o', "", needed}, {'p', "", needed}, {'P', "project", needed}, {'q', "queue", needed},
+	{'r', "", needed},
+	{'R', "", needed}, {'S', "", needed}, {'t', "array", needed}, {'T', "", needed}, {'u', "", needed},
+	{'v', "", needed},
 	{'V', "", none}, {'w', "", needed}, {'W', "attributes", needed}, {'x', "", none}, {'X', "", none}, {'z', "", none},
 }
 
@@ -56,7 +62,8 @@ func (p *parser) pbs() (Request, error) {
 	return p.pbsRequest(p.pbsKeep(script, above))
 }
 
-// pbsScript reads the directives up to the first command. Blanks may stand before one, and a backslash at its end joins the next line to it.
+// pbsScript reads the directives up to the first command. Blanks may stand before one, and a backslash at its end joins
+// the next line to it.
 func (p *parser) pbsScript(prefix string) ([]setting, error) {
 	var all []setting
 	for i := 0; i < len(p.lines); i++ {
@@ -142,7 +149,8 @@ func unquotedCommas(text string) []string {
 	return append(items, text[from:])
 }
 
-// pbsKeep keeps what counts: of resources in a script the first, of all else the last, and the command line before the script.
+// pbsKeep keeps what counts: of resources in a script the first, of all else the last, and the command line before the
+// script.
 func (p *parser) pbsKeep(script, above []setting) settings {
 	kept := settings{}
 	for _, s := range script {
@@ -152,7 +160,8 @@ func (p *parser) pbsKeep(script, above []setting) settings {
 		case old.value == s.value:
 			continue
 		case strings.HasPrefix(s.name, "l:"):
-			p.warn(s.at, "%s is ignored: of a resource the first directive counts, %s on line %d", clip(pbsWritten(s)), clip(pbsWritten(old)), old.at.line)
+			p.warn(s.at, "%s is ignored: of a resource the first directive counts, %s on line %d", clip(pbsWritten(s)),
+				clip(pbsWritten(old)), old.at.line)
 			continue
 		default:
 			p.overridden(old, s, pbsWritten)
@@ -173,7 +182,8 @@ func (p *parser) pbsRequest(kept settings) (Request, error) {
 	}
 	r := Request{
 		Name: kept.value("name"), Account: account, Begin: kept.value("begin"),
-		Hold: kept.has("hold"), Dependent: kept.value("W:depend") != "", QOS: kept.value("l:qos"), Exclusive: kept.has("alone"),
+		Hold: kept.has("hold"), Dependent: kept.value("W:depend") != "", QOS: kept.value("l:qos"),
+		Exclusive: kept.has("alone"),
 	}
 	if queue, _, _ := strings.Cut(kept.value("queue"), "@"); queue != "" {
 		r.Queues = []string{queue}

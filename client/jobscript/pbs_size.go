@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// pbsSize finds out how much a job of PBS asks for: by chunks (-l select), by nodes (-l nodes), or by processors (-l procs, -l ncpus).
+// pbsSize finds out how much a job of PBS asks for: by chunks (-l select), by nodes (-l nodes), or by processors (-l
+// procs, -l ncpus).
 type pbsSize struct {
 	p       *parser
 	kept    settings
@@ -16,7 +17,8 @@ type pbsSize struct {
 
 // pbsKnown are resources that say nothing about the size of the job but are usual, beside those that read looks at.
 var pbsKnown = [...]string{
-	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other", "partition", "pcput", "prologue", "pvmem",
+	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other",
+	"partition", "pcput", "prologue", "pvmem",
 	"software", "vmem", "walltime", "qos", "nodect", "max_walltime", "min_walltime",
 }
 
@@ -26,7 +28,8 @@ func (s *pbsSize) read() error {
 	nodes, byNodes := s.kept["l:nodes"]
 	for _, name := range [...]string{"l:nodes", "l:ncpus", "l:procs", "l:mem", "l:ngpus"} {
 		if other, ok := s.kept[name]; ok && byChunks {
-			return s.fail(other, fmt.Errorf("it contradicts %s (%s)", clip(pbsWritten(chunks)), s.p.place(chunks.at)), "put it into the chunks, or remove one of both")
+			return s.fail(other, fmt.Errorf("it contradicts %s (%s)", clip(pbsWritten(chunks)), s.p.place(chunks.at)),
+				"put it into the chunks, or remove one of both")
 		}
 	}
 	r := s.request
@@ -78,7 +81,8 @@ func (s *pbsSize) counted(names ...string) (int, error) {
 	return 0, nil
 }
 
-// parts reads chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each asks for one processor unless it says more.
+// parts reads chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each asks for
+// one processor unless it says more.
 func (s *pbsSize) parts(given setting, procs string) error {
 	r := s.request
 	spec, suffix, _ := strings.Cut(given.value, "#") // of Torque: for all nodes
@@ -155,13 +159,15 @@ func (s *pbsSize) sharing() {
 		s.request.Exclusive = true
 	}
 	if s.request.Exclusive {
-		s.p.warn(origin{}, "the job has its nodes alone: it gets all processors of them, which the script does not tell")
+		s.p.warn(origin{},
+			"the job has its nodes alone: it gets all processors of them, which the script does not tell")
 	}
 }
 
 // unknown warns of resources that are not counted.
 func (s *pbsSize) unknown() {
-	read := []string{"select", "nodes", "ncpus", "procs", "mppwidth", "size", "mem", "pmem", "ngpus", "gpus", "gpu_type", "gpu_model", "place", "naccesspolicy"}
+	read := []string{"select", "nodes", "ncpus", "procs", "mppwidth", "size", "mem", "pmem", "ngpus", "gpus",
+		"gpu_type", "gpu_model", "place", "naccesspolicy"}
 	known := map[string]bool{}
 	for _, name := range append(read, pbsKnown[:]...) {
 		known[name] = true
@@ -198,7 +204,8 @@ func (s *pbsSize) readMemory() error {
 	return nil
 }
 
-// pbsBytes reads an amount of memory: bytes, or with k, m, g, t or p and b, or w for words of 8 bytes; pbs_resources(7B).
+// pbsBytes reads an amount of memory: bytes, or with k, m, g, t or p and b, or w for words of 8 bytes;
+// pbs_resources(7B).
 func pbsBytes(text string) (int64, error) {
 	if s := strings.ToLower(text); strings.HasSuffix(s, "w") {
 		words, err := size(strings.TrimSuffix(s, "w"), "KMGTP", false, 1)

@@ -8,11 +8,13 @@ import (
 // slurm reads the script as sbatch does: the directives, then SBATCH_* of the environment, then the command line.
 func (p *parser) slurm() (Request, error) {
 	if !strings.HasPrefix(p.lines[0], "#!") {
-		return Request{}, p.fail(origin{line: 1}, "", "a script for sbatch must begin with #! and the path of a shell", "write #!/bin/sh there")
+		return Request{}, p.fail(origin{line: 1}, "", "a script for sbatch must begin with #! and the path of a shell",
+			"write #!/bin/sh there")
 	}
 	for i, line := range p.lines {
 		if strings.HasSuffix(line, "\r") {
-			return Request{}, p.fail(origin{line: i + 1}, "", "a line break of DOS, which sbatch refuses", "convert the script, as with dos2unix")
+			return Request{}, p.fail(origin{line: i + 1}, "", "a line break of DOS, which sbatch refuses",
+				"convert the script, as with dos2unix")
 		}
 	}
 	script, err := p.slurmScript()
@@ -43,14 +45,17 @@ func (p *parser) slurmScript() ([][]setting, error) {
 		}
 		for k, w := range words {
 			if w.text == ":" {
-				return nil, p.fail(w.at, w.text, "components are not separated so in a script", "write #SBATCH hetjob on a line of its own")
+				return nil, p.fail(w.at, w.text, "components are not separated so in a script",
+					"write #SBATCH hetjob on a line of its own")
 			}
-			if w.text == "hetjob" || w.text == "packjob" { // ends its line; only as the first word it begins a component
+			// ends its line; only as the first word it begins a component
+			if w.text == "hetjob" || w.text == "packjob" {
 				if k == 0 {
 					parts = append(parts, nil)
 				}
 				if k > 0 || len(words) > 1 {
-					p.warn(w.at, "%s must stand alone on its line: alone at its beginning it begins a component, and what follows it is ignored", w.text)
+					p.warn(w.at, "%s must stand alone on its line: alone at its beginning it begins a component, and "+
+						"what follows it is ignored", w.text)
 				}
 				break
 			}
@@ -101,7 +106,8 @@ func slurmSynonym(s *setting) {
 	}
 }
 
-// slurmEnvironment reads SBATCH_*. An option that takes no value is on if the variable is empty, yes or a number other than 0.
+// slurmEnvironment reads SBATCH_*. An option that takes no value is on if the variable is empty, yes or a number other
+// than 0.
 func (p *parser) slurmEnvironment() []setting {
 	var all []setting
 	for _, v := range slurmVariables {
@@ -150,7 +156,9 @@ func (p *parser) slurmJoin(script [][]setting, environment []setting, args [][]s
 			return Request{}, err
 		}
 		if c.Tasks > 0 {
-			return Request{}, p.fail(kept["array"].at, slurmWritten(kept["array"]), "a heterogeneous job cannot be an array", "remove one of both")
+			return Request{},
+				p.fail(kept["array"].at, slurmWritten(kept["array"]), "a heterogeneous job cannot be an array",
+					"remove one of both")
 		}
 		c.Scheduler = Slurm
 		components[i] = c
@@ -172,7 +180,8 @@ func (p *parser) slurmWhole(components []Request) (Request, error) {
 		whole.TimeLimit = 0
 	}
 	whole.Components = components
-	p.warn(origin{}, "a heterogeneous job of %d components, which start together: their sizes are added up, and the first one's queue counts", len(components))
+	p.warn(origin{}, "a heterogeneous job of %d components, which start together: their sizes are added up, and the "+
+		"first one's queue counts", len(components))
 	return whole, p.fit(&whole)
 }
 
@@ -214,7 +223,8 @@ func (p *parser) slurmComponent(all []setting, first settings) (Request, error) 
 	if a, ok := kept["array"]; ok {
 		var err error
 		if r.Tasks, r.AtOnce, err = slurmArray(a.value); err != nil {
-			return Request{}, p.fail(a.at, slurmWritten(a), err.Error(), "write it as --array=0-15, 1,3,5 or 1-100:2%10")
+			return Request{},
+				p.fail(a.at, slurmWritten(a), err.Error(), "write it as --array=0-15, 1,3,5 or 1-100:2%10")
 		}
 	}
 	return r, p.fit(&r)
@@ -228,7 +238,8 @@ func (p *parser) slurmSharing(r *Request, kept settings) error {
 	}
 	switch s.value {
 	case "":
-		p.warn(s.at, "--exclusive takes whole nodes: the job gets all processors of them, which the script does not tell")
+		p.warn(s.at,
+			"--exclusive takes whole nodes: the job gets all processors of them, which the script does not tell")
 	case "user", "mcs", "topo":
 	default:
 		return p.fail(s.at, slurmWritten(s), "not known", "write --exclusive, --exclusive=user or --exclusive=mcs")

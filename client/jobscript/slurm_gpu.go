@@ -11,7 +11,10 @@ func (s *slurmSize) readGPUs() error {
 	for _, o := range [...]struct {
 		name string
 		to   *int
-	}{{"gpus", &s.gpus}, {"gpus-per-node", &s.gpusNode}, {"gpus-per-task", &s.gpusTask}, {"gpus-per-socket", &s.gpusSocket}} {
+	}{
+		{"gpus", &s.gpus}, {"gpus-per-node", &s.gpusNode}, {"gpus-per-task", &s.gpusTask},
+		{"gpus-per-socket", &s.gpusSocket},
+	} {
 		given, ok := s.kept[o.name]
 		if !ok {
 			continue

@@ -21,7 +21,8 @@ var slurmOptions = [...]option{
 	{0, "ignore-pbs", none}, {0, "kill-on-invalid-dep", needed}, {0, "mail-type", needed}, {0, "mail-user", needed},
 	{0, "mcs-label", needed}, {0, "mem", needed}, {0, "mem-bind", needed}, {0, "mem-per-cpu", needed},
 	{0, "mem-per-gpu", needed}, {0, "mincpus", needed}, {0, "network", needed}, {0, "nice", maybe},
-	{0, "no-requeue", none}, {0, "ntasks-per-core", needed}, {0, "ntasks-per-gpu", needed}, {0, "ntasks-per-node", needed},
+	{0, "no-requeue", none}, {0, "ntasks-per-core", needed}, {0, "ntasks-per-gpu", needed},
+	{0, "ntasks-per-node", needed},
 	{0, "ntasks-per-socket", needed}, {0, "ntasks-per-tres", needed}, {0, "open-mode", needed}, {0, "parsable", none},
 	{0, "power", needed}, {0, "prefer", needed}, {0, "priority", needed}, {0, "profile", needed},
 	{0, "propagate", maybe}, {0, "reboot", none}, {0, "requeue", none}, {0, "reservation", needed},
@@ -32,7 +33,8 @@ var slurmOptions = [...]option{
 	{0, "tres-per-task", needed}, {0, "segment", needed}, // since 23.11 and 24.05
 }
 
-// slurmVariables are the environment variables that mean an option that is read here; sbatch(1), INPUT ENVIRONMENT VARIABLES.
+// slurmVariables are the environment variables that mean an option that is read here; sbatch(1), INPUT ENVIRONMENT
+// VARIABLES.
 var slurmVariables = [...]struct{ variable, option string }{
 	{"SBATCH_ACCOUNT", "account"}, {"SBATCH_ARRAY_INX", "array"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
 	{"SBATCH_EXCLUSIVE", "exclusive"}, {"SBATCH_GPUS", "gpus"}, {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},

@@ -38,7 +38,8 @@ func startSlurm(t *testing.T) *realSlurm {
 			t.Errorf("taking Slurm down: %v\n%s", err, out)
 		}
 	})
-	up := exec.Command("../../scripts/slurm-cluster", "up", s.dir, "--nodes", "2", "--cpus", "8", "--port", strconv.Itoa(testports.Take(t, 4)))
+	up := exec.Command("../../scripts/slurm-cluster", "up", s.dir, "--nodes", "2", "--cpus", "8", "--port",
+		strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(s.dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -74,10 +75,12 @@ func (s submission) String() string {
 }
 
 func (s submission) parse(scheduler jobscript.Scheduler) (jobscript.Request, error) {
-	return jobscript.Parse(strings.NewReader(s.text()), jobscript.Options{Scheduler: scheduler, Args: s.args, Env: s.env, Name: "job.sh"})
+	return jobscript.Parse(strings.NewReader(s.text()),
+		jobscript.Options{Scheduler: scheduler, Args: s.args, Env: s.env, Name: "job.sh"})
 }
 
-// submit has sbatch take the script, held, and returns what scontrol shows of the job, one map for each component; or what sbatch says against it.
+// submit has sbatch take the script, held, and returns what scontrol shows of the job, one map for each component; or
+// what sbatch says against it.
 func (s *realSlurm) submit(t *testing.T, what submission) ([]map[string]string, string) {
 	t.Helper()
 	script := filepath.Join(s.dir, "job.sh")
@@ -160,7 +163,8 @@ func slurmSays(what submission, r jobscript.Request, shown map[string]string) []
 	if r.Name != "" {
 		check("name", strings.Fields(r.Name)[0], shown["JobName"]) // Fields cut it there
 	}
-	check("exclusive", strconv.FormatBool(r.Exclusive), strconv.FormatBool(slices.Contains([]string{"NO", "USER", "MCS"}, shown["OverSubscribe"])))
+	check("exclusive", strconv.FormatBool(r.Exclusive),
+		strconv.FormatBool(slices.Contains([]string{"NO", "USER", "MCS"}, shown["OverSubscribe"])))
 	check("dependent", strconv.FormatBool(r.Dependent), strconv.FormatBool(shown["Dependency"] != "(null)"))
 	if r.Account != "" {
 		check("account", r.Account, shown["Account"])
@@ -246,8 +250,9 @@ func (s *realSlurm) compare(t *testing.T, what submission) {
 	}
 }
 
-// TestRealSlurmReadsTheSame proves that a script means to us what it means to a real sbatch, sizes, limits, arrays, quoting and refusals: a list of scripts with
-// something special each, and random combinations of options in directives, environment and command line, 60 of them, with WAITCAST_LONG=1 1,500.
+// TestRealSlurmReadsTheSame proves that a script means to us what it means to a real sbatch, sizes, limits, arrays,
+// quoting and refusals: a list of scripts with something special each, and random combinations of options in
+// directives, environment and command line, 60 of them, with WAITCAST_LONG=1 1,500.
 func TestRealSlurmReadsTheSame(t *testing.T) {
 	s := startSlurm(t)
 	for _, what := range specialScripts() {
@@ -302,9 +307,12 @@ func TestRealSlurmGives(t *testing.T) {
 // randomSubmission draws options, most of which go together, and spreads them over the places.
 func randomSubmission(random *rand.Rand) submission {
 	pool := []string{
-		"-n4", "-n 7", "--ntasks=2", "-N2", "--nodes=1-2", "-N 3", "-c2", "--cpus-per-task 3", "--ntasks-per-node=2", "--ntasks-per-node 4", "-t 5", "-t 1:30",
-		"--time=1:00:30", "--time 1-0", "-p short", "--partition=long,medium", "--mem=100", "--mem=2G", "--mem-per-cpu=50M", "-J one", "--job-name=two", "-a 1-5",
-		"--array=0-20:3%2", "--exclusive", "-s", "-A acct", "-d singleton", "--overcommit", "--mincpus=2", "--thr=2", "--cores-per-socket=2", "-w n[01-02]",
+		"-n4", "-n 7", "--ntasks=2", "-N2", "--nodes=1-2", "-N 3", "-c2", "--cpus-per-task 3", "--ntasks-per-node=2",
+		"--ntasks-per-node 4", "-t 5", "-t 1:30",
+		"--time=1:00:30", "--time 1-0", "-p short", "--partition=long,medium", "--mem=100", "--mem=2G",
+		"--mem-per-cpu=50M", "-J one", "--job-name=two", "-a 1-5",
+		"--array=0-20:3%2", "--exclusive", "-s", "-A acct", "-d singleton", "--overcommit", "--mincpus=2", "--thr=2",
+		"--cores-per-socket=2", "-w n[01-02]",
 		"--requeue", "--comment=x", "-o out", "--exclusive=user", "--begin=now+1hour",
 	}
 	var what submission
@@ -316,11 +324,13 @@ func randomSubmission(random *rand.Rand) submission {
 		}
 		what.lines = append(what.lines, "#SBATCH "+o)
 		if random.IntN(8) == 0 {
-			what.lines = append(what.lines, [...]string{"", "# a remark", "##SBATCH -n 99", " #SBATCH -n 98", "echo", "#SBATCH"}[random.IntN(6)])
+			what.lines = append(what.lines,
+				[...]string{"", "# a remark", "##SBATCH -n 99", " #SBATCH -n 98", "echo", "#SBATCH"}[random.IntN(6)])
 		}
 	}
 	if random.IntN(4) == 0 {
-		e := [...][2]string{{"SBATCH_TIMELIMIT", "33"}, {"SBATCH_PARTITION", "medium"}, {"SBATCH_MEM_PER_NODE", "300"}, {"SBATCH_JOB_NAME", "env"}, {"SBATCH_ARRAY_INX", "3-4"},
+		e := [...][2]string{{"SBATCH_TIMELIMIT", "33"}, {"SBATCH_PARTITION", "medium"}, {"SBATCH_MEM_PER_NODE", "300"},
+			{"SBATCH_JOB_NAME", "env"}, {"SBATCH_ARRAY_INX", "3-4"},
 			{"SBATCH_EXCLUSIVE", ""}, {"SBATCH_NTASKS", "44"}, {"SBATCH_OVERCOMMIT", "0"}}[random.IntN(8)]
 		what.env = map[string]string{e[0]: e[1]}
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// slurmSize finds out how much a job of Slurm asks for. Processors are counted as scontrol shows NumCPUs of a waiting job (tried with Slurm 22.05), but for three
-// requests of which that shows less than what the job gets in the end: a range of nodes without a number of tasks, --mincpus, and --overcommit with
-// --cpus-per-task.
+// slurmSize finds out how much a job of Slurm asks for. Processors are counted as scontrol shows NumCPUs of a waiting
+// job (tried with Slurm 22.05), but for three requests of which that shows less than what the job gets in the end: a
+// range of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
 type slurmSize struct {
 	p       *parser
 	kept    settings
@@ -76,7 +76,8 @@ func (s *slurmSize) readNodes() error {
 		case err != nil:
 			s.p.warn(hosts.at, "%s: %v: its nodes are not counted", clip(slurmWritten(hosts)), err)
 		case ok && n > s.nodesMax:
-			return s.fail(hosts, fmt.Errorf("it names %d nodes, and %s allows %d", n, slurmWritten(given), s.nodesMax), "change one of both")
+			return s.fail(hosts, fmt.Errorf("it names %d nodes, and %s allows %d", n, slurmWritten(given), s.nodesMax),
+				"change one of both")
 		default:
 			s.nodes = max(s.nodes, n)
 			s.nodesMax = max(s.nodes, s.nodesMax)
@@ -170,8 +171,9 @@ func countHosts(text string) (int, error) {
 	return total, nil
 }
 
-// countTasks finds the number of tasks where it is not given: those for the GPUs, else --ntasks-per-node on each node, else one on each node, times what sockets,
-// cores and threads are asked for of a node (sbatch(1): "may implicitly set the number of tasks").
+// countTasks finds the number of tasks where it is not given: those for the GPUs, else --ntasks-per-node on each node,
+// else one on each node, times what sockets, cores and threads are asked for of a node (sbatch(1): "may implicitly set
+// the number of tasks").
 func (s *slurmSize) countTasks() error {
 	nodes := max(s.nodes, 1)
 	gpus := s.allGPUs(0)
@@ -193,7 +195,8 @@ func (s *slurmSize) countTasks() error {
 	return nil
 }
 
-// layout returns how many threads of each node the options for sockets, cores and threads name, 1 where they do not count.
+// layout returns how many threads of each node the options for sockets, cores and threads name, 1 where they do not
+// count.
 func (s *slurmSize) layout() (int, error) {
 	extra, isExtra := s.kept["extra-node-info"]
 	if s.nodes != s.nodesMax || s.nodes == 0 && !isExtra {
@@ -268,7 +271,8 @@ func (s *slurmSize) countProcs() error {
 	return nil
 }
 
-// readMemory reads the amount of memory, of which only one kind may be given. One in the environment gives way to another kind elsewhere.
+// readMemory reads the amount of memory, of which only one kind may be given. One in the environment gives way to
+// another kind elsewhere.
 func (s *slurmSize) readMemory() error {
 	var given []setting
 	for _, name := range [...]string{"mem", "mem-per-cpu", "mem-per-gpu"} {
@@ -284,7 +288,8 @@ func (s *slurmSize) readMemory() error {
 			}
 		}
 		if len(others) != 1 {
-			return s.fail(given[1], fmt.Errorf("it contradicts %s (%s)", slurmWritten(given[0]), s.p.place(given[0].at)), "sbatch takes only one of --mem, --mem-per-cpu and --mem-per-gpu")
+			return s.fail(given[1], fmt.Errorf("it contradicts %s (%s)", slurmWritten(given[0]),
+				s.p.place(given[0].at)), "sbatch takes only one of --mem, --mem-per-cpu and --mem-per-gpu")
 		}
 		given = others
 	}

@@ -16,7 +16,8 @@ func (p *parser) slurmTimes(r *Request, kept settings) error {
 	}
 	limit, err := slurmTime(s.value)
 	if err != nil {
-		return p.fail(s.at, slurmWritten(s), err.Error(), "write it as minutes, min:sec, h:m:s, days-hours, days-h:m or days-h:m:s")
+		return p.fail(s.at, slurmWritten(s), err.Error(),
+			"write it as minutes, min:sec, h:m:s, days-hours, days-h:m or days-h:m:s")
 	}
 	r.TimeLimit, r.Unlimited = limit, limit == 0
 	if r.Unlimited {
@@ -25,7 +26,8 @@ func (p *parser) slurmTimes(r *Request, kept settings) error {
 	return nil
 }
 
-// slurmTime reads a time limit as sbatch does, 0 for none: sbatch(1), --time. No field has an upper bound, and seconds are rounded up to a minute.
+// slurmTime reads a time limit as sbatch does, 0 for none: sbatch(1), --time. No field has an upper bound, and seconds
+// are rounded up to a minute.
 func slurmTime(text string) (time.Duration, error) {
 	switch {
 	case text == "-1", strings.EqualFold(text, "infinite"), strings.EqualFold(text, "unlimited"):
@@ -61,7 +63,8 @@ func slurmTime(text string) (time.Duration, error) {
 // slurmMaxIndex is Slurm's own bound of an array's indices, slurm.conf(5), MaxArraySize; sites set a lower one.
 const slurmMaxIndex = 4_000_000
 
-// slurmArray reads the indices of an array and how many tasks may run at once. An index that is given twice is one task; tried with sbatch 22.05.
+// slurmArray reads the indices of an array and how many tasks may run at once. An index that is given twice is one
+// task; tried with sbatch 22.05.
 func slurmArray(text string) (tasks, atOnce int, err error) {
 	if _, limit, limited := strings.Cut(text, "%"); limited {
 		end := strings.IndexFunc(limit, func(r rune) bool { return r < '0' || r > '9' })
@@ -126,7 +129,8 @@ type indexSet struct {
 
 func newIndexSet(several bool) *indexSet { return &indexSet{several: several} }
 
-// add counts the indices of a range; it refuses more than most, repeated ones counted, and in several ranges an index above that.
+// add counts the indices of a range; it refuses more than most, repeated ones counted, and in several ranges an index
+// above that.
 func (s *indexSet) add(from, to, step, most int) error {
 	n := (to-from)/step + 1
 	if s.named += n; s.named > most {

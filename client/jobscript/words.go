@@ -102,7 +102,8 @@ func (s settings) has(name string) bool {
 	return ok
 }
 
-// last keeps the last setting of each name, and warns where a script contradicts itself or the environment overrides it. written is how messages show one.
+// last keeps the last setting of each name, and warns where a script contradicts itself or the environment overrides
+// it. written is how messages show one.
 func (p *parser) last(all []setting, written func(setting) string) settings {
 	kept := settings{}
 	for _, s := range all {

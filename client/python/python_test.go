@@ -34,15 +34,15 @@ func TestTypes(t *testing.T) {
 	mypy := need(t, "mypy")
 	cache := t.TempDir()
 	for _, file := range []string{"waitcast.py", "test_waitcast.py"} { // not together: the test imports the module
-		cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", cache, file) //nolint:gosec // the test's own files
+		cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", cache, file)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
 	}
 }
 
-// TestAgainstDaemon proves that the client asks every path of a real daemon and understands the answers, problems and events; test_waitcast.py
-// says what in each.
+// TestAgainstDaemon proves that the client asks every path of a real daemon and understands the answers, problems and
+// events; test_waitcast.py says what in each.
 func TestAgainstDaemon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Python client against a daemon: not with -short")
@@ -50,7 +50,7 @@ func TestAgainstDaemon(t *testing.T) {
 	python := need(t, "python3")
 	s := newSite(t)
 	url := s.start(t)
-	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "test_waitcast") //nolint:gosec // the test's own file
+	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "test_waitcast")
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "no_proxy=*",
 		"WAITCAST_TEST_URL="+url, "WAITCAST_TEST_LOG="+s.log, "WAITCAST_TEST_RELEASE="+s.release())
 	out, err := cmd.CombinedOutput()
@@ -63,7 +63,8 @@ func TestAgainstDaemon(t *testing.T) {
 	}
 }
 
-// site is a log and a configuration: a machine of 64 processors of which one job without end holds 60, and one waits for 32.
+// site is a log and a configuration: a machine of 64 processors of which one job without end holds 60, and one waits
+// for 32.
 type site struct {
 	log, config string
 	now         time.Time
@@ -72,7 +73,8 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{log: filepath.Join(dir, "log"), config: filepath.Join(dir, "waitcastd.yaml"), now: time.Now().UTC().Truncate(time.Second)}
+	s := &site{log: filepath.Join(dir, "log"), config: filepath.Join(dir, "waitcastd.yaml"),
+		now: time.Now().UTC().Truncate(time.Second)}
 	var text []byte
 	for i := range 200 { // jobs of 1 to 200 minutes, one after the other
 		r := s.job(fmt.Sprintf("%d.test", i), 2, s.now.Add(time.Duration(i-1000)*time.Minute))
@@ -105,8 +107,9 @@ func (s *site) write(t *testing.T, path, text string) {
 
 func (s *site) job(id string, procs int, submit time.Time) pbs.Record {
 	return pbs.Record{
-		ID: id, User: "someone", Group: "users", Name: "job", Queue: "work", Created: submit, Queued: submit, Eligible: submit,
-		Procs: procs, Nodes: procs, TimeLimit: 24 * time.Hour,
+		ID: id, User: "someone", Group: "users", Name: "job", Queue: "work", Created: submit, Queued: submit,
+		Eligible: submit,
+		Procs:    procs, Nodes: procs, TimeLimit: 24 * time.Hour,
 	}
 }
 

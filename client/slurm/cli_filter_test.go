@@ -19,19 +19,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var forecast = regexp.MustCompile(`^waitcast: this job would probably start (at once|in [\dhdmin ]+) \(90 %: (within [\dhdmin ]+|no end in sight)\)(; with .*)?\n$`)
+var forecast = regexp.MustCompile(`^waitcast: this job would probably start (at once|in [\dhdmin ]+) \(90 %: (within ` +
+	`[\dhdmin ]+|no end in sight)\)(; with .*)?\n$`)
 
-// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon; that it submits as ever when the daemon is stopped,
-// hangs, trickles, floods or talks nonsense; and what the plugin asks and says of it. BenchmarkRealSlurmDelay measures how much later.
+// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon; that it submits as
+// ever when the daemon is stopped, hangs, trickles, floods or talks nonsense; and what the plugin asks and says of it.
+// BenchmarkRealSlurmDelay measures how much later.
 func TestRealSlurmCLIFilter(t *testing.T) {
 	c := newCluster(t)
 	url, stop := c.startDaemon()
-	c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", "long", "-n12", "-t", "20:00:00") // all others wait behind it
+	// all others wait behind it
+	c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", "long", "-n12", "-t", "20:00:00")
 	for _, queue := range []string{"short", "medium"} {
 		c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", queue, "-n2", "-t", "5")
-		eventually(t, "a forecast for "+queue, func() bool { return answers(url + "/v1/wait?procs=2&time_limit=300&queue=" + queue) })
+		eventually(t, "a forecast for "+queue, func() bool {
+			return answers(url + "/v1/wait?procs=2&time_limit=300&queue=" + queue)
+		})
 	}
-	eventually(t, "the rules of the queues", func() bool { return !answers(url + "/v1/wait?procs=2&time_limit=172800&queue=short") })
+	eventually(t, "the rules of the queues", func() bool {
+		return !answers(url + "/v1/wait?procs=2&time_limit=172800&queue=short")
+	})
 	t.Run("forecast", func(t *testing.T) { c.with(t).provesForecast(url) })
 	t.Run("terminal", func(t *testing.T) { c.with(t).provesTerminal(url) })
 	t.Run("by the command waitcast", func(t *testing.T) { c.with(t).provesWaitcast(url) })
@@ -44,7 +51,8 @@ func TestRealSlurmCLIFilter(t *testing.T) {
 // on is the environment in which the plugin prints though standard error is no terminal.
 func on(url string) []string { return []string{"WAITCAST_URL=" + url, "WAITCAST_CLI_FILTER=on"} }
 
-// wantWords submits until the plugin has said something: on a busy machine an answer may come too late, which is left unsaid.
+// wantWords submits until the plugin has said something: on a busy machine an answer may come too late, which is left
+// unsaid.
 func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	c.t.Helper()
 	var s said
@@ -65,16 +73,22 @@ func (c *cluster) provesForecast(url string) {
 	c.wantWords(forecast, on(url), "-n2") // partition and time limit from slurm.conf
 	c.wantWords(forecast, on(url+"/"), "-p", "short,medium", "-N2", "--ntasks-per-node=2", "-t", "5", "--mem=1")
 	c.wantWords(forecast, on(strings.TrimPrefix(url, "http://")), "-p", "long", "-t", "1-00:00:00")
-	c.wantWords(regexp.MustCompile(`^waitcast: the first task of this array would probably start `), on(url), "--array=1-3", "-t", "5")
-	c.wantWords(regexp.MustCompile(`^waitcast: this job would not start: 400 processors asked for, `), on(url), "-n400", "-t", "5")
-	c.wantWords(regexp.MustCompile(`^waitcast: this job would not start with a time limit of 2 d: queue short takes at most 10 min\n$`), on(url), "-p", "short", "-t", "2-0")
+	c.wantWords(regexp.MustCompile(`^waitcast: the first task of this array would probably start `), on(url),
+		"--array=1-3", "-t", "5")
+	c.wantWords(regexp.MustCompile(`^waitcast: this job would not start: 400 processors asked for, `), on(url),
+		"-n400", "-t", "5")
+	c.wantWords(
+		regexp.MustCompile(
+			`^waitcast: this job would not start with a time limit of 2 d: queue short takes at most 10 min\n$`),
+		on(url), "-p", "short", "-t", "2-0")
 	for _, args := range [][]string{{"--hold"}, {"--begin=now+1hour"}, {"--dependency=singleton"}} {
 		if s := c.mustSubmit(on(url), append(args, "-t", "5")...); s.complaint != "" {
 			t.Errorf("sbatch %q says %q, want nothing", args, s.complaint)
 		}
 	}
 	for _, args := range [][]string{{"--quiet"}, {"--test-only"}} {
-		if s := c.submit(on(url), append(args, "-t", "5")...); s.err != nil || strings.Contains(s.complaint, "waitcast") {
+		if s := c.submit(on(url), append(args, "-t", "5")...); s.err != nil ||
+			strings.Contains(s.complaint, "waitcast") {
 			t.Errorf("sbatch %q says %q, %v", args, s.complaint, s.err)
 		}
 	}
@@ -83,7 +97,8 @@ func (c *cluster) provesForecast(url string) {
 			t.Errorf("without a terminal, %q: %q, want nothing", env, s.complaint)
 		}
 	}
-	if s := c.command(c.plugin, on(url), "sbatch", "--output=/dev/null", "-t", "1", "-n1", ":", "-n1", "--wrap=true"); s.err != nil || strings.Count(s.complaint, "waitcast") > 1 {
+	if s := c.command(c.plugin, on(url), "sbatch", "--output=/dev/null", "-t", "1", "-n1", ":", "-n1",
+		"--wrap=true"); s.err != nil || strings.Count(s.complaint, "waitcast") > 1 {
 		t.Errorf("heterogeneous job: %v, %q", s.err, s.complaint)
 	}
 }
@@ -96,7 +111,8 @@ func (c *cluster) provesTerminal(url string) {
 	}
 	var s said
 	for range 20 {
-		s = c.command(c.plugin, []string{"WAITCAST_URL=" + url}, "script", "-qec", "sbatch --output=/dev/null -t 5 --wrap true", "/dev/null")
+		s = c.command(c.plugin, []string{"WAITCAST_URL=" + url}, "script", "-qec",
+			"sbatch --output=/dev/null -t 5 --wrap true", "/dev/null")
 		if strings.Contains(s.out, "waitcast: this job would probably start ") {
 			return
 		}
@@ -108,7 +124,7 @@ func (c *cluster) provesTerminal(url string) {
 func (c *cluster) provesWaitcast(url string) {
 	t := c.t
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "waitcast"), "../../cmd/waitcast") //nolint:gosec // the test's own folder
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "waitcast"), "../../cmd/waitcast")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building waitcast: %v\n%s", err, out)
 	}
@@ -122,7 +138,8 @@ func (c *cluster) provesWaitcast(url string) {
 		}
 	}
 	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "long", "-n2", "-t", "4:00:00", "--account=it's")
-	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "short", "-n2", "-t", "5") // one time limit: another answer
+	// one time limit: another answer
+	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "short", "-n2", "-t", "5")
 }
 
 // fake answers every request alike and remembers the newest.
@@ -174,7 +191,8 @@ func (c *cluster) provesQuestion() {
 		t.Fatalf("%s: %v", f.body, err)
 	}
 	want := map[string]any{
-		"places": []any{map[string]any{"queue": "medium"}, map[string]any{"queue": "long"}}, "procs": []any{8.0}, "nodes": 2.0, "memory": "2M",
+		"places": []any{map[string]any{"queue": "medium"}, map[string]any{"queue": "long"}}, "procs": []any{8.0},
+		"nodes": 2.0, "memory": "2M",
 		"time_limits": []any{"86400", "43200", "28800", "14400", "7200", "3600"}, "account": hostile, "user": hostile,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -189,24 +207,31 @@ func (c *cluster) provesQuestion() {
 func (c *cluster) provesWords() {
 	t := c.t
 	for _, k := range []struct{ answer, want string }{
-		{later, "waitcast: this job would probably start in 1 h 30 min (90 %: within 1 d 04 h); with a time limit of 2 h instead of 1 d: in 3 min\n"},
-		{`{"candidates": [{"time_limit_seconds": 86400, "wait_seconds": {"p50": 5, "p90": null}}], "stale": true, "age_seconds": 7200}`,
+		{later, "waitcast: this job would probably start in 1 h 30 min (90 %: within 1 d 04 h); with a time limit of " +
+			"2 h instead of 1 d: in 3 min\n"},
+		{`{"candidates": [{"time_limit_seconds": 86400, "wait_seconds": {"p50": 5, "p90": null}}], "stale": true, ` +
+			`"age_seconds": 7200}`,
 			"waitcast: this job would probably start at once (90 %: no end in sight) (by data 2 h old)\n"},
-		{`{"candidates": [{"time_limit_seconds": 86400, "wait_seconds": {"p50": null, "p90": null}}]}`, "waitcast: this job: no end of its wait is in sight\n"},
-		{`{"type": "urn:waitcast:problem:no-forecast", "status": 422, "detail": "too\u001b[2J\nlarge"}`, "waitcast: this job would not start: too [2J large\n"},
+		{`{"candidates": [{"time_limit_seconds": 86400, "wait_seconds": {"p50": null, "p90": null}}]}`,
+			"waitcast: this job: no end of its wait is in sight\n"},
+		{`{"type": "urn:waitcast:problem:no-forecast", "status": 422, "detail": "too\u001b[2J\nlarge"}`,
+			"waitcast: this job would not start: too [2J large\n"},
 	} {
 		f := newFake(t, k.answer)
 		c.wantWords(regexp.MustCompile("^"+regexp.QuoteMeta(k.want)+"$"), on(f.URL), "-p", "long", "-t", "1-0")
 	}
 	for _, answer := range []string{
-		"", "<h1>no</h1>", "{", `{"candidates": 7}`, `{"candidates": []}`, `{"candidates": [{}]}`, "{" + strings.Repeat(`"a":[`, 1000), "[1]", `{"a": tru}`,
+		"", "<h1>no</h1>", "{", `{"candidates": 7}`, `{"candidates": []}`, `{"candidates": [{}]}`,
+		"{" + strings.Repeat(`"a":[`, 1000), "[1]", `{"a": tru}`,
 		`{"type": "urn:waitcast:problem:no-forecast", "status": 503, "detail": "later"}`,
 	} {
 		if s := c.mustSubmit(on(newFake(t, answer).URL), "-t", "5"); s.complaint != "" {
 			t.Errorf("of %.40q it says %q, want nothing", answer, s.complaint)
 		}
 	}
-	for _, url := range []string{"x\" y", "http://127.0.0.1:1/$(touch " + c.plugin + "/pwned)", "\n", "http://nowhere.invalid"} {
+	for _, url := range []string{
+		"x\" y", "http://127.0.0.1:1/$(touch " + c.plugin + "/pwned)", "\n", "http://nowhere.invalid",
+	} {
 		if s := c.mustSubmit(on(url), "-t", "5"); s.complaint != "" {
 			t.Errorf("with the address %q it says %q, want nothing", url, s.complaint)
 		}
@@ -286,8 +311,8 @@ func badDaemons(t testing.TB, stopped string) (urls map[string]string, servers m
 	return urls, servers
 }
 
-// provesBadDaemons: sbatch gives a daemon that does not answer up without a word, and submits. On a busy machine it may give up before it has
-// connected: then it is asked again.
+// provesBadDaemons: sbatch gives a daemon that does not answer up without a word, and submits. On a busy machine it may
+// give up before it has connected: then it is asked again.
 func (c *cluster) provesBadDaemons(stopped string) {
 	c.answersWithin(shipped)
 	urls, servers := badDaemons(c.t, stopped)
@@ -319,8 +344,9 @@ func (b *bad) clients() (came, gone int) {
 	return b.came, len(b.stays)
 }
 
-// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it, in turns, while the daemon
-// does not answer, and how long a connection lasts: of many submissions the medians. The limit is 200 ms (scripts/bench).
+// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it, in turns, while the
+// daemon does not answer, and how long a connection lasts: of many submissions the medians. The limit is 200 ms
+// (scripts/bench).
 func BenchmarkRealSlurmDelay(b *testing.B) {
 	c := newCluster(b)
 	c.answersWithin(shipped)
@@ -333,7 +359,8 @@ func BenchmarkRealSlurmDelay(b *testing.B) {
 			var with, without []time.Duration
 			for range b.N {
 				with = append(with, c.mustSubmit(on(url), "-t", "5").took)
-				plain := c.command(c.plain, nil, "sbatch", "--output=/dev/null", "--chdir=/tmp", "--wrap=sleep 600", "-t", "5")
+				plain := c.command(c.plain, nil, "sbatch", "--output=/dev/null", "--chdir=/tmp",
+					"--wrap=sleep 600", "-t", "5")
 				without = append(without, plain.took)
 			}
 			b.ReportMetric(float64((median(with)-median(without)).Microseconds())/1e3, "delay-ms")

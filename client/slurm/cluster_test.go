@@ -1,4 +1,5 @@
-// Package slurm_test proves on a real Slurm that waitcast's integrations do what they say, and harm nobody when the daemon does not answer.
+// Package slurm_test proves on a real Slurm that waitcast's integrations do what they say, and harm nobody when the
+// daemon does not answer.
 package slurm_test
 
 import (
@@ -59,12 +60,13 @@ func newCluster(t testing.TB) *cluster {
 	}
 	c := &cluster{t: t, plain: filepath.Join(parent, "c"), plugin: filepath.Join(parent, "p")}
 	t.Cleanup(func() {
-		if out, err := exec.Command(script, "down", c.plain).CombinedOutput(); err != nil { //nolint:gosec // the test's own folder
+		if out, err := exec.Command(script, "down", c.plain).CombinedOutput(); err != nil {
 			t.Errorf("taking Slurm down: %v\n%s", err, out)
 		}
 		_ = os.RemoveAll(parent)
 	})
-	up := exec.Command(script, "up", c.plain, "--nodes", "3", "--cpus", "4", "--port", strconv.Itoa(testports.Take(t, 5))) //nolint:gosec // as above
+	up := exec.Command(script, "up", c.plain, "--nodes", "3", "--cpus", "4", "--port",
+		strconv.Itoa(testports.Take(t, 5)))
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(c.plain, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -148,7 +150,8 @@ func (c *cluster) run(name string, args ...string) string {
 // submit submits a job that sleeps, with the plugin.
 func (c *cluster) submit(env []string, args ...string) said {
 	c.t.Helper()
-	return c.command(c.plugin, env, "sbatch", append([]string{"--output=/dev/null", "--chdir=/tmp", "--wrap=sleep 600"}, args...)...)
+	return c.command(c.plugin, env, "sbatch",
+		append([]string{"--output=/dev/null", "--chdir=/tmp", "--wrap=sleep 600"}, args...)...)
 }
 
 var submitted = regexp.MustCompile(`^Submitted batch job \d+\n$`)

@@ -16,7 +16,7 @@ func TestResizeTypes(t *testing.T) {
 	if err != nil {
 		t.Skip("types of the example: mypy is missing (make test-deps)")
 	}
-	cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", t.TempDir(), "resize.py") //nolint:gosec // the test's own file
+	cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", t.TempDir(), "resize.py")
 	cmd.Env = append(os.Environ(), "MYPYPATH=../python")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -41,8 +41,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestRealSlurmResize proves on a real Slurm that the example gives nodes of a running job back when a real daemon advises to, after it has told
-// the application, and ends when the job has ended.
+// TestRealSlurmResize proves on a real Slurm that the example gives nodes of a running job back when a real daemon
+// advises to, after it has told the application, and ends when the job has ended.
 func TestRealSlurmResize(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -50,8 +50,11 @@ func TestRealSlurmResize(t *testing.T) {
 	}
 	c := newCluster(t)
 	url, _ := c.startDaemon()
-	id := c.run("sbatch", "--parsable", "--output=/dev/null", "--chdir=/tmp", "-p", "long", "-N3", "-n12", "-t", "10:00:00", "--wrap=sleep 600")
-	eventually(t, "a job on three nodes", func() bool { return c.run("squeue", "-h", "-j", id, "-o", "%T %D") == "RUNNING 3" })
+	id := c.run("sbatch", "--parsable", "--output=/dev/null", "--chdir=/tmp", "-p", "long", "-N3", "-n12", "-t",
+		"10:00:00", "--wrap=sleep 600")
+	eventually(t, "a job on three nodes", func() bool {
+		return c.run("squeue", "-h", "-j", id, "-o", "%T %D") == "RUNNING 3"
+	})
 	eventually(t, "the daemon to know it", func() bool { return answers(url + "/v1/wait?queue=long&procs=1") })
 	dir := t.TempDir()
 	told, tell, request := filepath.Join(dir, "told"), filepath.Join(dir, "tell"), filepath.Join(dir, "request.json")
@@ -60,10 +63,12 @@ func TestRealSlurmResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Half of the work is serial, and processors cost: one node is the cheapest.
-	write(t, request, `{"runtime": {"amdahl": {"serial": 0.5, "t1_seconds": 36000}}, "objective": {"kind": "cost", "price_proc_hour": 1}}`)
+	write(t, request, `{"runtime": {"amdahl": {"serial": 0.5, "t1_seconds": 36000}}, "objective": {"kind": "cost", `+
+		`"price_proc_hour": 1}}`)
 	var out output
-	cmd := exec.CommandContext(t.Context(), python, "resize.py", "--job", id, "--tell", tell, request) //nolint:gosec // the test's own files
-	cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(c.plain, "slurm.conf"), "WAITCAST_URL="+url, "PYTHONDONTWRITEBYTECODE=1")
+	cmd := exec.CommandContext(t.Context(), python, "resize.py", "--job", id, "--tell", tell, request)
+	cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(c.plain, "slurm.conf"), "WAITCAST_URL="+url,
+		"PYTHONDONTWRITEBYTECODE=1")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -79,8 +84,12 @@ func TestRealSlurmResize(t *testing.T) {
 		<-ended
 		t.Logf("resize.py:\n%s", out.String())
 	}()
-	eventually(t, "a job on one node", func() bool { return c.run("squeue", "-h", "-j", id, "-o", "%T %D %C") == "RUNNING 1 4" })
-	eventually(t, "the word of it", func() bool { return strings.Contains(out.String(), "resize: job "+id+" has 1 node\n") })
+	eventually(t, "a job on one node", func() bool {
+		return c.run("squeue", "-h", "-j", id, "-o", "%T %D %C") == "RUNNING 1 4"
+	})
+	eventually(t, "the word of it", func() bool {
+		return strings.Contains(out.String(), "resize: job "+id+" has 1 node\n")
+	})
 	text, err := os.ReadFile(told)
 	if err != nil || string(text) != "1 of 3\n" {
 		t.Errorf("the application was told %q, %v; want %q", text, err, "1 of 3\n")

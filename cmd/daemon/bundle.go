@@ -20,8 +20,10 @@ func bundleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [--config FILE] [-o FILE]",
 		Short: "Gather what helps to find an error, without names",
-		Long: "bundle writes an archive for a report: versions, the configuration, what waitcastd check finds, and what a running daemon tells: metrics,\n" +
-			"queues, models, accuracy, how many lines are bad for which reason. Users, accounts, jobs, hosts, clusters, queues and folders are left out\n" +
+		Long: "bundle writes an archive for a report: versions, the configuration, what waitcastd check finds, and " +
+			"what a running daemon tells: metrics,\n" +
+			"queues, models, accuracy, how many lines are bad for which reason. Users, accounts, jobs, hosts, " +
+			"clusters, queues and folders are left out\n" +
 			"or have pseudonyms. Look into it before you send it all the same: tar xzf FILE.",
 		Example: "  waitcastd bundle --config /etc/waitcast/waitcastd.yaml -o bundle.tar.gz",
 		Args:    noArguments,
@@ -50,8 +52,11 @@ func bundleCommand() *cobra.Command {
 		},
 	}
 	config.AddFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output; default waitcast-bundle-TIME.tar.gz")
-	cmd.Flags().StringVar(&o.URL, "url", "", "address of the running daemon; default where the configuration lets it listen")
-	cmd.Flags().BoolVar(&o.Goroutines, "goroutines", false, "also what the daemon is doing, as stacks of its program: for a daemon that hangs")
+	cmd.Flags().StringVarP(&out, "output", "o", "",
+		"file to write, - for standard output; default waitcast-bundle-TIME.tar.gz")
+	cmd.Flags().StringVar(&o.URL, "url", "",
+		"address of the running daemon; default where the configuration lets it listen")
+	cmd.Flags().BoolVar(&o.Goroutines, "goroutines", false,
+		"also what the daemon is doing, as stacks of its program: for a daemon that hangs")
 	return cmd
 }

@@ -37,8 +37,10 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]",
 		Short: "Look whether the daemon would work here",
-		Long: "check looks at the configuration, at who may read the logs, at schedulers that are asked, at zones and clocks, at the database\n" +
-			"and the address, and reads the newest lines of each log on trial. It changes nothing, and a running daemon is no hindrance.\n" +
+		Long: "check looks at the configuration, at who may read the logs, at schedulers that are asked, at zones " +
+			"and clocks, at the database\n" +
+			"and the address, and reads the newest lines of each log on trial. It changes nothing, and a running " +
+			"daemon is no hindrance.\n" +
 			"It ends with 0 if nothing failed, with 1 if something did.",
 		Example: "  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast",
 		Args:    noArguments,
@@ -69,7 +71,9 @@ func checkCommand() *cobra.Command {
 	}
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().IntVar(&o.Records, "dry-run", trialRecords, "newest lines of each log that are read on trial, in 5 s at most; 0 means only a few")
-	cmd.Flags().StringVar(&o.As, "as", "", "a user for whom everything must be readable too, judged by the mode bits: that of the service")
+	cmd.Flags().IntVar(&o.Records, "dry-run", trialRecords,
+		"newest lines of each log that are read on trial, in 5 s at most; 0 means only a few")
+	cmd.Flags().StringVar(&o.As, "as", "",
+		"a user for whom everything must be readable too, judged by the mode bits: that of the service")
 	return cmd
 }

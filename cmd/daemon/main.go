@@ -74,7 +74,8 @@ func rootCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "waitcastd [--config FILE] | waitcastd --one-shot [FILE...]",
 		Short: "Follow a batch scheduler's logs and forecast queue times",
-		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, and answers\n" +
+		Long: "waitcastd follows the accounting logs of a batch scheduler, keeps models of every queue up to date, " +
+			"and answers\n" +
 			"over HTTP how long a job would wait. waitcastd demo needs no scheduler.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage or a mistake in the configuration.",
 		Example: "  waitcastd demo\n" +
@@ -84,7 +85,9 @@ func rootCommand() *cobra.Command {
 		Version: version.String(), SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if !oneShot && len(args) > 0 {
-				return usageError{fmt.Errorf("unexpected argument %q: it is no command (bundle, check, demo), and files go with --one-shot", args[0])}
+				return usageError{
+					fmt.Errorf("unexpected argument %q: it is no command (bundle, check, demo), and files go with "+
+						"--one-shot", args[0])}
 			}
 			return nil
 		},
@@ -111,14 +114,17 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// daemonGC lets the daemon's heap grow to one and a half times what is live, not to twice, before it is collected: what is live is mostly numbers, so that collecting costs little.
+// daemonGC lets the daemon's heap grow to one and a half times what is live, not to twice, before it is collected: what
+// is live is mostly numbers, so that collecting costs little.
 const daemonGC = 50
 
-// softLimit is what Go's memory is held to while what lives leaves room: with the program's pages and SQLite's some 60 MiB less than the 256 MiB that a cluster's daemon may need.
+// softLimit is what Go's memory is held to while what lives leaves room: with the program's pages and SQLite's some 60
+// MiB less than the 256 MiB that a cluster's daemon may need.
 const softLimit = 192 << 20
 
-// spareThread lets one goroutine more run than there are processors, and returns how many there are. Go looks for what came over the network when a thread of its own has nothing else to do, or every 10 ms: with as
-// many threads at work as there are processors requests wait for that, and the kernel gives one more thread its turn at once.
+// spareThread lets one goroutine more run than there are processors, and returns how many there are. Go looks for what
+// came over the network when a thread of its own has nothing else to do, or every 10 ms: with as many threads at work
+// as there are processors requests wait for that, and the kernel gives one more thread its turn at once.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -171,8 +177,8 @@ func hangups() (told <-chan struct{}, stop func()) {
 	return out, func() { close(done) } // a SIGHUP while it stops changes nothing
 }
 
-// oneShotGC lets the heap of a short-lived process grow to five times what is live before it is collected: a fifth of the
-// time of an import would go into collecting.
+// oneShotGC lets the heap of a short-lived process grow to five times what is live before it is collected: a fifth of
+// the time of an import would go into collecting.
 const oneShotGC = 400
 
 func runOneShot(cmd *cobra.Command, files []string, asJSON bool) error {
@@ -201,7 +207,8 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run on a simulated cluster: needs nothing",
-		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a temporary\n" +
+		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a " +
+			"temporary\n" +
 			"folder, and runs the daemon on it: three days of history first, then simulated time goes on.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -64,8 +64,8 @@ func compress(text string) []byte {
 	return b.Bytes()
 }
 
-// The small logs: jobs one after the other, whose lifetimes are the quantiles of a uniform-log law from lawMin to lawMax
-// seconds, sequential ones and such of 4 processors in turn.
+// The small logs: jobs one after the other, whose lifetimes are the quantiles of a uniform-log law from lawMin to
+// lawMax seconds, sequential ones and such of 4 processors in turn.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
 	lawJobs        = 100 // of each class
@@ -83,7 +83,8 @@ func logs() (swf, log string) {
 		fmt.Fprintf(&w, "%d %d 0 %d %d -1 -1 %d 200000 -1 1 1 1 1 1 -1 -1 -1\n", i+1, now, life, procs, procs)
 		submit := begin.Add(time.Duration(now) * time.Second)
 		rec := pbs.Record{
-			ID: fmt.Sprintf("%d.s", i+1), User: "u", Queue: "batch", Created: submit, Queued: submit, Eligible: submit, Procs: procs,
+			ID: fmt.Sprintf("%d.s", i+1), User: "u", Queue: "batch", Created: submit, Queued: submit, Eligible: submit,
+			Procs:     procs,
 			TimeLimit: 200_000 * time.Second, Start: submit, End: submit.Add(time.Duration(life) * time.Second),
 		}
 		a.Write(pbs.AppendEnded(pbs.AppendStarted(pbs.AppendQueued(nil, rec), rec), rec))
@@ -133,8 +134,8 @@ func oneShot(t *testing.T, args ...string) report {
 	return r
 }
 
-// TestOneShot proves that state and models of a small log come out in the promised shape with the figures of the law the
-// log was made from, whatever the format, compressed or not.
+// TestOneShot proves that state and models of a small log come out in the promised shape with the figures of the law
+// the log was made from, whatever the format, compressed or not.
 func TestOneShot(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	swf, log := logs()
@@ -149,28 +150,36 @@ func TestOneShot(t *testing.T) {
 			}
 			r := oneShot(t, path)
 			if r.Jobs == nil || *r.Jobs != 2*lawJobs || r.BadLines != 0 || len(r.Queues) != 1 {
-				t.Fatalf("%v jobs, %d bad lines, %d queues, want %d, 0 and 1", r.Jobs, r.BadLines, len(r.Queues), 2*lawJobs)
+				t.Fatalf("%v jobs, %d bad lines, %d queues, want %d, 0 and 1", r.Jobs, r.BadLines,
+					len(r.Queues), 2*lawJobs)
 			}
 			q := r.Queues[0]
 			if q.Name == nil || *q.Name == "" || c.queue == "batch" && *q.Name != c.queue {
 				t.Errorf("queue %v, want %s", q.Name, c.queue)
 			}
-			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16; sizes 1 and 4 in 2^0 and 2^2, with none between.
-			if m := q.Markov; m.RuntimeStates == nil || m.ProcsStates == nil || *m.RuntimeStates != 14 || *m.ProcsStates != 2 {
+			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16; sizes 1 and 4 in 2^0 and 2^2, with none
+			// between.
+			if m := q.Markov; m.RuntimeStates == nil || m.ProcsStates == nil || *m.RuntimeStates != 14 ||
+				*m.ProcsStates != 2 {
 				t.Errorf("chains %+v, want 14 and 2 states", m)
 			}
 			var classes []string
 			for _, m := range q.Classes {
 				classes = append(classes, m.Class)
-				if m.N != lawJobs || m.B0 == nil || m.B1 == nil || m.R2 == nil || m.KS == nil || m.TMinSeconds == nil || m.TMaxSeconds == nil {
+				if m.N != lawJobs || m.B0 == nil || m.B1 == nil || m.R2 == nil || m.KS == nil || m.TMinSeconds == nil ||
+					m.TMaxSeconds == nil {
 					t.Fatalf("class %+v, want %d lifetimes and every figure", m, lawJobs)
 				}
 				b1 := 1 / math.Log(lawMax/lawMin)
-				if math.Abs(*m.B1/b1-1) > .02 || math.Abs(*m.B0+b1*math.Log(lawMin)) > .02 || *m.R2 < .999 || *m.KS > .03 {
-					t.Errorf("%s: b0 %v, b1 %v, R2 %v, KS %v; the law has b0 %v, b1 %v", m.Class, *m.B0, *m.B1, *m.R2, *m.KS, -b1*math.Log(lawMin), b1)
+				if math.Abs(*m.B1/b1-1) > .02 || math.Abs(*m.B0+b1*math.Log(lawMin)) > .02 || *m.R2 < .999 ||
+					*m.KS > .03 {
+					t.Errorf("%s: b0 %v, b1 %v, R2 %v, KS %v; the law has b0 %v, b1 %v", m.Class, *m.B0, *m.B1, *m.R2,
+						*m.KS, -b1*math.Log(lawMin), b1)
 				}
-				if tmax := math.Exp((1 - *m.B0) / *m.B1); math.Abs(*m.TMaxSeconds/tmax-1) > 1e-9 || math.Abs(*m.TMinSeconds/math.Exp(-*m.B0 / *m.B1)-1) > 1e-9 {
-					t.Errorf("%s: tmin %v, tmax %v do not follow from b0 and b1", m.Class, *m.TMinSeconds, *m.TMaxSeconds)
+				if tmax := math.Exp((1 - *m.B0) / *m.B1); math.Abs(*m.TMaxSeconds/tmax-1) > 1e-9 ||
+					math.Abs(*m.TMinSeconds/math.Exp(-*m.B0 / *m.B1)-1) > 1e-9 {
+					t.Errorf("%s: tmin %v, tmax %v do not follow from b0 and b1", m.Class, *m.TMinSeconds,
+						*m.TMaxSeconds)
 				}
 			}
 			if !slices.Equal(classes, []string{"sequential", "parallel"}) {
@@ -202,13 +211,15 @@ func TestOneShotTooFew(t *testing.T) {
 	}
 }
 
-// TestOneShotKTH holds the reading of a real trace against independent figures (DESIGN, section 4, Song et al. on KTH-SP2): 7
-// processor states by eq. 3, 18 runtime states, cor0 .036, cor1 .143; and 28,476 jobs, one of which has no size.
+// TestOneShotKTH holds the reading of a real trace against independent figures (DESIGN, section 4, Song et al. on
+// KTH-SP2): 7 processor states by eq. 3, 18 runtime states, cor0 .036, cor1 .143; and 28,476 jobs, one of which has no
+// size.
 func TestOneShotKTH(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	r := oneShot(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"))
 	if *r.Jobs+r.BadLines != 28_476 || r.BadLines != 1 || len(r.Queues) != 1 {
-		t.Fatalf("%d jobs, %d bad lines, %d queues, want 28,476 together, 1 bad, 1 queue", *r.Jobs, r.BadLines, len(r.Queues))
+		t.Fatalf("%d jobs, %d bad lines, %d queues, want 28,476 together, 1 bad, 1 queue", *r.Jobs, r.BadLines,
+			len(r.Queues))
 	}
 	m := r.Queues[0].Markov
 	if *m.RuntimeStates != 18 || *m.ProcsStates != 7 {

@@ -20,7 +20,8 @@ func operate(t *testing.T) string {
 	return string(content)
 }
 
-// TestOperateCommands proves that every call of waitcastd in the page for operators is one that it understands, and that the page has every flag that check and bundle have of their own.
+// TestOperateCommands proves that every call of waitcastd in the page for operators is one that it understands, and
+// that the page has every flag that check and bundle have of their own.
 func TestOperateCommands(t *testing.T) {
 	page := operate(t)
 	calls := regexp.MustCompile("(?m)(?:^    (?:sudo )?|`)waitcastd ([^`\n]+)").FindAllStringSubmatch(page, -1)
@@ -46,7 +47,8 @@ func TestOperateCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		command.Flags().VisitAll(func(f *pflag.Flag) {
-			if (root.Flags().Lookup(f.Name) == nil || f.Name == "json") && !strings.Contains(page, "`--"+f.Name) && !strings.Contains(page, "--"+f.Name+" ") {
+			if (root.Flags().Lookup(f.Name) == nil || f.Name == "json") && !strings.Contains(page, "`--"+f.Name) &&
+				!strings.Contains(page, "--"+f.Name+" ") {
 				t.Errorf("the page does not have --%s of waitcastd %s", f.Name, name)
 			}
 		})

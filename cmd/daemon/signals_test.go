@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startHanging starts the real program on a database that accepts its connection and never answers, and returns when it waits for
-// the answer: in the midst of its start.
+// startHanging starts the real program on a database that accepts its connection and never answers, and returns when it
+// waits for the answer: in the midst of its start.
 func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	t.Helper()
 	database, err := net.Listen("tcp", "127.0.0.1:0")
@@ -24,7 +24,8 @@ func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	t.Cleanup(func() { _ = database.Close() })
 	dir := t.TempDir()
 	file := filepath.Join(dir, "waitcastd.yaml")
-	text := fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: 'postgres://u@%s/db?sslmode=disable'}}", dir, database.Addr())
+	text := fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: "+
+		"'postgres://u@%s/db?sslmode=disable'}}", dir, database.Addr())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	printed = new(bytes.Buffer)
-	cmd = exec.CommandContext(t.Context(), program, "--config", file) //nolint:gosec // the test itself, which is the program by its name
+	cmd = exec.CommandContext(t.Context(), program, "--config", file)
 	cmd.Args[0], cmd.Stderr = "waitcastd", printed
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -51,10 +52,12 @@ func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	return cmd, printed
 }
 
-// TestSignalsWhileStarting proves that SIGTERM and SIGINT end a start with exit code 0, and that SIGHUP before them does nothing.
+// TestSignalsWhileStarting proves that SIGTERM and SIGINT end a start with exit code 0, and that SIGHUP before them
+// does nothing.
 func TestSignalsWhileStarting(t *testing.T) {
 	for name, signals := range map[string][]syscall.Signal{
-		"SIGTERM": {syscall.SIGTERM}, "SIGINT": {syscall.SIGINT}, "SIGHUP, then SIGTERM": {syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM},
+		"SIGTERM": {syscall.SIGTERM}, "SIGINT": {syscall.SIGINT},
+		"SIGHUP, then SIGTERM": {syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, printed := startHanging(t)

@@ -21,8 +21,10 @@ func newAccuracy(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "accuracy",
 		Short: "Show how the forecasts turned out",
-		Long: "Show how the forecasts turned out that the daemon made for every job at its submission, by queue and size, beside other methods on the same jobs.\n\n" +
-			"A quantile of .90 should be at or above nine tenths of the waits: its two shares are of the waits below it and of those up to it.",
+		Long: "Show how the forecasts turned out that the daemon made for every job at its submission, by queue and " +
+			"size, beside other methods on the same jobs.\n\n" +
+			"A quantile of .90 should be at or above nine tenths of the waits: its two shares are of the waits below " +
+			"it and of those up to it.",
 		Example: "  waitcast accuracy -q batch --since 7d\n" +
 			"  waitcast accuracy --made live --json | jq '.groups[0].methods[0].coverage'",
 		Args: cobra.NoArgs,
@@ -32,7 +34,8 @@ func newAccuracy(a *app) *cobra.Command {
 	flags.StringVarP(&q.Queue, "queue", "q", "", "only this queue")
 	flags.StringVar(&q.SizeClass, "size", "", "only this class of sizes: 1, 2-8, 9-64, 65-512, 513-4096, 4097+")
 	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
-	flags.StringVar(&q.Since, "since", "", "only waits that ended since: 7d before the newest record, or 2026-03-02; default 30d")
+	flags.StringVar(&q.Since, "since", "",
+		"only waits that ended since: 7d before the newest record, or 2026-03-02; default 30d")
 	flags.StringVar(&q.Until, "until", "", "and before")
 	flags.IntVar(&q.Limit, "limit", 0, "at most so many rows of queue and size; default 200")
 	flags.IntVar(&q.Offset, "offset", 0, "leave out so many rows at the beginning")
@@ -68,33 +71,40 @@ func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 // accuracyText writes a table for each way of making forecasts.
 func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", console.Printable(answer.Cluster), answer.Since.In(zone).Format("2006-01-02 15:04"))
+	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", console.Printable(answer.Cluster),
+		answer.Since.In(zone).Format("2006-01-02 15:04"))
 	if answer.Until != nil {
 		fmt.Fprintf(&out, " and before %s", answer.Until.In(zone).Format("2006-01-02 15:04"))
 	}
 	out.WriteByte('\n')
 	for _, made := range []string{"live", "replayed"} {
-		groups := slices.DeleteFunc(slices.Clone(answer.Groups), func(g wire.AccuracyGroup) bool { return g.Made != made })
+		groups := slices.DeleteFunc(slices.Clone(answer.Groups), func(g wire.AccuracyGroup) bool {
+			return g.Made != made
+		})
 		if len(groups) == 0 {
 			continue
 		}
-		fmt.Fprintf(&out, "\nForecasts made %s\n", map[string]string{"live": "as it happened", "replayed": "after the fact, from what could have been known"}[made])
+		fmt.Fprintf(&out, "\nForecasts made %s\n",
+			map[string]string{"live": "as it happened",
+				"replayed": "after the fact, from what could have been known"}[made])
 		accuracyTable(&out, groups)
 	}
 	if len(answer.Groups) == 0 {
 		out.WriteString("  no forecast has been scored there\n")
 	} else {
 		if answer.NextOffset != nil {
-			fmt.Fprintf(&out, "\n%d of %d rows of queue and size are shown: --offset %d shows the next ones.\n", len(answer.Groups), answer.Total, *answer.NextOffset)
+			fmt.Fprintf(&out, "\n%d of %d rows of queue and size are shown: --offset %d shows the next ones.\n",
+				len(answer.Groups), answer.Total, *answer.NextOffset)
 		}
-		out.WriteString("\nLoss is the mean pinball loss of ln(wait + 1 min), the lower the better. Known misses are jobs that left the queue unstarted after the quantile had passed.\n")
+		out.WriteString("\nLoss is the mean pinball loss of ln(wait + 1 min), the lower the better. Known misses are " +
+			"jobs that left the queue unstarted after the quantile had passed.\n")
 	}
 	return out.Bytes()
 }
 
 func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "queue\tsize\tmethod\tjobs\tup to .50\tup to .95\tloss .50\tloss .95\twithin 2x\tknown misses .95\n") //nolint:errcheck // a buffer
+	fmt.Fprint(t, "queue\tsize\tmethod\tjobs\tup to .50\tup to .95\tloss .50\tloss .95\twithin 2x\tknown misses .95\n")
 	for i := range groups {
 		g := &groups[i]
 		for k := range g.Methods {
@@ -104,7 +114,8 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				queue, size = orAll(g.Queue), orAll(g.SizeClass)
 				misses = fmt.Sprintf("%d of %d", g.KnownMisses["0.95"], g.Cancelled)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", console.Printable(queue), size, console.Printable(m.Method), m.N, //nolint:errcheck // a buffer
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", console.Printable(queue), size,
+				console.Printable(m.Method), m.N,
 				shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"), lossOf(m, "0.95"), share(m), misses)
 		}
 	}

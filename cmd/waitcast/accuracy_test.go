@@ -12,22 +12,28 @@ import (
 func cannedAccuracy() wire.Accuracy {
 	levels := func(v float64) map[string]float64 { return map[string]float64{"0.5": v, "0.95": v / 4} }
 	return wire.Accuracy{
-		Cluster: "main", Since: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC),
+		Cluster: "main", Since: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
+		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC),
 		Groups: []wire.AccuracyGroup{
 			{Made: "live", Cancelled: 7, KnownMisses: map[string]int64{"0.95": 2}, Methods: []wire.MethodAccuracy{
-				{Method: "waitcast", N: 900, Coverage: map[string][2]float64{"0.5": {.25, .625}, "0.95": {.9375, .96875}}, LogPinball: levels(.5), WithinFactor2: .75},
-				{Method: "qbets", N: 800, Coverage: map[string][2]float64{"0.5": {.1, .2}}, LogPinball: levels(1), Waitcast: levels(.625), WithinFactor2: .25},
+				{Method: "waitcast", N: 900,
+					Coverage:   map[string][2]float64{"0.5": {.25, .625}, "0.95": {.9375, .96875}},
+					LogPinball: levels(.5), WithinFactor2: .75},
+				{Method: "qbets", N: 800, Coverage: map[string][2]float64{"0.5": {.1, .2}}, LogPinball: levels(1),
+					Waitcast: levels(.625), WithinFactor2: .25},
 			}},
 			{Made: "replayed", Queue: "batch", SizeClass: "2-8", Methods: []wire.MethodAccuracy{{Method: "waitcast"}}},
 		},
 	}
 }
 
-// TestAccuracyShowsAll proves that every group and method is shown, live and replayed apart, and that nothing scored is no number.
+// TestAccuracyShowsAll proves that every group and method is shown, live and replayed apart, and that nothing scored is
+// no number.
 func TestAccuracyShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedAccuracy()), "accuracy")
 	for _, want := range []string{
-		"waits that ended since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969", "0.500", "0.125", "0.75", "2 of 7",
+		"waits that ended since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
+		"0.500", "0.125", "0.75", "2 of 7",
 		"qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
 	} {
 		if !strings.Contains(r.stdout, want) {
@@ -38,7 +44,8 @@ func TestAccuracyShowsAll(t *testing.T) {
 		t.Errorf("exit %d, %s\n%s", r.code, r.stderr, r.stdout)
 	}
 	raw := runWith(serve(t, 200, cannedAccuracy()), "accuracy", "--json")
-	if raw.code != exitDone || !strings.HasPrefix(raw.stdout, `{"cluster":"main"`) || strings.Count(raw.stdout, "\n") != 1 {
+	if raw.code != exitDone || !strings.HasPrefix(raw.stdout, `{"cluster":"main"`) ||
+		strings.Count(raw.stdout, "\n") != 1 {
 		t.Errorf("exit %d: %s", raw.code, raw.stdout)
 	}
 }
@@ -46,11 +53,14 @@ func TestAccuracyShowsAll(t *testing.T) {
 // TestAccuracyExits proves the exit codes: nothing scored is an answer, stale data is one too, a refusal tells why.
 func TestAccuracyExits(t *testing.T) {
 	empty := wire.Accuracy{Cluster: "main", Stale: true, AgeSeconds: 900}
-	if r := runWith(serve(t, 200, empty), "accuracy"); r.code != exitStale || !strings.Contains(r.stdout, "no forecast has been scored there") {
+	if r := runWith(serve(t, 200, empty), "accuracy"); r.code != exitStale ||
+		!strings.Contains(r.stdout, "no forecast has been scored there") {
 		t.Errorf("stale: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	refusal := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 404, Detail: "cluster main has no queue \"x\"", Reason: "unknown_queue"}
-	if r := runWith(serve(t, 404, refusal), "accuracy", "-q", "x"); r.code != exitNoForecast || !strings.Contains(r.stderr, "no queue") {
+	refusal := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 404,
+		Detail: "cluster main has no queue \"x\"", Reason: "unknown_queue"}
+	if r := runWith(serve(t, 404, refusal), "accuracy", "-q", "x"); r.code != exitNoForecast ||
+		!strings.Contains(r.stderr, "no queue") {
 		t.Errorf("refused: exit %d\n%s", r.code, r.stderr)
 	}
 	if r := runWith("http://127.0.0.1:1", "accuracy", "more"); r.code != exitUsage {

@@ -15,8 +15,8 @@ const tokenName = "admin-token"
 // systemToken is the token's file of a daemon that is a service.
 const systemToken = "/var/lib/waitcast/" + tokenName
 
-// token returns the daemon's admin token: what the user gives, nothing where that is a password, or the content of the first file that there is of those in the state folders, by the daemon's
-// own rules.
+// token returns the daemon's admin token: what the user gives, nothing where that is a password, or the content of the
+// first file that there is of those in the state folders, by the daemon's own rules.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {
@@ -40,7 +40,8 @@ func (a *app) token() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no admin token: %w\n"+
-		"The daemon makes it when it starts: admin-token in its data_dir. Only who may read that file may do this: give it by --token-file or WAITCAST_TOKEN_FILE", err)
+		"The daemon makes it when it starts: admin-token in its data_dir. Only who may read that file may do this: "+
+		"give it by --token-file or WAITCAST_TOKEN_FILE", err)
 }
 
 // tokenFiles returns where the admin token may be.

@@ -46,7 +46,8 @@ func (d *daemon) serve(w http.ResponseWriter, r *http.Request) {
 	if token != secretToken {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_ = json.NewEncoder(w).Encode(wire.Problem{Title: "Unauthorized", Status: 401, Detail: "not you", Hint: "read the file"})
+		_ = json.NewEncoder(w).Encode(wire.Problem{Title: "Unauthorized", Status: 401, Detail: "not you",
+			Hint: "read the file"})
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -67,8 +68,10 @@ func quarantineAnswer() wire.Quarantine {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Quarantine{
 		BadLines: []wire.BadLine{
-			{At: at, Source: "main/import", Path: "/var/spool/pbs/server_priv/accounting/20260301", Line: 77, Reason: "procs",
-				Message: "bad line (procs): field size: 0 processors", Text: "03/01/2026 08:13:01;E;77.server;user=a queue=short Resource_List.ncpus=0"},
+			{At: at, Source: "main/import", Path: "/var/spool/pbs/server_priv/accounting/20260301", Line: 77,
+				Reason:  "procs",
+				Message: "bad line (procs): field size: 0 processors",
+				Text:    "03/01/2026 08:13:01;E;77.server;user=a queue=short Resource_List.ncpus=0"},
 		},
 		Matching: 1, Kept: 4,
 	}
@@ -83,8 +86,12 @@ const quarantineOut = `/var/spool/pbs/server_priv/accounting/20260301:77  procs 
 // importedReport is invented.
 func importedReport() *wire.ImportReport {
 	return &wire.ImportReport{
-		Cluster: "main", Format: "pbs", Name: "/var/spool/pbs/server_priv/accounting/20260301", Lines: 3981, Jobs: 1204, NeverRanJobs: 31, KnownJobs: 18,
-		BadLines: 1, Bad: []wire.BadReason{{Reason: "procs", Lines: 1, First: []string{"line 77: bad line (procs): field size: 0 processors"}}},
+		Cluster: "main", Format: "pbs", Name: "/var/spool/pbs/server_priv/accounting/20260301", Lines: 3981, Jobs: 1204,
+		NeverRanJobs: 31, KnownJobs: 18,
+		BadLines: 1,
+		Bad: []wire.BadReason{
+			{Reason: "procs", Lines: 1, First: []string{"line 77: bad line (procs): field size: 0 processors"}},
+		},
 	}
 }
 
@@ -108,7 +115,8 @@ func runAdmin(t *testing.T, d *daemon, stdin io.Reader, terminal bool, args ...s
 
 func runEnv(env map[string]string, stdin io.Reader, terminal bool, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{Console: console.Console{Stdin: stdin, Stdout: &stdout, Stderr: &stderr, Terminal: terminal}, zone: time.UTC, env: func(name string) string { return env[name] }}
+	a := &app{Console: console.Console{Stdin: stdin, Stdout: &stdout, Stderr: &stderr, Terminal: terminal},
+		zone: time.UTC, env: func(name string) string { return env[name] }}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -164,7 +172,8 @@ func TestImportStandardInput(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	var report wire.ImportReport
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || r.code != 0 || strings.Count(r.stdout, "\n") != 1 || r.stderr != "" {
+	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || r.code != 0 ||
+		strings.Count(r.stdout, "\n") != 1 || r.stderr != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if diff := cmp.Diff(*importedReport(), report); diff != "" {
@@ -178,7 +187,8 @@ func TestImportProgress(t *testing.T) {
 	log := file(t, "log\x1b[2J", []byte("0123456789"))
 	r := runAdmin(t, d, nil, true, "import", log)
 	rows := strings.Split(r.stderr, "\r")
-	if len(rows) < 3 || !strings.Contains(r.stderr, "120 jobs, 1 bad lines  50 %") && !strings.Contains(r.stderr, "120 jobs, 1 bad lines  50%") || strings.TrimSpace(rows[len(rows)-1]) != "" {
+	if len(rows) < 3 || !strings.Contains(r.stderr, "120 jobs, 1 bad lines  50 %") &&
+		!strings.Contains(r.stderr, "120 jobs, 1 bad lines  50%") || strings.TrimSpace(rows[len(rows)-1]) != "" {
 		t.Errorf("%q", rows)
 	}
 	for _, row := range rows {
@@ -189,15 +199,18 @@ func TestImportProgress(t *testing.T) {
 	if r = runAdmin(t, d, nil, true, "import", "--json", log); r.stderr != "" {
 		t.Errorf("with --json: %q", r.stderr)
 	}
-	if r = runAdmin(t, d, strings.NewReader("x"), true, "import", "-"); !strings.Contains(r.stderr, "120 jobs, 1 bad lines") {
+	if r = runAdmin(t, d, strings.NewReader("x"), true, "import", "-"); !strings.Contains(r.stderr,
+		"120 jobs, 1 bad lines") {
 		t.Errorf("of unknown size: %q", r.stderr)
 	}
 }
 
 // What goes wrong, with the exit codes of docs/command.md.
 func TestImportErrors(t *testing.T) {
-	refusal := &wire.Problem{Title: "Unprocessable Entity", Status: 422, Detail: "none of the lines", Hint: "say which format it has"}
-	stopping := &wire.Problem{Title: "Service Unavailable", Status: 503, Detail: "the daemon is stopping", Hint: "import again"}
+	refusal := &wire.Problem{Title: "Unprocessable Entity", Status: 422, Detail: "none of the lines",
+		Hint: "say which format it has"}
+	stopping := &wire.Problem{Title: "Service Unavailable", Status: 503, Detail: "the daemon is stopping",
+		Hint: "import again"}
 	good := newDaemon(t, wire.ImportLine{Report: importedReport()})
 	log := file(t, "log", []byte("x"))
 	for _, c := range []struct {
@@ -210,12 +223,17 @@ func TestImportErrors(t *testing.T) {
 		{"no file", good, []string{"import"}, 2, []string{"requires at least 1 arg"}},
 		{"missing file", good, []string{"import", log + ".no"}, 1, []string{log + ".no: no such file"}},
 		{"a folder", good, []string{"import", filepath.Dir(log)}, 1, []string{"is a folder"}},
-		{"refused", newDaemon(t, progressOf(1, 0), wire.ImportLine{Problem: refusal}), []string{"import", log}, 2, []string{"none of the lines", "What would help: say which format"}},
-		{"stopping", newDaemon(t, wire.ImportLine{Problem: stopping}), []string{"import", log}, 1, []string{"is stopping", "import again"}},
-		{"no end", newDaemon(t, progressOf(1, 0)), []string{"import", log}, 1, []string{"no answer from the daemon", "EOF"}},
+		{"refused", newDaemon(t, progressOf(1, 0), wire.ImportLine{Problem: refusal}), []string{"import", log}, 2,
+			[]string{"none of the lines", "What would help: say which format"}},
+		{"stopping", newDaemon(t, wire.ImportLine{Problem: stopping}), []string{"import", log}, 1,
+			[]string{"is stopping", "import again"}},
+		{"no end", newDaemon(t, progressOf(1, 0)), []string{"import", log}, 1,
+			[]string{"no answer from the daemon", "EOF"}},
 		{"wrong token", good, []string{"import", log, "--token-file", log}, 1, []string{"not you", "read the file"}},
-		{"no token", good, []string{"import", log, "--token-file", log + ".no"}, 1, []string{"no admin token", "as --token-file says", "data_dir"}},
-		{"empty token", good, []string{"import", log, "--token-file", file(t, "empty", nil)}, 1, []string{"holds no token"}},
+		{"no token", good, []string{"import", log, "--token-file", log + ".no"}, 1,
+			[]string{"no admin token", "as --token-file says", "data_dir"}},
+		{"empty token", good, []string{"import", log, "--token-file", file(t, "empty", nil)}, 1,
+			[]string{"holds no token"}},
 		{"timeout", good, []string{"import", log, "--timeout", "0"}, 2, []string{"--timeout"}},
 		{"quarantine: limit", good, []string{"quarantine", "--limit", "0"}, 2, []string{"--limit must be 1 to 10000"}},
 		{"quarantine: argument", good, []string{"quarantine", "x"}, 2, []string{"unknown command"}},
@@ -240,7 +258,9 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the disk i
 // The token is looked for where the daemon keeps it unless it is told.
 func TestTokenPlaces(t *testing.T) {
 	d, dir := newDaemon(t), t.TempDir()
-	for _, place := range []string{"state/admin-token", "xdg/waitcast/admin-token", "home/.local/state/waitcast/admin-token"} {
+	for _, place := range []string{
+		"state/admin-token", "xdg/waitcast/admin-token", "home/.local/state/waitcast/admin-token",
+	} {
 		path := filepath.Join(dir, place)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -259,7 +279,8 @@ func TestTokenPlaces(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	r := runEnv(map[string]string{"WAITCAST_URL": d.url, "WAITCAST_TOKEN_FILE": "/nowhere", "STATE_DIRECTORY": filepath.Join(dir, "state")}, nil, false, "quarantine")
+	r := runEnv(map[string]string{"WAITCAST_URL": d.url, "WAITCAST_TOKEN_FILE": "/nowhere",
+		"STATE_DIRECTORY": filepath.Join(dir, "state")}, nil, false, "quarantine")
 	expect(t, r, 1, "no admin token", "WAITCAST_TOKEN_FILE says")
 }
 
@@ -287,9 +308,11 @@ func TestQuarantine(t *testing.T) {
 func TestQuarantineText(t *testing.T) {
 	a := &app{zone: time.UTC}
 	text := string(a.quarantineText(&wire.Quarantine{
-		BadLines: []wire.BadLine{{Source: "main/log", Reason: "field", Message: "a\x1bb\nc", Text: "x\ry"}}, Matching: 5, Kept: 10_000, Dropped: 3,
+		BadLines: []wire.BadLine{{Source: "main/log", Reason: "field", Message: "a\x1bb\nc", Text: "x\ry"}},
+		Matching: 5, Kept: 10_000, Dropped: 3,
 	}))
-	want := "main/log  field  (main/log, 0001-01-01 00:00:00)\n    a?b c\n    | x?y\n1 of 5 lines; 10000 in quarantine, 3 older ones were dropped\n"
+	want := "main/log  field  (main/log, 0001-01-01 00:00:00)\n    a?b c\n    | x?y\n1 of 5 lines; 10000 in " +
+		"quarantine, 3 older ones were dropped\n"
 	if text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
@@ -299,7 +322,8 @@ func TestQuarantineText(t *testing.T) {
 func TestDocsShowTheAdministratorsAnswers(t *testing.T) {
 	in := sections(t)
 	for name, out := range map[string]string{"waitcast import": importedOut, "waitcast quarantine": quarantineOut} {
-		if want := "    " + strings.ReplaceAll(strings.TrimSuffix(out, "\n"), "\n", "\n    ") + "\n"; !strings.Contains(in[name], want) {
+		if want := "    " + strings.ReplaceAll(strings.TrimSuffix(out, "\n"), "\n", "\n    ") +
+			"\n"; !strings.Contains(in[name], want) {
 			t.Errorf("%s: the docs lack\n%s", name, want)
 		}
 	}

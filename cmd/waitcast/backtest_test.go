@@ -28,7 +28,8 @@ func backtestTrace(t *testing.T, jobs int) string {
 		}
 		start := max(submit, free[at])
 		free[at] = start + runtime
-		fmt.Fprintf(&out, "%d %d %d %d 1 -1 -1 1 3600 -1 1 %d 1 -1 1 -1 -1 -1\n", i+1, submit, start-submit, runtime, i%5)
+		fmt.Fprintf(&out, "%d %d %d %d 1 -1 -1 1 3600 -1 1 %d 1 -1 1 -1 -1 -1\n", i+1, submit, start-submit,
+			runtime, i%5)
 	}
 	fmt.Fprintf(&out, "%d %d 50 -1 -1 -1 -1 1 3600 -1 5 1 1 -1 1 -1 -1 -1\n", jobs+1, submit)
 	path := filepath.Join(t.TempDir(), "small.swf")
@@ -72,7 +73,8 @@ func TestBacktest(t *testing.T) {
 	}
 	served := got.Traces[0].Methods[0]
 	if served.Method != "waitcast" || served.N != 300 || served.Cancelled.Cancelled != 1 {
-		t.Errorf("the first method is %s with %d jobs and %d cancelled, want waitcast with 300 and 1", served.Method, served.N, served.Cancelled.Cancelled)
+		t.Errorf("the first method is %s with %d jobs and %d cancelled, want waitcast with 300 and 1", served.Method,
+			served.N, served.Cancelled.Cancelled)
 	}
 	for _, level := range []string{"0.5", "0.75", "0.9", "0.95"} {
 		if c := served.Coverage[level]; !(c[0] <= c[1] && c[1] > 0) || !(served.LogPinball[level] > 0) {

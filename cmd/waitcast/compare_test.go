@@ -12,7 +12,8 @@ import (
 func compareJSON(t *testing.T, stdin string, args ...string) offline.Compared {
 	t.Helper()
 	var c offline.Compared
-	if err := json.Unmarshal([]byte(succeed(t, stdin, append([]string{"compare", "--json"}, args...)...).stdout), &c); err != nil {
+	if err := json.Unmarshal([]byte(succeed(t, stdin, append([]string{"compare", "--json"}, args...)...).stdout),
+		&c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -22,7 +23,8 @@ func compareJSON(t *testing.T, stdin string, args ...string) offline.Compared {
 func TestCompareWithItself(t *testing.T) {
 	text := inhabited(t)
 	c := compareJSON(t, text, save(t, "a.swf", text), "-")
-	if c.Files[1].Name != "standard input" || c.Files[0].Jobs != c.Files[1].Jobs || c.Files[0].Jobs == 0 || len(c.KS) != 7 || len(c.Missing)+len(c.Original.Missing) != 0 {
+	if c.Files[1].Name != "standard input" || c.Files[0].Jobs != c.Files[1].Jobs || c.Files[0].Jobs == 0 ||
+		len(c.KS) != 7 || len(c.Missing)+len(c.Original.Missing) != 0 {
 		t.Errorf("%+v, %d distances, missing %v %v", c.Files, len(c.KS), c.Missing, c.Original.Missing)
 	}
 	for name, d := range c.KS {
@@ -35,8 +37,8 @@ func TestCompareWithItself(t *testing.T) {
 	}
 }
 
-// The table has both columns and their difference, worked out by hand: 2 jobs of 10 s on 2 and 30 s on 4 processors, 140 processor seconds,
-// beside the same with 60 s for the second, 260; what is missing is named with the reason.
+// The table has both columns and their difference, worked out by hand: 2 jobs of 10 s on 2 and 30 s on 4 processors,
+// 140 processor seconds, beside the same with 60 s for the second, 260; what is missing is named with the reason.
 func TestCompareTable(t *testing.T) {
 	const tail = " -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 	a := save(t, "a.swf", "1 0 -1 10 2"+tail+"2 60 -1 30 4"+tail)
@@ -44,7 +46,8 @@ func TestCompareTable(t *testing.T) {
 	r := succeed(t, "", "compare", a, b)
 	table := strings.Join(strings.Fields(r.stdout), " ")
 	for _, want := range []string{
-		"original other difference Jobs 2 2 0 (+0.0 %)", "processor seconds 140 260 +120 (+85.7 %)", "for each job +85.7 %", "runtime 0.5", "procs 0 ",
+		"original other difference Jobs 2 2 0 (+0.0 %)", "processor seconds 140 260 +120 (+85.7 %)",
+		"for each job +85.7 %", "runtime 0.5", "procs 0 ",
 		"Users - - -", "no job has a user (field 12)", "no job has a time limit (field 9)", "1 never ran",
 	} {
 		if !strings.Contains(table, want) {
@@ -56,7 +59,8 @@ func TestCompareTable(t *testing.T) {
 	}
 }
 
-// Zakay's figures of KTH as far as its log has them: stack depths 35.25, 6.46, 3.83 (Table VI) within 1.5 %, Hurst .666 (Table VII) within .07.
+// Zakay's figures of KTH as far as its log has them: stack depths 35.25, 6.46, 3.83 (Table VI) within 1.5 %, Hurst .666
+// (Table VII) within .07.
 func TestCompareKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -18,8 +18,10 @@ type credentials struct {
 
 // flags defines the flags of credentials.
 func (c *credentials) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.tokenFile, "token-file", "", "file of a token for the daemon; default WAITCAST_TOKEN (the token itself), else WAITCAST_TOKEN_FILE")
-	flags.StringVar(&c.ca, "ca", "", "file of the certificates that vouch for the daemon's; default WAITCAST_CA, else the system's")
+	flags.StringVar(&c.tokenFile, "token-file", "",
+		"file of a token for the daemon; default WAITCAST_TOKEN (the token itself), else WAITCAST_TOKEN_FILE")
+	flags.StringVar(&c.ca, "ca", "",
+		"file of the certificates that vouch for the daemon's; default WAITCAST_CA, else the system's")
 	flags.StringVar(&c.cert, "cert", "", "file of a client certificate; default WAITCAST_CERT")
 	flags.StringVar(&c.key, "key", "", "file of its key; default WAITCAST_KEY")
 }

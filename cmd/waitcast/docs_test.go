@@ -99,7 +99,8 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 
 // The answer shown in the docs is what the command prints.
 func TestDocsShowTheAnswer(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText, "    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText,
+		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 }

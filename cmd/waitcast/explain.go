@@ -11,7 +11,8 @@ import (
 func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 	label := "Waits for"
 	for _, v := range pivots {
-		p.Line(label, fmt.Sprintf("end of job %s in %s of futures: %s, runs %s, %s", v.ID, percent(v.Share), processors(v.Procs), duration.Format(fromSeconds(v.AgeSeconds)), remaining(&v)))
+		p.Line(label, fmt.Sprintf("end of job %s in %s of futures: %s, runs %s, %s", v.ID, percent(v.Share),
+			processors(v.Procs), duration.Format(fromSeconds(v.AgeSeconds)), remaining(&v)))
 		label = ""
 	}
 	label = "Sooner"
@@ -27,7 +28,8 @@ func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 		if o.GainSeconds != nil {
 			gain = ", " + duration.Format(fromSeconds(*o.GainSeconds)) + " sooner"
 		}
-		p.Line(label, fmt.Sprintf("%s: median wait %s%s, 9 of 10 %s; %s", what, quantile(o.WaitSeconds.P50), gain, upTo(o.WaitSeconds.P90), o.If))
+		p.Line(label, fmt.Sprintf("%s: median wait %s%s, 9 of 10 %s; %s", what, quantile(o.WaitSeconds.P50), gain,
+			upTo(o.WaitSeconds.P90), o.If))
 		label = ""
 	}
 }

@@ -15,9 +15,13 @@ func explained() ([]wire.Pivot, []wire.Sooner) {
 			{ID: "4700", Procs: 64, AgeSeconds: 7200, RemainingP50: ptr(1800.), RemainingP90: ptr(5400.), Share: .75},
 			{ID: "4701\x1b[31m", Procs: 1, AgeSeconds: 60, Share: .125},
 		}, []wire.Sooner{
-			{Changes: "time_limit", Queue: "short", Procs: 16, TimeLimitSeconds: 3600, WaitSeconds: wire.Quantiles{P50: ptr(120.), P90: ptr(900.)}, GainSeconds: ptr(1980.), If: "if it can end within 1 h"},
-			{Changes: "procs", Queue: "short", Procs: 1, WaitSeconds: wire.Quantiles{P50: ptr(300.)}, If: "if it can run on 1 processor"},
-			{Changes: "queue", Queue: "night", Procs: 16, WaitSeconds: wire.Quantiles{P50: ptr(600.), P90: ptr(660.)}, GainSeconds: ptr(1500.), If: "if it may be submitted to queue night"},
+			{Changes: "time_limit", Queue: "short", Procs: 16, TimeLimitSeconds: 3600,
+				WaitSeconds: wire.Quantiles{P50: ptr(120.), P90: ptr(900.)}, GainSeconds: ptr(1980.),
+				If: "if it can end within 1 h"},
+			{Changes: "procs", Queue: "short", Procs: 1, WaitSeconds: wire.Quantiles{P50: ptr(300.)},
+				If: "if it can run on 1 processor"},
+			{Changes: "queue", Queue: "night", Procs: 16, WaitSeconds: wire.Quantiles{P50: ptr(600.), P90: ptr(660.)},
+				GainSeconds: ptr(1500.), If: "if it may be submitted to queue night"},
 		}
 }
 
@@ -34,7 +38,8 @@ Sooner          time limit 1 h: median wait 2 min, 33 min sooner, 9 of 10 at
                 11 min; if it may be submitted to queue night
 `
 
-// TestExplains proves that the answers for one job say line by line what it waits for and what would start sooner, between why and how old that is, and that JSON has all of it.
+// TestExplains proves that the answers for one job say line by line what it waits for and what would start sooner,
+// between why and how old that is, and that JSON has all of it.
 func TestExplains(t *testing.T) {
 	wait := canned()
 	wait.WaitsFor, wait.Sooner = explained()
@@ -45,10 +50,12 @@ func TestExplains(t *testing.T) {
 	all := cannedJobs()
 	one := wire.JobAnswer{Cluster: "main", Job: all.Jobs[0], AsOf: all.AsOf}
 	one.WaitsFor, one.Sooner = explained()
-	if r := runWith(serve(t, 200, one), "jobs", "4711"); r.code != exitDone || !strings.Contains(r.stdout, "\n"+explainedText+"As of") {
+	if r := runWith(serve(t, 200, one), "jobs", "4711"); r.code != exitDone ||
+		!strings.Contains(r.stdout, "\n"+explainedText+"As of") {
 		t.Errorf("waitcast jobs ID: exit %d\n%s", r.code, r.stdout)
 	}
-	if r := runWith(serve(t, 200, one), "jobs", "4711", "--json"); !strings.Contains(r.stdout, `"share":0.75`) || !strings.Contains(r.stdout, `"gain_seconds":1980`) {
+	if r := runWith(serve(t, 200, one), "jobs", "4711", "--json"); !strings.Contains(r.stdout, `"share":0.75`) ||
+		!strings.Contains(r.stdout, `"gain_seconds":1980`) {
 		t.Errorf("waitcast jobs ID --json: %s", r.stdout)
 	}
 }

@@ -22,12 +22,14 @@ func canned() wire.Wait {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Wait{
 		Cluster: "main", Queue: "short", Procs: 16, Nodes: 2, TimeLimitSeconds: 9000,
-		WaitSeconds: wire.Quantiles{P10: ptr(300.), P25: ptr(1200.), P50: ptr(2100.), P75: ptr(4200.), P90: ptr(10800.), P95: ptr(19200.)},
+		WaitSeconds: wire.Quantiles{P10: ptr(300.), P25: ptr(1200.), P50: ptr(2100.), P75: ptr(4200.), P90: ptr(10800.),
+			P95: ptr(19200.)},
 		Start:       wire.Instants{P50: ptr(at.Add(35 * time.Minute))},
 		StartWithin: wire.StartWithin{Minute: 0.004, TenMinutes: 0.2, Hour: 0.6, FourHours: 0.92, Day: 0.999},
 		Method:      "waitcast",
-		Reason:      "12 jobs with 96 processors wait ahead in the queue; 40 processors must become free before this job can start.",
-		AsOf:        at, AgeSeconds: 3,
+		Reason: "12 jobs with 96 processors wait ahead in the queue; 40 processors must become free before this " +
+			"job can start.",
+		AsOf: at, AgeSeconds: 3,
 	}
 }
 
@@ -60,9 +62,10 @@ type result struct {
 // runWith runs the command with an environment that has nothing but WAITCAST_URL, in UTC.
 func runWith(url string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{Console: console.Console{Stdout: &stdout, Stderr: &stderr}, zone: time.UTC, env: func(name string) string {
-		return map[string]string{"WAITCAST_URL": url}[name]
-	}}
+	a := &app{Console: console.Console{Stdout: &stdout, Stderr: &stderr}, zone: time.UTC,
+		env: func(name string) string {
+			return map[string]string{"WAITCAST_URL": url}[name]
+		}}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }

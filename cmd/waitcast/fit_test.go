@@ -31,8 +31,8 @@ func fitJSON(t *testing.T, stdin string, args ...string) (offline.Fitted, string
 	return f, text
 }
 
-// near compares a fit with the parameters of the jobs it was fitted to, by what both say of jobs. Tolerances are several standard errors of the jobs in the
-// tests, and allow for whole seconds.
+// near compares a fit with the parameters of the jobs it was fitted to, by what both say of jobs. Tolerances are
+// several standard errors of the jobs in the tests, and allow for whole seconds.
 func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	t.Helper()
 	got := fit.Params
@@ -46,14 +46,17 @@ func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 			closeTo(t, "share of short jobs", g.CDF(x), w.CDF(x), .03)
 		}
 	}
-	closeTo(t, "shape of the daily cycle", got.Arrival.Daily.Shape, want.Arrival.Daily.Shape, .08*want.Arrival.Daily.Shape)
-	closeTo(t, "mean of the daily cycle", got.Arrival.Daily.Mean(), want.Arrival.Daily.Mean(), .02*want.Arrival.Daily.Mean())
+	closeTo(t, "shape of the daily cycle", got.Arrival.Daily.Shape, want.Arrival.Daily.Shape,
+		.08*want.Arrival.Daily.Shape)
+	closeTo(t, "mean of the daily cycle", got.Arrival.Daily.Mean(), want.Arrival.Daily.Mean(),
+		.02*want.Arrival.Daily.Mean())
 	for i, weight := range want.Arrival.Weights() {
 		closeTo(t, "share of a half hour", fit.Fit.Arrival.HalfHours[i], weight/hypergamma.Slots, .006)
 	}
 }
 
-// The model fitted to generated jobs is near the one they were drawn from, once from the paper's parameters, and again from the fit through a file.
+// The model fitted to generated jobs is near the one they were drawn from, once from the paper's parameters, and again
+// from the fit through a file.
 func TestGenerateAndFitAgain(t *testing.T) {
 	set, err := hypergamma.Named("lublin99", 64)
 	if err != nil {
@@ -92,10 +95,12 @@ func TestFitSaysWhatIsMissing(t *testing.T) {
 	if f.Markov == nil || f.Markov.Chains.Jobs != 3 || f.Lublin != nil || f.UniformLog != nil {
 		t.Errorf("%+v", f)
 	}
-	if !strings.Contains(f.Missing["lublin"], "at least 50 needed") || !strings.Contains(f.Missing["uniformlog"], "at least 10 needed") {
+	if !strings.Contains(f.Missing["lublin"], "at least 50 needed") ||
+		!strings.Contains(f.Missing["uniformlog"], "at least 10 needed") {
 		t.Errorf("missing: %v", f.Missing)
 	}
-	if r := succeed(t, text, "fit", "-"); !strings.Contains(r.stdout, "Not fitted") || strings.Contains(r.stdout, "NaN") {
+	if r := succeed(t, text, "fit", "-"); !strings.Contains(r.stdout, "Not fitted") ||
+		strings.Contains(r.stdout, "NaN") {
 		t.Errorf("%s", r.stdout)
 	}
 }
@@ -110,12 +115,14 @@ func TestFitClean(t *testing.T) {
 	text := strings.Join(append(lines, flurry...), "\n") + "\n"
 	dirty, _ := fitJSON(t, text, "-", "--model", "markov")
 	cleaned, _ := fitJSON(t, text, "-", "--model", "markov", "--clean")
-	if got := cleaned.LeftOut["in a flurry"]; got != 600 || dirty.Jobs-cleaned.Jobs != 600+cleaned.LeftOut["of a daily robot"] {
+	if got := cleaned.LeftOut["in a flurry"]; got != 600 ||
+		dirty.Jobs-cleaned.Jobs != 600+cleaned.LeftOut["of a daily robot"] {
 		t.Errorf("%d jobs in a flurry, want 600; %d jobs with it, %d without", got, dirty.Jobs, cleaned.Jobs)
 	}
 }
 
-// KTH's figures of independent fits, as the design lists them: p1 .346, p2 .598, the runtime law 4.90 .906 70.4 .1276 p .600 with D .043.
+// KTH's figures of independent fits, as the design lists them: p1 .346, p2 .598, the runtime law 4.90 .906 70.4 .1276 p
+// .600 with D .043.
 func TestFitKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -135,16 +142,18 @@ func TestFitKTH(t *testing.T) {
 	}
 }
 
-// Downey's classes of SDSC-Par-1996 by an independent fit, as the task of the models lists it: b0, b1, R2. Queues go by the last letter of their names, one-processor jobs
-// apart but in interactive and standby.
+// Downey's classes of SDSC-Par-1996 by an independent fit, as the task of the models lists it: b0, b1, R2. Queues go by
+// the last letter of their names, one-processor jobs apart but in interactive and standby.
 func TestFitParagonClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
 	}
 	f, _ := fitJSON(t, "", refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"), "--model", "uniformlog",
-		"--group", "short=*s", "--group", "medium=*m", "--group", "long=*l", "--sequential", "--sequential-keep", "interactive,standby")
+		"--group", "short=*s", "--group", "medium=*m", "--group", "long=*l", "--sequential", "--sequential-keep",
+		"interactive,standby")
 	want := map[string][3]float64{
-		"short": {-.569, .222, .971}, "long": {-.408, .103, .728}, "interactive": {-.082, .193, .948}, "sequential": {-.608, .137, .940},
+		"short": {-.569, .222, .971}, "long": {-.408, .103, .728}, "interactive": {-.082, .193, .948},
+		"sequential": {-.608, .137, .940},
 	}
 	found := 0
 	for _, q := range f.UniformLog {
@@ -162,7 +171,8 @@ func TestFitParagonClasses(t *testing.T) {
 
 // Groups take queues together, the first that matches; sequential jobs are apart but where they are kept.
 func TestGrouping(t *testing.T) {
-	plain, letters := offline.Grouping{}, offline.Grouping{Groups: []string{"short=q*s", "rest=q*"}, Sequential: true, Keep: []string{"night", "rest"}}
+	plain, letters := offline.Grouping{},
+		offline.Grouping{Groups: []string{"short=q*s", "rest=q*"}, Sequential: true, Keep: []string{"night", "rest"}}
 	for _, g := range []*offline.Grouping{&plain, &letters} {
 		if err := g.Parse(); err != nil {
 			t.Fatal(err)
@@ -173,7 +183,8 @@ func TestGrouping(t *testing.T) {
 		procs         int64
 		plain, letter string
 	}{
-		{"q4s", 4, "q4s", "short"}, {"q4s", 1, "q4s", "sequential"}, {"q4m", 4, "q4m", "rest"}, {"q4m", 1, "q4m", "rest"}, {"night", 1, "night", "night"},
+		{"q4s", 4, "q4s", "short"}, {"q4s", 1, "q4s", "sequential"}, {"q4m", 4, "q4m", "rest"},
+		{"q4m", 1, "q4m", "rest"}, {"night", 1, "night", "night"},
 		{"day", 1, "day", "sequential"}, {"day", 2, "day", "day"},
 	} {
 		if got := plain.Class(c.queue, c.procs); got != c.plain {
@@ -188,13 +199,15 @@ func TestGrouping(t *testing.T) {
 		"is not a pattern":     {"--group", "short=[s"},
 		"goes with --sequenti": {"--sequential-keep", "night"},
 	} {
-		if r := runOn("", append([]string{"fit", "-"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, problem) {
+		if r := runOn("", append([]string{"fit", "-"}, args...)...); r.code != exitUsage ||
+			!strings.Contains(r.stderr, problem) {
 			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
 		}
 	}
 }
 
-// Of jobs whose runtimes are lognormal, the laws that can follow them beat the uniform-log law out of sample; every law's score is told, and the choice. A class of few jobs says so.
+// Of jobs whose runtimes are lognormal, the laws that can follow them beat the uniform-log law out of sample; every
+// law's score is told, and the choice. A class of few jobs says so.
 func TestFitLifetimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder
@@ -210,7 +223,8 @@ func TestFitLifetimes(t *testing.T) {
 		t.Fatalf("%+v", f)
 	}
 	many, few := f.Lifetimes[0], f.Lifetimes[1]
-	if many.Chosen == "" || many.Chosen != many.Laws[0].Name || many.Chosen == lifetime.NameUniformLog || len(many.Laws) != 4 || many.Limit != 36000 || many.Jobs != 1480 {
+	if many.Chosen == "" || many.Chosen != many.Laws[0].Name || many.Chosen == lifetime.NameUniformLog ||
+		len(many.Laws) != 4 || many.Limit != 36000 || many.Jobs != 1480 {
 		t.Errorf("%+v", many)
 	}
 	for i, law := range many.Laws {
@@ -222,7 +236,8 @@ func TestFitLifetimes(t *testing.T) {
 	if few.Chosen != "" || !strings.Contains(few.Missing, "20 jobs") {
 		t.Errorf("%+v", few)
 	}
-	if r := succeed(t, text.String(), "fit", "-", "--model", "lifetime", "--seed", "1"); !strings.Contains(r.stdout, "  1  ") || !strings.Contains(r.stdout, "uniform_log_at_limit: -") {
+	if r := succeed(t, text.String(), "fit", "-", "--model", "lifetime", "--seed", "1"); !strings.Contains(r.stdout,
+		"  1  ") || !strings.Contains(r.stdout, "uniform_log_at_limit: -") {
 		t.Errorf("%s", r.stdout)
 	}
 }

@@ -22,7 +22,8 @@ func newForecast(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "forecast",
 		Short: "Show what the next hours and days bring",
-		Long: "Show the forecast of the load from an hour to a week ahead: queued work, waiting jobs, processors in use, jobs that come, and how long standard jobs would wait.\n\n" +
+		Long: "Show the forecast of the load from an hour to a week ahead: queued work, waiting jobs, processors in " +
+			"use, jobs that come, and how long standard jobs would wait.\n\n" +
 			"Of each the median, and in brackets the band in which nine of ten outcomes should fall.",
 		Example: "  waitcast forecast --hours 24\n" +
 			"  waitcast forecast -q batch --json | jq '.loads[0].horizons[0].queued_jobs'",
@@ -86,7 +87,8 @@ func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []by
 		what = "queue " + load.Queue + " of " + what
 	}
 	p.Line("Load of", what)
-	p.Line("From", fmt.Sprintf("%s, %s ago", f.MadeFor.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(f.MadeAge))))
+	p.Line("From", fmt.Sprintf("%s, %s ago", f.MadeFor.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+		duration.Format(fromSeconds(f.MadeAge))))
 	p.WriteByte('\n')
 	loadTable(&p.Buffer, load, zone)
 	p.WriteByte('\n')
@@ -110,10 +112,12 @@ func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) } //nolint:errcheck // a buffer
 	now := &load.Now
 	row("", "", "queued proc h", "waiting jobs", "in use, %", "jobs per h")
-	row("now", "", amount(now.QueuedWork/3600), amount(now.QueuedJobs), amount(100*now.Utilization), amount(now.JobsPerHour))
+	row("now", "", amount(now.QueuedWork/3600), amount(now.QueuedJobs), amount(100*now.Utilization),
+		amount(now.JobsPerHour))
 	for i := range load.Horizons {
 		h := &load.Horizons[i]
-		row(ahead(h.HorizonSeconds), h.At.In(zone).Format("Mon 15:04"), scaled(h.QueuedWork, 1./3600), scaled(h.QueuedJobs, 1), scaled(h.Utilization, 100), scaled(h.JobsPerHour, 1))
+		row(ahead(h.HorizonSeconds), h.At.In(zone).Format("Mon 15:04"), scaled(h.QueuedWork, 1./3600),
+			scaled(h.QueuedJobs, 1), scaled(h.Utilization, 100), scaled(h.JobsPerHour, 1))
 	}
 	_ = t.Flush() // a buffer
 }
@@ -156,7 +160,8 @@ func drawLoad(out *bytes.Buffer, load *wire.LoadAhead, terminal bool) {
 		drawn := strings.Repeat(full, to(median)) + strings.Repeat(light, max(0, to(high)-to(median)))
 		out.WriteString(strings.TrimRight(fmt.Sprintf("%-*s%s", console.Labels, label, drawn), " ") + "\n")
 	}
-	fmt.Fprintf(out, "%-*s%s to the median, %s to the end of the band, of %s\n", console.Labels, "Queued proc h", full, light, amount(most/3600))
+	fmt.Fprintf(out, "%-*s%s to the median, %s to the end of the band, of %s\n", console.Labels, "Queued proc h", full,
+		light, amount(most/3600))
 	bar("now", load.Now.QueuedWork, 0)
 	for i := range load.Horizons {
 		bar(ahead(load.Horizons[i].HorizonSeconds), load.Horizons[i].QueuedWork.P50, load.Horizons[i].QueuedWork.P95)
@@ -175,7 +180,8 @@ func standardTable(p *page, f *wire.LoadForecast) {
 		if w.HorizonSeconds == f.StandardWaits[0].HorizonSeconds {
 			jobs = append(jobs, console.Printable(w.Job))
 		}
-		byHorizon[w.HorizonSeconds] = append(byHorizon[w.HorizonSeconds], quantile(w.WaitSeconds.P50)+" ("+quantile(w.WaitSeconds.P95)+")")
+		byHorizon[w.HorizonSeconds] = append(byHorizon[w.HorizonSeconds],
+			quantile(w.WaitSeconds.P50)+" ("+quantile(w.WaitSeconds.P95)+")")
 	}
 	if len(jobs) == 0 {
 		return
@@ -199,11 +205,13 @@ func saturationText(s *wire.Saturation) string {
 	if s.Saturated {
 		text = "SATURATED: jobs come faster than they can be run"
 	}
-	text += fmt.Sprintf("; the jobs in the system grew by %s a week (of %d weekly counts)", amount(s.Growth), s.GrowthWeeks)
+	text += fmt.Sprintf("; the jobs in the system grew by %s a week (of %d weekly counts)", amount(s.Growth),
+		s.GrowthWeeks)
 	if s.Probability == nil || s.JobsPerWeek == nil {
 		return text + ", and no future has been simulated yet"
 	}
-	return text + fmt.Sprintf(", and if jobs go on coming as they do they grow without bound with a probability of %s (by %s a week in the median, over %d weeks)",
+	return text + fmt.Sprintf(", and if jobs go on coming as they do they grow without bound with a probability of "+
+		"%s (by %s a week in the median, over %d weeks)",
 		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
@@ -229,6 +237,8 @@ func scoreText(f *wire.LoadForecast) string {
 		}
 		return fmt.Sprintf("%+.0f %%", 100*(best.Losses.Waitcast/other-1))
 	}
-	return fmt.Sprintf("%d outcomes %s ahead: the loss of the queued work was %s against that all stays as it is, and %s against that it is as a week before; %s fell into the band",
-		best.N, duration.Format(fromSeconds(best.HorizonSeconds)), less(best.Losses.Persistence), less(best.Losses.LastWeek), percent(1-best.Below-best.Above))
+	return fmt.Sprintf("%d outcomes %s ahead: the loss of the queued work was %s against that all stays as it is, "+
+		"and %s against that it is as a week before; %s fell into the band",
+		best.N, duration.Format(fromSeconds(best.HorizonSeconds)), less(best.Losses.Persistence),
+		less(best.Losses.LastWeek), percent(1-best.Below-best.Above))
 }

@@ -22,13 +22,16 @@ func bandOf(p50 float64) wire.Band {
 // cannedForecast is invented.
 func cannedForecast() wire.LoadForecast {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
-	f := wire.LoadForecast{Cluster: "main", MadeFor: at, MadeAge: 63, AsOf: at.Add(time.Minute), AgeSeconds: 3, Learnt: wire.LoadLearnt{Note: "no outcome is known yet"}}
+	f := wire.LoadForecast{Cluster: "main", MadeFor: at, MadeAge: 63, AsOf: at.Add(time.Minute), AgeSeconds: 3,
+		Learnt: wire.LoadLearnt{Note: "no outcome is known yet"}}
 	load := wire.LoadAhead{Now: wire.LoadNow{QueuedWork: 360_000, QueuedJobs: 12, Utilization: .985, JobsPerHour: 3}}
 	for i, h := range []float64{3600, 86400} {
 		load.Horizons = append(load.Horizons, wire.LoadPoint{
-			HorizonSeconds: h, At: at.Add(time.Duration(h) * time.Second), QueuedWork: bandOf(360_000 / float64(i+1)), QueuedJobs: bandOf(10), Utilization: bandOf(.5), JobsPerHour: bandOf(2.5),
+			HorizonSeconds: h, At: at.Add(time.Duration(h) * time.Second), QueuedWork: bandOf(360_000 / float64(i+1)),
+			QueuedJobs: bandOf(10), Utilization: bandOf(.5), JobsPerHour: bandOf(2.5),
 		})
-		f.StandardWaits = append(f.StandardWaits, wire.StandardWait{Job: "1 proc 1 h", Procs: 1, HorizonSeconds: h, WaitSeconds: wire.WaitsBand{P50: ptr(60.), P95: ptr(7200.)}})
+		f.StandardWaits = append(f.StandardWaits, wire.StandardWait{Job: "1 proc 1 h", Procs: 1, HorizonSeconds: h,
+			WaitSeconds: wire.WaitsBand{P50: ptr(60.), P95: ptr(7200.)}})
 	}
 	f.Loads = []wire.LoadAhead{load, {Queue: "batch"}}
 	return f
@@ -70,7 +73,8 @@ func TestForecastForPeople(t *testing.T) {
 
 // The answer shown in the docs is what the command prints.
 func TestDocsShowTheForecast(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedForecastText, "    $1"); !strings.Contains(sections(t)["waitcast forecast"], want) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedForecastText,
+		"    $1"); !strings.Contains(sections(t)["waitcast forecast"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 }
@@ -79,14 +83,19 @@ func TestDocsShowTheForecast(t *testing.T) {
 func TestForecastOnATerminal(t *testing.T) {
 	f := cannedForecast()
 	probability, growth := .25, bandOf(4)
-	f.Saturation = &wire.Saturation{Probability: &probability, JobsPerWeek: &growth, Weeks: 12, Growth: .5, GrowthWeeks: 9}
+	f.Saturation = &wire.Saturation{Probability: &probability, JobsPerWeek: &growth, Weeks: 12, Growth: .5,
+		GrowthWeeks: 9}
 	f.Scores = []wire.LoadScore{
-		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 86400, N: 7, Losses: wire.LoadLosses{Waitcast: 1, Persistence: 1, LastWeek: 1}},
-		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 21600, N: 500, Below: .04, Above: .06, Losses: wire.LoadLosses{Waitcast: .06, Persistence: .1, LastWeek: .3}},
+		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 86400, N: 7,
+			Losses: wire.LoadLosses{Waitcast: 1, Persistence: 1, LastWeek: 1}},
+		{Scope: "cluster", Series: "queued_work", HorizonSeconds: 21600, N: 500, Below: .04, Above: .06,
+			Losses: wire.LoadLosses{Waitcast: .06, Persistence: .1, LastWeek: .3}},
 		{Scope: "queues", Series: "queued_work", HorizonSeconds: 21600, N: 3},
 	}
 	text := string(forecastText(&f, time.UTC, true))
-	for _, part := range []string{"\u2588\u2588\u2591\u2591", "probability of 25 %", "500 outcomes 6 h ahead", "-40 %", "-80 %", "90 % fell"} {
+	for _, part := range []string{
+		"\u2588\u2588\u2591\u2591", "probability of 25 %", "500 outcomes 6 h ahead", "-40 %", "-80 %", "90 % fell",
+	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), part) {
 			t.Errorf("lacks %q:\n%s", part, text)
 		}
@@ -120,7 +129,8 @@ func TestForecastExits(t *testing.T) {
 	url := serve(t, 200, cannedForecast())
 	expect(t, runWith(url, "forecast", "--hours", "0.5"), 2, "1 or more")
 	expect(t, runWith(url, "forecast", "--hours", "24", "--days", "2"), 2, "not both")
-	problem := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 503, Detail: "still being made", Reason: "not_fitted", Hint: "ask again"}
+	problem := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 503,
+		Detail: "still being made", Reason: "not_fitted", Hint: "ask again"}
 	expect(t, runWith(serve(t, 503, problem), "forecast"), 3, "still being made", "ask again")
 	f := cannedForecast()
 	f.Stale, f.AgeSeconds = true, 7500
@@ -135,7 +145,8 @@ func TestForecastExits(t *testing.T) {
 func TestForecastIsPrintable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := cannedForecast()
-		f.Cluster, f.Learnt.Note, f.StandardWaits[0].Job = rapid.String().Draw(t, "cluster"), rapid.String().Draw(t, "note"), rapid.String().Draw(t, "job")
+		f.Cluster, f.Learnt.Note, f.StandardWaits[0].Job = rapid.String().Draw(t, "cluster"),
+			rapid.String().Draw(t, "note"), rapid.String().Draw(t, "job")
 		f.Loads[0].Horizons[0].QueuedWork.P95 = rapid.Float64().Draw(t, "p95")
 		f.Loads[0].Horizons[1].QueuedWork.P50 = rapid.Float64().Draw(t, "p50")
 		for row := range strings.Lines(string(forecastText(&f, time.UTC, rapid.Bool().Draw(t, "terminal")))) {

@@ -17,8 +17,10 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 
 // addCommands adds all subcommands, by whom they are for.
 func addCommands(root *cobra.Command, a *app) {
-	addGroup(root, "ask", "Ask the daemon:", newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a), newAccuracy(a), newModels(a))
-	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a), newToken(a), newStore(a))
+	addGroup(root, "ask", "Ask the daemon:", newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a),
+		newAccuracy(a), newModels(a))
+	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a),
+		newToken(a), newStore(a))
 	addGroup(root, "files", "Work on workload files (SWF), without a daemon:",
 		offline.New(&a.Console, a.client, &a.timeout)...)
 }

@@ -12,8 +12,8 @@ import (
 // healthTimeout is how long the daemon may take to say what is wrong with it, after it has answered the question.
 const healthTimeout = 3 * time.Second
 
-// warn prints what keeps the daemon that was asked from doing all of its work, in the words of /readyz. Nothing was asked, or
-// the daemon is older and does not say: nothing is printed.
+// warn prints what keeps the daemon that was asked from doing all of its work, in the words of /readyz. Nothing was
+// asked, or the daemon is older and does not say: nothing is printed.
 func (a *app) warn() {
 	if a.asked == nil {
 		return
@@ -29,7 +29,7 @@ func (a *app) warn() {
 		return
 	}
 	for _, c := range health.Conditions {
-		fmt.Fprintf(a.Stderr, "waitcast: the daemon is %s: %s\n", terminal.Line(health.Status), terminal.Line(c.Text)) //nolint:errcheck // there is nowhere left to say so
+		fmt.Fprintf(a.Stderr, "waitcast: the daemon is %s: %s\n", terminal.Line(health.Status), terminal.Line(c.Text))
 	}
 }
 

@@ -25,8 +25,8 @@ func serveHealth(t *testing.T, answer any, health *wire.Health) string {
 	return server.URL
 }
 
-// TestDegradedWarns proves that the command says what is wrong with the daemon in the words that it sends, beside an answer that is
-// not stale, with exit code 0, and that the words of a file's name cannot write over the terminal.
+// TestDegradedWarns proves that the command says what is wrong with the daemon in the words that it sends, beside an
+// answer that is not stale, with exit code 0, and that the words of a file's name cannot write over the terminal.
 func TestDegradedWarns(t *testing.T) {
 	words := "source_unreadable: source main/jobcomp: /var/log/slurm/jobcomp.log: permission denied"
 	health := &wire.Health{Status: wire.Degraded, Conditions: []wire.Condition{{Text: words}, {Text: "x\x1b[2J"}}}
@@ -34,7 +34,8 @@ func TestDegradedWarns(t *testing.T) {
 	if r.code != exitDone || !strings.HasPrefix(r.stdout, "Median wait") {
 		t.Errorf("exit %d, %q", r.code, r.stdout)
 	}
-	if !strings.Contains(r.stderr, "waitcast: the daemon is degraded: "+words+"\n") || strings.Contains(r.stderr, "\x1b") {
+	if !strings.Contains(r.stderr, "waitcast: the daemon is degraded: "+words+"\n") ||
+		strings.Contains(r.stderr, "\x1b") {
 		t.Errorf("standard error: %q", r.stderr)
 	}
 	r = runWith(serveHealth(t, canned(), &wire.Health{Status: wire.Ready}), question...)
@@ -47,15 +48,19 @@ func TestDegradedWarns(t *testing.T) {
 func TestStaleSaysWhy(t *testing.T) {
 	w := canned()
 	w.Stale, w.AgeSeconds = true, 12
-	why := "source_unreadable: source main/jobcomp: /var/log/slurm/jobcomp.log: permission denied; for longer than the limit (stale_after) of 5 min"
+	why := "source_unreadable: source main/jobcomp: /var/log/slurm/jobcomp.log: permission denied; for longer than " +
+		"the limit (stale_after) of 5 min"
 	health := &wire.Health{Status: wire.Degraded, Stale: []wire.StaleCluster{{Cluster: "main", Reason: why}}}
 	r := runWith(serveHealth(t, w, health), question...)
-	if r.code != exitStale || !strings.Contains(r.stderr, "the data is stale, the forecast may be far off: "+why+"\n") || strings.Contains(r.stderr, "12 s") {
+	if r.code != exitStale ||
+		!strings.Contains(r.stderr, "the data is stale, the forecast may be far off: "+why+"\n") ||
+		strings.Contains(r.stderr, "12 s") {
 		t.Errorf("exit %d, standard error: %q", r.code, r.stderr)
 	}
 }
 
-// withoutHealth is the handler of a daemon that does not know GET /v1/health, which the command requests after each answer.
+// withoutHealth is the handler of a daemon that does not know GET /v1/health, which the command requests after each
+// answer.
 func withoutHealth(answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/health" {

@@ -18,7 +18,8 @@ import (
 // hostile is a name that steers terminals, turns the direction of writing, and forges a line of its own.
 const hostile = "q\x1b[31m\r\nFORGED\tx\x07\x7f\u009b2J\u202eexe.\u2066\u200b\ufeff\u2028"
 
-// fill sets all strings below a value to the hostile name, numbers to 1 and instants to one of 2026; lists get one element.
+// fill sets all strings below a value to the hostile name, numbers to 1 and instants to one of 2026; lists get one
+// element.
 func fill(v reflect.Value) {
 	switch at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC); v.Kind() {
 	case reflect.String:
@@ -63,17 +64,22 @@ func filled[T any]() *T {
 	return v
 }
 
-// hostileDaemon answers every question with the type it wants, whose names are all hostile; or, as problem, refuses it so.
+// hostileDaemon answers every question with the type it wants, whose names are all hostile; or, as problem, refuses it
+// so.
 func hostileDaemon(t *testing.T, status int) string {
 	t.Helper()
 	answers := []struct {
 		prefix string
 		answer any
 	}{
-		{"GET /v1/accuracy", filled[wire.Accuracy]()}, {"GET /v1/jobs/", filled[wire.JobAnswer]()}, {"GET /v1/jobs", filled[wire.Jobs]()},
-		{"GET /v1/wait", filled[wire.Wait]()}, {"POST /v1/wait", filled[wire.Waits]()}, {"GET /v1/forecast", filled[wire.LoadForecast]()},
-		{"GET /v1/models/", filled[wire.Models]()}, {"GET /v1/queues", filled[wire.Queues]()}, {"GET /v1/now", filled[wire.Now]()},
-		{"POST /v1/size", filled[wire.Size]()}, {"GET /v1/quarantine", filled[wire.Quarantine]()}, {"/v1/log-level", filled[wire.LogLevel]()},
+		{"GET /v1/accuracy", filled[wire.Accuracy]()}, {"GET /v1/jobs/", filled[wire.JobAnswer]()},
+		{"GET /v1/jobs", filled[wire.Jobs]()},
+		{"GET /v1/wait", filled[wire.Wait]()}, {"POST /v1/wait", filled[wire.Waits]()},
+		{"GET /v1/forecast", filled[wire.LoadForecast]()},
+		{"GET /v1/models/", filled[wire.Models]()}, {"GET /v1/queues", filled[wire.Queues]()},
+		{"GET /v1/now", filled[wire.Now]()},
+		{"POST /v1/size", filled[wire.Size]()}, {"GET /v1/quarantine", filled[wire.Quarantine]()},
+		{"/v1/log-level", filled[wire.LogLevel]()},
 		{"POST /v1/import", &wire.ImportLine{Report: filled[wire.ImportReport]()}},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +117,8 @@ func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) || strings.HasPrefix(line, "FORGED") {
+		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }) ||
+			strings.HasPrefix(line, "FORGED") {
 			t.Errorf("%s prints %q", what, line)
 		}
 	}
@@ -120,16 +127,20 @@ func harmless(t *testing.T, what, text string) {
 // questions are commands that ask a daemon.
 func questions(log, script string) map[string][]string {
 	return map[string][]string{
-		"wait": {"wait", "-q", "a", "-n", "1", "-t", "1h"}, "wait, several": {"wait", "-q", "a,b", "-n", "1,2", "-t", "1h"}, "wait, a script": {"wait", script},
-		"now": {"now"}, "jobs": {"jobs"}, "a job": {"jobs", hostile}, "forecast": {"forecast"}, "accuracy": {"accuracy"},
-		"models": {"models", hostile}, "all models": {"models"}, "size": {"size", "-q", "a", "--sizes", "1,2", "--amdahl", "0,1h"},
-		"quarantine": {"quarantine"}, "log level": {"log-level"}, "new log level": {"log-level", "debug"}, "import": {"import", "--format", "swf", log},
+		"wait":          {"wait", "-q", "a", "-n", "1", "-t", "1h"},
+		"wait, several": {"wait", "-q", "a,b", "-n", "1,2", "-t", "1h"}, "wait, a script": {"wait", script},
+		"now": {"now"}, "jobs": {"jobs"}, "a job": {"jobs", hostile}, "forecast": {"forecast"},
+		"accuracy": {"accuracy"},
+		"models":   {"models", hostile}, "all models": {"models"},
+		"size":       {"size", "-q", "a", "--sizes", "1,2", "--amdahl", "0,1h"},
+		"quarantine": {"quarantine"}, "log level": {"log-level"}, "new log level": {"log-level", "debug"},
+		"import":        {"import", "--format", "swf", log},
 		"live workload": {"generate", "--live", hostile},
 	}
 }
 
-// TestHostileNames proves that no command prints what steers a terminal or forges a line: with hostile names in every string that a
-// daemon can send, in arguments, file names and files, as text and as JSON, in answers and in refusals.
+// TestHostileNames proves that no command prints what steers a terminal or forges a line: with hostile names in every
+// string that a daemon can send, in arguments, file names and files, as text and as JSON, in answers and in refusals.
 func TestHostileNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), hostile)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -143,17 +154,25 @@ func TestHostileNames(t *testing.T) {
 		return path
 	}
 	token := write("token", secretToken+"\n")
-	trace := write("trace", "; Computer: \x1b[31m\u202e\n; MaxProcs: 8\nbad \x1b[2J\u202e line\n"+strings.Repeat("1 0 5 60 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n", 30))
-	script := write("script", "#!/bin/sh\n#SBATCH -n 1 --odd=\x1b[31m\u202e\n#SBATCH --time=10\n#SBATCH -p \x1b[31m\u202e\n#SBATCH --hold\n")
+	trace := write("trace", "; Computer: \x1b[31m\u202e\n; MaxProcs: 8\nbad \x1b[2J\u202e line\n"+
+		strings.Repeat("1 0 5 60 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1\n", 30))
+	script := write("script", "#!/bin/sh\n#SBATCH -n 1 --odd=\x1b[31m\u202e\n#SBATCH --time=10\n#SBATCH -p "+
+		"\x1b[31m\u202e\n#SBATCH --hold\n")
 	commands := questions(trace, script)
 	for name, args := range map[string][]string{
-		"no command": {hostile}, "no flag": {"now", "--" + hostile}, "no value": {"wait", "-q", hostile, "-n", hostile, "-t", hostile},
-		"fit": {"fit", trace}, "compare": {"compare", trace, trace}, "shake": {"shake", trace}, "resample": {"resample", trace},
-		"simulate": {"simulate", "--policy", "easy", trace}, "backtest": {"backtest", trace}, "backtest, head": {"backtest", "--mode", "head", trace},
-		"study": {"study", trace, "--out", filepath.Join(dir, "out"+hostile)}, "no file": {"fit", filepath.Join(dir, "missing"+hostile)},
-		"store": {"store", "info", "--database", filepath.Join(dir, "missing"+hostile)}, "no script": {"wait", filepath.Join(dir, "missing"+hostile)},
-		"backup": {"store", "backup", filepath.Join(dir, hostile)}, "restore": {"store", "restore", trace},
-		"copy": {"store", "copy", "--from", trace, "--to", trace}, "token": {"token", "new", "--role", hostile, hostile},
+		"no command": {hostile}, "no flag": {"now", "--" + hostile},
+		"no value": {"wait", "-q", hostile, "-n", hostile, "-t", hostile},
+		"fit":      {"fit", trace}, "compare": {"compare", trace, trace}, "shake": {"shake", trace},
+		"resample": {"resample", trace},
+		"simulate": {"simulate", "--policy", "easy", trace}, "backtest": {"backtest", trace},
+		"backtest, head": {"backtest", "--mode", "head", trace},
+		"study":          {"study", trace, "--out", filepath.Join(dir, "out"+hostile)},
+		"no file":        {"fit", filepath.Join(dir, "missing"+hostile)},
+		"store":          {"store", "info", "--database", filepath.Join(dir, "missing"+hostile)},
+		"no script":      {"wait", filepath.Join(dir, "missing"+hostile)},
+		"backup":         {"store", "backup", filepath.Join(dir, hostile)}, "restore": {"store", "restore", trace},
+		"copy":  {"store", "copy", "--from", trace, "--to", trace},
+		"token": {"token", "new", "--role", hostile, hostile},
 	} {
 		commands[name] = args
 	}

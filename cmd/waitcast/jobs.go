@@ -28,7 +28,8 @@ func newJobs(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "jobs [ID]",
 		Short: "Show the jobs that wait with their forecasts",
-		Long: "Show every job that waits: what was forecast for it at its submission, what that means now that it has waited so long, and why it moved.\n" +
+		Long: "Show every job that waits: what was forecast for it at its submission, what that means now that it " +
+			"has waited so long, and why it moved.\n" +
 			"With ID, that job alone and in full.",
 		Example: "  waitcast jobs -q batch\n" +
 			"  waitcast jobs 4711",
@@ -88,12 +89,13 @@ func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age floa
 // jobsText writes a line for each job.
 func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, as of %s: %d jobs wait\n", console.Printable(all.Cluster), all.AsOf.In(zone).Format("2006-01-02 15:04:05"), all.Waiting)
+	fmt.Fprintf(&out, "Cluster %s, as of %s: %d jobs wait\n", console.Printable(all.Cluster),
+		all.AsOf.In(zone).Format("2006-01-02 15:04:05"), all.Waiting)
 	if len(all.Jobs) == 0 {
 		return out.Bytes()
 	}
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "job\tqueue\tprocs\twaited\tforecast\tstill\tmost likely start\tahead\t\n") //nolint:errcheck // a buffer
+	fmt.Fprint(t, "job\tqueue\tprocs\twaited\tforecast\tstill\tmost likely start\tahead\t\n")
 	for i := range all.Jobs {
 		j := &all.Jobs[i]
 		forecast, still, start := "none", j.NoForecast, ""
@@ -108,7 +110,7 @@ func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 			held = "held " + console.Printable(j.HeldReason)
 		}
 		queue, procs := detailsOf(j)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", console.Printable(j.ID), queue, procs, //nolint:errcheck // a buffer
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", console.Printable(j.ID), queue, procs,
 			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, console.Printable(still), start, j.AheadJobs, held)
 	}
 	_ = t.Flush() // a buffer
@@ -157,14 +159,16 @@ func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 		what += ", time limit " + duration.Format(fromSeconds(j.TimeLimitSeconds))
 	}
 	p.Line("Job", what)
-	p.Line("Submitted", fmt.Sprintf("%s, waited %s", j.Submit.In(zone).Format("Mon 2006-01-02 15:04:05"), duration.Format(fromSeconds(j.WaitedSeconds))))
+	p.Line("Submitted", fmt.Sprintf("%s, waited %s", j.Submit.In(zone).Format("Mon 2006-01-02 15:04:05"),
+		duration.Format(fromSeconds(j.WaitedSeconds))))
 	if j.Held {
 		p.Line("Held", console.Printable(j.HeldReason))
 	}
 	if f := j.Forecast; f == nil {
 		p.Line("Forecast", "none: "+console.Printable(j.NoForecast))
 	} else {
-		p.Line("Then", fmt.Sprintf("median wait %s, 8 of 10 cases %s", quantile(f.AtSubmit.P50), band(f.AtSubmit.P10, f.AtSubmit.P90)))
+		p.Line("Then", fmt.Sprintf("median wait %s, 8 of 10 cases %s", quantile(f.AtSubmit.P50),
+			band(f.AtSubmit.P10, f.AtSubmit.P90)))
 		rest := fmt.Sprintf("median rest %s, 8 of 10 cases %s", quantile(f.Now.P50), band(f.Now.P10, f.Now.P90))
 		if f.Start.P50 != nil {
 			rest += ", start " + f.Start.P50.In(zone).Format("Mon 2006-01-02 15:04")
@@ -179,6 +183,7 @@ func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 		p.Line("Why", console.Printable(j.Moved))
 	}
 	p.explain(j.WaitsFor, j.Sooner)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(one.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+		duration.Format(fromSeconds(one.AgeSeconds))))
 	return p.Bytes()
 }

@@ -84,6 +84,7 @@ func (a *app) logLevel(ctx context.Context, level string, span time.Duration) er
 	if answer.Until != nil {
 		until = ", until " + answer.Until.In(a.zone).Format(time.DateTime)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "Logged now      %s%s\nConfigured      %s\n", console.Printable(answer.Level), until, console.Printable(answer.Configured))
+	_, err = fmt.Fprintf(a.Stdout, "Logged now      %s%s\nConfigured      %s\n", console.Printable(answer.Level), until,
+		console.Printable(answer.Configured))
 	return err
 }

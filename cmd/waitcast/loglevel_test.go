@@ -20,7 +20,8 @@ func newLevels(t *testing.T) *daemon {
 	d := &daemon{asked: make(chan received, 10)}
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		d.asked <- received{r.Method + " " + r.URL.String(), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), string(body)}
+		d.asked <- received{r.Method + " " + r.URL.String(),
+			strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), string(body)}
 		answer := wire.LogLevel{Level: "info", Configured: "info"}
 		if r.Method == http.MethodPut {
 			until := time.Date(2026, 3, 2, 13, 10, 0, 0, time.UTC)
@@ -41,7 +42,8 @@ func TestLogLevel(t *testing.T) {
 	if r.code != 0 || r.stdout != levelOut || r.stderr != "" {
 		t.Errorf("%+v, want %q", r, levelOut)
 	}
-	if got := <-d.asked; got.query != "PUT /v1/log-level" || got.token != secretToken || got.body != `{"level":"debug","for_seconds":600}` {
+	if got := <-d.asked; got.query != "PUT /v1/log-level" || got.token != secretToken ||
+		got.body != `{"level":"debug","for_seconds":600}` {
 		t.Errorf("asked %+v", got)
 	}
 	if r = runAdmin(t, d, nil, false, "log-level"); r.stdout != "Logged now      info\nConfigured      info\n" {
@@ -59,9 +61,11 @@ func TestLogLevel(t *testing.T) {
 func TestLogLevelUsage(t *testing.T) {
 	d := newLevels(t)
 	for _, args := range [][]string{
-		{"loud"}, {"debug", "info"}, {"--for", "10m"}, {"debug", "--for", "0"}, {"debug", "--for", "8d"}, {"debug", "--for", "soon"}, {"--timeout", "0"},
+		{"loud"}, {"debug", "info"}, {"--for", "10m"}, {"debug", "--for", "0"}, {"debug", "--for", "8d"},
+		{"debug", "--for", "soon"}, {"--timeout", "0"},
 	} {
-		if r := runAdmin(t, d, nil, false, append([]string{"log-level"}, args...)...); r.code != exitUsage || r.stdout != "" {
+		if r := runAdmin(t, d, nil, false, append([]string{"log-level"}, args...)...); r.code != exitUsage ||
+			r.stdout != "" {
 			t.Errorf("%v: %+v, want code %d", args, r, exitUsage)
 		}
 	}
@@ -72,7 +76,8 @@ func TestLogLevelUsage(t *testing.T) {
 
 // The answer shown in the docs is what the command prints.
 func TestDocsShowTheLogLevel(t *testing.T) {
-	want := "    $ waitcast log-level debug --for 10m\n    " + strings.ReplaceAll(strings.TrimSuffix(levelOut, "\n"), "\n", "\n    ") + "\n"
+	want := "    $ waitcast log-level debug --for 10m\n    " + strings.ReplaceAll(strings.TrimSuffix(levelOut, "\n"),
+		"\n", "\n    ") + "\n"
 	if !strings.Contains(sections(t)["waitcast log-level"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}

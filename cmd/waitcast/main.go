@@ -31,9 +31,11 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
 }
 
-// run is the whole command: its arguments without its name, where it writes, and its environment. It returns the exit code.
+// run is the whole command: its arguments without its name, where it writes, and its environment. It returns the exit
+// code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
-	a := &app{Console: console.Console{Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Terminal: console.IsTerminal(stderr)}, env: env, zone: time.Local}
+	a := &app{Console: console.Console{Stdin: os.Stdin, Stdout: stdout, Stderr: stderr,
+		Terminal: console.IsTerminal(stderr)}, env: env, zone: time.Local}
 	return a.run(args)
 }
 
@@ -105,7 +107,8 @@ func (a *app) explain(err error) string {
 	case errors.As(err, &problem):
 		text := explainProblem(problem)
 		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // of another daemon that ran here, mostly
-			text += "\nThe token was that of " + a.tokenFrom + "; --token-file names another file, such as " + systemToken
+			text += "\nThe token was that of " + a.tokenFrom +
+				"; --token-file names another file, such as " + systemToken
 		}
 		return text
 	case errors.As(err, &unreachable):
@@ -147,5 +150,6 @@ func explainProblem(p *client.ProblemError) string {
 
 // whereLooked says which address was asked, why that one, and how to change it.
 func (a *app) whereLooked(url string) string {
-	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.", console.Printable(url), console.Printable(a.urlFrom))
+	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.",
+		console.Printable(url), console.Printable(a.urlFrom))
 }

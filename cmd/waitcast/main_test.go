@@ -65,7 +65,8 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		_, _ = w.Write([]byte("{}"))
 	}))
 	defer server.Close()
-	r := runWith("http://127.0.0.1:1", "wait", "--url", server.URL, "--queue", "q", "--procs", "8", "--time", "1-12:00", "--nodes", "2",
+	r := runWith("http://127.0.0.1:1", "wait", "--url", server.URL, "--queue", "q", "--procs", "8", "--time", "1-12:00",
+		"--nodes", "2",
 		"--account", "a", "--qos", "high", "--user", "u", "--cluster", "c")
 	if r.code != 0 {
 		t.Fatalf("%+v", r)
@@ -114,7 +115,8 @@ func TestExit1Timeout(t *testing.T) {
 	server := httptest.NewServer(withoutHealth(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
-	expect(t, runWith(server.URL, append(question, "--timeout", "20ms")...), 1, "none within 20ms (--timeout)", server.URL)
+	expect(t, runWith(server.URL, append(question, "--timeout", "20ms")...), 1,
+		"none within 20ms (--timeout)", server.URL)
 }
 
 func TestExit1OtherAnswers(t *testing.T) {
@@ -133,7 +135,9 @@ func TestExit1WhenTheAnswerCannotBePrinted(t *testing.T) {
 	url := serve(t, 200, canned())
 	var stderr strings.Builder
 	for _, args := range [][]string{question, append(question, "--json"), {"version"}} {
-		code := run(args, brokenPipe{}, &stderr, func(name string) string { return map[string]string{"WAITCAST_URL": url}[name] })
+		code := run(args, brokenPipe{}, &stderr, func(name string) string {
+			return map[string]string{"WAITCAST_URL": url}[name]
+		})
 		if code != 1 || !strings.Contains(stderr.String(), "broken pipe") {
 			t.Errorf("%v: code %d, stderr %q", args, code, stderr.String())
 		}
@@ -164,7 +168,8 @@ func TestExit2WrongUsage(t *testing.T) {
 			t.Errorf("%s: stdout %q", args, r.stdout)
 		}
 	}
-	expect(t, runWith(serve(t, 422, wire.Problem{Title: "Unprocessable", Detail: "procs is too large"}), question...), 2, "procs is too large")
+	expect(t, runWith(serve(t, 422, wire.Problem{Title: "Unprocessable", Detail: "procs is too large"}), question...),
+		2, "procs is too large")
 }
 
 var noForecast = wire.Problem{
@@ -175,7 +180,8 @@ var noForecast = wire.Problem{
 func TestExit3NoForecastSaysWhyAndWhatHelps(t *testing.T) {
 	url := serve(t, 409, noForecast)
 	r := runWith(url, question...)
-	expect(t, r, 3, "no forecast possible: the queue has 3 finished jobs", "What would help: wait until 30 jobs have ended")
+	expect(t, r, 3, "no forecast possible: the queue has 3 finished jobs",
+		"What would help: wait until 30 jobs have ended")
 	if r.stdout != "" {
 		t.Errorf("stdout %q", r.stdout)
 	}
@@ -220,7 +226,8 @@ func TestProcess(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if r := runWith("", "version"); r.code != 0 || !strings.HasPrefix(r.stdout, "waitcast ") || !strings.Contains(r.stdout, ", go1.") {
+	if r := runWith("", "version"); r.code != 0 || !strings.HasPrefix(r.stdout, "waitcast ") ||
+		!strings.Contains(r.stdout, ", go1.") {
 		t.Errorf("%+v", r)
 	}
 	var v version
@@ -235,13 +242,16 @@ func TestNoEndInSight(t *testing.T) {
 	w := canned()
 	w.WaitSeconds.P75, w.WaitSeconds.P90, w.WaitSeconds.P95 = nil, nil, nil
 	text := string(waitText(&w, time.UTC))
-	for _, part := range []string{"20 min to no end in sight", "19 of 20 cases  no end in sight", "do not free enough"} {
+	for _, part := range []string{
+		"20 min to no end in sight", "19 of 20 cases  no end in sight", "do not free enough",
+	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("lacks %q:\n%s", part, text)
 		}
 	}
 	w.WaitSeconds, w.Start = wire.Quantiles{}, wire.Instants{}
-	if text = string(waitText(&w, time.UTC)); !strings.HasPrefix(text, "Median wait     no end in sight\nHalf the cases  no end in sight\n") {
+	if text = string(waitText(&w, time.UTC)); !strings.HasPrefix(text,
+		"Median wait     no end in sight\nHalf the cases  no end in sight\n") {
 		t.Error(text)
 	}
 }
@@ -254,7 +264,8 @@ func TestTextFitsTheTerminal(t *testing.T) {
 		w.Reason = rapid.String().Draw(t, "reason")
 		w.Queue = rapid.StringN(0, 200, -1).Draw(t, "queue")
 		w.Method = rapid.StringN(0, 200, -1).Draw(t, "method")
-		w.WaitSeconds = wire.Quantiles{P10: seconds.Draw(t, "p10"), P50: seconds.Draw(t, "p50"), P90: seconds.Draw(t, "p90")}
+		w.WaitSeconds = wire.Quantiles{P10: seconds.Draw(t, "p10"), P50: seconds.Draw(t, "p50"),
+			P90: seconds.Draw(t, "p90")}
 		w.AgeSeconds = rapid.Float64().Draw(t, "age")
 		text := waitText(&w, time.UTC)
 		for row := range strings.Lines(string(text)) {
@@ -270,7 +281,9 @@ func TestTextFitsTheTerminal(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	for p, want := range map[float64]string{0: "0 %", 0.001: "<1 %", 0.01: "1 %", 0.5: "50 %", 0.99: "99 %", 0.995: ">99 %", 1: "100 %"} {
+	for p, want := range map[float64]string{
+		0: "0 %", 0.001: "<1 %", 0.01: "1 %", 0.5: "50 %", 0.99: "99 %", 0.995: ">99 %", 1: "100 %",
+	} {
 		if got := percent(p); got != want {
 			t.Errorf("percent(%v) = %q, want %q", p, got, want)
 		}

@@ -25,7 +25,8 @@ func newModels(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "models [QUEUE]",
 		Short: "Show the models that the daemon keeps of the queues",
-		Long: "Show what the daemon has learnt of a queue, or of all: the laws of lifetimes that compete with their scores, the model of Lublin and Feitelson,\n" +
+		Long: "Show what the daemon has learnt of a queue, or of all: the laws of lifetimes that compete with their " +
+			"scores, the model of Lublin and Feitelson,\n" +
 			"the Markov chains, and what the users do, in numbers.",
 		Example: "  waitcast models batch\n" +
 			"  waitcast models batch --json | jq .markov.procs.transitions",
@@ -96,7 +97,8 @@ func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error 
 	if more {
 		out.WriteByte('\n')
 	}
-	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", console.Printable(m.Queue), console.Printable(m.Cluster), m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", console.Printable(m.Queue), console.Printable(m.Cluster),
+		m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
 	if m.Lublin == nil || m.Users == nil || m.Markov == nil {
 		out.WriteString("  no job of it has been seen yet\n")
 	} else {
@@ -129,11 +131,13 @@ func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 			if s.LogScore != nil {
 				score = fmt.Sprintf("%.3f", *s.LogScore)
 			}
-			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, console.Printable(s.Law), score, s.Scored, console.Printable(s.Reason)) //nolint:errcheck // a buffer
+			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, console.Printable(s.Law), score, s.Scored,
+				console.Printable(s.Reason))
 		}
 		_ = t.Flush() // a buffer
 		if q := l.Law; q != nil {
-			fmt.Fprintf(w, "  by the law with *: half of the jobs take %s, 9 of 10 %s\n", band(q.P25, q.P75), upTo(q.P90)) //nolint:errcheck // a buffer
+			fmt.Fprintf(w, "  by the law with *: half of the jobs take %s, 9 of 10 %s\n",
+				band(q.P25, q.P75), upTo(q.P90))
 		}
 	}
 }
@@ -151,7 +155,8 @@ func lublinText(out *bytes.Buffer, l *wire.Lublin) {
 	s, r, a := &l.Size, &l.Runtime, &l.Arrival
 	row("sizes", s.Reason, "serial %.3f, powers of two %.3f, log2 size %.2f / %.2f / %.2f, p %.3f; KS %.3f",
 		s.Serial, s.PowerOfTwo, s.Low, s.Medium, s.High, s.Prob, s.KS)
-	row("runtimes", r.Reason, "ln: %.3f %s + %s; p(s) = %.4g s + %.3f; KS %.3f, by size %.3f", r.P, gamma(r.First), gamma(r.Second), r.A, r.B, r.KS, r.AllKS)
+	row("runtimes", r.Reason, "ln: %.3f %s + %s; p(s) = %.4g s + %.3f; KS %.3f, by size %.3f", r.P, gamma(r.First),
+		gamma(r.Second), r.A, r.B, r.KS, r.AllKS)
 	row("arrivals", a.Reason, "peak ln gap %s, ARAR %.3f, mean gap %s; daily %s, KS %.3f",
 		gamma(a.Peak), a.ARAR, duration.Format(fromSeconds(math.Round(a.MeanGapSeconds))), gamma(a.Daily), a.DailyKS)
 }
@@ -183,9 +188,11 @@ func usersText(out *bytes.Buffer, u *wire.Users) {
 	if u.Reason != "" {
 		fmt.Fprintf(out, "  not told apart: %s\n", console.Printable(u.Reason))
 	} else {
-		fmt.Fprintf(out, "  %d long-term, %d temporary (%.2g come in a week), %d cut off by an end of the history; %d sessions\n",
+		fmt.Fprintf(out,
+			"  %d long-term, %d temporary (%.2g come in a week), %d cut off by an end of the history; %d sessions\n",
 			u.LongTerm, u.Temporary, u.PerWeek, u.Dropped, u.Sessions)
 	}
-	fmt.Fprintf(out, "  flurries: %d of %d jobs; daily robots: %d of %d jobs\n", u.Flurries, u.FlurryJobs, u.Robots, u.RobotJobs)
+	fmt.Fprintf(out, "  flurries: %d of %d jobs; daily robots: %d of %d jobs\n", u.Flurries, u.FlurryJobs,
+		u.Robots, u.RobotJobs)
 	fmt.Fprintf(out, "  saturation: %s\n", saturationText(u.Saturation))
 }

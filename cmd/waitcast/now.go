@@ -21,7 +21,8 @@ func newNow(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "now",
 		Short: "Show what would start at once",
-		Long: "Show for each queue the largest sizes and time limits that would start at once: what is free, and for how long before the jobs that wait need it,\n" +
+		Long: "Show for each queue the largest sizes and time limits that would start at once: what is free, and for " +
+			"how long before the jobs that wait need it,\n" +
 			"with the probability that such a job does start within a minute.",
 		Example: "  waitcast now\n" +
 			"  waitcast now -q batch",
@@ -82,7 +83,8 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 			if o.TimeLimitSeconds != nil {
 				limit = duration.Format(fromSeconds(*o.TimeLimitSeconds))
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\n", console.Printable(name), free, o.Procs, limit, percent(o.Probability), o.LikelyProcs)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\n", console.Printable(name), free, o.Procs, limit,
+				percent(o.Probability), o.LikelyProcs)
 		}
 	}
 	_ = w.Flush() // it is memory
@@ -93,6 +95,7 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 			p.Line(q.Queue, q.Reason)
 		}
 	}
-	p.Line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(n.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+		duration.Format(fromSeconds(n.AgeSeconds))))
 	return p.Bytes()
 }

@@ -15,9 +15,11 @@ func cannedNow() wire.Now {
 		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC), AgeSeconds: 3,
 		Queues: []wire.NowQueue{
 			{Cluster: "main", Queue: "batch", Procs: 128, Free: 40, PlanAge: ptr(0.), Openings: []wire.Opening{
-				{Procs: 40, TimeLimitSeconds: ptr(6600.), Probability: .82, LikelyProcs: 16}, {Procs: 12, Probability: .97, LikelyProcs: 12},
+				{Procs: 40, TimeLimitSeconds: ptr(6600.), Probability: .82, LikelyProcs: 16},
+				{Procs: 12, Probability: .97, LikelyProcs: 12},
 			}},
-			{Cluster: "main", Queue: "short", Procs: 32, Openings: []wire.Opening{}, Reason: "nothing: no processor is free"},
+			{Cluster: "main", Queue: "short", Procs: 32, Openings: []wire.Opening{},
+				Reason: "nothing: no processor is free"},
 		},
 	}
 }
@@ -37,7 +39,8 @@ func TestNowText(t *testing.T) {
 	if r.stdout != cannedNowText || r.code != exitDone || r.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", r.code, r.stderr, r.stdout, cannedNowText)
 	}
-	if raw := runWith(serve(t, 200, cannedNow()), "now", "--json"); raw.code != exitDone || !strings.HasPrefix(raw.stdout, `{"queues":[`) {
+	if raw := runWith(serve(t, 200, cannedNow()), "now", "--json"); raw.code != exitDone ||
+		!strings.HasPrefix(raw.stdout, `{"queues":[`) {
 		t.Errorf("exit %d: %s", raw.code, raw.stdout)
 	}
 	stale := cannedNow()
@@ -45,7 +48,8 @@ func TestNowText(t *testing.T) {
 	if r := runWith(serve(t, 200, stale), "now", "-q", "batch"); r.code != exitStale {
 		t.Errorf("stale: exit %d", r.code)
 	}
-	unknown := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 404, Detail: `cluster main has no queue "x"`, Reason: "unknown_queue"}
+	unknown := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 404,
+		Detail: `cluster main has no queue "x"`, Reason: "unknown_queue"}
 	if r := runWith(serve(t, 404, unknown), "now", "-q", "x"); r.code != exitNoForecast {
 		t.Errorf("unknown queue: exit %d", r.code)
 	}
@@ -56,7 +60,8 @@ func TestNowText(t *testing.T) {
 
 // The answer shown in the docs is what the command prints.
 func TestDocsShowWhatStartsNow(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText, "    $1"); !strings.Contains(sections(t)["waitcast now"], want) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText,
+		"    $1"); !strings.Contains(sections(t)["waitcast now"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestAbsurdNumbersAreWrongUsage gives every flag of every command that takes a number what is no number, infinite or absurd: the exit code is 2, and the
-// message names the flag. Nothing is read before.
+// TestAbsurdNumbersAreWrongUsage gives every flag of every command that takes a number what is no number, infinite or
+// absurd: the exit code is 2, and the message names the flag. Nothing is read before.
 func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 	flags := 0
 	for _, c := range below(newRoot(&app{env: func(string) string { return "" }})) {
@@ -26,7 +26,8 @@ func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 					args = append(args, "--out", "none.csv")
 				}
 				r := runWith("", args...)
-				if r.code != exitUsage || !strings.Contains(r.stderr, f.Name) || strings.Contains(r.stderr, "none.swf") {
+				if r.code != exitUsage || !strings.Contains(r.stderr, f.Name) ||
+					strings.Contains(r.stderr, "none.swf") {
 					t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
 				}
 			}
@@ -40,15 +41,17 @@ func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 // TestAbsurdNumbersInTexts does the same for the numbers that stand in texts.
 func TestAbsurdNumbersInTexts(t *testing.T) {
 	for flag, values := range map[string][]string{
-		"study none.swf --out none.csv --load":                    {"NaN", "Inf", "0.1,NaN", "0.1:NaN:0.1", "0.1:0.5:NaN", "1e300", "-1"},
+		"study none.swf --out none.csv --load": {"NaN", "Inf", "0.1,NaN", "0.1:NaN:0.1",
+			"0.1:0.5:NaN", "1e300", "-1"},
 		"study none.swf --out none.csv --shakes 1 --shake-degree": {"NaN", "Inf", "1e300", "-1"},
 		"shake none.swf --degree":                                 {"NaN", "Inf", "1e300", "-1"},
 		"shake none.swf --attribute size --degree":                {"NaN", "Inf", "1e300", "-1"},
 		"resample none.swf --favor":                               {"wide=NaN", "wide=Inf", "wide=1e300", "wide=-1"},
 		"size --amdahl":                                           {"NaN,1h", "0.1,NaN", "Inf,1h", "1e300,1h"},
-		"size --downey":                                           {"NaN,0.5,1h", "4,NaN,1h", "Inf,1,1h", "1e300,1,1h", "4,1e300,1h"},
-		"size --runtime":                                          {"1:NaN,2:1h", "1:Inf,2:1h", "1:1e300,2:1h"},
-		"size --runtime 1:1h,2:40m --time":                        {"NaNx", "Infx", "1e300x"},
+		"size --downey": {"NaN,0.5,1h", "4,NaN,1h", "Inf,1,1h", "1e300,1,1h",
+			"4,1e300,1h"},
+		"size --runtime":                   {"1:NaN,2:1h", "1:Inf,2:1h", "1:1e300,2:1h"},
+		"size --runtime 1:1h,2:40m --time": {"NaNx", "Infx", "1e300x"},
 	} {
 		for _, x := range values {
 			args := append(strings.Fields(flag), x)

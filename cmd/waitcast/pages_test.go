@@ -16,7 +16,8 @@ import (
 // inlineCode is what stands between backquotes.
 var inlineCode = regexp.MustCompile("`([^`\n]+)`")
 
-// commandsIn returns the calls of a program in a page: the lines of its blocks of code, and what stands between backquotes with more than the name.
+// commandsIn returns the calls of a program in a page: the lines of its blocks of code, and what stands between
+// backquotes with more than the name.
 func commandsIn(page, program string) []string {
 	var found []string
 	for line := range strings.Lines(page) {
@@ -50,7 +51,8 @@ func understood(root *cobra.Command, call string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// TestPagesCommands proves that every call of the command in the pages for operators and users is one that it understands, and that each answer to a user's question has one.
+// TestPagesCommands proves that every call of the command in the pages for operators and users is one that it
+// understands, and that each answer to a user's question has one.
 func TestPagesCommands(t *testing.T) {
 	for _, name := range []string{"operate.md", "faq.md"} {
 		content, err := os.ReadFile("../../docs/" + name)
@@ -63,7 +65,8 @@ func TestPagesCommands(t *testing.T) {
 			t.Errorf("%s: %d calls", name, len(calls))
 		}
 		for _, call := range calls {
-			if err := understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}), call); err != nil {
+			if err := understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard},
+				zone: time.UTC}), call); err != nil {
 				t.Errorf("%s: %s: %v", name, call, err)
 			}
 		}
@@ -77,8 +80,12 @@ func TestPagesCommands(t *testing.T) {
 			}
 		}
 	}
-	for _, wrong := range []string{"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x"} { // the test can fail
-		if understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}), wrong) == nil {
+	// the test can fail
+	for _, wrong := range []string{
+		"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x",
+	} {
+		if understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}),
+			wrong) == nil {
 			t.Errorf("%s is understood", wrong)
 		}
 	}

@@ -34,7 +34,8 @@ func newQuarantine(a *app) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.cluster, "cluster", "", "only lines of this cluster")
-	flags.StringVar(&f.reason, "reason", "", "only lines of this reason: format, field, time, procs, future, long_line, unknown")
+	flags.StringVar(&f.reason, "reason", "",
+		"only lines of this reason: format, field, time, procs, future, long_line, unknown")
 	flags.IntVar(&f.limit, "limit", 100, "at most so many lines, the newest; up to 10000")
 	return command
 }
@@ -81,7 +82,8 @@ func (a *app) quarantineText(q *wire.Quarantine) []byte {
 		if b.Line > 0 {
 			place += fmt.Sprintf(":%d", b.Line)
 		}
-		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", console.Printable(place), console.Printable(b.Reason), console.Printable(b.Source), b.At.In(a.zone).Format("2006-01-02 15:04:05"))
+		fmt.Fprintf(&out, "%s  %s  (%s, %s)\n", console.Printable(place), console.Printable(b.Reason),
+			console.Printable(b.Source), b.At.In(a.zone).Format("2006-01-02 15:04:05"))
 		for _, row := range console.Wrap(console.Printable(b.Message), console.Columns-4) {
 			fmt.Fprintf(&out, "    %s\n", row)
 		}

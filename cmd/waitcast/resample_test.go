@@ -25,14 +25,16 @@ func TestResampleCopiesRecords(t *testing.T) {
 	}
 	r := succeed(t, text, "resample", "-", "--length", "30w", "--seed", "5", "--stationary")
 	h, jobs := read(t, r.stdout)
-	if h.MaxProcs != 64 || h.Queues[1] != "short" || len(h.Lines) != 2 || h.Lines[1] != header.Lines[0] || !strings.Contains(h.Lines[0], "length 210d") {
+	if h.MaxProcs != 64 || h.Queues[1] != "short" || len(h.Lines) != 2 || h.Lines[1] != header.Lines[0] ||
+		!strings.Contains(h.Lines[0], "length 210d") {
 		t.Errorf("header %+v", h)
 	}
 	users := map[int64]bool{}
 	for i := range jobs {
 		j := &jobs[i]
 		users[j.User] = true
-		if !known[of(j)] || j.ID != int64(i+1) || j.Wait != swf.Unknown || i > 0 && j.Submit < jobs[i-1].Submit || j.Submit >= 30*offline.WeekSeconds {
+		if !known[of(j)] || j.ID != int64(i+1) || j.Wait != swf.Unknown || i > 0 && j.Submit < jobs[i-1].Submit ||
+			j.Submit >= 30*offline.WeekSeconds {
 			t.Fatalf("job %d: %+v", i, *j)
 		}
 	}
@@ -50,20 +52,25 @@ func TestResampleLoad(t *testing.T) {
 	_, once := read(t, succeed(t, text, "resample", "-", "--seed", "1").stdout)
 	r := succeed(t, text, "resample", "-", "--seed", "1", "--load", "2")
 	_, twice := read(t, r.stdout)
-	if rate := float64(len(twice)) / float64(len(once)); math.Abs(rate-2) > .3 || strings.Contains(r.stderr, "warning") {
+	if rate := float64(len(twice)) / float64(len(once)); math.Abs(rate-2) > .3 ||
+		strings.Contains(r.stderr, "warning") {
 		t.Errorf("%v times as many jobs; %s", rate, r.stderr)
 	}
-	if r := succeed(t, text, "resample", "-", "--seed", "1", "--load", "20"); !strings.Contains(r.stderr, "more than the machine can do") {
+	if r := succeed(t, text, "resample", "-", "--seed", "1", "--load", "20"); !strings.Contains(r.stderr,
+		"more than the machine can do") {
 		t.Errorf("no warning: %s", r.stderr)
 	}
 }
 
-// A trace that is mixed in brings its jobs, cut to the first one's machine, in queues by name, without numbers that mean something else there.
+// A trace that is mixed in brings its jobs, cut to the first one's machine, in queues by name, without numbers that
+// mean something else there.
 func TestResampleMixes(t *testing.T) {
 	text := inhabited(t)
-	other := strings.NewReplacer("Queue: 1 short", "Queue: 1 long", "Queue: 2 long", "Queue: 2 night", "MaxProcs: 64", "MaxProcs: 512").Replace(text)
+	other := strings.NewReplacer("Queue: 1 short", "Queue: 1 long", "Queue: 2 long", "Queue: 2 night", "MaxProcs: 64",
+		"MaxProcs: 512").Replace(text)
 	small := strings.Replace(text, "MaxProcs: 64", "MaxProcs: 8", 1)
-	h, jobs := read(t, succeed(t, "", "resample", save(t, "a.swf", small), save(t, "b.swf", other), "--seed", "1").stdout)
+	h, jobs := read(t,
+		succeed(t, "", "resample", save(t, "a.swf", small), save(t, "b.swf", other), "--seed", "1").stdout)
 	if h.MaxProcs != 8 || h.Queues[1] != "short" || h.Queues[2] != "long" || h.Queues[3] != "night" {
 		t.Errorf("header %+v", h)
 	}
@@ -73,7 +80,8 @@ func TestResampleMixes(t *testing.T) {
 			continue // of the first trace, whose own sizes are as they were
 		}
 		mixed[j.Queue]++
-		if j.Procs() > 8 || j.Partition != swf.Unknown || j.Executable != swf.Unknown || j.Allocated != j.RequestedProcs {
+		if j.Procs() > 8 || j.Partition != swf.Unknown || j.Executable != swf.Unknown ||
+			j.Allocated != j.RequestedProcs {
 			t.Fatalf("%+v", j)
 		}
 	}
@@ -91,7 +99,9 @@ func TestResampleRare(t *testing.T) {
 	}
 	flurries := func(args ...string) float64 {
 		n := 0
-		_, jobs := read(t, succeed(t, text.String(), append([]string{"resample", "-", "--seed", "1", "--length", "100w"}, args...)...).stdout)
+		_, jobs := read(t,
+			succeed(t, text.String(),
+				append([]string{"resample", "-", "--seed", "1", "--length", "100w"}, args...)...).stdout)
 		for _, j := range jobs {
 			if j.Runtime == 77 && j.TimeLimit == 100 {
 				n++
@@ -110,19 +120,24 @@ func TestResampleRare(t *testing.T) {
 	}
 }
 
-// Favored users come more often, so that the jobs are more like theirs; a class of weight 0 is left out; the numbers of long-term and temporary users have factors.
+// Favored users come more often, so that the jobs are more like theirs; a class of weight 0 is left out; the numbers of
+// long-term and temporary users have factors.
 func TestResampleFavor(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("; MaxProcs: 64\n; UnixStartTime: 0\n")
 	for week := range 30 { // users 0 to 9 stay for long, odd ones with wide jobs; 100 to 129 come for a week each
 		for user := range 10 {
 			procs := 1 + 31*(user%2)
-			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+1000*user, 100+user, procs, user)
+			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+1000*user,
+				100+user, procs, user)
 		}
 		fmt.Fprintf(&text, "1 %d 0 77 2 -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+50000, 100+week)
 	}
 	of := func(args ...string) (wide, temporary float64) {
-		h, jobs := read(t, succeed(t, text.String(), append([]string{"resample", "-", "--seed", "3", "--length", "100w", "--stationary"}, args...)...).stdout)
+		h, jobs := read(t,
+			succeed(t, text.String(),
+				append([]string{"resample", "-", "--seed", "3", "--length", "100w", "--stationary"},
+					args...)...).stdout)
 		if told := strings.Contains(h.Lines[0], "favored"); told != (len(args) > 0) {
 			t.Errorf("%v: header %q", args, h.Lines[0])
 		}
@@ -158,14 +173,16 @@ func TestResampleFavor(t *testing.T) {
 	}
 }
 
-// Users who wait for a machine that cannot keep up submit less than their copies that do not; the waits are those of the simulation.
+// Users who wait for a machine that cannot keep up submit less than their copies that do not; the waits are those of
+// the simulation.
 func TestResampleFeedback(t *testing.T) {
 	text := strings.Replace(inhabited(t), "MaxProcs: 64", "MaxProcs: 16", 1)
 	args := []string{"resample", "-", "--seed", "2", "--load", "4"}
 	_, open := read(t, succeed(t, text, args...).stdout)
 	r := succeed(t, text, append(args, "--feedback", "easy")...)
 	h, closed := read(t, r.stdout)
-	if len(closed) == 0 || len(closed) > len(open) || !strings.Contains(h.Lines[0], "feedback of easy") || !strings.Contains(r.stderr, "easy on 16 processors: mean wait ") {
+	if len(closed) == 0 || len(closed) > len(open) || !strings.Contains(h.Lines[0], "feedback of easy") ||
+		!strings.Contains(r.stderr, "easy on 16 processors: mean wait ") {
 		t.Errorf("%d jobs, %d without feedback; header %q; %s", len(closed), len(open), h.Lines[0], r.stderr)
 	}
 	waited := 0
@@ -191,14 +208,18 @@ func TestResampleFeedback(t *testing.T) {
 
 func TestResampleRefuses(t *testing.T) {
 	for problem, args := range map[string][]string{
-		"want CLASS=WEIGHT": {"--favor", "rich=2"}, "--favor is \"wide\"": {"--favor", "wide"}, "--long-term is -1": {"--long-term", "-1"},
-		"--patience goes with --feedback": {"--patience", "4h"}, "policy: \"lottery\"": {"--feedback", "lottery"}, "--procs is -1": {"--feedback", "easy", "--procs", "-1"},
+		"want CLASS=WEIGHT": {"--favor", "rich=2"}, "--favor is \"wide\"": {"--favor", "wide"},
+		"--long-term is -1":               {"--long-term", "-1"},
+		"--patience goes with --feedback": {"--patience", "4h"}, "policy: \"lottery\"": {"--feedback", "lottery"},
+		"--procs is -1": {"--feedback", "easy", "--procs", "-1"},
 	} {
-		if r := runOn(inhabited(t), append([]string{"resample", "-"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, problem) || r.stdout != "" {
+		if r := runOn(inhabited(t), append([]string{"resample", "-"}, args...)...); r.code != exitUsage ||
+			!strings.Contains(r.stderr, problem) || r.stdout != "" {
 			t.Errorf("%v: code %d, %s", args, r.code, r.stderr)
 		}
 	}
-	if r := runOn(strings.Replace(inhabited(t), "MaxProcs: 64", "Note: none", 1), "resample", "-", "--feedback", "easy"); r.code != exitFailed || !strings.Contains(r.stderr, "say with --procs") {
+	if r := runOn(strings.Replace(inhabited(t), "MaxProcs: 64", "Note: none", 1), "resample", "-", "--feedback",
+		"easy"); r.code != exitFailed || !strings.Contains(r.stderr, "say with --procs") {
 		t.Errorf("code %d, %s", r.code, r.stderr)
 	}
 }

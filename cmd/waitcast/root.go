@@ -43,7 +43,8 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waitcast",
 		Short: "How long would this job wait?",
-		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, and what to ask for instead.\n\n" +
+		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, and what to ask for " +
+			"instead.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no forecast possible, 4 data stale\n" +
 			"(the answer is printed all the same).",
 		Example: "  waitcast wait -q short -n 16 -t 2h\n" +
@@ -82,8 +83,8 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// checkNumbers refuses flags that are no number, infinite or absurdly large, which pass comparisons with a bound. What else a flag wants is
-// checked by its command.
+// checkNumbers refuses flags that are no number, infinite or absurdly large, which pass comparisons with a bound. What
+// else a flag wants is checked by its command.
 func checkNumbers(flags *pflag.FlagSet) error {
 	var problems []error
 	flags.Visit(func(f *pflag.Flag) {
@@ -97,7 +98,9 @@ func checkNumbers(flags *pflag.FlagSet) error {
 		}
 		for _, text := range values {
 			if _, err := console.ParseNumber(text); err != nil {
-				problems = append(problems, console.NewUsageError(fmt.Sprintf("--%s is %s; want a number, at most %g", f.Name, text, console.MostNumber)))
+				problems = append(problems,
+					console.NewUsageError(fmt.Sprintf("--%s is %s; want a number, at most %g", f.Name, text,
+						console.MostNumber)))
 			}
 		}
 	})

@@ -34,7 +34,8 @@ func (b *batch) set(c *cobra.Command, args []string) error {
 	case len(args) == 1:
 		b.path = args[0]
 	case len(b.options) > 0:
-		return console.NewUsageError("options behind -- are those of a script's submission: name the script before them")
+		return console.NewUsageError(
+			"options behind -- are those of a script's submission: name the script before them")
 	case b.scheduler != "":
 		return console.NewUsageError("--scheduler is of a script: name the script")
 	}
@@ -50,7 +51,8 @@ func missing(c *cobra.Command, names ...string) error {
 		}
 	}
 	if len(none) > 0 {
-		return console.NewUsageError("missing: " + strings.Join(none, ", ") + "; or name a batch script that tells them, as in: waitcast wait job.sh")
+		return console.NewUsageError("missing: " + strings.Join(none, ", ") +
+			"; or name a batch script that tells them, as in: waitcast wait job.sh")
 	}
 	return nil
 }
@@ -72,7 +74,8 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 			env[key] = value
 		}
 	}
-	r, err := jobscript.Parse(in, jobscript.Options{Scheduler: jobscript.Scheduler(b.scheduler), Args: b.options, Env: env, Name: name})
+	r, err := jobscript.Parse(in,
+		jobscript.Options{Scheduler: jobscript.Scheduler(b.scheduler), Args: b.options, Env: env, Name: name})
 	switch {
 	case errors.Is(err, jobscript.ErrSchedulers):
 		return nil, console.NewUsageError(err.Error() + " (--scheduler slurm, pbs, sge or lsf)")
@@ -82,7 +85,8 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	return &r, nil
 }
 
-// fill takes from the script what no flag of ours says, and tells on standard error what somebody who submits it should know.
+// fill takes from the script what no flag of ours says, and tells on standard error what somebody who submits it should
+// know.
 func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *whatIf, memory *memsize.Value) error {
 	s, err := b.read(c.InOrStdin())
 	if err != nil {
@@ -92,10 +96,12 @@ func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *wh
 		fmt.Fprintf(a.Stderr, "%s: %s\n", console.Printable(b.path), console.Printable(w.String()))
 	}
 	if s.Tasks > 1 {
-		fmt.Fprintf(a.Stderr, "%s: an array of %d tasks: the forecast is of its first\n", console.Printable(b.path), s.Tasks)
+		fmt.Fprintf(a.Stderr, "%s: an array of %d tasks: the forecast is of its first\n",
+			console.Printable(b.path), s.Tasks)
 	}
 	if s.Hold || s.Dependent || s.Begin != "" {
-		fmt.Fprintf(a.Stderr, "%s: it is held, waits for other jobs or has a time before which it may not start: the forecast is as if it had not\n", console.Printable(b.path))
+		fmt.Fprintf(a.Stderr, "%s: it is held, waits for other jobs or has a time before which it may not start: the "+
+			"forecast is as if it had not\n", console.Printable(b.path))
 	}
 	given := c.Flags().Changed
 	if !given("queue") {

@@ -37,7 +37,8 @@ func asking(t *testing.T) (address string, asked *url.Values) {
 	return server.URL, asked
 }
 
-// TestWaitReadsScripts proves that what a batch script of each scheduler asks for is what the daemon is asked, that options of its submission override the script, and flags both.
+// TestWaitReadsScripts proves that what a batch script of each scheduler asks for is what the daemon is asked, that
+// options of its submission override the script, and flags both.
 func TestWaitReadsScripts(t *testing.T) {
 	address, asked := asking(t)
 	dir := t.TempDir()
@@ -56,12 +57,19 @@ func TestWaitReadsScripts(t *testing.T) {
 		warns string
 	}{
 		{"slurm", []string{slurm}, "account=physics&procs=16&queue=batch&time_limit=2:30:00", "an array of 9 tasks"},
-		{"options", []string{slurm, "--", "-n", "4", "--time=30"}, "account=physics&procs=4&queue=batch&time_limit=30m", "an array"},
-		{"flags", []string{"-n", "2", "-q", "other", slurm, "--", "-n", "4"}, "account=physics&procs=2&queue=other&time_limit=2:30:00", "an array"},
-		{"pbs", []string{script("pbs.sh", "#PBS -q long -l nodes=2:ppn=8,walltime=10:00:00")}, "nodes=2&procs=16&queue=long&time_limit=10h", ""},
-		{"sge", []string{script("sge.sh", "#$ -q all.q -pe smp 4-16", "#$ -l h_rt=3600")}, "procs=4&queue=all.q&time_limit=1h", ""},
-		{"lsf", []string{script("lsf.sh", "#BSUB -q night -n 32", "#BSUB -W 4:00")}, "procs=32&queue=night&time_limit=4h", ""},
-		{"two families", []string{"--scheduler", "pbs", script("two.sh", "#SBATCH -n 3 -t 5", "#PBS -q q -l ncpus=2,walltime=60")}, "procs=2&queue=q&time_limit=1m", ""},
+		{"options", []string{slurm, "--", "-n", "4", "--time=30"},
+			"account=physics&procs=4&queue=batch&time_limit=30m", "an array"},
+		{"flags", []string{"-n", "2", "-q", "other", slurm, "--", "-n", "4"},
+			"account=physics&procs=2&queue=other&time_limit=2:30:00", "an array"},
+		{"pbs", []string{script("pbs.sh", "#PBS -q long -l nodes=2:ppn=8,walltime=10:00:00")},
+			"nodes=2&procs=16&queue=long&time_limit=10h", ""},
+		{"sge", []string{script("sge.sh", "#$ -q all.q -pe smp 4-16", "#$ -l h_rt=3600")},
+			"procs=4&queue=all.q&time_limit=1h", ""},
+		{"lsf", []string{script("lsf.sh", "#BSUB -q night -n 32", "#BSUB -W 4:00")},
+			"procs=32&queue=night&time_limit=4h", ""},
+		{"two families",
+			[]string{"--scheduler", "pbs", script("two.sh", "#SBATCH -n 3 -t 5", "#PBS -q q -l ncpus=2,walltime=60")},
+			"procs=2&queue=q&time_limit=1m", ""},
 	} {
 		r := runWith(address, append([]string{"wait"}, c.args...)...)
 		if r.code != exitDone || !strings.Contains(r.stderr, c.warns) || !strings.Contains(r.stdout, "Median wait") {
@@ -77,7 +85,8 @@ func TestWaitReadsScripts(t *testing.T) {
 			}
 		}
 	}
-	if r := runWith(address, "wait", script("both.sh", "#SBATCH -p a,b -n 2 -t 10")); r.code != exitDone || strings.Join((*asked)["place"], " ") != "a b" {
+	if r := runWith(address, "wait", script("both.sh", "#SBATCH -p a,b -n 2 -t 10")); r.code != exitDone ||
+		strings.Join((*asked)["place"], " ") != "a b" {
 		t.Errorf("two partitions: exit %d, asked %v\n%s", r.code, *asked, r.stderr)
 	}
 }
@@ -88,7 +97,8 @@ func sameDuration(a, b string) bool {
 	return x.Set(a) == nil && y.Set(b) == nil && x.String() == y.String()
 }
 
-// TestWaitRefusesScripts proves that a script that says too little, or nonsense, is refused with its name, the line and what to do.
+// TestWaitRefusesScripts proves that a script that says too little, or nonsense, is refused with its name, the line and
+// what to do.
 func TestWaitRefusesScripts(t *testing.T) {
 	address, _ := asking(t)
 	dir := t.TempDir()

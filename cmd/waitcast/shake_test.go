@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Each attribute changes its own fields alone, of about the fraction of the jobs, by at most the degree; the header keeps what it had.
+// Each attribute changes its own fields alone, of about the fraction of the jobs, by at most the degree; the header
+// keeps what it had.
 func TestShakeChangesOneField(t *testing.T) {
 	text := inhabited(t)
 	header, original := read(t, text)
@@ -25,9 +26,11 @@ func TestShakeChangesOneField(t *testing.T) {
 		"estimate":     {"2:00", 120, func(r *swf.Record) *int64 { return &r.TimeLimit }},
 		"size":         {"20", 20, func(r *swf.Record) *int64 { return &r.Allocated }},
 	} {
-		args := []string{"shake", "-", "--attribute", attribute, "--degree", c.degree, "--fraction", "0.25", "--seed", "3"}
+		args := []string{"shake", "-", "--attribute", attribute, "--degree", c.degree, "--fraction", "0.25",
+			"--seed", "3"}
 		h, jobs := read(t, succeed(t, text, args...).stdout)
-		if len(h.Lines) != 3 || !slices.Equal(h.Lines[1:], header.Lines) || !strings.Contains(h.Lines[0], "shake: attribute "+attribute+", degree "+c.degree) ||
+		if len(h.Lines) != 3 || !slices.Equal(h.Lines[1:], header.Lines) ||
+			!strings.Contains(h.Lines[0], "shake: attribute "+attribute+", degree "+c.degree) ||
 			!strings.HasSuffix(h.Lines[0], "seed 3, of standard input") || h.UnixStartTime != header.UnixStartTime {
 			t.Errorf("%s: header %q", attribute, h.Lines)
 		}
@@ -66,7 +69,8 @@ func TestShakeChangesOneField(t *testing.T) {
 func TestShakeUsersMoveTogether(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)
-	_, jobs := read(t, succeed(t, text, "shake", "-", "--level", "user", "--fraction", "1", "--degree", "1h", "--seed", "1").stdout)
+	_, jobs := read(t, succeed(t, text, "shake", "-", "--level", "user", "--fraction", "1", "--degree", "1h",
+		"--seed", "1").stdout)
 	slices.SortFunc(jobs, func(a, b swf.Record) int { return cmp.Compare(a.ID, b.ID) })
 	moved := map[int64]int64{}
 	for i := range jobs {
@@ -88,7 +92,8 @@ func TestShakeKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
 	}
-	h, jobs := read(t, succeed(t, "", "shake", refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "--seed", "1").stdout)
+	h, jobs := read(t, succeed(t, "", "shake", refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"),
+		"--seed", "1").stdout)
 	if len(jobs) != 28476 || h.MaxProcs != 100 || h.TimeZoneString != "Europe/Stockholm" {
 		t.Errorf("%d jobs, %+v", len(jobs), h)
 	}

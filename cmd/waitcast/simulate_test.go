@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// smallTrace has three jobs on 4 processors: the second must wait for the first, the third fits beside it and is short; a job that is too large, and a line that is none.
+// smallTrace has three jobs on 4 processors: the second must wait for the first, the third fits beside it and is short;
+// a job that is too large, and a line that is none.
 const smallTrace = `; MaxProcs: 4
 ; Queue: 1 batch
 1 0 5 100 3 -1 -1 3 100 -1 1 1 1 1 1 -1 -1 -1
@@ -67,7 +68,9 @@ func TestSimulateWaits(t *testing.T) {
 				t.Errorf("%s: job %d waited %d s, want %d", policy, got[i].ID, got[i].Wait, want)
 			}
 		}
-		for _, part := range []string{"3 of 4 records on 4 processors", "1 larger than the machine (job 4)", "standard input:7"} {
+		for _, part := range []string{
+			"3 of 4 records on 4 processors", "1 larger than the machine (job 4)", "standard input:7",
+		} {
 			if !strings.Contains(r.stderr, part) {
 				t.Errorf("%s: %q is not in\n%s", policy, part, r.stderr)
 			}
@@ -77,8 +80,10 @@ func TestSimulateWaits(t *testing.T) {
 
 // Limits kill, actual runtimes replace limits, the load is reached by shrinking the times between submissions.
 func TestSimulateOptions(t *testing.T) {
-	trace := "; MaxProcs: 4\n1 0 0 100 4 -1 -1 4 60 -1 1 1 1 1 1 -1 -1 -1\n2 10 0 50 4 -1 -1 4 50 -1 1 2 1 1 1 -1 -1 -1\n"
-	if got := records(t, simulateCommand(t, trace, "--kill", "-").stdout); got[0].Runtime != 60 || got[0].Status != swf.StatusFailed || got[1].Wait != 50 {
+	trace := "; MaxProcs: 4\n1 0 0 100 4 -1 -1 4 60 -1 1 1 1 1 1 -1 -1 -1\n2 10 0 50 4 -1 -1 4 50 -1 1 2 1 1 1 -1 -1 " +
+		"-1\n"
+	if got := records(t, simulateCommand(t, trace, "--kill", "-").stdout); got[0].Runtime != 60 ||
+		got[0].Status != swf.StatusFailed || got[1].Wait != 50 {
 		t.Errorf("with --kill: %+v", got)
 	}
 	if got := records(t, simulateCommand(t, trace, "-").stdout); got[0].Runtime != 100 || got[1].Wait != 90 {
@@ -87,7 +92,8 @@ func TestSimulateOptions(t *testing.T) {
 	if got := records(t, simulateCommand(t, smallTrace, "--load", "0.5", "-").stdout); got[1].Submit <= 10 {
 		t.Errorf("at a smaller load the second job is submitted at %d", got[1].Submit)
 	}
-	if got := records(t, simulateCommand(t, smallTrace, "--clamp", "-").stdout); len(got) != 4 || got[3].Allocated != 4 {
+	if got := records(t, simulateCommand(t, smallTrace, "--clamp", "-").stdout); len(got) != 4 ||
+		got[3].Allocated != 4 {
 		t.Errorf("with --clamp: %+v", got)
 	}
 	r := simulateCommand(t, smallTrace, "--json", "-")
@@ -95,7 +101,8 @@ func TestSimulateOptions(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stderr), &answer); err != nil {
 		t.Fatalf("%v: %s", err, r.stderr)
 	}
-	if answer.Simulated != 3 || answer.BadLines.N != 1 || answer.Measures.All.Wait.Max != 90 || answer.Policy != "easy" {
+	if answer.Simulated != 3 || answer.BadLines.N != 1 || answer.Measures.All.Wait.Max != 90 ||
+		answer.Policy != "easy" {
 		t.Errorf("%+v", answer)
 	}
 }
@@ -121,7 +128,8 @@ func TestSimulatePlot(t *testing.T) {
 	var svg struct {
 		XMLName xml.Name
 	}
-	if err := xml.Unmarshal(content, &svg); err != nil || svg.XMLName.Local != "svg" || !strings.Contains(string(content), "<path") {
+	if err := xml.Unmarshal(content, &svg); err != nil || svg.XMLName.Local != "svg" ||
+		!strings.Contains(string(content), "<path") {
 		t.Errorf("%v, %+v", err, svg)
 	}
 }

@@ -43,9 +43,12 @@ func newSize(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "size -q QUEUE[,QUEUE...] --sizes SIZES --runtime TABLE",
 		Short: "Tell which size, in which queue, finishes soonest",
-		Long: "Tell which number of processors, in which queue, makes a job finish soonest: each size with its wait, its runtime and its finish,\n" +
-			"the best first. For a malleable job that runs: whether it had better expand, keep its size or shrink.\n\n" +
-			"How long the job runs on so many processors is told by one of --runtime, --amdahl, --downey and --history.",
+		Long: "Tell which number of processors, in which queue, makes a job finish soonest: each size with its wait, " +
+			"its runtime and its finish,\n" +
+			"the best first. For a malleable job that runs: whether it had better expand, keep its size or " +
+			"shrink.\n\n" +
+			"How long the job runs on so many processors is told by one of --runtime, --amdahl, --downey and " +
+			"--history.",
 		Example: "  waitcast size -q short,long --sizes 1,2,4..64 --runtime 1:10h,2:5.5h,64:30m -t 1.5x\n" +
 			"  waitcast size -q batch --min 8 --max 32 --amdahl 0.02,40h --deadline 2026-03-02T18:00:00Z\n" +
 			"  waitcast size --job 4711 --sizes 8..128 --downey 60,0.5,100h --remaining 3h --watch",
@@ -61,19 +64,25 @@ func newSize(a *app) *cobra.Command {
 
 // add adds the flags.
 func (f *sizeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.queues, "queue", "q", "", "queues to choose among, separated by commas; CLUSTER:QUEUE where the daemon watches several")
+	flags.StringVarP(&f.queues, "queue", "q", "",
+		"queues to choose among, separated by commas; CLUSTER:QUEUE where the daemon watches several")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster of the queues that are named without one")
-	flags.StringVar(&f.sizes, "sizes", "", "numbers of processors: 1,2,12; 4..64 doubles from 4 to 64, 4-9 is each from 4 to 9")
+	flags.StringVar(&f.sizes, "sizes", "",
+		"numbers of processors: 1,2,12; 4..64 doubles from 4 to 64, 4-9 is each from 4 to 9")
 	flags.IntVar(&f.min, "min", 0, "instead of --sizes: the smallest")
 	flags.IntVar(&f.max, "max", 0, "and the largest")
 	flags.StringVar(&f.runtime, "runtime", "", "runtimes that are known: 1:10h,2:5.5h")
 	flags.StringVar(&f.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
-	flags.StringVar(&f.downey, "downey", "", "A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
-	flags.StringVar(&f.history, "history", "", "USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
+	flags.StringVar(&f.downey, "downey", "",
+		"A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
+	flags.StringVar(&f.history, "history", "",
+		"USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
 	flags.StringVarP(&f.limit, "time", "t", "", "time limit, or 1.5x for so many times the runtime")
-	flags.StringVar(&f.by, "by", "", "what is best: mean, quantile, deadline, cost or considerate; default mean, or what the flags below say")
+	flags.StringVar(&f.by, "by", "",
+		"what is best: mean, quantile, deadline, cost or considerate; default mean, or what the flags below say")
 	flags.Float64Var(&f.level, "level", 0, "level of the quantile of the finish; .5 by default")
-	flags.StringVar(&f.deadline, "deadline", "", "when it must have finished: an instant (2026-03-02T18:00:00Z), or how long from now")
+	flags.StringVar(&f.deadline, "deadline", "",
+		"when it must have finished: an instant (2026-03-02T18:00:00Z), or how long from now")
 	flags.Float64Var(&f.priceProcHour, "price-proc-hour", 0, "price of a processor for an hour")
 	flags.Float64Var(&f.priceHour, "price-hour", 0, "price of an hour until the finish, in the same unit")
 	flags.IntVarP(&f.request, "procs", "n", 0, "size that would be asked for otherwise: gains are over it")
@@ -82,7 +91,8 @@ func (f *sizeFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.remaining, "remaining", "how long the running job would still run at its size")
 	flags.Float64Var(&f.done, "done", 0, "instead of --remaining: the part of its work that is done, 0 to 1")
 	flags.Var(&f.overhead, "overhead", "how long it stands still while it changes its size")
-	flags.Float64Var(&f.leastGain, "least-gain", 0, "by what part another size must be better for a running job, or an advice that stands, to change; .05 by default")
+	flags.Float64Var(&f.leastGain, "least-gain", 0, "by what part another size must be better for a running job, or "+
+		"an advice that stands, to change; .05 by default")
 	flags.Var(&f.hold, "hold", "with --watch: how long an advice stands at least")
 	flags.StringVarP(&f.user, "user", "u", "", "user who would submit the job")
 	flags.StringVarP(&f.account, "account", "A", "", "account that is charged")
@@ -130,7 +140,8 @@ func (a *app) sizeEvent(e client.WatchEvent) error {
 	default:
 		p.Line(e.Advice.Advice.Since.In(a.zone).Format("01-02 15:04:05"), e.Advice.Advice.Reason)
 		if e.Advice.Stale {
-			p.Line("", fmt.Sprintf("STALE: the newest record is %s old", duration.Format(fromSeconds(e.Advice.AgeSeconds))))
+			p.Line("",
+				fmt.Sprintf("STALE: the newest record is %s old", duration.Format(fromSeconds(e.Advice.AgeSeconds))))
 		}
 	}
 	_, err := a.Stdout.Write(p.Bytes())
@@ -155,7 +166,8 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	_ = w.Flush() // it is memory
 	p.Write(table.Bytes())
 	p.below(len(s.Candidates)-len(shown), s.LeftOut)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(s.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+		duration.Format(fromSeconds(s.AgeSeconds))))
 	return p.Bytes()
 }
 
@@ -184,7 +196,8 @@ func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
 		where = c.Cluster + ":" + c.Queue
 	}
 	columns := []string{
-		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun), quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
+		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun),
+		quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
 	}
 	if c.InTime != nil {
 		columns = append(columns, percent(*c.InTime))

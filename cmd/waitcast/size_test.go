@@ -20,17 +20,22 @@ func cannedSize() wire.Size {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	candidate := func(procs int, wait, run, best, gain float64) wire.SizeCandidate {
 		return wire.SizeCandidate{
-			Cluster: "main", Queue: "batch", Procs: procs, TimeLimitSeconds: 2 * run, MeanWait: &wait, MeanRun: &run, MeanFinish: ptr(wait + run),
-			Finish: wire.Quantiles{P50: ptr(wait + run), P90: ptr(2*wait + run)}, Score: ptr(wait + run), Best: best, Requested: gain == 0,
+			Cluster: "main", Queue: "batch", Procs: procs, TimeLimitSeconds: 2 * run, MeanWait: &wait, MeanRun: &run,
+			MeanFinish: ptr(wait + run),
+			Finish:     wire.Quantiles{P50: ptr(wait + run), P90: ptr(2*wait + run)}, Score: ptr(wait + run),
+			Best: best, Requested: gain == 0,
 			Gain: &wire.SizeGain{MeanFinish: &gain, Better: best},
 		}
 	}
 	return wire.Size{
 		Objective: "mean", AsOf: at, AgeSeconds: 3,
 		Advice: wire.SizeAdvice{Action: "ask", Cluster: "main", Queue: "batch", Procs: 16, Best: .83, Since: at,
-			Reason: "ask for 16 processors in queue batch: the job finishes in 2 h 20 min on the average, 20 min of it waiting, 4 h sooner than with 64 processors; it turns out best in 83 % of the cases"},
-		Candidates: []wire.SizeCandidate{candidate(16, 1200, 7200, .83, 14400), candidate(32, 10_800, 5400, .12, 6600), candidate(64, 19_200, 3600, .05, 0)},
-		LeftOut:    []wire.SizeLeftOut{{Cluster: "main", Queue: "short", Procs: 64, Reason: "larger_than_machine", Detail: "64 processors asked for, queue short has 32"}},
+			Reason: "ask for 16 processors in queue batch: the job finishes in 2 h 20 min on the average, 20 min of " +
+				"it waiting, 4 h sooner than with 64 processors; it turns out best in 83 % of the cases"},
+		Candidates: []wire.SizeCandidate{candidate(16, 1200, 7200, .83, 14400), candidate(32, 10_800, 5400, .12, 6600),
+			candidate(64, 19_200, 3600, .05, 0)},
+		LeftOut: []wire.SizeLeftOut{{Cluster: "main", Queue: "short", Procs: 64, Reason: "larger_than_machine",
+			Detail: "64 processors asked for, queue short has 32"}},
 	}
 }
 
@@ -54,7 +59,8 @@ func TestSizeText(t *testing.T) {
 	if squeeze(r.stdout) != squeeze(cannedSizeText) || r.code != exitDone || r.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", r.code, r.stderr, r.stdout, cannedSizeText)
 	}
-	if raw := runWith(serve(t, 200, cannedSize()), append(args, "--json")...); raw.code != exitDone || !strings.HasPrefix(raw.stdout, `{"objective":"mean"`) {
+	if raw := runWith(serve(t, 200, cannedSize()), append(args, "--json")...); raw.code != exitDone ||
+		!strings.HasPrefix(raw.stdout, `{"objective":"mean"`) {
 		t.Errorf("exit %d: %s", raw.code, raw.stdout)
 	}
 	stale := cannedSize()
@@ -62,8 +68,10 @@ func TestSizeText(t *testing.T) {
 	if r := runWith(serve(t, 200, stale), args...); r.code != exitStale || r.stdout == "" {
 		t.Errorf("stale: exit %d, %s", r.code, r.stdout)
 	}
-	never := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 503, Detail: "nothing read", Reason: "nothing_read"}
-	if r := runWith(serve(t, 503, never), args...); r.code != exitNoForecast || !strings.Contains(r.stderr, "nothing read") {
+	never := wire.Problem{Type: wire.ProblemNoForecast, Title: "No forecast possible", Status: 503,
+		Detail: "nothing read", Reason: "nothing_read"}
+	if r := runWith(serve(t, 503, never), args...); r.code != exitNoForecast ||
+		!strings.Contains(r.stderr, "nothing read") {
 		t.Errorf("no forecast: exit %d, %s", r.code, r.stderr)
 	}
 	bad := wire.Problem{Title: "Unprocessable Entity", Status: 422, Detail: "runtime.table: it has 1 sizes"}
@@ -78,7 +86,8 @@ func squeeze(text string) string { return regexp.MustCompile(` +`).ReplaceAllStr
 // The answer shown in the docs is what the command prints.
 func TestDocsShowTheSize(t *testing.T) {
 	text := runWith(serve(t, 200, cannedSize()), "size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h").stdout
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text, "    $1"); !strings.Contains(sections(t)["waitcast size"], want) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
+		"    $1"); !strings.Contains(sections(t)["waitcast size"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 	if _, err := os.Stat(docs); err != nil {
@@ -107,25 +116,31 @@ func TestSizeQuestion(t *testing.T) {
 		}
 		return asked
 	}
-	q := ask("-q", "short,other:long", "--cluster", "main", "--sizes", "1,2,4..64,100-102", "--runtime", "1:10h,2:2:30:00,4:90m", "-t", "1.5x", "-n", "8", "--level", ".9", "-u", "me")
+	q := ask("-q", "short,other:long", "--cluster", "main", "--sizes", "1,2,4..64,100-102", "--runtime",
+		"1:10h,2:2:30:00,4:90m", "-t", "1.5x", "-n", "8", "--level", ".9", "-u", "me")
 	if !slices.Equal(q.Sizes, []int{1, 2, 4, 8, 16, 32, 64, 100, 101, 102}) {
 		t.Errorf("sizes %v", q.Sizes)
 	}
 	if !slices.Equal(q.Places, []wire.Place{{Cluster: "main", Queue: "short"}, {Cluster: "other", Queue: "long"}}) {
 		t.Errorf("places %+v", q.Places)
 	}
-	if !slices.Equal(q.Runtime.Table, []wire.RuntimePoint{{Procs: 1, Seconds: 36_000}, {Procs: 2, Seconds: 9000}, {Procs: 4, Seconds: 5400}}) {
+	if !slices.Equal(q.Runtime.Table,
+		[]wire.RuntimePoint{{Procs: 1, Seconds: 36_000}, {Procs: 2, Seconds: 9000}, {Procs: 4, Seconds: 5400}}) {
 		t.Errorf("runtimes %+v", q.Runtime.Table)
 	}
-	if q.TimeLimitFactor != 1.5 || q.TimeLimit != "" || q.Objective.Level != .9 || q.User != "me" || q.Request == nil || q.Request.Procs != 8 || q.Request.Queue != "short" {
+	if q.TimeLimitFactor != 1.5 || q.TimeLimit != "" || q.Objective.Level != .9 || q.User != "me" || q.Request == nil ||
+		q.Request.Procs != 8 || q.Request.Queue != "short" {
 		t.Errorf("question %+v", q)
 	}
 	q = ask("-q", "a", "--min", "2", "--max", "9", "--downey", "60, 0.5, 100h", "--deadline", "5h", "-t", "2:00:00")
-	if d := q.Runtime.Downey; d == nil || *d != (wire.RuntimeDowney{A: 60, Sigma: .5, T1Seconds: 360_000}) || q.Min != 2 || q.Max != 9 || q.TimeLimit != "2:00:00" || q.Objective.Deadline != "5h" {
+	if d := q.Runtime.Downey; d == nil || *d != (wire.RuntimeDowney{A: 60, Sigma: .5, T1Seconds: 360_000}) ||
+		q.Min != 2 || q.Max != 9 || q.TimeLimit != "2:00:00" || q.Objective.Deadline != "5h" {
 		t.Errorf("question %+v", q)
 	}
-	q = ask("--job", "4711", "--sizes", "8..24", "--history", "me:solver", "--done", "0", "--overhead", "30s", "--least-gain", "0.2")
-	if r := q.Running; r == nil || r.JobID != "4711" || r.Done == nil || *r.Done != 0 || r.OverheadSeconds != 30 || *q.LeastGain != .2 || !slices.Equal(q.Sizes, []int{8, 16, 24}) {
+	q = ask("--job", "4711", "--sizes", "8..24", "--history", "me:solver", "--done", "0", "--overhead", "30s",
+		"--least-gain", "0.2")
+	if r := q.Running; r == nil || r.JobID != "4711" || r.Done == nil || *r.Done != 0 || r.OverheadSeconds != 30 ||
+		*q.LeastGain != .2 || !slices.Equal(q.Sizes, []int{8, 16, 24}) {
 		t.Errorf("question %+v", q)
 	}
 	if h := q.Runtime.History; h == nil || h.User != "me" || h.Name != "solver" {
@@ -151,13 +166,15 @@ func TestSizeUsage(t *testing.T) {
 		"--procs":                 {"-q", "a", "--amdahl", "0,1h", "--holds", "4", "-n", "4"},
 		"--timeout":               {"-q", "a", "--amdahl", "0,1h", "--timeout", "0"},
 	} {
-		if r := runWith("http://127.0.0.1:1", append([]string{"size"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := runWith("http://127.0.0.1:1", append([]string{"size"}, args...)...); r.code != exitUsage ||
+			!strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d, %s; want %q", args, r.code, r.stderr, want)
 		}
 	}
 }
 
-// TestSizeWatch proves that each event is printed as it comes, as a sentence or as a line of JSON, and that a question that is refused in the end decides the exit code.
+// TestSizeWatch proves that each event is printed as it comes, as a sentence or as a line of JSON, and that a question
+// that is refused in the end decides the exit code.
 func TestSizeWatch(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		connections := 0
@@ -172,14 +189,18 @@ func TestSizeWatch(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, "retry: 1\n\nid: a\nevent: size\ndata: {\"advice\":{\"procs\":16,\"since\":\"2026-03-02T13:00:00Z\",\"reason\":\"ask for 16\"},\"stale\":true,\"age_seconds\":700}\n\n"+
+			_, _ = io.WriteString(w, "retry: 1\n\nid: a\nevent: size\ndata: "+
+				"{\"advice\":{\"procs\":16,\"since\":\"2026-03-02T13:00:00Z\",\"reason\":\"ask for "+
+				"16\"},\"stale\":true,\"age_seconds\":700}\n\n"+
 				"event: problem\ndata: {\"detail\":\"the job has ended\"}\n\n")
 		}))
 		args := []string{"size", "-q", "batch", "--sizes", "16", "--amdahl", "0,1h", "--watch"}
-		want := "03-02 13:00:00  ask for 16\n                STALE: the newest record is 11 min 40 s old\nNo advice       the job has ended\n"
+		want := "03-02 13:00:00  ask for 16\n                STALE: the newest record is 11 min 40 s old\nNo advice  " +
+			"     the job has ended\n"
 		if asJSON {
 			args = append(args, "--json")
-			want = `{"advice":{"procs":16,"since":"2026-03-02T13:00:00Z","reason":"ask for 16"},"stale":true,"age_seconds":700}` + "\n" + `{"detail":"the job has ended"}` + "\n"
+			want = `{"advice":{"procs":16,"since":"2026-03-02T13:00:00Z","reason":"ask for ` +
+				`16"},"stale":true,"age_seconds":700}` + "\n" + `{"detail":"the job has ended"}` + "\n"
 		}
 		r := runWith(server.URL, args...)
 		server.Close()
@@ -191,7 +212,10 @@ func TestSizeWatch(t *testing.T) {
 
 // FuzzSizes proves that no text makes sizes that cannot be, or too many.
 func FuzzSizes(f *testing.F) {
-	for _, seed := range []string{"1,2,4..64", "4-9", "1..9223372036854775807", "9223372036854775806-9223372036854775807", "-1", "..", "1,,2", "0..4", " 3 "} {
+	for _, seed := range []string{
+		"1,2,4..64", "4-9", "1..9223372036854775807", "9223372036854775806-9223372036854775807", "-1", "..", "1,,2",
+		"0..4", " 3 ",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -20,8 +20,10 @@ const largestSize = 1 << 30
 // question reads the flags.
 func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	q := &wire.SizeRequest{
-		Min: f.min, Max: f.max, User: f.user, Account: f.account, QOS: f.qos, HoldSeconds: time.Duration(f.hold).Seconds(),
-		Objective: wire.SizeObjective{Kind: f.by, Level: f.level, Deadline: f.deadline, PriceProcHour: f.priceProcHour, PriceHour: f.priceHour},
+		Min: f.min, Max: f.max, User: f.user, Account: f.account, QOS: f.qos,
+		HoldSeconds: time.Duration(f.hold).Seconds(),
+		Objective: wire.SizeObjective{Kind: f.by, Level: f.level, Deadline: f.deadline,
+			PriceProcHour: f.priceProcHour, PriceHour: f.priceHour},
 	}
 	var err error
 	if q.Places, err = places(f.queues, f.cluster); err != nil {
@@ -42,7 +44,8 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	switch factor, isFactor := strings.CutSuffix(f.limit, "x"); {
 	case isFactor:
 		if q.TimeLimitFactor, err = console.ParseNumber(factor); err != nil {
-			return nil, console.NewUsageError(fmt.Sprintf("--time %q: write a time limit, or a factor such as 1.5x", f.limit))
+			return nil,
+				console.NewUsageError(fmt.Sprintf("--time %q: write a time limit, or a factor such as 1.5x", f.limit))
 		}
 	default:
 		q.TimeLimit = f.limit
@@ -66,7 +69,8 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	remaining, overhead := time.Duration(f.remaining).Seconds(), time.Duration(f.overhead).Seconds()
 	if f.job == "" && f.holds == 0 {
 		if remaining != 0 || overhead != 0 || f.doneGiven {
-			return console.NewUsageError("--remaining, --done and --overhead are about a job that runs: give --job or --holds")
+			return console.NewUsageError(
+				"--remaining, --done and --overhead are about a job that runs: give --job or --holds")
 		}
 		return nil
 	}
@@ -75,7 +79,8 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 		q.Running.Done = &f.done
 	}
 	if f.request != 0 {
-		return console.NewUsageError("--procs is about a job to be submitted; a running one is compared with keeping its size")
+		return console.NewUsageError(
+			"--procs is about a job to be submitted; a running one is compared with keeping its size")
 	}
 	return nil
 }
@@ -108,7 +113,8 @@ func sizes(flag, text string) ([]int, error) {
 		return nil, nil
 	}
 	bad := func(item string) error {
-		return console.NewUsageError(fmt.Sprintf("--%s: %q is none; write numbers from 1, 4..64 (doubling) or 4-9 (each)", flag, item))
+		return console.NewUsageError(
+			fmt.Sprintf("--%s: %q is none; write numbers from 1, 4..64 (doubling) or 4-9 (each)", flag, item))
 	}
 	var out []int
 	for item := range strings.SplitSeq(text, ",") {
@@ -188,7 +194,9 @@ func runtimeTable(text string) (*wire.Runtime, error) {
 		size, time, ok := strings.Cut(strings.TrimSpace(item), ":")
 		procs, err := strconv.Atoi(size)
 		if !ok || err != nil {
-			return nil, console.NewUsageError(fmt.Sprintf("--runtime: %q is none; write PROCS:RUNTIME, as in 1:10h,2:5.5h", item))
+			return nil,
+				console.NewUsageError(
+					fmt.Sprintf("--runtime: %q is none; write PROCS:RUNTIME, as in 1:10h,2:5.5h", item))
 		}
 		d, err := duration.Parse(time)
 		if err != nil {

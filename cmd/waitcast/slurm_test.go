@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test by name.
+// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test by
+// name.
 func startSlurm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -36,12 +37,13 @@ func startSlurm(t *testing.T) {
 			log, _ := os.ReadFile(filepath.Join(dir, "slurmctld.log"))
 			t.Logf("slurmctld.log:\n%s", log[max(0, len(log)-20_000):])
 		}
-		if out, err := exec.Command("../../scripts/slurm-cluster", "down", dir).CombinedOutput(); err != nil { //nolint:noctx // the test's context is over
+		if out, err := exec.Command("../../scripts/slurm-cluster", "down", dir).CombinedOutput(); err != nil {
 			t.Errorf("taking Slurm down: %v\n%s", err, out)
 		}
 		_ = os.RemoveAll(parent)
 	})
-	up := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "2", "--port", strconv.Itoa(testports.Take(t, 4)))
+	up := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "2",
+		"--port", strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
@@ -53,8 +55,9 @@ func startSlurm(t *testing.T) {
 	t.Setenv(asMain, "1") // the tasks run this test binary
 }
 
-// A study on a real Slurm: what is gathered is what a local run writes, byte for byte. Parts that are missing are named, and only those are submitted again, and
-// only by the same command; an array that is still in the queue is waited for.
+// A study on a real Slurm: what is gathered is what a local run writes, byte for byte. Parts that are missing are
+// named, and only those are submitted again, and only by the same command; an array that is still in the queue is
+// waited for.
 func TestStudyOnSlurm(t *testing.T) {
 	startSlurm(t)
 	dir := t.TempDir()
@@ -63,7 +66,8 @@ func TestStudyOnSlurm(t *testing.T) {
 	}
 	trace, local, out := queuedTrace(t, dir, 200), filepath.Join(dir, "local.csv"), filepath.Join(dir, "it's out.csv")
 	expect(t, runWith("", append(shakenStudy(trace), "--out", local)...), 0)
-	args := append(shakenStudy(trace), "--out", out, "--slurm", "--slurm-parts", "4", "--slurm-at-once", "2", "--slurm-option=--partition=short")
+	args := append(shakenStudy(trace), "--out", out, "--slurm", "--slurm-parts", "4", "--slurm-at-once", "2",
+		"--slurm-option=--partition=short")
 
 	// sbatch takes the last of two --array: parts 2 and 3 are lost.
 	r := runWith("", append(args, "--slurm-option=--array=0-1")...)
@@ -89,7 +93,8 @@ func TestStudyOnSlurm(t *testing.T) {
 	for buffer := make([]byte, 512); job == ""; {
 		n, err := errs.Read(buffer)
 		said = append(said, buffer[:n]...)
-		if _, after, ok := strings.Cut(string(said), "submitted parts 2-3 of 4 as Slurm job "); ok && strings.Contains(after, "\n") {
+		if _, after, ok := strings.Cut(string(said), "submitted parts 2-3 of 4 as Slurm job "); ok &&
+			strings.Contains(after, "\n") {
 			job, _, _ = strings.Cut(after, "\n")
 		} else if err != nil {
 			t.Fatalf("%v: %s", err, said)

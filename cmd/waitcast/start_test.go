@@ -18,12 +18,13 @@ import (
 // longYear is a year in whole weeks, in seconds: a log that is shifted by it keeps its weekdays.
 const longYear = 52 * offline.WeekSeconds
 
-// madeLog is a log of 26 weeks in which 30 users submit sessions of jobs on working days. Its submissions are later by shift than its header's
-// UnixStartTime, a Monday.
+// madeLog is a log of 26 weeks in which 30 users submit sessions of jobs on working days. Its submissions are later by
+// shift than its header's UnixStartTime, a Monday.
 func madeLog(shift int64) string {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder
-	fmt.Fprintf(&text, "; Version: 2.2\n; UnixStartTime: %d\n; TimeZoneString: UTC\n; MaxProcs: 64\n; Queue: 1 batch\n", offline.FirstMonday)
+	fmt.Fprintf(&text, "; Version: 2.2\n; UnixStartTime: %d\n; TimeZoneString: UTC\n; MaxProcs: 64\n; Queue: 1 batch\n",
+		offline.FirstMonday)
 	id := 0
 	for day := range 26 * 7 {
 		if day%7 > 4 {
@@ -37,7 +38,8 @@ func madeLog(shift int64) string {
 			wait := int64(rng.IntN(4000))
 			procs := 1 << rng.IntN(6)
 			id++
-			fmt.Fprintf(&text, "%d %d %d %d %d -1 -1 %d %d -1 1 %d 1 %d 1 -1 -1 -1\n", id, at+shift, wait, runtime, procs, procs, 2*runtime, user, 1+user%3)
+			fmt.Fprintf(&text, "%d %d %d %d %d -1 -1 %d %d -1 1 %d 1 %d 1 -1 -1 -1\n", id, at+shift, wait, runtime,
+				procs, procs, 2*runtime, user, 1+user%3)
 		}
 	}
 	return text.String()
@@ -55,8 +57,8 @@ func unshifted(text string, shift int64) string {
 	})
 }
 
-// TestALogMayBeginAYearAfterItsHeader gives every command that reads a log one that begins with its header's clock, and the same log a year later by that
-// clock: nothing but the submissions is different in what comes out.
+// TestALogMayBeginAYearAfterItsHeader gives every command that reads a log one that begins with its header's clock, and
+// the same log a year later by that clock: nothing but the submissions is different in what comes out.
 func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	var folders [2]string
 	for i, shift := range []int64{0, longYear} {
@@ -99,7 +101,8 @@ func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 				}
 				made, _ := os.ReadFile(csv) //nolint:gosec // most commands make none
 				text := unshifted(r.stdout+"\n"+string(made), []int64{0, longYear}[i])
-				if strings.Contains(command, "--arrivals lublin") || command == "generate --from log.swf --jobs 500 --seed 1" {
+				if strings.Contains(command, "--arrivals lublin") ||
+					command == "generate --from log.swf --jobs 500 --seed 1" {
 					text = r.stdout // it begins with a week of its own
 				}
 				out[i] = plainTimes(text + "\n" + r.stderr)
@@ -113,7 +116,8 @@ func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 
 // plainTimes takes out how long something took and instants on the log's clock, and cuts numbers to nine digits.
 func plainTimes(text string) string {
-	text = regexp.MustCompile(`"(first|last)":\[[^\]]*\]|"(from|until|last_event)_seconds":[0-9.e+]+|"took_seconds": [0-9.]+|(?m:^[0-9a-f]{16},)|(?m:^.* jobs a second$)`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`"(first|last)":\[[^\]]*\]|"(from|until|last_event)_seconds":[0-9.e+]+|"took_seconds": `+
+		`[0-9.]+|(?m:^[0-9a-f]{16},)|(?m:^.* jobs a second$)`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`\d+\.\d+`).ReplaceAllStringFunc(text, func(number string) string {
 		x, _ := strconv.ParseFloat(number, 64)
 		return strconv.FormatFloat(x, 'g', 9, 64)
@@ -138,8 +142,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
 
-// TestStartOfALog proves that --start has the log begin where it says: with the header, the year without jobs counts, and a start after the first
-// submission is refused.
+// TestStartOfALog proves that --start has the log begin where it says: with the header, the year without jobs counts,
+// and a start after the first submission is refused.
 func TestStartOfALog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.swf", []byte(madeLog(longYear)), 0o600); err != nil {
@@ -165,7 +169,8 @@ func TestStartOfALog(t *testing.T) {
 		t.Errorf("from a week before %d weeks", n/week)
 	}
 	for _, from := range []string{"1971-02-01", "yesterday", ""} {
-		if r := runWith("", "resample", "log.swf", "--seed", "1", "--start", from); r.code != exitUsage || !strings.Contains(r.stderr, "--start is") {
+		if r := runWith("", "resample", "log.swf", "--seed", "1", "--start", from); r.code != exitUsage ||
+			!strings.Contains(r.stderr, "--start is") {
 			t.Errorf("--start %q: exit %d: %s", from, r.code, r.stderr)
 		}
 	}
@@ -214,9 +219,12 @@ func TestOversizeJobsAreLeftOut(t *testing.T) {
 	if err := os.WriteFile("log.swf", []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"fit log.swf --model lublin --seed 1 --json", "generate --from log.swf --jobs 300 --seed 1"} {
+	for _, command := range []string{
+		"fit log.swf --model lublin --seed 1 --json", "generate --from log.swf --jobs 300 --seed 1",
+	} {
 		r := runWith("", strings.Fields(command)...)
-		if r.code != exitDone || !strings.Contains(r.stderr, "left out 8 jobs of more processors than the machine has, which are 64") {
+		if r.code != exitDone ||
+			!strings.Contains(r.stderr, "left out 8 jobs of more processors than the machine has, which are 64") {
 			t.Errorf("%s: exit %d: %s", command, r.code, r.stderr)
 		}
 		for _, m := range regexp.MustCompile(`(?m)^\d+ \d+ -?\d+ \d+ (\d+) `).FindAllStringSubmatch(r.stdout, -1) {

@@ -26,7 +26,8 @@ func newStore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "store",
 		Short: "Copy, back up, restore and look at the daemon's database",
-		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), or a PostgreSQL database by its\n" +
+		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), or a PostgreSQL database " +
+			"by its\n" +
 			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -54,13 +55,15 @@ func newStoreBackup(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a copy of the database to a new file, while the daemon runs",
-		Long: "Write a copy of the database, as of one moment, to a new file. The daemon may go on meanwhile. The copy is looked at in full.\n\n" +
+		Long: "Write a copy of the database, as of one moment, to a new file. The daemon may go on meanwhile. The " +
+			"copy is looked at in full.\n\n" +
 			"This is for files; a PostgreSQL database is backed up by pg_dump.",
 		Example: "  waitcast store backup /backup/waitcast-$(date +%F).db",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if isDatabase(from) || isDatabase(args[0]) {
-				return console.NewUsageError("a PostgreSQL database is backed up by pg_dump (pg_dump --schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy")
+				return console.NewUsageError("a PostgreSQL database is backed up by pg_dump (pg_dump " +
+					"--schema=waitcast --format=custom ...); to get a file of one space, use waitcast store copy")
 			}
 			if err := sqlite.Backup(c.Context(), from, args[0]); err != nil {
 				return orElsewhere(err)
@@ -82,15 +85,18 @@ func newStoreRestore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a backup the daemon's database again",
-		Long: "Make a backup the daemon's database again. The daemon must be stopped. The backup is looked at in full first, and stays.\n\n" +
-			"The daemon then reads the logs from where it stood when the backup was made. Run this as the user that the daemon runs as, or give it the file.",
+		Long: "Make a backup the daemon's database again. The daemon must be stopped. The backup is looked at in " +
+			"full first, and stays.\n\n" +
+			"The daemon then reads the logs from where it stood when the backup was made. Run this as the user that " +
+			"the daemon runs as, or give it the file.",
 		Example: "  systemctl stop waitcastd\n" +
 			"  sudo -u waitcast waitcast store restore /backup/waitcast-2026-03-01.db --replace\n" +
 			"  systemctl start waitcastd",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if isDatabase(to) || isDatabase(args[0]) {
-				return console.NewUsageError("a PostgreSQL database is restored by pg_restore; to put a file into one, use waitcast store copy")
+				return console.NewUsageError("a PostgreSQL database is restored by pg_restore; to put a file into " +
+					"one, use waitcast store copy")
 			}
 			if err := canRead(args[0]); err != nil {
 				return err
@@ -100,7 +106,7 @@ func newStoreRestore(a *app) *cobra.Command {
 				return err
 			}
 			if aside != "" {
-				fmt.Fprintf(a.Stderr, "The database that was there is now %s\n", console.Printable(aside)) //nolint:errcheck // it can be seen in the folder
+				fmt.Fprintf(a.Stderr, "The database that was there is now %s\n", console.Printable(aside))
 			}
 			info, err := sqlite.Describe(c.Context(), to)
 			if err != nil {
@@ -118,9 +124,10 @@ func newStoreRestore(a *app) *cobra.Command {
 func newStoreInfo(a *app) *cobra.Command {
 	var from string
 	command := &cobra.Command{
-		Use:     "info",
-		Short:   "Tell what is in the database, and who writes it",
-		Long:    "Tell the version of the database's schema, its size, what is in it, and who writes it. The daemon may be running.",
+		Use:   "info",
+		Short: "Tell what is in the database, and who writes it",
+		Long: "Tell the version of the database's schema, its size, what is in it, and who writes it. The daemon " +
+			"may be running.",
 		Example: "  waitcast store info --from postgres://waitcast@db.example.org/waitcast",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -147,7 +154,8 @@ func (a *app) printInfo(info *modelstore.Info) error {
 	if a.JSON {
 		return a.printJSON(mustJSON(info))
 	}
-	fmt.Fprintf(a.Stdout, "Store   %s (%s)\nSchema  %d, this program knows up to %d\nSize    %s\n", console.Printable(info.Place), info.Kind, info.Schema, info.Known, megabytes(info.Bytes))
+	fmt.Fprintf(a.Stdout, "Store   %s (%s)\nSchema  %d, this program knows up to %d\nSize    %s\n",
+		console.Printable(info.Place), info.Kind, info.Schema, info.Known, megabytes(info.Bytes))
 	if len(info.Spaces) == 0 {
 		_, err := fmt.Fprintln(a.Stdout, "Nothing is in it yet.")
 		return err
@@ -156,7 +164,8 @@ func (a *app) printInfo(info *modelstore.Info) error {
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "space\tlast event\tevents\tledger\tlogs\tsnapshots\tbad lines\twritten by\n")
 	for _, s := range info.Spaces {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows, s.Checkpoints, s.Snapshots, s.BadLines, a.writer(&s))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows, s.Checkpoints,
+			s.Snapshots, s.BadLines, a.writer(&s))
 	}
 	return t.Flush()
 }
@@ -166,7 +175,8 @@ func (a *app) writer(s *modelstore.SpaceInfo) string {
 	if s.Holder == "" || s.Until.IsZero() {
 		return dash(console.Printable(s.Holder))
 	}
-	return fmt.Sprintf("%s (lease %d until %s)", console.Printable(s.Holder), s.Epoch, s.Until.In(a.zone).Format("2006-01-02 15:04:05"))
+	return fmt.Sprintf("%s (lease %d until %s)", console.Printable(s.Holder), s.Epoch,
+		s.Until.In(a.zone).Format("2006-01-02 15:04:05"))
 }
 
 func dash(s string) string {
@@ -192,7 +202,8 @@ func storeHolder() string {
 func canRead(backup string) error {
 	f, err := os.Open(backup)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: the backup must be readable to the user who restores it, that of the daemon: chown it, and its folder", err)
+		return fmt.Errorf("%w: the backup must be readable to the user who restores it, that of the daemon: chown "+
+			"it, and its folder", err)
 	}
 	if err != nil {
 		return err

@@ -21,8 +21,12 @@ func storeFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "w.db")
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	check(t, err)
-	check(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 30), Rows: []modelstore.Row{storetest.MakeRow(1), storetest.MakeRow(2)},
-		Snapshot: storetest.MakeSnapshot(30), Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: []byte("x")}}}))
+	check(t,
+		s.Commit(t.Context(),
+			modelstore.Batch{Entries: storetest.MakeEntries(1, 30),
+				Rows:        []modelstore.Row{storetest.MakeRow(1), storetest.MakeRow(2)},
+				Snapshot:    storetest.MakeSnapshot(30),
+				Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: []byte("x")}}}))
 	check(t, s.SetMeta(t.Context(), "fingerprint", "f"))
 	check(t, s.Close())
 	return path
@@ -49,8 +53,8 @@ func wantOutput(t *testing.T, r result, parts ...string) {
 	}
 }
 
-// TestStoreBackup proves that a backup is taken while somebody has the database open, that a restore wants it closed and leaves what is there unless told
-// otherwise, and that info tells who has it.
+// TestStoreBackup proves that a backup is taken while somebody has the database open, that a restore wants it closed
+// and leaves what is there unless told otherwise, and that info tells who has it.
 func TestStoreBackup(t *testing.T) {
 	path := storeFile(t)
 	dir := t.TempDir()
@@ -68,7 +72,8 @@ func TestStoreBackup(t *testing.T) {
 	wantOutput(t, r)
 	var info modelstore.Info
 	check(t, json.Unmarshal([]byte(r.stdout), &info))
-	if len(info.Spaces) != 1 || info.Spaces[0].LastSeq != 30 || info.Spaces[0].Rows != 2 || info.Spaces[0].Holder != "" || info.Kind != "sqlite" {
+	if len(info.Spaces) != 1 || info.Spaces[0].LastSeq != 30 || info.Spaces[0].Rows != 2 ||
+		info.Spaces[0].Holder != "" || info.Kind != "sqlite" {
 		t.Errorf("the restored store is %+v", info)
 	}
 	if !strings.Contains(r.stderr, ".before-") {
@@ -84,14 +89,16 @@ func TestStoreBackup(t *testing.T) {
 	}
 }
 
-// TestStoreCopy proves that a file is copied to PostgreSQL and back, that a space in use and one that is not empty are refused, and that info lists the spaces.
+// TestStoreCopy proves that a file is copied to PostgreSQL and back, that a space in use and one that is not empty are
+// refused, and that info lists the spaces.
 func TestStoreCopy(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	url, path := server.NewDatabase(t), storeFile(t)
 	back := filepath.Join(t.TempDir(), "back.db")
 	wantOutput(t, store("info", "--from", url), "Nothing is in it yet")
 	expect(t, store("copy", "--from", url, "--to", back), 1, "has no tables of waitcast")
-	wantOutput(t, store("copy", "--from", path, "--to", url, "--space", "kth"), "Copied 30 events", "2 rows", "the same")
+	wantOutput(t, store("copy", "--from", path, "--to", url, "--space", "kth"), "Copied 30 events",
+		"2 rows", "the same")
 	expect(t, store("copy", "--from", path, "--to", url, "--space", "kth"), 1, "not empty")
 	expect(t, store("copy", "--from", url, "--to", back, "--space", "other"), 1, `no space "other"`)
 	if _, err := os.Stat(back); err == nil {
@@ -112,8 +119,10 @@ func TestStoreCopy(t *testing.T) {
 }
 
 func TestStoreExit2(t *testing.T) {
-	for _, args := range [][]string{{}, {"copy"}, {"copy", "--from", "a"}, {"copy", "--from", "a", "--to", "a"}, {"copy", "--from", "a", "--to", "b", "--to-space", "c"},
-		{"backup"}, {"backup", "a", "--from", "postgres://h/d"}, {"restore", "a", "--to", "postgresql://h/d"}, {"info", "x"}, {"move"}} {
+	for _, args := range [][]string{{}, {"copy"}, {"copy", "--from", "a"}, {"copy", "--from", "a", "--to", "a"},
+		{"copy", "--from", "a", "--to", "b", "--to-space", "c"},
+		{"backup"}, {"backup", "a", "--from", "postgres://h/d"}, {"restore", "a", "--to", "postgresql://h/d"},
+		{"info", "x"}, {"move"}} {
 		expect(t, store(args...), 2)
 	}
 	expect(t, store("info", "--from", filepath.Join(t.TempDir(), "none.db")), 1, "none.db")

@@ -28,12 +28,15 @@ func newStoreCopy(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --from FILE|URL --to FILE|URL",
 		Short: "Copy a database into another one, of either kind",
-		Long: "Copy everything that a database holds into another one: from a file to PostgreSQL, back, or from one to the same kind.\n" +
-			"The daemon must be stopped. The target must be empty; a copy that was interrupted goes on when it is made again.\n" +
+		Long: "Copy everything that a database holds into another one: from a file to PostgreSQL, back, or from one " +
+			"to the same kind.\n" +
+			"The daemon must be stopped. The target must be empty; a copy that was interrupted goes on when it is " +
+			"made again.\n" +
 			"At the end both are read and compared.",
-		Example: "  waitcast store copy --from /var/lib/waitcast/waitcast.db --to postgres://waitcast@db.example.org/waitcast --space kth",
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.storeCopy(c.Context(), f) },
+		Example: "  waitcast store copy --from /var/lib/waitcast/waitcast.db --to " +
+			"postgres://waitcast@db.example.org/waitcast --space kth",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.storeCopy(c.Context(), f) },
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.from, "from", "", "the database to copy: a file, or the address of a PostgreSQL database")
@@ -85,15 +88,17 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	if a.JSON {
 		return a.printJSON(mustJSON(summary))
 	}
-	_, err = fmt.Fprintf(a.Stdout, "Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, "+
-		"%d bad lines, %d snapshots, %d saved models and %d values.\nBoth were read and are the same.\n",
+	_, err = fmt.Fprintf(a.Stdout,
+		"Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, "+
+			"%d bad lines, %d snapshots, %d saved models and %d values.\nBoth were read and are the same.\n",
 		summary.Entries, summary.LastSeq, summary.Rows, summary.Checkpoints,
 		summary.BadLines, summary.Snapshots, summary.SavedModels, summary.Values)
 	return err
 }
 
 // openToCopy opens one side of a copy, and sees to it that nobody writes it meanwhile.
-func openToCopy(ctx context.Context, place, space string, mustExist bool, stop context.CancelCauseFunc) (modelstore.Portable, error) {
+func openToCopy(ctx context.Context, place, space string, mustExist bool,
+	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if isDatabase(place) {
 		return openSpace(ctx, place, space, mustExist, stop)
 	}
@@ -105,13 +110,15 @@ func openToCopy(ctx context.Context, place, space string, mustExist bool, stop c
 		return nil, err
 	}
 	if r := s.Recovered(); r != nil {
-		return nil, errors.Join(fmt.Errorf("the database is damaged, and was set aside as %s: %w", r.Path, r.Reason), s.Close())
+		return nil,
+			errors.Join(fmt.Errorf("the database is damaged, and was set aside as %s: %w", r.Path, r.Reason), s.Close())
 	}
 	return s, nil
 }
 
 // openSpace opens a space and holds its lease until it is closed; where the lease is lost, it stops the copy.
-func openSpace(ctx context.Context, url, space string, mustExist bool, stop context.CancelCauseFunc) (modelstore.Portable, error) {
+func openSpace(ctx context.Context, url, space string, mustExist bool,
+	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if mustExist { // opening it for writing makes it
 		s, err := postgres.Open(ctx, url, postgres.Options{Space: space, ReadOnly: true})
 		if err != nil {

@@ -27,7 +27,8 @@ func queuedTrace(t *testing.T, dir string, n int) string {
 	for i := range n {
 		at += rng.IntN(400)
 		procs, runtime := 1+rng.IntN(16), 1+rng.IntN(2000)
-		fmt.Fprintf(&text, "%d %d -1 %d %d -1 -1 %d %d -1 1 %d -1 -1 1 -1 -1 -1\n", i+1, at, runtime, procs, procs, runtime+rng.IntN(4000), rng.IntN(7))
+		fmt.Fprintf(&text, "%d %d -1 %d %d -1 -1 %d %d -1 1 %d -1 -1 1 -1 -1 -1\n", i+1, at, runtime, procs, procs,
+			runtime+rng.IntN(4000), rng.IntN(7))
 	}
 	path := filepath.Join(dir, "it's a trace.swf")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
@@ -47,7 +48,8 @@ func content(t *testing.T, path string) string {
 
 // shakenStudy is a study of 2 x 2 x (1 + 2 x 2) = 20 runs, without --out.
 func shakenStudy(trace string) []string {
-	return []string{"study", trace, "--policy", "easy,conservative", "--load", "0.7:0.8:0.1", "--shakes", "2", "--seeds", "1:2", "--shake-fraction", "0.5"}
+	return []string{"study", trace, "--policy", "easy,conservative", "--load", "0.7:0.8:0.1", "--shakes", "2",
+		"--seeds", "1:2", "--shake-fraction", "0.5"}
 }
 
 // A study writes its runs as CSV, and prints what they come to; a second time it finds everything done.
@@ -63,7 +65,8 @@ func TestStudy(t *testing.T) {
 	}
 	for i, g := range summary.Groups {
 		policy, load := []string{"easy", "easy", "conservative", "conservative"}[i], []float64{.7, .8, .7, .8}[i]
-		if g.Policy != policy || g.Load != load || g.Shaken == nil || g.Shaken.Wait.Runs != 4 || g.Shaken.Wait.Original != g.MeanWait {
+		if g.Policy != policy || g.Load != load || g.Shaken == nil || g.Shaken.Wait.Runs != 4 ||
+			g.Shaken.Wait.Original != g.MeanWait {
 			t.Errorf("group %d: %+v", i, g)
 		}
 	}
@@ -73,17 +76,20 @@ func TestStudy(t *testing.T) {
 	}
 	again := runWith("", args...)
 	expect(t, again, 0)
-	if rows := strings.Count(again.stdout, "\n"); rows != 5 || !strings.Contains(again.stdout, "within 1 %") || content(t, out) != text {
+	if rows := strings.Count(again.stdout, "\n"); rows != 5 || !strings.Contains(again.stdout, "within 1 %") ||
+		content(t, out) != text {
 		t.Errorf("the second time:\n%s", again.stdout)
 	}
 	expect(t, runWith("", append(args, "--kill")...), 1, out+" has the results of another study")
 }
 
-// The curves of a study go to files of their own, also where all runs were there already, and the table tells their roughness.
+// The curves of a study go to files of their own, also where all runs were there already, and the table tells their
+// roughness.
 func TestStudyCurves(t *testing.T) {
 	dir := t.TempDir()
 	points, plot := filepath.Join(dir, "points.csv"), filepath.Join(dir, "plot.svg")
-	args := []string{"study", queuedTrace(t, dir, 200), "--load", "0.7:0.9:0.05", "--shakes", "3", "--out", filepath.Join(dir, "out.csv")}
+	args := []string{"study", queuedTrace(t, dir, 200), "--load", "0.7:0.9:0.05", "--shakes", "3", "--out",
+		filepath.Join(dir, "out.csv")}
 	expect(t, runWith("", args...), 0, "20 runs in ", "jobs a second")
 	r := runWith("", append(args, "--points", points, "--plot", plot)...)
 	expect(t, r, 0)
@@ -91,7 +97,8 @@ func TestStudyCurves(t *testing.T) {
 		t.Errorf("the second time:\n%s%s", r.stdout, r.stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(content(t, points)), "\n")
-	if len(lines) != 6 || lines[0] != strings.Join(study.PointColumns(), ",") || !strings.HasPrefix(lines[1], "easy,limits,0.7,0.7,") {
+	if len(lines) != 6 || lines[0] != strings.Join(study.PointColumns(), ",") ||
+		!strings.HasPrefix(lines[1], "easy,limits,0.7,0.7,") {
 		t.Errorf("points:\n%s", strings.Join(lines, "\n"))
 	}
 	if svg := content(t, plot); !strings.Contains(svg, "<svg") || !strings.Contains(svg, "mean of shaken copies") {
@@ -123,7 +130,8 @@ func TestStudyIsInterrupted(t *testing.T) {
 	}
 	_ = command.Wait() // the exit code is looked at
 	lines := strings.Count(content(t, out), "\n")
-	if code := command.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), fmt.Sprintf("%s has %d of 3001 runs", out, lines-1)) {
+	if code := command.ProcessState.ExitCode(); code != 1 ||
+		!strings.Contains(stderr.String(), fmt.Sprintf("%s has %d of 3001 runs", out, lines-1)) {
 		t.Fatalf("exit code %d, %d lines, stderr:\n%s", code, lines, stderr.String())
 	}
 }

@@ -28,7 +28,8 @@ func newToken(a *app) *cobra.Command {
 		Use:   "new",
 		Short: "Make a token",
 		Long: "Make a random token, and print it together with the lines for the daemon's tokens_file.\n\n" +
-			"The token is shown this once: the file holds its hash. Give it to its user, and add the lines to the file; the daemon reads that again within seconds.",
+			"The token is shown this once: the file holds its hash. Give it to its user, and add the lines to the " +
+			"file; the daemon reads that again within seconds.",
 		Example: "  waitcast token new --role user --user alice\n" +
 			"  waitcast token new --role admin --name backup --json",
 		Args: cobra.NoArgs,
@@ -75,6 +76,7 @@ func (a *app) tokenNew(f tokenFlags) error {
 		}
 		return a.printJSON(told)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "%s\n\nThe token is above, and is not shown again. For the daemon's tokens_file:\n\n%s", secret, line)
+	_, err = fmt.Fprintf(a.Stdout,
+		"%s\n\nThe token is above, and is not shown again. For the daemon's tokens_file:\n\n%s", secret, line)
 	return err
 }

@@ -21,12 +21,15 @@ func TestTokenNew(t *testing.T) {
 		args       []string
 		name, want string
 	}{
-		{[]string{"--user", "alice"}, "alice", "user alice"}, {[]string{"--role", "admin", "--name", "backup"}, "backup", "admin "}, {[]string{"--role", "public"}, "public", "public "},
+		{[]string{"--user", "alice"}, "alice", "user alice"},
+		{[]string{"--role", "admin", "--name", "backup"}, "backup", "admin "},
+		{[]string{"--role", "public"}, "public", "public "},
 	} {
 		r := runWith("", append([]string{"token", "new"}, c.args...)...)
 		secret, rest, _ := strings.Cut(r.stdout, "\n")
 		_, line, _ := strings.Cut(rest, "tokens_file:\n\n")
-		if r.code != 0 || !regexp.MustCompile("^[A-Z2-7]{26}$").MatchString(secret) || seen[secret] || strings.Contains(line, secret) || !strings.HasPrefix(line, "- name: "+c.name+"\n") {
+		if r.code != 0 || !regexp.MustCompile("^[A-Z2-7]{26}$").MatchString(secret) || seen[secret] ||
+			strings.Contains(line, secret) || !strings.HasPrefix(line, "- name: "+c.name+"\n") {
 			t.Errorf("%v: %+v", c.args, r)
 		}
 		seen[secret] = true
@@ -49,13 +52,16 @@ func TestTokenNew(t *testing.T) {
 	}
 	var told map[string]string
 	r := runWith("", "--json", "token", "new", "--user", "bob")
-	if err := json.Unmarshal([]byte(r.stdout), &told); err != nil || told["sha256"] != token.Hash(told["token"]) || told["role"] != "user" || told["user"] != "bob" {
+	if err := json.Unmarshal([]byte(r.stdout), &told); err != nil || told["sha256"] != token.Hash(told["token"]) ||
+		told["role"] != "user" || told["user"] != "bob" {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
-	expect(t, runWith("", "token", "new", "--role", "emperor"), exitUsage, `--role "emperor": want public, user or admin`)
+	expect(t, runWith("", "token", "new", "--role", "emperor"), exitUsage,
+		`--role "emperor": want public, user or admin`)
 }
 
-// The token is the flag's file, else the variable's, else the variable's file; one that this user cannot read is no reason not to ask, but for the flag's.
+// The token is the flag's file, else the variable's, else the variable's file; one that this user cannot read is no
+// reason not to ask, but for the flag's.
 func TestTokenOfQuestions(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +76,10 @@ func TestTokenOfQuestions(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, nil, ""}, {map[string]string{"WAITCAST_TOKEN_FILE": variable}, nil, "Bearer of-the-file"}, {map[string]string{"WAITCAST_TOKEN_FILE": variable, "WAITCAST_TOKEN": "itself"}, nil, "Bearer itself"},
-		{map[string]string{"WAITCAST_TOKEN": "itself"}, []string{"--token-file", flag}, "Bearer of-the-flag"}, {map[string]string{"WAITCAST_TOKEN_FILE": "/nowhere"}, nil, ""},
+		{nil, nil, ""}, {map[string]string{"WAITCAST_TOKEN_FILE": variable}, nil, "Bearer of-the-file"},
+		{map[string]string{"WAITCAST_TOKEN_FILE": variable, "WAITCAST_TOKEN": "itself"}, nil, "Bearer itself"},
+		{map[string]string{"WAITCAST_TOKEN": "itself"}, []string{"--token-file", flag}, "Bearer of-the-flag"},
+		{map[string]string{"WAITCAST_TOKEN_FILE": "/nowhere"}, nil, ""},
 	} {
 		env := map[string]string{"WAITCAST_URL": server.URL}
 		for k, v := range c.env {

@@ -20,7 +20,8 @@ import (
 // runOn runs the command with a text on standard input.
 func runOn(stdin string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	a := &app{Console: console.Console{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr}, zone: time.UTC, env: func(string) string { return "" }}
+	a := &app{Console: console.Console{Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr},
+		zone: time.UTC, env: func(string) string { return "" }}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }
@@ -51,14 +52,15 @@ func read(t *testing.T, text string) (*swf.Header, []swf.Record) {
 	}
 }
 
-// inhabited is a workload of 20 weeks: 12 users who submit a job each, about every 9 hours, and each of 40 who come for a week. Numbers are drawn from
-// a fixed seed.
+// inhabited is a workload of 20 weeks: 12 users who submit a job each, about every 9 hours, and each of 40 who come for
+// a week. Numbers are drawn from a fixed seed.
 func inhabited(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var text bytes.Buffer
 	w := swf.NewWriter(&text)
-	h := &swf.Header{UnixStartTime: offline.FirstMonday, MaxProcs: 64, Queues: map[int64]string{1: "short", 2: "long"}, Lines: []string{"; Computer: test", "; MaxJobs: 7"}}
+	h := &swf.Header{UnixStartTime: offline.FirstMonday, MaxProcs: 64, Queues: map[int64]string{1: "short", 2: "long"},
+		Lines: []string{"; Computer: test", "; MaxJobs: 7"}}
 	if err := w.WriteHeader(h); err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +69,10 @@ func inhabited(t *testing.T) string {
 		id++
 		runtime := 10 + rng.Int64N(5000)
 		rec := swf.Record{
-			ID: id, Submit: at, Wait: rng.Int64N(100), Runtime: runtime, Allocated: 1 + rng.Int64N(16), CPUTime: -1, Memory: -1, RequestedMem: -1,
-			TimeLimit: 2 * runtime, Status: 1, User: user, Group: 3, Executable: 4, Queue: 1 + id%2, Partition: 1, Preceding: -1, ThinkTime: -1,
+			ID: id, Submit: at, Wait: rng.Int64N(100), Runtime: runtime, Allocated: 1 + rng.Int64N(16), CPUTime: -1,
+			Memory: -1, RequestedMem: -1,
+			TimeLimit: 2 * runtime, Status: 1, User: user, Group: 3, Executable: 4, Queue: 1 + id%2, Partition: 1,
+			Preceding: -1, ThinkTime: -1,
 		}
 		rec.RequestedProcs = rec.Allocated
 		if err := w.Write(&rec); err != nil {
@@ -170,15 +174,18 @@ func TestTraceCommandErrors(t *testing.T) {
 	} {
 		r := runOn("", c.args...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
-			t.Errorf("%q: code %d, want %d; %d bytes of output; want %q in\n%s", c.args, r.code, c.code, len(r.stdout), c.want, r.stderr)
+			t.Errorf("%q: code %d, want %d; %d bytes of output; want %q in\n%s", c.args, r.code, c.code, len(r.stdout),
+				c.want, r.stderr)
 		}
 	}
 }
 
-// A workload is the same from a file, compressed, and from standard input; bad lines are told with their places and the others used.
+// A workload is the same from a file, compressed, and from standard input; bad lines are told with their places and the
+// others used.
 func TestTraceIsReadFromAnywhere(t *testing.T) {
 	text := inhabited(t)
-	shaken := func(r result) string { _, rest, _ := strings.Cut(r.stdout, "\n"); return rest } // without the line that names the file
+	// without the line that names the file
+	shaken := func(r result) string { _, rest, _ := strings.Cut(r.stdout, "\n"); return rest }
 	want := shaken(succeed(t, "", "shake", save(t, "t.swf", text), "--seed", "1"))
 	for name, r := range map[string]result{
 		"gzip":             succeed(t, "", "shake", save(t, "t", zipped(t, text)), "--seed", "1"),
@@ -197,15 +204,19 @@ func TestTraceIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// Numbers that no job has, such as a submit in 292 billion years, are left out and counted, and no week until then is gone through.
+// Numbers that no job has, such as a submit in 292 billion years, are left out and counted, and no week until then is
+// gone through.
 func TestTraceImpossibleNumbers(t *testing.T) {
-	text := inhabited(t) + "900001 9223372036854775806 1 9223372036854775806 9223372036854775807 -1 -1 1 100 -1 1 1 3 4 1 1 -1 -1\n" +
+	text := inhabited(t) +
+		"900001 9223372036854775806 1 9223372036854775806 9223372036854775807 -1 -1 1 100 -1 1 1 3 4 1 1 -1 -1\n" +
 		"900002 -9223372036854775806 1 1 1 -1 -1 1 100 -1 1 1 3 4 1 1 -1 -1\n"
 	for _, args := range [][]string{
-		{"resample", "-", "--seed", "1"}, {"generate", "--from", "-", "--seed", "1", "--jobs", "10", "--clean"}, {"fit", "-", "--seed", "1"}, {"compare", save(t, "a.swf", text), "-"},
+		{"resample", "-", "--seed", "1"}, {"generate", "--from", "-", "--seed", "1", "--jobs", "10", "--clean"},
+		{"fit", "-", "--seed", "1"}, {"compare", save(t, "a.swf", text), "-"},
 	} {
 		r := succeed(t, text, args...)
-		if all := r.stdout + r.stderr; !strings.Contains(all, "1 with impossible numbers") || strings.Contains(all, "NaN") {
+		if all := r.stdout + r.stderr; !strings.Contains(all, "1 with impossible numbers") ||
+			strings.Contains(all, "NaN") {
 			t.Errorf("%q: %s", args, r.stderr)
 		}
 	}
@@ -216,7 +227,8 @@ func TestTraceSeedIsTold(t *testing.T) {
 	text := inhabited(t)
 	for _, args := range [][]string{
 		{"generate", "--set", "lublin99-mixed", "--jobs", "500"}, {"generate", "--from", "-", "--jobs", "500"},
-		{"generate", "--model", "markov", "--from", "-", "--jobs", "500"}, {"generate", "--model", "uniformlog", "--from", "-", "--jobs", "500"},
+		{"generate", "--model", "markov", "--from", "-", "--jobs", "500"},
+		{"generate", "--model", "uniformlog", "--from", "-", "--jobs", "500"},
 		{"shake", "-"}, {"resample", "-"}, {"fit", "-", "--json"},
 	} {
 		first := succeed(t, text, args...)

@@ -24,9 +24,12 @@ func newWait(a *app) *cobra.Command {
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
 		Long: "Forecast how long a job would wait if it were submitted now.\n\n" +
-			"LIMIT is read as " + duration.Allowed + ".\nA number alone is seconds (Slurm and LSF take it for minutes).\n\n" +
-			"With several queues, sizes or time limits, each separated by commas, all combinations are compared: what starts soonest comes first.\n\n" +
-			"SCRIPT is a batch script (- for standard input): what its #SBATCH, #PBS, #$ or #BSUB lines ask for, overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
+			"LIMIT is read as " + duration.Allowed +
+			".\nA number alone is seconds (Slurm and LSF take it for minutes).\n\n" +
+			"With several queues, sizes or time limits, each separated by commas, all combinations are compared: " +
+			"what starts soonest comes first.\n\n" +
+			"SCRIPT is a batch script (- for standard input): what its #SBATCH, #PBS, #$ or #BSUB lines ask for, " +
+			"overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
 			"(and by SBATCH_* in the environment), then by the flags here.",
 		Example: "  waitcast wait -q short -n 16 -t 2h30m\n" +
 			"  waitcast wait job.sh -- --time=30\n" +
@@ -50,8 +53,10 @@ func newWait(a *app) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&request.Queue, "queue", "q", "", "queue or partition, several separated by commas (required without a script)")
-	flags.VarP(&compare.procs, "procs", "n", "number of processors, several as 4,8,16, 4..64 or 4-9 (required without a script)")
+	flags.StringVarP(&request.Queue, "queue", "q", "",
+		"queue or partition, several separated by commas (required without a script)")
+	flags.VarP(&compare.procs, "procs", "n",
+		"number of processors, several as 4,8,16, 4..64 or 4-9 (required without a script)")
 	flags.VarP(&compare.limits, "time", "t", "time limit, several separated by commas (required without a script)")
 	compare.flags(flags)
 	flags.IntVarP(&request.Nodes, "nodes", "N", 0, "number of nodes")
@@ -62,7 +67,8 @@ func newWait(a *app) *cobra.Command {
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
 	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
 	flags.Lookup("time").DefValue = "" // there is none to show
-	flags.StringVar(&script.scheduler, "scheduler", "", "scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
+	flags.StringVar(&script.scheduler, "scheduler", "",
+		"scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
 	return command
 }
 

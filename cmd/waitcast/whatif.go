@@ -75,16 +75,20 @@ func (*limitList) Type() string { return "duration" }
 
 // flags adds what only a comparison has.
 func (w *whatIf) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&w.runtime, "runtime", "", "runtimes that are known: 1:10h,2:5.5h; what finishes soonest then comes first")
+	flags.StringVar(&w.runtime, "runtime", "",
+		"runtimes that are known: 1:10h,2:5.5h; what finishes soonest then comes first")
 	flags.StringVar(&w.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
-	flags.StringVar(&w.downey, "downey", "", "A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
-	flags.StringVar(&w.history, "history", "", "USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
+	flags.StringVar(&w.downey, "downey", "",
+		"A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
+	flags.StringVar(&w.history, "history", "",
+		"USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
 	flags.BoolVar(&w.all, "all", false, fmt.Sprintf("show all combinations, not the best %d", shownSizes))
 }
 
 // several says whether there is anything to compare.
 func (w *whatIf) several(queues string) bool {
-	return len(w.procs) > 1 || len(w.limits) > 1 || strings.Contains(queues, ",") || w.runtime+w.amdahl+w.downey+w.history != ""
+	return len(w.procs) > 1 || len(w.limits) > 1 || strings.Contains(queues, ",") ||
+		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
 // whatIf asks for all combinations, and prints them with what they gain.
@@ -95,7 +99,8 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 			return err
 		}
 	}
-	question := &wire.WaitsRequest{Procs: w.procs, Nodes: r.Nodes, GPUs: r.GPUs, User: r.User, Account: r.Account, QOS: r.QOS}
+	question := &wire.WaitsRequest{Procs: w.procs, Nodes: r.Nodes, GPUs: r.GPUs, User: r.User,
+		Account: r.Account, QOS: r.QOS}
 	var err error
 	if question.Places, err = places(r.Queue, cluster); err != nil {
 		return err
@@ -149,7 +154,8 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	_ = t.Flush() // it is memory
 	p.Write(table.Bytes())
 	p.below(len(w.Candidates)-len(shown), w.LeftOut)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"), duration.Format(fromSeconds(w.AgeSeconds))))
+	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
+		duration.Format(fromSeconds(w.AgeSeconds))))
 	return p.Bytes()
 }
 
@@ -173,7 +179,8 @@ func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string 
 		where = c.Cluster + ":" + c.Queue
 	}
 	columns := []string{
-		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.WaitSeconds.P50), band(c.WaitSeconds.P10, c.WaitSeconds.P90),
+		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.WaitSeconds.P50),
+		band(c.WaitSeconds.P10, c.WaitSeconds.P90),
 		percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone), percent(c.Best),
 	}
 	if c.Run != nil && c.FinishAt != nil {

@@ -19,12 +19,15 @@ func cannedWaits() wire.Waits {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	candidate := func(queue string, procs int, limit, wait float64) wire.WaitCandidate {
 		return wire.WaitCandidate{
-			Cluster: "main", Queue: queue, Procs: procs, TimeLimitSeconds: limit, WaitSeconds: wire.Quantiles{P10: ptr(wait / 2), P50: &wait, P90: ptr(2 * wait)},
-			Start: wire.Instants{P50: ptr(at.Add(fromSeconds(wait)))}, StartWithin: wire.StartWithin{TenMinutes: .5}, Best: .7,
+			Cluster: "main", Queue: queue, Procs: procs, TimeLimitSeconds: limit,
+			WaitSeconds: wire.Quantiles{P10: ptr(wait / 2), P50: &wait, P90: ptr(2 * wait)},
+			Start:       wire.Instants{P50: ptr(at.Add(fromSeconds(wait)))},
+			StartWithin: wire.StartWithin{TenMinutes: .5}, Best: .7,
 		}
 	}
 	return wire.Waits{
-		RankedBy: "start", AsOf: at, AgeSeconds: 3, Advice: []string{"ask for 3 h instead of 7 d and start 14 h sooner"},
+		RankedBy: "start", AsOf: at, AgeSeconds: 3,
+		Advice:     []string{"ask for 3 h instead of 7 d and start 14 h sooner"},
 		Candidates: []wire.WaitCandidate{candidate("b", 8, 10_800, 1800), candidate("a", 8, 604_800, 52_200)},
 	}
 }
@@ -59,11 +62,13 @@ func TestWaitCompares(t *testing.T) {
 	if squeeze(r.stdout) != squeeze(cannedWaitsText) || r.code != exitDone || r.stderr != "" {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", r.code, r.stderr, r.stdout, cannedWaitsText)
 	}
-	if !slices.Equal(asked.Procs, []int{4, 8, 16}) || !slices.Equal(asked.TimeLimits, []string{"3h", "7d"}) || asked.User != "me" || asked.Memory == "" ||
+	if !slices.Equal(asked.Procs, []int{4, 8, 16}) || !slices.Equal(asked.TimeLimits, []string{"3h", "7d"}) ||
+		asked.User != "me" || asked.Memory == "" ||
 		!slices.Equal(asked.Places, []wire.Place{{Queue: "a"}, {Queue: "b"}}) || asked.Runtime != nil {
 		t.Errorf("asked %+v", asked)
 	}
-	if r := runWith(server.URL, "wait", "-q", "a", "-n", "4", "-t", "3h", "--amdahl", "0,1h", "--json"); r.code != exitDone || asked.Runtime == nil || !strings.HasPrefix(r.stdout, `{"ranked_by"`) {
+	if r := runWith(server.URL, "wait", "-q", "a", "-n", "4", "-t", "3h", "--amdahl", "0,1h",
+		"--json"); r.code != exitDone || asked.Runtime == nil || !strings.HasPrefix(r.stdout, `{"ranked_by"`) {
 		t.Errorf("exit %d, %s; asked %+v", r.code, r.stdout, asked)
 	}
 	for want, args := range map[string][]string{
@@ -73,7 +78,8 @@ func TestWaitCompares(t *testing.T) {
 		"--runtime":                  {"-q", "a", "-n", "4", "-t", "1h", "--runtime", "x"},
 		"--queue":                    {"-q", "a,", "-n", "4", "-t", "1h"},
 	} {
-		if r := runWith(server.URL, append([]string{"wait"}, args...)...); r.code != exitUsage || !strings.Contains(r.stderr, want) {
+		if r := runWith(server.URL, append([]string{"wait"}, args...)...); r.code != exitUsage ||
+			!strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d, %s; want %q", args, r.code, r.stderr, want)
 		}
 	}
@@ -82,7 +88,8 @@ func TestWaitCompares(t *testing.T) {
 // The comparison shown in the docs is what the command prints.
 func TestDocsShowTheComparison(t *testing.T) {
 	text := runWith(serve(t, 200, cannedWaits()), "wait", "-q", "a,b", "-n", "8", "-t", "3h,7d").stdout
-	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text, "    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
+	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
+		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {
 		t.Errorf("the docs lack\n%s", want)
 	}
 }

@@ -1,5 +1,5 @@
-// Package formattest is the conformance suite of the log formats: what package collector promises of every Parser, tested in
-// one place. A format's test calls Run, Golden and, from a fuzz target, Fuzz.
+// Package formattest is the conformance suite of the log formats: what package collector promises of every Parser,
+// tested in one place. A format's test calls Run, Golden and, from a fuzz target, Fuzz.
 package formattest
 
 import (
@@ -40,11 +40,11 @@ type Suite struct {
 	Header []string
 	Good   []Case
 	Bad    []BadCase
-	// AtWallClock makes a line of which the first event's time is known only as local time, as "2006-01-02 15:04:05"; nil
-	// for a format that has no such lines.
+	// AtWallClock makes a line of which the first event's time is known only as local time, as "2006-01-02 15:04:05";
+	// nil for a format that has no such lines.
 	AtWallClock func(wall string) string
-	// Worst are lines that try to make the parser allocate or keep as much as it can: huge arrays and lists, long names, all different. Each is
-	// at most as long as a line may be. They are seeds of Fuzz where they are short.
+	// Worst are lines that try to make the parser allocate or keep as much as it can: huge arrays and lists, long
+	// names, all different. Each is at most as long as a line may be. They are seeds of Fuzz where they are short.
 	Worst []string
 }
 
@@ -229,7 +229,8 @@ func (s Suite) testBad(t *testing.T) {
 				t.Fatalf("line %q: got error %v, want a *collector.LineError", c.Line, err)
 			}
 			if bad.Reason != c.Reason || c.Field != "" && bad.Field != c.Field {
-				t.Errorf("line %q: got reason %q, field %q; want %q, %q", c.Line, bad.Reason, bad.Field, c.Reason, c.Field)
+				t.Errorf("line %q: got reason %q, field %q; want %q, %q", c.Line, bad.Reason, bad.Field,
+					c.Reason, c.Field)
 			}
 		})
 	}

@@ -39,11 +39,13 @@ func checkCost(t *testing.T, p collector.Parser, line []byte) {
 		t.Errorf("a line of %d bytes made %d events, want at most %d: %.80q", len(line), events, maxEvents, line)
 	}
 	if most := uint64(baseBytes + bytesPerByte*len(line)); bytes > most {
-		t.Errorf("a line of %d bytes made the parser allocate %d bytes, want at most %d: %.80q", len(line), bytes, most, line)
+		t.Errorf("a line of %d bytes made the parser allocate %d bytes, want at most %d: %.80q", len(line),
+			bytes, most, line)
 	}
 }
 
-// stretched is how long testWorst makes a field of a good line: long enough to show a cost that grows faster than the line.
+// stretched is how long testWorst makes a field of a good line: long enough to show a cost that grows faster than the
+// line.
 const stretched = 32 << 10
 
 // fillers are what long fields of a log look like, or could if somebody means harm.
@@ -59,7 +61,8 @@ var fillers = [...]func(i int) string{
 	func(i int) string { return fmt.Sprintf("1:ncpus=%d+", i) },
 }
 
-// testWorst parses the worst lines, one parser for all, and looks at what each costs and what the parser keeps in the end.
+// testWorst parses the worst lines, one parser for all, and looks at what each costs and what the parser keeps in the
+// end.
 func (s Suite) testWorst(t *testing.T) {
 	p := s.parser()
 	before := liveBytes()

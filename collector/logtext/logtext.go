@@ -39,14 +39,16 @@ func TrimEnd(line []byte) []byte {
 	return line[:n]
 }
 
-// maxNames and maxNameBytes bound a table of names: at the most it is thrown away and begun again. Names longer than maxShared are not shared.
+// maxNames and maxNameBytes bound a table of names: at the most it is thrown away and begun again. Names longer than
+// maxShared are not shared.
 const (
 	maxNames     = 1 << 14
 	maxNameBytes = 1 << 20
 	maxShared    = 256
 )
 
-// Names makes strings of bytes and shares equal ones between records: queues and users are few. The zero value is ready.
+// Names makes strings of bytes and shares equal ones between records: queues and users are few. The zero value is
+// ready.
 type Names struct {
 	known map[string]string
 	bytes int
@@ -73,8 +75,8 @@ func (n *Names) Of(b []byte) string {
 
 const daySeconds = 24 * 60 * 60
 
-// Day turns local times of one day into instants. The lines of one day stand together in a log, so that the day's offset
-// from UTC is kept; only on days on which the clocks change is every time looked up.
+// Day turns local times of one day into instants. The lines of one day stand together in a log, so that the day's
+// offset from UTC is kept; only on days on which the clocks change is every time looked up.
 type Day struct {
 	loc     *time.Location
 	wall    int64 // its midnight, counted as if local time were UTC
@@ -84,15 +86,16 @@ type Day struct {
 	after   int64 // the newest instant of earlier lines, where the lines are in order; 0 means that it is not known
 }
 
-// nearSlack is how much later than the instant of Near, or earlier than that of After, in seconds, a time may be: the clocks of hosts differ, and lines of
-// one log are written a little out of order.
+// nearSlack is how much later than the instant of Near, or earlier than that of After, in seconds, a time may be: the
+// clocks of hosts differ, and lines of one log are written a little out of order.
 const nearSlack = 60
 
-// Near makes of times that clocks show twice those that are nearer to an instant, and not later; the zero time means that none is known.
+// Near makes of times that clocks show twice those that are nearer to an instant, and not later; the zero time means
+// that none is known.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
-// After makes of times that clocks show twice, where Near knows nothing, those that are not earlier than an instant; the zero time means that none is
-// known.
+// After makes of times that clocks show twice, where Near knows nothing, those that are not earlier than an instant;
+// the zero time means that none is known.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {
@@ -141,8 +144,8 @@ func (d *Day) Instant(seconds int64) int64 {
 	return first
 }
 
-// SecondPass returns the later instant at which local clocks in loc show what they show at an instant, in Unix seconds, or that instant where they
-// show it only once or for the second time.
+// SecondPass returns the later instant at which local clocks in loc show what they show at an instant, in Unix seconds,
+// or that instant where they show it only once or for the second time.
 func SecondPass(loc *time.Location, unix int64) int64 {
 	_, change := time.Unix(unix, 0).In(loc).ZoneBounds()
 	if change.IsZero() {
@@ -155,9 +158,9 @@ func SecondPass(loc *time.Location, unix int64) int64 {
 	return unix
 }
 
-// Resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC). An hour
-// that clocks show twice is taken as its first pass; a time in the hour that they skip is read with the offset before the
-// change.
+// Resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC).
+// An hour that clocks show twice is taken as its first pass; a time in the hour that they skip is read with the offset
+// before the change.
 func Resolve(loc *time.Location, wall int64) int64 {
 	before := offsetAt(loc, wall-daySeconds)
 	if offsetAt(loc, wall-before) == before {

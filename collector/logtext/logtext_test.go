@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// TestInteger proves that what strconv reads as a plain decimal integer of up to 18 digits is read alike, and nothing else is.
+// TestInteger proves that what strconv reads as a plain decimal integer of up to 18 digits is read alike, and nothing
+// else is.
 func TestInteger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.StringMatching(`-?[0-9]{0,20}`), rapid.String()).Draw(t, "text")
@@ -42,8 +43,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDay proves that every time of a day, also of one on which the clocks change, is the instant that Go's own zone rules
-// give; where clocks show a time twice, the first pass.
+// TestDay proves that every time of a day, also of one on which the clocks change, is the instant that Go's own zone
+// rules give; where clocks show a time twice, the first pass.
 func TestDay(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu"} {
 		loc, err := time.LoadLocation(zone)
@@ -74,14 +75,17 @@ func TestDay(t *testing.T) {
 		}
 	}
 	var d logtext.Day
-	for _, bad := range [][3]int64{{2023, 2, 29}, {2024, 13, 1}, {2024, 0, 1}, {2024, 4, 31}, {1969, 1, 1}, {9999, 1, 1}, {2024, 1, 0}} {
+	for _, bad := range [][3]int64{
+		{2023, 2, 29}, {2024, 13, 1}, {2024, 0, 1}, {2024, 4, 31}, {1969, 1, 1}, {9999, 1, 1}, {2024, 1, 0},
+	} {
 		if d.Set(time.UTC, bad[0], bad[1], bad[2]) {
 			t.Errorf("%v taken for a date", bad)
 		}
 	}
 }
 
-// TestPass proves which of two passes of an hour is meant: by the clock where that is known, else by the order of the lines, else the first.
+// TestPass proves which of two passes of an hour is meant: by the clock where that is known, else by the order of the
+// lines, else the first.
 func TestPass(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -16,7 +16,8 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 		return nil, true, nil
 	}
 	if _, known, _ := eventsHandler(kind); known {
-		return nil, false, collector.Bad(collector.ReasonFormat, "type", "%s is a record of lsb.events: use format %s", kind, EventsName)
+		return nil, false, collector.Bad(collector.ReasonFormat, "type", "%s is a record of lsb.events: use format %s",
+			kind, EventsName)
 	}
 	return nil, false, nil
 }
@@ -73,9 +74,10 @@ func (p *parser) jobFinish() error {
 // finishLimit reads the run limit, which versions from 9.1 on write after the fields of older ones; 0 where it is not.
 func (p *parser) finishLimit() time.Duration {
 	s := &p.scan
-	s.skip("", "nnssssnsnsnssssnssnsnss") // maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
-	// warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation jobGroupName requeueEvalues
-	// options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
+	// maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
+	s.skip("", "nnssssnsnsnssssnssnsnss")
+	// warningAction warningTimePeriod chargedSAAP licenseProject app postExecCmd runtimeEstimation jobGroupName
+	// requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId jobDescription
 	s.skipLists("", "ns")    // submitEXT: key value
 	s.skipLists("", "snnnn") // hostRusage: hostname mem swap utime stime
 	s.skip("", "n")          // options3

@@ -38,13 +38,20 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 // silent tells the record types that say nothing of a job's life that another record does not say.
 func silent(kind []byte) bool {
 	switch string(kind) {
-	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT", // JOB_START tells the start
-		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS", "SBD_UNREPORTED_STATUS", // JOB_STATUS tells what came of it
-		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG", "JOB_MSG_ACK",
+	// JOB_START tells the start
+	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
+		// JOB_STATUS tells what came of it
+		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
+		"SBD_UNREPORTED_STATUS",
+		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG",
+		"JOB_MSG_ACK",
 		"JOB_ACCEPT", "JOB_ACCEPTACK", "JOB_OCCUPY_REQ", "JOB_VACATED", "JOB_RUN_RUSAGE", "JOB_STATUS2", "JOB_FINISH2",
-		"JOB_RESIZE_NOTIFY_START", "JOB_RESIZE_NOTIFY_ACCEPT", "JOB_RESIZE_NOTIFY_DONE", "JOB_RESIZE_RELEASE", "JOB_RESIZE_CANCEL", "JOB_RESIZE",
-		"QUEUE_CTRL", "HOST_CTRL", "HGHOST_CTRL", "MBD_START", "MBD_DIE", "LOAD_INDEX", "LOG_SWITCH", "GRP_ADD", "GRP_MOD", "HOST_POWER_STATUS",
-		"CAL_NEW", "CAL_MODIFY", "CAL_DELETE", "CAL_UNDELETE", "EVENT_ADRSV_FINISH", "ADRSV_FINISH", "SLA_RECOMPUTE", "METRIC_LOG", "PERFMON", "EOS":
+		"JOB_RESIZE_NOTIFY_START", "JOB_RESIZE_NOTIFY_ACCEPT", "JOB_RESIZE_NOTIFY_DONE", "JOB_RESIZE_RELEASE",
+		"JOB_RESIZE_CANCEL", "JOB_RESIZE",
+		"QUEUE_CTRL", "HOST_CTRL", "HGHOST_CTRL", "MBD_START", "MBD_DIE", "LOAD_INDEX", "LOG_SWITCH", "GRP_ADD",
+		"GRP_MOD", "HOST_POWER_STATUS",
+		"CAL_NEW", "CAL_MODIFY", "CAL_DELETE", "CAL_UNDELETE", "EVENT_ADRSV_FINISH", "ADRSV_FINISH", "SLA_RECOMPUTE",
+		"METRIC_LOG", "PERFMON", "EOS":
 		return true
 	}
 	return false
@@ -252,7 +259,8 @@ func (p *parser) jobStart() error {
 	return nil
 }
 
-// jobStatus reads a JOB_STATUS record. Only the states in which a job has no processors matter: it may have given them back.
+// jobStatus reads a JOB_STATUS record. Only the states in which a job has no processors matter: it may have given them
+// back.
 func (p *parser) jobStatus() error {
 	s := &p.scan
 	number := s.int("jobId")
@@ -328,7 +336,8 @@ func (p *parser) jobSwitch2() error {
 	for n := s.int("indexRangeCnt"); n > 0 && s.err == nil; n-- {
 		r := indexRange{s.int("indexRangeStart"), s.int("indexRangeEnd"), s.int("indexRangeStep")}
 		if s.err == nil && !r.valid() {
-			return collector.Bad(collector.ReasonField, "indexRangeStart", "no range of indexes: %d to %d by %d", r.first, r.last, r.step)
+			return collector.Bad(collector.ReasonField, "indexRangeStart", "no range of indexes: %d to %d by %d",
+				r.first, r.last, r.step)
 		}
 		ranges = append(ranges, r)
 	}

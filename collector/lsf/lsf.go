@@ -1,13 +1,14 @@
-// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which tells what
-// happens to jobs as it happens, and lsb.acct, which tells whole jobs at their end.
+// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which tells
+// what happens to jobs as it happens, and lsb.acct, which tells whole jobs at their end.
 //
 // Both have a record per line, its fields between blanks, strings in double quotes. What is read, and why, is told in
 // docs/formats/lsf.md.
 //
-// Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs, Spectrum LSF,
-// "Configuration files"), which list the fields of every record in their order; the structures jobNewLog, jobStartLog, jobStatusLog,
-// jobModLog and their kind of the LSF API reference; and the reading side of OpenLava (lsbatch/lib/lsb.log.c and lsbatch.h,
-// Platform Computing 2007), from which LSF's own has grown. No LSF could be had to check against.
+// Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs,
+// Spectrum LSF, "Configuration files"), which list the fields of every record in their order; the structures jobNewLog,
+// jobStartLog, jobStatusLog, jobModLog and their kind of the LSF API reference; and the reading side of OpenLava
+// (lsbatch/lib/lsb.log.c and lsbatch.h, Platform Computing 2007), from which LSF's own has grown. No LSF could be had
+// to check against.
 package lsf
 
 import (
@@ -65,8 +66,9 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 		return nil
 	}
 	if line[0] != '"' {
-		return collector.Bad(collector.ReasonFormat, "type", "want a line that begins with a record type in double quotes: no LSF log, "+
-			"or the rest of a record that a line break in a command has cut in two")
+		return collector.Bad(collector.ReasonFormat, "type",
+			"want a line that begins with a record type in double quotes: no LSF log, "+
+				"or the rest of a record that a line break in a command has cut in two")
 	}
 	p.scan.reset(line)
 	kind := p.scan.str("type")
@@ -76,7 +78,8 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 		return p.scan.err
 	}
 	if !isVersion(version) {
-		return collector.Bad(collector.ReasonFormat, "version", "want a version such as 10.1 after the record type, got %q: no LSF log", shorten(version))
+		return collector.Bad(collector.ReasonFormat, "version",
+			"want a version such as 10.1 after the record type, got %q: no LSF log", shorten(version))
 	}
 	read, known, err := p.handler(kind)
 	if err != nil {

@@ -35,10 +35,14 @@ func or(s, otherwise string) string {
 }
 
 func (l newLine) String() string {
-	return fmt.Sprintf(`"%s" "10.1" 1720008000 7 506 2 %s %s %s 0 -65535 0 0 "ann" %s "" 116.10 18 "normal" "select[a] ""b""" "login" `+
-		`"/home/ann" "" "" "" "" "/home/ann" "1720008000.7" %s "" "" "%s" "run ""x""" %s "" "aero" %s "X86_64" %s %s 0 "" "" "" -1`,
-		or(l.kind, "JOB_NEW"), or(l.procs, "8"), or(l.submit, "1720008000"), or(l.begin, "0"), or(l.limits, "-1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1"),
-		or(l.hosts, "0"), or(l.name, "cfd"), or(l.files, "0"), or(l.ports, "8"), or(l.strings, `"" "" "" ""`), or(l.options2, "5136"))
+	return fmt.Sprintf(`"%s" "10.1" 1720008000 7 506 2 %s %s %s 0 -65535 0 0 "ann" %s "" 116.10 18 "normal" `+
+		`"select[a] ""b""" "login" `+
+		`"/home/ann" "" "" "" "" "/home/ann" "1720008000.7" %s "" "" "%s" "run ""x""" %s "" "aero" %s "X86_64" %s %s `+
+		`0 "" "" "" -1`,
+		or(l.kind, "JOB_NEW"), or(l.procs, "8"), or(l.submit, "1720008000"), or(l.begin, "0"),
+		or(l.limits, "-1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1"),
+		or(l.hosts, "0"), or(l.name, "cfd"), or(l.files, "0"), or(l.ports, "8"), or(l.strings, `"" "" "" ""`),
+		or(l.options2, "5136"))
 }
 
 // finishLine builds a JOB_FINISH record of job 7 that ran from 1720008060 to 1720008360.
@@ -46,12 +50,15 @@ type finishLine struct {
 	procs, submit, start, hosts, name, strings, idx, tail string
 }
 
-const finishTail = `2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 4 0 3600 2048 "select[x]"`
+const finishTail = `2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 ` +
+	`4 0 3600 2048 "select[x]"`
 
 func (l finishLine) String() string {
-	return fmt.Sprintf(`"JOB_FINISH" "10.1" 1720008360 7 506 2 %s %s 0 0 %s "ann" "normal" "" "" "" "login" "/home/ann" "" "" "" "1720008000.7" `+
+	return fmt.Sprintf(`"JOB_FINISH" "10.1" 1720008360 7 506 2 %s %s 0 0 %s "ann" "normal" "" "" "" "login" `+
+		`"/home/ann" "" "" "" "1720008000.7" `+
 		`1 "n9" %s 64 116.1 "%s" "run ""x""" %s "" "aero" 0 8 %s %s %s`,
-		or(l.procs, "8"), or(l.submit, "1720008000"), or(l.start, "1720008060"), or(l.hosts, `8 "n1" "n1" "n1" "n1" "n2" "n2" "n2" "n2"`),
+		or(l.procs, "8"), or(l.submit, "1720008000"), or(l.start, "1720008060"),
+		or(l.hosts, `8 "n1" "n1" "n1" "n1" "n2" "n2" "n2" "n2"`),
 		or(l.name, "cfd"), usage, or(l.strings, `"" ""`), or(l.idx, "0"), or(l.tail, finishTail))
 }
 
@@ -73,8 +80,10 @@ func submitted() job.Event {
 
 func finished() job.Event {
 	return job.Event{
-		Kind: job.End, Cluster: "c", ID: "7", Time: at(360), Times: job.Times{Submit: at(0), Start: at(60), End: at(360)},
-		Attributes: job.Attributes{Queue: "normal", User: "ann", Account: "aero", Name: "cfd", Procs: 8, Nodes: 2, TimeLimit: time.Hour},
+		Kind: job.End, Cluster: "c", ID: "7", Time: at(360),
+		Times: job.Times{Submit: at(0), Start: at(60), End: at(360)},
+		Attributes: job.Attributes{Queue: "normal", User: "ann", Account: "aero", Name: "cfd", Procs: 8, Nodes: 2,
+			TimeLimit: time.Hour},
 	}
 }
 
@@ -106,7 +115,8 @@ func update(a job.Attributes, ids ...string) []job.Event {
 	return all
 }
 
-const modify = `"JOB_MODIFY2" "10.1" 1720008000 "%s" %d 0 0 %s 506 "ann" 1720008000 18 %s 0 0 -65535 0 %s -1 -1 -1 -1 -1 -1 -1 -1 -1 %s -1 "/home/ann"`
+const modify = `"JOB_MODIFY2" "10.1" 1720008000 "%s" %d 0 0 %s 506 "ann" 1720008000 18 %s 0 0 -65535 0 %s -1 -1 -1 ` +
+	`-1 -1 -1 -1 -1 -1 %s -1 "/home/ann"`
 
 func goodEvents() []formattest.Case {
 	held := happened(job.Hold, "7", 0)
@@ -115,40 +125,66 @@ func goodEvents() []formattest.Case {
 	return []formattest.Case{
 		{Name: "position header", Line: "#1234"},
 		{Name: "submitted", Line: newLine{}.String(), Want: one(submitted())},
-		{Name: "limit", Line: newLine{limits: none + "5400 -1"}.String(), Want: one(with(submitted(), limit(90*time.Minute)))},
-		{Name: "12 limits", Line: newLine{limits: none + "5400 -1 -1"}.String(), Want: one(with(submitted(), limit(90*time.Minute)))},
+		{Name: "limit", Line: newLine{limits: none + "5400 -1"}.String(),
+			Want: one(with(submitted(), limit(90*time.Minute)))},
+		{Name: "12 limits", Line: newLine{limits: none + "5400 -1 -1"}.String(),
+			Want: one(with(submitted(), limit(90*time.Minute)))},
 		{Name: "endless limit", Line: newLine{limits: none + "2147483647 -1"}.String(), Want: one(submitted())},
-		{Name: "asked hosts and files", Line: newLine{hosts: `2 "n1" "n2"`, files: `1 "a b" "c" 3`}.String(), Want: one(submitted())},
+		{Name: "asked hosts and files", Line: newLine{hosts: `2 "n1" "n2"`, files: `1 "a b" "c" 3`}.String(),
+			Want: one(submitted())},
 		{Name: "interactive", Line: newLine{ports: "4711 8"}.String(), Want: one(submitted())},
 		{Name: "few strings of old versions", Line: newLine{strings: `""`}.String(), Want: one(submitted())},
-		{Name: "begin time", Line: newLine{begin: "1720009000"}.String(), Want: one(with(submitted(), func(e *job.Event) { e.Times.Eligible = at(1000) }))},
+		{Name: "begin time", Line: newLine{begin: "1720009000"}.String(),
+			Want: one(with(submitted(), func(e *job.Event) { e.Times.Eligible = at(1000) }))},
 		{Name: "on hold", Line: newLine{options2: "1"}.String(), Want: []job.Event{submitted(), held}},
-		{Name: "array", Line: newLine{name: "cfd[1-4:3,9]%2"}.String(), Want: one(with(submitted(), func(e *job.Event) { e.Tasks = 3 }))},
+		{Name: "array", Line: newLine{name: "cfd[1-4:3,9]%2"}.String(),
+			Want: one(with(submitted(), func(e *job.Event) { e.Tasks = 3 }))},
 		{Name: "huge array, held", Line: newLine{name: "cfd[1-100000]", options2: "1"}.String(), Want: []job.Event{
 			with(submitted(), func(e *job.Event) { e.Tasks = 100_000 }), held,
 		}},
-		{Name: "no array", Line: newLine{name: "cfd[1-x]"}.String(), Want: one(with(submitted(), func(e *job.Event) { e.Name = "cfd[1-x]" }))},
-		{Name: "modified, old", Line: newLine{kind: "JOB_MODIFY", limits: none + "60 -1"}.String(), Want: one(with(submitted(), limit(time.Minute), func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{} }))},
-		{Name: "modified", Line: fmt.Sprintf(modify, "7", 0x40007, "0", "16", `"x" "long" 1 "n1" "select[a]"`, "60"), Want: update(job.Attributes{Queue: "long", Name: "x", Procs: 16, TimeLimit: time.Minute}, "7")},
-		{Name: "modified elements, without delOptions2", Line: fmt.Sprintf(modify, "7[2-3]", 2, "", "2147483647", `"long"`, "-1"), Want: update(job.Attributes{Queue: "long"}, "7[2]", "7[3]")},
+		{Name: "no array", Line: newLine{name: "cfd[1-x]"}.String(),
+			Want: one(with(submitted(), func(e *job.Event) { e.Name = "cfd[1-x]" }))},
+		{Name: "modified, old", Line: newLine{kind: "JOB_MODIFY", limits: none + "60 -1"}.String(),
+			Want: one(with(submitted(), limit(time.Minute),
+				func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{} }))},
+		{Name: "modified", Line: fmt.Sprintf(modify, "7", 0x40007, "0", "16", `"x" "long" 1 "n1" "select[a]"`, "60"),
+			Want: update(job.Attributes{Queue: "long", Name: "x", Procs: 16, TimeLimit: time.Minute}, "7")},
+		{Name: "modified elements, without delOptions2", Line: fmt.Sprintf(modify, "7[2-3]", 2, "", "2147483647",
+			`"long"`, "-1"), Want: update(job.Attributes{Queue: "long"}, "7[2]", "7[3]")},
 		{Name: "modified in nothing that matters", Line: fmt.Sprintf(modify, "7", 0, "0", "0", "", "-1")},
-		{Name: "started", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 3 "n1" "n1" "n2" "" "" 0 "" 0 "" 0 0`, Want: one(started(3, 2, "7"))},
-		{Name: "started, short list", Line: `"JOB_START" "6.2" 1720008060 7 4 0 0 116.1 2 "4*n1" "n2" "" "" 0 "group" 5`, Want: one(started(5, 2, "7[5]"))},
-		{Name: "started, no user group", Line: `"JOB_START" "1" 1720008060 7 4 0 0 116.1 1 "n1" "pre ""x""" "" 0 0`, Want: one(started(1, 1, "7"))},
-		{Name: "pre-execution", Line: `"PRE_EXEC_START" "10.1" 1720008060 7 4 0 0 116.1 1 "n1" "" "" 0 "" 0`, Want: one(started(1, 1, "7"))},
-		{Name: "done", Line: `"JOB_STATUS" "10.1" 1720008361 7 64 0 0 0.3 1720008360 1 ` + usage + ` 0 0 0 0`, Want: one(happened(job.End, "7", 360))},
-		{Name: "exit, no end time", Line: `"JOB_STATUS" "10.1" 1720008361 7 32 0 0 0.3 0 0 256 4 14`, Want: one(happened(job.End, "7[4]", 361))},
-		{Name: "post-execution done", Line: `"JOB_STATUS" "10.1" 1720008361 7 192 0 0 0.3 1720008360 0 0 0 0`, Want: one(happened(job.End, "7", 360))},
-		{Name: "pending again", Line: `"JOB_STATUS" "10.1" 1720008361 7 1 23 0 0.3 0 0 0 0 0`, Want: []job.Event{happened(job.Requeue, "7", 361), happened(job.Release, "7", 361)}},
-		{Name: "stopped while pending", Line: `"JOB_STATUS" "10.1" 1720008361 7 2 607 0 0.0 0 0 0 0 0`, Want: []job.Event{happened(job.Requeue, "7", 361), happened(job.Hold, "7", 361)}},
+		{Name: "started", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 3 "n1" "n1" "n2" "" "" 0 "" 0 "" 0 0`,
+			Want: one(started(3, 2, "7"))},
+		{Name: "started, short list",
+			Line: `"JOB_START" "6.2" 1720008060 7 4 0 0 116.1 2 "4*n1" "n2" "" "" 0 "group" 5`,
+			Want: one(started(5, 2, "7[5]"))},
+		{Name: "started, no user group", Line: `"JOB_START" "1" 1720008060 7 4 0 0 116.1 1 "n1" "pre ""x""" "" 0 0`,
+			Want: one(started(1, 1, "7"))},
+		{Name: "pre-execution", Line: `"PRE_EXEC_START" "10.1" 1720008060 7 4 0 0 116.1 1 "n1" "" "" 0 "" 0`,
+			Want: one(started(1, 1, "7"))},
+		{Name: "done", Line: `"JOB_STATUS" "10.1" 1720008361 7 64 0 0 0.3 1720008360 1 ` + usage + ` 0 0 0 0`,
+			Want: one(happened(job.End, "7", 360))},
+		{Name: "exit, no end time", Line: `"JOB_STATUS" "10.1" 1720008361 7 32 0 0 0.3 0 0 256 4 14`,
+			Want: one(happened(job.End, "7[4]", 361))},
+		{Name: "post-execution done", Line: `"JOB_STATUS" "10.1" 1720008361 7 192 0 0 0.3 1720008360 0 0 0 0`,
+			Want: one(happened(job.End, "7", 360))},
+		{Name: "pending again", Line: `"JOB_STATUS" "10.1" 1720008361 7 1 23 0 0.3 0 0 0 0 0`,
+			Want: []job.Event{happened(job.Requeue, "7", 361), happened(job.Release, "7", 361)}},
+		{Name: "stopped while pending", Line: `"JOB_STATUS" "10.1" 1720008361 7 2 607 0 0.0 0 0 0 0 0`,
+			Want: []job.Event{happened(job.Requeue, "7", 361), happened(job.Hold, "7", 361)}},
 		{Name: "running", Line: `"JOB_STATUS" "10.1" 1720008361 7 4 0 0 0.0 0 0 0 0 0`},
 		{Name: "suspended", Line: `"JOB_STATUS" "10.1" 1720008361 7 16 0 0 0.0 0 0 0 0 0`},
 		{Name: "requeued", Line: `"JOB_REQUEUE" "10.1" 1720008361 7 2`, Want: one(happened(job.Requeue, "7[2]", 361))},
-		{Name: "switched", Line: `"JOB_SWITCH" "10.1" 1720008000 0 7 "long" 2 "ann"`, Want: update(job.Attributes{Queue: "long"}, "7[2]")},
-		{Name: "switched ranges", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 2 1 3 2 5 5 1`, Want: update(job.Attributes{Queue: "long"}, "7[1]", "7[3]", "7[5]")},
-		{Name: "more elements switched than are told one by one", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 1001 1`, Want: update(job.Attributes{Queue: "long"}, "7")},
-		{Name: "switched as a whole", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 0`, Want: update(job.Attributes{Queue: "long"}, "7")},
-		{Name: "forwarded", Line: `"JOB_FORWARD" "10.1" 1720008361 7 2 "remote" "r1" "r2" 0 0 "" 0`, Want: one(happened(job.Hold, "7", 361))},
+		{Name: "switched", Line: `"JOB_SWITCH" "10.1" 1720008000 0 7 "long" 2 "ann"`,
+			Want: update(job.Attributes{Queue: "long"}, "7[2]")},
+		{Name: "switched ranges", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 2 1 3 2 5 5 1`,
+			Want: update(job.Attributes{Queue: "long"}, "7[1]", "7[3]", "7[5]")},
+		{Name: "more elements switched than are told one by one",
+			Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 1001 1`,
+			Want: update(job.Attributes{Queue: "long"}, "7")},
+		{Name: "switched as a whole", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 0`,
+			Want: update(job.Attributes{Queue: "long"}, "7")},
+		{Name: "forwarded", Line: `"JOB_FORWARD" "10.1" 1720008361 7 2 "remote" "r1" "r2" 0 0 "" 0`,
+			Want: one(happened(job.Hold, "7", 361))},
 		{Name: "signal", Line: `"JOB_SIGNAL" "10.1" 1720008361 7 0 1 "KILL" 0 "ann"`},
 		{Name: "queue closed", Line: `"QUEUE_CTRL" "10.1" 1720008361 2 "normal" 0 "root"`},
 	}
@@ -160,22 +196,33 @@ func eventsSuite() formattest.Suite {
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
 		Good:    goodEvents(), Worst: eventsWorst(),
 		Bad: []formattest.BadCase{
-			{Name: "other log", Line: "07/03/2024 14:00:00;Q;101.torque.example;queue=batch", Reason: collector.ReasonFormat},
+			{Name: "other log", Line: "07/03/2024 14:00:00;Q;101.torque.example;queue=batch",
+				Reason: collector.ReasonFormat},
 			{Name: "no version", Line: `"JOB_NEW" "" 1720008000 7`, Reason: collector.ReasonFormat, Field: "version"},
-			{Name: "unknown type", Line: `"JOB_TELEPORT" "10.1" 1720008000 7`, Reason: collector.ReasonUnknown, Field: "type"},
+			{Name: "unknown type", Line: `"JOB_TELEPORT" "10.1" 1720008000 7`, Reason: collector.ReasonUnknown,
+				Field: "type"},
 			{Name: "no event time", Line: `"JOB_START" "10.1" x 7`, Reason: collector.ReasonField, Field: "event time"},
-			{Name: "event time 0", Line: `"JOB_REQUEUE" "10.1" 0 7 0`, Reason: collector.ReasonTime, Field: "event time"},
+			{Name: "event time 0", Line: `"JOB_REQUEUE" "10.1" 0 7 0`, Reason: collector.ReasonTime,
+				Field: "event time"},
 			{Name: "0 processors", Line: newLine{procs: "0"}.String(), Reason: collector.ReasonProcs},
 			{Name: "too many processors", Line: newLine{procs: "65"}.String(), Reason: collector.ReasonProcs},
-			{Name: "submit time 0", Line: newLine{submit: "0"}.String(), Reason: collector.ReasonTime, Field: "submitTime"},
-			{Name: "too few limits", Line: newLine{limits: "-1 -1"}.String(), Reason: collector.ReasonField, Field: "rLimits"},
-			{Name: "record ends early", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 3 "n1" "n1"`, Reason: collector.ReasonField, Field: "execHosts"},
-			{Name: "no hosts", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 0 "" "" 0 "" 0`, Reason: collector.ReasonProcs},
-			{Name: "too many hosts", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 1 "99*n1" "" "" 0 "" 0`, Reason: collector.ReasonProcs},
+			{Name: "submit time 0", Line: newLine{submit: "0"}.String(), Reason: collector.ReasonTime,
+				Field: "submitTime"},
+			{Name: "too few limits", Line: newLine{limits: "-1 -1"}.String(), Reason: collector.ReasonField,
+				Field: "rLimits"},
+			{Name: "record ends early", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 3 "n1" "n1"`,
+				Reason: collector.ReasonField, Field: "execHosts"},
+			{Name: "no hosts", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 0 "" "" 0 "" 0`,
+				Reason: collector.ReasonProcs},
+			{Name: "too many hosts", Line: `"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 1 "99*n1" "" "" 0 "" 0`,
+				Reason: collector.ReasonProcs},
 			{Name: "job 0", Line: `"JOB_REQUEUE" "10.1" 1720008361 0 2`, Reason: collector.ReasonField, Field: "jobId"},
-			{Name: "index below 0", Line: `"JOB_REQUEUE" "10.1" 1720008361 7 -2`, Reason: collector.ReasonField, Field: "idx"},
-			{Name: "no range", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 3 1 1`, Reason: collector.ReasonField},
-			{Name: "end of all days", Line: `"JOB_STATUS" "10.1" 1720008361 7 64 0 0 0.3 999999999999 0 0 0 0`, Reason: collector.ReasonTime, Field: "endTime"},
+			{Name: "index below 0", Line: `"JOB_REQUEUE" "10.1" 1720008361 7 -2`, Reason: collector.ReasonField,
+				Field: "idx"},
+			{Name: "no range", Line: `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 3 1 1`,
+				Reason: collector.ReasonField},
+			{Name: "end of all days", Line: `"JOB_STATUS" "10.1" 1720008361 7 64 0 0 0.3 999999999999 0 0 0 0`,
+				Reason: collector.ReasonTime, Field: "endTime"},
 		},
 	}
 }
@@ -190,9 +237,12 @@ func acctSuite() formattest.Suite {
 		Good: []formattest.Case{
 			{Name: "finished", Line: finishLine{}.String(), Want: one(finished())},
 			{Name: "short list", Line: finishLine{hosts: `2 "6*n1" "2*n2"`}.String(), Want: one(finished())},
-			{Name: "element", Line: finishLine{idx: "12", name: "cfd[12]"}.String(), Want: one(with(finished(), id("7[12]")))},
-			{Name: "old version", Line: finishLine{strings: `""`, tail: `10 20 "" ""`}.String(), Want: one(with(finished(), limit(0)))},
-			{Name: "other fields at the end", Line: finishLine{tail: `10 20 "" "" 5 "" "x"`}.String(), Want: one(with(finished(), limit(0)))},
+			{Name: "element", Line: finishLine{idx: "12", name: "cfd[12]"}.String(),
+				Want: one(with(finished(), id("7[12]")))},
+			{Name: "old version", Line: finishLine{strings: `""`, tail: `10 20 "" ""`}.String(),
+				Want: one(with(finished(), limit(0)))},
+			{Name: "other fields at the end", Line: finishLine{tail: `10 20 "" "" 5 "" "x"`}.String(),
+				Want: one(with(finished(), limit(0)))},
 			{Name: "never ran", Line: finishLine{start: "0", hosts: "0"}.String(), Want: one(never)},
 			{Name: "reservation", Line: `"EVENT_ADRSV_FINISH" "10.1" 1720008600 1720000000 1`},
 		},
@@ -201,9 +251,12 @@ func acctSuite() formattest.Suite {
 			{Name: "unknown type", Line: `"JOB_TELEPORT" "10.1" 1720008000 7`, Reason: collector.ReasonUnknown},
 			{Name: "0 processors", Line: finishLine{hosts: "0", procs: "0"}.String(), Reason: collector.ReasonProcs},
 			{Name: "too many processors", Line: finishLine{hosts: `1 "65*n1"`}.String(), Reason: collector.ReasonProcs},
-			{Name: "start before submit", Line: finishLine{submit: "1720008100"}.String(), Reason: collector.ReasonTime, Field: "startTime"},
-			{Name: "end before start", Line: finishLine{start: "1720008361"}.String(), Reason: collector.ReasonTime, Field: "event time"},
-			{Name: "no submit", Line: finishLine{submit: "0"}.String(), Reason: collector.ReasonTime, Field: "submitTime"},
+			{Name: "start before submit", Line: finishLine{submit: "1720008100"}.String(), Reason: collector.ReasonTime,
+				Field: "startTime"},
+			{Name: "end before start", Line: finishLine{start: "1720008361"}.String(), Reason: collector.ReasonTime,
+				Field: "event time"},
+			{Name: "no submit", Line: finishLine{submit: "0"}.String(), Reason: collector.ReasonTime,
+				Field: "submitTime"},
 			{Name: "cut in two", Line: finishLine{}.String()[:200], Reason: collector.ReasonField},
 		},
 	}
@@ -224,8 +277,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFold proves what the hand-made lsb.events comes to: who ran when, who never did, and that reading it twice changes nothing (a switched
-// file begins with the old records of the jobs that live on).
+// TestFold proves what the hand-made lsb.events comes to: who ran when, who never did, and that reading it twice
+// changes nothing (a switched file begins with the old records of the jobs that live on).
 func TestFold(t *testing.T) {
 	text, err := os.ReadFile("testdata/events.log")
 	if err != nil {
@@ -244,7 +297,8 @@ func TestFold(t *testing.T) {
 	read := func() {
 		for line := range bytes.Lines(text) {
 			var bad *collector.LineError
-			if err := p.Parse(line, func(ev job.Event) { state.Apply(ev, hooks) }); err != nil && !errors.As(err, &bad) {
+			if err := p.Parse(line, func(ev job.Event) { state.Apply(ev, hooks) }); err != nil &&
+				!errors.As(err, &bad) {
 				t.Fatal(err)
 			}
 		}
@@ -252,7 +306,8 @@ func TestFold(t *testing.T) {
 	read()
 	want := []string{
 		"101 start 60", "101 end 359",
-		"102[3] start 600", "102[3] requeue 610", "102 cancel 613", "102[7] cancel 613", // the last one takes the array's record with it
+		// the last one takes the array's record with it
+		"102[3] start 600", "102[3] requeue 610", "102 cancel 613", "102[7] cancel 613",
 		"103 hold 700", "103 release 705", "103 start 710", "103 requeue 720", "103 hold 721", "103 cancel 730",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -271,7 +326,8 @@ func TestFold(t *testing.T) {
 func TestHugeArray(t *testing.T) {
 	var got []job.Event
 	p := lsf.Events().New(collector.Options{})
-	if err := p.Parse([]byte(newLine{name: "x[1-2000000000]"}.String()), func(ev job.Event) { got = append(got, ev) }); err != nil {
+	if err := p.Parse([]byte(newLine{name: "x[1-2000000000]"}.String()),
+		func(ev job.Event) { got = append(got, ev) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0].ID != "7" || got[0].Tasks != 1<<24 {
@@ -336,13 +392,19 @@ func eventsWorst() []string {
 	sparse := formattest.Repeat(most/2, func(i int) string { return fmt.Sprintf("%d,", 2*i) })
 	ranges := formattest.Repeat(most/2, func(i int) string { return fmt.Sprintf("%d %d 1 ", i, i) })
 	return []string{
-		newLine{name: "sweep[1-100000]"}.String(), newLine{name: "sweep[1-999999999999]%5", options2: "1"}.String(), newLine{name: "sweep[" + sparse + "]"}.String(),
-		newLine{name: strings.Repeat("x", most/2) + "[1-100000]"}.String(), newLine{hosts: fmt.Sprint(strings.Count(hosts, " ")+1, " ", hosts)}.String(),
-		newLine{kind: "JOB_MODIFY", name: "sweep[1-100000]"}.String(), fmt.Sprintf(modify, "7[1-1000]", 2, "", "2147483647", `"long"`, "-1"),
-		fmt.Sprintf(modify, "7[1-999999999]", 2, "", "2147483647", `"long"`, "-1"), fmt.Sprintf(modify, "7["+sparse+"]", 2, "", "2147483647", `"long"`, "-1"),
-		`"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 1000000000 1`, `"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 2000 2`,
+		newLine{name: "sweep[1-100000]"}.String(), newLine{name: "sweep[1-999999999999]%5", options2: "1"}.String(),
+		newLine{name: "sweep[" + sparse + "]"}.String(),
+		newLine{name: strings.Repeat("x", most/2) + "[1-100000]"}.String(),
+		newLine{hosts: fmt.Sprint(strings.Count(hosts, " ")+1, " ", hosts)}.String(),
+		newLine{kind: "JOB_MODIFY", name: "sweep[1-100000]"}.String(),
+		fmt.Sprintf(modify, "7[1-1000]", 2, "", "2147483647", `"long"`, "-1"),
+		fmt.Sprintf(modify, "7[1-999999999]", 2, "", "2147483647", `"long"`, "-1"),
+		fmt.Sprintf(modify, "7["+sparse+"]", 2, "", "2147483647", `"long"`, "-1"),
+		`"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 1000000000 1`,
+		`"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" 1 1 2000 2`,
 		fmt.Sprintf(`"JOB_SWITCH2" "10.1" 1720008000 0 7 "long" "ann" %d %s`, strings.Count(ranges, " ")/3+1, ranges),
-		fmt.Sprintf(`"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 %d %s "" "" 0 "" 0 "" 0 0`, strings.Count(hosts, " ")+1, hosts),
+		fmt.Sprintf(`"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 %d %s "" "" 0 "" 0 "" 0 0`,
+			strings.Count(hosts, " ")+1, hosts),
 		`"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 1 "999999999*n1" "" "" 0 "" 0 "" 0 0`,
 		`"JOB_START" "10.1" 1720008060 7 4 0 0 116.1 999999999999 "n1"`,
 	}
@@ -351,7 +413,8 @@ func eventsWorst() []string {
 func acctWorst() []string {
 	hosts := formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf("\"h%d\" ", i) })
 	return []string{
-		finishLine{hosts: fmt.Sprint(strings.Count(hosts, " ")+1, " ", hosts)}.String(), finishLine{name: "sweep[1-100000]", idx: "5"}.String(),
+		finishLine{hosts: fmt.Sprint(strings.Count(hosts, " ")+1, " ", hosts)}.String(),
+		finishLine{name: "sweep[1-100000]", idx: "5"}.String(),
 		finishLine{name: strings.Repeat("x", 1<<19)}.String(),
 	}
 }

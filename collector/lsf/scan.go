@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// scanner takes the fields off a record one by one. After the first that is not as expected err is set, and everything it returns
-// is zero.
+// scanner takes the fields off a record one by one. After the first that is not as expected err is set, and everything
+// it returns is zero.
 type scanner struct {
 	rest []byte
 	err  error
@@ -55,7 +55,8 @@ func (s *scanner) str(field string) []byte {
 		i := bytes.IndexByte(text[from:], '"')
 		if i < 0 {
 			s.cut = true
-			s.err = collector.Bad(collector.ReasonField, field, "a string without its end: a line break has cut the record in two")
+			s.err = collector.Bad(collector.ReasonField, field,
+				"a string without its end: a line break has cut the record in two")
 			return nil
 		}
 		from += i + 1
@@ -106,8 +107,8 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
-// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string. Most of a record is passed over, so that it
-// keeps to one index.
+// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string. Most of a record is passed
+// over, so that it keeps to one index.
 func (s *scanner) skip(field, pattern string) {
 	if s.err != nil {
 		return
@@ -178,8 +179,8 @@ func (s *scanner) skipLists(field, pattern string) {
 	}
 }
 
-// hostList reads a count and the names of the hosts of an allocation, one for each processor, or "4*name" for four in the short
-// form of SHORT_EVENTFILE. It returns the processors and the different hosts.
+// hostList reads a count and the names of the hosts of an allocation, one for each processor, or "4*name" for four in
+// the short form of SHORT_EVENTFILE. It returns the processors and the different hosts.
 func (p *parser) hostList(field string) (procs int64, nodes int) {
 	s := &p.scan
 	defer p.forgetHosts()

@@ -15,8 +15,9 @@ type clock struct {
 	day   logtext.Day
 }
 
-// read returns the instant at the beginning of line and what follows it. It takes the date as MM/DD/YYYY, the only way the
-// servers write it, and as YYYY-MM-DD; the seconds may have a fraction (daemon logs of OpenPBS can), which is dropped.
+// read returns the instant at the beginning of line and what follows it. It takes the date as MM/DD/YYYY, the only way
+// the servers write it, and as YYYY-MM-DD; the seconds may have a fraction (daemon logs of OpenPBS can), which is
+// dropped.
 func (c *clock) read(line []byte) (int64, []byte, error) {
 	const length = len("MM/DD/YYYY HH:MM:SS")
 	if len(line) < length || line[10] != ' ' && line[10] != 'T' || line[13] != ':' || line[16] != ':' {
@@ -46,7 +47,8 @@ func (c *clock) read(line []byte) (int64, []byte, error) {
 }
 
 func errNoTime() error {
-	return collector.Bad(collector.ReasonFormat, "time", "want a line that begins with \"MM/DD/YYYY HH:MM:SS;\": no PBS accounting record")
+	return collector.Bad(collector.ReasonFormat, "time",
+		"want a line that begins with \"MM/DD/YYYY HH:MM:SS;\": no PBS accounting record")
 }
 
 // setDate makes text the clock's day.

@@ -32,8 +32,8 @@ func (f *fields) reset(letter byte) {
 	*f = fields{letter: letter, ctime: absent, qtime: absent, etime: absent, start: absent, end: absent}
 }
 
-// scan reads the pairs of a message: "key=value", separated by spaces. Words without "=" are what is left of a value with
-// spaces that the server did not quote (Torque never quotes), and are passed over.
+// scan reads the pairs of a message: "key=value", separated by spaces. Words without "=" are what is left of a value
+// with spaces that the server did not quote (Torque never quotes), and are passed over.
 //
 // Of two pairs with one key the last counts, but of two users the first. That way an account or job name that holds
 // "queue=..." or "user=..." changes nothing: the servers write user before them and the rest after them.
@@ -61,8 +61,9 @@ func (f *fields) scan(msg []byte) error {
 	}
 }
 
-// cutValue cuts a value off the front of a message. A quoted one may hold spaces; the quote is ' where the value holds a "
-// (cpy_quote_value in accounting.c), and it is never escaped, so that only a quote before a space or the end closes it.
+// cutValue cuts a value off the front of a message. A quoted one may hold spaces; the quote is ' where the value holds
+// a " (cpy_quote_value in accounting.c), and it is never escaped, so that only a quote before a space or the end closes
+// it.
 func cutValue(msg []byte) (value, rest []byte) {
 	if len(msg) > 0 && (msg[0] == '"' || msg[0] == '\'') {
 		for i := 1; i < len(msg); i++ {
@@ -211,11 +212,11 @@ func (f *fields) accountOrProject() []byte {
 	return f.project
 }
 
-// times fills the event's instants and returns when it happened. Unix seconds are preferred to the record's own time, which is
-// local and a second late at times.
+// times fills the event's instants and returns when it happened. Unix seconds are preferred to the record's own time,
+// which is local and a second late at times.
 //
-// A job's submit is its ctime: qtime is when it entered its present queue, and begins anew with each move (svr_dequejob and
-// svr_enquejob in svr_jobfunc.c), while the person has waited since ctime. Torque's Q has neither.
+// A job's submit is its ctime: qtime is when it entered its present queue, and begins anew with each move (svr_dequejob
+// and svr_enquejob in svr_jobfunc.c), while the person has waited since ctime. Torque's Q has neither.
 func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	at := rec.at
 	t := &ev.Times
@@ -269,7 +270,8 @@ func firstOf(unix, otherwise int64) int64 {
 
 func checkOrder(t *job.Times) error {
 	if !t.Start.IsZero() && t.Start.Before(t.Submit) {
-		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(), t.Submit.Unix())
+		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(),
+			t.Submit.Unix())
 	}
 	if !t.End.IsZero() && t.End.Before(t.Start) {
 		return collector.Bad(collector.ReasonTime, "end", "%d is before the start at %d", t.End.Unix(), t.Start.Unix())

@@ -21,19 +21,21 @@ func parsed(text []byte) (events []job.Event, bad map[int]error, notices map[int
 	parser := pbs.Format().New(collector.Options{Cluster: "c", Location: time.UTC, Notice: notice})
 	for line := range bytes.Lines(text) {
 		number++
-		if err := parser.Parse(bytes.TrimSuffix(line, []byte("\n")), func(ev job.Event) { events = append(events, ev) }); err != nil {
+		if err := parser.Parse(bytes.TrimSuffix(line, []byte("\n")),
+			func(ev job.Event) { events = append(events, ev) }); err != nil {
 			bad[number] = err
 		}
 	}
 	return events, bad, notices
 }
 
-// TestOddNodeCount proves that a node count that cannot be read is a notice where the processors are known otherwise, and else a
-// bad line.
+// TestOddNodeCount proves that a node count that cannot be read is a notice where the processors are known otherwise,
+// and else a bad line.
 func TestOddNodeCount(t *testing.T) {
 	const record = "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "
 	const odd = "Resource_List.nodect=1:ppn=24:gpu=4"
-	log := record + "exec_host=n1/0-27 " + odd + "\n" + record + odd + "\n" + record + "exec_host=n1/0-27 Resource_List.nodect=1\n"
+	log := record + "exec_host=n1/0-27 " + odd + "\n" + record + odd + "\n" + record +
+		"exec_host=n1/0-27 Resource_List.nodect=1\n"
 	events, bad, notices := parsed([]byte(log))
 	if len(events) != 2 || events[0].Procs != 28 || events[0].Nodes != 1 {
 		t.Errorf("events %+v, want the first and the last line's, of 28 processors on a node", events)

@@ -5,12 +5,13 @@
 //
 //	MM/DD/YYYY HH:MM:SS;TYPE;ID;MESSAGE
 //
-// in the server's local time, where the message of most types is a list of key=value pairs. What is read, and why, is told
-// in docs/formats/pbs.md.
+// in the server's local time, where the message of most types is a list of key=value pairs. What is read, and why, is
+// told in docs/formats/pbs.md.
 //
-// Sources: the record types are those of src/include/acct.h, and the keys and their order those of src/server/accounting.c, of
-// OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque (github.com/adaptivecomputing/torque); the page "Accounting
-// Records" of the Torque administrator guide (docs.adaptivecomputing.com) has Torque's subset.
+// Sources: the record types are those of src/include/acct.h, and the keys and their order those of
+// src/server/accounting.c, of OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque
+// (github.com/adaptivecomputing/torque); the page "Accounting Records" of the Torque administrator guide
+// (docs.adaptivecomputing.com) has Torque's subset.
 package pbs
 
 import (
@@ -106,7 +107,8 @@ func (p *parser) split(line []byte) (record, error) {
 		return record{}, err
 	}
 	if len(rest) < 3 || rest[0] != ';' || rest[2] != ';' {
-		return record{}, collector.Bad(collector.ReasonFormat, "type", "want \";TYPE;\" with a type of one letter after the time")
+		return record{},
+			collector.Bad(collector.ReasonFormat, "type", "want \";TYPE;\" with a type of one letter after the time")
 	}
 	rec := record{at: at, kind: rest[1]}
 	end := bytes.IndexByte(rest[3:], ';')
@@ -120,8 +122,8 @@ func (p *parser) split(line []byte) (record, error) {
 	return rec, nil
 }
 
-// kindOf returns what a record type means for a job, 0 for nothing. The letters and their meanings are those of acct.h (see
-// the package comment); those below the first blank line tell of something else than a job's life.
+// kindOf returns what a record type means for a job, 0 for nothing. The letters and their meanings are those of acct.h
+// (see the package comment); those below the first blank line tell of something else than a job's life.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued
@@ -134,7 +136,8 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 		return job.Requeue, true
 	case 'D', 'A', 'M': // deleted by request, aborted by the server, moved to another server
 		return job.Cancel, true
-	case 'a', 's', 'c': // altered; started with fewer nodes than it was given; next phase, with some of its nodes released
+	case 'a', 's', 'c':
+		// altered; started with fewer nodes than it was given; next phase, with some of its nodes released
 		return job.Update, true
 	case 'z':
 		return job.Suspend, true
@@ -148,7 +151,8 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 
 	case 'u', 'e': // usage of a phase that is over: c or E tells what comes next
 		return 0, true
-	case 'U', 'Y', 'B', 'F', 'K', 'k': // reservations: asked for, confirmed, begun, finished, removed by server or client
+	case 'U', 'Y', 'B', 'F', 'K', 'k':
+		// reservations: asked for, confirmed, begun, finished, removed by server or client
 		return 0, true
 	case 'L', 'P', 'p': // licenses, provisioning started and ended
 		return 0, true
@@ -160,8 +164,8 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 // (src/server/req_holdjob.c); without that message acct.h's meaning of the type holds, "checkpointed and held".
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
-// isArrayParent recognizes the id of an array as a whole, "123[].server". No processor is ever its own: it stands for the members that
-// wait, and its S and E enclose those of its members.
+// isArrayParent recognizes the id of an array as a whole, "123[].server". No processor is ever its own: it stands for
+// the members that wait, and its S and E enclose those of its members.
 func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
 
 // kindOfArray returns what a record type means for the waiting members of an array, 0 for nothing.
@@ -177,8 +181,8 @@ func kindOfArray(letter byte) job.Kind {
 	return 0
 }
 
-// arrayEvent makes the event of an array of an event of a job, false where it tells nothing. Torque's arrays have no array_indices: each of
-// their members has a Q of its own.
+// arrayEvent makes the event of an array of an event of a job, false where it tells nothing. Torque's arrays have no
+// array_indices: each of their members has a Q of its own.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
 	case job.Submit:
@@ -194,7 +198,8 @@ func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 // maxTasks bounds the count of an array's members, so that nothing overflows.
 const maxTasks = 1 << 24
 
-// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 where it cannot be read. A throttle ("%5") may end it.
+// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 where it cannot be read. A
+// throttle ("%5") may end it.
 func countIndices(text []byte) int {
 	text, _, _ = bytes.Cut(text, []byte("%"))
 	var total int64
@@ -258,7 +263,8 @@ func (p *parser) queue(name []byte) string {
 	return queue
 }
 
-// checkSize refuses sizes that cannot be. Records that say nothing of the size are fine, except S and E, which always do.
+// checkSize refuses sizes that cannot be. Records that say nothing of the size are fine, except S and E, which always
+// do.
 func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
 	limit := int64(p.options.MaxProcs)
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// resources is what a job asks for beside processors. What cannot be read is not told: a site may use a name for something else.
+// resources is what a job asks for beside processors. What cannot be read is not told: a site may use a name for
+// something else.
 type resources struct {
 	memory, perProc int64 // bytes, of the job and of each processor
 	gpus            int64
@@ -74,8 +75,8 @@ func (r *resources) tell(a *job.Attributes) {
 	}
 }
 
-// parseSize reads an amount of memory as bytes: a number with b or w (words of 8 bytes), and k, m, g, t or p (powers of 1024) before it; a number alone
-// is bytes ("Units: size" of pbs_resources(7B)). It returns 0 for what it cannot read.
+// parseSize reads an amount of memory as bytes: a number with b or w (words of 8 bytes), and k, m, g, t or p (powers of
+// 1024) before it; a number alone is bytes ("Units: size" of pbs_resources(7B)). It returns 0 for what it cannot read.
 func parseSize(text []byte) int64 {
 	text = bytes.ToLower(text)
 	unit := int64(1)

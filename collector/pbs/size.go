@@ -12,10 +12,10 @@ const maxProcs = math.MaxInt32
 
 // size returns the processors of a record, 0 if it does not tell them.
 //
-// It is the largest of what was asked for and what was given. Servers often add a default of one way of asking to another
-// (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can be given more than one processor each; every way of asking
-// counts processors, so that the largest is the one that was meant. Records of a job's next phase tell what it still has:
-// there exec_host rules.
+// It is the largest of what was asked for and what was given. Servers often add a default of one way of asking to
+// another (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can be given more than one processor each; every way of
+// asking counts processors, so that the largest is the one that was meant. Records of a job's next phase tell what it
+// still has: there exec_host rules.
 func (f *fields) size() int64 {
 	if f.hosts > 0 && (f.letter == 's' || f.letter == 'c') {
 		return f.hosts
@@ -50,9 +50,9 @@ func product(a, b int64) int64 {
 // sum adds counts in the same way.
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
-// parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...], each a number of nodes (1 if
-// missing) or a host, and properties, of which ppn= and cpp= and ncpus= tell processors (pbs_resources(7B) of Torque and
-// OpenPBS; "#shared" and the like may end it).
+// parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...], each a number of nodes
+// (1 if missing) or a host, and properties, of which ppn= and cpp= and ncpus= tell processors (pbs_resources(7B) of
+// Torque and OpenPBS; "#shared" and the like may end it).
 func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	if i := bytes.IndexByte(spec, '#'); i >= 0 {
 		spec = spec[:i]
@@ -122,9 +122,9 @@ func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 	return procs, chunks, true
 }
 
-// countHosts counts the processors and hosts of exec_host: slots joined by "+", each host/N (one processor), host/N*P (P of
-// them, OpenPBS) or host/LIST, where the list has numbers and ranges as "0-3,7" (Torque 4.2 and later). The slots of a host
-// stand together.
+// countHosts counts the processors and hosts of exec_host: slots joined by "+", each host/N (one processor), host/N*P
+// (P of them, OpenPBS) or host/LIST, where the list has numbers and ranges as "0-3,7" (Torque 4.2 and later). The slots
+// of a host stand together.
 func countHosts(text []byte) (procs, hosts int64) {
 	var last []byte
 	for len(text) > 0 {
@@ -177,8 +177,9 @@ func countSlot(text []byte) int64 {
 	return max(total, 1)
 }
 
-// parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS, each with a fraction that is dropped ("Units:
-// time" of pbs_resources(7B); days are Torque's). One of more than 68 years is none: the result is 0, not told.
+// parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS, each with a fraction that is dropped
+// ("Units: time" of pbs_resources(7B); days are Torque's). One of more than 68 years is none: the result is 0, not
+// told.
 func parseWalltime(text []byte) (time.Duration, bool) {
 	if i := bytes.IndexByte(text, '.'); i >= 0 {
 		text = text[:i]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Record is a job as the Append functions write it. Empty strings, zero times and zero numbers are left out, except where OpenPBS
-// writes a 0.
+// Record is a job as the Append functions write it. Empty strings, zero times and zero numbers are left out, except
+// where OpenPBS writes a 0.
 type Record struct {
 	ID       string // with the server's name: "123.server"
 	User     string
@@ -28,8 +28,8 @@ type Record struct {
 	ExitStatus int
 }
 
-// AppendQueued appends the line of a Q record, as OpenPBS writes it since it tells the whole request: dated Queued, on local clocks in
-// Queued's location. The same rule dates the other records by their own instant.
+// AppendQueued appends the line of a Q record, as OpenPBS writes it since it tells the whole request: dated Queued, on
+// local clocks in Queued's location. The same rule dates the other records by their own instant.
 func AppendQueued(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.Queued, 'Q')
 	dst = rec.appendWho(dst)

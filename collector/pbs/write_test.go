@@ -18,7 +18,8 @@ import (
 func sample(loc *time.Location) pbs.Record {
 	return pbs.Record{
 		ID: "12.srv", User: "ann", Group: "staff", Account: "phys lab", Name: "cfd", Queue: "workq",
-		Created: at(0).In(loc), Queued: at(1).In(loc), Eligible: at(2).In(loc), Start: at(60).In(loc), End: at(3720).In(loc),
+		Created: at(0).In(loc), Queued: at(1).In(loc), Eligible: at(2).In(loc), Start: at(60).In(loc),
+		End:      at(3720).In(loc),
 		ExecHost: "n1/0*4+n2/0*4", Procs: 8, Nodes: 2, TimeLimit: 30 * time.Hour, Session: 77, ExitStatus: 1,
 	}
 }
@@ -26,14 +27,16 @@ func sample(loc *time.Location) pbs.Record {
 // TestAppendLines compares with lines made by hand after acct_job, account_jobstr and account_jobend of OpenPBS.
 func TestAppendLines(t *testing.T) {
 	rec := sample(berlin(t))
-	const who = `user=ann group=staff account="phys lab" jobname=cfd queue=workq ctime=1720008000 qtime=1720008001 etime=1720008002`
+	const who = `user=ann group=staff account="phys lab" jobname=cfd queue=workq ctime=1720008000 qtime=1720008001 ` +
+		`etime=1720008002`
 	const list = "Resource_List.ncpus=8 Resource_List.nodect=2 Resource_List.walltime=30:00:00"
 	for _, c := range []struct {
 		appended func([]byte, pbs.Record) []byte
 		want     string
 	}{
 		{pbs.AppendQueued, "07/03/2024 14:00:01;Q;12.srv;" + who + " " + list},
-		{pbs.AppendStarted, "07/03/2024 14:01:00;S;12.srv;" + who + " start=1720008060 exec_host=n1/0*4+n2/0*4 " + list},
+		{pbs.AppendStarted,
+			"07/03/2024 14:01:00;S;12.srv;" + who + " start=1720008060 exec_host=n1/0*4+n2/0*4 " + list},
 		{pbs.AppendEnded, "07/03/2024 15:02:00;E;12.srv;" + who + " start=1720008060 exec_host=n1/0*4+n2/0*4 " + list +
 			" session=77 end=1720011720 Exit_status=1 resources_used.walltime=01:01:00 run_count=1"},
 		{pbs.AppendDeleted, "07/03/2024 15:02:00;D;12.srv;requestor=ann@srv"},
@@ -49,7 +52,9 @@ func TestAppendLines(t *testing.T) {
 func TestAppendKeepsLines(t *testing.T) {
 	rec := sample(time.UTC)
 	rec.Name, rec.Account, rec.ID = "x\n07/03/2024 14:00:00;E;1.srv;", "a\x00b", "1;E;\n"
-	for _, appended := range []func([]byte, pbs.Record) []byte{pbs.AppendQueued, pbs.AppendStarted, pbs.AppendEnded, pbs.AppendDeleted} {
+	for _, appended := range []func([]byte, pbs.Record) []byte{
+		pbs.AppendQueued, pbs.AppendStarted, pbs.AppendEnded, pbs.AppendDeleted,
+	} {
 		line := string(appended(nil, rec))
 		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") || strings.Count(line, ";") != 3 {
 			t.Errorf("not one record of four fields: %q", line)
@@ -57,8 +62,8 @@ func TestAppendKeepsLines(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsRead proves by random records that the parser reads back what the writer wrote, in a zone with changes of
-// the clocks. Queues of reservations are left out: they are read as one queue.
+// TestWhatIsWrittenIsRead proves by random records that the parser reads back what the writer wrote, in a zone with
+// changes of the clocks. Queues of reservations are left out: they are read as one queue.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	loc := berlin(t)
 	word := rapid.StringMatching(`[A-Za-z0-9_.=,@-]{1,12}`)
@@ -72,10 +77,12 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		end := next(start, "end")
 		in := func(u int64) time.Time { return time.Unix(u, 0).In(loc) }
 		rec := pbs.Record{
-			ID: word.Draw(t, "id"), User: word.Draw(t, "user"), Group: word.Draw(t, "group"), Account: words.Draw(t, "account"),
-			Name: word.Draw(t, "name"), Queue: queue.Draw(t, "queue"),
+			ID: word.Draw(t, "id"), User: word.Draw(t, "user"), Group: word.Draw(t, "group"),
+			Account: words.Draw(t, "account"),
+			Name:    word.Draw(t, "name"), Queue: queue.Draw(t, "queue"),
 			Created: in(created), Queued: in(queued), Eligible: in(queued), Start: in(start), End: in(end),
-			ExecHost: "n1/0", Procs: rapid.IntRange(1, 1<<20).Draw(t, "procs"), Nodes: rapid.IntRange(1, 1<<10).Draw(t, "nodes"),
+			ExecHost: "n1/0", Procs: rapid.IntRange(1, 1<<20).Draw(t, "procs"),
+			Nodes:     rapid.IntRange(1, 1<<10).Draw(t, "nodes"),
 			TimeLimit: time.Duration(rapid.Int64Range(1, 1e8).Draw(t, "limit")) * time.Second,
 		}
 		a := job.Attributes{
@@ -113,10 +120,13 @@ func parseAll(log []byte, o collector.Options) ([]job.Event, error) {
 	return got, nil
 }
 
-// TestClockAgainstGo proves that local times are read as Go's time package reads them, wherever it has no choice: every half hour
-// of a year in zones of every kind.
+// TestClockAgainstGo proves that local times are read as Go's time package reads them, wherever it has no choice: every
+// half hour of a year in zones of every kind.
 func TestClockAgainstGo(t *testing.T) {
-	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Asia/Kathmandu", "Africa/Casablanca"} {
+	for _, zone := range []string{
+		"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Asia/Kathmandu",
+		"Africa/Casablanca",
+	} {
 		loc, err := time.LoadLocation(zone)
 		if err != nil {
 			t.Fatal(err)
@@ -166,11 +176,14 @@ func BenchmarkOpenPBS(b *testing.B) {
 		rec.ID, rec.User = fmt.Sprint(i, ".srv"), fmt.Sprint("user", i%50)
 		q := pbs.AppendQueued(nil, rec)
 		lines = append(lines, q[:len(q)-1])
-		const more = " exec_vnode=(n1:ncpus=4:mem=8388608kb)+(n2:ncpus=4:mem=8388608kb) Resource_List.mem=16gb Resource_List.place=free Resource_List.select=2:ncpus=4:mpiprocs=4"
+		const more = " exec_vnode=(n1:ncpus=4:mem=8388608kb)+(n2:ncpus=4:mem=8388608kb) Resource_List.mem=16gb " +
+			"Resource_List.place=free Resource_List.select=2:ncpus=4:mpiprocs=4"
 		s := pbs.AppendStarted(nil, rec)
 		lines = append(lines, append(s[:len(s)-1], more...))
 		e := pbs.AppendEnded(nil, rec)
-		lines = append(lines, append(e[:len(e)-1], more+" resources_used.cpupercent=390 resources_used.cput=04:00:00 resources_used.mem=3792kb resources_used.ncpus=8 resources_used.vmem=3792kb"...))
+		lines = append(lines,
+			append(e[:len(e)-1], more+" resources_used.cpupercent=390 resources_used.cput=04:00:00 "+
+				"resources_used.mem=3792kb resources_used.ncpus=8 resources_used.vmem=3792kb"...))
 	}
 	benchmarkLines(b, lines)
 }
@@ -179,8 +192,13 @@ func BenchmarkOpenPBS(b *testing.B) {
 func BenchmarkTorque(b *testing.B) {
 	var lines [][]byte
 	for i := range 1000 {
-		s := fmt.Sprintf("07/03/2024 14:01:00;S;%d.srv;user=u%d group=staff jobname=STDIN queue=batch ctime=1720008000 qtime=1720008000 etime=1720008000 start=1720008060 owner=ann@login exec_host=n1/0+n1/1+n1/2+n1/3+n2/0+n2/1+n2/2+n2/3 Resource_List.neednodes=2:ppn=4 Resource_List.nodect=2 Resource_List.nodes=2:ppn=4 Resource_List.walltime=01:00:00", i, i%50)
-		e := strings.Replace(s, ";S;", ";E;", 1) + " session=6365 end=1720008360 Exit_status=0 resources_used.cput=00:00:01 resources_used.mem=4048kb resources_used.vmem=65552kb resources_used.walltime=00:05:00"
+		s := fmt.Sprintf("07/03/2024 14:01:00;S;%d.srv;user=u%d group=staff jobname=STDIN queue=batch "+
+			"ctime=1720008000 qtime=1720008000 etime=1720008000 start=1720008060 owner=ann@login "+
+			"exec_host=n1/0+n1/1+n1/2+n1/3+n2/0+n2/1+n2/2+n2/3 Resource_List.neednodes=2:ppn=4 "+
+			"Resource_List.nodect=2 Resource_List.nodes=2:ppn=4 Resource_List.walltime=01:00:00", i, i%50)
+		e := strings.Replace(s, ";S;", ";E;", 1) + " session=6365 end=1720008360 Exit_status=0 " +
+			"resources_used.cput=00:00:01 resources_used.mem=4048kb resources_used.vmem=65552kb " +
+			"resources_used.walltime=00:05:00"
 		lines = append(lines, fmt.Appendf(nil, "07/03/2024 14:00:00;Q;%d.srv;queue=batch", i), []byte(s), []byte(e))
 	}
 	benchmarkLines(b, lines)

@@ -59,7 +59,9 @@ type record struct {
 func (r *reader) record(line []byte) (rec record, err error) {
 	f, rest, ok := r.cut(line, beforeCategory)
 	if !ok {
-		return rec, collector.Bad(collector.ReasonFormat, "", "want at least %d fields between colons: no accounting record", beforeCategory+1)
+		return rec,
+			collector.Bad(collector.ReasonFormat, "", "want at least %d fields between colons: no accounting record",
+				beforeCategory+1)
 	}
 	if rec.id, err = jobID(f[fieldNumber], f[fieldTask]); err != nil {
 		return rec, err
@@ -69,8 +71,9 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	}
 	status, okStatus := logtext.Integer(f[fieldExitStatus])
 	if rec.failed, ok = logtext.Integer(f[fieldFailed]); !ok || !okStatus {
-		return rec, collector.Bad(collector.ReasonField, "failed", "want numbers for failed and exit_status, got %q and %q",
-			shorten(f[fieldFailed]), shorten(f[fieldExitStatus]))
+		return rec,
+			collector.Bad(collector.ReasonField, "failed", "want numbers for failed and exit_status, got %q and %q",
+				shorten(f[fieldFailed]), shorten(f[fieldExitStatus]))
 	}
 	slots, ok := logtext.Integer(f[fieldSlots])
 	if !ok {
@@ -83,20 +86,22 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	rec.usageOnly = !isNone(parallelTask(tail))
 	rec.running = status == stillRunning || status == stillRunningUnsigned
 	rec.attributes = job.Attributes{
-		Queue: r.names.Of(f[fieldQueue]), User: r.names.Of(f[fieldOwner]), Account: r.charged(f[fieldProject], f[fieldAccount]),
-		Name: string(f[fieldName]), Procs: int(slots), TimeLimit: timeLimit(category),
+		Queue: r.names.Of(f[fieldQueue]), User: r.names.Of(f[fieldOwner]),
+		Account: r.charged(f[fieldProject], f[fieldAccount]),
+		Name:    string(f[fieldName]), Procs: int(slots), TimeLimit: timeLimit(category),
 	}
 	return rec, nil
 }
 
-// An intermediate record, written after midnight for a job that runs on, has exit_status -1, printed as an unsigned number by some
-// versions (sge_write_rusage). Its start is that of the day.
+// An intermediate record, written after midnight for a job that runs on, has exit_status -1, printed as an unsigned
+// number by some versions (sge_write_rusage). Its start is that of the day.
 const (
 	stillRunning         = -1
 	stillRunningUnsigned = 1<<32 - 1
 )
 
-// skew is how far a job may start before its submission: the master's clock tells the submission, the execution host's the start.
+// skew is how far a job may start before its submission: the master's clock tells the submission, the execution host's
+// the start.
 const skew = time.Minute
 
 func (rec *record) times(f [][]byte) (err error) {
@@ -116,7 +121,8 @@ func (rec *record) times(f [][]byte) (err error) {
 		return err
 	}
 	if rec.end.Before(rec.start) {
-		return collector.Bad(collector.ReasonTime, "end_time", "%s is before the start_time %s", f[fieldEnd], f[fieldStart])
+		return collector.Bad(collector.ReasonTime, "end_time", "%s is before the start_time %s", f[fieldEnd],
+			f[fieldStart])
 	}
 	return nil
 }
@@ -127,20 +133,23 @@ func submitBefore(submit, start time.Time) (time.Time, error) {
 		return submit, nil
 	}
 	if submit.Sub(start) > skew {
-		return submit, collector.Bad(collector.ReasonTime, "start_time", "%d is more than %v before the submission_time %d",
-			start.Unix(), skew, submit.Unix())
+		return submit,
+			collector.Bad(collector.ReasonTime, "start_time", "%d is more than %v before the submission_time %d",
+				start.Unix(), skew, submit.Unix())
 	}
 	return start, nil
 }
 
-// ended tells by the field "failed" whether the job's time in the cluster is over. If not, it waits again: it was rescheduled
-// or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid Engine's execution_states.h;
-// their effects are told by sge_status(5) and by the N1 Grid Engine 6 Administration Guide.
+// ended tells by the field "failed" whether the job's time in the cluster is over. If not, it waits again: it was
+// rescheduled or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid
+// Engine's execution_states.h; their effects are told by sge_status(5) and by the N1 Grid Engine 6 Administration
+// Guide.
 func ended(failed int64) bool {
 	switch {
 	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error
 		return false
-	case failed >= 1 && failed <= 11: // before the job was started: the queue is put into error, and the job is tried again
+	case failed >= 1 && failed <= 11:
+		// before the job was started: the queue is put into error, and the job is tried again
 		return false
 	case failed == 21, failed >= 26 && failed <= 36, failed == 38: // it could not be started: the job waits in error
 		return false
@@ -148,8 +157,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record, none if it does not tell when something happened to the job. The time is that of the record itself if it has
-// one. An end follows an update: queue and size are those of this try, and only an update replaces those that an earlier try had.
+// outcome emits the events of a record, none if it does not tell when something happened to the job. The time is that
+// of the record itself if it has one. An end follows an update: queue and size are those of this try, and only an
+// update replaces those that an earlier try had.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fold folds lines, each with its format, and returns the last life of every job that left, by id, and how many lives each had.
+// fold folds lines, each with its format, and returns the last life of every job that left, by id, and how many lives
+// each had.
 func fold(t *testing.T, lines []string, format func(i int) collector.Format) (map[string]life, map[string]int) {
 	t.Helper()
 	state, lives, count := cluster.New("c", 64), make(map[string]life), make(map[string]int)
@@ -23,7 +24,8 @@ func fold(t *testing.T, lines []string, format func(i int) collector.Format) (ma
 		if c.After != nil {
 			return
 		}
-		l := life{Submit: c.Before.Order.Unix(), Queue: c.Before.Queue, Procs: c.Before.Procs, Limit: c.Before.TimeLimit}
+		l := life{Submit: c.Before.Order.Unix(), Queue: c.Before.Queue, Procs: c.Before.Procs,
+			Limit: c.Before.TimeLimit}
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
@@ -60,7 +62,8 @@ func linesOf(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// qacct is what qacct said of the last try of every job in testdata/real, in seconds after the epoch below, and the first submission.
+// qacct is what qacct said of the last try of every job in testdata/real, in seconds after the epoch below, and the
+// first submission.
 var qacct = map[string]struct {
 	first, submit, start, end int64
 	procs                     int
@@ -76,29 +79,34 @@ var qacct = map[string]struct {
 	"10.1": {24, 24, 28, 29, 1, 0},               // 10 was held, task 2 deleted, the rest released
 	"10.3": {24, 24, 28, 29, 1, 0},               //
 	"12":   {25, 25, 25, 26, 1, time.Minute},     // -N 'a=b,c|d"e;f'
-	"13.1": {25, 30, 35, 36, 1, 0},               // qmod -rj 13.1 while task 3 ran: the whole array gets a new submission time
-	"13.2": {25, 25, 25, 28, 1, 0},               //
-	"13.3": {25, 25, 29, 30, 1, 0},               //
-	"14.1": {25, 32, 35, 36, 1, 0},               //
-	"14.2": {25, 25, 25, 29, 1, 0},               //
-	"14.3": {25, 25, 29, 30, 1, 0},               //
-	"15.1": {25, 32, 35, 36, 1, 0},               //
-	"15.2": {25, 25, 25, 29, 1, 0},               //
-	"15.3": {25, 25, 30, 31, 1, 0},               // ended before the new submission time, which its last records bear
+	// qmod -rj 13.1 while task 3 ran: the whole array gets a new submission time
+	"13.1": {25, 30, 35, 36, 1, 0},
+	"13.2": {25, 25, 25, 28, 1, 0}, //
+	"13.3": {25, 25, 29, 30, 1, 0}, //
+	"14.1": {25, 32, 35, 36, 1, 0}, //
+	"14.2": {25, 25, 25, 29, 1, 0}, //
+	"14.3": {25, 25, 29, 30, 1, 0}, //
+	"15.1": {25, 32, 35, 36, 1, 0}, //
+	"15.2": {25, 25, 25, 29, 1, 0}, //
+	"15.3": {25, 25, 30, 31, 1, 0}, // ended before the new submission time, which its last records bear
 }
 
 const qacctEpoch = 1795185200
 
-// TestAwkwardReporting proves on records of a real Grid Engine that every job, awkward as it may be, has one life in the end, with the times, the size
-// and the limit that qacct says. In particular the tasks of arrays of which one was rescheduled do not come back to wait for nothing.
+// TestAwkwardReporting proves on records of a real Grid Engine that every job, awkward as it may be, has one life in
+// the end, with the times, the size and the limit that qacct says. In particular the tasks of arrays of which one was
+// rescheduled do not come back to wait for nothing.
 func TestAwkwardReporting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
-		want[id] = life{Submit: qacctEpoch + q.first, Start: qacctEpoch + q.start, End: qacctEpoch + q.end, Queue: "short.q", Procs: q.procs, Limit: q.limit}
+		want[id] = life{Submit: qacctEpoch + q.first, Start: qacctEpoch + q.start, End: qacctEpoch + q.end,
+			Queue: "short.q", Procs: q.procs, Limit: q.limit}
 	}
 	// Jobs that never ran, and arrays, which are jobs that never ran; of 4 (no such shell) a record told the queue.
 	want["4"] = life{Submit: qacctEpoch + 22, Queue: "short.q"}
-	for id, submit := range map[string]int64{"9": 23, "9.1": 23, "9.2": 23, "10": 24, "10.2": 24, "11": 24, "13": 25, "14": 25, "15": 25} {
+	for id, submit := range map[string]int64{
+		"9": 23, "9.1": 23, "9.2": 23, "10": 24, "10.2": 24, "11": 24, "13": 25, "14": 25, "15": 25,
+	} {
 		want[id] = life{Submit: qacctEpoch + submit, Queue: cluster.DefaultQueue}
 	}
 	got, count := fold(t, linesOf(t, "testdata/real/reporting"), func(int) collector.Format { return sge.Reporting() })
@@ -116,7 +124,8 @@ func TestAwkwardReporting(t *testing.T) {
 func TestAwkwardAccounting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
-		want[id] = life{Submit: qacctEpoch + q.submit, Start: qacctEpoch + q.start, End: qacctEpoch + q.end, Queue: "short.q", Procs: q.procs, Limit: q.limit}
+		want[id] = life{Submit: qacctEpoch + q.submit, Start: qacctEpoch + q.start, End: qacctEpoch + q.end,
+			Queue: "short.q", Procs: q.procs, Limit: q.limit}
 	}
 	got, _ := fold(t, linesOf(t, "testdata/real/accounting"), func(int) collector.Format { return sge.Accounting() })
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -124,7 +133,8 @@ func TestAwkwardAccounting(t *testing.T) {
 	}
 }
 
-// TestSecondTryElsewhere proves that a job that was rescheduled ends in the queue and with the size of its last try, whichever of the two files tells the end first.
+// TestSecondTryElsewhere proves that a job that was rescheduled ends in the queue and with the size of its last try,
+// whichever of the two files tells the end first.
 func TestSecondTryElsewhere(t *testing.T) {
 	first := strings.Replace(line{failed: "25", slots: "2"}.String(), "all.q", "long.q", 1)
 	second := line{times: "1720008361:1720008370:1720008400"}.String()
@@ -133,7 +143,8 @@ func TestSecondTryElsewhere(t *testing.T) {
 		"1720008361:acct:" + first, jobLogIn("r", 361, "restart", "0", "NONE"), jobLog(370, "sent", "0", "NONE"),
 	}
 	end := "1720008401:acct:" + second
-	want := map[string]life{"7": {Submit: at(0).Unix(), Start: at(370).Unix(), End: at(400).Unix(), Queue: "all.q", Procs: 8}}
+	want := map[string]life{"7": {Submit: at(0).Unix(), Start: at(370).Unix(), End: at(400).Unix(),
+		Queue: "all.q", Procs: 8}}
 	for name, last := range map[string][2]string{"reporting first": {end, second}, "accounting first": {second, end}} {
 		lines := append(append([]string{}, reported...), last[:]...)
 		got, _ := fold(t, lines, func(i int) collector.Format {

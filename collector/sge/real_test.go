@@ -19,8 +19,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The logs below slurm/samples/gridengine are of a real Grid Engine 8.1.9: 33 jobs, among them an array of 4 tasks, one deleted while it
-// waited (29), one over its limit (32), one deleted while it ran (35) and one rescheduled and then deleted (36).
+// The logs below slurm/samples/gridengine are of a real Grid Engine 8.1.9: 33 jobs, among them an array of 4 tasks, one
+// deleted while it waited (29), one over its limit (32), one deleted while it ran (35) and one rescheduled and then
+// deleted (36).
 const samples = "slurm/samples/gridengine/"
 
 // life is what is compared of a job; 0 where an instant is not known.
@@ -31,9 +32,10 @@ type life struct {
 	Limit              time.Duration
 }
 
-// follow folds a file's events and returns the lives of the jobs that left, by id, the picture at the end, and the events that the fold had no
-// use for because it knew too little.
-func follow(t *testing.T, format collector.Format, name string, until int64) (map[string]life, *cluster.State, []job.Event) {
+// follow folds a file's events and returns the lives of the jobs that left, by id, the picture at the end, and the
+// events that the fold had no use for because it knew too little.
+func follow(t *testing.T, format collector.Format, name string, until int64) (map[string]life, *cluster.State,
+	[]job.Event) {
 	t.Helper()
 	text, err := os.ReadFile(refdata.Shared(t, samples+name))
 	if err != nil {
@@ -44,7 +46,8 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 		if c.After != nil {
 			return
 		}
-		l := life{Submit: c.Before.Order.Unix(), Queue: c.Before.Queue, Procs: c.Before.Procs, Limit: c.Before.TimeLimit}
+		l := life{Submit: c.Before.Order.Unix(), Queue: c.Before.Queue, Procs: c.Before.Procs,
+			Limit: c.Before.TimeLimit}
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
@@ -117,8 +120,8 @@ func TestRealAccounting(t *testing.T) {
 	}
 }
 
-// TestRealReporting proves the reporting format against the accounting file of the same hours: submit, start and end of all jobs, and the
-// ends of the two that accounting does not tell.
+// TestRealReporting proves the reporting format against the accounting file of the same hours: submit, start and end of
+// all jobs, and the ends of the two that accounting does not tell.
 func TestRealReporting(t *testing.T) {
 	want := accounts(t)
 	const first = 1795163000
@@ -141,8 +144,8 @@ func TestRealReporting(t *testing.T) {
 	}
 }
 
-// TestRealStartsAreLive proves that the start the reporting file tells at once is the one accounting tells in the end, within a
-// second (the master's clock tells the one, the execution host's the other), and never from the end's record.
+// TestRealStartsAreLive proves that the start the reporting file tells at once is the one accounting tells in the end,
+// within a second (the master's clock tells the one, the execution host's the other), and never from the end's record.
 func TestRealStartsAreLive(t *testing.T) {
 	want := accounts(t)
 	text, err := os.ReadFile(refdata.Shared(t, samples+"reporting"))
@@ -203,7 +206,8 @@ func TestRealQacct(t *testing.T) {
 	}
 }
 
-// TestRealQstat proves that the folded picture of the minute in which qstat was asked has the same running and waiting jobs.
+// TestRealQstat proves that the folded picture of the minute in which qstat was asked has the same running and waiting
+// jobs.
 func TestRealQstat(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, samples+"qstat.xml"))
 	if err != nil {

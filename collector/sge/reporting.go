@@ -24,8 +24,9 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 	kind := head[1]
 	at, err := instant("time", head[0])
 	if err != nil || at.IsZero() {
-		return collector.Bad(collector.ReasonFormat, "time", "want a line that begins with \"time:type:\", time in seconds since 1970: "+
-			"no reporting record (the accounting file is format %s)", AccountingName)
+		return collector.Bad(collector.ReasonFormat, "time",
+			"want a line that begins with \"time:type:\", time in seconds since 1970: "+
+				"no reporting record (the accounting file is format %s)", AccountingName)
 	}
 	switch string(kind) {
 	case "new_job":
@@ -42,8 +43,9 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 		"record type %q is not in reporting(5): report it, with the version of Grid Engine", shorten(kind))
 }
 
-// newJob reads a new_job record: submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department:
-// account:priority. It does not tell the queue, the size, the limit, nor whether the job is an array.
+// newJob reads a new_job record:
+// submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department: account:priority. It does
+// not tell the queue, the size, the limit, nor whether the job is an array.
 func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 10)
 	if !ok {
@@ -72,8 +74,8 @@ func tooShort(kind string) error {
 }
 
 // jobLog reads a job_log record: event_time:event:job_number:task_number:pe_taskid:state:user:host:state_time:priority:
-// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0, and priority stands
-// before submission_time, other than in the manual page.
+// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0, and
+// priority stands before submission_time, other than in the manual page.
 func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 17)
 	if !ok {
@@ -96,7 +98,8 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 			"job_log event %q is not known: report it, with the version of Grid Engine", shorten(f[1]))
 	}
 	id, err := jobID(f[2], f[3])
-	if err != nil || kinds[0] == 0 || !isNone(f[4]) { // pe_taskid: a task of a parallel job, which has no life of its own
+	// pe_taskid: a task of a parallel job, which has no life of its own
+	if err != nil || kinds[0] == 0 || !isNone(f[4]) {
 		return err
 	}
 	if submit, err = submitBefore(submit, at); err != nil {
@@ -139,7 +142,8 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 		kinds[0] = job.Hold
 	case "released":
 		kinds[0] = job.Release
-	case "deleted", "finished": // a waiting job is gone; for a running one it is a wish, and its acct record tells the end
+	case "deleted", "finished":
+		// a waiting job is gone; for a running one it is a wish, and its acct record tells the end
 		kinds[0] = job.Cancel
 	case "pending": // new_job told it
 	case "resent", "delivered", "running": // sent told it
@@ -151,8 +155,9 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	return kinds, true
 }
 
-// runningStates are the letters of the states of a job that has left the queue: running, transferring, threshold or being deleted, suspended by a user or a queue
-// (qstat(1)). A waiting job has none of them; in version 8.1.9 its state is empty.
+// runningStates are the letters of the states of a job that has left the queue: running, transferring, threshold or
+// being deleted, suspended by a user or a queue (qstat(1)). A waiting job has none of them; in version 8.1.9 its state
+// is empty.
 const runningStates = "rtTsS"
 
 // acct reads an accounting record inside the reporting file. Queue, size and limit become known only here.

@@ -1,12 +1,13 @@
-// Package sge reads the logs of the Grid Engine family: the accounting file, which tells whole jobs at their end, and the
-// reporting file, which tells their lives as they happen.
+// Package sge reads the logs of the Grid Engine family: the accounting file, which tells whole jobs at their end, and
+// the reporting file, which tells their lives as they happen.
 //
 // Both are lines of fields between colons. What is read, and why, is told in docs/formats/sge.md.
 //
-// Sources: the manual pages accounting(5) and reporting(5) of Grid Engine 8.1.9 (Debian, gridengine-common), of Sun Grid
-// Engine 6.2u5 and of the Gridware Cluster Scheduler (github.com/hpc-gridware/clusterscheduler, doc/markdown/man/man5); the
-// order of the fields from sge_write_rusage (source/daemons/qmaster/sge_rusage.c) and from reporting_create_new_job_record
-// and reporting_create_job_log (source/daemons/qmaster/sge_reporting_qmaster.c) of github.com/gridengine/gridengine.
+// Sources: the manual pages accounting(5) and reporting(5) of Grid Engine 8.1.9 (Debian, gridengine-common), of Sun
+// Grid Engine 6.2u5 and of the Gridware Cluster Scheduler (github.com/hpc-gridware/clusterscheduler,
+// doc/markdown/man/man5); the order of the fields from sge_write_rusage (source/daemons/qmaster/sge_rusage.c) and from
+// reporting_create_new_job_record and reporting_create_job_log (source/daemons/qmaster/sge_reporting_qmaster.c) of
+// github.com/gridengine/gridengine.
 package sge
 
 import (
@@ -27,16 +28,18 @@ const (
 
 // Accounting returns the accounting file as a log format: a record for each job, or try of a job, at its end.
 func Accounting() collector.Format {
-	return collector.Format{Name: AccountingName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
-		return &accounting{newReader(o)}
-	}}
+	return collector.Format{Name: AccountingName, Order: collector.Live,
+		New: func(o collector.Options) collector.Parser {
+			return &accounting{newReader(o)}
+		}}
 }
 
 // Reporting returns the reporting file as a log format: submissions, starts and ends as they happen.
 func Reporting() collector.Format {
-	return collector.Format{Name: ReportingName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
-		return &reporting{newReader(o)}
-	}}
+	return collector.Format{Name: ReportingName, Order: collector.Live,
+		New: func(o collector.Options) collector.Parser {
+			return &reporting{newReader(o)}
+		}}
 }
 
 // reader is what both parsers need. It keeps nothing of earlier lines but what makes the next one faster.
@@ -55,7 +58,8 @@ func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
 	return job.Event{Kind: kind, Cluster: r.options.Cluster, ID: id, Time: at}
 }
 
-// content returns what is to be parsed of a line: nothing of a comment and of a line of one character, which qacct passes over.
+// content returns what is to be parsed of a line: nothing of a comment and of a line of one character, which qacct
+// passes over.
 func content(line []byte) ([]byte, error) {
 	n := len(line)
 	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
@@ -66,8 +70,10 @@ func content(line []byte) ([]byte, error) {
 	case n <= 1 || line[0] == '#':
 		return nil, nil
 	case line[0] == '{':
-		return nil, collector.Bad(collector.ReasonFormat, "", "a line of JSON, as Gridware Cluster Scheduler 9 writes by default: "+
-			"this is not read; ask for the old format in its reporting_params (old_accounting=true)")
+		return nil,
+			collector.Bad(collector.ReasonFormat, "",
+				"a line of JSON, as Gridware Cluster Scheduler 9 writes by default: "+
+					"this is not read; ask for the old format in its reporting_params (old_accounting=true)")
 	}
 	return line, nil
 }
@@ -103,8 +109,8 @@ func jobID(number, task []byte) (string, error) {
 	return string(append(append(append(b, number...), '.'), task...)), nil
 }
 
-// Instants are seconds since 1970; Univa's and Altair's Grid Engine count milliseconds from version 8.2 on, and Gridware's
-// counts microseconds inside. The ranges do not meet: 1e11 s is the year 5138, 1e11 ms is 1973.
+// Instants are seconds since 1970; Univa's and Altair's Grid Engine count milliseconds from version 8.2 on, and
+// Gridware's counts microseconds inside. The ranges do not meet: 1e11 s is the year 5138, 1e11 ms is 1973.
 const (
 	maxSeconds = 1e11
 	maxMillis  = 1e14

@@ -27,7 +27,8 @@ func (l line) String() string {
 		}
 		return s
 	}
-	return fmt.Sprintf("all.q:n1:staff:ann:cfd:7:sge:0:%s:%s:%s:300:%s:NONE:defaultdepartment:mpi:%s:%s:0.2:0.0:0.0:%s:%s",
+	return fmt.Sprintf(
+		"all.q:n1:staff:ann:cfd:7:sge:0:%s:%s:%s:300:%s:NONE:defaultdepartment:mpi:%s:%s:0.2:0.0:0.0:%s:%s",
 		or(l.times, "1720008000:1720008060:1720008360"), or(l.failed, "0"), or(l.status, "0"), usage, or(l.slots, "8"),
 		or(l.task, "0"), or(l.category, "NONE"), or(l.tail, "0.000000:NONE:3723264.000000:0:0"))
 }
@@ -46,7 +47,9 @@ func one(ev job.Event) []job.Event { return []job.Event{ev} }
 
 // whole is an end with the update ahead of it, which tells its attributes and the submission.
 func whole(end job.Event) []job.Event {
-	return []job.Event{with(end, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{Submit: e.Times.Submit} }), end}
+	return []job.Event{
+		with(end, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{Submit: e.Times.Submit} }), end,
+	}
 }
 
 func with(ev job.Event, change func(*job.Event)) job.Event {
@@ -62,24 +65,37 @@ func accountingSuite() formattest.Suite {
 		Good: []formattest.Case{
 			{Name: "comment", Line: "# Version: 8.1.9"},
 			{Name: "ended", Line: line{}.String(), Want: whole(ran("7", 8, 0))},
-			{Name: "over its limit", Line: line{failed: "37", status: "137", category: "-l h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
+			{Name: "over its limit", Line: line{failed: "37", status: "137", category: "-l h_rt=60"}.String(),
+				Want: whole(ran("7", 8, time.Minute))},
 			{Name: "killed", Line: line{failed: "100", status: "137"}.String(), Want: whole(ran("7", 8, 0))},
-			{Name: "limit with colons", Line: line{category: "-q all.q -l h_rt=1:30:00,h_vmem=2G -pe mpi 8"}.String(), Want: whole(ran("7", 8, 90*time.Minute))},
-			{Name: "limit and a later colon", Line: line{category: "-l h_rt=00:10:00 -pe mpi 8 -q a:b.5"}.String(), Want: whole(ran("7", 8, 10*time.Minute))},
-			{Name: "kill before warning", Line: line{category: "-l s_rt=50,h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
-			{Name: "requested softly", Line: line{category: "-q all.q -soft -l h_rt=60 -pe mpi 8"}.String(), Want: whole(ran("7", 8, 0))},
-			{Name: "requested hard and softly", Line: line{category: "-l s_rt=50 -soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, 50*time.Second))},
-			{Name: "requested softly alone", Line: line{category: "-soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, 0))},
-			{Name: "queue of that name", Line: line{category: "-q x-soft -l h_rt=60"}.String(), Want: whole(ran("7", 8, time.Minute))},
-			{Name: "warning alone", Line: line{category: "-l s_rt=50"}.String(), Want: whole(ran("7", 8, 50*time.Second))},
+			{Name: "limit with colons", Line: line{category: "-q all.q -l h_rt=1:30:00,h_vmem=2G -pe mpi 8"}.String(),
+				Want: whole(ran("7", 8, 90*time.Minute))},
+			{Name: "limit and a later colon", Line: line{category: "-l h_rt=00:10:00 -pe mpi 8 -q a:b.5"}.String(),
+				Want: whole(ran("7", 8, 10*time.Minute))},
+			{Name: "kill before warning", Line: line{category: "-l s_rt=50,h_rt=60"}.String(),
+				Want: whole(ran("7", 8, time.Minute))},
+			{Name: "requested softly", Line: line{category: "-q all.q -soft -l h_rt=60 -pe mpi 8"}.String(),
+				Want: whole(ran("7", 8, 0))},
+			{Name: "requested hard and softly", Line: line{category: "-l s_rt=50 -soft -l h_rt=60"}.String(),
+				Want: whole(ran("7", 8, 50*time.Second))},
+			{Name: "requested softly alone", Line: line{category: "-soft -l h_rt=60"}.String(),
+				Want: whole(ran("7", 8, 0))},
+			{Name: "queue of that name", Line: line{category: "-q x-soft -l h_rt=60"}.String(),
+				Want: whole(ran("7", 8, time.Minute))},
+			{Name: "warning alone", Line: line{category: "-l s_rt=50"}.String(),
+				Want: whole(ran("7", 8, 50*time.Second))},
 			{Name: "no limit", Line: line{category: "-l h_rt=INFINITY,xh_rt=5"}.String(), Want: whole(ran("7", 8, 0))},
 			{Name: "43 fields", Line: line{tail: "0.000000:none:0.000000"}.String(), Want: whole(ran("7", 8, 0))},
 			{Name: "40 fields", Line: strings.TrimSuffix(line{tail: "x"}.String(), ":x"), Want: whole(ran("7", 8, 0))},
-			{Name: "more than 45 fields", Line: line{tail: "0.000000:NONE:0.000000:3:1720000000:NONE:login:qsub -l h_rt=9 x"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "more than 45 fields",
+				Line: line{tail: "0.000000:NONE:0.000000:3:1720000000:NONE:login:qsub -l h_rt=9 x"}.String(),
+				Want: whole(ran("7", 8, 0))},
 			{Name: "array task", Line: line{task: "12"}.String(), Want: whole(ran("7.12", 8, 0))},
 			{Name: "parallel task", Line: line{slots: "0", tail: "0.000000:1.n2:3723264.000000:0:0"}.String()},
-			{Name: "milliseconds", Line: line{times: "1720008000000:1720008060000:1720008360000"}.String(), Want: whole(ran("7", 8, 0))},
-			{Name: "microseconds", Line: line{times: "1720008000000000:1720008060000000:1720008360000000"}.String(), Want: whole(ran("7", 8, 0))},
+			{Name: "milliseconds", Line: line{times: "1720008000000:1720008060000:1720008360000"}.String(),
+				Want: whole(ran("7", 8, 0))},
+			{Name: "microseconds", Line: line{times: "1720008000000000:1720008060000000:1720008360000000"}.String(),
+				Want: whole(ran("7", 8, 0))},
 			{
 				Name: "clocks differ by a second", Line: line{times: "1720008061:1720008060:1720008360"}.String(),
 				Want: whole(with(ran("7", 8, 0), func(e *job.Event) { e.Times.Submit = at(60) })),
@@ -95,26 +111,39 @@ func accountingSuite() formattest.Suite {
 			},
 			{
 				Name: "never ran", Line: line{failed: "100", times: "1720008000:0:1720008360"}.String(),
-				Want: one(with(ran("7", 8, 0), func(e *job.Event) { e.Kind, e.Times = job.Cancel, job.Times{Submit: at(0)} })),
+				Want: one(with(ran("7", 8, 0), func(e *job.Event) {
+					e.Kind, e.Times = job.Cancel, job.Times{Submit: at(0)}
+				})),
 			},
 			{Name: "never ran, no time", Line: line{failed: "100", times: "1720008000:0:0", slots: "1"}.String()},
 		},
 		Bad: []formattest.BadCase{
-			{Name: "other log", Line: "07/03/2024 14:00:00;Q;101.torque.example;queue=batch", Reason: collector.ReasonFormat},
+			{Name: "other log", Line: "07/03/2024 14:00:00;Q;101.torque.example;queue=batch",
+				Reason: collector.ReasonFormat},
 			{Name: "JSON", Line: `{"job_number":1,"task_number":0}`, Reason: collector.ReasonFormat},
-			{Name: "reporting record", Line: "1795163357:new_job:1795163357:4:-1:NONE:w1:alice:users::defaultdepartment:sge:1024", Reason: collector.ReasonFormat},
+			{Name: "reporting record",
+				Line:   "1795163357:new_job:1795163357:4:-1:NONE:w1:alice:users::defaultdepartment:sge:1024",
+				Reason: collector.ReasonFormat},
 			{Name: "no slots", Line: line{slots: "0"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
 			{Name: "too many slots", Line: line{slots: "65"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
 			{Name: "slots below 0", Line: line{slots: "-1"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
 			{Name: "slots no number", Line: line{slots: "x"}.String(), Reason: collector.ReasonField, Field: "slots"},
-			{Name: "end before start", Line: line{times: "1720008000:1720008060:1720008000"}.String(), Reason: collector.ReasonTime, Field: "end_time"},
-			{Name: "start without an end", Line: line{times: "1720008000:1720008060:0"}.String(), Reason: collector.ReasonTime, Field: "end_time"},
-			{Name: "start long before submit", Line: line{times: "1720008000:1720007000:1720008060"}.String(), Reason: collector.ReasonTime, Field: "start_time"},
-			{Name: "time below 0", Line: line{times: "-5:1720007000:1720008060"}.String(), Reason: collector.ReasonTime, Field: "submission_time"},
-			{Name: "time no number", Line: line{times: "1720008000:x:1720008060"}.String(), Reason: collector.ReasonField, Field: "start_time"},
-			{Name: "failed no number", Line: line{failed: "x"}.String(), Reason: collector.ReasonField, Field: "failed"},
-			{Name: "task no number", Line: line{task: "x"}.String(), Reason: collector.ReasonField, Field: "task_number"},
-			{Name: "job no number", Line: strings.Replace(line{}.String(), ":7:", ":seven:", 1), Reason: collector.ReasonField, Field: "job_number"},
+			{Name: "end before start", Line: line{times: "1720008000:1720008060:1720008000"}.String(),
+				Reason: collector.ReasonTime, Field: "end_time"},
+			{Name: "start without an end", Line: line{times: "1720008000:1720008060:0"}.String(),
+				Reason: collector.ReasonTime, Field: "end_time"},
+			{Name: "start long before submit", Line: line{times: "1720008000:1720007000:1720008060"}.String(),
+				Reason: collector.ReasonTime, Field: "start_time"},
+			{Name: "time below 0", Line: line{times: "-5:1720007000:1720008060"}.String(), Reason: collector.ReasonTime,
+				Field: "submission_time"},
+			{Name: "time no number", Line: line{times: "1720008000:x:1720008060"}.String(),
+				Reason: collector.ReasonField, Field: "start_time"},
+			{Name: "failed no number", Line: line{failed: "x"}.String(), Reason: collector.ReasonField,
+				Field: "failed"},
+			{Name: "task no number", Line: line{task: "x"}.String(), Reason: collector.ReasonField,
+				Field: "task_number"},
+			{Name: "job no number", Line: strings.Replace(line{}.String(), ":7:", ":seven:", 1),
+				Reason: collector.ReasonField, Field: "job_number"},
 		},
 	}
 }
@@ -127,7 +156,8 @@ func jobLog(seconds int, event, task, peTask string) string {
 // jobLogIn is jobLog of a job in a state.
 func jobLogIn(state string, seconds int, event, task, peTask string) string {
 	t := at(seconds).Unix()
-	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:%s:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a message: with colons", t, t, event, task, peTask, state)
+	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:%s:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a "+
+		"message: with colons", t, t, event, task, peTask, state)
 }
 
 func told(kind job.Kind, id string, seconds int) job.Event {
@@ -153,7 +183,8 @@ func reportingSuite() formattest.Suite {
 		Options: collector.Options{Cluster: "c", MaxProcs: 64},
 		Good: []formattest.Case{
 			{Name: "comment", Line: "# Version: 8.1.9"},
-			{Name: "submitted", Line: "1720008000:new_job:1720008000:7:-1:NONE:cfd:ann:staff::dep:sge:1024", Want: one(told(job.Submit, "7", 0))},
+			{Name: "submitted", Line: "1720008000:new_job:1720008000:7:-1:NONE:cfd:ann:staff::dep:sge:1024",
+				Want: one(told(job.Submit, "7", 0))},
 			{Name: "pending", Line: jobLog(0, "pending", "-1", "NONE")},
 			{Name: "sent", Line: jobLog(60, "sent", "0", "NONE"), Want: one(told(job.Start, "7", 60))},
 			{Name: "task sent", Line: jobLog(60, "sent", "3", "NONE"), Want: one(told(job.Start, "7.3", 60))},
@@ -162,13 +193,17 @@ func reportingSuite() formattest.Suite {
 			{Name: "held", Line: jobLog(61, "held", "0", "NONE"), Want: one(told(job.Hold, "7", 61))},
 			{Name: "released", Line: jobLog(61, "released", "0", "NONE"), Want: one(told(job.Release, "7", 61))},
 			{Name: "restart", Line: jobLog(61, "restart", "0", "NONE"), Want: one(told(job.Requeue, "7", 61))},
-			{Name: "error", Line: jobLog(61, "error", "0", "NONE"), Want: []job.Event{told(job.Requeue, "7", 61), told(job.Hold, "7", 61)}},
+			{Name: "error", Line: jobLog(61, "error", "0", "NONE"),
+				Want: []job.Event{told(job.Requeue, "7", 61), told(job.Hold, "7", 61)}},
 			{Name: "deleted", Line: jobLog(61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
 			{Name: "task deleted", Line: jobLog(61, "deleted", "3", "NONE"), Want: one(told(job.Cancel, "7.3", 61))},
 			{Name: "finished", Line: jobLog(61, "finished", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
-			{Name: "deleted while it ran", Line: jobLogIn("r", 61, "deleted", "0", "NONE"), Want: one(unplaced("7", 61))},
-			{Name: "deleted from the queue", Line: jobLogIn("Eqw", 61, "deleted", "0", "NONE"), Want: one(told(job.Cancel, "7", 61))},
-			{Name: "task gone after its end", Line: jobLogIn("T", 61, "deleted", "3", "NONE"), Want: one(unplaced("7.3", 61))},
+			{Name: "deleted while it ran", Line: jobLogIn("r", 61, "deleted", "0", "NONE"),
+				Want: one(unplaced("7", 61))},
+			{Name: "deleted from the queue", Line: jobLogIn("Eqw", 61, "deleted", "0", "NONE"),
+				Want: one(told(job.Cancel, "7", 61))},
+			{Name: "task gone after its end", Line: jobLogIn("T", 61, "deleted", "3", "NONE"),
+				Want: one(unplaced("7.3", 61))},
 			{Name: "ended", Line: "1720008361:acct:" + line{}.String(), Want: whole(known)},
 			{
 				Name: "midnight", Line: "1720008361:acct:" + line{status: "-1"}.String(),
@@ -179,10 +214,14 @@ func reportingSuite() formattest.Suite {
 				Want: one(with(update, func(e *job.Event) { e.Time = at(361) })),
 			},
 			{
-				Name: "rescheduled without times", Line: "1720008361:acct:" + line{failed: "25", times: "0:0:0"}.String(),
-				Want: one(with(known, func(e *job.Event) { e.Kind, e.Times, e.Time = job.Requeue, job.Times{}, at(361) })),
+				Name: "rescheduled without times",
+				Line: "1720008361:acct:" + line{failed: "25", times: "0:0:0"}.String(),
+				Want: one(with(known, func(e *job.Event) {
+					e.Kind, e.Times, e.Time = job.Requeue, job.Times{}, at(361)
+				})),
 			},
-			{Name: "parallel task ended", Line: "1720008361:acct:" + line{slots: "0", tail: "0.000000:1.n2:0.0:0:0"}.String()},
+			{Name: "parallel task ended",
+				Line: "1720008361:acct:" + line{slots: "0", tail: "0.000000:1.n2:0.0:0:0"}.String()},
 			{Name: "queue", Line: "1720008361:queue:all.q:n1:1720008361:u"},
 			{Name: "advance reservation", Line: "1720008361:new_ar:1720008361:1:ann"},
 		},
@@ -191,12 +230,18 @@ func reportingSuite() formattest.Suite {
 			{Name: "nothing of the kind", Line: "hello world", Reason: collector.ReasonFormat},
 			{Name: "JSON", Line: `{"time":1}`, Reason: collector.ReasonFormat},
 			{Name: "unknown record", Line: "1720008361:weather:sunny", Reason: collector.ReasonUnknown, Field: "type"},
-			{Name: "unknown event", Line: jobLog(61, "vanished", "0", "NONE"), Reason: collector.ReasonUnknown, Field: "event"},
-			{Name: "short new_job", Line: "1720008000:new_job:1720008000:7:-1", Reason: collector.ReasonField, Field: "new_job"},
-			{Name: "new_job at 0", Line: "1720008000:new_job:0:7:-1:NONE:cfd:ann:staff::dep:sge:1024", Reason: collector.ReasonTime, Field: "submission_time"},
-			{Name: "short job_log", Line: "1720008000:job_log:1720008000:sent:7", Reason: collector.ReasonField, Field: "job_log"},
-			{Name: "job_log before the submission", Line: jobLog(-300, "sent", "0", "NONE"), Reason: collector.ReasonTime},
-			{Name: "no slots", Line: "1720008361:acct:" + line{slots: "0"}.String(), Reason: collector.ReasonProcs, Field: "slots"},
+			{Name: "unknown event", Line: jobLog(61, "vanished", "0", "NONE"), Reason: collector.ReasonUnknown,
+				Field: "event"},
+			{Name: "short new_job", Line: "1720008000:new_job:1720008000:7:-1", Reason: collector.ReasonField,
+				Field: "new_job"},
+			{Name: "new_job at 0", Line: "1720008000:new_job:0:7:-1:NONE:cfd:ann:staff::dep:sge:1024",
+				Reason: collector.ReasonTime, Field: "submission_time"},
+			{Name: "short job_log", Line: "1720008000:job_log:1720008000:sent:7", Reason: collector.ReasonField,
+				Field: "job_log"},
+			{Name: "job_log before the submission", Line: jobLog(-300, "sent", "0", "NONE"),
+				Reason: collector.ReasonTime},
+			{Name: "no slots", Line: "1720008361:acct:" + line{slots: "0"}.String(), Reason: collector.ReasonProcs,
+				Field: "slots"},
 		},
 	}
 }
@@ -290,14 +335,17 @@ func accountingWorst() []string {
 		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
 	}
 	return []string{
-		line{category: "-l " + list("r%d=1,")}.String(), line{category: list("-q q%d ")}.String(), line{task: "999999999999"}.String(), line{tail: list("x%d:")}.String(),
+		line{category: "-l " + list("r%d=1,")}.String(), line{category: list("-q q%d ")}.String(),
+		line{task: "999999999999"}.String(), line{tail: list("x%d:")}.String(),
 		line{category: "-l h_rt=" + list("%d:")}.String(),
 	}
 }
 
 func reportingWorst() []string {
 	return []string{
-		"1720008000:new_job:1720008000:7:-1:NONE:" + strings.Repeat("x", 1<<19) + ":ann:staff::dep:sge:1024", jobLog(60, "sent", "999999999999", "NONE"),
-		"1720008361:acct:" + accountingWorst()[0], "1720008000:host_consumable:n1:1720008000::" + formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf("slots%d=1,", i) }),
+		"1720008000:new_job:1720008000:7:-1:NONE:" + strings.Repeat("x", 1<<19) + ":ann:staff::dep:sge:1024",
+		jobLog(60, "sent", "999999999999", "NONE"),
+		"1720008361:acct:" + accountingWorst()[0], "1720008000:host_consumable:n1:1720008000::" +
+			formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf("slots%d=1,", i) }),
 	}
 }

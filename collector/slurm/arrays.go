@@ -14,9 +14,10 @@ func wholeOf(id string) string {
 	return whole
 }
 
-// arrays compares the rows that stand for the waiting tasks of an array, after all others. What counts is the number of tasks that wait and have no row of
-// their own. It is corrected by those that squeue and the picture see apart for the moment: tasks that squeue shows as just started are taken off when
-// the log tells so; those that the picture has by themselves, and squeue does not, were told since squeue began its work, or wait again on their own.
+// arrays compares the rows that stand for the waiting tasks of an array, after all others. What counts is the number of
+// tasks that wait and have no row of their own. It is corrected by those that squeue and the picture see apart for the
+// moment: tasks that squeue shows as just started are taken off when the log tells so; those that the picture has by
+// themselves, and squeue does not, were told since squeue began its work, or wait again on their own.
 func (c *comparison) arrays(rows []row) {
 	var apart map[string][]int64
 	for i := range rows {

@@ -15,13 +15,16 @@ func arrayRow(list string) shown { return shown{id: "9_[" + list + "]", raw: "9"
 
 // taskRow is a task that runs.
 func taskRow(index int, start int64) shown {
-	return shown{id: fmt.Sprintf("9_%d", index), raw: fmt.Sprint(100 + index), state: "RUNNING", submit: 10, start: start}
+	return shown{id: fmt.Sprintf("9_%d", index), raw: fmt.Sprint(100 + index), state: "RUNNING", submit: 10,
+		start: start}
 }
 
-// A waiting array is one event with the number of its tasks, however they are written; a list that was cut off tells those that can be seen.
+// A waiting array is one event with the number of its tasks, however they are written; a list that was cut off tells
+// those that can be seen.
 func TestSnapshotCountsTasks(t *testing.T) {
 	for list, want := range map[string]int{
-		"0-99999": 100_000, "0-999": 1000, "3-6,8%2": 5, "0-9:3%2": 4, "7": 1, "5-3999:2%3": 1998, "1,3,5,...": 3, "1,3,5,10...": 3, "1-100,10...%7": 100,
+		"0-99999": 100_000, "0-999": 1000, "3-6,8%2": 5, "0-9:3%2": 4, "7": 1, "5-3999:2%3": 1998, "1,3,5,...": 3,
+		"1,3,5,10...": 3, "1-100,10...%7": 100,
 	} {
 		s := newStage(t, false, "")
 		events := s.answer(30, arrayRow(list)).Events
@@ -31,13 +34,14 @@ func TestSnapshotCountsTasks(t *testing.T) {
 	}
 }
 
-// What a snapshot tells of the number of waiting tasks, by what the picture has of the array and by what else squeue shows: the row of the array always
-// comes from a snapshot at second 60.
+// What a snapshot tells of the number of waiting tasks, by what the picture has of the array and by what else squeue
+// shows: the row of the array always comes from a snapshot at second 60.
 func TestSnapshotCorrectsTasks(t *testing.T) {
 	type picture = map[string]slurm.Live
 	waits := func(tasks int) slurm.Live {
 		return slurm.Live{Attributes: job.Attributes{
-			Queue: "short", User: "alice", QOS: "normal", Procs: 2, Nodes: 1, TimeLimit: 120e9, Priority: 1000, Tasks: tasks,
+			Queue: "short", User: "alice", QOS: "normal", Procs: 2, Nodes: 1, TimeLimit: 120e9, Priority: 1000,
+			Tasks: tasks,
 		}, Submit: at(10), Eligible: at(10)}
 	}
 	since := func(start int64) slurm.Live {
@@ -55,27 +59,38 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 		{"as told", false, picture{"9": waits(3)}, []shown{arrayRow("1-3")}, nil},
 		{"not known yet", false, picture{"9": waits(0)}, []shown{arrayRow("1-3")}, []string{"update 9 3"}},
 		{"the log missed starts", false, picture{"9": waits(5)}, []shown{arrayRow("1-3")}, []string{"update 9 3"}},
-		{"the log missed a kill that was refused", false, picture{"9": waits(2)}, []shown{arrayRow("1-3")}, []string{"update 9 3"}},
-		{"a start that the log will tell", false, picture{"9": waits(4)}, []shown{arrayRow("1-3"), taskRow(4, 59)}, nil},
-		{"the same where the number was not known", false, picture{"9": waits(0)}, []shown{arrayRow("1-3"), taskRow(4, 59)}, []string{"update 9 4"}},
-		{"a start that the snapshot tells: the fold counts it", false, picture{"9": waits(4)}, []shown{arrayRow("1-3"), taskRow(4, 50)}, []string{"start 9_4 0"}},
-		{"the same alone", true, picture{"9": waits(4)}, []shown{arrayRow("1-3"), taskRow(4, 59)}, []string{"start 9_4 0"}},
-		{"a start that the snapshot tells, and more are gone", false, picture{"9": waits(9)}, []shown{arrayRow("1-3"), taskRow(4, 50)},
+		{"the log missed a kill that was refused", false, picture{"9": waits(2)}, []shown{arrayRow("1-3")},
+			[]string{"update 9 3"}},
+		{"a start that the log will tell", false, picture{"9": waits(4)},
+			[]shown{arrayRow("1-3"), taskRow(4, 59)}, nil},
+		{"the same where the number was not known", false, picture{"9": waits(0)},
+			[]shown{arrayRow("1-3"), taskRow(4, 59)}, []string{"update 9 4"}},
+		{"a start that the snapshot tells: the fold counts it", false, picture{"9": waits(4)},
+			[]shown{arrayRow("1-3"), taskRow(4, 50)}, []string{"start 9_4 0"}},
+		{"the same alone", true, picture{"9": waits(4)}, []shown{arrayRow("1-3"), taskRow(4, 59)},
+			[]string{"start 9_4 0"}},
+		{"a start that the snapshot tells, and more are gone", false, picture{"9": waits(9)},
+			[]shown{arrayRow("1-3"), taskRow(4, 50)},
 			[]string{"start 9_4 0", "update 9 3"}},
-		{"the log was faster than squeue", false, picture{"9": waits(2), "9_1": since(60)}, []shown{arrayRow("1-3")}, nil},
+		{"the log was faster than squeue", false, picture{"9": waits(2), "9_1": since(60)},
+			[]shown{arrayRow("1-3")}, nil},
 		{"a task that waits by itself", false, picture{"9": waits(2), "9_1": waits(0)}, []shown{arrayRow("1-3")}, nil},
 		{"a task that waits by itself in squeue, too", false, picture{"9": waits(2), "9_7": waits(0)},
 			[]shown{arrayRow("1-2"), {id: "9_7", raw: "107", submit: 10}}, nil},
 		{"the last one", false, picture{"9": waits(1)}, []shown{{id: "9_7", raw: "9", submit: 10}}, nil},
-		{"the last one, of two", false, picture{"9": waits(2)}, []shown{{id: "9_7", raw: "9", submit: 10}}, []string{"update 9 1"}},
+		{"the last one, of two", false, picture{"9": waits(2)}, []shown{{id: "9_7", raw: "9", submit: 10}},
+			[]string{"update 9 1"}},
 		{"a list that was cut off, of more", false, picture{"9": waits(70)}, []shown{arrayRow("1,3,5,...")}, nil},
-		{"a list that was cut off, of fewer", false, picture{"9": waits(2)}, []shown{arrayRow("1,3,5,...")}, []string{"update 9 3"}},
-		{"nobody knew of any", false, picture{}, []shown{arrayRow("1-3"), taskRow(4, 50)}, []string{"start 9_4 0", "update 9 3"}},
+		{"a list that was cut off, of fewer", false, picture{"9": waits(2)}, []shown{arrayRow("1,3,5,...")},
+			[]string{"update 9 3"}},
+		{"nobody knew of any", false, picture{}, []shown{arrayRow("1-3"), taskRow(4, 50)},
+			[]string{"start 9_4 0", "update 9 3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, c.alone, "")
 			s.Snapshot = slurm.NewSnapshot(slurm.SnapshotConfig{
-				Options: collector.Options{Cluster: "alpha"}, Alone: c.alone, Picture: func() map[string]slurm.Live { return c.picture },
+				Options: collector.Options{Cluster: "alpha"}, Alone: c.alone,
+				Picture: func() map[string]slurm.Live { return c.picture },
 			})
 			var got []string
 			for range 2 { // a second time, so that what is missing from both would be told
@@ -100,7 +115,8 @@ func TestSnapshotPriority(t *testing.T) {
 		row  shown
 		want string
 	}{
-		{waits("1000"), "15:5-update"}, {waits("1050"), ""}, {waits("950"), ""}, {waits("1051"), "60:5-update"}, {waits("0"), ""},
+		{waits("1000"), "15:5-update"}, {waits("1050"), ""}, {waits("950"), ""}, {waits("1051"), "60:5-update"},
+		{waits("0"), ""},
 		{shown{id: "5", state: "RUNNING", submit: 10, start: 80, priority: "5000"}, "90:5-start"},
 	} {
 		if got := s.snap(15*int64(i+1), step.row); got != step.want {
@@ -142,7 +158,9 @@ func TestSnapshotGPUs(t *testing.T) {
 
 // Memory in Slurm's units, of 1,024 each.
 func TestSnapshotMemory(t *testing.T) {
-	for text, want := range map[string]int64{"4000M": 4000 << 20, "62.50G": 125 << 29, "1T": 1 << 40, "512K": 512 << 10, "300": 300 << 20, "0": 0} {
+	for text, want := range map[string]int64{
+		"4000M": 4000 << 20, "62.50G": 125 << 29, "1T": 1 << 40, "512K": 512 << 10, "300": 300 << 20, "0": 0,
+	} {
 		s := newStage(t, false, "")
 		s.snap(30, shown{id: "5", submit: 10, tres: "cpu=2,mem=" + text + ",node=1"})
 		if got := s.state.Job("5").Memory; got != want {

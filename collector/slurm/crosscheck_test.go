@@ -79,7 +79,8 @@ func parseFile(tb testing.TB, f collector.Format, path string) (events []job.Eve
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
-		if err := p.Parse(bytes.TrimSuffix(line, []byte("\n")), func(ev job.Event) { events = append(events, ev) }); err != nil {
+		if err := p.Parse(bytes.TrimSuffix(line, []byte("\n")),
+			func(ev job.Event) { events = append(events, ev) }); err != nil {
 			bad = append(bad, fmt.Sprintf("%s:%d: %v", filepath.Base(path), number, err))
 		}
 	}
@@ -95,8 +96,8 @@ func fold(events []job.Event) lives {
 	return out
 }
 
-// sacctTruth reads a captured sacct dump by itself: the 24 columns after the name from the right, so that what stands in a name does no
-// harm.
+// sacctTruth reads a captured sacct dump by itself: the 24 columns after the name from the right, so that what stands
+// in a name does no harm.
 func sacctTruth(tb testing.TB, path string) lives {
 	tb.Helper()
 	file, err := os.Open(path)
@@ -154,8 +155,8 @@ func truthTime(tb testing.TB, text string) time.Time {
 	return at
 }
 
-// differences lists where the lives differ by more than a second, or in what ended them. Fields that a source never tells are left out by
-// the caller.
+// differences lists where the lives differ by more than a second, or in what ended them. Fields that a source never
+// tells are left out by the caller.
 func differences(want, got lives, attributes bool) []string {
 	var out []string
 	say := func(id string, n int, format string, args ...any) {
@@ -221,8 +222,8 @@ func checkDifferences(t *testing.T, want, got lives, attributes bool, known []st
 	}
 }
 
-// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, tell the lives of 450 jobs of a busy
-// cluster as sacct does.
+// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, tell the lives of 450
+// jobs of a busy cluster as sacct does.
 func TestLoadAgainstSacct(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/load")
 	want := sacctTruth(t, filepath.Join(dir, "sacct.psv"))
@@ -233,7 +234,10 @@ func TestLoadAgainstSacct(t *testing.T) {
 		format     collector.Format
 		file       string
 		attributes bool
-	}{{slurm.Jobcomp(), "jobcomp.log", true}, {slurm.Log(nil), "slurmctld.log", false}, {slurm.Sacct(), "sacct.psv", true}} {
+	}{
+		{slurm.Jobcomp(), "jobcomp.log", true}, {slurm.Log(nil), "slurmctld.log", false},
+		{slurm.Sacct(), "sacct.psv", true},
+	} {
 		t.Run(s.format.Name, func(t *testing.T) {
 			events, bad := parseFile(t, s.format, filepath.Join(dir, s.file))
 			if len(bad) > 0 {
@@ -285,8 +289,8 @@ func TestCasesAgainstSacct(t *testing.T) {
 	}
 }
 
-// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: every difference that is left to sacct is one that both
-// have alone.
+// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: every difference that is left
+// to sacct is one that both have alone.
 func TestLogWithJobcomp(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/cases")
 	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))

@@ -14,9 +14,10 @@ import (
 // LogName is how the configuration names the format of the controller's log.
 const LogName = "slurm-log"
 
-// Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf), in every LogTimeFormat that tells the
-// time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times that have none (short,
-// thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means the wall clock.
+// Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf), in every LogTimeFormat that
+// tells the time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times
+// that have none (short, thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means
+// the wall clock.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
 		now = time.Now
@@ -26,8 +27,8 @@ func Log(now func() time.Time) collector.Format {
 	}}
 }
 
-// logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued, because the "done" that
-// follows in the same call means the try, not the job.
+// logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued,
+// because the "done" that follows in the same call means the try, not the job.
 type logParser struct {
 	common
 	now      func() time.Time
@@ -65,8 +66,9 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	return err
 }
 
-// suspended reads "suspend) for 9_1 usec=384", with the job as it was typed; where it failed the reason stands in the place of the time it took. A number alone
-// means all tasks of an array that run, of which this tells only the one that goes by the array's number.
+// suspended reads "suspend) for 9_1 usec=384", with the job as it was typed; where it failed the reason stands in the
+// place of the time it took. A number alone means all tasks of an array that run, of which this tells only the one that
+// goes by the array's number.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -110,8 +112,8 @@ func (p *logParser) Header(line []byte) bool {
 	return p.version == ""
 }
 
-// message reads what stands after the time. Messages that begin like one of a job's life but go on in an unknown way are errors;
-// all others say nothing.
+// message reads what stands after the time. Messages that begin like one of a job's life but go on in an unknown way
+// are errors; all others say nothing.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -124,7 +126,8 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	switch string(word) {
 	case "_slurm_rpc_submit_batch_job:", "_slurm_rpc_submit_batch_het_job:", "_slurm_rpc_submit_batch_job":
 		return p.submitted(at, msg, rest)
-	case "_slurm_rpc_allocate_resources", "_slurm_rpc_allocate_resources:", "_slurm_rpc_allocate_het_job", "_slurm_rpc_allocate_het_job:":
+	case "_slurm_rpc_allocate_resources", "_slurm_rpc_allocate_resources:", "_slurm_rpc_allocate_het_job",
+		"_slurm_rpc_allocate_het_job:":
 		return p.allocatedAtOnce(at, msg, rest)
 	case "Allocate":
 		return p.allocated(at, msg, rest)
@@ -173,7 +176,8 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 		return p.updated(at, rest)
 	}
 	switch {
-	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")): // a limit of its QOS or association
+	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")):
+		// a limit of its QOS or association
 		return p.simple(job.End, at, msg, msg)
 	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
 		return p.errMessage(msg)
@@ -191,7 +195,8 @@ type UnknownError struct {
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("begins like a message of a job's life but is none that is known: %q; report it, with the version of Slurm (%s)",
+	return fmt.Sprintf("begins like a message of a job's life but is none that is known: %q; report it, with the "+
+		"version of Slurm (%s)",
 		e.Message, cmp.Or(e.Version, "its log does not tell"))
 }
 
@@ -232,8 +237,8 @@ func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error 
 	return nil
 }
 
-// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line, and so is a heterogeneous job, which has no InitPrio. A job
-// submitted held has priority 0.
+// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line, and so is a heterogeneous job, which has no
+// InitPrio. A job submitted held has priority 0.
 func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
 		return nil // a refusal that quotes something
@@ -295,7 +300,8 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	return nil
 }
 
-// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". It does not tell the size.
+// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". It
+// does not tell the size.
 func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	i := bytes.Index(msg, []byte("Started JobId="))
 	if i < 0 {
@@ -313,8 +319,8 @@ func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	return nil
 }
 
-// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was requeued, then "done". A
-// call for a job that was requeued before ends without "done".
+// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was requeued,
+// then "done". A call for a job that was requeued before ends without "done".
 func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 	rest, requeue := bytes.CutPrefix(rest, []byte("requeue "))
 	id, how, ok := cutJob(rest)
@@ -387,8 +393,8 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number alone means all of
-// an array or of a heterogeneous job.
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number
+// alone means all of an array or of a heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
 	if !ok {
@@ -422,7 +428,8 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	return nil // suspended, checkpointed, or not after all
 }
 
-// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event can tell.
+// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event can
+// tell.
 func (p *logParser) updated(at time.Time, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
 	what, rest, okTo := bytes.Cut(rest, []byte(" to "))

@@ -14,10 +14,12 @@ import (
 // FactsName is how the configuration names the source of what Slurm tells of the machine.
 const FactsName = "slurm-facts"
 
-// FactsFormat returns the format of what Slurm tells of the machine. It has no parser: the scheduler is asked, no file is read. See Facts.
+// FactsFormat returns the format of what Slurm tells of the machine. It has no parser: the scheduler is asked, no file
+// is read. See Facts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsEnv returns what the commands need in their environment: times in Unix seconds. Where a command in between loses it, local times are read too.
+// FactsEnv returns what the commands need in their environment: times in Unix seconds. Where a command in between loses
+// it, local times are read too.
 func FactsEnv() []string { return []string{"SLURM_TIME_FORMAT=%s"} }
 
 // FactsConfig is what a Facts is made from.
@@ -29,10 +31,11 @@ type FactsConfig struct {
 	Known func() *job.Facts
 }
 
-// Facts asks Slurm for what it tells of the machine and its rules: nodes and reservations at each call, what changes seldom every ten minutes. An event is
-// made only if something has changed.
+// Facts asks Slurm for what it tells of the machine and its rules: nodes and reservations at each call, what changes
+// seldom every ten minutes. An event is made only if something has changed.
 //
-// Each command stands for itself. One that fails leaves what it told before as it was, nothing if that was nothing, and never keeps the others from being run.
+// Each command stands for itself. One that fails leaves what it told before as it was, nothing if that was nothing, and
+// never keeps the others from being run.
 type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // reads times and names
@@ -81,9 +84,12 @@ func NewFacts(cfg FactsConfig) *Facts {
 		{name: "sinfo", args: sinfoCommand(), read: f.readNodes},
 		{name: "scontrol show reservation", args: scontrol("reservation"), read: f.readReservations},
 		{name: "scontrol show partition", args: scontrol("partition"), every: factsEvery, read: f.readPartitions},
-		{name: "sacctmgr show qos", args: sacctmgrCommand("qos", qosFields[:]), every: factsEvery, read: f.readQOS, needed: f.accounts},
-		{name: "sacctmgr show assoc", args: sacctmgrCommand("assoc", assocFields[:]), every: factsEvery, read: f.readAssociations, needed: f.accounts},
-		{name: "sshare", args: []string{"sshare", "--all", "--noheader", "--parsable2", "--format=Account,User,FairShare"}, every: factsEvery, read: f.readShares, needed: f.shared},
+		{name: "sacctmgr show qos", args: sacctmgrCommand("qos", qosFields[:]), every: factsEvery, read: f.readQOS,
+			needed: f.accounts},
+		{name: "sacctmgr show assoc", args: sacctmgrCommand("assoc", assocFields[:]), every: factsEvery,
+			read: f.readAssociations, needed: f.accounts},
+		{name: "sshare", args: []string{"sshare", "--all", "--noheader", "--parsable2",
+			"--format=Account,User,FairShare"}, every: factsEvery, read: f.readShares, needed: f.shared},
 	}
 	return f
 }
@@ -122,7 +128,8 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	if facts := f.facts(asked); f.known == nil || !facts.Equal(f.known) {
 		f.known = facts
 		a.Events = append(a.Events, job.Event{
-			Kind: job.Machine, Cluster: f.cfg.Options.Cluster, ID: job.MachineID, Time: asked.UTC(), Facts: facts, Live: true,
+			Kind: job.Machine, Cluster: f.cfg.Options.Cluster, ID: job.MachineID, Time: asked.UTC(),
+			Facts: facts, Live: true,
 		})
 	}
 	return a
@@ -140,7 +147,8 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take reads an output. Bad lines are left out, and told unless they are the same as the last time; if most are bad nothing counts.
+// take reads an output. Bad lines are left out, and told unless they are the same as the last time; if most are bad
+// nothing counts.
 func (p *part) take(output []byte, a *source.Answer) error {
 	lines, count, seen := 0, 0, p.bad
 	p.bad = map[string]bool{}
@@ -170,7 +178,8 @@ func (p *part) take(output []byte, a *source.Answer) error {
 	})
 	a.Lines += lines
 	if 2*count > lines {
-		return &source.CallError{Reason: source.FailedOutput, Err: fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", count, lines, worst)}
+		return &source.CallError{Reason: source.FailedOutput,
+			Err: fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", count, lines, worst)}
 	}
 	commit()
 	return nil
@@ -179,7 +188,8 @@ func (p *part) take(output []byte, a *source.Answer) error {
 // facts puts together what the commands have told.
 func (f *Facts) facts(asked time.Time) *job.Facts {
 	facts := &job.Facts{
-		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights, Version: f.general.version,
+		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,
+		Version: f.general.version,
 	}
 	facts.Limits = append(append(facts.Limits, f.qosLimits...), f.assocLimits...)
 	facts.Shares = f.shares

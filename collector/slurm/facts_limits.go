@@ -11,20 +11,24 @@ import (
 )
 
 // qosFields are the columns that are asked for of each QOS, as sacctmgr(1) names them.
-var qosFields = [...]string{"Name", "Priority", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobsPU", "MaxSubmitPU", "MaxTRESPU"}
+var qosFields = [...]string{"Name", "Priority", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobsPU",
+	"MaxSubmitPU", "MaxTRESPU"}
 
 // assocFields are those of each association. Limits that are its parent's are printed as its own.
-var assocFields = [...]string{"Cluster", "Account", "User", "Partition", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobs", "MaxSubmit"}
+var assocFields = [...]string{"Cluster", "Account", "User", "Partition", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES",
+	"MaxWall", "MaxJobs", "MaxSubmit"}
 
 func sacctmgrCommand(what string, fields []string) []string {
-	return []string{"sacctmgr", "--noheader", "--parsable2", "--readonly", "show", what, "format=" + strings.Join(fields, ",")}
+	return []string{"sacctmgr", "--noheader", "--parsable2", "--readonly", "show", what,
+		"format=" + strings.Join(fields, ",")}
 }
 
 // barred splits a line of sacctmgr.
 func barred(line []byte, fields []string) ([][]byte, error) {
 	got := bytes.Split(line, []byte("|"))
 	if len(got) != len(fields) {
-		return nil, collector.Bad(collector.ReasonFormat, "", "want %d fields with bars between them, got %q", len(fields), shorten(line))
+		return nil, collector.Bad(collector.ReasonFormat, "", "want %d fields with bars between them, got %q",
+			len(fields), shorten(line))
 	}
 	return got, nil
 }
@@ -78,8 +82,8 @@ func (f *Facts) readQOS(each eachLine) func() {
 	return func() { f.qosLimits = limits }
 }
 
-// readAssociations reads "sacctmgr show assoc": of each account what all its jobs together may have, and what those of each of its users may; of a user, who
-// inherits the latter, what is different.
+// readAssociations reads "sacctmgr show assoc": of each account what all its jobs together may have, and what those of
+// each of its users may; of a user, who inherits the latter, what is different.
 func (f *Facts) readAssociations(each eachLine) func() {
 	type assoc struct{ all, user job.Limit }
 	accounts := map[string]job.Limit{} // what each user of an account may
@@ -92,7 +96,8 @@ func (f *Facts) readAssociations(each eachLine) func() {
 		if own := f.general.clusterName; own != "" && string(c[0]) != own {
 			return nil
 		}
-		a := assoc{all: job.Limit{Account: f.parser.known(c[1]), User: f.parser.known(c[2]), Queue: f.parser.known(c[3])}}
+		a := assoc{all: job.Limit{Account: f.parser.known(c[1]), User: f.parser.known(c[2]),
+			Queue: f.parser.known(c[3])}}
 		a.user = a.all
 		if err := cmp.Or(group(&a.all, c[4:7]), single(&a.user, c[7:9])); err != nil {
 			return err
@@ -133,6 +138,7 @@ func tighter(a, b int) int {
 
 func sortLimits(limits []job.Limit) {
 	slices.SortStableFunc(limits, func(a, b job.Limit) int {
-		return cmp.Or(cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User), cmp.Compare(a.Queue, b.Queue))
+		return cmp.Or(cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User),
+			cmp.Compare(a.Queue, b.Queue))
 	})
 }

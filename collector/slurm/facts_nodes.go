@@ -13,13 +13,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sinfoFields are the columns that are asked for, as sinfo(1) names them under --Format. A line is the nodes of one partition that are alike in all of them.
+// sinfoFields are the columns that are asked for, as sinfo(1) names them under --Format. A line is the nodes of one
+// partition that are alike in all of them.
 var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete"}
 
 // sinfoCommand returns the call, of hidden partitions too, with nodes told together only if they are alike.
 func sinfoCommand() []string {
 	const sep = squeueSeparator
-	return []string{"sinfo", "--noheader", "--all", "--exact", "--Format=" + strings.Join(sinfoFields[:], ":"+sep+",") + ":" + sep}
+	return []string{"sinfo", "--noheader", "--all", "--exact",
+		"--Format=" + strings.Join(sinfoFields[:], ":"+sep+",") + ":" + sep}
 }
 
 // node is one node of the machine.
@@ -35,7 +37,8 @@ func (f *Facts) readNodes(each eachLine) func() {
 	each(func(line []byte) error {
 		fields := bytes.Split(line, []byte(squeueSeparator))
 		if len(fields) != len(sinfoFields)+1 || len(fields[len(sinfoFields)]) > 0 {
-			return collector.Bad(collector.ReasonFormat, "", "want %d fields, each with the separator 0x1f after it, got %d: not what this call of sinfo prints",
+			return collector.Bad(collector.ReasonFormat, "",
+				"want %d fields, each with the separator 0x1f after it, got %d: not what this call of sinfo prints",
 				len(sinfoFields), len(fields)-1)
 		}
 		for i := range fields {
@@ -51,7 +54,8 @@ func (f *Facts) readNodes(each eachLine) func() {
 		}
 		gpus, gpuType := gres(fields[4]).times(1)
 		what := node{down: isDown(string(fields[6])), NodeResources: job.NodeResources{
-			Procs: int(procs), Memory: min(memory, maxMemory>>20) << 20, GPUs: gpus, GPUType: gpuType, Features: features(fields[5]),
+			Procs: int(procs), Memory: min(memory, maxMemory>>20) << 20, GPUs: gpus, GPUType: gpuType,
+			Features: features(fields[5]),
 		}}
 		names, err := nodesOf(fields[1])
 		if err != nil || len(nodes) > maxListed {
@@ -83,13 +87,14 @@ func features(text []byte) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// isDown reports whether a node of a state ("idle+drain+not_responding", as node_state_string_complete in src/common/slurm_protocol_defs.c writes it) can
-// run no jobs now. Nodes that are powered down or up count as able, since slurmctld starts them for a job; reserved ones, and those in maintenance, are told
-// as outages.
+// isDown reports whether a node of a state ("idle+drain+not_responding", as node_state_string_complete in
+// src/common/slurm_protocol_defs.c writes it) can run no jobs now. Nodes that are powered down or up count as able,
+// since slurmctld starts them for a job; reserved ones, and those in maintenance, are told as outages.
 func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
 		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, sinfo(1)
-		case "DOWN", "ERROR", "FUTURE", "UNKNOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "INVALID_REG", "INVAL",
+		case "DOWN", "ERROR", "FUTURE", "UNKNOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING",
+			"INVALID_REG", "INVAL",
 			"POWERING_DOWN", "REBOOT_ISSUED", "REBOOT":
 			return true
 		}
@@ -123,7 +128,8 @@ func (f *Facts) groups() []job.NodeGroup {
 		}
 	}
 	kinds := slices.SortedFunc(maps.Keys(found), func(a, b kind) int {
-		return cmp.Or(cmp.Compare(a.queues, b.queues), cmp.Compare(a.Features, b.Features), cmp.Compare(a.Procs, b.Procs),
+		return cmp.Or(cmp.Compare(a.queues, b.queues), cmp.Compare(a.Features, b.Features),
+			cmp.Compare(a.Procs, b.Procs),
 			cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.GPUType, b.GPUType), cmp.Compare(a.GPUs, b.GPUs))
 	})
 	var groups []job.NodeGroup
@@ -180,14 +186,17 @@ func (f *Facts) readReservations(each eachLine) func() {
 		all = append(all, r)
 		return nil
 	})
-	slices.SortStableFunc(all, func(a, b reservation) int { return cmp.Or(cmp.Compare(a.Name, b.Name), a.From.Compare(b.From)) })
+	slices.SortStableFunc(all, func(a, b reservation) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), a.From.Compare(b.From))
+	})
 	return func() { f.reservations = all }
 }
 
 // floatStep is how exactly the times of a reservation are told that is always so far in the future.
 const floatStep = 15 * time.Minute
 
-// allowed returns the names of a list, sorted. Those with a minus in front are the only ones that may not: then nobody is named.
+// allowed returns the names of a list, sorted. Those with a minus in front are the only ones that may not: then nobody
+// is named.
 func allowed(text []byte) []string {
 	if string(text) == "(null)" {
 		return nil
@@ -202,8 +211,8 @@ func allowed(text []byte) []string {
 	return slices.Compact(names)
 }
 
-// outages returns the reservations that take something, as they are at an instant. Of one under way only nodes that are not down count: the others are gone already.
-// Memory and GPUs count where the nodes are taken whole.
+// outages returns the reservations that take something, as they are at an instant. Of one under way only nodes that are
+// not down count: the others are gone already. Memory and GPUs count where the nodes are taken whole.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {

@@ -40,7 +40,8 @@ func (f *Facts) readConfig(each eachLine) func() {
 	if string(values["PriorityType"]) == "priority/multifactor" {
 		weight := func(what string) int { return number(values["PriorityWeight"+what]) }
 		g.weights = &job.Weights{
-			Age: weight("Age"), FairShare: weight("FairShare"), JobSize: weight("JobSize"), Queue: weight("Partition"), QOS: weight("QOS"), Assoc: weight("Assoc"),
+			Age: weight("Age"), FairShare: weight("FairShare"), JobSize: weight("JobSize"), Queue: weight("Partition"),
+			QOS: weight("QOS"), Assoc: weight("Assoc"),
 			MaxAge: duration(values["PriorityMaxAge"]), SmallFirst: string(values["PriorityFavorSmall"]) == "Yes",
 		}
 	}
@@ -77,9 +78,11 @@ func (f *Facts) readPartitions(each eachLine) func() {
 			return collector.Bad(collector.ReasonFormat, "", "want PartitionName=..., got %q", shorten(line))
 		}
 		q := job.QueueFacts{
-			Name: string(name), Tier: number(wordOf(line, "PriorityTier")), Factor: number(wordOf(line, "PriorityJobFactor")),
-			MaxNodes: number(wordOf(line, "MaxNodes")), MinNodes: number(wordOf(line, "MinNodes")), Whole: string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE",
-			QOS: f.parser.known(wordOf(line, "QoS")),
+			Name: string(name), Tier: number(wordOf(line, "PriorityTier")),
+			Factor:   number(wordOf(line, "PriorityJobFactor")),
+			MaxNodes: number(wordOf(line, "MaxNodes")), MinNodes: number(wordOf(line, "MinNodes")),
+			Whole: string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE",
+			QOS:   f.parser.known(wordOf(line, "QoS")),
 		}
 		if q.MinNodes == 1 { // every job has one
 			q.MinNodes = 0
@@ -100,7 +103,8 @@ func (f *Facts) readPartitions(each eachLine) func() {
 		case "INACTIVE":
 			q.Down, q.Closed = true, true
 		default:
-			return collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a partition that is known", shorten(state))
+			return collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a partition that is known",
+				shorten(state))
 		}
 		queues = append(queues, q)
 		return nil
@@ -125,7 +129,8 @@ func (f *Facts) readShares(each eachLine) func() {
 			return badNumber("FairShare", fields[2])
 		}
 		shares = append(shares, job.Share{
-			Account: f.parser.known(bytes.TrimSpace(fields[0])), User: f.parser.known(bytes.TrimSpace(fields[1])), Factor: math.Round(factor*100) / 100,
+			Account: f.parser.known(bytes.TrimSpace(fields[0])), User: f.parser.known(bytes.TrimSpace(fields[1])),
+			Factor: math.Round(factor*100) / 100,
 		})
 		return nil
 	})
@@ -135,7 +140,8 @@ func (f *Facts) readShares(each eachLine) func() {
 	return func() { f.shares = shares }
 }
 
-// shareStep is by how much a fair share must have changed to be told anew: they move all the time, and an event tells those of all users.
+// shareStep is by how much a fair share must have changed to be told anew: they move all the time, and an event tells
+// those of all users.
 const shareStep = 5 // hundredths
 
 // alike reports whether shares are so like those told last that they need not be told anew.

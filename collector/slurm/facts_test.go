@@ -50,7 +50,8 @@ func (p *pretend) run(_ context.Context, args []string) ([]byte, error) {
 
 func (p *pretend) facts(tb testing.TB) *slurm.Facts {
 	return slurm.NewFacts(slurm.FactsConfig{
-		Options: collector.Options{Cluster: "alpha", Location: berlin(tb)}, Run: p.run, Known: func() *job.Facts { return p.told },
+		Options: collector.Options{Cluster: "alpha", Location: berlin(tb)}, Run: p.run,
+		Known: func() *job.Facts { return p.told },
 	})
 }
 
@@ -89,11 +90,12 @@ const (
 	mib = 1 << 20
 )
 
-// What a real Slurm printed means what was set up there: six nodes, of which n03 was drained and two have GPUs, the partitions short (all), gpu (n05, n06) and whole
-// (n01, n02); four reservations; limits made with sacctmgr.
+// What a real Slurm printed means what was set up there: six nodes, of which n03 was drained and two have GPUs, the
+// partitions short (all), gpu (n05, n06) and whole (n01, n02); four reservations; limits made with sacctmgr.
 func TestFactsOfARealSlurm(t *testing.T) {
 	p := &pretend{texts: captured(t)}
-	p.texts["config"] = strings.NewReplacer("accounting_storage/none", "accounting_storage/slurmdbd", "PriorityWeightFairShare = 0", "PriorityWeightFairShare = 300").
+	p.texts["config"] = strings.NewReplacer("accounting_storage/none", "accounting_storage/slurmdbd",
+		"PriorityWeightFairShare = 0", "PriorityWeightFairShare = 300").
 		Replace(p.texts["config"])
 	a := p.facts(t).Ask(t.Context(), capturedAt)
 	if len(a.Bad) > 0 || len(a.Notes) > 0 {
@@ -104,17 +106,23 @@ func TestFactsOfARealSlurm(t *testing.T) {
 	want := &job.Facts{
 		Version: "22.05.8",
 		Nodes: []job.NodeGroup{
-			{Queues: []string{"gpu", "short"}, Count: 2, Node: job.NodeResources{Procs: 8, Memory: 8000 * mib, GPUs: 3}},
+			{Queues: []string{"gpu", "short"}, Count: 2,
+				Node: job.NodeResources{Procs: 8, Memory: 8000 * mib, GPUs: 3}},
 			{Queues: []string{"short"}, Count: 2, Down: 1, Node: plain},
 			{Queues: []string{"short", "whole"}, Count: 2, Node: plain},
 		},
 		Outages: []job.Outage{
-			{Name: "cores", From: unix(1795202037), Until: unix(1826738037), Queues: []string{"short", "whole"}, Nodes: 1, Procs: 2, Accounts: []string{"phys"}},
-			// It floats: 1795185308 is 14:35:08, the quarter before is 14:30; its end, 14:45:08, is in the quarter that ends at 15:00.
-			{Name: "float", From: unix(1795185000), Until: unix(1795186800), Queues: []string{"short", "whole"}, Nodes: 1, Procs: 8, Memory: 4000 * mib},
-			{Name: "m1", Maintenance: true, From: unix(1795187637), Until: unix(1795194837), Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16,
+			{Name: "cores", From: unix(1795202037), Until: unix(1826738037), Queues: []string{"short", "whole"},
+				Nodes: 1, Procs: 2, Accounts: []string{"phys"}},
+			// It floats: 1795185308 is 14:35:08, the quarter before is 14:30; its end, 14:45:08, is in the quarter that
+			// ends at 15:00.
+			{Name: "float", From: unix(1795185000), Until: unix(1795186800), Queues: []string{"short", "whole"},
+				Nodes: 1, Procs: 8, Memory: 4000 * mib},
+			{Name: "m1", Maintenance: true, From: unix(1795187637), Until: unix(1795194837),
+				Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16,
 				Memory: 8000 * mib, Users: []string{"root"}},
-			{Name: "now1", From: unix(1795184037), Until: unix(1795191237), Queues: []string{"gpu", "short"}, Nodes: 1, Procs: 8, Memory: 8000 * mib, GPUs: 3,
+			{Name: "now1", From: unix(1795184037), Until: unix(1795191237), Queues: []string{"gpu", "short"}, Nodes: 1,
+				Procs: 8, Memory: 8000 * mib, GPUs: 3,
 				Users: []string{"games", "news"}},
 		},
 		Queues: []job.QueueFacts{
@@ -131,7 +139,8 @@ func TestFactsOfARealSlurm(t *testing.T) {
 			{Account: "physics", User: "games", Jobs: 2, MaxTime: time.Hour},
 		},
 		Shares: []job.Share{
-			{Account: "biology", User: "mail"}, {Account: "biology", User: "news"}, {Account: "physics", User: "games"}, {Account: "physics", User: "root"},
+			{Account: "biology", User: "mail"}, {Account: "biology", User: "news"}, {Account: "physics", User: "games"},
+			{Account: "physics", User: "root"},
 			{Account: "root", User: "root"},
 		},
 	}
@@ -153,7 +162,8 @@ func TestFactsOfTheSamples(t *testing.T) {
 	for block := range strings.SplitSeq(strings.TrimSpace(read("scontrol-show-partition.txt")), "\n\n") {
 		partitions = append(partitions, strings.Join(strings.Fields(block), " "))
 	}
-	p := &pretend{texts: map[string]string{"config": read("scontrol-show-config.txt"), "partition": strings.Join(partitions, "\n") + "\n"}}
+	p := &pretend{texts: map[string]string{"config": read("scontrol-show-config.txt"),
+		"partition": strings.Join(partitions, "\n") + "\n"}}
 	got := factsOf(t, p.facts(t).Ask(t.Context(), at(0)))
 	want := &job.Facts{
 		Version: "22.05.8",
@@ -186,7 +196,8 @@ func TestFactsWithoutSomeCommands(t *testing.T) {
 				t.Errorf("notes %v, want one about %s", a.Notes, name)
 			}
 			empty := map[string]bool{
-				"sinfo": facts.Nodes == nil, "reservation": facts.Outages == nil, "partition": facts.Queues == nil, "config": facts.Weights == nil && facts.Version == "",
+				"sinfo": facts.Nodes == nil, "reservation": facts.Outages == nil, "partition": facts.Queues == nil,
+				"config": facts.Weights == nil && facts.Version == "",
 			}
 			if name == "sinfo" { // reservations are of nodes
 				empty["reservation"] = false
@@ -210,7 +221,8 @@ func TestFactsWithoutSomeCommands(t *testing.T) {
 	}
 }
 
-// Nodes and reservations are asked for each time, the rest every ten minutes; an event comes only if something has changed, and then with all of it.
+// Nodes and reservations are asked for each time, the rest every ten minutes; an event comes only if something has
+// changed, and then with all of it.
 func TestFactsAreToldOnce(t *testing.T) {
 	p := &pretend{texts: captured(t)}
 	f := p.facts(t)
@@ -220,7 +232,8 @@ func TestFactsAreToldOnce(t *testing.T) {
 	}
 	for minute := 1; minute <= 9; minute++ {
 		p.calls = nil
-		if a := f.Ask(t.Context(), capturedAt.Add(time.Duration(minute)*time.Minute)); len(a.Events) > 0 || a.Err != nil {
+		if a := f.Ask(t.Context(), capturedAt.Add(time.Duration(minute)*time.Minute)); len(a.Events) > 0 ||
+			a.Err != nil {
 			t.Fatalf("minute %d: %+v", minute, a)
 		}
 		if want := []string{"sinfo", "reservation"}; !slices.Equal(p.calls, want) {
@@ -245,7 +258,8 @@ func TestFactsAreToldOnce(t *testing.T) {
 
 // A command that fails is tried again after one minute, two, four, and then every ten.
 func TestFactsTriesAgain(t *testing.T) {
-	p := &pretend{texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"), "reservation": "", "config": "A = B\n"}}
+	p := &pretend{texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"),
+		"reservation": "", "config": "A = B\n"}}
 	f := p.facts(t)
 	var tried []int
 	for minute := range 41 {
@@ -266,11 +280,13 @@ func TestFactsShares(t *testing.T) {
 		return "root||\n physics||\n  physics|alice|" + factor + "\n  physics|bob|0.504\n"
 	}
 	p := &pretend{texts: map[string]string{}}
-	p.texts["config"] = "AccountingStorageType = accounting_storage/slurmdbd\nPriorityType = priority/multifactor\nPriorityWeightFairShare = 5\n"
+	p.texts["config"] = "AccountingStorageType = accounting_storage/slurmdbd\nPriorityType = " +
+		"priority/multifactor\nPriorityWeightFairShare = 5\n"
 	p.texts["sshare"] = shares("0.256")
 	f := p.facts(t)
 	got := factsOf(t, f.Ask(t.Context(), capturedAt)).Shares
-	if want := []job.Share{{Account: "physics", User: "alice", Factor: .26}, {Account: "physics", User: "bob", Factor: .5}}; !slices.Equal(got, want) {
+	if want := []job.Share{{Account: "physics", User: "alice", Factor: .26},
+		{Account: "physics", User: "bob", Factor: .5}}; !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	for i, step := range []struct {
@@ -278,7 +294,8 @@ func TestFactsShares(t *testing.T) {
 		told   bool
 	}{{"0.300", false}, {"0.215", false}, {"0.310001", true}, {"0.27", false}} {
 		p.texts["sshare"] = shares(step.factor)
-		if a := f.Ask(t.Context(), capturedAt.Add(time.Duration(i+1)*10*time.Minute)); (len(a.Events) > 0) != step.told {
+		if a := f.Ask(t.Context(),
+			capturedAt.Add(time.Duration(i+1)*10*time.Minute)); (len(a.Events) > 0) != step.told {
 			t.Errorf("%s: told %v, want %v", step.factor, !step.told, step.told)
 		}
 	}
@@ -290,13 +307,19 @@ func sinfoLine(fields ...string) string { return strings.Join(fields, "\x1f") + 
 // Which nodes are down, by every state and flag that sinfo knows.
 func TestFactsNodeStates(t *testing.T) {
 	for state, down := range map[string]bool{
-		"idle": false, "mixed": false, "allocated": false, "idle+cloud+powered_down": false, "idle+powering_up": false, "mixed+planned": false, "allocated+completing": false,
-		"idle+reserved": false, "idle+maintenance": false, "idle+reboot_requested": false, "IDLE+DYNAMIC_NORM": false, "idle~": false,
-		"down": true, "DOWN+NOT_RESPONDING": true, "idle+drain": true, "mixed+drain": true, "allocated+fail": true, "idle+not_responding": true,
-		"unknown+drain+invalid_reg": true, "idle+powering_down": true, "idle+reboot_issued": true, "idle+maintenance+drain": true, "down*": true, "idle*": true,
+		"idle": false, "mixed": false, "allocated": false, "idle+cloud+powered_down": false, "idle+powering_up": false,
+		"mixed+planned": false, "allocated+completing": false,
+		"idle+reserved": false, "idle+maintenance": false, "idle+reboot_requested": false, "IDLE+DYNAMIC_NORM": false,
+		"idle~": false,
+		"down":  true, "DOWN+NOT_RESPONDING": true, "idle+drain": true, "mixed+drain": true, "allocated+fail": true,
+		"idle+not_responding":       true,
+		"unknown+drain+invalid_reg": true, "idle+powering_down": true, "idle+reboot_issued": true,
+		"idle+maintenance+drain": true, "down*": true, "idle*": true,
 		"unknown": true, "error": true, "future": true,
 	} {
-		p := &pretend{texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", state)}}
+		p := &pretend{
+			texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", state)},
+		}
 		g := factsOf(t, p.facts(t).Ask(t.Context(), at(0))).Nodes
 		if len(g) != 1 || (g[0].Down == 1) != down {
 			t.Errorf("%s: %+v, want down %v", state, g, down)
@@ -306,10 +329,15 @@ func TestFactsNodeStates(t *testing.T) {
 
 // Where jobs are given no memory of their own it is no resource of a node.
 func TestFactsWithoutMemory(t *testing.T) {
-	for parameters, want := range map[string]int64{"CR_CPU": 0, "CR_CORE": 0, "CR_CORE_MEMORY": 1000 * mib, "CR_CPU_MEMORY,CR_ONE_TASK_PER_CORE": 1000 * mib, "": 1000 * mib} {
+	for parameters, want := range map[string]int64{
+		"CR_CPU": 0, "CR_CORE": 0, "CR_CORE_MEMORY": 1000 * mib, "CR_CPU_MEMORY,CR_ONE_TASK_PER_CORE": 1000 * mib,
+		"": 1000 * mib,
+	} {
 		p := &pretend{texts: map[string]string{
-			"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"), "config": "SelectTypeParameters = " + parameters + "\n",
-			"reservation": fmt.Sprintf("ReservationName=r StartTime=%d EndTime=%d Nodes=n01 TRES=cpu=4\n", unix+10, unix+20),
+			"sinfo":  sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"),
+			"config": "SelectTypeParameters = " + parameters + "\n",
+			"reservation": fmt.Sprintf("ReservationName=r StartTime=%d EndTime=%d Nodes=n01 TRES=cpu=4\n",
+				unix+10, unix+20),
 		}}
 		f := factsOf(t, p.facts(t).Ask(t.Context(), at(0)))
 		if got := f.Nodes[0].Node.Memory; got != want || f.Outages[0].Memory != want {
@@ -320,10 +348,12 @@ func TestFactsWithoutMemory(t *testing.T) {
 
 // Reservations of every kind, on four nodes of 4 processors, 1 GiB and 1 GPU each, of which n04 is down.
 func TestFactsReservations(t *testing.T) {
-	nodes := sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") + sinfoLine("b", "n[03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
+	nodes := sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
+		sinfoLine("b", "n[03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
 		sinfoLine("b", "n04", "4", "1024", "gpu:v100:1(S:0-1)", "x", "down")
 	line := func(from, until int64, rest string) string {
-		return fmt.Sprintf("ReservationName=r StartTime=%d EndTime=%d Duration=x %s State=x\n", unix+from, unix+until, rest)
+		return fmt.Sprintf("ReservationName=r StartTime=%d EndTime=%d Duration=x %s State=x\n", unix+from,
+			unix+until, rest)
 	}
 	out := func(o job.Outage) []job.Outage {
 		o.Name = "r"
@@ -334,22 +364,36 @@ func TestFactsReservations(t *testing.T) {
 		name, line string
 		want       []job.Outage
 	}{
-		{"maintenance to come", line(60, 120, "Nodes=n[01,03] NodeCnt=2 CoreCnt=8 Flags=IGNORE_JOBS,MAINT TRES=cpu=8 Users=root Accounts=(null)"),
-			out(job.Outage{Maintenance: true, From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2, Users: []string{"root"}})},
-		{"a node that is down comes back before it", line(60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=(null) Accounts=b,a"),
-			out(job.Outage{From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2, Accounts: []string{"a", "b"}})},
-		{"under way, with a node that is down", line(-60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=a Accounts=(null)"),
-			out(job.Outage{From: at(-60), Until: at(120), Queues: both, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1, Users: []string{"a"}})},
-		{"some cores", line(60, 120, "Nodes=n[01-02] CoreCnt=2 Flags= NodeName=n01 CoreIDs=0-1 TRES=cpu=2 Users=-a Accounts=-b"),
+		{"maintenance to come",
+			line(60, 120,
+				"Nodes=n[01,03] NodeCnt=2 CoreCnt=8 Flags=IGNORE_JOBS,MAINT TRES=cpu=8 Users=root Accounts=(null)"),
+			out(job.Outage{Maintenance: true, From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8,
+				Memory: 2 * gib, GPUs: 2, Users: []string{"root"}})},
+		{"a node that is down comes back before it",
+			line(60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=(null) Accounts=b,a"),
+			out(job.Outage{From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2,
+				Accounts: []string{"a", "b"}})},
+		{"under way, with a node that is down",
+			line(-60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=a Accounts=(null)"),
+			out(job.Outage{From: at(-60), Until: at(120), Queues: both, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1,
+				Users: []string{"a"}})},
+		{"some cores",
+			line(60, 120, "Nodes=n[01-02] CoreCnt=2 Flags= NodeName=n01 CoreIDs=0-1 TRES=cpu=2 Users=-a Accounts=-b"),
 			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 2, Procs: 2})},
 		{"without TRES", line(60, 120, "Nodes=n01 CoreCnt=3 Flags= Users=a Accounts=(null)"),
-			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 3, Users: []string{"a"}})},
+			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 3,
+				Users: []string{"a"}})},
 		{"over", line(-120, 0, "Nodes=n01 CoreCnt=4 Flags= TRES=cpu=4 Users=a Accounts=(null)"), nil},
-		{"licenses only", line(60, 120, "Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null) Users=a Accounts=(null) Licenses=x:1"), nil},
+		{"licenses only",
+			line(60, 120,
+				"Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null) Users=a Accounts=(null) Licenses=x:1"),
+			nil},
 		{"nodes that nobody knows", line(60, 120, "Nodes=z1 CoreCnt=4 Flags= TRES=cpu=4 Users=a Accounts=(null)"), nil},
 		{"none", "No reservations in the system\n", nil},
-		{"local times", "ReservationName=r StartTime=2026-11-20T09:01:00 EndTime=2026-11-20T09:02:00 Nodes=n01 Flags= TRES=cpu=4 Users=a Accounts=(null)\n",
-			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1, Users: []string{"a"}})},
+		{"local times", "ReservationName=r StartTime=2026-11-20T09:01:00 EndTime=2026-11-20T09:02:00 Nodes=n01 " +
+			"Flags= TRES=cpu=4 Users=a Accounts=(null)\n",
+			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 4, Memory: gib,
+				GPUs: 1, Users: []string{"a"}})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &pretend{texts: map[string]string{"sinfo": nodes, "reservation": c.line}}
@@ -361,12 +405,14 @@ func TestFactsReservations(t *testing.T) {
 	}
 }
 
-// Associations: what users inherit from their account is told once, what is their own is told of them; other clusters' are left out.
+// Associations: what users inherit from their account is told once, what is their own is told of them; other clusters'
+// are left out.
 func TestFactsAssociations(t *testing.T) {
 	p := &pretend{texts: map[string]string{
 		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",
 		"assoc": strings.Join([]string{
-			"here|root|||||cpu=1000|||| ", "there|a|||7|||||7|", "here|a||||||cpu=8|2-00:00:00|5|9", "here|a|ann||||||||", "here|a|bob|gpu||||cpu=8|2-00:00:00|5|9",
+			"here|root|||||cpu=1000|||| ", "there|a|||7|||||7|", "here|a||||||cpu=8|2-00:00:00|5|9",
+			"here|a|ann||||||||", "here|a|bob|gpu||||cpu=8|2-00:00:00|5|9",
 			"here|a|cy|||4|gres/gpu=2|cpu=16|2-00:00:00|3|9", "here|a|dan||2|||cpu=8|2-00:00:00|5|9",
 		}, "\n") + "\n",
 		"qos": "normal|0||||||||\nbad|line\nbig|10|4|||node=2|UNLIMITED|||\n",
@@ -387,18 +433,23 @@ func TestFactsAssociations(t *testing.T) {
 	}
 }
 
-// A bad line is left out and told once, as long as it stays the same; if most lines are bad the command counts as failed.
+// A bad line is left out and told once, as long as it stays the same; if most lines are bad the command counts as
+// failed.
 func TestFactsBadLines(t *testing.T) {
 	good := sinfoLine("a", "n[01-03]", "4", "1024", "(null)", "(null)", "idle")
 	for _, bad := range []string{
-		"sinfo: error: something\n", sinfoLine("a", "n[01-03", "4", "1024", "(null)", "(null)", "idle"), sinfoLine("a", "n1", "4", "x", "(null)", "(null)", "idle"),
-		sinfoLine("a", "n1", "0", "1024", "(null)", "(null)", "idle"), sinfoLine("a", "n1", "4", "1024", "(null)", "idle"),
-		sinfoLine("a", "n[1-99999999999]", "4", "1024", "(null)", "(null)", "idle"), sinfoLine("a", "n[1-40000],m[1-40000]", "4", "1", "(null)", "(null)", "idle"),
+		"sinfo: error: something\n", sinfoLine("a", "n[01-03", "4", "1024", "(null)", "(null)", "idle"),
+		sinfoLine("a", "n1", "4", "x", "(null)", "(null)", "idle"),
+		sinfoLine("a", "n1", "0", "1024", "(null)", "(null)", "idle"),
+		sinfoLine("a", "n1", "4", "1024", "(null)", "idle"),
+		sinfoLine("a", "n[1-99999999999]", "4", "1024", "(null)", "(null)", "idle"),
+		sinfoLine("a", "n[1-40000],m[1-40000]", "4", "1", "(null)", "(null)", "idle"),
 	} {
 		p := &pretend{texts: map[string]string{"sinfo": good + bad + good}}
 		f := p.facts(t)
 		a := f.Ask(t.Context(), at(0))
-		if nodes := factsOf(t, a).Nodes; len(nodes) != 1 || nodes[0].Count != 3 || len(a.Bad) != 1 || a.Bad[0].Path != "sinfo" || a.Bad[0].Number != 2 {
+		if nodes := factsOf(t, a).Nodes; len(nodes) != 1 || nodes[0].Count != 3 || len(a.Bad) != 1 ||
+			a.Bad[0].Path != "sinfo" || a.Bad[0].Number != 2 {
 			t.Errorf("%q: %+v %+v", bad, nodes, a.Bad)
 		}
 		if a := f.Ask(t.Context(), at(60)); len(a.Bad) > 0 || a.Err != nil {
@@ -406,7 +457,8 @@ func TestFactsBadLines(t *testing.T) {
 		}
 		p.texts["sinfo"] = bad
 		var failed *source.CallError
-		if a := f.Ask(t.Context(), at(120)); !errors.As(a.Err, &failed) || failed.Reason != source.FailedOutput || len(a.Events) > 0 {
+		if a := f.Ask(t.Context(), at(120)); !errors.As(a.Err, &failed) || failed.Reason != source.FailedOutput ||
+			len(a.Events) > 0 {
 			t.Errorf("%q alone: %+v", bad, a)
 		}
 	}
@@ -416,16 +468,19 @@ func TestFactsBadLines(t *testing.T) {
 func FuzzFacts(f *testing.F) {
 	names := []string{"sinfo", "reservation", "partition", "config", "qos", "assoc", "sshare"}
 	f.Add(uint8(0), sinfoLine("a", "n[1-3,7]x[0-1],m", "4K", "1", "gpu:a:1(S:0,1),gpu", "b,a", "idle*"))
-	f.Add(uint8(1), "ReservationName=m1 StartTime=1795187637 EndTime=1795194837 Nodes=n[01-02] CoreCnt=16 Flags=MAINT,TIME_FLOAT TRES=cpu=16,mem=1.5G Users=root,-a Accounts=(null)\n")
-	f.Add(uint8(2), "PartitionName=gpu QoS=N/A DefaultTime=NONE MaxNodes=1 MaxTime=01:00:00 MinNodes=0 OverSubscribe=EXCLUSIVE PriorityTier=1 State=UP\n")
+	f.Add(uint8(1), "ReservationName=m1 StartTime=1795187637 EndTime=1795194837 Nodes=n[01-02] CoreCnt=16 "+
+		"Flags=MAINT,TIME_FLOAT TRES=cpu=16,mem=1.5G Users=root,-a Accounts=(null)\n")
+	f.Add(uint8(2), "PartitionName=gpu QoS=N/A DefaultTime=NONE MaxNodes=1 MaxTime=01:00:00 MinNodes=0 "+
+		"OverSubscribe=EXCLUSIVE PriorityTier=1 State=UP\n")
 	f.Add(uint8(3), "PriorityMaxAge = 2-00:00:00\nPriorityWeightAge = 1000\n")
 	f.Add(uint8(4), "high|100|50|8|cpu=8,mem=10G,gres/gpu:a=1|node=2|1-00:00:00|3|10|cpu=4\n")
 	f.Add(uint8(5), "c|physics|games||4|4|cpu=100|cpu=3|01:00:00|2|9\nc|physics|||||||||\n")
 	f.Add(uint8(6), "  physics|games|0.123456\nroot||\n")
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		p := &pretend{texts: map[string]string{
-			"sinfo":  sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1", "x", "idle"),
-			"config": "AccountingStorageType = accounting_storage/slurmdbd\nPriorityType = priority/multifactor\nPriorityWeightFairShare = 5\n",
+			"sinfo": sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1", "x", "idle"),
+			"config": "AccountingStorageType = accounting_storage/slurmdbd\nPriorityType = " +
+				"priority/multifactor\nPriorityWeightFairShare = 5\n",
 		}}
 		p.texts[names[int(which)%len(names)]] += text
 		facts := p.facts(t)

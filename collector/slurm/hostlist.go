@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. Lists that say that there are none
-// ("(null)") have none.
+// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. Lists that
+// say that there are none ("(null)") have none.
 func nodesOf(list []byte) (names []string, err error) {
 	switch string(list) {
 	case "(null)", "N/A":
@@ -110,5 +110,6 @@ func indexClosing(text []byte) int {
 }
 
 func errNodes(element []byte) error {
-	return collector.Bad(collector.ReasonField, "nodes", "want a list of nodes like n[01-03,07],login, got %q", shorten(element))
+	return collector.Bad(collector.ReasonField, "nodes", "want a list of nodes like n[01-03,07],login, got %q",
+		shorten(element))
 }

@@ -13,8 +13,8 @@ import (
 // JobcompName is how the configuration names the format of the job completion log.
 const JobcompName = "slurm-jobcomp"
 
-// Jobcomp returns the format of the file that the plugin jobcomp/filetxt writes (JobCompLoc in slurm.conf): one line for each
-// job, or try of a job, that ended.
+// Jobcomp returns the format of the file that the plugin jobcomp/filetxt writes (JobCompLoc in slurm.conf): one line
+// for each job, or try of a job, that ended.
 func Jobcomp() collector.Format {
 	return collector.Format{Name: JobcompName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
 		return &jobcompParser{common: newCommon(o)}
@@ -24,13 +24,14 @@ func Jobcomp() collector.Format {
 // maxRecord bounds a record of several lines. Slurm's own limit for a name is far below.
 const maxRecord = 64 << 10
 
-// jobcompParser reads one source. Of earlier lines it keeps only a record of which the end is still to come: the plugin does not
-// escape a line end in a job's name or directory, and writes the record all at once.
+// jobcompParser reads one source. Of earlier lines it keeps only a record of which the end is still to come: the plugin
+// does not escape a line end in a job's name or directory, and writes the record all at once.
 type jobcompParser struct {
 	common
 	record  jobcompRecord
 	pending []byte
-	// When the line was written, if it is known, and the newest end of earlier lines: they say something about a record's end only.
+	// When the line was written, if it is known, and the newest end of earlier lines: they say something about a
+	// record's end only.
 	now, newest time.Time
 }
 
@@ -59,7 +60,8 @@ func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
 		p.keep(line)
 		return cut
 	case len(p.pending) == 0:
-		return collector.Bad(collector.ReasonFormat, "JobId", "want a line that begins with \"JobId=\": no jobcomp/filetxt record")
+		return collector.Bad(collector.ReasonFormat, "JobId",
+			"want a line that begins with \"JobId=\": no jobcomp/filetxt record")
 	case len(p.pending)+len(line) > maxRecord:
 		return p.drop()
 	}
@@ -82,7 +84,8 @@ func (p *jobcompParser) drop() error {
 	if len(p.pending) == 0 {
 		return nil
 	}
-	err := collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q", shorten(p.pending))
+	err := collector.Bad(collector.ReasonFormat, "ExitCode", "the record before this line has no end: %q",
+		shorten(p.pending))
 	p.pending = p.pending[:0]
 	return err
 }
@@ -117,12 +120,13 @@ const (
 	notEnded               // it has not ended: not a state of this log
 )
 
-// endingOf sorts the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING (22.05) or REQUEUED; but
-// NODE_FAIL and PREEMPTED are written with and without a requeue and look the same, so that the try is over, and a later record of
-// the same job is its next.
+// endingOf sorts the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING (22.05)
+// or REQUEUED; but NODE_FAIL and PREEMPTED are written with and without a requeue and look the same, so that the try is
+// over, and a later record of the same job is its next.
 func endingOf(state []byte) ending {
 	switch string(state) {
-	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
+		"OUT_OF_MEMORY",
 		"LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED":
 		return forGood
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT":
@@ -174,8 +178,8 @@ func errState(state []byte, meaning string) error {
 	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
 }
 
-// neverRan emits the cancellation of a job that got no nodes, with its submission among the times: the cluster's fold derives that where it has
-// not seen it. Its StartTime is the instant of the cancel.
+// neverRan emits the cancellation of a job that got no nodes, with its submission among the times: the cluster's fold
+// derives that where it has not seen it. Its StartTime is the instant of the cancel.
 func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
 	how := endingOf(r.state)
 	switch how {
@@ -241,7 +245,8 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	case noNodes:
 		t.Start = time.Time{}
 	case t.Start.IsZero():
-		return t, collector.Bad(collector.ReasonField, "StartTime", "a job with nodes has a start, got %q", shorten(r.start))
+		return t, collector.Bad(collector.ReasonField, "StartTime", "a job with nodes has a start, got %q",
+			shorten(r.start))
 	}
 	p.inOrder(&t)
 	p.before(&t)
@@ -258,8 +263,9 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	return at, err
 }
 
-// before takes the instants before the end as the second pass of an hour that clocks show twice wherever that is possible: of two lives that a record
-// can tell, the shorter is the more frequent. So they depend on the end alone, not on when the record is read.
+// before takes the instants before the end as the second pass of an hour that clocks show twice wherever that is
+// possible: of two lives that a record can tell, the shorter is the more frequent. So they depend on the end alone, not
+// on when the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {

@@ -12,13 +12,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestJobcompAnyName proves that no name made of the record's own keys, blanks and line ends, and no such directory, changes what is read of the
-// job beside it. Names in which a line looks like a record's beginning or end are the documented exception.
+// TestJobcompAnyName proves that no name made of the record's own keys, blanks and line ends, and no such directory,
+// changes what is read of the job beside it. Names in which a line looks like a record's beginning or end are the
+// documented exception.
 func TestJobcompAnyName(t *testing.T) {
 	loc := berlin(t)
 	pieces := rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", " ", "\t", "|", "=", "\nz", " JobState=FAILED", " Partition=p", " TimeLimit=1", " StartTime=x", " WorkDir=/x", " ReservationName=",
-		" Tres=cpu=9", " Account=root", " ExitCode=1:1", " DerivedExitCode=1:1 ", "JobId=5", " UserId=eve(0)", " GroupId=g(1)", " Name=n",
+		"a", " ", "\t", "|", "=", "\nz", " JobState=FAILED", " Partition=p", " TimeLimit=1", " StartTime=x",
+		" WorkDir=/x", " ReservationName=",
+		" Tres=cpu=9", " Account=root", " ExitCode=1:1", " DerivedExitCode=1:1 ", "JobId=5", " UserId=eve(0)",
+		" GroupId=g(1)", " Name=n",
 		" ArrayJobId=1 ArrayTaskId=2", " SubmitTime=2020-01-01T00:00:00",
 	}), 0, 12)
 	blanks := regexp.MustCompile(`[ \t]+\n`)
@@ -41,7 +44,8 @@ func TestJobcompAnyName(t *testing.T) {
 			t.Fatalf("%q: %d events", line, len(got))
 		}
 		ev := got[0]
-		if ev.Kind != job.End || ev.ID != "7" || ev.User != "ann" || ev.Account != "physics" || ev.Queue != "short" || ev.Procs != 8 ||
+		if ev.Kind != job.End || ev.ID != "7" || ev.User != "ann" || ev.Account != "physics" || ev.Queue != "short" ||
+			ev.Procs != 8 ||
 			!ev.Time.Equal(at(360)) || !ev.Times.Start.Equal(at(60)) || !ev.Times.Submit.Equal(at(0)) {
 			t.Fatalf("%q: got %+v", line, ev)
 		}

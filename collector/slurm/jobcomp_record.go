@@ -10,9 +10,9 @@ import (
 
 // jobcompRecord is one record, taken apart. The slices point into the line.
 //
-// Its keys have a fixed order (JOB_FORMAT), but two of the values may hold anything, keys too: the job's Name and its WorkDir. So
-// the front is read forwards up to the name, the end backwards to the reservation, and what stands between name and directory is
-// the last place at which all of those keys follow each other.
+// Its keys have a fixed order (JOB_FORMAT), but two of the values may hold anything, keys too: the job's Name and its
+// WorkDir. So the front is read forwards up to the name, the end backwards to the reservation, and what stands between
+// name and directory is the last place at which all of those keys follow each other.
 type jobcompRecord struct {
 	id                                     string
 	user, name, state, partition, nodeList []byte

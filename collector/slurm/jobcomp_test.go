@@ -22,14 +22,17 @@ type record struct {
 func ran() record {
 	return record{
 		id: "7", name: "run.sh", state: "COMPLETED", partition: "short", limit: "90",
-		submit: "2026-11-20T09:00:00", eligible: "2026-11-20T09:00:10", start: "2026-11-20T09:01:00", end: "2026-11-20T09:06:00",
-		nodes: "n[03-04]", count: "NodeCnt=2 ProcCnt=8", dir: "/tmp", tres: "cpu=6,mem=2000M,node=2,billing=6", account: "physics",
+		submit: "2026-11-20T09:00:00", eligible: "2026-11-20T09:00:10", start: "2026-11-20T09:01:00",
+		end:   "2026-11-20T09:06:00",
+		nodes: "n[03-04]", count: "NodeCnt=2 ProcCnt=8", dir: "/tmp", tres: "cpu=6,mem=2000M,node=2,billing=6",
+		account: "physics",
 	}
 }
 
 func waited() record {
 	r := ran()
-	r.state, r.start, r.end, r.nodes, r.count = "CANCELLED", "2026-11-20T09:06:00", "2026-11-20T09:06:00", "(null)", "NodeCnt=0 ProcCnt=0"
+	r.state, r.start, r.end, r.nodes, r.count = "CANCELLED", "2026-11-20T09:06:00", "2026-11-20T09:06:00", "(null)",
+		"NodeCnt=0 ProcCnt=0"
 	return r
 }
 
@@ -39,10 +42,13 @@ func (r record) with(change func(*record)) string {
 }
 
 func (r record) line() string {
-	return fmt.Sprintf("JobId=%s UserId=ann(1001) GroupId=users(100) Name=%s JobState=%s Partition=%s TimeLimit=%s StartTime=%s EndTime=%s"+
-		" NodeList=%s %s WorkDir=%s ReservationName= Tres=%s Account=%s QOS=normal WcKey= Cluster=test SubmitTime=%s EligibleTime=%s%s"+
+	return fmt.Sprintf("JobId=%s UserId=ann(1001) GroupId=users(100) Name=%s JobState=%s Partition=%s TimeLimit=%s "+
+		"StartTime=%s EndTime=%s"+
+		" NodeList=%s %s WorkDir=%s ReservationName= Tres=%s Account=%s QOS=normal WcKey= Cluster=test SubmitTime=%s "+
+		"EligibleTime=%s%s"+
 		" DerivedExitCode=0:0 ExitCode=0:0 ",
-		r.id, r.name, r.state, r.partition, r.limit, r.start, r.end, r.nodes, r.count, r.dir, r.tres, r.account, r.submit, r.eligible, r.part)
+		r.id, r.name, r.state, r.partition, r.limit, r.start, r.end, r.nodes, r.count, r.dir, r.tres, r.account,
+		r.submit, r.eligible, r.part)
 }
 
 func jobcompSuite(tb testing.TB) formattest.Suite {
@@ -60,7 +66,8 @@ func jobcompSuite(tb testing.TB) formattest.Suite {
 
 func jobcompGood() []formattest.Case {
 	a := job.Attributes{
-		Queue: "short", User: "ann", Account: "physics", QOS: "normal", Name: "run.sh", Procs: 8, Nodes: 2, TimeLimit: 90 * time.Minute,
+		Queue: "short", User: "ann", Account: "physics", QOS: "normal", Name: "run.sh", Procs: 8, Nodes: 2,
+		TimeLimit: 90 * time.Minute,
 	}
 	asked := a
 	asked.Procs = 6
@@ -78,36 +85,48 @@ func jobcompGood() []formattest.Case {
 	canceled := func(b job.Attributes, t job.Times) []job.Event {
 		return []job.Event{event(job.Cancel, "7", at(360), b, t)}
 	}
-	const fake = "x JobState=FAILED Partition=evil TimeLimit=1 StartTime=2020-01-01T00:00:00 EndTime=2020-01-01T00:00:01 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/"
+	const fake = "x JobState=FAILED Partition=evil TimeLimit=1 StartTime=2020-01-01T00:00:00 " +
+		"EndTime=2020-01-01T00:00:01 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/"
 	unlimited := asked
 	unlimited.TimeLimit = 0
 	never := before
 	never.Eligible = time.Time{}
 	return []formattest.Case{
 		good("ended: the size is what was given", ran().line(), ended("7")),
-		good("no account", ran().with(func(r *record) { r.account = "" }), change(ended("7"), func(e *job.Event) { e.Account = "" })),
+		good("no account", ran().with(func(r *record) { r.account = "" }),
+			change(ended("7"), func(e *job.Event) { e.Account = "" })),
 		good("two partitions asked for", ran().with(func(r *record) { r.partition = "short,medium" }), ended("7")),
 		good("killed by its limit", ran().with(func(r *record) { r.state = "TIMEOUT" }), ended("7")),
 		good("node failure: this try is over", ran().with(func(r *record) { r.state = "NODE_FAIL" }), ended("7")),
 		good("array task", ran().with(func(r *record) { r.part = " ArrayJobId=5 ArrayTaskId=3" }), ended("5_3")),
-		good("last task of an array", ran().with(func(r *record) { r.part = " ArrayJobId=7 ArrayTaskId=3" }), ended("7")),
-		good("component of a heterogeneous job", ran().with(func(r *record) { r.part = " HetJobId=6 HetJobOffset=1" }), ended("6+1")),
+		good("last task of an array",
+			ran().with(func(r *record) { r.part = " ArrayJobId=7 ArrayTaskId=3" }), ended("7")),
+		good("component of a heterogeneous job", ran().with(func(r *record) { r.part = " HetJobId=6 HetJobOffset=1" }),
+			ended("6+1")),
 		good("first component", ran().with(func(r *record) { r.part = " HetJobId=7 HetJobOffset=0" }), ended("7")),
-		good("a name with a blank, a bar and a key", ran().with(func(r *record) { r.name = "a b JobState=FAILED x|y" }), named("a b JobState=FAILED x|y")),
+		good("a name with a blank, a bar and a key", ran().with(func(r *record) { r.name = "a b JobState=FAILED x|y" }),
+			named("a b JobState=FAILED x|y")),
 		good("a name with a tab", ran().with(func(r *record) { r.name = "a\tb é" }), named("a\tb é")),
 		good("no name", ran().with(func(r *record) { r.name = "" }), named("")),
 		good("a name that is a whole record", ran().with(func(r *record) { r.name = fake }), named(fake)),
-		good("a directory with blanks and keys", ran().with(func(r *record) { r.dir = "/tmp/a b ReservationName= Tres=cpu=1 ExitCode=0:0" }), ended("7")),
-		good("requeued by hand: the record of this try is all there is of its start", ran().with(func(r *record) { r.state = "PENDING" }),
+		good("a directory with blanks and keys",
+			ran().with(func(r *record) { r.dir = "/tmp/a b ReservationName= Tres=cpu=1 ExitCode=0:0" }), ended("7")),
+		good("requeued by hand: the record of this try is all there is of its start",
+			ran().with(func(r *record) { r.state = "PENDING" }),
 			event(job.Start, "7", at(60), a, begun), event(job.Requeue, "7", at(360), a, begun)),
 		good("requeued, as others write it", ran().with(func(r *record) { r.state = "REQUEUED" }),
 			event(job.Start, "7", at(60), a, begun), event(job.Requeue, "7", at(360), a, begun)),
-		good("resized: it runs on", ran().with(func(r *record) { r.state = "RESIZING" }), event(job.Start, "7", at(60), a, begun)),
+		good("resized: it runs on", ran().with(func(r *record) { r.state = "RESIZING" }),
+			event(job.Start, "7", at(60), a, begun)),
 		good("canceled while it waited: the size is what was asked for", waited().line(), canceled(asked, before)...),
-		good("never eligible, no limit", waited().with(func(r *record) { r.eligible, r.limit = "unknown", "UNLIMITED" }), canceled(unlimited, never)...),
-		good("eligible later than it was canceled", waited().with(func(r *record) { r.eligible = "2026-11-20T10:00:00" }),
+		good("never eligible, no limit",
+			waited().with(func(r *record) { r.eligible, r.limit = "unknown", "UNLIMITED" }),
+			canceled(unlimited, never)...),
+		good("eligible later than it was canceled",
+			waited().with(func(r *record) { r.eligible = "2026-11-20T10:00:00" }),
 			canceled(asked, job.Times{Submit: at(0), Eligible: at(3600)})...),
-		good("canceled while its start was foreseen", waited().with(func(r *record) { r.start = "Unknown" }), canceled(asked, before)...),
+		good("canceled while its start was foreseen", waited().with(func(r *record) { r.start = "Unknown" }),
+			canceled(asked, before)...),
 		good("past its deadline", waited().with(func(r *record) { r.state = "DEADLINE" }), canceled(asked, before)...),
 		good("requeued while it waited: nothing", waited().with(func(r *record) { r.state = "PENDING" })),
 	}
@@ -118,7 +137,8 @@ func jobcompBad() []formattest.BadCase {
 	cut := func(from, to string) string { return strings.Replace(line, from, to, 1) }
 	return []formattest.BadCase{
 		bad("not a record", "hello, world", collector.ReasonFormat, ""),
-		bad("an end without a beginning", "line "+line[strings.Index(line, "JobState="):], collector.ReasonFormat, "JobId"),
+		bad("an end without a beginning", "line "+line[strings.Index(line, "JobState="):],
+			collector.ReasonFormat, "JobId"),
 		bad("no number", cut("JobId=7", "JobId=0"), collector.ReasonField, "Name"),
 		bad("a key is missing at the end", cut(" Tres=cpu", " Xres=cpu"), collector.ReasonField, "ExitCode"),
 		bad("a key is missing in the middle", cut(" NodeCnt=", " NodesCnt="), collector.ReasonField, "JobState"),
@@ -128,9 +148,12 @@ func jobcompBad() []formattest.BadCase {
 		bad("a limit that is none", cut("TimeLimit=90", "TimeLimit=soon"), collector.ReasonField, "TimeLimit"),
 		bad("no such day", cut("EndTime=2026-11-20", "EndTime=2026-11-31"), collector.ReasonTime, "EndTime"),
 		bad("no end", cut("EndTime=2026-11-20T09:06:00", "EndTime=Unknown"), collector.ReasonField, "EndTime"),
-		bad("nodes, but no start", cut("StartTime=2026-11-20T09:01:00", "StartTime=Unknown"), collector.ReasonField, "StartTime"),
-		bad("a start before the submit", cut("SubmitTime=2026-11-20T09:00:00", "SubmitTime=2026-11-20T09:02:00"), collector.ReasonTime, "start"),
-		bad("an end before the start", cut("EndTime=2026-11-20T09:06:00", "EndTime=2026-11-20T09:00:59"), collector.ReasonTime, "end"),
+		bad("nodes, but no start", cut("StartTime=2026-11-20T09:01:00", "StartTime=Unknown"), collector.ReasonField,
+			"StartTime"),
+		bad("a start before the submit", cut("SubmitTime=2026-11-20T09:00:00", "SubmitTime=2026-11-20T09:02:00"),
+			collector.ReasonTime, "start"),
+		bad("an end before the start", cut("EndTime=2026-11-20T09:06:00", "EndTime=2026-11-20T09:00:59"),
+			collector.ReasonTime, "end"),
 		bad("has not ended", cut("COMPLETED", "RUNNING"), collector.ReasonUnknown, "JobState"),
 		bad("a state that nobody has documented", cut("COMPLETED", "VANISHED"), collector.ReasonUnknown, "JobState"),
 	}
@@ -166,8 +189,8 @@ func outcome(f collector.Format, lines ...string) []string {
 	return out
 }
 
-// TestJobcompRecordOfSeveralLines proves that a record is put together again whose name or directory holds line ends, and that one without an end
-// costs no other record.
+// TestJobcompRecordOfSeveralLines proves that a record is put together again whose name or directory holds line ends,
+// and that one without an end costs no other record.
 func TestJobcompRecordOfSeveralLines(t *testing.T) {
 	named := func(id, name string) []string {
 		return strings.Split(ran().with(func(r *record) { r.id, r.name = id, name }), "\n")
@@ -179,11 +202,14 @@ func TestJobcompRecordOfSeveralLines(t *testing.T) {
 		want  []string
 	}{
 		{"two lines", two, []string{"end 8 new\nline"}},
-		{"four lines", append(named("8", "a\nb\nJobId=5 not\nc"), ran().line()), []string{"end 8 a\nb\nJobId=5 not\nc", "end 7 run.sh"}},
+		{"four lines", append(named("8", "a\nb\nJobId=5 not\nc"), ran().line()),
+			[]string{"end 8 a\nb\nJobId=5 not\nc", "end 7 run.sh"}},
 		{"a directory", strings.Split(ran().with(func(r *record) { r.dir = "/a\nb" }), "\n"), []string{"end 7 run.sh"}},
-		{"no second half", []string{two[0], ran().line(), two[1]}, []string{"end 7 run.sh", "bad format", "bad format"}},
+		{"no second half", []string{two[0], ran().line(), two[1]},
+			[]string{"end 7 run.sh", "bad format", "bad format"}},
 		{"two first halves", append([]string{two[0]}, two...), []string{"bad format", "end 8 new\nline"}},
-		{"a second half that never ends", append(append([]string{two[0]}, strings.Repeat("x", 1<<16)), ran().line()), []string{"bad format", "end 7 run.sh"}},
+		{"a second half that never ends", append(append([]string{two[0]}, strings.Repeat("x", 1<<16)), ran().line()),
+			[]string{"bad format", "end 7 run.sh"}},
 	} {
 		if diff := cmp.Diff(c.want, outcome(slurm.Jobcomp(), c.lines...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
@@ -191,7 +217,8 @@ func TestJobcompRecordOfSeveralLines(t *testing.T) {
 	}
 }
 
-// TestJobcompUnknownStateIsAnEnd proves that a state of a Slurm to come loses no end: the line is reported, and its event counts.
+// TestJobcompUnknownStateIsAnEnd proves that a state of a Slurm to come loses no end: the line is reported, and its
+// event counts.
 func TestJobcompUnknownStateIsAnEnd(t *testing.T) {
 	unheard := func(r *record) { r.state = "VANISHED" }
 	got := outcome(slurm.Jobcomp(), ran().with(unheard), waited().with(unheard))
@@ -236,8 +263,11 @@ func jobcompWorst() []string {
 		return formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf(format, i) })
 	}
 	return []string{
-		ran().with(func(r *record) { r.nodes = "n[1-1000000]" }), ran().with(func(r *record) { r.nodes = list("n%d,") }),
-		ran().with(func(r *record) { r.tres = list("gres/gpu:a%d=1,") }), ran().with(func(r *record) { r.name = strings.Repeat("x", 1<<19) }),
-		ran().with(func(r *record) { r.id = "9_[1-1000000]" }), ran().with(func(r *record) { r.part = " ArrayJobId=9 ArrayTaskId=" + list("%d,") }),
+		ran().with(func(r *record) { r.nodes = "n[1-1000000]" }),
+		ran().with(func(r *record) { r.nodes = list("n%d,") }),
+		ran().with(func(r *record) { r.tres = list("gres/gpu:a%d=1,") }),
+		ran().with(func(r *record) { r.name = strings.Repeat("x", 1<<19) }),
+		ran().with(func(r *record) { r.id = "9_[1-1000000]" }),
+		ran().with(func(r *record) { r.part = " ArrayJobId=9 ArrayTaskId=" + list("%d,") }),
 	}
 }

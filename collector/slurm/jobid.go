@@ -7,9 +7,10 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// cutJob cuts a job off the front of a message, as _jobid2fmt in src/common/log.c writes it: "JobId=2"; "JobId=9_1(26)" for task 1 of
-// array 9, whose own number is 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21; "JobId=11_*" for the waiting tasks of
-// array 11, which are one record under the array's number. It also takes what people type, "9_1" without the own number.
+// cutJob cuts a job off the front of a message, as _jobid2fmt in src/common/log.c writes it: "JobId=2"; "JobId=9_1(26)"
+// for task 1 of array 9, whose own number is 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21;
+// "JobId=11_*" for the waiting tasks of array 11, which are one record under the array's number. It also takes what
+// people type, "9_1" without the own number.
 func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(msg, []byte("JobId="))
 	if !ok {
@@ -95,8 +96,8 @@ type taskSet struct {
 // taskRange is every step-th number from low to high.
 type taskRange struct{ low, high, step int64 }
 
-// parse reads the list; steps (":4") and throttles ("%4") are as sbatch(1) has them. SLURM_BITSTR_LEN cuts a list off in the middle of a number and
-// puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
+// parse reads the list; steps (":4") and throttles ("%4") are as sbatch(1) has them. SLURM_BITSTR_LEN cuts a list off
+// in the middle of a number and puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
 func (t tasks) parse() (set taskSet, err error) {
 	list, _, _ := bytes.Cut(t.list, []byte("%"))
 	for len(list) > 0 {
@@ -115,7 +116,8 @@ func (t tasks) parse() (set taskSet, err error) {
 			r.step, rest, ok = leadingNumber(rest[1:])
 		}
 		if !ok || len(rest) > 0 || r.step == 0 || r.high < r.low {
-			return taskSet{}, collector.Bad(collector.ReasonField, "JobId", "want tasks like 3-6,8, got %q", shorten(t.list))
+			return taskSet{},
+				collector.Bad(collector.ReasonField, "JobId", "want tasks like 3-6,8, got %q", shorten(t.list))
 		}
 		set.ranges = append(set.ranges, r)
 	}

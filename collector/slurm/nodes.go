@@ -3,8 +3,9 @@ package slurm
 // maxNodes bounds the count of a node list, so that nothing overflows.
 const maxNodes = 1 << 24
 
-// countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. It
-// returns 0 for "(null)", "None assigned", and whatever cannot be read: a number of nodes is good to have, no more.
+// countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are
+// 13. It returns 0 for "(null)", "None assigned", and whatever cannot be read: a number of nodes is good to have, no
+// more.
 func countNodes(list []byte) int {
 	total, product := 0, 1
 	empty := true // of the element so far

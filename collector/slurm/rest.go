@@ -16,16 +16,19 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// restVersions are those of slurmrestd's interface that are tried, newest first: 0.0.38 came with Slurm 22.05, and each release since has added one.
+// restVersions are those of slurmrestd's interface that are tried, newest first: 0.0.38 came with Slurm 22.05, and each
+// release since has added one.
 var restVersions = [...]int{45, 44, 43, 42, 41, 40, 39, 38}
 
 // maxAnswer bounds the bytes of one answer: 300,000 jobs of 7 KB.
 const maxAnswer = 2 << 30
 
-// clockSkew is by how much the clocks of slurmctld's host and this one may differ where an answer does not tell slurmctld's time.
+// clockSkew is by how much the clocks of slurmctld's host and this one may differ where an answer does not tell
+// slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest asks slurmrestd for the jobs, over its Unix socket, in place of squeue. What is told is the same: see Snapshot. Its methods are for one goroutine.
+// Rest asks slurmrestd for the jobs, over its Unix socket, in place of squeue. What is told is the same: see Snapshot.
+// Its methods are for one goroutine.
 type Rest struct {
 	socket   string
 	timeout  time.Duration
@@ -33,7 +36,8 @@ type Rest struct {
 	client   *http.Client
 	version  int // of the interface; 0 while it is not known
 
-	// The newest answer, which holds until something changes: slurmctld's time of it, the jobs, and what could not be read.
+	// The newest answer, which holds until something changes: slurmctld's time of it, the jobs, and what could not be
+	// read.
 	updated time.Time
 	rows    []row
 	lines   int
@@ -84,7 +88,8 @@ func (r *Rest) ask(ctx context.Context, asked time.Time) error {
 		}
 		return err
 	}
-	return fmt.Errorf("slurmrestd has none of the versions v0.0.%d to v0.0.%d of its interface: is the plugin openapi/slurmctld loaded?",
+	return fmt.Errorf("slurmrestd has none of the versions v0.0.%d to v0.0.%d of its interface: is the plugin "+
+		"openapi/slurmctld loaded?",
 		restVersions[len(restVersions)-1], restVersions[0])
 }
 
@@ -118,7 +123,8 @@ func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 		advice = "; with rest_auth/local it answers its own user only: run it as the daemon's"
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // good to have, no more
-	return &source.CallError{Reason: source.FailedExit, Err: fmt.Errorf("slurmrestd at %s says %s: %s%s", r.socket, response.Status, bytes.TrimSpace(text), advice)}
+	return &source.CallError{Reason: source.FailedExit,
+		Err: fmt.Errorf("slurmrestd at %s says %s: %s%s", r.socket, response.Status, bytes.TrimSpace(text), advice)}
 }
 
 // read takes in an answer.
@@ -129,7 +135,8 @@ func (r *Rest) read(body io.Reader, asked time.Time) error {
 		if limited.N <= 0 {
 			err = fmt.Errorf("more than %d bytes", int64(maxAnswer))
 		}
-		return &source.CallError{Reason: source.FailedOutput, Err: fmt.Errorf("the answer of slurmrestd at %s cannot be read: %w", r.socket, err)}
+		return &source.CallError{Reason: source.FailedOutput,
+			Err: fmt.Errorf("the answer of slurmrestd at %s cannot be read: %w", r.socket, err)}
 	}
 	sortRows(answer.rows)
 	r.rows, r.lines, r.refused = answer.rows, answer.lines, answer.refused
@@ -146,11 +153,13 @@ func (r *Rest) failure(ctx context.Context, err error) error {
 	var netErr *net.OpError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &source.CallError{Reason: source.FailedTimeout, Err: fmt.Errorf("slurmrestd at %s did not answer in %s; is the scheduler overloaded?", r.socket, r.timeout)}
+		return &source.CallError{Reason: source.FailedTimeout,
+			Err: fmt.Errorf("slurmrestd at %s did not answer in %s; is the scheduler overloaded?", r.socket, r.timeout)}
 	case errors.As(err, &call):
 		return err
 	case errors.As(err, &netErr) && netErr.Op == "dial":
-		return &source.CallError{Reason: source.FailedStart, Err: fmt.Errorf("slurmrestd cannot be reached: %w; start it, or set the source's socket", netErr)}
+		return &source.CallError{Reason: source.FailedStart,
+			Err: fmt.Errorf("slurmrestd cannot be reached: %w; start it, or set the source's socket", netErr)}
 	}
 	return &source.CallError{Reason: source.FailedExit, Err: fmt.Errorf("asking slurmrestd at %s: %w", r.socket, err)}
 }

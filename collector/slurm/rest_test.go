@@ -78,11 +78,13 @@ func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 // alone returns a snapshot that compares with an empty picture.
 func alone() *slurm.Snapshot {
 	return slurm.NewSnapshot(slurm.SnapshotConfig{
-		Options: collector.Options{Cluster: "alpha", Location: time.UTC}, Alone: true, Picture: func() map[string]slurm.Live { return nil },
+		Options: collector.Options{Cluster: "alpha", Location: time.UTC}, Alone: true,
+		Picture: func() map[string]slurm.Live { return nil },
 	})
 }
 
-// The jobs of the sample are those that its README and squeue tell of: read with another program (jq) from the file, times are Unix seconds.
+// The jobs of the sample are those that its README and squeue tell of: read with another program (jq) from the file,
+// times are Unix seconds.
 func TestRestOfARealSlurm(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/rest/slurm-v0.0.38-jobs.json"))
 	if err != nil {
@@ -101,8 +103,9 @@ func TestRestOfARealSlurm(t *testing.T) {
 	unix := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
 	running := job.Event{
 		Kind: job.Start, Cluster: "alpha", ID: "86",
-		Attributes: job.Attributes{Queue: "short", User: "alice", Account: "physics", QOS: "normal", Procs: 16, Nodes: 4, TimeLimit: 3 * time.Minute},
-		Times:      job.Times{Submit: unix(1795163239), Eligible: unix(1795163239), Start: unix(1795163445)},
+		Attributes: job.Attributes{Queue: "short", User: "alice", Account: "physics", QOS: "normal", Procs: 16,
+			Nodes: 4, TimeLimit: 3 * time.Minute},
+		Times: job.Times{Submit: unix(1795163239), Eligible: unix(1795163239), Start: unix(1795163445)},
 	}
 	if d := cmp.Diff(running, got[len(got)-1]); d != "" {
 		t.Errorf("the last job: -want +got:\n%s", d)
@@ -118,21 +121,25 @@ func TestRestOfARealSlurm(t *testing.T) {
 
 // doc is an answer with jobs.
 func doc(jobs ...string) string {
-	return `{"meta": {"Slurm": {"release": "x"}}, "jobs": [` + strings.Join(jobs, ",") + `], "warnings": [], "errors": []}`
+	return `{"meta": {"Slurm": {"release": "x"}}, "jobs": [` + strings.Join(jobs, ",") +
+		`], "warnings": [], "errors": []}`
 }
 
 // What version 0.0.38 writes, and what later ones write of the same job, is read as the line of squeue that shows it.
 func TestRestIsReadAsSqueue(t *testing.T) {
 	const attributes = `"account":"","qos":"normal","user_name":"alice","partition":"short","tres_req_str":"cpu=2,node=1,billing=2"`
 	old := func(rest string) string {
-		return fmt.Sprintf(`{%s,"cpus":2,"node_count":1,"tasks":1,"time_limit":2,"priority":1000,"submit_time":%d,"eligible_time":%d,"shared":null,%s}`,
+		return fmt.Sprintf(
+			`{%s,"cpus":2,"node_count":1,"tasks":1,"time_limit":2,"priority":1000,"submit_time":%d,"eligible_time":%d,"shared":null,%s}`,
 			attributes, unix+10, unix+10, rest)
 	}
 	number := func(n int64) string { return fmt.Sprintf(`{"set":true,"infinite":false,"number":%d}`, n) }
 	none := `{"set":false,"infinite":false,"number":0}`
 	later := func(rest string) string {
-		return fmt.Sprintf(`{%s,"cpus":%s,"node_count":%s,"tasks":%s,"time_limit":%s,"priority":%s,"submit_time":%s,"eligible_time":%s,"shared":[],%s}`,
-			attributes, number(2), number(1), number(1), number(2), number(1000), number(unix+10), number(unix+10), rest)
+		return fmt.Sprintf(
+			`{%s,"cpus":%s,"node_count":%s,"tasks":%s,"time_limit":%s,"priority":%s,"submit_time":%s,"eligible_time":%s,"shared":[],%s}`,
+			attributes, number(2), number(1), number(1), number(2), number(1000), number(unix+10),
+			number(unix+10), rest)
 	}
 	times := func(start, end int64) string { return fmt.Sprintf(`"start_time":%d,"end_time":%d`, start, end) }
 	newTimes := func(start, end int64) string {
@@ -144,8 +151,10 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 		old, newer string
 	}{
 		{"waiting", shown{id: "5", submit: 10},
-			`"job_id":5,"array_job_id":0,"array_task_id":null,"job_state":"PENDING","state_reason":"Priority",` + times(unix+90, 0),
-			`"job_id":5,"array_job_id":` + number(0) + `,"array_task_id":` + none + `,"job_state":["PENDING"],"state_reason":"Priority",` + newTimes(unix+90, 0)},
+			`"job_id":5,"array_job_id":0,"array_task_id":null,"job_state":"PENDING","state_reason":"Priority",` +
+				times(unix+90, 0),
+			`"job_id":5,"array_job_id":` + number(0) + `,"array_task_id":` + none +
+				`,"job_state":["PENDING"],"state_reason":"Priority",` + newTimes(unix+90, 0)},
 		{"running", shown{id: "5", state: "RUNNING", submit: 10, start: 20, reason: "None"},
 			`"job_id":5,"job_state":"RUNNING","state_reason":"None",` + times(unix+20, unix+140),
 			`"job_id":5,"job_state":["RUNNING"],"state_reason":"None",` + newTimes(unix+20, unix+140)},
@@ -157,16 +166,21 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 			`"job_id":5,"job_state":["COMPLETED","COMPLETING"],"state_reason":"None",` + newTimes(unix+20, unix+30)},
 		{"waiting tasks", shown{id: "9_[3-6,8%2]", raw: "9", submit: 10},
 			`"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6,8%2","job_state":"PENDING","state_reason":"Priority",` + times(0, 0),
-			`"job_id":9,"array_job_id":` + number(9) + `,"array_task_id":` + none + `,"array_task_string":"3-6,8%2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
+			`"job_id":9,"array_job_id":` + number(9) + `,"array_task_id":` + none +
+				`,"array_task_string":"3-6,8%2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
 		{"a task", shown{id: "9_0", raw: "26", state: "RUNNING", submit: 10, start: 20, reason: "None"},
 			`"job_id":26,"array_job_id":9,"array_task_id":0,"array_task_string":"","job_state":"RUNNING","state_reason":"None",` + times(unix+20, 0),
-			`"job_id":26,"array_job_id":` + number(9) + `,"array_task_id":` + number(0) + `,"job_state":["RUNNING"],"state_reason":"None",` + newTimes(unix+20, 0)},
+			`"job_id":26,"array_job_id":` + number(9) + `,"array_task_id":` + number(0) +
+				`,"job_state":["RUNNING"],"state_reason":"None",` + newTimes(unix+20, 0)},
 		{"a component", shown{id: "21+1", raw: "22", submit: 10},
-			`"job_id":22,"het_job_id":21,"het_job_offset":1,"job_state":"PENDING","state_reason":"Priority",` + times(0, 0),
-			`"job_id":22,"het_job_id":` + number(21) + `,"het_job_offset":` + number(1) + `,"job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
+			`"job_id":22,"het_job_id":21,"het_job_offset":1,"job_state":"PENDING","state_reason":"Priority",` +
+				times(0, 0),
+			`"job_id":22,"het_job_id":` + number(21) + `,"het_job_offset":` + number(1) +
+				`,"job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
 		{"whole nodes, held", shown{id: "5", submit: 10, shared: "NO", reason: "JobHeldUser"},
 			`"job_id":5,"shared":"none","job_state":"PENDING","state_reason":"JobHeldUser",` + times(0, 0),
-			`"job_id":5,"shared":["none"],"exclusive":["true"],"job_state":["PENDING"],"state_reason":"JobHeldUser",` + newTimes(0, 0)},
+			`"job_id":5,"shared":["none"],"exclusive":["true"],"job_state":["PENDING"],"state_reason":"JobHeldUser",` +
+				newTimes(0, 0)},
 		{"without limit, with GPUs", shown{id: "5", submit: 10, limit: "UNLIMITED", tres: "cpu=2,mem=4G,gres/gpu=2"},
 			`"job_id":5,"time_limit":null,"tres_req_str":"cpu=2,mem=4G,gres/gpu=2","job_state":"PENDING","state_reason":"Priority",` + times(0, 0),
 			`"job_id":5,"time_limit":{"set":true,"infinite":true,"number":0},"tres_req_str":"cpu=2,mem=4G,gres/gpu=2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
@@ -187,10 +201,14 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 	}
 }
 
-// The version is found by the first call and looked for again when it has gone; what has not changed (304) still counts.
+// The version is found by the first call and looked for again when it has gone; what has not changed (304) still
+// counts.
 func TestRestVersionsAndNews(t *testing.T) {
-	waits := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,"user_name":"alice","partition":"short"}`, unix+10)
-	s := newFakeRest(t, "v0.0.40", strings.Replace(doc(waits), `"errors"`, fmt.Sprintf(`"last_update": {"set": true, "infinite": false, "number": %d}, "errors"`, unix+12), 1))
+	waits := fmt.Sprintf(
+		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,"user_name":"alice","partition":"short"}`, unix+10)
+	s := newFakeRest(t, "v0.0.40",
+		strings.Replace(doc(waits), `"errors"`,
+			fmt.Sprintf(`"last_update": {"set": true, "infinite": false, "number": %d}, "errors"`, unix+12), 1))
 	stage := newStage(t, true, "")
 	r := slurm.NewRest(s.socket, time.Minute, stage.Snapshot)
 	if got := stage.fold(r.Ask(t.Context(), at(15)).Events...); got != "15:5-submit" {
@@ -217,28 +235,34 @@ func TestRestVersionsAndNews(t *testing.T) {
 			t.Errorf("another slurmrestd without jobs, at %d: %q", second, got)
 		}
 	}
-	if got, want := s.asked[len(s.asked)-1], fmt.Sprintf("/slurm/v0.0.38/jobs?update_time=%d", unix+75-30); got != want {
+	if got, want := s.asked[len(s.asked)-1],
+		fmt.Sprintf("/slurm/v0.0.38/jobs?update_time=%d", unix+75-30); got != want {
 		t.Errorf("asked %q, want %q: this version does not tell slurmctld's time", got, want)
 	}
 }
 
 // What goes wrong has a reason and a message that helps; it makes no events.
 func TestRestFailures(t *testing.T) {
-	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`, unix+10)
+	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`,
+		unix+10)
 	for _, c := range []struct {
 		name, reason, says string
 		change             func(*fakeRest)
 	}{
 		{"no answer in time", source.FailedTimeout, "did not answer in 200ms", func(s *fakeRest) { s.hang = true }},
-		{"none of the versions", source.FailedExit, "none of the versions", func(s *fakeRest) { s.version = "v0.0.30" }},
-		{"refused", source.FailedExit, "401 Unauthorized: who are you", func(s *fakeRest) { s.status, s.body = http.StatusUnauthorized, "who are you" }},
+		{"none of the versions", source.FailedExit, "none of the versions",
+			func(s *fakeRest) { s.version = "v0.0.30" }},
+		{"refused", source.FailedExit, "401 Unauthorized: who are you",
+			func(s *fakeRest) { s.status, s.body = http.StatusUnauthorized, "who are you" }},
 		{"not JSON", source.FailedOutput, "cannot be read", func(s *fakeRest) { s.body = "<html>" }},
 		{"cut off", source.FailedOutput, "cannot be read", func(s *fakeRest) { s.body = doc(good)[:60] }},
 		{"without jobs", source.FailedOutput, "it has no jobs", func(s *fakeRest) { s.body = `{"errors": []}` }},
 		{"an error inside", source.FailedOutput, "Unable to contact", func(s *fakeRest) {
 			s.body = `{"jobs": [], "errors": [{"error": "x", "description": "Unable to contact slurm controller"}]}`
 		}},
-		{"unknown states", "", "2 of the 2 lines", func(s *fakeRest) { s.body = doc(`{"job_id":5,"job_state":"PONDERING"}`, `{"job_id":"five"}`) }},
+		{"unknown states", "", "2 of the 2 lines", func(s *fakeRest) {
+			s.body = doc(`{"job_id":5,"job_state":"PONDERING"}`, `{"job_id":"five"}`)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newFakeRest(t, "v0.0.38", doc(good))
@@ -259,20 +283,24 @@ func TestRestFailures(t *testing.T) {
 	}
 	var call *source.CallError
 	a := slurm.NewRest(filepath.Join(t.TempDir(), "s"), time.Minute, alone()).Ask(t.Context(), at(30))
-	if !errors.As(a.Err, &call) || call.Reason != source.FailedStart || !strings.Contains(a.Err.Error(), "set the source's socket") {
+	if !errors.As(a.Err, &call) || call.Reason != source.FailedStart ||
+		!strings.Contains(a.Err.Error(), "set the source's socket") {
 		t.Errorf("no socket: %v", a.Err)
 	}
 }
 
-// A job that cannot be read is told once, not with each call that brings no news, and as long as it is there no job is taken for gone.
+// A job that cannot be read is told once, not with each call that brings no news, and as long as it is there no job is
+// taken for gone.
 func TestRestBadJob(t *testing.T) {
-	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`, unix+10)
+	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`,
+		unix+10)
 	s := newFakeRest(t, "v0.0.38", doc(good, `{"job_id":6,"job_state":"PENDING","submit_time":-4}`))
 	stage := newStage(t, false, "")
 	stage.fold(told1(job.Submit, "6", 10))
 	r := slurm.NewRest(s.socket, time.Minute, stage.Snapshot)
 	a := r.Ask(t.Context(), at(30))
-	if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 || !strings.Contains(string(a.Bad[0].Text), `"job_id":6`) {
+	if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 ||
+		!strings.Contains(string(a.Bad[0].Text), `"job_id":6`) {
 		t.Fatalf("%+v", a)
 	}
 	stage.fold(a.Events...)
@@ -291,8 +319,10 @@ func TestRestBadJob(t *testing.T) {
 
 // Whatever slurmrestd answers: no crash, an error or events.
 func FuzzRest(f *testing.F) {
-	f.Add(`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,"start_time":1795161620}`)
-	f.Add(`{"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6%2","job_state":"PENDING","priority":1,"submit_time":1795161610}],"errors":[{}`)
+	f.Add(
+		`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,"start_time":1795161620}`)
+	f.Add(
+		`{"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6%2","job_state":"PENDING","priority":1,"submit_time":1795161610}],"errors":[{}`)
 	s := newFakeRest(f, "v0.0.45", "")
 	f.Fuzz(func(t *testing.T, text string) {
 		s.body = doc(text)

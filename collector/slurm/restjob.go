@@ -9,9 +9,10 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// restJob is what is read of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes numbers as such, or null for none, and one word for a state; later ones
-// write numbers as {"set", "infinite", "number"} and lists of words (dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
-// src/plugins/data_parser/v0.0.40/parsers.c; slurm.schedmd.com/rest_api.html).
+// restJob is what is read of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes numbers as such, or null for none,
+// and one word for a state; later ones write numbers as {"set", "infinite", "number"} and lists of words (dump_job_info
+// in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in src/plugins/data_parser/v0.0.40/parsers.c;
+// slurm.schedmd.com/rest_api.html).
 type restJob struct {
 	JobID           restNumber `json:"job_id"`
 	ArrayJobID      restNumber `json:"array_job_id"`
@@ -105,10 +106,11 @@ func (w *restWords) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// stateFlags are the flags of a state that squeue shows in its place, the first of them that is there (job_state_string in
-// src/common/slurm_protocol_defs.c).
+// stateFlags are the flags of a state that squeue shows in its place, the first of them that is there (job_state_string
+// in src/common/slurm_protocol_defs.c).
 var stateFlags = [...]string{
-	"COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED", "REVOKED",
+	"COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
+	"STOPPED", "REVOKED",
 	"RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
 }
 
@@ -155,7 +157,8 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 		given = j.Requested
 	}
 	fields := [len(squeueFields)]string{
-		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(), j.Nodes.String(), limit,
+		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(),
+		j.Nodes.String(), limit,
 		j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(), j.Reason,
 		j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
 	}

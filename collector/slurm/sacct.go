@@ -13,18 +13,19 @@ import (
 // SacctName is how the configuration names the format of accounting dumps.
 const SacctName = "slurm-sacct"
 
-// SacctColumns is what to ask sacct for (--format). A dump without a header line is taken to have these columns. The name comes last,
-// since sacct does not escape what stands in it.
+// SacctColumns is what to ask sacct for (--format). A dump without a header line is taken to have these columns. The
+// name comes last, since sacct does not escape what stands in it.
 const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS,AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
-// Sacct returns the format of what sacct -P prints, one line for each job or try of a job, in the order of submission if it was
-// sorted by Submit.
+// Sacct returns the format of what sacct -P prints, one line for each job or try of a job, in the order of submission
+// if it was sorted by Submit.
 func Sacct() collector.Format {
-	return collector.Format{Name: SacctName, Order: collector.BySubmit, New: func(o collector.Options) collector.Parser {
-		p := &sacctParser{common: newCommon(o)}
-		_ = p.setColumns([]byte(strings.ReplaceAll(SacctColumns, ",", "|"))) // it is complete
-		return p
-	}}
+	return collector.Format{Name: SacctName, Order: collector.BySubmit,
+		New: func(o collector.Options) collector.Parser {
+			p := &sacctParser{common: newCommon(o)}
+			_ = p.setColumns([]byte(strings.ReplaceAll(SacctColumns, ",", "|"))) // it is complete
+			return p
+		}}
 }
 
 // ReadAt implements collector.Dated: a dump tells the same whenever it is read.
@@ -108,8 +109,8 @@ func columnOf(name []byte) column {
 	return other
 }
 
-// sacctParser reads one dump. Of earlier lines it keeps the header, and a row of which the end is still to come: sacct does not escape a
-// line end in a job's name.
+// sacctParser reads one dump. Of earlier lines it keeps the header, and a row of which the end is still to come: sacct
+// does not escape a line end in a job's name.
 type sacctParser struct {
 	common
 	layout  []column
@@ -161,11 +162,13 @@ func (p *sacctParser) setColumns(line []byte) error {
 		ok   bool
 	}{
 		{"JobID or JobIDRaw", seen[jobID] || seen[jobIDRaw]}, {"State", seen[state]}, {"Submit", seen[submit]},
-		{"Start", seen[start]}, {"End", seen[end]}, {"AllocCPUS, NCPUS or ReqCPUS", seen[allocCPUs] || seen[nCPUs] || seen[reqCPUs]},
+		{"Start", seen[start]}, {"End", seen[end]},
+		{"AllocCPUS, NCPUS or ReqCPUS", seen[allocCPUs] || seen[nCPUs] || seen[reqCPUs]},
 	}
 	for _, need := range needed {
 		if !need.ok {
-			return collector.Bad(collector.ReasonFormat, "header", "no column %s: dump again with --format=%s", need.name, SacctColumns)
+			return collector.Bad(collector.ReasonFormat, "header", "no column %s: dump again with --format=%s",
+				need.name, SacctColumns)
 		}
 	}
 	return nil
@@ -201,7 +204,8 @@ func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 		}
 		return cut
 	case len(line) > maxRecord || !isDigit(line[0]):
-		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d", len(p.layout), len(p.layout)-missing)
+		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d", len(p.layout),
+			len(p.layout)-missing)
 	}
 	p.pending = append(p.pending, line...)
 	return nil
@@ -225,7 +229,8 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	f := &p.fields
 	id, ok := p.id()
 	if !ok {
-		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q", shorten(f[jobIDRaw]), shorten(f[jobID]))
+		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q", shorten(f[jobIDRaw]),
+			shorten(f[jobID]))
 	}
 	if id == "" {
 		return nil // a step
@@ -275,7 +280,8 @@ func fieldLength(line []byte) int {
 	return len(line)
 }
 
-// id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks are one row, "11_[3-6%2]", under the array's number.
+// id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks are one row, "11_[3-6%2]", under the
+// array's number.
 func (p *sacctParser) id() (string, bool) {
 	text, rawText := p.fields[jobID], p.fields[jobIDRaw]
 	if bytes.IndexByte(text, '.') >= 0 || bytes.IndexByte(rawText, '.') >= 0 {
@@ -306,13 +312,17 @@ func (p *sacctParser) times() (t job.Times, err error) {
 		name string
 		c    column
 		to   *time.Time
-	}{{"Submit", submit, &t.Submit}, {"Eligible", eligible, &t.Eligible}, {"Start", start, &t.Start}, {"End", end, &t.End}} {
+	}{
+		{"Submit", submit, &t.Submit}, {"Eligible", eligible, &t.Eligible}, {"Start", start, &t.Start},
+		{"End", end, &t.End},
+	} {
 		if *one.to, err = p.time(one.name, p.fields[one.c]); err != nil {
 			return t, err
 		}
 	}
 	if t.Submit.IsZero() {
-		return t, collector.Bad(collector.ReasonField, "Submit", "every job has a submit, got %q", shorten(p.fields[submit]))
+		return t, collector.Bad(collector.ReasonField, "Submit", "every job has a submit, got %q",
+			shorten(p.fields[submit]))
 	}
 	switch {
 	case string(p.fields[state]) == "PENDING":
@@ -376,7 +386,8 @@ func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
 	}
-	if ev.QOS == "Unknown" { // slurmdbd has the job but not its QOS: it started just now (slurmdb_qos_str in src/common/slurmdb_defs.c)
+	// slurmdbd has the job but not its QOS: it started just now (slurmdb_qos_str in src/common/slurmdb_defs.c)
+	if ev.QOS == "Unknown" {
 		ev.QOS = ""
 	}
 	return nil
@@ -417,8 +428,8 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// kinds returns the kinds of events that the row's state stands for, which may have a reason after it ("CANCELLED by 0") or be cut off
-// ("CANCELLED+").
+// kinds returns the kinds of events that the row's state stands for, which may have a reason after it ("CANCELLED by
+// 0") or be cut off ("CANCELLED+").
 func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	word, _, _ := bytes.Cut(p.fields[state], []byte(" "))
 	word = bytes.TrimSuffix(word, []byte("+"))

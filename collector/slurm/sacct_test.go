@@ -24,7 +24,8 @@ func sacctSuite(tb testing.TB) formattest.Suite {
 		Header:  []string{sacctHeader},
 		Good:    sacctGood(), Bad: sacctBad(), Worst: sacctWorst(),
 		AtWallClock: func(wall string) string {
-			return strings.Replace(wall, " ", "T", 1) + "|7|7|ann|physics|short|normal|PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh"
+			return strings.Replace(wall, " ", "T", 1) +
+				"|7|7|ann|physics|short|normal|PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh"
 		},
 	}
 }
@@ -37,7 +38,8 @@ const (
 
 func sacctGood() []formattest.Case {
 	a := job.Attributes{
-		Queue: "short", User: "ann", Account: "physics", QOS: "normal", Name: "run.sh", Procs: 8, Nodes: 2, TimeLimit: 90 * time.Minute,
+		Queue: "short", User: "ann", Account: "physics", QOS: "normal", Name: "run.sh", Procs: 8, Nodes: 2,
+		TimeLimit: 90 * time.Minute,
 	}
 	asked := a
 	asked.Procs, asked.Nodes = 6, 1
@@ -63,28 +65,39 @@ func sacctGood() []formattest.Case {
 	never := job.Times{Submit: at(0)}
 	return []formattest.Case{
 		good("ended", submit+"7|7|"+who+"COMPLETED|"+lived+sized, life("7", a, job.End)...),
-		good("ended, Unix seconds", "1795161600|7|7|"+who+"FAILED|1795161610|1795161660|1795161960|"+sized, life("7", a, job.End)...),
+		good("ended, Unix seconds", "1795161600|7|7|"+who+"FAILED|1795161610|1795161660|1795161960|"+sized,
+			life("7", a, job.End)...),
 		good("canceled while it ran", submit+"7|7|"+who+"CANCELLED by 0|"+lived+sized, life("7", a, job.End)...),
 		good("a state cut off", submit+"7|7|"+who+"CANCELLED+|"+lived+sized, life("7", a, job.End)...),
-		good("runs", submit+"7|7|"+who+"RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized, life("7", a, job.Start)...),
-		good("started just now", submit+"7|7|ann|physics|short|Unknown|RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized, life("7", recent, job.Start)...),
+		good("runs", submit+"7|7|"+who+"RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized,
+			life("7", a, job.Start)...),
+		good("started just now",
+			submit+"7|7|ann|physics|short|Unknown|RUNNING|2026-11-20T09:00:10|2026-11-20T09:01:00|Unknown|"+sized,
+			life("7", recent, job.Start)...),
 		good("waits", submit+"7|7|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
 			event(job.Submit, "7", at(0), asked, before)),
-		good("canceled while it waited", submit+"7|7|"+who+"CANCELLED by 1001|2026-11-20T09:00:10|None|2026-11-20T09:06:00|90|6|6|1|2|None assigned|run.sh",
+		good("canceled while it waited", submit+"7|7|"+who+
+			"CANCELLED by 1001|2026-11-20T09:00:10|None|2026-11-20T09:06:00|90|6|6|1|2|None assigned|run.sh",
 			event(job.Submit, "7", at(0), asked, before), event(job.Cancel, "7", at(360), asked, before)),
-		good("the same of an older version", submit+"7|7|"+who+"CANCELLED|Unknown|2026-11-20T09:06:00|2026-11-20T09:06:00|90|6|6|1|2|None assigned|run.sh",
+		good("the same of an older version", submit+"7|7|"+who+
+			"CANCELLED|Unknown|2026-11-20T09:06:00|2026-11-20T09:06:00|90|6|6|1|2|None assigned|run.sh",
 			event(job.Submit, "7", at(0), asked, never), event(job.Cancel, "7", at(360), asked, never)),
 		good("requeued", submit+"7|7|"+who+"REQUEUED|"+lived+sized, life("7", a, job.Requeue)...),
 		good("node failure", submit+"7|7|"+who+"NODE_FAIL|"+lived+sized, life("7", a, job.End)...),
 		good("array task", submit+"26|9_1|"+who+"COMPLETED|"+lived+sized, life("9_1", a, job.End)...),
 		good("last task of an array", submit+"9|9_12|"+who+"COMPLETED|"+lived+sized, life("9", a, job.End)...),
-		good("waiting tasks of an array", submit+"11|11_[3-6%2]|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
+		good("waiting tasks of an array",
+			submit+"11|11_[3-6%2]|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
 			event(job.Submit, "11", at(0), asked, before)),
-		good("component of a heterogeneous job", submit+"22|21+1|"+who+"COMPLETED|"+lived+sized, life("21+1", a, job.End)...),
+		good("component of a heterogeneous job", submit+"22|21+1|"+who+"COMPLETED|"+lived+sized,
+			life("21+1", a, job.End)...),
 		good("first component", submit+"21|21+0|"+who+"COMPLETED|"+lived+sized, life("21", a, job.End)...),
-		good("a name with bars", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|8|1|2|n[03-04]|a|b|c", life("7", barred, job.End)...),
-		good("batch step", submit+"7.batch|7.batch|||||COMPLETED||2026-11-20T09:01:00|2026-11-20T09:06:00||8|8|2|2|n[03-04]|batch"),
-		good("other step", submit+"7.0|7.0|||||COMPLETED||2026-11-20T09:01:00|2026-11-20T09:06:00||8|8|2|2|n[03-04]|sleep"),
+		good("a name with bars", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|8|1|2|n[03-04]|a|b|c",
+			life("7", barred, job.End)...),
+		good("batch step",
+			submit+"7.batch|7.batch|||||COMPLETED||2026-11-20T09:01:00|2026-11-20T09:06:00||8|8|2|2|n[03-04]|batch"),
+		good("other step",
+			submit+"7.0|7.0|||||COMPLETED||2026-11-20T09:01:00|2026-11-20T09:06:00||8|8|2|2|n[03-04]|sleep"),
 	}
 }
 
@@ -99,13 +112,20 @@ func sacctBad() []formattest.BadCase {
 		bad("no such day", "2026-11-31T09:00:00|7|7|"+who+"COMPLETED|"+lived+sized, collector.ReasonTime, "Submit"),
 		bad("a time that is none", "soon|7|7|"+who+"COMPLETED|"+lived+sized, collector.ReasonField, "Submit"),
 		bad("beyond the year 9999", "253402300800|7|7|"+who+"COMPLETED|"+lived+sized, collector.ReasonTime, "Submit"),
-		bad("a start before the submit", "2026-11-20T09:02:00|7|7|"+who+"COMPLETED|"+lived+sized, collector.ReasonTime, "start"),
-		bad("an end before the start", submit+"7|7|"+who+"COMPLETED||2026-11-20T09:01:00|2026-11-20T09:00:59|"+sized, collector.ReasonTime, "end"),
-		bad("a size that is none", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|eight|1|2|n[03-04]|run.sh", collector.ReasonField, "CPUS"),
-		bad("no size", submit+"7|7|"+who+"COMPLETED|"+lived+"90|0|0|1|2|n[03-04]|run.sh", collector.ReasonProcs, "CPUS"),
-		bad("more than the machine has", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|4097|1|2|n[03-04]|run.sh", collector.ReasonProcs, "CPUS"),
-		bad("a limit that is none", submit+"7|7|"+who+"COMPLETED|"+lived+"soon|6|8|1|2|n[03-04]|run.sh", collector.ReasonField, "TimelimitRaw"),
-		bad("a state that nobody has documented", submit+"7|7|"+who+"VANISHED|"+lived+sized, collector.ReasonUnknown, "JobState"),
+		bad("a start before the submit", "2026-11-20T09:02:00|7|7|"+who+"COMPLETED|"+lived+sized,
+			collector.ReasonTime, "start"),
+		bad("an end before the start", submit+"7|7|"+who+"COMPLETED||2026-11-20T09:01:00|2026-11-20T09:00:59|"+sized,
+			collector.ReasonTime, "end"),
+		bad("a size that is none", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|eight|1|2|n[03-04]|run.sh",
+			collector.ReasonField, "CPUS"),
+		bad("no size", submit+"7|7|"+who+"COMPLETED|"+lived+"90|0|0|1|2|n[03-04]|run.sh",
+			collector.ReasonProcs, "CPUS"),
+		bad("more than the machine has", submit+"7|7|"+who+"COMPLETED|"+lived+"90|6|4097|1|2|n[03-04]|run.sh",
+			collector.ReasonProcs, "CPUS"),
+		bad("a limit that is none", submit+"7|7|"+who+"COMPLETED|"+lived+"soon|6|8|1|2|n[03-04]|run.sh",
+			collector.ReasonField, "TimelimitRaw"),
+		bad("a state that nobody has documented", submit+"7|7|"+who+"VANISHED|"+lived+sized,
+			collector.ReasonUnknown, "JobState"),
 	}
 }
 
@@ -121,8 +141,8 @@ func TestSacctGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Sacct()), "testdata/sacct.psv", "testdata/sacct.json")
 }
 
-// TestSacctColumns proves that the header rules: any order, other columns, steps among the jobs, time limits as clocks show them; that the recommended
-// columns need none; and that a dump without what is needed says so.
+// TestSacctColumns proves that the header rules: any order, other columns, steps among the jobs, time limits as clocks
+// show them; that the recommended columns need none; and that a dump without what is needed says so.
 func TestSacctColumns(t *testing.T) {
 	if got := strings.ReplaceAll(slurm.SacctColumns, ",", "|"); got != sacctHeader {
 		t.Errorf("the recommended columns are %s, the tests' header %s", got, sacctHeader)
@@ -141,8 +161,8 @@ func TestSacctColumns(t *testing.T) {
 	}
 }
 
-// TestSacctRowOfSeveralLines proves that a row is put together again whose name holds line ends, wherever the name stands, and that one
-// without an end costs no other row.
+// TestSacctRowOfSeveralLines proves that a row is put together again whose name holds line ends, wherever the name
+// stands, and that one without an end costs no other row.
 func TestSacctRowOfSeveralLines(t *testing.T) {
 	const nameFirst = "JobID|JobName|State|Start|End|NCPUS|Submit"
 	const tail = "|COMPLETED|2026-11-20T09:01:00|2026-11-20T09:06:00|4|2026-11-20T09:00:00"
@@ -154,7 +174,8 @@ func TestSacctRowOfSeveralLines(t *testing.T) {
 		lines []string
 		want  []string
 	}{
-		{"two lines", []string{"8|new", "line" + tail, "7|x" + tail}, append(life("8", "new\nline"), life("7", "x")...)},
+		{"two lines", []string{"8|new", "line" + tail, "7|x" + tail},
+			append(life("8", "new\nline"), life("7", "x")...)},
 		{"three lines", []string{"8|new", "", "9", "line" + tail}, life("8", "new\n9\nline")},
 		{"no second half", []string{"8|new", "7|x" + tail}, append(life("7", "x"), "bad format")},
 	} {
@@ -168,7 +189,9 @@ func TestSacctRowOfSeveralLines(t *testing.T) {
 func BenchmarkSacct(b *testing.B) {
 	lines := make([][]byte, 1000)
 	for i := range lines {
-		lines[i] = fmt.Appendf(nil, "2026-11-20T09:00:00|%d|%d|u%d|physics|short|normal|COMPLETED|%s90|6|8|1|2|n[03-04]|job%d", 1000+i, 1000+i, i%50, lived, i)
+		lines[i] = fmt.Appendf(nil,
+			"2026-11-20T09:00:00|%d|%d|u%d|physics|short|normal|COMPLETED|%s90|6|8|1|2|n[03-04]|job%d", 1000+i, 1000+i,
+			i%50, lived, i)
 	}
 	benchmarkLines(b, slurm.Sacct(), lines)
 }
@@ -181,7 +204,8 @@ func sacctWorst() []string {
 	return []string{
 		begin + "7|9_[1-1000000]|" + who + "PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh",
 		begin + "7|9_[" + list("%d,") + "]|" + who + "PENDING|Unknown|Unknown|Unknown|90|6|0|2|2|None assigned|run.sh",
-		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|n[1-1000000]|run.sh", begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|" + list("n%d,") + "|run.sh",
+		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|n[1-1000000]|run.sh",
+		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|" + list("n%d,") + "|run.sh",
 		begin + "7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|n3|" + strings.Repeat("x", 1<<19),
 	}
 }

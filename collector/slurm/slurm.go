@@ -1,13 +1,13 @@
-// Package slurm reads what Slurm writes about its jobs: the job completion log (jobcomp/filetxt), the controller's own log
-// (slurmctld.log) and dumps of the accounting data base (sacct -P).
+// Package slurm reads what Slurm writes about its jobs: the job completion log (jobcomp/filetxt), the controller's own
+// log (slurmctld.log) and dumps of the accounting data base (sacct -P).
 //
 // The three name a job in one way, so that their events meet: see TaskID. What is read, and why, is told in
 // docs/formats/slurm.md.
 //
-// Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files src/plugins/jobcomp/filetxt/jobcomp_filetxt.c
-// (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and ids of log lines), src/slurmctld/job_mgr.c,
-// src/slurmctld/proc_req.c and src/slurmctld/preempt.c (the messages); the manual pages slurm.conf(5) (LogTimeFormat) and
-// sacct(1).
+// Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files
+// src/plugins/jobcomp/filetxt/jobcomp_filetxt.c (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and
+// ids of log lines), src/slurmctld/job_mgr.c, src/slurmctld/proc_req.c and src/slurmctld/preempt.c (the messages); the
+// manual pages slurm.conf(5) (LogTimeFormat) and sacct(1).
 package slurm
 
 import (
@@ -22,10 +22,10 @@ import (
 // maxProcs bounds sizes, so that nothing overflows later on. Slurm's own counts have 32 bits.
 const maxProcs = 1<<31 - 1
 
-// TaskID is the id by which all sources name a task of a job array (sep '_') or a component of a heterogeneous job (sep '+'):
-// "9_1", "21+1". Slurm gives every one of them a number of its own as well; the one whose number is the whole's (an array's last
-// task, a heterogeneous job's first component) is named by that number alone: it is the record under which the whole was submitted and
-// waited. raw is the own number, 0 where it is not known.
+// TaskID is the id by which all sources name a task of a job array (sep '_') or a component of a heterogeneous job (sep
+// '+'): "9_1", "21+1". Slurm gives every one of them a number of its own as well; the one whose number is the whole's
+// (an array's last task, a heterogeneous job's first component) is named by that number alone: it is the record under
+// which the whole was submitted and waited. raw is the own number, 0 where it is not known.
 func TaskID(raw, whole int64, sep byte, index int64) string {
 	if raw == whole || raw == 0 && sep == '+' && index == 0 {
 		return strconv.FormatInt(whole, 10)
@@ -86,14 +86,16 @@ func (c *common) checkProcs(field string, procs int64, ran bool) error {
 // checkOrder refuses a life that runs backwards. Instants that are not known are the zero time.
 func checkOrder(t *job.Times) error {
 	if !t.Start.IsZero() && t.Start.Before(t.Submit) {
-		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(), t.Submit.Unix())
+		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(),
+			t.Submit.Unix())
 	}
 	begun := t.Start
 	if begun.IsZero() {
 		begun = t.Submit
 	}
 	if !t.End.IsZero() && t.End.Before(begun) {
-		return collector.Bad(collector.ReasonTime, "end", "%d is before the submit or start at %d", t.End.Unix(), begun.Unix())
+		return collector.Bad(collector.ReasonTime, "end", "%d is before the submit or start at %d", t.End.Unix(),
+			begun.Unix())
 	}
 	return nil
 }
@@ -101,8 +103,8 @@ func checkOrder(t *job.Times) error {
 // maxMinutes is the longest time limit that is believed; Slurm's "no limit" are larger numbers.
 const maxMinutes = 100 * 365 * 24 * 60
 
-// minutes reads a time limit in minutes. Words (UNLIMITED, Partition_Limit) and a number beyond all reason mean that the job has none of
-// its own, which is 0.
+// minutes reads a time limit in minutes. Words (UNLIMITED, Partition_Limit) and a number beyond all reason mean that
+// the job has none of its own, which is 0.
 func minutes(field string, b []byte) (time.Duration, error) {
 	if len(b) == 0 || !isDigit(b[0]) {
 		return 0, noLimit(field, b)

@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// settle is how long before a snapshot something must have happened for the snapshot to tell it: what is younger is left to the log, which knows
-// it to the millisecond and may be a moment behind. Attributes of jobs that the log has told are told at once.
+// settle is how long before a snapshot something must have happened for the snapshot to tell it: what is younger is
+// left to the log, which knows it to the millisecond and may be a moment behind. Attributes of jobs that the log has
+// told are told at once.
 const settle = 2 * time.Second
 
 // Live is what the picture of the cluster holds of a job.
@@ -35,11 +36,12 @@ type SnapshotConfig struct {
 	User string
 }
 
-// Snapshot compares what squeue says with the picture, and tells the difference as events. The picture may be ahead of a snapshot or behind it
-// by a moment, so that it never undoes anything at once: a job that is gone, or waits again, must be so in two snapshots in a row.
+// Snapshot compares what squeue says with the picture, and tells the difference as events. The picture may be ahead of
+// a snapshot or behind it by a moment, so that it never undoes anything at once: a job that is gone, or waits again,
+// must be so in two snapshots in a row.
 //
-// A snapshot says nothing of how it came to be: what it tells of unseen jobs gives no forecast (the cluster's fold derives their
-// submissions), unless it is alone.
+// A snapshot says nothing of how it came to be: what it tells of unseen jobs gives no forecast (the cluster's fold
+// derives their submissions), unless it is alone.
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
@@ -61,7 +63,8 @@ type finding struct {
 func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
 		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
-		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{}, unknown: map[string]finding{},
+		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{},
+		unknown:  map[string]finding{},
 		switched: map[string]finding{},
 	}
 }
@@ -69,8 +72,8 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 // maxBadLines bounds the lines of one snapshot that go to quarantine.
 const maxBadLines = 20
 
-// Read takes in the output of a call that began at an instant. Where most of it cannot be read the answer has an error and no events; where a line
-// cannot, no job is taken for gone.
+// Read takes in the output of a call that began at an instant. Where most of it cannot be read the answer has an error
+// and no events; where a line cannot, no job is taken for gone.
 func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 	var refused refusals
 	rows, lines := s.parser.rows(output, refused.add)
@@ -98,7 +101,8 @@ func (r *refusals) add(number int64, line []byte, err error) {
 func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Time) source.Answer {
 	a := source.Answer{Lines: lines, Bad: refused.bad}
 	if 2*refused.count > lines {
-		a.Err = fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", refused.count, lines, refused.worst)
+		a.Err = fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", refused.count, lines,
+			refused.worst)
 		return a
 	}
 	c := comparison{
@@ -157,7 +161,8 @@ func (c *comparison) row(r *row) {
 
 // event makes an event about a row's job.
 func (c *comparison) event(kind job.Kind, r *row) job.Event {
-	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: c.at, Attributes: r.Attributes, Live: !c.first}
+	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: c.at, Attributes: r.Attributes,
+		Live: !c.first}
 }
 
 // fresh reports whether something happened so shortly before the snapshot, or during it, that the log should tell it.
@@ -165,8 +170,9 @@ func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
 }
 
-// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between two snapshots. The first snapshot tells it of
-// jobs that the picture still has, and without a log of all: they ended while nobody looked.
+// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between
+// two snapshots. The first snapshot tells it of jobs that the picture still has, and without a log of all: they ended
+// while nobody looked.
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
@@ -178,8 +184,8 @@ func (c *comparison) ended(r *row) {
 	c.emit(ev)
 }
 
-// unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture holds it for gone (a
-// kill that was refused, a try that ended): it lives anew from now on.
+// unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture
+// holds it for gone (a kill that was refused, a try that ended): it lives anew from now on.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -263,7 +269,8 @@ func (c *comparison) known(r *row, live *Live) {
 	c.emit(news)
 }
 
-// switches tells that a job that runs was suspended or resumed, once two snapshots say so, at the instant of the first; where there is no log at once.
+// switches tells that a job that runs was suspended or resumed, once two snapshots say so, at the instant of the first;
+// where there is no log at once.
 func (c *comparison) switches(r *row, live *Live) {
 	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
 		return
@@ -297,15 +304,16 @@ func (c *comparison) waitsAgain(r *row) {
 	if again {
 		ev := c.event(job.Requeue, r)
 		ev.Times.Eligible = r.Eligible
-		if live, ok := c.picture[r.id]; ok && r.Submit.After(live.Start) && r.Submit.Before(c.at) { // Slurm gave it a new submission
+		// Slurm gave it a new submission
+		if live, ok := c.picture[r.id]; ok && r.Submit.After(live.Start) && r.Submit.Before(c.at) {
 			ev.Time = r.Submit
 		}
 		c.emit(ev)
 	}
 }
 
-// news is what a row knows better than the picture. A job that asked for several queues is in the first, until it starts in one; the picture may
-// have it in another of them.
+// news is what a row knows better than the picture. A job that asked for several queues is in the first, until it
+// starts in one; the picture may have it in another of them.
 func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.Queue, r.Queue, live.Queue)
 	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
@@ -331,7 +339,8 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	return ev
 }
 
-// moved reports whether a priority is more than a twentieth off the one that was told last: priorities grow with a job's age, all the time.
+// moved reports whether a priority is more than a twentieth off the one that was told last: priorities grow with a
+// job's age, all the time.
 func moved(now, told int64) bool {
 	return now != 0 && max(now-told, told-now)*20 > told
 }
@@ -343,7 +352,8 @@ func better[T comparable](to *T, told, known T) {
 	}
 }
 
-// gone ends the jobs of the picture that are in neither this snapshot nor the one before, at the instant of the first without them.
+// gone ends the jobs of the picture that are in neither this snapshot nor the one before, at the instant of the first
+// without them.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {

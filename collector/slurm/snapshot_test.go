@@ -40,9 +40,12 @@ func (s shown) line() string {
 		return fmt.Sprint(unix + seconds)
 	}
 	return strings.Join([]string{
-		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal", or(s.procs, "2"), "1",
-		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end), or(s.reason, "Priority"),
-		or(s.priority, "1000"), or(s.shared, "OK"), or(s.tres, "cpu=2,node=1,billing=2"), "N/A", or(s.perNode, "N/A"), "N/A", "1", "",
+		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal",
+		or(s.procs, "2"), "1",
+		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end),
+		or(s.reason, "Priority"),
+		or(s.priority, "1000"), or(s.shared, "OK"), or(s.tres, "cpu=2,node=1,billing=2"), "N/A", or(s.perNode, "N/A"),
+		"N/A", "1", "",
 	}, "\x1f") + "\n"
 }
 
@@ -62,7 +65,8 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 			live := map[string]slurm.Live{}
 			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
 				for _, j := range jobs {
-					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
+					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible,
+						Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
 				}
 			}
 			return live
@@ -110,7 +114,8 @@ func told1(kind job.Kind, id string, second int64) job.Event {
 	return event(kind, id, at(second), job.Attributes{}, job.Times{})
 }
 
-// What a snapshot tells beside a log, step by step: every step is a snapshot (its line begins with its time) or what the log says.
+// What a snapshot tells beside a log, step by step: every step is a snapshot (its line begins with its time) or what
+// the log says.
 func TestSnapshotBesideALog(t *testing.T) {
 	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
 	held := waits
@@ -136,61 +141,92 @@ func TestSnapshotBesideALog(t *testing.T) {
 	}{
 		{"attributes once", "", []step{log(submit), snap(15, "15:5-update", waits), snap(30, "", waits)}},
 		{"hold and release", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "30:5-release", waits)}},
-		{"attributes of a job the log has started", "", []step{log(submit, start), snap(15, "15:5-update", waits), snap(30, "30:5-update", func() shown {
-			exclusive := runs
-			exclusive.procs = "4"
-			return exclusive
-		}())}},
-		{"jobs of before", "", []step{snap(30, "10:5-submit* 30:5-start 12:6-submit*", runs, shown{id: "6", submit: 12})}},
-		{"what is young is the log's", "", []step{snap(11, "", waits), log(submit), snap(21, "21:5-update", runs), snap(36, "36:5-start", runs)}},
+		{"attributes of a job the log has started", "",
+			[]step{log(submit, start), snap(15, "15:5-update", waits), snap(30, "30:5-update", func() shown {
+				exclusive := runs
+				exclusive.procs = "4"
+				return exclusive
+			}())}},
+		{"jobs of before", "",
+			[]step{snap(30, "10:5-submit* 30:5-start 12:6-submit*", runs, shown{id: "6", submit: 12})}},
+		{"what is young is the log's", "",
+			[]step{snap(11, "", waits), log(submit), snap(21, "21:5-update", runs), snap(36, "36:5-start", runs)}},
 		{"a start the log missed", "", []step{log(submit), snap(30, "30:5-start", runs)}},
-		{"an end the log missed", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""), snap(60, "45:5-end"), snap(75, "")}},
-		{"not if it was there again", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""), snap(60, "", runs), snap(75, "")}},
+		{"an end the log missed", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""),
+			snap(60, "45:5-end"), snap(75, "")}},
+		{"not if it was there again", "",
+			[]step{log(submit, start), snap(30, "30:5-update", runs), snap(45, ""), snap(60, "", runs), snap(75, "")}},
 		{"not while it is young", "", []step{log(submit, start), snap(21, ""), snap(36, ""), snap(51, "36:5-end")}},
 		{"a cancel the log missed", "", []step{log(submit), snap(30, ""), snap(45, "30:5-cancel")}},
-		{"completing is gone", "", []step{log(submit, start), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10, start: 20}),
-			snap(45, "30:5-end", shown{id: "5", state: "COMPLETING", submit: 10, start: 20})}},
-		{"completing and waiting again", "", []step{log(submit, start, told1(job.Requeue, "5", 25)), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10}),
-			snap(45, "", shown{id: "5", state: "COMPLETING", submit: 10})}},
-		{"a requeue the log missed", "", []step{log(submit, start), snap(30, "", held), snap(45, "45:5-requeue", held), snap(60, "60:5-hold", held)}},
-		{"a start that the snapshot was too early for", "", []step{log(submit, start), snap(19, "19:5-update", waits), snap(34, "34:5-update", runs)}},
-		{"what the log did not tell of an ended job", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(20, ""), snap(35, "25:5-update", ends),
-			snap(50, "", ends), snap(65, "", ends)}},
-		{"an ended job that came and went", "", []step{snap(20, ""), snap(35, "10:5-submit* 20:5-start* 25:5-end", ends), snap(50, "", ends)}},
-		{"an end the log missed, as squeue knows it", "", []step{log(submit, start), snap(20, "20:5-update", waits), snap(35, "25:5-update 25:5-end", ends)}},
-		{"an end that is young is the log's", "", []step{log(submit, start), snap(20, "20:5-update", waits), snap(26, "", ends), snap(41, "25:5-update 25:5-end", ends)}},
-		{"a cancel of a waiting job, as squeue knows it", "", []step{log(submit), snap(20, "20:5-update", waits), snap(35, "25:5-cancel", canceled)}},
-		{"the waiting tasks of an array were canceled", "", []step{log(told1(job.Submit, "9", 10)), snap(20, ""), snap(35, "25:9-update 25:9-cancel",
-			shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
-		{"after the log said so", "", []step{log(told1(job.Submit, "9", 10), told1(job.End, "9", 25)), snap(20, ""), snap(35, "25:9-update",
-			shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
+		{"completing is gone", "",
+			[]step{log(submit, start), snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10, start: 20}),
+				snap(45, "30:5-end", shown{id: "5", state: "COMPLETING", submit: 10, start: 20})}},
+		{"completing and waiting again", "",
+			[]step{log(submit, start, told1(job.Requeue, "5", 25)),
+				snap(30, "", shown{id: "5", state: "COMPLETING", submit: 10}),
+				snap(45, "", shown{id: "5", state: "COMPLETING", submit: 10})}},
+		{"a requeue the log missed", "", []step{log(submit, start), snap(30, "", held), snap(45, "45:5-requeue", held),
+			snap(60, "60:5-hold", held)}},
+		{"a start that the snapshot was too early for", "",
+			[]step{log(submit, start), snap(19, "19:5-update", waits), snap(34, "34:5-update", runs)}},
+		{"what the log did not tell of an ended job", "",
+			[]step{log(submit, start, told1(job.End, "5", 25)), snap(20, ""), snap(35, "25:5-update", ends),
+				snap(50, "", ends), snap(65, "", ends)}},
+		{"an ended job that came and went", "",
+			[]step{snap(20, ""), snap(35, "10:5-submit* 20:5-start* 25:5-end", ends), snap(50, "", ends)}},
+		{"an end the log missed, as squeue knows it", "",
+			[]step{log(submit, start), snap(20, "20:5-update", waits), snap(35, "25:5-update 25:5-end", ends)}},
+		{"an end that is young is the log's", "", []step{log(submit, start), snap(20, "20:5-update", waits),
+			snap(26, "", ends), snap(41, "25:5-update 25:5-end", ends)}},
+		{"a cancel of a waiting job, as squeue knows it", "",
+			[]step{log(submit), snap(20, "20:5-update", waits), snap(35, "25:5-cancel", canceled)}},
+		{"the waiting tasks of an array were canceled", "",
+			[]step{log(told1(job.Submit, "9", 10)), snap(20, ""), snap(35, "25:9-update 25:9-cancel",
+				shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
+		{"after the log said so", "",
+			[]step{log(told1(job.Submit, "9", 10), told1(job.End, "9", 25)), snap(20, ""), snap(35, "25:9-update",
+				shown{id: "9_[5-7%1]", raw: "9", state: "CANCELLED", submit: 10, start: 25, end: 25})}},
 		{"ended before the first snapshot", "", []step{snap(35, "", ends)}},
-		{"gone only for the picture: it lives anew", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs), snap(45, "45:5-submit* 45:5-start", runs),
-			snap(60, "", runs)}},
+		{"gone only for the picture: it lives anew", "",
+			[]step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs),
+				snap(45, "45:5-submit* 45:5-start", runs),
+				snap(60, "", runs)}},
 		{"gone for both", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(24, "", runs), snap(39, "")}},
-		{"others' jobs may be hidden", "me", []step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", user: "me", submit: 11}),
-			snap(45, ""), snap(60, "45:6-cancel")}},
-		{"others' jobs are seen", "me", []step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", submit: 11}),
-			snap(45, "30:5-end"), snap(60, "45:6-cancel")}},
-		{"several queues", "", []step{log(submit), snap(15, "15:5-update", shown{id: "5", queue: "short,medium", submit: 10}),
-			log(event(job.Start, "5", at(20), job.Attributes{Queue: "medium"}, job.Times{})),
-			snap(30, "", shown{id: "5", queue: "medium", state: "RUNNING", submit: 10, start: 20})}},
+		{"others' jobs may be hidden", "me",
+			[]step{log(submit, start, told1(job.Submit, "6", 11)),
+				snap(30, "30:6-update", shown{id: "6", user: "me", submit: 11}),
+				snap(45, ""), snap(60, "45:6-cancel")}},
+		{"others' jobs are seen", "me",
+			[]step{log(submit, start, told1(job.Submit, "6", 11)), snap(30, "30:6-update", shown{id: "6", submit: 11}),
+				snap(45, "30:5-end"), snap(60, "45:6-cancel")}},
+		{"several queues", "",
+			[]step{log(submit), snap(15, "15:5-update", shown{id: "5", queue: "short,medium", submit: 10}),
+				log(event(job.Start, "5", at(20), job.Attributes{Queue: "medium"}, job.Times{})),
+				snap(30, "", shown{id: "5", queue: "medium", state: "RUNNING", submit: 10, start: 20})}},
 		{"an array's waiting tasks are one record", "", []step{
 			log(told1(job.Submit, "9", 10)),
 			snap(15, "15:9-hold", shown{id: "9_[5-7%1]", raw: "9", submit: 10, reason: "JobArrayTaskLimit"}),
 			snap(25, "25:9-release", shown{id: "9_[5-7%1]", raw: "9", submit: 10}),
 			log(told1(job.Start, "9_5", 26)),
-			snap(40, "40:9_5-update", shown{id: "9_[6-7]", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
-			snap(55, "55:9-update", shown{id: "9_7", raw: "9", submit: 10}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
-			snap(70, "70:9-start", shown{id: "9_7", raw: "9", state: "RUNNING", submit: 10, start: 60}, shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
+			snap(40, "40:9_5-update", shown{id: "9_[6-7]", raw: "9", submit: 10},
+				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
+			snap(55, "55:9-update", shown{id: "9_7", raw: "9", submit: 10},
+				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
+			snap(70, "70:9-start", shown{id: "9_7", raw: "9", state: "RUNNING", submit: 10, start: 60},
+				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
 		}},
-		{"suspended and resumed", "", []step{log(submit, start), snap(30, "30:5-update", suspended), snap(45, "30:5-suspend", suspended), snap(60, "", suspended),
+		{"suspended and resumed", "", []step{log(submit, start), snap(30, "30:5-update", suspended),
+			snap(45, "30:5-suspend", suspended), snap(60, "", suspended),
 			snap(75, "", runs), snap(90, "75:5-resume", runs), snap(105, "", runs)}},
-		{"the log told of the suspension", "", []step{log(submit, start), snap(30, "30:5-update", runs), snap(45, "", suspended), log(told1(job.Suspend, "5", 45)), snap(60, "", suspended)}},
-		{"first seen suspended", "", []step{snap(30, "10:5-submit* 30:5-start 30:5-suspend", suspended), snap(45, "", suspended)}},
-		{"held for another reason", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "", held), snap(45, "45:5-hold", shown{id: "5", submit: 10, reason: "Dependency"})}},
+		{"the log told of the suspension", "", []step{log(submit, start), snap(30, "30:5-update", runs),
+			snap(45, "", suspended), log(told1(job.Suspend, "5", 45)), snap(60, "", suspended)}},
+		{"first seen suspended", "",
+			[]step{snap(30, "10:5-submit* 30:5-start 30:5-suspend", suspended), snap(45, "", suspended)}},
+		{"held for another reason", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "", held),
+			snap(45, "45:5-hold", shown{id: "5", submit: 10, reason: "Dependency"})}},
 		{"a heterogeneous job", "", []step{log(told1(job.Submit, "21", 10)),
-			snap(15, "15:21-update 10:21+1-submit*", shown{id: "21+0", raw: "21", submit: 10}, shown{id: "21+1", raw: "22", submit: 10})}},
+			snap(15, "15:21-update 10:21+1-submit*", shown{id: "21+0", raw: "21", submit: 10},
+				shown{id: "21+1", raw: "22", submit: 10})}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, false, c.user)
@@ -205,7 +241,8 @@ func TestSnapshotBesideALog(t *testing.T) {
 	}
 }
 
-// Without a log the snapshot tells the lives of jobs as far as it sees them, and only jobs that were seen waiting count as submitted before its eyes.
+// Without a log the snapshot tells the lives of jobs as far as it sees them, and only jobs that were seen waiting count
+// as submitted before its eyes.
 func TestSnapshotAlone(t *testing.T) {
 	s := newStage(t, true, "")
 	waits := shown{id: "5", submit: 10}
@@ -234,9 +271,11 @@ func TestSnapshotAttributes(t *testing.T) {
 		priority: "77", shared: "NO", tres: "cpu=48,mem=4G,node=1,gres/gpu=3,gres/gpu:a100=2,gres/gpu:v100=1"})
 	j := *s.state.Job("5")
 	want := cluster.Job{
-		ID: "5", Seq: 1, FirstQueue: "short", Order: at(10), Submit: at(10), Eligible: at(10), Held: true, Updated: at(15),
+		ID: "5", Seq: 1, FirstQueue: "short", Order: at(10), Submit: at(10), Eligible: at(10), Held: true,
+		Updated: at(15),
 		Attributes: job.Attributes{
-			Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute + 4*time.Second,
+			Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute +
+				4*time.Second,
 			Memory: 4 << 30, GPUs: 3, Whole: true, Priority: 77, Reason: "Dependency",
 		},
 	}
@@ -245,7 +284,8 @@ func TestSnapshotAttributes(t *testing.T) {
 	}
 }
 
-// Output of another kind is refused as a whole; a line among good ones that cannot be read is reported, and takes no job for gone.
+// Output of another kind is refused as a whole; a line among good ones that cannot be read is reported, and takes no
+// job for gone.
 func TestSnapshotBadOutput(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 10), told1(job.Submit, "7", 10))
@@ -266,7 +306,8 @@ func TestSnapshotBadOutput(t *testing.T) {
 	bad := shown{id: "7", state: "PONDERING", submit: 10}.line()
 	for _, second := range []int64{45, 60, 75} { // job 6 is not there, but may be in the line
 		a := s.Read([]byte(shown{id: "5", submit: 10}.line()+bad), at(second))
-		if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 || a.Bad[0].Reason != collector.ReasonUnknown || string(a.Bad[0].Text)+"\n" != bad {
+		if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 || a.Bad[0].Reason != collector.ReasonUnknown ||
+			string(a.Bad[0].Text)+"\n" != bad {
 			t.Fatalf("%+v", a)
 		}
 		s.fold(a.Events...)
@@ -315,8 +356,9 @@ func TestSnapshotBadFields(t *testing.T) {
 // Limits and local times as squeue writes them.
 func TestSnapshotWaysToWrite(t *testing.T) {
 	for limit, want := range map[string]time.Duration{
-		"0:30": 30 * time.Second, "2:00": 2 * time.Minute, "1:02:03": time.Hour + 2*time.Minute + 3*time.Second, "7-00:00:00": 7 * 24 * time.Hour,
-		"UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "49710-06:28:00": 0,
+		"0:30": 30 * time.Second, "2:00": 2 * time.Minute, "1:02:03": time.Hour + 2*time.Minute + 3*time.Second,
+		"7-00:00:00": 7 * 24 * time.Hour,
+		"UNLIMITED":  0, "NOT_SET": 0, "Partition_Limit": 0, "49710-06:28:00": 0,
 	} {
 		s := newStage(t, false, "")
 		s.fold(s.answer(30, shown{id: "5", submit: 10, limit: limit}).Events...)
@@ -335,11 +377,15 @@ func TestSnapshotWaysToWrite(t *testing.T) {
 // Reasons: only those for processors leave a job in the competition.
 func TestSnapshotBlocked(t *testing.T) {
 	for reason, want := range map[string]bool{
-		"Priority": false, "Resources": false, "None": false, "Cleaning": false, "ReqNodeNotAvail, UnavailableNodes:n01": false,
+		"Priority": false, "Resources": false, "None": false, "Cleaning": false,
+		"ReqNodeNotAvail, UnavailableNodes:n01":                                                       false,
 		"Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": false,
-		"Dependency": true, "DependencyNeverSatisfied": true, "BeginTime": true, "JobHeldUser": true, "JobHeldAdmin": true,
-		"JobArrayTaskLimit": true, "AssocGrpCPUMinutesLimit": true, "AssocMaxJobsLimit": true, "QOSMaxCpuPerUserLimit": true, "QOSGrpNodeLimit": true,
-		"PartitionTimeLimit": true, "PartitionConfig": true, "Licenses": true, "job requeued in held state": true, "launch failed requeued held": true,
+		"Dependency": true, "DependencyNeverSatisfied": true, "BeginTime": true, "JobHeldUser": true,
+		"JobHeldAdmin":      true,
+		"JobArrayTaskLimit": true, "AssocGrpCPUMinutesLimit": true, "AssocMaxJobsLimit": true,
+		"QOSMaxCpuPerUserLimit": true, "QOSGrpNodeLimit": true,
+		"PartitionTimeLimit": true, "PartitionConfig": true, "Licenses": true, "job requeued in held state": true,
+		"launch failed requeued held": true,
 	} {
 		s := newStage(t, false, "")
 		s.snap(30, shown{id: "5", submit: 10, reason: reason})

@@ -15,31 +15,36 @@ import (
 // SqueueName is how the configuration names the snapshot of squeue.
 const SqueueName = "slurm-squeue"
 
-// Squeue returns the format of the snapshot of squeue. It has no parser: the scheduler is asked, no file is read. See Snapshot.
+// Squeue returns the format of the snapshot of squeue. It has no parser: the scheduler is asked, no file is read. See
+// Snapshot.
 func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order: collector.Live} }
 
 // squeueSeparator stands between fields: no name of Slurm can hold it.
 const squeueSeparator = "\x1f"
 
-// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; 22.05 was tried; other versions are expected to have them too, and so is
-// "name:suffix", which prints a field in full and the suffix after it. Job names are not among them: they are not escaped.
+// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; 22.05 was tried; other
+// versions are expected to have them too, and so is "name:suffix", which prints a field in full and the suffix after
+// it. Job names are not among them: they are not escaped.
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
 	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
 	"PriorityLong", "OverSubscribe", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumTasks",
 }
 
-// SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One call asks for all jobs
-// that slurmctld holds, those that ended in the last MinJobAge too: it sends them to any squeue. An array's waiting tasks are one row.
+// SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One
+// call asks for all jobs that slurmctld holds, those that ended in the last MinJobAge too: it sends them to any squeue.
+// An array's waiting tasks are one row.
 func SqueueCommand(program []string) []string {
 	if len(program) == 0 {
 		program = []string{"squeue"}
 	}
-	return append(slices.Clone(program), "--noheader", "--all", "--states=all", "--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
+	return append(slices.Clone(program), "--noheader", "--all", "--states=all",
+		"--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
 }
 
-// SqueueEnv returns what the call needs in its environment: times in Unix seconds, and the tasks of an array in full (squeue(1)). Where a command in
-// between loses them, local times are read too, and arrays of many waiting tasks come out smaller.
+// SqueueEnv returns what the call needs in its environment: times in Unix seconds, and the tasks of an array in full
+// (squeue(1)). Where a command in between loses them, local times are read too, and arrays of many waiting tasks come
+// out smaller.
 func SqueueEnv() []string { return []string{"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} }
 
 // phase is what a state of Slurm means here.
@@ -52,8 +57,8 @@ const (
 	over
 )
 
-// phaseOf returns what a state means, 0 for one that is not known (job_state_string and the flags of job_state_string_complete in
-// src/common/slurm_protocol_defs.c; squeue(1), JOB STATE CODES).
+// phaseOf returns what a state means, 0 for one that is not known (job_state_string and the flags of
+// job_state_string_complete in src/common/slurm_protocol_defs.c; squeue(1), JOB STATE CODES).
 func phaseOf(state string) phase {
 	switch state {
 	case "PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT":
@@ -62,22 +67,25 @@ func phaseOf(state string) phase {
 		return holding
 	case "COMPLETING", "STAGE_OUT", "REVOKED":
 		return leaving
-	case "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY",
+	case "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
+		"OUT_OF_MEMORY",
 		"RECONFIG_FAIL", "LAUNCH_FAILED":
 		return over
 	}
 	return 0
 }
 
-// blocked reports whether a waiting job waits for something else than processors, by its state and reason (squeue(1), JOB REASON CODES;
-// job_reason_string in src/common/slurm_protocol_defs.c). A reason that is not known counts as waiting for processors.
+// blocked reports whether a waiting job waits for something else than processors, by its state and reason (squeue(1),
+// JOB REASON CODES; job_reason_string in src/common/slurm_protocol_defs.c). A reason that is not known counts as
+// waiting for processors.
 func blocked(state, reason string) bool {
 	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
 		return true
 	}
 	switch reason {
 	case "Dependency", "DependencyNeverSatisfied", "BeginTime", "DeadLine", "Licenses", "Reservation", "InactiveLimit",
-		"AccountNotAllowed", "InvalidAccount", "InvalidQOS", "BadConstraints", "FedJobLock", "MaxRequeue", "NonZeroExitCode", "RaisedSignal",
+		"AccountNotAllowed", "InvalidAccount", "InvalidQOS", "BadConstraints", "FedJobLock", "MaxRequeue",
+		"NonZeroExitCode", "RaisedSignal",
 		"SystemFailure", "JobLaunchFailure", "FrontEndDown", "MaxMemPerLimit", "NodeLimit", "TimeLimit":
 		return true
 	}
@@ -129,15 +137,19 @@ func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, e
 
 // sortRows brings rows into the order of submission.
 func sortRows(rows []row) {
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number)) })
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number))
+	})
 }
 
 // row reads one line.
 func (p *squeueParser) row(line []byte) (row, error) {
 	fields := bytes.Split(line, []byte(squeueSeparator))
 	if len(fields) != len(squeueFields)+1 || len(fields[len(squeueFields)]) > 0 {
-		return row{}, collector.Bad(collector.ReasonFormat, "", "want %d fields, each with a separator (US, 0x1f) after it, got %d: does the command pass --Format on to squeue?",
-			len(squeueFields), len(fields)-1)
+		return row{},
+			collector.Bad(collector.ReasonFormat, "", "want %d fields, each with a separator (US, 0x1f) after it, "+
+				"got %d: does the command pass --Format on to squeue?",
+				len(squeueFields), len(fields)-1)
 	}
 	return p.job(fields)
 }
@@ -150,7 +162,9 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	state, reason := string(fields[2]), string(fields[14])
 	r := row{phase: phaseOf(state), stopped: state == "SUSPENDED", blocked: blocked(state, reason)}
 	if r.phase == 0 {
-		return row{}, collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
+		return row{},
+			collector.Bad(collector.ReasonUnknown, "State",
+				"%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
 	}
 	if err := p.name(&r, fields[0], fields[1]); err != nil {
 		return row{}, err
@@ -169,8 +183,9 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	return r, p.instants(&r, state, fields[10:14])
 }
 
-// resources reads what a job asked for, or was given, beside processors: PriorityLong, OverSubscribe, tres-alloc (of a job that waits what it asks for), and
-// where Slurm does not account for GPUs (AccountingStorageTRES), what was asked for per job, node or task.
+// resources reads what a job asked for, or was given, beside processors: PriorityLong, OverSubscribe, tres-alloc (of a
+// job that waits what it asks for), and where Slurm does not account for GPUs (AccountingStorageTRES), what was asked
+// for per job, node or task.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
 	if priority, ok := logtext.Digits(f[0]); !ok {
 		return badNumber("PriorityLong", f[0])
@@ -201,8 +216,8 @@ func (p *squeueParser) known(name []byte) string {
 	return p.names.Of(name)
 }
 
-// name reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The waiting tasks of an array, and the last of them once it
-// is alone, go by the array's number, as TaskID says.
+// name reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The waiting tasks of
+// an array, and the last of them once it is alone, go by the array's number, as TaskID says.
 func (p *squeueParser) name(r *row, shown, number []byte) error {
 	raw, rest, ok := leadingNumber(number)
 	if !ok || len(rest) > 0 || raw == 0 {
@@ -227,7 +242,8 @@ func (p *squeueParser) name(r *row, shown, number []byte) error {
 	}
 	id, rest, ok := cutJob(msg)
 	if !ok || len(rest) > 0 {
-		return collector.Bad(collector.ReasonField, "JobArrayID", "want a job like 5, 9_1, 9_[3-6] or 21+1, got %q", shorten(shown))
+		return collector.Bad(collector.ReasonField, "JobArrayID", "want a job like 5, 9_1, 9_[3-6] or 21+1, got %q",
+			shorten(shown))
 	}
 	r.id = id
 	whole := TaskID(raw, raw, '_', 0)
@@ -262,8 +278,8 @@ func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
 	return err
 }
 
-// squeueLimit reads a limit as squeue writes it (secs2time_str in src/common/parse_time.c): "2:00" (minutes and seconds), "1:00:00",
-// "1-00:00:00"; words mean none.
+// squeueLimit reads a limit as squeue writes it (secs2time_str in src/common/parse_time.c): "2:00" (minutes and
+// seconds), "1:00:00", "1-00:00:00"; words mean none.
 func squeueLimit(field string, text []byte) (time.Duration, error) {
 	if len(text) == 0 || !isDigit(text[0]) {
 		if string(text) == "NOT_SET" {
@@ -342,7 +358,9 @@ func (p *squeueParser) when(field string, text []byte) (time.Time, error) {
 	}
 	unix, err := p.clock.local(text)
 	if err != nil {
-		return time.Time{}, collector.Bad(collector.ReasonTime, field, "want Unix seconds or a time like 2006-01-02T15:04:05, got %q", shorten(text))
+		return time.Time{},
+			collector.Bad(collector.ReasonTime, field, "want Unix seconds or a time like 2006-01-02T15:04:05, got %q",
+				shorten(text))
 	}
 	return time.Unix(unix, 0).UTC(), nil
 }

@@ -11,13 +11,14 @@ import (
 // daemon is the program whose messages count, where a log holds those of others as well.
 const daemon = "slurmctld"
 
-// stamp takes the time off the front of a line and returns the message after it. A line of another program in a syslog has no
-// message.
+// stamp takes the time off the front of a line and returns the message after it. A line of another program in a syslog
+// has no message.
 //
-// The file has "[TIME] message" (_log_msg in src/common/log.c), the scheduler's own file (SlurmSchedLogFile) "sched: [TIME]
-// message". Syslog has "Nov 20 08:33:30 host slurmctld[123]: message" (RFC 3164), the same with an RFC 3339 time (rsyslog's
-// RSYSLOG_FileFormat, journalctl -o short-iso and short-iso-precise), or "<14>1 TIME host slurmctld 123 - - message" (RFC 5424); the
-// message may be one that slurmctld wrote on its standard error, with "slurmctld: " or "[TIME]" in front.
+// The file has "[TIME] message" (_log_msg in src/common/log.c), the scheduler's own file (SlurmSchedLogFile) "sched:
+// [TIME] message". Syslog has "Nov 20 08:33:30 host slurmctld[123]: message" (RFC 3164), the same with an RFC 3339 time
+// (rsyslog's RSYSLOG_FileFormat, journalctl -o short-iso and short-iso-precise), or "<14>1 TIME host slurmctld 123 - -
+// message" (RFC 5424); the message may be one that slurmctld wrote on its standard error, with "slurmctld: " or
+// "[TIME]" in front.
 func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 	if line[0] == '[' {
 		return p.bracketed(line)
@@ -87,8 +88,8 @@ func cutTag(line []byte) []byte {
 	return msg
 }
 
-// cutVersioned returns the message after "slurmctld 123 - - ", nothing for another program. slurmctld sends no structured data, and
-// what a relay adds in its place, "[...]", is passed over.
+// cutVersioned returns the message after "slurmctld 123 - - ", nothing for another program. slurmctld sends no
+// structured data, and what a relay adds in its place, "[...]", is passed over.
 func cutVersioned(line []byte) []byte {
 	app, line, _ := bytes.Cut(line, []byte(" "))
 	if string(app) != daemon {
@@ -107,7 +108,8 @@ func cutVersioned(line []byte) []byte {
 // shortLength is the length of the time in LogTimeFormat=short, of ctime(3) and of RFC 3164.
 const shortLength = len("Nov 20 08:33:30")
 
-// instant reads a time in any of the ways of LogTimeFormat (vxstrfmt and _set_idbuf in src/common/log.c; slurm.conf(5)):
+// instant reads a time in any of the ways of LogTimeFormat (vxstrfmt and _set_idbuf in src/common/log.c;
+// slurm.conf(5)):
 //
 //	iso8601, iso8601_ms   2026-11-20T08:33:30.636
 //	rfc5424, rfc5424_ms   2026-11-20T08:33:30.636+01:00
@@ -182,8 +184,8 @@ func zoneOffset(text []byte) (int64, bool) {
 	return 0, false
 }
 
-// shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds, not a fraction (".636   " are 636), process, thread. The year is
-// the last in which this is not later than a day from now.
+// shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds, not a fraction (".636 " are 636),
+// process, thread. The year is the last in which this is not later than a day from now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
 	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))
@@ -211,7 +213,8 @@ func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 		if midnight.Day() != int(day) {
 			continue
 		}
-		wall, err := p.clock.wallTime(midnight.Add(time.Duration(seconds)*time.Second).AppendFormat(nil, "2006-01-02T15:04:05"))
+		wall, err := p.clock.wallTime(midnight.Add(time.Duration(seconds)*time.Second).AppendFormat(nil,
+			"2006-01-02T15:04:05"))
 		if err != nil {
 			return time.Time{}, err
 		}

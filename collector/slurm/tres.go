@@ -15,8 +15,9 @@ type resources struct {
 	gpuType      string // where all GPUs are of one type
 }
 
-// parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2" (slurm_make_tres_string_from_simple in src/common/slurmdb_defs.c). GPUs are
-// counted in all and by type, or in one of the two ways, as AccountingStorageTRES in slurm.conf says. What is not known is passed over.
+// parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2" (slurm_make_tres_string_from_simple
+// in src/common/slurmdb_defs.c). GPUs are counted in all and by type, or in one of the two ways, as
+// AccountingStorageTRES in slurm.conf says. What is not known is passed over.
 func parseTRES(field string, text []byte) (r resources, err error) {
 	switch string(text) {
 	case "", "N/A", "(null)":
@@ -45,7 +46,9 @@ func parseTRES(field string, text []byte) (r resources, err error) {
 			}
 		}
 		if !ok {
-			return resources{}, collector.Bad(collector.ReasonField, field, "want numbers of resources like cpu=16,mem=4G, got %q", shorten(item))
+			return resources{},
+				collector.Bad(collector.ReasonField, field, "want numbers of resources like cpu=16,mem=4G, got %q",
+					shorten(item))
 		}
 	}
 	if r.gpus == 0 {
@@ -92,8 +95,9 @@ func (c gpuCount) times(n int64) (gpus int, gpuType string) {
 	return int(min(int64(c.all)*min(n, maxProcs), maxProcs)), c.oneType()
 }
 
-// gres reads the GPUs of a list of generic resources: of what a job asks for ("gres:gpu:a100:2", since 23.02 "gres/gpu:a100:2") or of what a node has
-// ("gpu:a100:2(S:0-1),gpu:v100:1"), as gres.conf(5) and sbatch(1) write them: name, type and count, of which the latter two may be missing.
+// gres reads the GPUs of a list of generic resources: of what a job asks for ("gres:gpu:a100:2", since 23.02
+// "gres/gpu:a100:2") or of what a node has ("gpu:a100:2(S:0-1),gpu:v100:1"), as gres.conf(5) and sbatch(1) write them:
+// name, type and count, of which the latter two may be missing.
 func gres(text []byte) (c gpuCount) {
 	for len(text) > 0 {
 		var item []byte
@@ -155,8 +159,8 @@ func megabytes(text []byte) (int64, bool) {
 	return int64(min(n, maxMemory)), ok
 }
 
-// scaled reads a number with one of Slurm's units (convert_num_unit2 in src/common/slurm_protocol_defs.c: each is 1,024 of the one before); without it counts in
-// bare.
+// scaled reads a number with one of Slurm's units (convert_num_unit2 in src/common/slurm_protocol_defs.c: each is 1,024
+// of the one before); without it counts in bare.
 func scaled(text []byte, bare float64) (float64, bool) {
 	unit := bare
 	if len(text) > 0 {

@@ -9,14 +9,17 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestTwice proves that jobs of jobcomp whose lives span the hour that clocks show twice, or the one that they skip, are kept, with lifetimes of at least 0 and the instants
-// in their order, and that a line that was written just now is read as the pass that is nearer to now.
+// TestTwice proves that jobs of jobcomp whose lives span the hour that clocks show twice, or the one that they skip,
+// are kept, with lifetimes of at least 0 and the instants in their order, and that a line that was written just now is
+// read as the pass that is nearer to now.
 func TestTwice(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range []time.Time{time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)} {
+	for _, change := range []time.Time{
+		time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC), time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC),
+	} {
 		for _, prompt := range []bool{false, true} {
 			for begin := -100; begin <= 100; begin += 5 {
 				for _, minutes := range []int{0, 20, 45, 70, 200} {
@@ -27,15 +30,19 @@ func TestTwice(t *testing.T) {
 						p.(collector.Dated).ReadAt(end.Add(time.Second))
 					}
 					local := func(t time.Time) string { return t.In(berlin).Format("2006-01-02T15:04:05") }
-					line := fmt.Sprintf("JobId=7 UserId=u(1) GroupId=g(1) Name=x JobState=COMPLETED Partition=work TimeLimit=60 StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=4 "+
-						"WorkDir=/ ReservationName= Tres=cpu=4 Account=a QOS=normal WcKey= Cluster=c SubmitTime=%s EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0",
+					line := fmt.Sprintf("JobId=7 UserId=u(1) GroupId=g(1) Name=x JobState=COMPLETED Partition=work "+
+						"TimeLimit=60 StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=4 "+
+						"WorkDir=/ ReservationName= Tres=cpu=4 Account=a QOS=normal WcKey= Cluster=c SubmitTime=%s "+
+						"EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0",
 						local(start), local(end), local(start), local(start))
 					var got []job.Event
-					if err := p.Parse([]byte(line), func(ev job.Event) { got = append(got, ev) }); err != nil || len(got) != 1 {
+					if err := p.Parse([]byte(line), func(ev job.Event) { got = append(got, ev) }); err != nil ||
+						len(got) != 1 {
 						t.Fatalf("a job from %s to %s: %v, %d events", start, end, err, len(got))
 					}
 					ev := got[0]
-					if ev.Times.End.Before(ev.Times.Start) || ev.Times.Start.Before(ev.Times.Submit) || !ev.Time.Equal(ev.Times.End) {
+					if ev.Times.End.Before(ev.Times.Start) || ev.Times.Start.Before(ev.Times.Submit) ||
+						!ev.Time.Equal(ev.Times.End) {
 						t.Errorf("a job from %s to %s is read as %+v", start, end, ev.Times)
 					}
 					if prompt && !ev.Times.End.Equal(end) {

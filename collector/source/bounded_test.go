@@ -30,7 +30,8 @@ func (verbose) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// Lines that make many events are delivered in parts, the checkpoint with the last of them; nothing is lost, told twice or out of order.
+// Lines that make many events are delivered in parts, the checkpoint with the last of them; nothing is lost, told twice
+// or out of order.
 func TestDeliveriesAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var text bytes.Buffer
@@ -82,22 +83,24 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestPiecesKeepWhatStands proves that each delivery of a batch that is cut has everything that keeps something of the source from being
-// read, and has it once.
+// TestPiecesKeepWhatStands proves that each delivery of a batch that is cut has everything that keeps something of the
+// source from being read, and has it once.
 func TestPiecesKeepWhatStands(t *testing.T) {
 	lost := tail.Problem{Path: "/var/log/lost", Reason: tail.Unreadable, Err: fs.ErrPermission}
 	batch := tail.Batch{Lines: make([]tail.Line, 25), Standing: []tail.Problem{lost}}
 	for i := range batch.Lines {
 		batch.Lines[i].Text = fmt.Append(nil, i)
 	}
-	r := &Reader{parser: verbose{}, batch: batch, delivery: &Delivery{Lines: len(batch.Lines), Standing: batch.Standing}, now: time.Now}
+	r := &Reader{parser: verbose{}, batch: batch,
+		delivery: &Delivery{Lines: len(batch.Lines), Standing: batch.Standing}, now: time.Now}
 	for piece, events := range []int{10_000, 10_000, 5_000} {
 		d, err := r.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(d.Events) != events || len(d.Standing) != 1 || d.Standing[0].Path != lost.Path {
-			t.Errorf("delivery %d: %d events, standing %v, want %d events, standing %v", piece, len(d.Events), d.Standing, events, lost)
+			t.Errorf("delivery %d: %d events, standing %v, want %d events, standing %v", piece, len(d.Events),
+				d.Standing, events, lost)
 		}
 	}
 }

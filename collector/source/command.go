@@ -78,16 +78,21 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	out, complaint := &bounded{limit: cmp.Or(c.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
 	cmd.Stdout, cmd.Stderr = out, complaint
 	if err := cmd.Start(); err != nil {
-		return nil, &CallError{FailedStart, fmt.Errorf("%s cannot be run: %w; install it, or set the source's command", name, err)}
+		return nil,
+			&CallError{FailedStart,
+				fmt.Errorf("%s cannot be run: %w; install it, or set the source's command", name, err)}
 	}
 	err := cmd.Wait()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, &CallError{FailedTimeout, fmt.Errorf("%s did not answer in %s and was killed; is the scheduler overloaded?", name, c.Timeout)}
+		return nil,
+			&CallError{FailedTimeout, fmt.Errorf("%s did not answer in %s and was killed; is the scheduler overloaded?",
+				name, c.Timeout)}
 	case out.refused:
 		return nil, &CallError{FailedOutput, fmt.Errorf("%s printed more than %d bytes", name, out.limit)}
 	case err != nil:
-		return nil, &CallError{FailedExit, fmt.Errorf("%s failed: %w: %s", name, err, firstLine(complaint.kept.Bytes()))}
+		return nil,
+			&CallError{FailedExit, fmt.Errorf("%s failed: %w: %s", name, err, firstLine(complaint.kept.Bytes()))}
 	}
 	return out.kept.Bytes(), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Bounds of the detection of a wrong format. They are our choice: a scheduler writes so many lines in minutes, and trying them
-// takes about a millisecond.
+// Bounds of the detection of a wrong format. They are our choice: a scheduler writes so many lines in minutes, and
+// trying them takes about a millisecond.
 const (
 	// sampleLines is how many lines are kept for the trial, of at most sampleBytes each.
 	sampleLines = 32
@@ -64,8 +64,9 @@ func (d *detector) fruitless(line *tail.Line, reason string) {
 		d.try(line.Path)
 	}
 	if d.problem == nil && d.refused >= hopelessLines {
-		d.stand(line.Path, fmt.Errorf("none of the last %d lines is a record of format %s, nor of another format that is known; "+
-			"is it the right file?", d.refused, d.cfg.Format.Name))
+		d.stand(line.Path,
+			fmt.Errorf("none of the last %d lines is a record of format %s, nor of another format that is known; "+
+				"is it the right file?", d.refused, d.cfg.Format.Name))
 	}
 }
 
@@ -80,7 +81,8 @@ func (d *detector) keep(text []byte) {
 	d.sample[sampleLines-1] = append(oldest[:0], text...)
 }
 
-// ended notes that there is nothing more to read for now: of a log that never told of a job the little there is must do.
+// ended notes that there is nothing more to read for now: of a log that never told of a job the little there is must
+// do.
 func (d *detector) ended(path string) {
 	if !d.recognized && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
 		d.try(path)

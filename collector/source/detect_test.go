@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// letters is a format whose records begin with its letter and tell of a job if they end in "!"; other lines are refused.
+// letters is a format whose records begin with its letter and tell of a job if they end in "!"; other lines are
+// refused.
 func letters(letter string) collector.Format {
 	return collector.Format{Name: letter, New: func(collector.Options) collector.Parser { return letterParser(letter) }}
 }
@@ -31,7 +32,8 @@ func (p letterParser) Parse(line []byte, emit func(job.Event)) error {
 type watched struct{ detector }
 
 func newWatched() *watched {
-	return &watched{newDetector(&Config{Format: letters("a"), Others: []collector.Format{letters("a"), letters("b"), letters("c")}})}
+	return &watched{newDetector(&Config{Format: letters("a"),
+		Others: []collector.Format{letters("a"), letters("b"), letters("c")}})}
 }
 
 // see gives it a line n times.
@@ -59,13 +61,14 @@ func (w *watched) want(t *testing.T, words string) {
 		t.Errorf("a problem: %v", w.problem)
 	case words != "" && w.problem == nil:
 		t.Errorf("no problem, want %q", words)
-	case words != "" && (!strings.Contains(w.problem.Error(), words) || w.problem.Path != "/log" || !w.problem.Reason.Standing()):
+	case words != "" && (!strings.Contains(w.problem.Error(), words) || w.problem.Path != "/log" ||
+		!w.problem.Reason.Standing()):
 		t.Errorf("problem %q, want %q", w.problem, words)
 	}
 }
 
-// Lines that tell nothing are no reason to doubt, however many; foreign lines are, once there are enough of them, also after a long silence
-// and after lines that were right; and a right line ends the doubt.
+// Lines that tell nothing are no reason to doubt, however many; foreign lines are, once there are enough of them, also
+// after a long silence and after lines that were right; and a right line ends the doubt.
 func TestDetector(t *testing.T) {
 	w := newWatched()
 	w.see(1000, "a, and nothing more")

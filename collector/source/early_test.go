@@ -14,7 +14,8 @@ type asking struct {
 	at    []time.Duration
 }
 
-// ask polls for so long with an interval of 15 s; each call takes a fifth of a second. wanted is called with the time since the beginning.
+// ask polls for so long with an interval of 15 s; each call takes a fifth of a second. wanted is called with the time
+// since the beginning.
 func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration) bool) *asking {
 	t.Helper()
 	a := &asking{begun: time.Now()}
@@ -54,7 +55,9 @@ func (a *asking) perInterval(t *testing.T) {
 // A question that is wanted is asked within about a second, and postpones the next.
 func TestEarlyQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := ask(t, 60*time.Second, false, func(at time.Duration) bool { return at > 4*time.Second && at < 6*time.Second })
+		a := ask(t, 60*time.Second, false, func(at time.Duration) bool {
+			return at > 4*time.Second && at < 6*time.Second
+		})
 		if len(a.at) < 3 || a.at[1] < 5*time.Second || a.at[1] > 5500*time.Millisecond {
 			t.Fatalf("asked at %v, want the second question a second after 4 s", a.at)
 		}

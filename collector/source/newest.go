@@ -9,8 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// note takes in the instant of an event as the newest, by which a parser of local times knows the passes of an hour that clocks show twice. A record that is dated far ahead
-// makes it useless until the log gets there, but not wrong: Day.Instant looks at that.
+// note takes in the instant of an event as the newest, by which a parser of local times knows the passes of an hour
+// that clocks show twice. A record that is dated far ahead makes it useless until the log gets there, but not wrong:
+// Day.Instant looks at that.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {
 		return
@@ -29,8 +30,8 @@ type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
 }
 
-// withNewest returns a checkpoint with the newest instant, where clocks go back about then: a log that is read on in an hour that clocks show twice must be
-// read as it would have been without the interruption.
+// withNewest returns a checkpoint with the newest instant, where clocks go back about then: a log that is read on in an
+// hour that clocks show twice must be read as it would have been without the interruption.
 func (r *Reader) withNewest(checkpoint []byte) []byte {
 	const about = 25 * time.Hour
 	if r.newest.IsZero() || len(checkpoint) == 0 {

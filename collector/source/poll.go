@@ -19,14 +19,16 @@ import (
 type PollConfig struct {
 	// Target names what is asked, in messages: a program, a socket.
 	Target string
-	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth, but for early ones.
+	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth, but for early
+	// ones.
 	Interval time.Duration
 }
 
 // Answer is what one call told.
 type Answer struct {
 	Events []job.Event
-	// Lines is the number of lines of the output, Bad those of them that could not be read. A bad line without a path is one of the target's.
+	// Lines is the number of lines of the output, Bad those of them that could not be read. A bad line without a path
+	// is one of the target's.
 	Lines int
 	Bad   []BadLine
 	// Notes say what a call that was of use could not tell; each is logged when it is new.
@@ -44,7 +46,8 @@ type PollOptions struct {
 	Ask Ask
 	// Ready says whether the scheduler may be asked yet; until then nothing is.
 	Ready func() bool
-	// Wanted says whether something is missing that the scheduler would tell: then it is asked before its time. It is called often.
+	// Wanted says whether something is missing that the scheduler would tell: then it is asked before its time. It is
+	// called often.
 	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time
@@ -58,8 +61,9 @@ type Poller struct {
 	poll  PollConfig
 	opts  PollOptions
 	asked bool // at least once
-	// due is when it is asked next. From early on it may be asked before that, which postpones what comes after by an interval: there is never
-	// more than one question per interval on average, and never more than one ahead of its time.
+	// due is when it is asked next. From early on it may be asked before that, which postpones what comes after by an
+	// interval: there is never more than one question per interval on average, and never more than one ahead of its
+	// time.
 	due, early time.Time
 	failed     int    // calls in a row
 	reported   string // the failure that was reported last, "" if none is standing
@@ -87,8 +91,8 @@ const readyEvery = 100 * time.Millisecond
 // maxBackoff is the longest pause after failures, unless the interval is longer.
 const maxBackoff = 5 * time.Minute
 
-// Next waits until it is time for the next call, runs it, and returns what it told. A failure is delivered as a problem once; while
-// the same failure goes on Next keeps trying, ever less often. It returns an error only when ctx ends.
+// Next waits until it is time for the next call, runs it, and returns what it told. A failure is delivered as a problem
+// once; while the same failure goes on Next keeps trying, ever less often. It returns an error only when ctx ends.
 func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	for {
 		if err := p.await(ctx); err != nil {
@@ -103,7 +107,8 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 			return nil, ctx.Err()
 		case err == nil:
 			if p.reported != "" {
-				p.opts.Log.Info("the scheduler answers again", zap.String("source", p.cfg.Name), zap.Int("failures", p.failed))
+				p.opts.Log.Info("the scheduler answers again", zap.String("source", p.cfg.Name),
+					zap.Int("failures", p.failed))
 			}
 			p.failed, p.reported = 0, ""
 			return d, nil

@@ -19,17 +19,20 @@ type PollMetrics struct {
 func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	m := &PollMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "waitcast_snapshot_seconds", Help: "Time that one call of the scheduler's command took, failed ones included.",
+			Name:    "waitcast_snapshot_seconds",
+			Help:    "Time that one call of the scheduler's command took, failed ones included.",
 			Buckets: prometheus.ExponentialBuckets(.005, 2, 13),
 		}, []string{"cluster", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_snapshot_failures_total", Help: "Calls of the scheduler's command that failed, by reason.",
 		}, []string{"cluster", "source", "reason"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "waitcast_snapshot_last_success_timestamp_seconds", Help: "When the newest call that told something ended; 0 before the first.",
+			Name: "waitcast_snapshot_last_success_timestamp_seconds",
+			Help: "When the newest call that told something ended; 0 before the first.",
 		}, []string{"cluster", "source"}),
 		inARow: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "waitcast_snapshot_consecutive_failures", Help: "Calls of the scheduler's command that failed since the newest one that did not.",
+			Name: "waitcast_snapshot_consecutive_failures",
+			Help: "Calls of the scheduler's command that failed since the newest one that did not.",
 		}, []string{"cluster", "source"}),
 	}
 	reg.MustRegister(m.seconds, m.failures, m.success, m.inARow)

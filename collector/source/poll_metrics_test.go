@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// TestConsecutiveFailures proves that failures in a row are counted from 0, whatever their reasons, and forgotten at the first call that tells something.
+// TestConsecutiveFailures proves that failures in a row are counted from 0, whatever their reasons, and forgotten at
+// the first call that tells something.
 func TestConsecutiveFailures(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewPollMetrics(registry)
@@ -24,7 +25,8 @@ func TestConsecutiveFailures(t *testing.T) {
 		err  error
 		want float64
 	}{
-		{&CallError{Reason: FailedTimeout, Err: errors.New("killed")}, 1}, {errors.New("failed"), 2}, {nil, 0}, {nil, 0}, {errors.New("failed"), 1},
+		{&CallError{Reason: FailedTimeout, Err: errors.New("killed")}, 1}, {errors.New("failed"), 2}, {nil, 0},
+		{nil, 0}, {errors.New("failed"), 1},
 	} {
 		m.observe(cfg, time.Second, time.Unix(1, 0), step.err)
 		if got := testutil.ToFloat64(m.inARow); got != step.want {

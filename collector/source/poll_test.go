@@ -43,7 +43,8 @@ func lines(output []byte, asked time.Time) Answer {
 	for line := range strings.Lines(string(output)) {
 		a.Lines++
 		if strings.TrimSpace(line) == "garbage" {
-			return Answer{Err: errors.New("1 of the 1 lines it printed cannot be read"), Lines: 1, Bad: []BadLine{{Number: 1, Reason: collector.ReasonFormat}}}
+			return Answer{Err: errors.New("1 of the 1 lines it printed cannot be read"), Lines: 1,
+				Bad: []BadLine{{Number: 1, Reason: collector.ReasonFormat}}}
 		}
 		a.Events = append(a.Events, job.Event{Kind: job.Update, ID: strings.TrimSpace(line), Time: asked})
 	}
@@ -62,7 +63,8 @@ func newPoller(t *testing.T, timeout time.Duration) *poller {
 	t.Helper()
 	p := &poller{t: t, command: filepath.Join(t.TempDir(), "squeue"), registry: prometheus.NewRegistry()}
 	cfg := Config{Name: "c/asked", Options: collector.Options{Cluster: "c"}}
-	command := Command{Args: []string{p.command, "argument"}, Env: []string{"SET=set"}, Timeout: timeout, MaxOutput: 1 << 20}
+	command := Command{Args: []string{p.command, "argument"}, Env: []string{"SET=set"}, Timeout: timeout,
+		MaxOutput: 1 << 20}
 	poll := PollConfig{Target: p.command, Interval: 10 * time.Millisecond}
 	p.Poller = NewPoller(cfg, poll, PollOptions{Ask: AskCommand(command, lines), Metrics: NewPollMetrics(p.registry)})
 	return p
@@ -88,7 +90,8 @@ func (p *poller) failures(reason string) float64 {
 func (p *poller) wantProblem(reason string, standing tail.Reason, words ...string) {
 	p.t.Helper()
 	d := p.next()
-	if len(d.Problems) != 1 || d.Problems[0].Reason != standing || !standing.Standing() || d.CaughtUp || d.Lines > 0 || len(d.Events) > 0 {
+	if len(d.Problems) != 1 || d.Problems[0].Reason != standing || !standing.Standing() || d.CaughtUp || d.Lines > 0 ||
+		len(d.Events) > 0 {
 		p.t.Fatalf("delivery %+v, want a problem %s and nothing else", d, standing)
 	}
 	for _, w := range words {
@@ -109,7 +112,8 @@ func (p *poller) wantEvents(ids ...string) {
 	for _, ev := range d.Events {
 		got = append(got, ev.ID)
 	}
-	if strings.Join(got, " ") != strings.Join(ids, " ") || !d.CaughtUp || len(d.Problems) > 0 || d.Lines != len(ids) || d.Source.Name != "c/asked" {
+	if strings.Join(got, " ") != strings.Join(ids, " ") || !d.CaughtUp || len(d.Problems) > 0 || d.Lines != len(ids) ||
+		d.Source.Name != "c/asked" {
 		p.t.Fatalf("delivery %+v, want events %q", d, ids)
 	}
 }
@@ -134,7 +138,8 @@ func TestPollerSurvivesItsCommand(t *testing.T) {
 		words                []string
 	}{
 		{"missing", "", FailedStart, tail.Missing, []string{"squeue", "no such file", "install it"}},
-		{"failing", "echo 'error: Unable to contact slurm controller' >&2; exit 1", FailedExit, tail.Unreadable, []string{"exit status 1", "Unable to contact"}},
+		{"failing", "echo 'error: Unable to contact slurm controller' >&2; exit 1", FailedExit, tail.Unreadable,
+			[]string{"exit status 1", "Unable to contact"}},
 		{"failing silently", "kill -9 $$", FailedExit, tail.Unreadable, []string{"killed", "no message"}},
 		{"garbage", "echo garbage", FailedOutput, tail.Unreadable, []string{"cannot be read"}},
 		{"endless", "yes", FailedOutput, tail.Unreadable, []string{"1048576 bytes"}},
@@ -238,8 +243,10 @@ func TestPollerBacksOff(t *testing.T) {
 		failed   int
 		want     time.Duration
 	}{
-		{15 * time.Second, 0, 15 * time.Second}, {15 * time.Second, 1, 15 * time.Second}, {15 * time.Second, 2, 30 * time.Second},
-		{15 * time.Second, 4, 2 * time.Minute}, {15 * time.Second, 6, 5 * time.Minute}, {15 * time.Second, 1 << 30, 5 * time.Minute},
+		{15 * time.Second, 0, 15 * time.Second}, {15 * time.Second, 1, 15 * time.Second},
+		{15 * time.Second, 2, 30 * time.Second},
+		{15 * time.Second, 4, 2 * time.Minute}, {15 * time.Second, 6, 5 * time.Minute},
+		{15 * time.Second, 1 << 30, 5 * time.Minute},
 		{time.Hour, 0, time.Hour}, {time.Hour, 9, time.Hour},
 	} {
 		if got := delay(c.interval, c.failed); got != c.want {
@@ -253,15 +260,18 @@ func TestPollerBacksOff(t *testing.T) {
 	}
 }
 
-// What a call could not tell beside what it told is logged when it is new, not with every call, and again when it comes back.
+// What a call could not tell beside what it told is logged when it is new, not with every call, and again when it comes
+// back.
 func TestPollerNotes(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")}, {errors.New("b"), errors.New("a")}, nil, {errors.New("b")}}
+	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")},
+		{errors.New("b"), errors.New("a")}, nil, {errors.New("b")}}
 	call := 0
-	p := NewPoller(Config{Name: "c/asked"}, PollConfig{Target: "x", Interval: time.Millisecond}, PollOptions{Log: zap.New(core), Ask: func(context.Context, time.Time) Answer {
-		call++
-		return Answer{Notes: notes[call-1]}
-	}})
+	p := NewPoller(Config{Name: "c/asked"}, PollConfig{Target: "x", Interval: time.Millisecond},
+		PollOptions{Log: zap.New(core), Ask: func(context.Context, time.Time) Answer {
+			call++
+			return Answer{Notes: notes[call-1]}
+		}})
 	for range notes {
 		if d, err := p.Next(t.Context()); err != nil || !d.CaughtUp || len(d.Problems) > 0 {
 			t.Fatalf("%+v %v", d, err)

@@ -20,8 +20,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the wall clock an event of a log may be that is read once: a wrong time zone is up to 26 hours off, of which
-// the half is believable. In a log that is followed the writer decides what becomes of an event that is ahead.
+// futureTolerance is how far ahead of the wall clock an event of a log may be that is read once: a wrong time zone is
+// up to 26 hours off, of which the half is believable. In a log that is followed the writer decides what becomes of an
+// event that is ahead.
 const futureTolerance = 24 * time.Hour
 
 // AheadTolerance is how far ahead of the clock an event may be: the clocks of hosts differ.
@@ -36,7 +37,8 @@ type Config struct {
 	Files   tail.Config
 	// Others are the formats that a log is tried with that makes no sense in Format, to name the right one.
 	Others []collector.Format
-	// ClockOffset is by how much the clock that the log's times are of is ahead of the daemon's; nil where that is measured.
+	// ClockOffset is by how much the clock that the log's times are of is ahead of the daemon's; nil where that is
+	// measured.
 	ClockOffset *time.Duration
 }
 
@@ -66,11 +68,12 @@ type Delivery struct {
 	Answered bool
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
-	// Read is when the lines were read, by the daemon's clock: an event that is later cannot be. It is zero where nothing is decided by that clock: in an import and in a log that
-	// is read once.
+	// Read is when the lines were read, by the daemon's clock: an event that is later cannot be. It is zero where
+	// nothing is decided by that clock: in an import and in a log that is read once.
 	Read time.Time
-	// Since is when the reader had last looked and found that it was at the end of the log, before these lines: they were written after it. It is zero for lines that
-	// were there before the reader, or while the log could not be read.
+	// Since is when the reader had last looked and found that it was at the end of the log, before these lines: they
+	// were written after it. It is zero for lines that were there before the reader, or while the log could not be
+	// read.
 	Since time.Time
 	// Ahead are the lines of those events that are ahead of Read by more than AheadTolerance, by the event's index.
 	Ahead map[int]BadLine
@@ -95,7 +98,8 @@ type Reader struct {
 	metrics *tail.Metrics
 	// live is true once the end of the log has been reached: what comes later is read as it happens.
 	live bool
-	// A batch that is not delivered yet: what it told beside its lines, and how many of those are parsed. All of it was read at one instant.
+	// A batch that is not delivered yet: what it told beside its lines, and how many of those are parsed. All of it was
+	// read at one instant.
 	batch    tail.Batch
 	delivery *Delivery
 	parsed   int
@@ -153,8 +157,8 @@ func (r *Reader) header(path string, content io.Reader) error {
 	return nil
 }
 
-// maxEvents bounds the events of one delivery, but for those of its last line. What a batch of lines tells beyond comes with the next
-// deliveries, the checkpoint with the last of them.
+// maxEvents bounds the events of one delivery, but for those of its last line. What a batch of lines tells beyond comes
+// with the next deliveries, the checkpoint with the last of them.
 const maxEvents = 10_000
 
 // Next waits for new lines and returns what they told. In one-shot mode it returns io.EOF after the last.
@@ -171,7 +175,8 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	}
 	last, begin := r.delivery, r.parsed
 	d := &Delivery{
-		Source: &r.cfg, Standing: slices.Clip(last.Standing), Events: make([]job.Event, 0, min(len(r.batch.Lines)-begin, maxEvents)),
+		Source: &r.cfg, Standing: slices.Clip(last.Standing),
+		Events: make([]job.Event, 0, min(len(r.batch.Lines)-begin, maxEvents)),
 	}
 	if !r.cfg.Files.OneShot {
 		d.Read, d.Since = r.readAt, r.atEnd
@@ -233,7 +238,8 @@ func hidden(problems []tail.Problem) bool {
 
 func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {
 	batch, err := r.tailer.Next(ctx)
-	d := &Delivery{Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines), Standing: batch.Standing}
+	d := &Delivery{Source: &r.cfg, Checkpoint: batch.Checkpoint, CaughtUp: batch.CaughtUp, Lines: len(batch.Lines),
+		Standing: batch.Standing}
 	for _, p := range batch.Problems {
 		if reason := skipped(p.Reason); reason != "" {
 			d.Lines++
@@ -278,7 +284,8 @@ func (r *Reader) TellsWhole() bool {
 	return ok
 }
 
-// NextWhole is Next for a log that is read once: it appends the jobs to into and returns it with a delivery that has no events.
+// NextWhole is Next for a log that is read once: it appends the jobs to into and returns it with a delivery that has no
+// events.
 func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
 	batch, d, err := r.next(ctx)
 	if err != nil {
@@ -310,14 +317,15 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for an instant that cannot be used because it lies too far ahead. One that lies ahead at all is mentioned
-// once: it is used, but forecasts suffer.
+// checkAhead returns an error for an instant that cannot be used because it lies too far ahead. One that lies ahead at
+// all is mentioned once: it is used, but forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {
 		return nil
 	}
-	advice := fmt.Sprintf("%s is later than now, by %s: is the cluster's time_zone right, which is %s, and the clock of the log's host?",
+	advice := fmt.Sprintf("%s is later than now, by %s: is the cluster's time_zone right, which is %s, and the clock "+
+		"of the log's host?",
 		at.UTC().Format(time.RFC3339), ahead.Round(time.Second), r.zone())
 	if ahead > futureTolerance && r.cfg.Files.OneShot {
 		return collector.Bad(collector.ReasonFuture, "time", "%s", advice)
@@ -325,7 +333,8 @@ func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) err
 	if !r.ahead {
 		r.ahead = true
 		r.metrics.Count(r.cfg.Name, tail.Future)
-		d.Problems = append(d.Problems, tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.Future, Err: errors.New(advice)})
+		d.Problems = append(d.Problems,
+			tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.Future, Err: errors.New(advice)})
 	}
 	return nil
 }
@@ -372,7 +381,8 @@ func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
 	for _, odd := range r.odd {
 		r.metrics.Count(r.cfg.Name, tail.OddField)
 		err := fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err)
-		d.Problems = append(d.Problems, tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.OddField, Err: err})
+		d.Problems = append(d.Problems,
+			tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.OddField, Err: err})
 	}
 }
 
@@ -390,7 +400,8 @@ func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.T
 		if d.Ahead == nil {
 			d.Ahead = map[int]BadLine{}
 		}
-		d.Ahead[i] = BadLine{Path: line.Path, Number: line.Number, Reason: collector.ReasonFuture, Text: bytes.Clone(line.Text)}
+		d.Ahead[i] = BadLine{Path: line.Path, Number: line.Number, Reason: collector.ReasonFuture,
+			Text: bytes.Clone(line.Text)}
 	}
 	return nil
 }
@@ -404,7 +415,8 @@ func (r *Reader) refuse(d *Delivery, line *tail.Line, err error) {
 
 // Refused returns the line, which it copies, as one that could not be used because of err.
 func Refused(path string, number int64, text []byte, err error) BadLine {
-	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err, Text: append([]byte(nil), text...)}
+	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err,
+		Text: append([]byte(nil), text...)}
 	var le *collector.LineError
 	if errors.As(err, &le) {
 		bad.Reason = le.Reason

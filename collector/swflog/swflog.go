@@ -1,8 +1,9 @@
-// Package swflog reads Standard Workload Format files as accounting logs: it makes the events of a job from its one record.
+// Package swflog reads Standard Workload Format files as accounting logs: it makes the events of a job from its one
+// record.
 //
-// The format itself is read by package swf. A workload file tells every job in one line, in the order of submission, so that a
-// line's later events lie ahead of the next line's first; the format is declared collector.BySubmit. What is read, and
-// why, is told in docs/formats/swf.md.
+// The format itself is read by package swf. A workload file tells every job in one line, in the order of submission, so
+// that a line's later events lie ahead of the next line's first; the format is declared collector.BySubmit. What is
+// read, and why, is told in docs/formats/swf.md.
 package swflog
 
 import (
@@ -46,8 +47,8 @@ var (
 	_ collector.WholeParser  = (*parser)(nil)
 )
 
-// Header implements collector.HeaderParser. Comments and blank lines are the header. A comment that cannot be understood belongs
-// to it all the same: Parse reported it when the file was first read.
+// Header implements collector.HeaderParser. Comments and blank lines are the header. A comment that cannot be
+// understood belongs to it all the same: Parse reported it when the file was first read.
 func (p *parser) Header(line []byte) bool {
 	line = trim(line)
 	if len(line) == 0 {
@@ -60,7 +61,8 @@ func (p *parser) Header(line []byte) bool {
 	return true
 }
 
-// Parse implements collector.Parser. A job that ran emits Submit, Start and End; one that did not emits Submit and Cancel.
+// Parse implements collector.Parser. A job that ran emits Submit, Start and End; one that did not emits Submit and
+// Cancel.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	w, ok, err := p.ParseWhole(line)
 	if err != nil || !ok {
@@ -110,8 +112,8 @@ func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error)
 	return w, true, nil
 }
 
-// isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a record
-// of the whole job, so that they would count it twice.
+// isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a
+// record of the whole job, so that they would count it twice.
 func isPart(status int64) bool {
 	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
 }
@@ -172,8 +174,8 @@ func limitOf(seconds int64) time.Duration {
 // The last second of the year 9999, which RFC 3339 can still write.
 const maxUnix = 253402300799
 
-// times fills in the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start is when
-// it left the queue. A header without a (positive) start has the log begin with 1970.
+// times fills in the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start
+// is when it left the queue. A header without a (positive) start has the log begin with 1970.
 func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
 	switch {

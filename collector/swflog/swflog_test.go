@@ -40,11 +40,13 @@ func suite() formattest.Suite {
 	start := job.Times{Submit: at(5), Start: at(15)}
 	end := job.Times{Submit: at(5), Start: at(15), End: at(115)}
 	ran := []job.Event{
-		event(job.Submit, "1", at(5), a, submit), event(job.Start, "1", at(15), a, start), event(job.End, "1", at(115), a, end),
+		event(job.Submit, "1", at(5), a, submit), event(job.Start, "1", at(15), a, start),
+		event(job.End, "1", at(115), a, end),
 	}
 	cancelled := []job.Event{event(job.Submit, "1", at(5), a, submit), event(job.Cancel, "1", at(15), a, submit)}
 	noWait := []job.Event{
-		event(job.Submit, "1", at(5), a, submit), event(job.Start, "1", at(5), a, job.Times{Submit: at(5), Start: at(5)}),
+		event(job.Submit, "1", at(5), a, submit),
+		event(job.Start, "1", at(5), a, job.Times{Submit: at(5), Start: at(5)}),
 		event(job.End, "1", at(105), a, job.Times{Submit: at(5), Start: at(5), End: at(105)}),
 	}
 	a.TimeLimit, a.User, a.Queue = 0, "", "fat"
@@ -52,11 +54,14 @@ func suite() formattest.Suite {
 	return formattest.Suite{
 		Format:  swflog.Format(),
 		Options: collector.Options{Cluster: "alpha", MaxProcs: 100},
-		Header:  []string{"; Version: 2.2", "; UnixStartTime: 1720008000", ";", "", "; Queue: 3 batch", "; Partition: 4 fat", "; Note: no more"},
+		Header: []string{"; Version: 2.2", "; UnixStartTime: 1720008000", ";", "", "; Queue: 3 batch",
+			"; Partition: 4 fat", "; Note: no more"},
 		Good: []formattest.Case{
 			good("ran", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", ran...),
-			good("ran, in columns, with fractions", "   1\t5   10  100.0   8  33.25 -1    8  600   -1  0  12  1  1 3  1 -1 -1", ran...),
-			good("ran on fewer than it asked for: those it got", "1 5 10 100 8 -1 -1 16 600 -1 1 12 -1 -1 3 -1 -1 -1", ran...),
+			good("ran, in columns, with fractions",
+				"   1\t5   10  100.0   8  33.25 -1    8  600   -1  0  12  1  1 3  1 -1 -1", ran...),
+			good("ran on fewer than it asked for: those it got",
+				"1 5 10 100 8 -1 -1 16 600 -1 1 12 -1 -1 3 -1 -1 -1", ran...),
 			good("ran, wait unknown", "1 5 -1 100 -1 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", noWait...),
 			good("cancelled before its start", "1 5 10 -1 -1 -1 -1 8 600 -1 5 12 -1 -1 3 -1 -1 -1", cancelled...),
 			good("cancelled, nothing known", "1 5 -1 -1 -1 -1 -1 8 -1 -1 5 -1 -1 -1 -1 4 -1 -1", sparse...),
@@ -65,20 +70,29 @@ func suite() formattest.Suite {
 			good("a comment", "; Note: another one"),
 		},
 		Worst: []string{
-			strings.Repeat("1 ", 1<<19), strings.Repeat("9", 1<<20), "; Queue: 4 " + strings.Repeat("x", 1<<20), "; " + strings.Repeat("Queue: 5 y ", 1<<16),
+			strings.Repeat("1 ", 1<<19), strings.Repeat("9", 1<<20), "; Queue: 4 " + strings.Repeat("x", 1<<20),
+			"; " + strings.Repeat("Queue: 5 y ", 1<<16),
 		},
 		Bad: []formattest.BadCase{
 			bad("words", "hello, world", collector.ReasonFormat, ""),
 			bad("a field too few", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1", collector.ReasonField, "field 18"),
-			bad("a field too many", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 7", collector.ReasonField, "field 18"),
-			bad("a word for a number", "1 5 10 100 8 -1 -1 eight 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonField, "field 8"),
-			bad("no job number", "-1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonField, "job number"),
+			bad("a field too many", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 7",
+				collector.ReasonField, "field 18"),
+			bad("a word for a number", "1 5 10 100 8 -1 -1 eight 600 -1 1 12 -1 -1 3 -1 -1 -1",
+				collector.ReasonField, "field 8"),
+			bad("no job number", "-1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonField,
+				"job number"),
 			bad("no size", "1 5 10 100 -1 -1 -1 -1 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonProcs, "size"),
 			bad("size 0", "1 5 10 100 0 -1 -1 0 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonProcs, "size"),
-			bad("more than the machine has", "1 5 10 100 101 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonProcs, "size"),
-			bad("no submit time", "1 -1 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonTime, "submit time"),
-			bad("after the year 9999", "1 5 10 253402300799 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonTime, ""),
-			bad("sums that overflow", "1 5 9223372036854775807 9223372036854775807 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonTime, ""),
+			bad("more than the machine has", "1 5 10 100 101 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1",
+				collector.ReasonProcs, "size"),
+			bad("no submit time", "1 -1 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonTime,
+				"submit time"),
+			bad("after the year 9999", "1 5 10 253402300799 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1",
+				collector.ReasonTime, ""),
+			bad("sums that overflow",
+				"1 5 9223372036854775807 9223372036854775807 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1",
+				collector.ReasonTime, ""),
 			bad("a header of no use", "; MaxProcs: lots", collector.ReasonField, "header MaxProcs"),
 		},
 	}
@@ -128,9 +142,9 @@ func trace(tb testing.TB, name string) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 }
 
-// TestTraces proves on real traces that no line is refused but those without a size, that submissions come in order, and
-// that each job has its one life. The numbers of jobs, and of those that never ran, are those of traces/README.md; the number
-// without a size (fields 5 and 8 both below 1) is counted by awk.
+// TestTraces proves on real traces that no line is refused but those without a size, that submissions come in order,
+// and that each job has its one life. The numbers of jobs, and of those that never ran, are those of traces/README.md;
+// the number without a size (fields 5 and 8 both below 1) is counted by awk.
 func TestTraces(t *testing.T) {
 	for _, c := range []struct {
 		file                 string
@@ -165,7 +179,8 @@ func TestTraces(t *testing.T) {
 				}
 			}
 			refused := reasons[collector.ReasonProcs]
-			if refused != c.unsized || len(reasons) > 1 || count[job.Submit]+refused != c.jobs || count[job.Cancel] != c.never {
+			if refused != c.unsized || len(reasons) > 1 || count[job.Submit]+refused != c.jobs ||
+				count[job.Cancel] != c.never {
 				t.Errorf("got %v and refused %v; want %d jobs, %d never ran, %d refused for their size",
 					count, reasons, c.jobs, c.never, c.unsized)
 			}
@@ -180,7 +195,8 @@ func TestTraces(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	var lines [][]byte
 	for i := range 1000 {
-		lines = append(lines, fmt.Appendf(nil, "%6d %8d %6d %6d %4d %6.2f -1 %4d %6d -1 1 %3d %3d -1 %d -1 -1 -1", i, i*300, i*7%5000, i*13%90000, i%128+1, float64(i), i%128+1, 3600, i%200, i%9, i%3))
+		lines = append(lines, fmt.Appendf(nil, "%6d %8d %6d %6d %4d %6.2f -1 %4d %6d -1 1 %3d %3d -1 %d -1 -1 -1", i,
+			i*300, i*7%5000, i*13%90000, i%128+1, float64(i), i%128+1, 3600, i%200, i%9, i%3))
 	}
 	p := swflog.Format().New(collector.Options{Cluster: "c"})
 	events := 0

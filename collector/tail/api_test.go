@@ -28,7 +28,8 @@ func TestNewRefuses(t *testing.T) {
 		{name: "garbage", cfg: good, ckpt: "{", want: "checkpoint", checkpoint: true},
 		{name: "version", cfg: good, ckpt: `{"version":9}`, want: "version 9", checkpoint: true},
 		{name: "offset", cfg: good, ckpt: `{"version":1,"files":[{"offset":-1}]}`, want: "files[0]", checkpoint: true},
-		{name: "head", cfg: good, ckpt: `{"version":1,"files":[{"offset":1,"head_len":9}]}`, want: "files[0]", checkpoint: true},
+		{name: "head", cfg: good, ckpt: `{"version":1,"files":[{"offset":1,"head_len":9}]}`, want: "files[0]",
+			checkpoint: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var ckpt []byte
@@ -48,7 +49,8 @@ func TestNewRefuses(t *testing.T) {
 
 // Whatever bytes come as a checkpoint, New answers and nothing panics.
 func FuzzCheckpoint(f *testing.F) {
-	f.Add([]byte(`{"version":1,"files":[{"path":"log","dev":1,"ino":2,"offset":4,"line":2,"head_len":4,"tail_len":4}]}`))
+	f.Add(
+		[]byte(`{"version":1,"files":[{"path":"log","dev":1,"ino":2,"offset":4,"line":2,"head_len":4,"tail_len":4}]}`))
 	f.Add([]byte(`{"version":1,"dir":true,"low":"20261120","files":[{"done":true,"copy":true}]}`))
 	f.Fuzz(func(t *testing.T, ckpt []byte) {
 		tl, err := New(Config{Source: "s", Path: filepath.Join(t.TempDir(), "log"), OneShot: true}, ckpt, Options{})

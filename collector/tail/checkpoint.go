@@ -80,7 +80,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 	for i, m := range c.Files {
 		if m.Offset < 0 || m.HeadLen < 0 || m.TailLen < 0 || m.HeadLen > headMax || m.TailLen > tailMax ||
 			int64(m.HeadLen) > m.Offset || int64(m.TailLen) > m.Offset || m.Line < 0 {
-			return nil, fmt.Errorf("tail: source %q: %w: files[%d] %s: impossible position", source, ErrCheckpoint, i, m.Path)
+			return nil,
+				fmt.Errorf("tail: source %q: %w: files[%d] %s: impossible position", source, ErrCheckpoint, i, m.Path)
 		}
 	}
 	return &c, nil

@@ -22,7 +22,8 @@ func TestConcurrentWriter(t *testing.T) {
 	var ckpt []byte
 	next := 1
 	for next <= lines {
-		tl, err := New(Config{Source: "test", Path: path, Poll: 20 * time.Millisecond, BatchLines: 100}, ckpt, Options{})
+		tl, err := New(Config{Source: "test", Path: path, Poll: 20 * time.Millisecond, BatchLines: 100},
+			ckpt, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -376,7 +376,8 @@ func TestCrashes(t *testing.T) {
 		{"rename+gzip", func(w *world) { w.reopen("log") }, (*world).renameGzip, nil},
 		{"rename+delayed gzip", func(w *world) { w.reopen("log") }, (*world).renameDelayedGzip, nil},
 		{"rename dated", func(w *world) { w.reopen("log") }, (*world).renameDated, nil},
-		{"symlink", func(w *world) { w.cfg.Rotated = []string{"acct-*"}; w.symlink() }, (*world).symlink, []Reason{Missing}},
+		{"symlink", func(w *world) { w.cfg.Rotated = []string{"acct-*"}; w.symlink() }, (*world).symlink,
+			[]Reason{Missing}},
 		{"directory", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).dated, nil},
 		{"directory+gzip", func(w *world) { w.cfg.Path = w.dir; w.dated() }, (*world).datedGzip, nil},
 		{"rename, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameNumbered, nil},
@@ -416,8 +417,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// drawSeed returns a random seed in the long tests. In the others it is the same in every run: about one random round in
-// 130 of copytruncate delivers lines twice, a known loss of docs/tailing.md, and a change is not to be judged by that.
+// drawSeed returns a random seed in the long tests. In the others it is the same in every run: about one random round
+// in 130 of copytruncate delivers lines twice, a known loss of docs/tailing.md, and a change is not to be judged by
+// that.
 func drawSeed(style, round int) uint64 {
 	if os.Getenv("WAITCAST_LONG") != "" {
 		return rand.Uint64()

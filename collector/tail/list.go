@@ -96,7 +96,8 @@ func (t *Tailer) listFile() listing {
 		l.bad = append(l.bad, Problem{Path: t.cfg.Path, Reason: IsDirectory,
 			Err: errors.New("a file is expected; for a directory of date-named files set a pattern")})
 	case !st.mode.IsRegular():
-		l.bad = append(l.bad, Problem{Path: t.cfg.Path, Reason: NotRegular, Err: fmt.Errorf("it is %s", st.mode.Type())})
+		l.bad = append(l.bad,
+			Problem{Path: t.cfg.Path, Reason: NotRegular, Err: fmt.Errorf("it is %s", st.mode.Type())})
 	default:
 		l.files = append(l.files, candidate{path: t.primaryPath(), st: st, primary: true, last: !isLink(t.cfg.Path)})
 	}

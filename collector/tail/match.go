@@ -347,7 +347,8 @@ func (t *Tailer) lose(f *file, unknown []candidate) {
 	}
 	t.problem(f.Path, 0, CheckpointLost, fmt.Errorf(
 		"neither this file nor a copy of it is there: its lines after offset %d (line %d) are lost; "+
-			"files not newer than it are taken for finished, newer ones are read from their beginning", f.Offset, f.Line))
+			"files not newer than it are taken for finished, newer ones are read from their beginning",
+		f.Offset, f.Line))
 	if !t.dir { // in a directory the names before it are below the low-water mark
 		t.since = max(t.since, f.Mtime-1)
 	}

@@ -67,7 +67,8 @@ func (m *Metrics) touch(source string) {
 		m.rotations.WithLabelValues(source, kind)
 	}
 	for _, r := range [...]Reason{
-		LineTooLong, NulBytes, PartialLine, Truncated, CheckpointLost, Missing, Unreadable, IsDirectory, NotRegular, Copied, BadHeader,
+		LineTooLong, NulBytes, PartialLine, Truncated, CheckpointLost, Missing, Unreadable, IsDirectory, NotRegular,
+		Copied, BadHeader,
 		WrongFormat, Future, OddField,
 	} {
 		m.problems.WithLabelValues(source, string(r))

@@ -170,8 +170,10 @@ func (t *Tailer) truncated(f *file) {
 		detail = "its copy holds no more than was read; read again from its beginning; " +
 			"what was in it after that offset is lost"
 	}
-	t.problem(f.cand.path, 0, Truncated, fmt.Errorf("rewritten after offset %d (line %d): %s", f.Offset, f.Line, detail))
-	*f = file{filePosition: filePosition{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src, bound: f.bound, armed: f.armed}
+	t.problem(f.cand.path, 0, Truncated,
+		fmt.Errorf("rewritten after offset %d (line %d): %s", f.Offset, f.Line, detail))
+	*f = file{filePosition: filePosition{Path: f.Path, Dev: f.Dev, Ino: f.Ino}, cand: f.cand, src: f.src,
+		bound: f.bound, armed: f.armed}
 	f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
 	t.order()
 }

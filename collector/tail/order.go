@@ -152,7 +152,8 @@ func (t *Tailer) pruneFinished() {
 	// if it were not newer than t.since. The queue is in order of time.
 	all := len(t.queue) == 0 || t.queue[0].cand.last
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
-		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] && (all || f.Mtime < t.queue[0].cand.st.mtime)
+		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] &&
+			(all || f.Mtime < t.queue[0].cand.st.mtime)
 		if drop {
 			t.since = max(t.since, f.Mtime)
 			excess--

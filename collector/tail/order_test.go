@@ -94,7 +94,8 @@ func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 // Files of one instant: numbers descending (0 is the newest), dates ascending,
 // in whatever order and directory they were found. Time goes before names.
 func TestByAge(t *testing.T) {
-	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz /a/log-20261119 /z/log-20261120 /a/log")
+	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz " +
+		"/a/log-20261119 /z/log-20261120 /a/log")
 	files := make([]candidate, len(want))
 	for i, path := range want {
 		files[i] = candidate{path: path, st: status{mtime: 7}, primary: path == "/a/log", last: path == "/a/log"}

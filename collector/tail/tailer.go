@@ -424,7 +424,8 @@ func (t *Tailer) problem(path string, line int64, r Reason, err error) {
 	t.skipped(path, line, r, err, nil)
 }
 
-// skipped is problem for a line that was skipped, which begins with text. To log problems is the consumer's, at his rate.
+// skipped is problem for a line that was skipped, which begins with text. To log problems is the consumer's, at his
+// rate.
 func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []byte) {
 	text, _, _ = bytes.Cut(text, []byte{'\n'})
 	text = bytes.Clone(text[:min(len(text), textMax)])

@@ -1,5 +1,5 @@
-// Package bundle gathers what helps to find out what is wrong with a daemon, for people who do not know the site: figures and settings, and no names of users,
-// accounts, jobs or hosts.
+// Package bundle gathers what helps to find out what is wrong with a daemon, for people who do not know the site:
+// figures and settings, and no names of users, accounts, jobs or hosts.
 package bundle
 
 import (
@@ -54,7 +54,8 @@ type Manifest struct {
 	Notes   []string          `json:"notes"`
 }
 
-// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or a configuration that cannot be read, is noted in it and no error. It returns the notes.
+// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or a configuration that cannot be read,
+// is noted in it and no error. It returns the notes.
 func Write(ctx context.Context, to io.Writer, cfg *config.Config, cfgErr error, opts Options) ([]string, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -146,13 +147,15 @@ func flatten(err error) []error {
 // harmless are findings whose text is of numbers, sizes, instants and words of the program alone.
 func harmless(id string) bool {
 	return slices.Contains([]string{
-		"cluster.time_zone", "log.lines", "log.time", "store.space", "store.damaged", "machine.clock", "machine.inotify", "machine.memory", "cluster.procs", "cluster.time_limit", "cluster.size",
+		"cluster.time_zone", "log.lines", "log.time", "store.space", "store.damaged", "machine.clock",
+		"machine.inotify", "machine.memory", "cluster.procs", "cluster.time_limit", "cluster.size",
 	}, id)
 }
 
 // check adds what waitcastd check finds, without the lines of logs and without what others' programs said.
 func (g *gatherer) check(ctx context.Context, cfg *config.Config) {
-	r := check.Run(ctx, cfg, check.Options{Version: g.opts.Version, Records: 20_000, Limit: 5 * time.Second, Now: g.opts.Now})
+	r := check.Run(ctx, cfg,
+		check.Options{Version: g.opts.Version, Records: 20_000, Limit: 5 * time.Second, Now: g.opts.Now})
 	type finding struct {
 		ID     string       `json:"id"`
 		Status check.Status `json:"status"`
@@ -195,7 +198,8 @@ func (g *gatherer) check(ctx context.Context, cfg *config.Config) {
 		c.Unseen, c.Unconfigured = g.queues(c.Unseen), g.queues(c.Unconfigured)
 		clusters = append(clusters, c)
 	}
-	g.put("check.json", map[string]any{"findings": findings, "sources": sources, "clusters": clusters, "failures": r.Failures, "warnings": r.Warnings})
+	g.put("check.json", map[string]any{"findings": findings, "sources": sources, "clusters": clusters,
+		"failures": r.Failures, "warnings": r.Warnings})
 }
 
 func (g *gatherer) queues(names []string) []string {
@@ -215,12 +219,16 @@ func (g *gatherer) host() {
 	}
 	if content, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for line := range strings.Lines(string(content)) {
-			if f := strings.Fields(line); len(f) == 3 && slices.Contains([]string{"MemTotal:", "MemAvailable:", "SwapTotal:"}, f[0]) {
+			if f := strings.Fields(line); len(f) == 3 &&
+				slices.Contains([]string{"MemTotal:", "MemAvailable:", "SwapTotal:"}, f[0]) {
 				facts[f[0][:len(f[0])-1]+"_kib"] = f[1]
 			}
 		}
 	}
-	for name, file := range map[string]string{"cgroup_memory_max": "/sys/fs/cgroup/memory.max", "cgroup_cpu_max": "/sys/fs/cgroup/cpu.max", "load": "/proc/loadavg"} {
+	for name, file := range map[string]string{
+		"cgroup_memory_max": "/sys/fs/cgroup/memory.max", "cgroup_cpu_max": "/sys/fs/cgroup/cpu.max",
+		"load": "/proc/loadavg",
+	} {
 		if content, err := os.ReadFile(file); err == nil {
 			facts[name] = strings.TrimSpace(string(content))
 		}
@@ -243,7 +251,8 @@ func utsname[T int8 | uint8](field []T) string {
 
 // manifest says what made the bundle.
 func (g *gatherer) manifest() {
-	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(), Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}
+	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(),
+		Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}
 	if m.Notes == nil {
 		m.Notes = []string{}
 	}
@@ -271,7 +280,8 @@ func (g *gatherer) archive(to io.Writer) error {
 	slices.Sort(names)
 	for _, name := range names {
 		content := g.files[name]
-		header := &tar.Header{Name: "waitcast-bundle/" + name, Mode: 0o600, Size: int64(len(content)), ModTime: g.opts.Now().UTC().Truncate(time.Second), Format: tar.FormatPAX}
+		header := &tar.Header{Name: "waitcast-bundle/" + name, Mode: 0o600, Size: int64(len(content)),
+			ModTime: g.opts.Now().UTC().Truncate(time.Second), Format: tar.FormatPAX}
 		if err := t.WriteHeader(header); err != nil {
 			return fmt.Errorf("writing the bundle: %w", err)
 		}

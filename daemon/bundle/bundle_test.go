@@ -78,7 +78,8 @@ func clean(t *testing.T, files map[string]string) {
 	}
 }
 
-// plant writes a configuration and logs in which everything that can have a name has one with the mark, and returns the configuration's path.
+// plant writes a configuration and logs in which everything that can have a name has one with the mark, and returns the
+// configuration's path.
 func plant(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), mark+"folder")
@@ -90,16 +91,19 @@ func plant(t *testing.T) (dir, file string) {
 	for i := range 90 {
 		at := begin.Add(time.Duration(i) * time.Minute)
 		rec := pbs.Record{
-			ID: fmt.Sprintf("%s%d.%shost", number, i, mark), User: fmt.Sprintf("%suser%d", mark, i%4), Group: mark + "group", Account: mark + "account", Name: mark + "job",
-			Queue: fmt.Sprintf("%squeue%d", mark, i%2), Created: at, Queued: at, Eligible: at, Start: at.Add(time.Minute), End: at.Add(4 * time.Minute),
+			ID: fmt.Sprintf("%s%d.%shost", number, i, mark), User: fmt.Sprintf("%suser%d", mark, i%4),
+			Group: mark + "group", Account: mark + "account", Name: mark + "job",
+			Queue: fmt.Sprintf("%squeue%d", mark, i%2), Created: at, Queued: at, Eligible: at,
+			Start: at.Add(time.Minute), End: at.Add(4 * time.Minute),
 			ExecHost: mark + "node/0*4", Procs: 4, Nodes: 1, TimeLimit: time.Hour,
 		}
 		log = append(log, pbs.AppendEnded(pbs.AppendStarted(pbs.AppendQueued(nil, rec), rec), rec)...)
 	}
-	log = append(log, (mark + " nonsense\n03/02/2026 00:00:00;E;" + number + "." + mark + ";user=" + mark + " end=" + mark + "\n")...)
+	log = append(log,
+		(mark + " nonsense\n03/02/2026 00:00:00;E;" + number + "." + mark + ";user=" + mark + " end=" + mark + "\n")...)
 	write(t, filepath.Join(dir, "accounting", begin.Format("20060102")), string(log))
 	write(t, filepath.Join(dir, mark+"squeue"), "#!/bin/sh\necho "+mark+"controller refuses "+mark+"user >&2\nexit 1\n")
-	if err := os.Chmod(filepath.Join(dir, mark+"squeue"), 0o700); err != nil { //nolint:gosec // a program must be executable
+	if err := os.Chmod(filepath.Join(dir, mark+"squeue"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, mark+"token"), mark+"-token-of-many-letters\n")
@@ -149,8 +153,9 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestNothingPrivate proves that of names planted in the configuration, the logs, the quarantine, the errors of commands and the token none is in any byte of a bundle made beside a
-// running daemon, and that what helps is there all the same, under pseudonyms that are the same everywhere.
+// TestNothingPrivate proves that of names planted in the configuration, the logs, the quarantine, the errors of
+// commands and the token none is in any byte of a bundle made beside a running daemon, and that what helps is there all
+// the same, under pseudonyms that are the same everywhere.
 func TestNothingPrivate(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)
@@ -166,23 +171,28 @@ func TestNothingPrivate(t *testing.T) {
 	eventually(t, "the log is read", func() bool {
 		v := d.Views()[0]
 		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
-			!slices.ContainsFunc(v.Sources, func(s pipeline.SourceStatus) bool { return !s.Tried() }) // so that it is degraded for good
+			// so that it is degraded for good
+			!slices.ContainsFunc(v.Sources, func(s pipeline.SourceStatus) bool { return !s.Tried() })
 	})
 	var archive bytes.Buffer
-	_, err := bundle.Write(t.Context(), &archive, cfg, nil, bundle.Options{Version: "1.2.3", URL: "http://" + d.Addr().String(), Goroutines: true})
+	_, err := bundle.Write(t.Context(), &archive, cfg, nil,
+		bundle.Options{Version: "1.2.3", URL: "http://" + d.Addr().String(), Goroutines: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := unpack(t, archive.Bytes())
 	clean(t, files)
 	for name, words := range map[string][]string{
-		"manifest.json":                 {`"version": "1.2.3"`, `"go": "go1.`},
-		"configuration.json":            {`"cluster-1"`, `"window_jobs": 20000`, `"format": "pbs"`, `"time_zone": "Local"`, `127.0.0.1:`, `ssh`, "/accounting"},
-		"check.json":                    {`"about": "source cluster-1/source-1"`, `"id": "scheduler.answers"`, `"status": "failed"`, `"reason": "format"`, `"bad_lines": 2`, `"queue-`},
-		"host.json":                     {`"kernel"`, `"cpus"`, `"zone"`},
-		"store.json":                    {`"ending": ""`, `"ending": ".lock"`, `"schema_version"`},
-		"ready.txt":                     {"degraded"},
-		"metrics.txt":                   {`cluster="cluster-1"`, `source="cluster-1/source-1"`, `waitcast_bad_lines_total`, `go_goroutines`},
+		"manifest.json": {`"version": "1.2.3"`, `"go": "go1.`},
+		"configuration.json": {`"cluster-1"`, `"window_jobs": 20000`, `"format": "pbs"`,
+			`"time_zone": "Local"`, `127.0.0.1:`, `ssh`, "/accounting"},
+		"check.json": {`"about": "source cluster-1/source-1"`, `"id": "scheduler.answers"`,
+			`"status": "failed"`, `"reason": "format"`, `"bad_lines": 2`, `"queue-`},
+		"host.json":  {`"kernel"`, `"cpus"`, `"zone"`},
+		"store.json": {`"ending": ""`, `"ending": ".lock"`, `"schema_version"`},
+		"ready.txt":  {"degraded"},
+		"metrics.txt": {`cluster="cluster-1"`, `source="cluster-1/source-1"`,
+			`waitcast_bad_lines_total`, `go_goroutines`},
 		"queues.json":                   {`"cluster": "cluster-1"`, `"name": "queue-1"`, `"policy"`},
 		"models/cluster-1-queue-1.json": {`"queue": "queue-1"`, `"lifetimes"`, `"law": "uniform_log"`},
 		"accuracy.json":                 {`"cluster": "cluster-1"`, `"coverage"`},
@@ -201,7 +211,8 @@ func TestNothingPrivate(t *testing.T) {
 	}
 }
 
-// TestWithoutDaemon proves that a bundle is made where no daemon answers, and says so; and that a configuration that cannot be read is told by lines and keys alone.
+// TestWithoutDaemon proves that a bundle is made where no daemon answers, and says so; and that a configuration that
+// cannot be read is told by lines and keys alone.
 func TestWithoutDaemon(t *testing.T) {
 	dir, file := plant(t)
 	cfg := load(t, file)
@@ -219,7 +230,8 @@ func TestWithoutDaemon(t *testing.T) {
 		t.Errorf("%d files", len(files))
 	}
 	bad := filepath.Join(dir, "bad.yaml")
-	write(t, bad, "listen: "+mark+"\n"+mark+"key: 1\nclusters: [{name: "+mark+"/, "+mark+": 2, sources: [{format: "+mark+", path: /"+mark+"}]}]\n")
+	write(t, bad, "listen: "+mark+"\n"+mark+"key: 1\nclusters: [{name: "+mark+"/, "+mark+": 2, sources: [{format: "+
+		mark+", path: /"+mark+"}]}]\n")
 	_, cfgErr := config.Load(bad, nil)
 	if cfgErr == nil {
 		t.Fatal("it is taken")
@@ -242,7 +254,8 @@ func TestWithoutDaemon(t *testing.T) {
 	}
 }
 
-// TestForeignAnswers proves that nothing of a daemon's answers comes through that nobody promised: members, texts, labels and metrics that are not known, and errors.
+// TestForeignAnswers proves that nothing of a daemon's answers comes through that nobody promised: members, texts,
+// labels and metrics that are not known, and errors.
 func TestForeignAnswers(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)
@@ -251,13 +264,18 @@ func TestForeignAnswers(t *testing.T) {
 		case "/readyz":
 			_, _ = io.WriteString(w, "not ready\nsource_unreadable: source "+mark+": "+mark+"\n")
 		case "/metrics":
-			_, _ = io.WriteString(w, "# HELP waitcast_x "+mark+"\n# TYPE waitcast_x gauge\nwaitcast_x{cluster=\""+mark+"\",new=\""+mark+"\",code=\"200\"} 3\n"+mark+"_total 1\n")
+			_, _ = io.WriteString(w, "# HELP waitcast_x "+mark+"\n# TYPE waitcast_x gauge\nwaitcast_x{cluster=\""+mark+
+				"\",new=\""+mark+"\",code=\"200\"} 3\n"+mark+"_total 1\n")
 		case "/v1/queues":
-			_, _ = io.WriteString(w, `{"queues":[{"cluster":"`+mark+`","name":"`+mark+`","user":"`+mark+`","`+mark+`":1,"policy":"fcfs","pool":"`+mark+`","outages":[{"name":"`+mark+`","from":"2026-03-02T00:00:00Z"}]}]}`)
+			_, _ = io.WriteString(w, `{"queues":[{"cluster":"`+mark+`","name":"`+mark+`","user":"`+mark+`","`+mark+
+				`":1,"policy":"fcfs","pool":"`+mark+`","outages":[{"name":"`+mark+
+				`","from":"2026-03-02T00:00:00Z"}]}]}`)
 		case "/v1/accuracy":
-			_, _ = io.WriteString(w, `["`+mark+`",{"class":"`+strings.ToUpper(mark)+` \u0000"},{"log_pinball":{"`+mark+`":1}}]`)
+			_, _ = io.WriteString(w, `["`+mark+`",{"class":"`+strings.ToUpper(mark)+` \u0000"},{"log_pinball":{"`+
+				mark+`":1}}]`)
 		case "/v1/quarantine":
-			_, _ = io.WriteString(w, `{"bad_lines":[{"source":"`+mark+`/`+mark+`","reason":"`+strings.ToUpper(mark)+`","text":"`+mark+`","message":"`+mark+`"}]}`)
+			_, _ = io.WriteString(w, `{"bad_lines":[{"source":"`+mark+`/`+mark+`","reason":"`+strings.ToUpper(mark)+
+				`","text":"`+mark+`","message":"`+mark+`"}]}`)
 		default:
 			http.Error(w, mark, http.StatusTeapot)
 		}
@@ -270,7 +288,8 @@ func TestForeignAnswers(t *testing.T) {
 	}
 	files := unpack(t, archive.Bytes())
 	clean(t, files)
-	if strings.TrimSpace(files["ready.txt"]) != "not ready" || !strings.Contains(files["metrics.txt"], `code="200"`) || !strings.Contains(files["queues.json"], `"policy": "fcfs"`) {
+	if strings.TrimSpace(files["ready.txt"]) != "not ready" || !strings.Contains(files["metrics.txt"], `code="200"`) ||
+		!strings.Contains(files["queues.json"], `"policy": "fcfs"`) {
 		t.Errorf("%q\n%s\n%s", files["ready.txt"], files["metrics.txt"], files["queues.json"])
 	}
 	if len(notes) < 2 { // models, log-level, goroutines

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// configuration returns every key with its value, as far as that cannot tell who or where somebody is. What is not known here is masked, so that a key that is new cannot leak.
+// configuration returns every key with its value, as far as that cannot tell who or where somebody is. What is not
+// known here is masked, so that a key that is new cannot leak.
 func (m *masker) configuration(cfg *config.Config) map[string]any {
 	return m.group("", reflect.ValueOf(*cfg))
 }
@@ -63,7 +64,8 @@ func (m *masker) configured(key string, words bool, text string) string {
 	switch key {
 	case "listen":
 		return m.address(text)
-	case "data_dir", "admin_token_file", "store.path", "clusters[].sources[].path", "clusters[].sources[].pattern", "clusters[].sources[].rotated[]", "clusters[].sources[].socket":
+	case "data_dir", "admin_token_file", "store.path", "clusters[].sources[].path", "clusters[].sources[].pattern",
+		"clusters[].sources[].rotated[]", "clusters[].sources[].socket":
 		return m.path(text)
 	case "clusters[].name":
 		return m.name("cluster", text)
@@ -91,7 +93,8 @@ func (m *masker) address(text string) string {
 	if err != nil {
 		return masked
 	}
-	if ip := net.ParseIP(host); host != "" && host != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsUnspecified()) {
+	if ip := net.ParseIP(host); host != "" && host != "localhost" &&
+		(ip == nil || !ip.IsLoopback() && !ip.IsUnspecified()) {
 		host = m.name("host", host)
 	}
 	return net.JoinHostPort(host, port)

@@ -165,7 +165,8 @@ func (d *running) quarantine(ctx context.Context) {
 // plainLabel are the labels of metrics whose values are numbers or words of the program.
 func plainLabel(name string) bool {
 	return slices.Contains([]string{
-		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind", "code", "quantile", "le", "policy", "tier", "channel", "condition",
+		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind",
+		"code", "quantile", "le", "policy", "tier", "channel", "condition",
 	}, name)
 }
 
@@ -185,7 +186,8 @@ func (d *running) metrics(ctx context.Context) {
 	var out bytes.Buffer
 	names := make([]string, 0, len(families))
 	for name := range families {
-		if strings.HasPrefix(name, "waitcast_") || strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+		if strings.HasPrefix(name, "waitcast_") || strings.HasPrefix(name, "go_") ||
+			strings.HasPrefix(name, "process_") {
 			names = append(names, name)
 		}
 	}
@@ -217,7 +219,8 @@ func (d *running) label(metric string, l *dto.LabelPair) {
 		value = d.mask.name("queue", value)
 	case name == "source":
 		value = d.mask.source(value)
-	case name == "version" && (strings.HasPrefix(metric, "go_") || strings.HasPrefix(metric, "waitcast_")), plainLabel(name):
+	case name == "version" && (strings.HasPrefix(metric, "go_") || strings.HasPrefix(metric, "waitcast_")),
+		plainLabel(name):
 	default:
 		value = masked
 	}
@@ -269,7 +272,8 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// schemaVersion reads the user version from the header of an SQLite file, https://www.sqlite.org/fileformat2.html#database_header: four bytes at 60.
+// schemaVersion reads the user version from the header of an SQLite file,
+// https://www.sqlite.org/fileformat2.html#database_header: four bytes at 60.
 func schemaVersion(path string) (uint32, bool) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // masked stands in the place of text that nobody promised to be free of names.
 const masked = "***"
 
-// masker gives names pseudonyms: the same name always the same one, in all files of a bundle. What it gave is kept nowhere.
+// masker gives names pseudonyms: the same name always the same one, in all files of a bundle. What it gave is kept
+// nowhere.
 type masker struct {
 	given map[string]string // by kind and name
 	count map[string]int    // by kind
@@ -25,7 +26,10 @@ type masker struct {
 
 func newMasker() *masker {
 	m := &masker{given: map[string]string{}, count: map[string]int{}, members: map[string]bool{}}
-	for _, t := range []reflect.Type{reflect.TypeFor[wire.Queues](), reflect.TypeFor[wire.Models](), reflect.TypeFor[wire.Accuracy](), reflect.TypeFor[wire.LogLevel]()} {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[wire.Queues](), reflect.TypeFor[wire.Models](), reflect.TypeFor[wire.Accuracy](),
+		reflect.TypeFor[wire.LogLevel](),
+	} {
 		m.learn(t)
 	}
 	return m
@@ -76,18 +80,21 @@ func (m *masker) source(name string) string {
 // sourceName keeps a name that is a format, as is the default, or that of imports.
 func (m *masker) sourceName(name string) string {
 	switch name {
-	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting", "sge-reporting", "lsf-events", "lsf-acct", "import":
+	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting",
+		"sge-reporting", "lsf-events", "lsf-acct", "import":
 		return name
 	}
 	return m.name("source", name)
 }
 
-// wellKnown are the elements of paths that every machine has, or every installation of a scheduler; with the numbers and endings of rotated files.
-var wellKnown = regexp.MustCompile(`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
-	`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|slurmrestd|slurmrestd\.sock|` +
-	`sge|gridengine|default|common|reporting|lsf|work|logdir|lsb\.acct|lsb\.events|` +
-	`waitcast|waitcastd\.yaml|waitcast\.db|admin-token|squeue|sinfo|scontrol|ssh|sudo|docker|podman|\*|[12][0-9]{7})` +
-	`(?:[.-][0-9]{1,8}|\.\*)?(?:\.gz)?$`)
+// wellKnown are the elements of paths that every machine has, or every installation of a scheduler; with the numbers
+// and endings of rotated files.
+var wellKnown = regexp.MustCompile(
+	`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
+		`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|slurmrestd|slurmrestd\.sock|` +
+		`sge|gridengine|default|common|reporting|lsf|work|logdir|lsb\.acct|lsb\.events|` +
+		`waitcast|waitcastd\.yaml|waitcast\.db|admin-token|squeue|sinfo|scontrol|ssh|sudo|docker|podman|\*|[12][0-9]{7})` +
+		`(?:[.-][0-9]{1,8}|\.\*)?(?:\.gz)?$`)
 
 // path masks the elements of a path that are not well known.
 func (m *masker) path(path string) string {
@@ -106,7 +113,8 @@ func (m *masker) path(path string) string {
 // kept are the members of answers whose text is one of few words of ours.
 func kept(member string) bool {
 	switch member {
-	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute", "level", "configured":
+	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",
+		"level", "configured":
 		return true
 	}
 	return false
@@ -115,7 +123,8 @@ func kept(member string) bool {
 // word is what kept text looks like.
 var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
 
-// value masks an answer: numbers, instants and truth values stay, names become pseudonyms by the member that they stand in, all other text is masked.
+// value masks an answer: numbers, instants and truth values stay, names become pseudonyms by the member that they stand
+// in, all other text is masked.
 func (m *masker) value(member string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -147,7 +156,8 @@ func (m *masker) text(member, text string) string {
 	switch member {
 	case "cluster":
 		return m.name("cluster", text)
-	case "queue", "queues", "name", "unseen_queues", "unconfigured_queues": // of a queue or a pool; a job's name is in no answer that is asked for
+	case "queue", "queues", "name", "unseen_queues", "unconfigured_queues":
+		// of a queue or a pool; a job's name is in no answer that is asked for
 		return m.name("queue", text)
 	case "pool":
 		return m.name("queue", text)

@@ -32,14 +32,16 @@ func (c *checker) findAccount() {
 	}
 	a, err := lookup(c.opts.As)
 	if err != nil {
-		c.add("user.known", Failed, "user "+c.opts.As, "make the user (the packages do), or give another one by --as", "%v", err)
+		c.add("user.known", Failed, "user "+c.opts.As,
+			"make the user (the packages do), or give another one by --as", "%v", err)
 		return
 	}
 	c.as = a
 	c.add("user.known", OK, "user "+a.name, "", "uid %d, %s", a.uid, plural(len(a.groups), "group"))
 	if c.cfg.File != "" {
 		if err := a.reaches(c.cfg.File, mayRead); err != nil {
-			c.add("config.readable", Failed, "user "+a.name, "chgrp "+a.name+" "+c.cfg.File+" and chmod g+r", "the configuration: %v", err)
+			c.add("config.readable", Failed, "user "+a.name, "chgrp "+a.name+" "+c.cfg.File+" and chmod g+r",
+				"the configuration: %v", err)
 		}
 	}
 }
@@ -79,12 +81,14 @@ type refusedError struct {
 
 // Error implements error.
 func (e *refusedError) Error() string {
-	verb := map[fs.FileMode]string{mayRead: "read", mayWrite: "written", maySearch: "entered", mayRead | maySearch: "listed", mayWrite | maySearch: "written to", mayRead | mayWrite: "read and written"}[e.want]
+	verb := map[fs.FileMode]string{mayRead: "read", mayWrite: "written", maySearch: "entered",
+		mayRead | maySearch: "listed", mayWrite | maySearch: "written to",
+		mayRead | mayWrite: "read and written"}[e.want]
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 
-// reaches returns nil if the mode bits or the access control list of a path, and of every folder on the way, let the account have what it
-// wants, following links.
+// reaches returns nil if the mode bits or the access control list of a path, and of every folder on the way, let the
+// account have what it wants, following links.
 func (a *account) reaches(path string, want fs.FileMode) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -165,14 +169,16 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "correct the source's path; a log that comes only with its first record may be missing still: the daemon waits for it"
+		return "correct the source's path; a log that comes only with its first record may be missing still: the " +
+			"daemon waits for it"
 	case errors.Is(err, fs.ErrPermission):
 		return letRead(path, who, err)
 	}
 	return "look at the file system"
 }
 
-// letRead says how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of each scheduler.
+// letRead says how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of
+// each scheduler.
 func letRead(path, who string, err error) string {
 	var refused *refusedError
 	folder := false
@@ -185,5 +191,6 @@ func letRead(path, who string, err error) string {
 	if folder {
 		return "setfacl -m u:" + who + ":rx " + path + ", or chgrp " + who + " and chmod g+rx"
 	}
-	return "chgrp " + who + " " + path + " && chmod g+r " + path + ", and let rotation make it so; or an access control list: setfacl -m u:" + who + ":r " + path
+	return "chgrp " + who + " " + path + " && chmod g+r " + path +
+		", and let rotation make it so; or an access control list: setfacl -m u:" + who + ":r " + path
 }

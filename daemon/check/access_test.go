@@ -10,14 +10,17 @@ import (
 	"time"
 )
 
-// TestMay proves the rule of path_resolution(7): the first class of owner, group and others that a user belongs to decides alone, and root may everything.
+// TestMay proves the rule of path_resolution(7): the first class of owner, group and others that a user belongs to
+// decides alone, and root may everything.
 func TestMay(t *testing.T) {
-	owner, member, other, root := &account{uid: 10}, &account{uid: 11, groups: []uint32{5, 20}}, &account{uid: 12, groups: []uint32{6}}, &account{uid: 0}
+	owner, member, other, root := &account{uid: 10}, &account{uid: 11, groups: []uint32{5, 20}},
+		&account{uid: 12, groups: []uint32{6}}, &account{uid: 0}
 	for _, c := range []struct {
 		mode                       fs.FileMode
 		owner, member, other, root bool
 	}{
-		{0o400, true, false, false, true}, {0o040, false, true, false, true}, {0o004, false, false, true, true}, {0o640, true, true, false, true},
+		{0o400, true, false, false, true}, {0o040, false, true, false, true}, {0o004, false, false, true, true},
+		{0o640, true, true, false, true},
 		{0o044, false, true, true, true}, {0, false, false, false, true}, {0o333, false, false, false, true},
 	} {
 		for a, want := range map[*account]bool{owner: c.owner, member: c.member, other: c.other, root: c.root} {
@@ -29,7 +32,8 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// TestReaches proves that a folder on the way that may not be entered is named, also behind a link, and that one is let through otherwise.
+// TestReaches proves that a folder on the way that may not be entered is named, also behind a link, and that one is let
+// through otherwise.
 func TestReaches(t *testing.T) {
 	dir := t.TempDir()
 	nobody := &account{name: "x", uid: 4_000_000_000}
@@ -58,13 +62,15 @@ func TestReaches(t *testing.T) {
 		t.Skipf("the folder of temporary files cannot be entered by everybody: %v", err)
 	}
 	chmod(log, 0o640)
-	if err := nobody.reaches(log, mayRead); err == nil || !strings.Contains(err.Error(), log+" may not be read (mode 0640)") {
+	if err := nobody.reaches(log, mayRead); err == nil ||
+		!strings.Contains(err.Error(), log+" may not be read (mode 0640)") {
 		t.Errorf("%v", err)
 	}
 	chmod(log, 0o644)
 	chmod(filepath.Join(dir, "shut"), 0o750)
 	for _, path := range []string{log, filepath.Join(dir, "link")} {
-		if err := nobody.reaches(path, mayRead); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "shut")+" may not be entered (mode 0750)") {
+		if err := nobody.reaches(path, mayRead); err == nil ||
+			!strings.Contains(err.Error(), filepath.Join(dir, "shut")+" may not be entered (mode 0750)") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -76,12 +82,13 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// TestLastLines proves against cutting the text up that the last lines of a file are found at any number, with and without a line end at its end, and over the
-// borders of the blocks that it is read by.
+// TestLastLines proves against cutting the text up that the last lines of a file are found at any number, with and
+// without a line end at its end, and over the borders of the blocks that it is read by.
 func TestLastLines(t *testing.T) {
 	long := strings.Repeat("x", blockSize-3)
 	for name, text := range map[string]string{
-		"empty": "", "one": "a\n", "open end": "a\nb", "empty lines": "\n\n\n", "three": "a\nbb\nccc\n", "blocks": "a\n" + long + "\nb\n" + long + long + "\nc\n",
+		"empty": "", "one": "a\n", "open end": "a\nb", "empty lines": "\n\n\n", "three": "a\nbb\nccc\n",
+		"blocks": "a\n" + long + "\nb\n" + long + long + "\nc\n",
 	} {
 		path := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -96,7 +103,8 @@ func TestLastLines(t *testing.T) {
 			}
 			wanted := all[max(0, len(all)-n):]
 			if got := text[offset:]; got != strings.Join(wanted, "") || lines != len(wanted) {
-				t.Errorf("%s, last %d: %d lines from %d, want %d from %d", name, n, lines, offset, len(wanted), len(text)-len(strings.Join(wanted, "")))
+				t.Errorf("%s, last %d: %d lines from %d, want %d from %d", name, n, lines, offset, len(wanted),
+					len(text)-len(strings.Join(wanted, "")))
 			}
 		}
 	}
@@ -105,9 +113,12 @@ func TestLastLines(t *testing.T) {
 // TestSpell proves how durations, sizes and numbers are written.
 func TestSpell(t *testing.T) {
 	for got, want := range map[string]string{
-		spell(59 * time.Second): "59 s", spell(90 * time.Second): "1 min 30 s", spell(25 * time.Hour): "1 d 1 h", spell(2*time.Hour + 3*time.Minute): "2 h 3 min",
-		size(5): "5 B", size(1536): "1.5 KiB", size(20 << 20): "20 MiB", size(3 << 40): "3.0 TiB",
-		thousands(7): "7", thousands(1234567): "1,234,567", thousands(-1000): "-1,000", thousands(100): "100", plural(1, "job"): "1 job", plural(1000, "job"): "1,000 jobs",
+		spell(59 * time.Second): "59 s", spell(90 * time.Second): "1 min 30 s", spell(25 * time.Hour): "1 d 1 h",
+		spell(2*time.Hour + 3*time.Minute): "2 h 3 min",
+		size(5):                            "5 B", size(1536): "1.5 KiB", size(20 << 20): "20 MiB",
+		size(3 << 40): "3.0 TiB",
+		thousands(7):  "7", thousands(1234567): "1,234,567", thousands(-1000): "-1,000", thousands(100): "100",
+		plural(1, "job"): "1 job", plural(1000, "job"): "1,000 jobs",
 		offsetText(5*time.Hour + 30*time.Minute): "+05:30", offsetText(-2 * time.Hour): "-02:00",
 	} {
 		if got != want {

@@ -89,8 +89,8 @@ func readACL(path, name string) (l acl, there bool, err error) {
 }
 
 // allows reports whether the list of a file of this owner and group gives the account what it wants: the first class
-// that the account belongs to decides alone, and root may everything. Linux does not look at named users and groups where the
-// mask is empty (acl_permission_check in fs/namei.c).
+// that the account belongs to decides alone, and root may everything. Linux does not look at named users and groups
+// where the mask is empty (acl_permission_check in fs/namei.c).
 func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {
 	mask := fs.FileMode(7)
 	if l.masked {

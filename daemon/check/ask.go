@@ -58,7 +58,8 @@ func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config
 	if took > time.Duration(slow*float64(s.Timeout)) {
 		status, hint = Warning, "raise the source's timeout, or is the scheduler overloaded?"
 	}
-	c.add("scheduler.answers", status, about, hint, "%s answered in %.1f s (timeout %s): %s", target, took.Seconds(), s.Timeout, text)
+	c.add("scheduler.answers", status, about, hint, "%s answered in %.1f s (timeout %s): %s", target, took.Seconds(),
+		s.Timeout, text)
 	for _, note := range answer.Notes {
 		c.add("scheduler.part", Warning, about, "forecasts do without; see docs/formats/slurm.md", "%v", note)
 	}
@@ -80,13 +81,15 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 		return "Slurm's commands", slurm.NewFacts(slurm.FactsConfig{
 			Options: options,
 			Run: func(ctx context.Context, args []string) ([]byte, error) {
-				return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
+				return source.Run(ctx,
+					source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
 			},
 			Known: func() *job.Facts { return nil },
 		}).Ask
 	}
 	// Nothing is known before: the first snapshot tells every job that lives.
-	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true, Picture: func() map[string]slurm.Live { return nil }})
+	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
+		Picture: func() map[string]slurm.Live { return nil }})
 	if s.Socket != "" {
 		return s.Socket, slurm.NewRest(s.Socket, s.Timeout, snapshot).Ask
 	}
@@ -103,7 +106,8 @@ func facts(f *job.Facts, t *trial) string {
 		procs += g.Count * g.Node.Procs
 		gpus += g.Count * g.Node.GPUs
 	}
-	text := fmt.Sprintf("%s (%d down), %s, %s, %s, %s", plural(t.Nodes, "node"), down, plural(procs, "processor"), plural(gpus, "GPU"),
+	text := fmt.Sprintf("%s (%d down), %s, %s, %s, %s", plural(t.Nodes, "node"), down, plural(procs, "processor"),
+		plural(gpus, "GPU"),
 		plural(len(f.Queues), "partition"), plural(len(f.Outages), "reservation"))
 	if f.Version != "" {
 		text = "Slurm " + f.Version + ", " + text

@@ -1,5 +1,6 @@
-// Package check looks whether a daemon with a configuration would work on this machine, and says what it found: files and who may read them, schedulers that are asked,
-// zones and clocks, the database, the address, the machine; and what a trial reading of the logs tells.
+// Package check looks whether a daemon with a configuration would work on this machine, and says what it found: files
+// and who may read them, schedulers that are asked, zones and clocks, the database, the address, the machine; and what
+// a trial reading of the logs tells.
 package check
 
 import (
@@ -15,7 +16,8 @@ import (
 // Status says how something is.
 type Status string
 
-// What a finding can be. A report with something Failed means that the daemon would not start, or would know nothing of a source.
+// What a finding can be. A report with something Failed means that the daemon would not start, or would know nothing of
+// a source.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
@@ -52,7 +54,8 @@ type Report struct {
 func (r *Report) OK() bool { return r.Failures == 0 }
 
 func (r *Report) add(id string, status Status, about, hint, format string, args ...any) {
-	r.Findings = append(r.Findings, Finding{ID: id, Status: status, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
+	r.Findings = append(r.Findings,
+		Finding{ID: id, Status: status, About: about, Text: fmt.Sprintf(format, args...), Hint: hint})
 	switch status {
 	case Warning:
 		r.Warnings++
@@ -110,14 +113,16 @@ func flatten(err error) []error {
 }
 
 func newReport(opts Options, now time.Time) *Report {
-	r := &Report{Version: opts.Version, At: now.UTC().Truncate(time.Second), Findings: []Finding{}, Sources: []Source{}, Clusters: []Cluster{}}
+	r := &Report{Version: opts.Version, At: now.UTC().Truncate(time.Second), Findings: []Finding{}, Sources: []Source{},
+		Clusters: []Cluster{}}
 	if u, err := user.Current(); err == nil {
 		r.User = u.Username
 	}
 	return r
 }
 
-// Run looks at everything that a configuration names. It changes nothing: no file is made, and a scheduler is asked once at most.
+// Run looks at everything that a configuration names. It changes nothing: no file is made, and a scheduler is asked
+// once at most.
 func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -54,7 +54,8 @@ func (s *site) write(name, text string, at time.Time) {
 // load reads a configuration of clusters.
 func (s *site) load(clusters string) *config.Config {
 	s.Helper()
-	s.write("waitcastd.yaml", "listen: 127.0.0.1:0\ndata_dir: "+s.path("state")+"\nclusters:\n"+strings.ReplaceAll(clusters, "DIR", s.dir), s.now)
+	s.write("waitcastd.yaml", "listen: 127.0.0.1:0\ndata_dir: "+s.path("state")+"\nclusters:\n"+
+		strings.ReplaceAll(clusters, "DIR", s.dir), s.now)
 	cfg, err := config.Load(s.path("waitcastd.yaml"), nil)
 	if err != nil {
 		s.Fatal(err)
@@ -67,14 +68,16 @@ func (s *site) run(clusters string) *check.Report {
 	return check.Run(s.Context(), s.load(clusters), check.Options{Records: 20_000, Limit: time.Minute})
 }
 
-// jobs is a PBS log of jobs that ended one a minute, the last at an instant, on clocks of a zone; of users u0, u1 and u2.
+// jobs is a PBS log of jobs that ended one a minute, the last at an instant, on clocks of a zone; of users u0, u1 and
+// u2.
 func jobs(n int, last time.Time, zone *time.Location) string {
 	var log []byte
 	for i := range n {
 		end := last.Add(time.Duration(i+1-n) * time.Minute).In(zone)
 		submit, start := end.Add(-3*time.Minute), end.Add(-2*time.Minute)
 		rec := pbs.Record{
-			ID: fmt.Sprintf("%d.server", 1000+i), User: fmt.Sprintf("u%d", i%3), Queue: []string{"short", "long"}[i%2], Created: submit, Queued: submit, Eligible: submit,
+			ID: fmt.Sprintf("%d.server", 1000+i), User: fmt.Sprintf("u%d", i%3), Queue: []string{"short", "long"}[i%2],
+			Created: submit, Queued: submit, Eligible: submit,
 			Procs: 1 << (i % 4), Nodes: 1, TimeLimit: time.Hour, Start: start, End: end,
 		}
 		log = pbs.AppendEnded(log, rec)
@@ -85,8 +88,10 @@ func jobs(n int, last time.Time, zone *time.Location) string {
 // jobcomp is a log of Slurm with a job that ended at an instant, on its clock.
 func jobcomp(end time.Time) string {
 	at := func(d time.Duration) string { return end.Add(-d).Format("2006-01-02T15:04:05") }
-	return "JobId=2 UserId=alice(1001) GroupId=users(100) Name=a JobState=COMPLETED Partition=short TimeLimit=1 StartTime=" + at(time.Minute) + " EndTime=" + at(0) +
-		" NodeList=n03 NodeCnt=1 ProcCnt=1 WorkDir=/tmp ReservationName= Tres=cpu=1,mem=1000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test SubmitTime=" + at(time.Hour) +
+	return "JobId=2 UserId=alice(1001) GroupId=users(100) Name=a JobState=COMPLETED Partition=short TimeLimit=1 " +
+		"StartTime=" + at(time.Minute) + " EndTime=" + at(0) +
+		" NodeList=n03 NodeCnt=1 ProcCnt=1 WorkDir=/tmp ReservationName= Tres=cpu=1,mem=1000M,node=1,billing=1 " +
+		"Account=physics QOS=normal WcKey= Cluster=test SubmitTime=" + at(time.Hour) +
 		" EligibleTime=" + at(time.Hour) + " DerivedExitCode=0:0 ExitCode=0:0 \n"
 }
 
@@ -101,7 +106,8 @@ func want(t *testing.T, r *check.Report, id string, status check.Status, words .
 	t.Helper()
 	for _, f := range r.Findings {
 		text := f.Text + " -> " + f.Hint
-		if f.ID == id && f.Status == status && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+		if f.ID == id && f.Status == status &&
+			!slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			return
 		}
 	}
@@ -117,22 +123,28 @@ func render(t *testing.T, r *check.Report) string {
 	return b.String()
 }
 
-// TestWell proves that a log as it should be passes in everything that is about it, and that the trial counts what is in it.
+// TestWell proves that a log as it should be passes in everything that is about it, and that the trial counts what is
+// in it.
 func TestWell(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now.Add(-time.Minute), time.UTC)+"04/01/2026 10:00:00;E;bad\n", s.now.Add(-time.Minute))
 	r := s.run(pbsCluster)
-	for _, id := range []string{"config.valid", "cluster.time_zone", "log.readable", "log.files", "log.format", "log.time", "store.folder", "store.database", "listen.free"} {
+	for _, id := range []string{
+		"config.valid", "cluster.time_zone", "log.readable", "log.files", "log.format", "log.time", "store.folder",
+		"store.database", "listen.free",
+	} {
 		want(t, r, id, check.OK)
 	}
 	if !r.OK() || len(r.Sources) != 1 || len(r.Clusters) != 1 {
 		t.Fatalf("%s", render(t, r))
 	}
 	got := r.Sources[0]
-	if got.Lines != 41 || got.Jobs != 40 || got.BadLines != 1 || got.Users != 3 || !slices.Equal(got.Queues, []string{"long", "short"}) || !got.Whole {
+	if got.Lines != 41 || got.Jobs != 40 || got.BadLines != 1 || got.Users != 3 ||
+		!slices.Equal(got.Queues, []string{"long", "short"}) || !got.Whole {
 		t.Errorf("%+v", got)
 	}
-	if got.Sizes.Min != 1 || got.Sizes.Max != 8 || got.Tells["time_limit"] != 1 || got.Tells["user"] != 1 || got.Tells["priority"] != 0 {
+	if got.Sizes.Min != 1 || got.Sizes.Max != 8 || got.Tells["time_limit"] != 1 || got.Tells["user"] != 1 ||
+		got.Tells["priority"] != 0 {
 		t.Errorf("sizes %+v, tells %v", got.Sizes, got.Tells)
 	}
 	if !got.Newest.Equal(s.now.Add(-time.Minute)) || !got.Oldest.Before(got.Newest.Add(-38*time.Minute)) {
@@ -140,7 +152,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestTimeZone proves that a log whose times do not fit to when its file was written is noticed, with the offset that would fit; and one that fits, or that is just old, is not.
+// TestTimeZone proves that a log whose times do not fit to when its file was written is noticed, with the offset that
+// would fit; and one that fits, or that is just old, is not.
 func TestTimeZone(t *testing.T) {
 	berlin := time.FixedZone("", 2*3600)
 	for name, c := range map[string]struct {
@@ -165,10 +178,12 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a log whose newest record is off from when the file was written by more than 5 minutes is noticed, with the
-// clock_offset that would correct it; that the log fits once that is configured; and what shows no difference between clocks.
+// TestClockOffset proves that a log whose newest record is off from when the file was written by more than 5 minutes is
+// noticed, with the clock_offset that would correct it; that the log fits once that is configured; and what shows no
+// difference between clocks.
 func TestClockOffset(t *testing.T) {
-	const cluster = "\n  - name: main\n    time_zone: UTC\n    sources: [{format: slurm-jobcomp, path: DIR/log, clock_offset: OFFSET}]\n"
+	const cluster = "\n  - name: main\n    time_zone: UTC\n    sources: [{format: slurm-jobcomp, path: DIR/log, " +
+		"clock_offset: OFFSET}]\n"
 	for name, c := range map[string]struct {
 		off        time.Duration // the newest record's time - when the file was written
 		end        string        // what the log ends with
@@ -176,12 +191,16 @@ func TestClockOffset(t *testing.T) {
 		status     check.Status
 		words      []string
 	}{
-		"ahead by 7 minutes":   {7 * time.Minute, "", "auto", check.Failed, []string{"clock_offset of the source to 7m0s", "time_zone"}},
-		"ahead by an hour":     {time.Hour, "", "auto", check.Failed, []string{"clock_offset of the source to 1h0m0s", "time_zone", "UTC+01:00"}},
-		"behind by 40 minutes": {-40 * time.Minute, "", "auto", check.Warning, []string{"clock_offset of the source to -40m0s", "earlier"}},
+		"ahead by 7 minutes": {7 * time.Minute, "", "auto", check.Failed,
+			[]string{"clock_offset of the source to 7m0s", "time_zone"}},
+		"ahead by an hour": {time.Hour, "", "auto", check.Failed,
+			[]string{"clock_offset of the source to 1h0m0s", "time_zone", "UTC+01:00"}},
+		"behind by 40 minutes": {-40 * time.Minute, "", "auto", check.Warning,
+			[]string{"clock_offset of the source to -40m0s", "earlier"}},
 		"corrected and ahead":  {7 * time.Minute, "", "7m0s", check.OK, nil},
 		"corrected and behind": {-40 * time.Minute, "", "-40m0s", check.OK, nil},
-		"corrected too far":    {7 * time.Minute, "", "1h", check.Warning, []string{"clock_offset of the source to 7m0s"}},
+		"corrected too far": {7 * time.Minute, "", "1h", check.Warning,
+			[]string{"clock_offset of the source to 7m0s"}},
 		"ahead by 4 minutes":   {4 * time.Minute, "", "auto", check.OK, nil},
 		"other lines follow":   {-40 * time.Minute, "not a record\n", "auto", check.OK, nil},
 		"one record 20 h away": {20 * time.Hour, "", "auto", check.Failed, []string{"in the future"}},
@@ -202,7 +221,10 @@ func TestClockOffset(t *testing.T) {
 func TestFiles(t *testing.T) {
 	s := newSite(t)
 	now := s.now
-	s.write("sge", "# a comment\n"+strings.Repeat("short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
+	s.write("sge",
+		"# a comment\n"+
+			strings.Repeat(
+				"short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
 	s.write("rotated/log", jobs(3, now, time.UTC), now)
 	s.write("rotated/log.1", jobs(3, now.Add(-time.Hour), time.UTC), now.Add(-time.Hour))
 	s.write("rotated/log_20260101", "x", now)
@@ -224,14 +246,19 @@ func TestFiles(t *testing.T) {
 	}{
 		"missing file":   {"format: pbs, path: DIR/no", "log.there", check.Warning, []string{"no such file", "path"}},
 		"missing folder": {"format: pbs, path: DIR/no/no", "log.there", check.Failed, []string{"no such file"}},
-		"wrong format":   {"format: pbs, path: DIR/sge", "log.format", check.Failed, []string{"sge-accounting", "set the source's format"}},
-		"garbage":        {"format: pbs, path: DIR/rotated/other", "log.format", check.Warning, []string{"right file"}},
-		"empty":          {"format: pbs, path: DIR/empty", "log.format", check.Warning, []string{"no line yet"}},
-		"rotated":        {"format: pbs, path: DIR/rotated/log", "log.files", check.Warning, []string{"2 files", "log_20260101", "rotated"}},
-		"all rotated":    {"format: pbs, path: DIR/rotated/log, rotated: [log.*, log_*]", "log.files", check.OK, []string{"3 files"}},
-		"folder":         {"format: pbs, path: DIR/folder, pattern: '????????'", "log.files", check.OK, []string{"1 file", "20260302.orig"}},
-		"no match":       {"format: pbs, path: DIR/folder, pattern: '*.log'", "log.files", check.Failed, []string{"pattern"}},
-		"empty folder":   {"format: pbs, path: DIR/nothing", "log.files", check.Warning, []string{"is empty"}},
+		"wrong format": {"format: pbs, path: DIR/sge", "log.format", check.Failed,
+			[]string{"sge-accounting", "set the source's format"}},
+		"garbage": {"format: pbs, path: DIR/rotated/other", "log.format", check.Warning, []string{"right file"}},
+		"empty":   {"format: pbs, path: DIR/empty", "log.format", check.Warning, []string{"no line yet"}},
+		"rotated": {"format: pbs, path: DIR/rotated/log", "log.files", check.Warning,
+			[]string{"2 files", "log_20260101", "rotated"}},
+		"all rotated": {"format: pbs, path: DIR/rotated/log, rotated: [log.*, log_*]", "log.files", check.OK,
+			[]string{"3 files"}},
+		"folder": {"format: pbs, path: DIR/folder, pattern: '????????'", "log.files", check.OK,
+			[]string{"1 file", "20260302.orig"}},
+		"no match": {"format: pbs, path: DIR/folder, pattern: '*.log'", "log.files", check.Failed,
+			[]string{"pattern"}},
+		"empty folder": {"format: pbs, path: DIR/nothing", "log.files", check.Warning, []string{"is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inner := &site{t, s.dir, s.now}
@@ -240,7 +267,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNewestPart proves that of a large log only the newest lines are read, over the border of its files and out of compressed ones, and that the report says so.
+// TestNewestPart proves that of a large log only the newest lines are read, over the border of its files and out of
+// compressed ones, and that the report says so.
 func TestNewestPart(t *testing.T) {
 	s := newSite(t)
 	all := strings.SplitAfter(strings.TrimSuffix(jobs(300, s.now, time.UTC), "\n"), "\n")
@@ -262,77 +290,96 @@ func TestNewestPart(t *testing.T) {
 	long := jobs(5000, s.now, time.UTC)
 	s.write("log", long, s.now)
 	got = check.Run(t.Context(), cfg, check.Options{Records: 2000})
-	if n := got.Sources[0]; n.Lines != 2000 || n.Jobs != 2000 || n.Whole || !n.Newest.Equal(s.now) || !n.Oldest.Equal(s.now.Add(-1999*time.Minute)) {
-		t.Errorf("the newest 2000 of 5000: %d lines, %d jobs, whole %v, %v to %v", n.Lines, n.Jobs, n.Whole, n.Oldest, n.Newest)
+	if n := got.Sources[0]; n.Lines != 2000 || n.Jobs != 2000 || n.Whole || !n.Newest.Equal(s.now) ||
+		!n.Oldest.Equal(s.now.Add(-1999*time.Minute)) {
+		t.Errorf("the newest 2000 of 5000: %d lines, %d jobs, whole %v, %v to %v", n.Lines, n.Jobs, n.Whole,
+			n.Oldest, n.Newest)
 	}
 }
 
-// TestExamplesAreMasked proves that of a line that cannot be read neither the report for people nor that for programs shows a letter or a digit.
+// TestExamplesAreMasked proves that of a line that cannot be read neither the report for people nor that for programs
+// shows a letter or a digit.
 func TestExamplesAreMasked(t *testing.T) {
 	s := newSite(t)
-	s.write("log", jobs(20, s.now, time.UTC)+strings.Repeat("03/02/2026 00:00:00;E;77.server;user=qqmary end=\x1b[31mqqsoon ünï\n", 5), s.now)
+	s.write("log", jobs(20, s.now, time.UTC)+
+		strings.Repeat("03/02/2026 00:00:00;E;77.server;user=qqmary end=\x1b[31mqqsoon ünï\n", 5), s.now)
 	r := s.run(pbsCluster)
-	if b := r.Sources[0].Bad; len(b) != 1 || b[0].Lines != 5 || len(b[0].Examples) != 3 || b[0].Examples[0].Line != 21 || !strings.HasPrefix(b[0].Examples[0].Shape, "99/99/9999 99:99:99;a;99.aaaaaa;aaaa=aaaaaa") {
+	if b := r.Sources[0].Bad; len(b) != 1 || b[0].Lines != 5 || len(b[0].Examples) != 3 ||
+		b[0].Examples[0].Line != 21 ||
+		!strings.HasPrefix(b[0].Examples[0].Shape, "99/99/9999 99:99:99;a;99.aaaaaa;aaaa=aaaaaa") {
 		t.Errorf("%+v", b)
 	}
-	if text := render(t, r); strings.Contains(text, "qq") || strings.Contains(text, "\x1b") || !strings.Contains(text, "log:21") {
+	if text := render(t, r); strings.Contains(text, "qq") || strings.Contains(text, "\x1b") ||
+		!strings.Contains(text, "log:21") {
 		t.Errorf("%q", text)
 	}
 }
 
-// TestLongLine proves that a line which is longer than the daemon takes is one bad line, and that reading goes on behind it.
+// TestLongLine proves that a line which is longer than the daemon takes is one bad line, and that reading goes on
+// behind it.
 func TestLongLine(t *testing.T) {
 	s := newSite(t)
 	log := jobs(40, s.now, time.UTC)
 	first, rest, _ := strings.Cut(log, "\n")
 	s.write("log", first+"\n"+strings.Repeat("x", 3<<20)+"\n"+rest, s.now)
 	got := s.run(pbsCluster).Sources[0]
-	if got.Lines != 41 || got.Jobs != 40 || len(got.Bad) != 1 || got.Bad[0].Reason != "long_line" || got.Bad[0].Examples[0].Line != 2 || len(got.Bad[0].Examples[0].Shape) > 200 {
+	if got.Lines != 41 || got.Jobs != 40 || len(got.Bad) != 1 || got.Bad[0].Reason != "long_line" ||
+		got.Bad[0].Examples[0].Line != 2 || len(got.Bad[0].Examples[0].Shape) > 200 {
 		t.Errorf("%d lines, %d jobs, %+v", got.Lines, got.Jobs, got.Bad)
 	}
 }
 
-// TestQueuesAndProcs proves that configured queues without a job, jobs in queues that are not configured, and jobs larger than the machine are noticed.
+// TestQueuesAndProcs proves that configured queues without a job, jobs in queues that are not configured, and jobs
+// larger than the machine are noticed.
 func TestQueuesAndProcs(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
-	r := s.run("\n  - name: main\n    time_zone: UTC\n    queues: [{name: short}, {name: shrot}]\n    sources: [{format: pbs, path: DIR/log}]\n")
+	r := s.run("\n  - name: main\n    time_zone: UTC\n    queues: [{name: short}, {name: shrot}]\n    sources: " +
+		"[{format: pbs, path: DIR/log}]\n")
 	want(t, r, "cluster.queues", check.Warning, "shrot")
 	c := r.Clusters[0]
-	if !slices.Equal(c.Unseen, []string{"shrot"}) || !slices.Equal(c.Unconfigured, []string{"long"}) || c.WithoutLimit != 0 || c.Largest != 8 {
+	if !slices.Equal(c.Unseen, []string{"shrot"}) || !slices.Equal(c.Unconfigured, []string{"long"}) ||
+		c.WithoutLimit != 0 || c.Largest != 8 {
 		t.Errorf("%+v", c)
 	}
 	var missing []string
 	for _, m := range c.Missing {
 		missing = append(missing, m.Attribute)
 	}
-	if !slices.Contains(missing, "priority") || slices.Contains(missing, "user") || slices.Contains(missing, "time_limit") {
+	if !slices.Contains(missing, "priority") || slices.Contains(missing, "user") ||
+		slices.Contains(missing, "time_limit") {
 		t.Errorf("missing %v", missing)
 	}
 }
 
-// TestScheduler proves that a scheduler is asked once, with how long it took and what it told, and that one that fails, or is slow, is told.
+// TestScheduler proves that a scheduler is asked once, with how long it took and what it told, and that one that fails,
+// or is slow, is told.
 func TestScheduler(t *testing.T) {
 	s := newSite(t)
 	facts, err := filepath.Abs("../../collector/slurm/testdata/facts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\necho x >> " + s.path("calls") + "\ncase \"$*\" in sinfo*) cat F/sinfo.txt;; *config*) cat F/config.txt;; *partition*) cat F/partition.txt;; *reservation*) cat F/reservation.txt;; esac\n"
+	script := "#!/bin/sh\necho x >> " + s.path("calls") + "\ncase \"$*\" in sinfo*) cat F/sinfo.txt;; *config*) cat " +
+		"F/config.txt;; *partition*) cat F/partition.txt;; *reservation*) cat F/reservation.txt;; esac\n"
 	s.write("facts", strings.ReplaceAll(script, "F/", facts+"/"), s.now)
 	now := s.now.Unix()
 	row := func(id, state, start string) string {
-		fields := []string{id, id, state, "short", "mary", "physics", "normal", "4", "1", "1:00:00", fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, "N/A", "None", "100", "OK", "cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1"}
+		fields := []string{id, id, state, "short", "mary", "physics", "normal", "4", "1", "1:00:00",
+			fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, "N/A", "None", "100", "OK",
+			"cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1"}
 		return strings.Join(fields, "\x1f") + "\x1f"
 	}
-	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300))+"\n"+row("2", "PENDING", "N/A")+"\n"+row("3", "PENDING", "N/A")+"\n", s.now)
+	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300))+"\n"+row("2", "PENDING", "N/A")+"\n"+
+		row("3", "PENDING", "N/A")+"\n", s.now)
 	s.write("squeue", "#!/bin/sh\ncat "+s.path("answer")+"\n", s.now)
 	for _, name := range []string{"facts", "squeue"} {
 		if err := os.Chmod(s.path(name), 0o700); err != nil { //nolint:gosec // a program must be executable
 			t.Fatal(err)
 		}
 	}
-	r := s.run("\n  - name: main\n    sources:\n      - {format: slurm-squeue, command: [DIR/squeue]}\n      - {format: slurm-facts, command: [DIR/facts]}\n")
+	r := s.run("\n  - name: main\n    sources:\n      - {format: slurm-squeue, command: [DIR/squeue]}\n      - " +
+		"{format: slurm-facts, command: [DIR/facts]}\n")
 	want(t, r, "scheduler.answers", check.OK, "squeue answered in", "1 job running, 2 jobs waiting or held")
 	want(t, r, "scheduler.answers", check.OK, "Slurm's commands answered in", "processors", "partitions")
 	if len(r.Sources) != 2 || r.Sources[0].Running != 1 || r.Sources[0].Waiting != 2 || r.Sources[1].Nodes == 0 {
@@ -350,7 +397,8 @@ func TestScheduler(t *testing.T) {
 	want(t, r, "scheduler.answers", check.Failed, "slurmrestd")
 }
 
-// TestBesideARunningDaemon proves that a running daemon is recognized, with its database and its address, and is not disturbed; and that another program on the address is told apart.
+// TestBesideARunningDaemon proves that a running daemon is recognized, with its database and its address, and is not
+// disturbed; and that another program on the address is told apart.
 func TestBesideARunningDaemon(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
@@ -379,7 +427,8 @@ func TestBesideARunningDaemon(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} { // one that wants to know who asks
+	// one that wants to know who asks
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		guarded := start(closed)
 		_, cfg.Listen, _ = strings.Cut(guarded.URL, "://")
 		want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.OK, "a running waitcastd")
@@ -392,7 +441,8 @@ func TestBesideARunningDaemon(t *testing.T) {
 // TestUnusable proves that every error of a configuration is a finding.
 func TestUnusable(t *testing.T) {
 	s := newSite(t)
-	s.write("bad.yaml", "listen: here\nclusters: [{name: main, sources: [{format: pbz, path: x}]}]\nnonsense: 1\n", s.now)
+	s.write("bad.yaml", "listen: here\nclusters: [{name: main, sources: [{format: pbz, path: x}]}]\nnonsense: 1\n",
+		s.now)
 	_, err := config.Load(s.path("bad.yaml"), nil)
 	r := check.Unusable(err, check.Options{})
 	if r.Failures != 3 || r.OK() {
@@ -404,7 +454,8 @@ func TestUnusable(t *testing.T) {
 // TestURL proves that a daemon that listens on every interface is asked on loopback.
 func TestURL(t *testing.T) {
 	for listen, want := range map[string]string{
-		"127.0.0.1:9817": "http://127.0.0.1:9817", ":9817": "http://127.0.0.1:9817", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:1": "http://[::1]:1", "head:1": "http://head:1",
+		"127.0.0.1:9817": "http://127.0.0.1:9817", ":9817": "http://127.0.0.1:9817", "0.0.0.0:1": "http://127.0.0.1:1",
+		"[::]:1": "http://[::1]:1", "head:1": "http://head:1",
 	} {
 		if got := check.URL(listen); got != want {
 			t.Errorf("%s: %s, want %s", listen, got, want)
@@ -459,10 +510,12 @@ func TestAs(t *testing.T) {
 	want(t, r, "log.readable", check.Failed, "for nobody", "may not be entered", "setfacl -m u:nobody:x ")
 	want(t, r, "store.folder", check.Failed, "for nobody", "chown nobody")
 	cfg.Store.Path = s.dir + "/none/yet/waitcast.db" // what is above a folder that is not there is not to be given away
-	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody"}), "store.folder", check.Failed, "install -d -m 0750 -o nobody "+s.dir+"/none/yet")
+	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody"}), "store.folder", check.Failed,
+		"install -d -m 0750 -o nobody "+s.dir+"/none/yet")
 	want(t, r, "store.database", check.Failed, "for nobody")
 	if len(r.Sources) != 1 || r.Sources[0].Jobs != 40 {
 		t.Errorf("the trial is that of the one who checks: %+v", r.Sources)
 	}
-	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody-of-that-name"}), "user.known", check.Failed, "unknown user")
+	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody-of-that-name"}), "user.known", check.Failed,
+		"unknown user")
 }

@@ -12,7 +12,8 @@ import (
 type Cluster struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
-	// Unseen are queues that are configured but of which no job was read, Unconfigured those with jobs that are not configured.
+	// Unseen are queues that are configured but of which no job was read, Unconfigured those with jobs that are not
+	// configured.
 	Unseen       []string `json:"unseen_queues"`
 	Unconfigured []string `json:"unconfigured_queues"`
 	// WithoutLimit is the share of the jobs that have no time limit, as far as is told.
@@ -37,7 +38,8 @@ const hardly = .5
 
 // cluster judges what is known of a cluster, if anything.
 func (c *checker) cluster(of *clusterReadings) {
-	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{}, Missing: []Missing{}, Suggestions: []string{}}
+	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{},
+		Missing: []Missing{}, Suggestions: []string{}}
 	about := "cluster " + of.cluster.Name
 	if out.Jobs > 0 {
 		out.queues(of)
@@ -46,14 +48,17 @@ func (c *checker) cluster(of *clusterReadings) {
 	out.suggest(of)
 	c.Clusters = append(c.Clusters, out)
 	if len(out.Unseen) > 0 && out.Jobs > 0 {
-		c.add("cluster.queues", Warning, about, "correct the name, or take it out; an idle queue is fine", "configured, but no job of it was read: %s", strings.Join(out.Unseen, ", "))
+		c.add("cluster.queues", Warning, about, "correct the name, or take it out; an idle queue is fine",
+			"configured, but no job of it was read: %s", strings.Join(out.Unseen, ", "))
 	}
 	if p := of.cluster.Procs; p > 0 && out.Largest > p {
-		c.add("cluster.procs", Failed, about, "set procs to the processors of the machine, or 0", "procs is %d, but there is a job of %d: larger ones are bad lines", p, out.Largest)
+		c.add("cluster.procs", Failed, about, "set procs to the processors of the machine, or 0",
+			"procs is %d, but there is a job of %d: larger ones are bad lines", p, out.Largest)
 	}
 	for _, m := range out.Missing {
 		if m.Attribute == "time_limit" || m.Attribute == "size" {
-			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs tell their %s: %s", math.Floor(100*m.Share), strings.ReplaceAll(m.Attribute, "_", " "), m.Loses)
+			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs tell their %s: %s",
+				math.Floor(100*m.Share), strings.ReplaceAll(m.Attribute, "_", " "), m.Loses)
 		}
 	}
 }
@@ -90,7 +95,8 @@ func (o *Cluster) attributes(of *clusterReadings) {
 	n := map[string]int{}
 	for _, j := range of.jobs {
 		for what, told := range map[string]bool{
-			"time_limit": j.TimeLimit > 0, "size": j.Procs > 0, "user": j.User != "", "account": j.Account != "", "priority": j.Priority != 0, "eligible": j.eligible, "memory": j.Memory > 0,
+			"time_limit": j.TimeLimit > 0, "size": j.Procs > 0, "user": j.User != "", "account": j.Account != "",
+			"priority": j.Priority != 0, "eligible": j.eligible, "memory": j.Memory > 0,
 		} {
 			if told {
 				n[what]++
@@ -122,11 +128,14 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	lacks := func(attribute string) bool {
 		return slices.ContainsFunc(o.Missing, func(m Missing) bool { return m.Attribute == attribute })
 	}
-	slurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return strings.HasPrefix(s.Format, "slurm-") })
+	slurm := slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool {
+		return strings.HasPrefix(s.Format, "slurm-")
+	})
 	add := func(text string) { o.Suggestions = append(o.Suggestions, text) }
 	switch live := has("slurm-log") || has(config.FormatSqueue); {
 	case slurm && !live:
-		add("add a source of format slurm-squeue, or slurm-log: the ones there are tell of jobs only once they are over, so that nobody knows who waits")
+		add("add a source of format slurm-squeue, or slurm-log: the ones there are tell of jobs only once they are " +
+			"over, so that nobody knows who waits")
 	case slurm && !has(config.FormatSqueue) && (lacks("time_limit") || lacks("priority")):
 		add("add a source of format slurm-squeue: it tells limits, priorities and sizes of jobs that wait")
 	}

@@ -29,7 +29,8 @@ type File struct {
 
 func (f *File) gzip() bool { return strings.HasSuffix(f.Path, ".gz") }
 
-// list returns the files of a log as package tail reads them, oldest first, and what stands beside them and is left out.
+// list returns the files of a log as package tail reads them, oldest first, and what stands beside them and is left
+// out.
 func list(t *tail.Config) (files []File, others []string, err error) {
 	info, err := os.Stat(t.Path)
 	if err != nil {
@@ -56,7 +57,9 @@ func list(t *tail.Config) (files []File, others []string, err error) {
 			others = append(others, e.Name())
 		}
 	}
-	slices.SortStableFunc(files, func(a, b File) int { return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path)) })
+	slices.SortStableFunc(files, func(a, b File) int {
+		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path))
+	})
 	return appendFile(files, t.Path), others, nil
 }
 
@@ -88,8 +91,8 @@ func appendFile(files []File, path string) []File {
 	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
 }
 
-// related reports whether a name looks like a rotated predecessor: the log's with a digit in what follows, or with a number before its extension (log-20260301.txt). lsb.events.1 is
-// none of lsb.acct.
+// related reports whether a name looks like a rotated predecessor: the log's with a digit in what follows, or with a
+// number before its extension (log-20260301.txt). lsb.events.1 is none of lsb.acct.
 func related(log, name string) bool {
 	if rest, ok := strings.CutPrefix(name, log); ok {
 		return strings.ContainsFunc(rest, unicode.IsDigit)
@@ -116,8 +119,8 @@ type part struct {
 	lines  int
 }
 
-// newestPart returns the parts of the files that have the newest so many lines. How many lines a compressed file has is not known before it is read: it is
-// the last that is taken, from its beginning.
+// newestPart returns the parts of the files that have the newest so many lines. How many lines a compressed file has is
+// not known before it is read: it is the last that is taken, from its beginning.
 func newestPart(files []File, lines int) ([]part, error) {
 	var parts []part
 	for _, f := range slices.Backward(files) {
@@ -137,7 +140,8 @@ func newestPart(files []File, lines int) ([]part, error) {
 	return parts, nil
 }
 
-// lastLines returns where the last n lines of the file begin, and how many there are if there are fewer. It reads backwards.
+// lastLines returns where the last n lines of the file begin, and how many there are if there are fewer. It reads
+// backwards.
 func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
@@ -167,8 +171,10 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	return 0, lines, nil
 }
 
-// eachLine hands the lines to do until that returns an error; of one that is too long its beginning. Where it begins in the middle of a file the header goes to header, and the numbers are 0.
-func (p *part) eachLine(header func(line []byte) bool, do func(number int64, line []byte, long bool) error) (err error) {
+// eachLine hands the lines to do until that returns an error; of one that is too long its beginning. Where it begins in
+// the middle of a file the header goes to header, and the numbers are 0.
+func (p *part) eachLine(header func(line []byte) bool,
+	do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)
 	if err != nil {
 		return err
@@ -205,7 +211,8 @@ func (p *part) eachLine(header func(line []byte) bool, do func(number int64, lin
 	return nil
 }
 
-// nextLine returns a line without its end, which need not be there at the end of the file; of one that is longer than the reader's buffer its beginning. It is valid until the next call.
+// nextLine returns a line without its end, which need not be there at the end of the file; of one that is longer than
+// the reader's buffer its beginning. It is valid until the next call.
 func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

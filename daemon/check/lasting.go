@@ -19,10 +19,10 @@ const (
 	documentedMode = 0o640
 )
 
-// ctldLog is slurmctld's log with what decides who may read it after slurmctld or a rotation has touched it. At SIGUSR2, at
-// scontrol reconfigure and at its start slurmctld opens the file, creates it with mode 0600 where it is missing, and gives it to
-// SlurmUser and the primary group of that user (update_logging in src/slurmctld/controller.c). It never changes the mode
-// of a file that is there, and a change of the owner leaves the access control list alone.
+// ctldLog is slurmctld's log with what decides who may read it after slurmctld or a rotation has touched it. At
+// SIGUSR2, at scontrol reconfigure and at its start slurmctld opens the file, creates it with mode 0600 where it is
+// missing, and gives it to SlurmUser and the primary group of that user (update_logging in src/slurmctld/controller.c).
+// It never changes the mode of a file that is there, and a change of the owner leaves the access control list alone.
 type ctldLog struct {
 	path     string
 	now      permissions
@@ -100,7 +100,8 @@ func (c *checker) stays(about, path string) {
 	}
 	l, err := newCtldLog(path, c.logrotate())
 	if err != nil {
-		c.add("log.stays_readable", Warning, about, "look at the permissions of "+path+" again after the next rotation", "%v", err)
+		c.add("log.stays_readable", Warning, about,
+			"look at the permissions of "+path+" again after the next rotation", "%v", err)
 		return
 	}
 	status, hint, text := l.verdict(who)
@@ -126,20 +127,27 @@ func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 	}
 	switch {
 	case !given.allow(who, mayRead):
-		return Failed, todo[0], fmt.Sprintf("%s will lose it: slurmctld gives its log to the group %s, that of its user %s, at each SIGUSR2, "+
-			"scontrol reconfigure and start", who.name, group, l.owner.Username)
+		return Failed, todo[0],
+			fmt.Sprintf(
+				"%s will lose it: slurmctld gives its log to the group %s, that of its user %s, at each SIGUSR2, "+
+					"scontrol reconfigure and start", who.name, group, l.owner.Username)
 	case l.rotation == nil && needsList:
-		return Failed, todo[0], fmt.Sprintf("%s will lose it at the next rotation: a new log has neither a group that %s is in nor an access control list",
-			who.name, who.name)
+		return Failed, todo[0],
+			fmt.Sprintf("%s will lose it at the next rotation: a new log has neither a group that %s is in nor an "+
+				"access control list",
+				who.name, who.name)
 	case l.rotation == nil:
-		return Warning, l.install(), fmt.Sprintf("no file of logrotate names %s: whatever rotates it must create the new log with mode 0640, "+
-			"or slurmctld creates it with 0600", l.path)
+		return Warning, l.install(),
+			fmt.Sprintf("no file of logrotate names %s: whatever rotates it must create the new log with mode 0640, "+
+				"or slurmctld creates it with 0600", l.path)
 	}
 	at := fmt.Sprintf("%s:%d", l.rotation.File, max(l.rotation.Line, l.rotation.Block))
 	rotated := l.rotated(l.rotation.settings)
 	if rotated.allow(who, mayRead) {
-		return OK, "", fmt.Sprintf("%s can read it after SIGUSR2, scontrol reconfigure and a restart of slurmctld (user %s, group %s), and after a rotation (%s)",
-			who.name, l.owner.Username, group, at)
+		return OK, "",
+			fmt.Sprintf("%s can read it after SIGUSR2, scontrol reconfigure and a restart of slurmctld (user %s, "+
+				"group %s), and after a rotation (%s)",
+				who.name, l.owner.Username, group, at)
 	}
 	if s := l.rotation.settings; !s.creates || s.hasMode && s.mode&0o040 == 0 {
 		todo = append(todo, l.rotation.createCommand())
@@ -147,7 +155,8 @@ func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 	if len(todo) == 0 {
 		todo = append(todo, l.grant(who.name))
 	}
-	return Failed, strings.Join(todo, " && "), fmt.Sprintf("%s will lose it at the next rotation (%s: %s)", who.name, at, l.rotation.says())
+	return Failed, strings.Join(todo, " && "),
+		fmt.Sprintf("%s will lose it at the next rotation (%s: %s)", who.name, at, l.rotation.says())
 }
 
 // group names the group that slurmctld gives the log to.
@@ -158,8 +167,8 @@ func (l *ctldLog) group() string {
 	return l.owner.Gid
 }
 
-// grant returns the commands of docs/install.md that make the log readable for good. A default list on /var/log would open the logs of
-// others; there the group does it, but for root's.
+// grant returns the commands of docs/install.md that make the log readable for good. A default list on /var/log would
+// open the logs of others; there the group does it, but for root's.
 func (l *ctldLog) grant(who string) string {
 	dir := filepath.Dir(l.path)
 	switch {
@@ -168,7 +177,8 @@ func (l *ctldLog) grant(who string) string {
 	case l.gid != 0:
 		return fmt.Sprintf("usermod -aG %s %s && chmod g+r %s, and restart the daemon", l.group(), who, l.path)
 	}
-	return "give slurmctld's log a folder of its own: SlurmctldLogFile=/var/log/slurm/slurmctld.log in slurm.conf; then see docs/install.md"
+	return "give slurmctld's log a folder of its own: SlurmctldLogFile=/var/log/slurm/slurmctld.log in slurm.conf; " +
+		"then see docs/install.md"
 }
 
 // install returns the command that puts the rotation of docs/install.md in place.

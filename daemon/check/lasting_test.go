@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestACLAgainstSetfacl proves the reading of access control lists against setfacl(1) and the kernel: for each list a user may
-// exactly what the kernel lets a process of that user do.
+// TestACLAgainstSetfacl proves the reading of access control lists against setfacl(1) and the kernel: for each list a
+// user may exactly what the kernel lets a process of that user do.
 func TestACLAgainstSetfacl(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("access control lists: needs root, who can be others")
@@ -32,7 +32,8 @@ func TestACLAgainstSetfacl(t *testing.T) {
 	}{
 		{0o600, root, ""}, {0o640, root, ""}, {0o640, 9, ""}, {0o604, 9, ""}, {0o644, root, ""},
 		{0o600, root, "u:9:r"}, {0o604, root, "u:9:-"}, {0o600, root, "u:9:r,m::-"}, {0o640, 9, "u:9:-"},
-		{0o600, root, "g:9:r"}, {0o604, root, "g:9:-"}, {0o600, root, "g:13:r"}, {0o604, root, "g:13:r,m::-"}, {0o640, 9, "g:13:-"},
+		{0o600, root, "g:9:r"}, {0o604, root, "g:9:-"}, {0o600, root, "g:13:r"}, {0o604, root, "g:13:r,m::-"},
+		{0o640, 9, "g:13:-"},
 	} {
 		path := filepath.Join(dir, "log")
 		_ = os.Remove(path)
@@ -43,9 +44,11 @@ func TestACLAgainstSetfacl(t *testing.T) {
 			command(t, "setfacl", "-m", c.list, path)
 		}
 		for who, groups := range map[*account]string{news: "9", both: "9,13"} {
-			kernel := exec.CommandContext(t.Context(), "setpriv", "--reuid=9", "--regid=9", "--groups="+groups, "head", "-c1", path).Run() == nil
+			kernel := exec.CommandContext(t.Context(), "setpriv", "--reuid=9", "--regid=9", "--groups="+groups, "head",
+				"-c1", path).Run() == nil
 			if got := who.allowed(path, mayRead) == nil; got != kernel {
-				t.Errorf("mode %#o of group %d, list %q, groups %s: may read %v, the kernel says %v", c.mode, c.gid, c.list, groups, got, kernel)
+				t.Errorf("mode %#o of group %d, list %q, groups %s: may read %v, the kernel says %v", c.mode, c.gid,
+					c.list, groups, got, kernel)
 			}
 		}
 	}
@@ -84,29 +87,37 @@ func TestParseACL(t *testing.T) {
 	}
 }
 
-// TestFindRotation proves what is read of logrotate's configuration: blocks of several names and lines, globs, quotes, comments,
-// scripts, what holds for all blocks, what is included, and files that logrotate passes over.
+// TestFindRotation proves what is read of logrotate's configuration: blocks of several names and lines, globs, quotes,
+// comments, scripts, what holds for all blocks, what is included, and files that logrotate passes over.
 func TestFindRotation(t *testing.T) {
 	const log = "/var/log/slurm/slurmctld.log"
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string // directive, line and block, and what follows from them
 	}{
-		"none":        {map[string]string{"x": "/var/log/other.log {\ncreate 0640\n}\n"}, "none"},
-		"simple":      {map[string]string{"x": log + " {\n  create 0640 slurm adm\n}\n"}, "x:1:2 create 0640 slurm adm"},
-		"by default":  {map[string]string{"x": log + " {\n  weekly\n}\n"}, "x:1:0 create"},
-		"glob":        {map[string]string{"x": "/var/log/slurm/*.log {\n\n# create 0600\n  nocreate # by slurmctld\n}\n"}, "x:1:4 nocreate"},
-		"lines":       {map[string]string{"x": "/var/log/a.log\n\"" + log + "\"\n{\n  copytruncate\n}\n"}, "x:3:0 copies"},
-		"script":      {map[string]string{"x": log + " {\n  postrotate\n    create 0600\n    }\n  endscript\n  create 0640\n}\n"}, "x:1:6 create 0640"},
-		"taboo":       {map[string]string{"x.dpkg-old": log + " {\n  create 0640\n}\n"}, "none"},
-		"two blocks":  {map[string]string{"x": "/a {\ncreate 0600\n}\n" + log + " {\n  nocreate\n}\n"}, "x:4:5 nocreate"},
+		"none": {map[string]string{"x": "/var/log/other.log {\ncreate 0640\n}\n"}, "none"},
+		"simple": {map[string]string{"x": log + " {\n  create 0640 slurm adm\n}\n"},
+			"x:1:2 create 0640 slurm adm"},
+		"by default": {map[string]string{"x": log + " {\n  weekly\n}\n"}, "x:1:0 create"},
+		"glob": {map[string]string{
+			"x": "/var/log/slurm/*.log {\n\n# create 0600\n  nocreate # by slurmctld\n}\n",
+		}, "x:1:4 nocreate"},
+		"lines": {map[string]string{"x": "/var/log/a.log\n\"" + log + "\"\n{\n  copytruncate\n}\n"},
+			"x:3:0 copies"},
+		"script": {map[string]string{"x": log +
+			" {\n  postrotate\n    create 0600\n    }\n  endscript\n  create 0640\n}\n"}, "x:1:6 create 0640"},
+		"taboo": {map[string]string{"x.dpkg-old": log + " {\n  create 0640\n}\n"}, "none"},
+		"two blocks": {map[string]string{"x": "/a {\ncreate 0600\n}\n" + log + " {\n  nocreate\n}\n"},
+			"x:4:5 nocreate"},
 		"outside":     {map[string]string{"x": "nocreate\n" + log + " {\n}\n"}, "x:2:0"},
 		"other files": {map[string]string{"a": "nocreate\n", "x": log + " {\n}\n"}, "x:1:0 create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			main := filepath.Join(dir, "logrotate.conf")
-			must(t, os.WriteFile(main, []byte("weekly\ncreate\ninclude "+dir+"/d\n/var/log/wtmp {\n  create 0664 root utmp\n}\n"), 0o600))
+			must(t,
+				os.WriteFile(main,
+					[]byte("weekly\ncreate\ninclude "+dir+"/d\n/var/log/wtmp {\n  create 0664 root utmp\n}\n"), 0o600))
 			must(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 			for file, text := range c.files {
 				must(t, os.WriteFile(filepath.Join(dir, "d", file), []byte(text), 0o600))
@@ -139,8 +150,8 @@ func spellRotation(r *rotation) string {
 	return out
 }
 
-// TestVerdict proves what is said of each way to give the log to a user. The truth of each case was tried on a real Slurm 22.05 with
-// logrotate 3.21, for SlurmUser root and slurm alike (docs/formats/slurm.md has the table).
+// TestVerdict proves what is said of each way to give the log to a user. The truth of each case was tried on a real
+// Slurm 22.05 with logrotate 3.21, for SlurmUser root and slurm alike (docs/formats/slurm.md has the table).
 func TestVerdict(t *testing.T) {
 	owner := &user.User{Uid: "64030", Gid: "64030", Username: "slurm"}
 	who := &account{name: "waitcast", uid: 900, groups: []uint32{900}}
@@ -160,29 +171,33 @@ func TestVerdict(t *testing.T) {
 		status   Status
 		hint     string
 	}{
-		"chgrp":                          {who, 900, modeACL(0o640), false, &create, Failed, setfacl},
-		"SlurmUser's group":              {member, 64030, modeACL(0o640), false, &create, OK, ""},
-		"SlurmUser's group, kept mode":   {member, 64030, modeACL(0o640), false, &keeps, OK, ""},
-		"SlurmUser's group, nocreate":    {member, 64030, modeACL(0o640), false, &never, Failed, sed},
-		"list, create with a mode":       {who, 64030, listed, false, &create, Failed, setfacl},
-		"list, create without a mode":    {who, 64030, listed, false, &keeps, OK, ""},
-		"default list":                   {who, 64030, listed, true, &create, OK, ""},
-		"default list, kept mode":        {who, 64030, listed, true, &keeps, OK, ""},
-		"default list, nocreate":         {who, 64030, listed, true, &never, Failed, sed},
-		"default list, copytruncate":     {who, 64030, listed, true, &settings{copies: true}, OK, ""},
-		"default list, no logrotate":     {who, 64030, listed, true, nil, Warning, "sed 's|/var/log/slurm/slurmctld.log|/logs/slurmctld.log|' "},
-		"list, nocreate":                 {who, 64030, listed, false, &never, Failed, setfacl + " && " + sed},
-		"list, no logrotate":             {who, 64030, listed, false, nil, Failed, setfacl},
-		"others may read, create 0640":   {who, 64030, modeACL(0o644), false, &create, Failed, setfacl},
-		"others may read, kept mode":     {who, 64030, modeACL(0o644), false, &keeps, OK, ""},
-		"default list, create with 0600": {who, 64030, listed, true, &settings{creates: true, mode: 0o600, hasMode: true}, Failed, sed},
+		"chgrp":                        {who, 900, modeACL(0o640), false, &create, Failed, setfacl},
+		"SlurmUser's group":            {member, 64030, modeACL(0o640), false, &create, OK, ""},
+		"SlurmUser's group, kept mode": {member, 64030, modeACL(0o640), false, &keeps, OK, ""},
+		"SlurmUser's group, nocreate":  {member, 64030, modeACL(0o640), false, &never, Failed, sed},
+		"list, create with a mode":     {who, 64030, listed, false, &create, Failed, setfacl},
+		"list, create without a mode":  {who, 64030, listed, false, &keeps, OK, ""},
+		"default list":                 {who, 64030, listed, true, &create, OK, ""},
+		"default list, kept mode":      {who, 64030, listed, true, &keeps, OK, ""},
+		"default list, nocreate":       {who, 64030, listed, true, &never, Failed, sed},
+		"default list, copytruncate":   {who, 64030, listed, true, &settings{copies: true}, OK, ""},
+		"default list, no logrotate": {who, 64030, listed, true, nil, Warning,
+			"sed 's|/var/log/slurm/slurmctld.log|/logs/slurmctld.log|' "},
+		"list, nocreate":               {who, 64030, listed, false, &never, Failed, setfacl + " && " + sed},
+		"list, no logrotate":           {who, 64030, listed, false, nil, Failed, setfacl},
+		"others may read, create 0640": {who, 64030, modeACL(0o644), false, &create, Failed, setfacl},
+		"others may read, kept mode":   {who, 64030, modeACL(0o644), false, &keeps, OK, ""},
+		"default list, create with 0600": {who, 64030, listed, true,
+			&settings{creates: true, mode: 0o600, hasMode: true}, Failed, sed},
 	} {
-		l := &ctldLog{path: "/logs/slurmctld.log", now: permissions{uid: 64030, gid: c.gid, acl: c.list}, owner: owner, gid: 64030}
+		l := &ctldLog{path: "/logs/slurmctld.log", now: permissions{uid: 64030, gid: c.gid, acl: c.list},
+			owner: owner, gid: 64030}
 		if c.defaults {
 			l.defaults, l.hasList = defaults, true
 		}
 		if c.rotation != nil {
-			l.rotation = &rotation{File: "/etc/logrotate.d/slurmctld", Block: 1, Line: 2, Directive: "a directive", settings: *c.rotation}
+			l.rotation = &rotation{File: "/etc/logrotate.d/slurmctld", Block: 1, Line: 2, Directive: "a directive",
+				settings: *c.rotation}
 		}
 		status, hint, text := l.verdict(c.who)
 		if status != c.status || !strings.HasPrefix(hint, c.hint) || (hint == "") != (c.hint == "") {

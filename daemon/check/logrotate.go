@@ -30,7 +30,8 @@ type settings struct {
 	hasMode bool        // else it gets the mode and the access control list of the rotated one
 }
 
-// findRotation looks for the log in logrotate's configuration, with what that includes. It returns nil if nothing names it.
+// findRotation looks for the log in logrotate's configuration, with what that includes. It returns nil if nothing names
+// it.
 func findRotation(main, log string) (*rotation, error) {
 	c := logrotateConfig{logs: []string{log}}
 	if real, err := filepath.EvalSymlinks(log); err == nil && real != log {
@@ -51,7 +52,8 @@ type logrotateConfig struct {
 // taboo reports whether logrotate passes over a file of that name in a folder.
 func taboo(name string) bool {
 	for _, end := range []string{
-		",v", ".bak", ".cfsaved", ".disabled", ".dpkg-bak", ".dpkg-del", ".dpkg-dist", ".dpkg-new", ".dpkg-old", ".dpkg-tmp",
+		",v", ".bak", ".cfsaved", ".disabled", ".dpkg-bak", ".dpkg-del", ".dpkg-dist", ".dpkg-new",
+		".dpkg-old", ".dpkg-tmp",
 		".rpmnew", ".rpmorig", ".rpmsave", ".swp", ".ucf-dist", ".ucf-new", ".ucf-old", "~",
 	} {
 		if strings.HasSuffix(name, end) {

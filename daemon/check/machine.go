@@ -15,8 +15,8 @@ import (
 
 // Memory that a daemon is expected to need, from what it keeps: the figures of docs/operate.md.
 const (
-	// forCluster is what a daemon with one cluster took at most while 20,000 jobs of KTH-SP2-1996-2.1 were forecast, trees trained and all: 244 MiB, of which 183 MiB
-	// stayed.
+	// forCluster is what a daemon with one cluster took at most while 20,000 jobs of KTH-SP2-1996-2.1 were forecast,
+	// trees trained and all: 244 MiB, of which 183 MiB stayed.
 	forCluster   = 256 << 20
 	perHistory   = 40 // bytes of models.history_jobs, as its documentation says
 	perLifetime  = 24 // bytes of models.window_jobs: a lifetime, its start and its place in the order
@@ -36,7 +36,8 @@ func (c *checker) machine() {
 	c.inotify()
 	need, bound := Memory(c.cfg, c.Sources), "about"
 	if c.cfg.ServeOnly {
-		// What a space holds only its collector's configuration tells: one cluster at least, with models as large as the defaults.
+		// What a space holds only its collector's configuration tells: one cluster at least, with models as large as
+		// the defaults.
 		each := *c.cfg
 		each.Clusters = make([]config.Cluster, max(1, c.served))
 		need, bound = Memory(&each, nil), "at least"
@@ -46,7 +47,8 @@ func (c *checker) machine() {
 	if free > 0 && free < need {
 		status, hint = Warning, "lower models.history_jobs and models.window_jobs, or give the machine more"
 	}
-	c.add("machine.memory", status, "machine", hint, "%s %s of memory needed once the models are full, %s available", bound, size(need), size(free))
+	c.add("machine.memory", status, "machine", hint, "%s %s of memory needed once the models are full, %s available",
+		bound, size(need), size(free))
 }
 
 // Memory estimates the bytes that a daemon needs once its models are full.
@@ -70,7 +72,8 @@ func Memory(cfg *config.Config, sources []Source) int64 {
 			queues += unknownQueue
 		}
 	}
-	return int64(len(cfg.Clusters))*(forCluster+int64(cfg.Models.HistoryJobs)*perHistory) + int64(queues)*queueClasses*int64(cfg.Models.WindowJobs)*perLifetime
+	return int64(len(cfg.Clusters))*(forCluster+int64(cfg.Models.HistoryJobs)*perHistory) +
+		int64(queues)*queueClasses*int64(cfg.Models.WindowJobs)*perLifetime
 }
 
 // clock says whether the kernel's clock is kept right. STA_UNSYNC, adjtimex(2).
@@ -83,7 +86,9 @@ func (c *checker) clock() {
 	case err != nil:
 		c.add("machine.clock", OK, "machine", "", "it is %s; whether the clock is kept right is not known: %v", at, err)
 	case t.Status&unsynchronized != 0:
-		c.add("machine.clock", Warning, "machine", "run chrony or systemd-timesyncd; in a container this may be the host's affair", "it is %s, and nothing keeps the clock right", at)
+		c.add("machine.clock", Warning, "machine",
+			"run chrony or systemd-timesyncd; in a container this may be the host's affair",
+			"it is %s, and nothing keeps the clock right", at)
 	default:
 		c.add("machine.clock", OK, "machine", "", "it is %s, and the clock is kept right", at)
 	}
@@ -109,9 +114,11 @@ func (c *checker) inotify() {
 	}
 	status, hint := OK, ""
 	if instances < need+fewInstances || watches < 2*need+fewWatches {
-		status, hint = Warning, "raise fs.inotify.max_user_instances and max_user_watches by sysctl, or set inotify of the sources to false: they are polled then"
+		status, hint = Warning, "raise fs.inotify.max_user_instances and max_user_watches by sysctl, or set inotify "+
+			"of the sources to false: they are polled then"
 	}
-	c.add("machine.inotify", status, "machine", hint, "%s to watch by inotify; a user may have %s and %s watches", plural(need, "log"), plural(instances, "instance"), thousands(int64(watches)))
+	c.add("machine.inotify", status, "machine", hint, "%s to watch by inotify; a user may have %s and %s watches",
+		plural(need, "log"), plural(instances, "instance"), thousands(int64(watches)))
 }
 
 func limit(name string) (int, error) {

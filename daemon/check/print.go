@@ -104,10 +104,12 @@ func (p *printer) source(s *Source) {
 	}
 	p.wrapped("jobs", plural(s.Jobs, "job")+" of "+people)
 	if s.Sizes != nil {
-		p.wrapped("sizes", fmt.Sprintf("%s to %s processors, median %s", thousands(int64(s.Sizes.Min)), thousands(int64(s.Sizes.Max)), thousands(int64(s.Sizes.Median))))
+		p.wrapped("sizes", fmt.Sprintf("%s to %s processors, median %s", thousands(int64(s.Sizes.Min)),
+			thousands(int64(s.Sizes.Max)), thousands(int64(s.Sizes.Median))))
 	}
 	if s.Oldest != nil && s.Newest != nil {
-		p.wrapped("span", fmt.Sprintf("%s to %s UTC, %s", s.Oldest.Format(time.DateTime), s.Newest.Format(time.DateTime), spell(s.Newest.Sub(*s.Oldest))))
+		p.wrapped("span", fmt.Sprintf("%s to %s UTC, %s", s.Oldest.Format(time.DateTime),
+			s.Newest.Format(time.DateTime), spell(s.Newest.Sub(*s.Oldest))))
 	}
 	p.wrapped("limits", fmt.Sprintf("%.0f %% of the jobs have no time limit", 100*(1-s.Tells["time_limit"])))
 	p.wrapped("queues", strings.Join(s.Queues, ", "))
@@ -124,7 +126,9 @@ func (p *printer) cluster(c *Cluster) {
 		p.wrapped("queues", "seen, but not configured: "+strings.Join(c.Unconfigured, ", "))
 	}
 	for _, m := range c.Missing {
-		p.wrapped("missing", fmt.Sprintf("%s (%.0f %% of the jobs tell it): %s", strings.ReplaceAll(m.Attribute, "_", " "), 100*m.Share, m.Loses))
+		p.wrapped("missing",
+			fmt.Sprintf("%s (%.0f %% of the jobs tell it): %s", strings.ReplaceAll(m.Attribute, "_", " "),
+				100*m.Share, m.Loses))
 	}
 	for _, s := range c.Suggestions {
 		p.wrapped("better", s)

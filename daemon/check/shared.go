@@ -11,7 +11,8 @@ import (
 // sharedLimit is how long a shared database may take to answer: what is in it is counted.
 const sharedLimit = 10 * time.Second
 
-// shared looks at a database that several daemons share, with the rights that the daemon would have. Nothing is written.
+// shared looks at a database that several daemons share, with the rights that the daemon would have. Nothing is
+// written.
 func (c *checker) shared(ctx context.Context) {
 	if c.cfg.DataDir != "" { // the admin token is made there
 		c.folder(c.cfg.DataDir)
@@ -22,22 +23,27 @@ func (c *checker) shared(ctx context.Context) {
 	info, err := postgres.Describe(ctx, c.cfg.Store.URL)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		c.add(id, Warning, about, "try: waitcast store info --from the address of store.url", "the database of store.url has not told what is in it within %v", sharedLimit)
+		c.add(id, Warning, about, "try: waitcast store info --from the address of store.url",
+			"the database of store.url has not told what is in it within %v", sharedLimit)
 		return
 	case err != nil:
-		c.add(id, Failed, about, "see store.url, the password file (PGPASSFILE) and the server's pg_hba.conf", "%v", err)
+		c.add(id, Failed, about, "see store.url, the password file (PGPASSFILE) and the server's pg_hba.conf", "%v",
+			err)
 		return
 	case info.Schema > info.Known:
-		c.add(id, Failed, about, "upgrade this program", "%s: its tables are of version %d, this program knows up to %d", info.Place, info.Schema, info.Known)
+		c.add(id, Failed, about, "upgrade this program",
+			"%s: its tables are of version %d, this program knows up to %d", info.Place, info.Schema, info.Known)
 		return
 	case info.Schema == 0 && c.cfg.ServeOnly:
-		c.add(id, Failed, about, "start a daemon that collects into it first", "%s has no tables of waitcast yet", info.Place)
+		c.add(id, Failed, about, "start a daemon that collects into it first",
+			"%s has no tables of waitcast yet", info.Place)
 		return
 	case info.Schema == 0:
 		c.add(id, OK, about, "", "%s answers; the tables are made at the first start", info.Place)
 		return
 	case info.Schema < info.Known && c.cfg.ServeOnly:
-		c.add(id, Failed, about, "upgrade the daemons that collect into it first", "%s: its tables are of version %d, this program wants %d", info.Place, info.Schema, info.Known)
+		c.add(id, Failed, about, "upgrade the daemons that collect into it first",
+			"%s: its tables are of version %d, this program wants %d", info.Place, info.Schema, info.Known)
 		return
 	}
 	c.add(id, OK, about, "", "%s answers, with %s", info.Place, plural(len(info.Spaces), "space"))
@@ -50,11 +56,13 @@ func (c *checker) shared(ctx context.Context) {
 		}
 		switch mine := s.Name == c.cfg.Store.Space; {
 		case s.Holder != "" && mine && !c.cfg.ServeOnly:
-			c.add("store.lease", OK, about, "", "space %s is collected into by %s: this daemon would stand by", s.Name, s.Holder)
+			c.add("store.lease", OK, about, "", "space %s is collected into by %s: this daemon would stand by",
+				s.Name, s.Holder)
 		case s.Holder != "":
 			c.add("store.lease", OK, about, "", "space %s is collected into by %s", s.Name, s.Holder)
 		case c.cfg.ServeOnly:
-			c.add("store.lease", Warning, about, "start the daemon that collects into it", "nobody collects into space %s", s.Name)
+			c.add("store.lease", Warning, about, "start the daemon that collects into it",
+				"nobody collects into space %s", s.Name)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// TestShared proves what is said of a database that daemons share: that it cannot be reached, that it is new, that nobody or somebody collects into it; and that a file of SQLite is not
-// spoken of.
+// TestShared proves what is said of a database that daemons share: that it cannot be reached, that it is new, that
+// nobody or somebody collects into it; and that a file of SQLite is not spoken of.
 func TestShared(t *testing.T) {
 	url := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	look := func(cfg config.Config) *check.Report {
@@ -27,7 +27,8 @@ func TestShared(t *testing.T) {
 	}
 	collects := config.Config{Store: config.Store{URL: url, Space: "kth"}}
 	serves := config.Config{Store: config.Store{URL: url}, ServeOnly: true}
-	want(t, look(config.Config{Store: config.Store{URL: "postgres://nobody@127.0.0.1:1/none"}}), "store.database", check.Failed, "127.0.0.1")
+	want(t, look(config.Config{Store: config.Store{URL: "postgres://nobody@127.0.0.1:1/none"}}), "store.database",
+		check.Failed, "127.0.0.1")
 	want(t, look(collects), "store.database", check.OK, "first start")
 	want(t, look(serves), "store.database", check.Failed, "no tables")
 

@@ -56,7 +56,8 @@ func (c *checker) zone(configured *config.Cluster) {
 		return
 	}
 	at := c.now.In(location)
-	c.add("cluster.time_zone", OK, about, "", "time_zone %s: it is %s there", configured.TimeZone, at.Format("Mon 15:04 -07:00"))
+	c.add("cluster.time_zone", OK, about, "", "time_zone %s: it is %s there", configured.TimeZone,
+		at.Format("Mon 15:04 -07:00"))
 }
 
 // log looks at a source that is a log.
@@ -110,12 +111,16 @@ func (c *checker) rotation(log *source.Config, about string, files []File, other
 	}
 	switch {
 	case len(files) == 0 && len(others) > 0:
-		c.add("log.files", Failed, about, "correct the source's pattern", "no file of %s matches pattern %q, as do not %s", log.Files.Path, log.Files.Pattern, strings.Join(others, ", "))
+		c.add("log.files", Failed, about, "correct the source's pattern",
+			"no file of %s matches pattern %q, as do not %s", log.Files.Path, log.Files.Pattern,
+			strings.Join(others, ", "))
 	case len(files) == 0:
-		c.add("log.files", Warning, about, "nothing to do if the scheduler has just begun to write there", "%s is empty", log.Files.Path)
+		c.add("log.files", Warning, about, "nothing to do if the scheduler has just begun to write there",
+			"%s is empty", log.Files.Path)
 	case len(others) > 0 && !isFolder:
 		c.add("log.files", Warning, about, "if they are older parts of the log, name them by the source's rotated",
-			"%s; beside it are %s, which rotated does not match: they would not be read", text, strings.Join(others, ", "))
+			"%s; beside it are %s, which rotated does not match: they would not be read", text,
+			strings.Join(others, ", "))
 	case len(others) > 0:
 		c.add("log.files", OK, about, "", "%s; %s do not match the pattern", text, strings.Join(others, ", "))
 	default:
@@ -141,7 +146,8 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 		return false
 	}
 	if len(sample) == 0 {
-		c.add("log.format", Warning, about, "nothing to do if the scheduler has just begun to write there", "there is no line yet")
+		c.add("log.format", Warning, about, "nothing to do if the scheduler has just begun to write there",
+			"there is no line yet")
 		return false
 	}
 	found := source.Recognize(sample, log.Options, append([]collector.Format{log.Format}, log.Others...))
@@ -150,16 +156,20 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 		c.add("log.format", OK, about, "", "the first lines are %s", log.Format.Name)
 	case len(found) > 0:
 		c.add("log.format", Failed, about, "set the source's format to "+found[0]+", or its path to another file",
-			"the first %s tell of no job in format %s, but as %s they do", plural(len(sample), "line"), log.Format.Name, found[0])
+			"the first %s tell of no job in format %s, but as %s they do", plural(len(sample), "line"),
+			log.Format.Name, found[0])
 		return false
 	default:
-		c.add("log.format", Warning, about, "look at them: is it the right file?", "none of the first %s tells of a job in format %s, or another that is known", plural(len(sample), "line"), log.Format.Name)
+		c.add("log.format", Warning, about, "look at them: is it the right file?",
+			"none of the first %s tells of a job in format %s, or another that is known", plural(len(sample), "line"),
+			log.Format.Name)
 	}
 	return true
 }
 
-// Bounds of what is said about times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour apart (tz database), and the last record
-// of a live log was written when it says, give or take how long the scheduler holds it back.
+// Bounds of what is said about times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour
+// apart (tz database), and the last record of a live log was written when it says, give or take how long the scheduler
+// holds it back.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
@@ -188,26 +198,32 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 	case zoned(off):
 		_, offset := t.Newest.In(orLocal(log.Options.Location)).Zone()
 		fits := time.Duration(offset)*time.Second + off.Round(quarter)
-		c.add("log.time", status, about, hint, "the newest record, read as %s, is %s %s than the file was written: as UTC%s it would fit (time_zone is %s)",
+		c.add("log.time", status, about, hint, "the newest record, read as %s, is %s %s than the file was written: "+
+			"as UTC%s it would fit (time_zone is %s)",
 			at, spell(off.Abs()), direction(off), offsetText(fits), zone)
 	case age < -ahead:
-		c.add("log.time", Failed, about, hint, "the newest record is of %s, %s in the future (time_zone is %s)", at, spell(-age), zone)
+		c.add("log.time", Failed, about, hint, "the newest record is of %s, %s in the future (time_zone is %s)", at,
+			spell(-age), zone)
 	case off != 0:
-		c.add("log.time", Warning, about, hint, "the newest record is of %s, %s %s than the file was written (time_zone is %s)", at, spell(off.Abs()), direction(off), zone)
+		c.add("log.time", Warning, about, hint,
+			"the newest record is of %s, %s %s than the file was written (time_zone is %s)", at, spell(off.Abs()),
+			direction(off), zone)
 	case age > silent && log.Format.Order == collector.Live: // a file of the workload archives is old
-		c.add("log.time", Warning, about, "nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?",
+		c.add("log.time", Warning, about,
+			"nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?",
 			"the newest record is of %s, %s ago", at, spell(age))
 	default:
 		c.add("log.time", OK, about, "", "the newest record is of %s, %s ago", at, spell(max(0, age)))
 	}
 	if skew := file.Modified.Sub(c.now); skew > ahead {
-		c.add("log.clock", Warning, about, "set the clocks of the file server and of this host right", "%s was written %s in the future by this host's clock", filepath.Base(file.Path), spell(skew))
+		c.add("log.clock", Warning, about, "set the clocks of the file server and of this host right",
+			"%s was written %s in the future by this host's clock", filepath.Base(file.Path), spell(skew))
 	}
 }
 
-// written returns by how much the last record is later than the file was written, or 0 where that shows no difference between clocks: it is
-// small, or larger than any zone explains (one odd record, or a copied file), the lines of the log are not written when things happen, or
-// lines that show no job follow.
+// written returns by how much the last record is later than the file was written, or 0 where that shows no difference
+// between clocks: it is small, or larger than any zone explains (one odd record, or a copied file), the lines of the
+// log are not written when things happen, or lines that show no job follow.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Room that the database wants on its disk: it grows by some hundred bytes a job, and SQLite copies what it writes first.
+// Room that the database wants on its disk: it grows by some hundred bytes a job, and SQLite copies what it writes
+// first.
 const (
 	littleRoom = 1 << 30
 	noRoom     = 64 << 20
@@ -31,7 +32,8 @@ func (c *checker) folder(want string) string {
 		return ""
 	}
 	if err := syscall.Access(dir, mayWrite|maySearch); err != nil {
-		c.add("store.folder", Failed, "store", "set data_dir to a folder that "+c.User+" may write, or give it to that user", "%s may not write %s: %v", c.User, dir, err)
+		c.add("store.folder", Failed, "store", "set data_dir to a folder that "+c.User+
+			" may write, or give it to that user", "%s may not write %s: %v", c.User, dir, err)
 	} else {
 		c.add("store.folder", OK, "store", "", "%s can be written by %s", dir, c.User)
 	}
@@ -71,7 +73,8 @@ func (c *checker) storeFor(want, dir string) {
 	if err := c.as.reaches(dir, mayWrite|maySearch); err != nil {
 		hint := "chown " + c.as.name + " " + dir
 		if dir != want { // never give away what is above it: it may be /root
-			hint = "install -d -m 0750 -o " + c.as.name + " " + want + ", or set data_dir to the folder that the service has"
+			hint = "install -d -m 0750 -o " + c.as.name + " " + want +
+				", or set data_dir to the folder that the service has"
 		}
 		c.add("store.folder", Failed, "store", hint, "for %s %v", c.as.name, err)
 	}
@@ -106,11 +109,13 @@ func (c *checker) database(path string) {
 	}
 	text := fmt.Sprintf("%s, %s", path, size(info.Size()))
 	if damaged, _ := filepath.Glob(path + ".corrupt-*"); len(damaged) > 0 {
-		c.add("store.damaged", Warning, "store", "keep them for a report, or remove them: they are not used", "%s set aside after damage", plural(len(damaged), "file"))
+		c.add("store.damaged", Warning, "store", "keep them for a report, or remove them: they are not used",
+			"%s set aside after damage", plural(len(damaged), "file"))
 	}
 	if c.as != nil {
 		if err := c.as.reaches(path, mayRead|mayWrite); err != nil {
-			c.add("store.database", Failed, "store", "chown "+c.as.name+" "+path+"*: it was made by another user", "for %s %v", c.as.name, err)
+			c.add("store.database", Failed, "store", "chown "+c.as.name+" "+path+"*: it was made by another user",
+				"for %s %v", c.as.name, err)
 			return
 		}
 	}
@@ -124,7 +129,8 @@ func (c *checker) database(path string) {
 	c.add("store.database", OK, "store", "", "%s", text)
 }
 
-// holder reports whether a process holds a lock file, and which, by the kernel's list: to try the lock could keep a daemon from starting.
+// holder reports whether a process holds a lock file, and which, by the kernel's list: to try the lock could keep a
+// daemon from starting.
 func holder(path string) (pid int, held bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -163,12 +169,14 @@ func (c *checker) address(ctx context.Context) {
 		return
 	}
 	if !errors.Is(err, syscall.EADDRINUSE) {
-		c.add("listen.free", Failed, "address", "choose another address with listen, WAITCAST_LISTEN or --listen", "%v", err)
+		c.add("listen.free", Failed, "address", "choose another address with listen, WAITCAST_LISTEN or --listen", "%v",
+			err)
 		return
 	}
 	ready, err := Running(ctx, URL(c.cfg.Listen))
 	if err != nil {
-		c.add("listen.free", Failed, "address", "stop what listens there, or choose another address with listen", "%s is taken, and not by a waitcastd that answers: %v", c.cfg.Listen, err)
+		c.add("listen.free", Failed, "address", "stop what listens there, or choose another address with listen",
+			"%s is taken, and not by a waitcastd that answers: %v", c.cfg.Listen, err)
 		return
 	}
 	c.add("listen.free", OK, "address", "", "%s is taken by a running waitcastd, which says: %s", c.cfg.Listen, ready)
@@ -198,15 +206,16 @@ func URL(listen string) string {
 // patience is how long a running daemon may take to answer: it does so in milliseconds.
 const patience = 3 * time.Second
 
-// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as one. A daemon that speaks TLS is recognized whatever its
-// certificate, and nothing is told to it.
+// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as
+// one. A daemon that speaks TLS is recognized whatever its certificate, and nothing is told to it.
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} //nolint:gosec // it is only recognized
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport}
 	status, word, err := fetch(ctx, client, url+"/readyz")
-	if rest, plain := strings.CutPrefix(url, "http://"); err == nil && plain && status == http.StatusBadRequest { // net/http's answer where TLS is expected
+	// net/http's answer where TLS is expected
+	if rest, plain := strings.CutPrefix(url, "http://"); err == nil && plain && status == http.StatusBadRequest {
 		url = "https://" + rest
 		status, word, err = fetch(ctx, client, url+"/readyz")
 	}
@@ -216,7 +225,8 @@ func Running(ctx context.Context, url string) (string, error) {
 	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") || strings.HasPrefix(word, "degraded") {
 		return word, nil
 	}
-	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" { // that much is told to everybody
+	// that much is told to everybody
+	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" {
 		return "ok", nil
 	}
 	return "", fmt.Errorf("%s/readyz: %s", url, http.StatusText(status))

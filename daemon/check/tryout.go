@@ -100,8 +100,9 @@ type trial struct {
 
 func newTrial(name, cluster, format string, now time.Time) *trial {
 	return &trial{
-		Source: &Source{Name: name, Cluster: cluster, Format: format, Files: []File{}, Bad: []BadReason{}, Queues: []string{}, Tells: map[string]float64{}},
-		now:    now, jobs: map[string]*seen{}, kinds: map[job.Kind]int{},
+		Source: &Source{Name: name, Cluster: cluster, Format: format, Files: []File{}, Bad: []BadReason{},
+			Queues: []string{}, Tells: map[string]float64{}},
+		now: now, jobs: map[string]*seen{}, kinds: map[job.Kind]int{},
 	}
 }
 
@@ -311,7 +312,8 @@ func (c *checker) lines(about string, s *Source) {
 	case s.Jobs == 0:
 		c.add("log.lines", Warning, about, "is it the right file?", "%s", text)
 	case bad > manyBad:
-		c.add("log.lines", Warning, about, "the report below says for which reasons; the daemon leaves them out and goes on", "%s", text)
+		c.add("log.lines", Warning, about,
+			"the report below says for which reasons; the daemon leaves them out and goes on", "%s", text)
 	default:
 		c.add("log.lines", OK, about, "", "%s", text)
 	}

@@ -1,5 +1,5 @@
-// Package demo runs waitcast without a scheduler: a simulated cluster writes a real PBS accounting log, and the very same
-// daemon that runs in production follows it.
+// Package demo runs waitcast without a scheduler: a simulated cluster writes a real PBS accounting log, and the very
+// same daemon that runs in production follows it.
 package demo
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// The simulated machine. Sizes above maxSize are drawn again and runtimes are shortened, so that strict first come, first served
-// keeps up with the load on so few nodes.
+// The simulated machine. Sizes above maxSize are drawn again and runtimes are shortened, so that strict first come,
+// first served keeps up with the load on so few nodes.
 const (
 	nodes        = 128 // of one processor each
 	maxSize      = 32
@@ -29,7 +29,8 @@ const (
 // limits are the time limits that users of the simulated cluster ask for; the queue follows from the limit.
 func limits() []time.Duration {
 	return []time.Duration{
-		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
+		24 * time.Hour,
 	}
 }
 
@@ -80,8 +81,8 @@ type stream struct {
 	set  hypergamma.Params
 }
 
-// newStream makes as many copies of the model's stream of arrivals as the load needs, and thins the last bit away: so the daily
-// cycle stays as it is, which scaling the time between arrivals would not leave.
+// newStream makes as many copies of the model's stream of arrivals as the load needs, and thins the last bit away: so
+// the daily cycle stays as it is, which scaling the time between arrivals would not leave.
 func newStream(seed uint64) (*stream, error) {
 	s := &stream{rng: rand.New(rand.NewPCG(seed, 2)), set: hypergamma.ProgramAll(nodes)}
 	one, err := hypergamma.New(s.rng, s.set)

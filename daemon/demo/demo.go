@@ -45,7 +45,8 @@ type Options struct {
 }
 
 const (
-	// history is written before the daemon starts: enough jobs for the forecasts to be trained several times, few enough to be read within half a minute, since every one of them is forecast.
+	// history is written before the daemon starts: enough jobs for the forecasts to be trained several times, few
+	// enough to be read within half a minute, since every one of them is forecast.
 	history = 3 * 24 * time.Hour
 	// waiting is the number of queued jobs with which the history ends; it goes on for at most a day to find them.
 	waiting       = 5

@@ -46,8 +46,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestRun proves that the demonstration needs nothing: it prints its address, answers for each of its queues with figures of a
-// fresh picture, and scores forecasts as simulated time goes on.
+// TestRun proves that the demonstration needs nothing: it prints its address, answers for each of its queues with
+// figures of a fresh picture, and scores forecasts as simulated time goes on.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")
@@ -58,7 +58,8 @@ func TestRun(t *testing.T) {
 	done := make(chan error, 1)
 	begun := time.Now()
 	go func() {
-		done <- Run(ctx, Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: out})
+		done <- Run(ctx,
+			Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: out})
 	}()
 	var url string
 	select {
@@ -87,7 +88,8 @@ func TestRun(t *testing.T) {
 				t.Fatalf("queue %s: status %d", queue, status)
 			}
 			if w.Stale || w.State.Capacity != nodes || w.Model.N == 0 {
-				t.Fatalf("queue %s: stale %v (age %v s), %d processors, model of %d lifetimes", queue, w.Stale, w.AgeSeconds, w.State.Capacity, w.Model.N)
+				t.Fatalf("queue %s: stale %v (age %v s), %d processors, model of %d lifetimes", queue, w.Stale,
+					w.AgeSeconds, w.State.Capacity, w.Model.N)
 			}
 		}
 		live = scoredLive(t, client, url)

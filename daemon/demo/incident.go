@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Incident is something that befalls the simulated cluster while it goes on, so that one sees what the daemon and its alerts make of
-// it: a Flurry, a Silence, or the end of one, Talk.
+// Incident is something that befalls the simulated cluster while it goes on, so that one sees what the daemon and its
+// alerts make of it: a Flurry, a Silence, or the end of one, Talk.
 type Incident func(*scenario) error
 
 // scenario is a cluster and what befell it.
@@ -33,7 +33,8 @@ func Flurry(jobs int) Incident {
 		for i := range jobs {
 			s.jobs++
 			err := s.sim.Submit(simulator.Job{
-				ID: s.jobs, Submit: begins + math.Floor(flurryTakes.Seconds()*float64(i)/float64(jobs)), Procs: 1, Runtime: flurryRuntime,
+				ID: s.jobs, Submit: begins + math.Floor(flurryTakes.Seconds()*float64(i)/float64(jobs)), Procs: 1,
+				Runtime:  flurryRuntime,
 				Estimate: flurryLimit.Seconds(), Queue: queueOf(flurryLimit), User: flurryUser,
 			})
 			if err != nil {
@@ -44,8 +45,8 @@ func Flurry(jobs int) Incident {
 	}
 }
 
-// Silence keeps the cluster from writing into its log, from the next moment on at which jobs run, although its clock, and the daemon's,
-// goes on.
+// Silence keeps the cluster from writing into its log, from the next moment on at which jobs run, although its clock,
+// and the daemon's, goes on.
 func Silence() Incident {
 	return func(s *scenario) error {
 		s.hush = true

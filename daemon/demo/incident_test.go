@@ -54,7 +54,8 @@ func (s *scenario) on(t *testing.T, until time.Time) []byte {
 	return s.log(t)[before:]
 }
 
-// TestFlurry proves that a flurry's jobs are all submitted, by a user of their own, within 20 minutes, and all run in the end.
+// TestFlurry proves that a flurry's jobs are all submitted, by a user of their own, within 20 minutes, and all run in
+// the end.
 func TestFlurry(t *testing.T) {
 	s, now := playing(t)
 	if err := Flurry(300)(s); err != nil {
@@ -76,7 +77,8 @@ func TestFlurry(t *testing.T) {
 	}
 }
 
-// TestSilence proves that a silent log gets no line, begins to be silent while jobs run, and gets what it missed afterwards.
+// TestSilence proves that a silent log gets no line, begins to be silent while jobs run, and gets what it missed
+// afterwards.
 func TestSilence(t *testing.T) {
 	s, now := playing(t)
 	quiet, _ := playing(t)

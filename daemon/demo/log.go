@@ -14,8 +14,8 @@ type Log struct {
 	Jobs int64
 }
 
-// WriteLog lets the simulated cluster run from the midnight epoch for some time, and on to a moment at which jobs wait, and writes its PBS accounting log into dir.
-// The same seed writes the same log.
+// WriteLog lets the simulated cluster run from the midnight epoch for some time, and on to a moment at which jobs wait,
+// and writes its PBS accounting log into dir. The same seed writes the same log.
 func WriteLog(ctx context.Context, dir string, epoch time.Time, history time.Duration, seed uint64) (l Log, err error) {
 	c, err := newCluster(dir, epoch, seed)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package systemd tells the service manager how the daemon is doing: that it starts, is ready or stops, in one line what it is
-// at, and by the watchdog that it still does its work. The messages are those of sd_notify(3); without $NOTIFY_SOCKET nothing is sent.
+// Package systemd tells the service manager how the daemon is doing: that it starts, is ready or stops, in one line
+// what it is at, and by the watchdog that it still does its work. The messages are those of sd_notify(3); without
+// $NOTIFY_SOCKET nothing is sent.
 package systemd
 
 import (
@@ -14,13 +15,14 @@ import (
 )
 
 const (
-	// extendEvery and extendBy keep a start that takes long from being taken for one that hangs: each message grants extendBy more.
+	// extendEvery and extendBy keep a start that takes long from being taken for one that hangs: each message grants
+	// extendBy more.
 	extendEvery = 10 * time.Second
 	extendBy    = time.Minute
 	// statusEvery is how often the status line is looked at; it is sent where it has changed.
 	statusEvery = time.Second
-	// checks is how often the service is looked at in one interval of the watchdog. sd_watchdog_enabled(3) advises 2; with 4 one check
-	// that fails by accident is no restart.
+	// checks is how often the service is looked at in one interval of the watchdog. sd_watchdog_enabled(3) advises 2;
+	// with 4 one check that fails by accident is no restart.
 	checks = 4
 )
 
@@ -28,8 +30,8 @@ const (
 type Service struct {
 	// Status says in one line what the service is at.
 	Status func() string
-	// Alive returns what keeps the service from its work, nil if nothing does. limit is the watchdog's interval: what has been silent for
-	// longer does not live.
+	// Alive returns what keeps the service from its work, nil if nothing does. limit is the watchdog's interval: what
+	// has been silent for longer does not live.
 	Alive func(ctx context.Context, limit time.Duration) error
 }
 
@@ -68,7 +70,8 @@ func (m *Manager) Start(doing string, start func() error) error {
 	return err
 }
 
-// Serve says that the service is ready, and from then on how it is, until stop is called; stop says that the service stops.
+// Serve says that the service is ready, and from then on how it is, until stop is called; stop says that the service
+// stops.
 func (m *Manager) Serve(s Service) (stop func()) {
 	told := s.Status()
 	m.send(daemon.SdNotifyReady + "\nSTATUS=" + told)

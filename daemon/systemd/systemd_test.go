@@ -48,7 +48,8 @@ func drain(messages <-chan string) (all []string) {
 
 func healthy(context.Context, time.Duration) error { return nil }
 
-// TestStartAsksForTime proves that a start which takes long asks for more time again and again, and that READY comes only after it.
+// TestStartAsksForTime proves that a start which takes long asks for more time again and again, and that READY comes
+// only after it.
 func TestStartAsksForTime(t *testing.T) {
 	messages := notifytest.Listen(t)
 	m := New(nil)
@@ -117,8 +118,8 @@ func TestStatusFollows(t *testing.T) {
 	}
 }
 
-// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards; and that the
-// log says why not.
+// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards;
+// and that the log says why not.
 func TestWatchdog(t *testing.T) {
 	messages := notifytest.Listen(t)
 	t.Setenv("WATCHDOG_USEC", "20000")
@@ -127,20 +128,21 @@ func TestWatchdog(t *testing.T) {
 	m := New(zap.New(core))
 	var dead atomic.Bool
 	checked := make(chan error)
-	stop := m.Serve(Service{Status: func() string { return "" }, Alive: func(ctx context.Context, limit time.Duration) error {
-		if limit != 20*time.Millisecond {
-			t.Errorf("limit %s, want the watchdog's 20 ms", limit)
-		}
-		var err error
-		if dead.Load() {
-			err = errors.New("the writer sleeps")
-		}
-		select {
-		case checked <- err:
-		case <-ctx.Done():
-		}
-		return err
-	}})
+	stop := m.Serve(Service{Status: func() string { return "" },
+		Alive: func(ctx context.Context, limit time.Duration) error {
+			if limit != 20*time.Millisecond {
+				t.Errorf("limit %s, want the watchdog's 20 ms", limit)
+			}
+			var err error
+			if dead.Load() {
+				err = errors.New("the writer sleeps")
+			}
+			select {
+			case checked <- err:
+			case <-ctx.Done():
+			}
+			return err
+		}})
 	defer stop()
 	verdict := func(want bool) {
 		for (<-checked == nil) != want {

@@ -12,7 +12,8 @@ func daemon() board {
 	instances := choice("instance", "Daemon", "label_values(waitcast_build_info, instance)", true)
 	return board{
 		name: "daemon", title: "daemon",
-		about:     "Whether the daemon is well: the logs it reads, the scheduler it asks, its database, its work in the background, HTTP, memory.",
+		about: "Whether the daemon is well: the logs it reads, the scheduler it asks, its database, its work in " +
+			"the background, HTTP, memory.",
 		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(true), instances},
 		rows: []row{
 			{"Is it well?", daemonNow()},
@@ -36,20 +37,29 @@ const (
 
 func daemonNow() []panel {
 	bad := func(title, expr, about string, says map[string]string) panel {
-		return panel{kind: number, title: title, unit: plain, w: 4, h: 4, steps: alarm(), about: about, queries: ask(expr, ""), says: says}
+		return panel{kind: number, title: title, unit: plain, w: 4, h: 4, steps: alarm(), about: about,
+			queries: ask(expr, ""), says: says}
 	}
 	return []panel{
-		bad("Database", `max(waitcast_store_failing{`+process+`})`, "Failing: new records wait, and answers will become stale. Look for a full disk, permissions, another process; the log names the reason.", map[string]string{"0": "works", "1": "failing"}),
-		bad("Sources with a problem", `sum(waitcast_source_problem{`+ofCluster+`})`, "Sources that something keeps from being read: a missing file, permissions, a command that fails. GET /readyz and the log name it.", nil),
-		bad("Failed calls in a row", `max(waitcast_snapshot_consecutive_failures{`+ofCluster+`})`, "Calls of the scheduler's command that failed since the last that did not. The daemon asks ever less often while they do.", nil),
+		bad("Database", `max(waitcast_store_failing{`+process+`})`, "Failing: new records wait, and answers will "+
+			"become stale. Look for a full disk, permissions, another process; the log names the reason.",
+			map[string]string{"0": "works", "1": "failing"}),
+		bad("Sources with a problem", `sum(waitcast_source_problem{`+ofCluster+`})`, "Sources that something keeps "+
+			"from being read: a missing file, permissions, a command that fails. GET /readyz and the log name it.",
+			nil),
+		bad("Failed calls in a row", `max(waitcast_snapshot_consecutive_failures{`+ofCluster+`})`, "Calls of the "+
+			"scheduler's command that failed since the last that did not. The daemon asks ever less often while they "+
+			"do.", nil),
 		{
 			kind: number, title: "Bytes not read yet", unit: amount, w: 4, h: 4, steps: rising(1<<20, 100<<20),
-			about:   "What the logs hold beyond what was read. Large at the first start; if it stays, the daemon does not keep up or a log cannot be read.",
+			about: "What the logs hold beyond what was read. Large at the first start; if it stays, the daemon " +
+				"does not keep up or a log cannot be read.",
 			queries: ask(`sum(waitcast_tail_lag_bytes{`+ofSource+`})`, "behind"),
 		},
 		{
 			kind: number, title: "Bad lines an hour", unit: plain, w: 4, h: 4, steps: rising(1, 100),
-			about:   "Lines that could not be used. A few after an upgrade of the scheduler deserve a look at GET /v1/quarantine; many mean a wrong format in the configuration.",
+			about: "Lines that could not be used. A few after an upgrade of the scheduler deserve a look at GET " +
+				"/v1/quarantine; many mean a wrong format in the configuration.",
 			queries: ask(`sum(increase(waitcast_bad_lines_total{`+ofCluster+`}[1h]))`, "bad"),
 		},
 		{
@@ -64,36 +74,50 @@ func daemonLogs() []panel {
 	return []panel{
 		{
 			title: "Lines read", unit: perSec, w: 8, h: 8, min: at(0),
-			about:   "Lines a second of each source. A source at 0 while jobs run is not being written or not being read.",
+			about: "Lines a second of each source. A source at 0 while jobs run is not being written or not being " +
+				"read.",
 			queries: ask(`sum by (source) (rate(waitcast_lines_total{`+ofCluster+`}[$__rate_interval]))`, "{{source}}"),
 		},
 		{
 			title: "Bad lines", unit: perSec, w: 8, h: 8, min: at(0),
-			about:   "Lines a second that could not be used, by reason. They are kept in the quarantine with file and line number; a reason that begins at an upgrade of the scheduler is a change of its format.",
-			queries: ask(`sum by (source, reason) (rate(waitcast_bad_lines_total{`+ofCluster+`}[$__rate_interval]))`, "{{source}} {{reason}}"),
+			about: "Lines a second that could not be used, by reason. They are kept in the quarantine with file " +
+				"and line number; a reason that begins at an upgrade of the scheduler is a change of its format.",
+			queries: ask(`sum by (source, reason) (rate(waitcast_bad_lines_total{`+ofCluster+`}[$__rate_interval]))`,
+				"{{source}} {{reason}}"),
 		},
 		{
 			title: "What events were worth", unit: perSec, w: 8, h: 8, min: at(0),
-			about:   "Events a second by what the picture made of them. Duplicates are normal where two sources tell the same; orphans tell of jobs of which too little is known, and should be few after the first days.",
-			queries: ask(`sum by (verdict) (rate(waitcast_events_total{`+ofCluster+`}[$__rate_interval]))`, "{{verdict}}"),
+			about: "Events a second by what the picture made of them. Duplicates are normal where two sources tell " +
+				"the same; orphans tell of jobs of which too little is known, and should be few after the first days.",
+			queries: ask(`sum by (verdict) (rate(waitcast_events_total{`+ofCluster+`}[$__rate_interval]))`,
+				"{{verdict}}"),
 		},
 		{
 			title: "Since a source last told something", unit: seconds, w: 8, h: 8, min: at(0), log: true,
-			about:   "By the daemon's clock. Compare a source with its own past: one that tells something every minute and is silent for an hour has a problem. Sources that have told nothing since the start are left out.",
-			queries: ask(age("waitcast_source_last_line_timestamp_seconds", ofCluster)+` and on (job, instance, cluster, source) waitcast_source_last_line_timestamp_seconds{`+ofCluster+`} > 0`, "{{source}}"),
+			about: "By the daemon's clock. Compare a source with its own past: one that tells something every " +
+				"minute and is silent for an hour has a problem. Sources that have told nothing since the start are " +
+				"left out.",
+			queries: ask(age("waitcast_source_last_line_timestamp_seconds", ofCluster)+
+				` and on (job, instance, cluster, source) waitcast_source_last_line_timestamp_seconds{`+ofCluster+
+				`} > 0`, "{{source}}"),
 		},
 		{
 			title: "Bytes not read yet", unit: amount, w: 8, h: 8, min: at(0),
-			about:   "Falls to 0 after a start and stays there. A line that rises says that the daemon does not keep up, or cannot read.",
+			about: "Falls to 0 after a start and stays there. A line that rises says that the daemon does not keep " +
+				"up, or cannot read.",
 			queries: ask(`max by (source) (waitcast_tail_lag_bytes{`+ofSource+`})`, "{{source}}"),
 		},
 		{
 			title: "Rotations and problems of files", unit: plain, w: 8, h: 8, min: at(0),
-			about: "What happened to the files. Rotations should come as they are configured. A truncation can lose lines: prefer rotation by rename.",
+			about: "What happened to the files. Rotations should come as they are configured. A truncation can lose " +
+				"lines: prefer rotation by rename.",
 			queries: []query{
-				{`sum by (source) (increase(waitcast_tail_rotations_total{` + ofSource + `}[$__rate_interval]))`, "{{source}} rotations"},
-				{`sum by (source) (increase(waitcast_tail_truncations_total{` + ofSource + `}[$__rate_interval]))`, "{{source}} truncations"},
-				{`sum by (source) (increase(waitcast_tail_problems_total{` + ofSource + `}[$__rate_interval]))`, "{{source}} problems"},
+				{`sum by (source) (increase(waitcast_tail_rotations_total{` + ofSource + `}[$__rate_interval]))`,
+					"{{source}} rotations"},
+				{`sum by (source) (increase(waitcast_tail_truncations_total{` + ofSource + `}[$__rate_interval]))`,
+					"{{source}} truncations"},
+				{`sum by (source) (increase(waitcast_tail_problems_total{` + ofSource + `}[$__rate_interval]))`,
+					"{{source}} problems"},
 			},
 		},
 	}
@@ -102,57 +126,77 @@ func daemonLogs() []panel {
 func daemonSnapshots() []panel {
 	return []panel{
 		{
-			title: "How long the scheduler takes to answer", unit: seconds, w: 12, h: 8, min: at(0), none: "no scheduler is asked",
-			about: "Median and 99 % of the calls of the last hour. A rise is load of the scheduler, seldom ours: at most one call runs at a time.",
+			title: "How long the scheduler takes to answer", unit: seconds, w: 12, h: 8, min: at(0),
+			none: "no scheduler is asked",
+			about: "Median and 99 % of the calls of the last hour. A rise is load of the scheduler, seldom ours: at " +
+				"most one call runs at a time.",
 			queries: []query{
-				{`histogram_quantile(0.5, sum by (source, le) (rate(waitcast_snapshot_seconds_bucket{` + ofCluster + `}[1h])))`, "{{source}} median"},
-				{`histogram_quantile(0.99, sum by (source, le) (rate(waitcast_snapshot_seconds_bucket{` + ofCluster + `}[1h])))`, "{{source}} 99 %"},
+				{`histogram_quantile(0.5, sum by (source, le) (rate(waitcast_snapshot_seconds_bucket{` + ofCluster +
+					`}[1h])))`, "{{source}} median"},
+				{`histogram_quantile(0.99, sum by (source, le) (rate(waitcast_snapshot_seconds_bucket{` + ofCluster +
+					`}[1h])))`, "{{source}} 99 %"},
 			},
 		},
 		{
 			title: "Failed calls", unit: plain, w: 12, h: 8, min: at(0), none: "no scheduler is asked",
-			about:   "Calls that failed, by reason: start (the command cannot be run), timeout, exit (it said no), output (of no use). Single ones do no harm: the next call makes up for them.",
-			queries: ask(`sum by (source, reason) (increase(waitcast_snapshot_failures_total{`+ofCluster+`}[$__rate_interval]))`, "{{source}} {{reason}}"),
+			about: "Calls that failed, by reason: start (the command cannot be run), timeout, exit (it said no), " +
+				"output (of no use). Single ones do no harm: the next call makes up for them.",
+			queries: ask(`sum by (source, reason) (increase(waitcast_snapshot_failures_total{`+ofCluster+
+				`}[$__rate_interval]))`, "{{source}} {{reason}}"),
 		},
 	}
 }
 
 func daemonWork() []panel {
 	quantile := func(q, metric string) string {
-		return fmt.Sprintf(`histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[$__rate_interval])))`, q, metric, process)
+		return fmt.Sprintf(`histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[$__rate_interval])))`, q,
+			metric, process)
 	}
 	return []panel{
 		{
 			title: "Time of a transaction", unit: seconds, w: 6, h: 8, min: at(0), steps: rising(.5, 2), limit: true,
-			about:   "What a commit to the database takes. Above the lower line the disk is slow or shared; new forecasts come that much later.",
-			queries: []query{{quantile("0.5", "waitcast_store_commit_seconds"), "median"}, {quantile("0.99", "waitcast_store_commit_seconds"), "99 %"}},
+			about: "What a commit to the database takes. Above the lower line the disk is slow or shared; new " +
+				"forecasts come that much later.",
+			queries: []query{{quantile("0.5", "waitcast_store_commit_seconds"), "median"},
+				{quantile("0.99", "waitcast_store_commit_seconds"), "99 %"}},
 		},
 		{
 			title: "Time of a refit", unit: seconds, w: 6, h: 8, min: at(0), steps: rising(.05, .5), limit: true,
-			about:   "What it takes to fit the models of a cluster to what they have learnt. It is part of the way from a log line to a new forecast, which should stay under 100 ms.",
-			queries: []query{{quantile("0.5", "waitcast_model_refit_seconds"), "median"}, {quantile("0.99", "waitcast_model_refit_seconds"), "99 %"}},
+			about: "What it takes to fit the models of a cluster to what they have learnt. It is part of the way " +
+				"from a log line to a new forecast, which should stay under 100 ms.",
+			queries: []query{{quantile("0.5", "waitcast_model_refit_seconds"), "median"},
+				{quantile("0.99", "waitcast_model_refit_seconds"), "99 %"}},
 		},
 		{
 			title: "Work in the background", unit: seconds, w: 6, h: 8, min: at(0),
-			about: "What the newest training of trees, simulation of a large pool and forecast of the load took. 0 until there was one since the start; they run beside the answers and take at most their share of the machine.",
+			about: "What the newest training of trees, simulation of a large pool and forecast of the load took. 0 " +
+				"until there was one since the start; they run beside the answers and take at most their share of " +
+				"the machine.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_training_seconds{` + ofCluster + `})`, "{{cluster}} training"},
 				{`max by (cluster) (waitcast_engine_simulation_seconds{` + ofCluster + `})`, "{{cluster}} simulation"},
-				{`max by (cluster) (waitcast_load_forecast_seconds{` + ofCluster + `})`, "{{cluster}} forecast of the load"},
+				{`max by (cluster) (waitcast_load_forecast_seconds{` + ofCluster + `})`,
+					"{{cluster}} forecast of the load"},
 			},
 		},
 		{
 			title: "Does training keep up?", unit: share, w: 6, h: 8, min: at(0), steps: rising(.2, .5), limit: true,
-			about: "Waits that were learnt since the training of the trees in force began, as a part of those they can be trained on; and what failed within the hour. Above the lower line for days: training fails or is too slow.",
+			about: "Waits that were learnt since the training of the trees in force began, as a part of those they " +
+				"can be trained on; and what failed within the hour. Above the lower line for days: training fails " +
+				"or is too slow.",
 			queries: []query{
-				{`max by (cluster) (waitcast_engine_trees_behind_waits{` + ofCluster + `} / (waitcast_engine_rows{` + ofCluster + `} > 0))`, "{{cluster}} behind"},
-				{`sum by (cluster) (increase(waitcast_engine_training_failures_total{` + ofCluster + `}[1h]))`, "{{cluster}} failed trainings"},
-				{`sum by (cluster) (increase(waitcast_load_forecast_failures_total{` + ofCluster + `}[1h]))`, "{{cluster}} failed forecasts of the load"},
+				{`max by (cluster) (waitcast_engine_trees_behind_waits{` + ofCluster + `} / (waitcast_engine_rows{` +
+					ofCluster + `} > 0))`, "{{cluster}} behind"},
+				{`sum by (cluster) (increase(waitcast_engine_training_failures_total{` + ofCluster + `}[1h]))`,
+					"{{cluster}} failed trainings"},
+				{`sum by (cluster) (increase(waitcast_load_forecast_failures_total{` + ofCluster + `}[1h]))`,
+					"{{cluster}} failed forecasts of the load"},
 			},
 		},
 		{
 			title: "Views, and errors of the database", unit: perSec, w: 12, h: 8, min: at(0),
-			about: "Views that were published and failed operations of the database, a second. No views while lines are read: the writer is stuck; errors: see the log.",
+			about: "Views that were published and failed operations of the database, a second. No views while lines " +
+				"are read: the writer is stuck; errors: see the log.",
 			queries: []query{
 				{`sum(rate(waitcast_views_published_total{` + process + `}[$__rate_interval]))`, "views published"},
 				{`sum(rate(waitcast_store_errors_total{` + process + `}[$__rate_interval]))`, "errors of the database"},
@@ -160,7 +204,8 @@ func daemonWork() []panel {
 		},
 		{
 			title: "Forecasts and waits", unit: plain, w: 12, h: 8, min: at(0),
-			about: "Forecasts whose jobs still wait, and waits that forecasts have learnt from. The second should rise steadily; if it stands while jobs start, starts are not being told.",
+			about: "Forecasts whose jobs still wait, and waits that forecasts have learnt from. The second should " +
+				"rise steadily; if it stands while jobs start, starts are not being told.",
 			queries: []query{
 				{`max by (cluster) (waitcast_forecasts_open{` + ofCluster + `})`, "{{cluster}} open"},
 				{`max by (cluster) (waitcast_forecasts_waits_learnt{` + ofCluster + `})`, "{{cluster}} learnt"},
@@ -171,22 +216,28 @@ func daemonWork() []panel {
 
 func daemonHTTP() []panel {
 	quantile := func(q string) query {
-		return query{fmt.Sprintf(`histogram_quantile(%s, sum by (method, le) (rate(waitcast_http_request_duration_seconds_bucket{%s}[$__rate_interval])))`, q, process), "{{method}} " + q}
+		return query{fmt.Sprintf(`histogram_quantile(%s, sum by (method, le) `+
+			`(rate(waitcast_http_request_duration_seconds_bucket{%s}[$__rate_interval])))`, q, process),
+			"{{method}} " + q}
 	}
 	return []panel{
 		{
 			title: "Requests", unit: "reqps", w: 8, h: 8, min: at(0),
-			about:   "Requests a second by status. 4xx are questions that make no sense (an unknown queue); 503 means that there is nothing to forecast with yet; 500 is a bug.",
-			queries: ask(`sum by (code) (rate(waitcast_http_requests_total{`+process+`}[$__rate_interval]))`, "{{code}}"),
+			about: "Requests a second by status. 4xx are questions that make no sense (an unknown queue); 503 " +
+				"means that there is nothing to forecast with yet; 500 is a bug.",
+			queries: ask(`sum by (code) (rate(waitcast_http_requests_total{`+process+
+				`}[$__rate_interval]))`, "{{code}}"),
 		},
 		{
 			title: "Time of an answer", unit: seconds, w: 8, h: 8, min: at(0), steps: rising(.005, .05), limit: true,
-			about:   "Median and 99 % by method, scrapes of the metrics included. The lower line is what an answer to GET /v1/wait should keep.",
+			about: "Median and 99 % by method, scrapes of the metrics included. The lower line is what an answer " +
+				"to GET /v1/wait should keep.",
 			queries: []query{quantile("0.5"), quantile("0.99")},
 		},
 		{
 			title: "Clients that watch", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Clients of /v1/watch, and those that were dropped because they did not read. Dropped ones come back by themselves; many mean slow networks.",
+			about: "Clients of /v1/watch, and those that were dropped because they did not read. Dropped ones come " +
+				"back by themselves; many mean slow networks.",
 			queries: []query{
 				{`sum(waitcast_watch_subscribers{` + process + `})`, "watching"},
 				{`sum(increase(waitcast_watch_dropped_total{` + process + `}[$__rate_interval]))`, "dropped"},
@@ -202,7 +253,8 @@ func daemonProcess() []panel {
 	return []panel{
 		{
 			title: "Memory", unit: amount, w: 6, h: 8, min: at(0),
-			about: "What the process holds, and the heap of it. A year of a cluster with a million jobs takes about 256 MiB; a line that rises for days without a rise of the jobs is a leak.",
+			about: "What the process holds, and the heap of it. A year of a cluster with a million jobs takes about " +
+				"256 MiB; a line that rises for days without a rise of the jobs is a leak.",
 			queries: []query{
 				{gauge("process_resident_memory_bytes"), "{{instance}} resident"},
 				{gauge("go_memstats_heap_inuse_bytes"), "{{instance}} heap"},
@@ -210,7 +262,8 @@ func daemonProcess() []panel {
 		},
 		{
 			title: "Processor time", unit: share, w: 6, h: 8, min: at(0),
-			about:   "1 is one processor. Trainings and simulations show as plateaus; full use without end means that lines come faster than they can be forecast.",
+			about: "1 is one processor. Trainings and simulations show as plateaus; full use without end means " +
+				"that lines come faster than they can be forecast.",
 			queries: ask(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`+with, "{{instance}}"),
 		},
 		{
@@ -220,7 +273,8 @@ func daemonProcess() []panel {
 		},
 		{
 			title: "Open files", unit: share, w: 6, h: 8, min: at(0), max: at(1), steps: rising(.7, .9), limit: true,
-			about:   "Part of the files that the process may have open. Near 1 logs cannot be opened and clients are refused: raise LimitNOFILE.",
+			about: "Part of the files that the process may have open. Near 1 logs cannot be opened and clients are " +
+				"refused: raise LimitNOFILE.",
 			queries: ask(`process_open_fds{`+process+`} / process_max_fds{`+process+`}`+with, "{{instance}}"),
 		},
 	}

@@ -1,4 +1,5 @@
-// Package grafana makes waitcast's Grafana dashboards: JSON files beside it, written by go generate, which the tests compare with the metrics that a daemon has.
+// Package grafana makes waitcast's Grafana dashboards: JSON files beside it, written by go generate, which the tests
+// compare with the metrics that a daemon has.
 package grafana
 
 //go:generate go run ./generate
@@ -59,7 +60,8 @@ const columns = 24
 // tag is that of all the dashboards, by which they link to each other.
 const tag = "waitcast"
 
-// build lays the panels out. The library calls this schema deprecated: the next one needs Grafana 12.2 or newer, this one all of them load.
+// build lays the panels out. The library calls this schema deprecated: the next one needs Grafana 12.2 or newer, this
+// one all of them load.
 //
 //nolint:staticcheck // see above
 func (b *board) build() (dashboard.Dashboard, error) {
@@ -67,7 +69,8 @@ func (b *board) build() (dashboard.Dashboard, error) {
 		Uid("waitcast-"+b.name).Description(b.about).Tags([]string{tag}).Editable().
 		Time("now-6h", "now").Refresh("1m").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Variables(b.variables).
-		Link(dashboard.NewDashboardLinkBuilder("waitcast").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{tag}).
+		Link(dashboard.NewDashboardLinkBuilder("waitcast").Type(dashboard.DashboardLinkTypeDashboards).Tags(
+			[]string{tag}).
 			AsDropdown(true).IncludeVars(true).KeepTime(true).Icon("external link"))
 	id, y := uint32(0), uint32(0)
 	for _, r := range b.rows {
@@ -92,7 +95,8 @@ func (b *board) build() (dashboard.Dashboard, error) {
 	}
 	built, err := d.Build()
 	for i := range built.Templating.List { // of intervals only; the library says it of all
-		built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil, nil
+		built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil,
+			nil
 	}
 	return built, err
 }

@@ -91,8 +91,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestPanels proves that every panel says what to conclude, has a unit and questions, a place of its own on the grid and a number of its own, and that dashboards
-// have names of their own.
+// TestPanels proves that every panel says what to conclude, has a unit and questions, a place of its own on the grid
+// and a number of its own, and that dashboards have names of their own.
 func TestPanels(t *testing.T) {
 	uids := map[string]string{}
 	for name, d := range load(t) {
@@ -133,7 +133,8 @@ func checkPanel(t *testing.T, name string, p *savedPanel) {
 	if len(p.Description) < 60 || !strings.HasSuffix(p.Description, ".") {
 		t.Errorf("%s: %q does not say what to conclude: %q", name, p.Title, p.Description)
 	}
-	if p.Title == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+	if p.Title == "" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 ||
+		p.Datasource.UID != "${datasource}" {
 		t.Errorf("%s: %q lacks a title, a unit, a question or the data source", name, p.Title)
 	}
 	refs := map[string]bool{}
@@ -148,7 +149,8 @@ func checkPanel(t *testing.T, name string, p *savedPanel) {
 	}
 }
 
-// TestVariables proves that every dashboard chooses its data source and cluster, that all variables are used, and that none is that there is not.
+// TestVariables proves that every dashboard chooses its data source and cluster, that all variables are used, and that
+// none is that there is not.
 func TestVariables(t *testing.T) {
 	for name, d := range load(t) {
 		have := map[string]bool{}
@@ -169,7 +171,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// expressions returns every question of every dashboard by where it is, those of the variables among them, with all variables put in.
+// expressions returns every question of every dashboard by where it is, those of the variables among them, with all
+// variables put in.
 func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -185,7 +188,8 @@ func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 				if m == nil {
 					t.Fatalf("%s: variable %s: %s", name, v.Name, s)
 				}
-				out[fmt.Sprintf("%s: $%s", name, v.Name)] = values.Replace(fmt.Sprintf("count by (%s) (%s)", m[2], m[1]))
+				out[fmt.Sprintf("%s: $%s", name, v.Name)] = values.Replace(
+					fmt.Sprintf("count by (%s) (%s)", m[2], m[1]))
 			}
 		}
 	}
@@ -194,7 +198,8 @@ func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 
 // anything lets every variable stand for all its values.
 func anything() *strings.Replacer {
-	return strings.NewReplacer("$__rate_interval", "5m", "$cluster", ".*", "$queue", ".*", "$size", ".*", "$instance", ".*", "$horizon", "1h")
+	return strings.NewReplacer("$__rate_interval", "5m", "$cluster", ".*", "$queue", ".*", "$size", ".*", "$instance",
+		".*", "$horizon", "1h")
 }
 
 // TestExpressionsParse proves that Prometheus takes every question.
@@ -229,8 +234,8 @@ func TestExpressionsParse(t *testing.T) {
 	}
 }
 
-// TestMetricsExist proves that every metric and every label that a dashboard asks for is in docs/metrics.md, which a test of the daemon holds against what it exports, or of the Go
-// runtime and the process.
+// TestMetricsExist proves that every metric and every label that a dashboard asks for is in docs/metrics.md, which a
+// test of the daemon holds against what it exports, or of the Go runtime and the process.
 func TestMetricsExist(t *testing.T) {
 	known := documented(t)
 	for metric, labels := range runtimeMetrics(t) {
@@ -243,7 +248,8 @@ func TestMetricsExist(t *testing.T) {
 		named := map[string]bool{}
 		for _, m := range selector.FindAllStringSubmatch(expr, -1) {
 			name := m[1]
-			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, ""); known[name] == nil && slices.Contains(known[base], "le") {
+			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, ""); known[name] == nil &&
+				slices.Contains(known[base], "le") {
 				name = base
 			}
 			if known[name] == nil {
@@ -254,13 +260,15 @@ func TestMetricsExist(t *testing.T) {
 			for _, label := range append(known[name], "job", "instance") {
 				named[label] = true
 			}
-			for _, l := range regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`).FindAllStringSubmatch(regexp.MustCompile(`"[^"]*"`).ReplaceAllString(m[2], ""), -1) {
+			for _, l := range regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`).FindAllStringSubmatch(
+				regexp.MustCompile(`"[^"]*"`).ReplaceAllString(m[2], ""), -1) {
 				if !slices.Contains(known[name], l[1]) && l[1] != "instance" && l[1] != "job" {
 					t.Errorf("%s: %s has no label %s", where, name, l[1])
 				}
 			}
 		}
-		for _, m := range regexp.MustCompile(`\b(?:by|on|group_left|group_right) \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
+		for _, m := range regexp.MustCompile(`\b(?:by|on|group_left|group_right) \(([^)]*)\)`).
+			FindAllStringSubmatch(expr, -1) {
 			for _, label := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' }) {
 				if !named[label] {
 					t.Errorf("%s: nothing in it has the label %s", where, label)
@@ -281,7 +289,8 @@ func documented(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(waitcast_\\w+)` \\| (\\w+) \\| ([^|]*) \\|").FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(waitcast_\\w+)` \\| (\\w+) \\| ([^|]*) \\|").FindAllStringSubmatch(
+		string(data), -1) {
 		out[m[1]] = []string{""}
 		for _, l := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(m[3], -1) {
 			out[m[1]] = append(out[m[1]], l[1])
@@ -297,7 +306,8 @@ func documented(t *testing.T) map[string][]string {
 func runtimeMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

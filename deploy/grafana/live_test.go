@@ -26,8 +26,9 @@ import (
 // patience is how long the demonstration may take until every panel has something to show.
 const patience = 5 * time.Minute
 
-// TestPanelsAreAlive proves that every question of every dashboard has an answer where a Prometheus scrapes a demonstration, but for those that are of alerts and of a
-// scheduler that is asked, which a demonstration has not, and of outcomes of forecasts of the load, which come after hours; and that native histograms are stored.
+// TestPanelsAreAlive proves that every question of every dashboard has an answer where a Prometheus scrapes a
+// demonstration, but for those that are of alerts and of a scheduler that is asked, which a demonstration has not, and
+// of outcomes of forecasts of the load, which come after hours; and that native histograms are stored.
 func TestPanelsAreAlive(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: it takes a minute or two")
@@ -38,7 +39,8 @@ func TestPanelsAreAlive(t *testing.T) {
 	}
 	target := demonstrate(t)
 	base := scrape(t, program, target)
-	values := strings.NewReplacer("$__rate_interval", "10s", "$cluster", ".*", "$queue", ".*", "$size", ".*", "$instance", ".*", "$horizon", "1h")
+	values := strings.NewReplacer("$__rate_interval", "10s", "$cluster", ".*", "$queue", ".*", "$size", ".*",
+		"$instance", ".*", "$horizon", "1h")
 	open := expressions(t, values)
 	open["native histograms"] = `histogram_quantile(0.5, sum(rate(waitcast_observed_wait_seconds[1m])))`
 	without := regexp.MustCompile(`ALERTS|waitcast_snapshot_|waitcast_load_forecast_(outside|log_pinball)`)
@@ -74,7 +76,8 @@ func demonstrate(t *testing.T) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- demo.Run(ctx, demo.Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: w})
+		done <- demo.Run(ctx,
+			demo.Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: w})
 		_ = w.Close() // never fails
 	}()
 	t.Cleanup(func() {
@@ -112,7 +115,8 @@ func demonstrate(t *testing.T) string {
 func scrape(t *testing.T, program, target string) string {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: waitcast, static_configs: [{targets: [%q]}]}]\n", target)
+	config := fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: waitcast, static_configs: "+
+		"[{targets: [%q]}]}]\n", target)
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

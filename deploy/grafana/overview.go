@@ -7,7 +7,8 @@ import (
 
 // horizons is the variable of how far ahead the load is forecast.
 func horizons() cog.Builder[dashboard.VariableModel] {
-	return choice("horizon", "Load in", `label_values(waitcast_load_forecast_queued_jobs{cluster=~"$cluster"}, horizon)`, false)
+	return choice("horizon", "Load in",
+		`label_values(waitcast_load_forecast_queued_jobs{cluster=~"$cluster"}, horizon)`, false)
 }
 
 // overview is for everybody: what would a job wait, and what is coming.
@@ -34,33 +35,44 @@ func age(metric, selector string) string {
 func overviewNow() []panel {
 	return []panel{
 		{
-			kind: number, title: "Longest median wait", unit: seconds, w: 4, h: 4, steps: rising(4*3600, 86400), none: "no forecast",
-			about:   "The median forecast of a typical job in the queue and size class where it is longest. Half of such jobs would wait longer. Above a day users will look elsewhere: see below which queue it is.",
-			queries: ask(`max(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`, "median"),
+			kind: number, title: "Longest median wait", unit: seconds, w: 4, h: 4, steps: rising(4*3600, 86400),
+			none: "no forecast",
+			about: "The median forecast of a typical job in the queue and size class where it is longest. Half of " +
+				"such jobs would wait longer. Above a day users will look elsewhere: see below which queue it is.",
+			queries: ask(`max(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`,
+				"median"),
 		},
 		{
 			kind: number, title: "Jobs waiting", unit: plain, w: 4, h: 4,
-			about:   "Jobs that compete for processors now; held ones are left out. A line that rises for days while processors are busy means that more work comes than the machine can do.",
+			about: "Jobs that compete for processors now; held ones are left out. A line that rises for days while " +
+				"processors are busy means that more work comes than the machine can do.",
 			queries: ask(`sum(waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue",state="queued"})`, "waiting"),
 		},
 		{
 			kind: number, title: "Processors in use", unit: share, w: 4, h: 4, min: at(0), max: at(1),
-			about:   "Part of the machine that running jobs hold, all queues together. Low while jobs wait: something keeps them back, such as limits, reservations, or jobs too wide for what is free.",
-			queries: ask(`sum(waitcast_queue_procs{cluster=~"$cluster",state="running"}) / sum(waitcast_capacity_procs{cluster=~"$cluster"})`, "in use"),
+			about: "Part of the machine that running jobs hold, all queues together. Low while jobs wait: " +
+				"something keeps them back, such as limits, reservations, or jobs too wide for what is free.",
+			queries: ask(`sum(waitcast_queue_procs{cluster=~"$cluster",state="running"}) / `+
+				`sum(waitcast_capacity_procs{cluster=~"$cluster"})`, "in use"),
 		},
 		{
-			kind: number, title: "Probability of saturation", unit: share, w: 4, h: 4, min: at(0), max: at(1), steps: rising(.5, .9), none: "not forecast yet",
-			about:   "Probability that the queue grows without bound if jobs go on coming as they do. Above 90 % for long: waits will only get longer until users send less or the machine grows.",
+			kind: number, title: "Probability of saturation", unit: share, w: 4, h: 4, min: at(0), max: at(1),
+			steps: rising(.5, .9), none: "not forecast yet",
+			about: "Probability that the queue grows without bound if jobs go on coming as they do. Above 90 % for " +
+				"long: waits will only get longer until users send less or the machine grows.",
 			queries: ask(`max(waitcast_load_forecast_saturation_probability_ratio{cluster=~"$cluster"})`, "saturation"),
 		},
 		{
 			kind: number, title: "Age of the picture", unit: seconds, w: 4, h: 4, steps: rising(600, 3600),
-			about:   "How old the newest record behind the forecasts is. On a quiet machine some minutes are normal; if it only rises while jobs run, a log is not being read: see the dashboard of the daemon.",
+			about: "How old the newest record behind the forecasts is. On a quiet machine some minutes are normal; " +
+				"if it only rises while jobs run, a log is not being read: see the dashboard of the daemon.",
 			queries: ask("max("+age("waitcast_as_of_timestamp_seconds", `cluster=~"$cluster"`)+")", "age"),
 		},
 		{
-			kind: number, title: "Answers", unit: plain, w: 4, h: 4, steps: alarm(), says: map[string]string{"0": "fresh", "1": "stale"},
-			about:   "Stale means that forecasts are answered for the picture as it was, because the logs have told nothing for longer than the limit or cannot be read. Do not trust them until it is fresh again.",
+			kind: number, title: "Answers", unit: plain, w: 4, h: 4, steps: alarm(),
+			says: map[string]string{"0": "fresh", "1": "stale"},
+			about: "Stale means that forecasts are answered for the picture as it was, because the logs have told " +
+				"nothing for longer than the limit or cannot be read. Do not trust them until it is fresh again.",
 			queries: ask(`max(waitcast_stale{cluster=~"$cluster"})`, "stale"),
 		},
 	}
@@ -68,21 +80,31 @@ func overviewNow() []panel {
 
 func overviewWaits() []panel {
 	level := func(l string) query {
-		return query{`max by (cluster, queue, size) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="` + l + `"})`, ""}
+		return query{`max by (cluster, queue, size) ` +
+			`(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="` + l + `"})`, ""}
 	}
 	fanned := fan(panel{
 		title: "Wait in $queue", unit: seconds, w: 8, h: 8, log: true, min: at(0), repeat: "queue",
-		about: "Forecast quantiles of a typical job, of the size class that waits longest: with probability .5 the wait is below the line 0.5, with .9 below 0.9. A wide band means that nobody can know; plan with its upper end.",
-	}, `max by (level) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue"})`, [2]string{"0.9", "0.1"}, [2]string{"0.75", "0.25"})
+		about: "Forecast quantiles of a typical job, of the size class that waits longest: with probability .5 the " +
+			"wait is below the line 0.5, with .9 below 0.9. A wide band means that nobody can know; plan with its " +
+			"upper end.",
+	}, `max by (level) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue"})`, [2]string{"0.9", "0.1"},
+		[2]string{"0.75", "0.25"})
 	return []panel{
 		{
 			title: "Median wait by queue and size", unit: seconds, w: 14, h: 9, log: true, min: at(0),
-			about:   "The median forecast of a typical job of each queue and size class (in processors), if it were submitted then. Choose the line that is lowest for your job; lines that cross say that another size or queue has become better.",
-			queries: ask(`max by (cluster, queue, size) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`, "{{cluster}} {{queue}} {{size}}"),
+			about: "The median forecast of a typical job of each queue and size class (in processors), if it were " +
+				"submitted then. Choose the line that is lowest for your job; lines that cross say that another size " +
+				"or queue has become better.",
+			queries: ask(`max by (cluster, queue, size) `+
+				`(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`,
+				"{{cluster}} {{queue}} {{size}}"),
 		},
 		{
-			kind: list, title: "What a job would wait now", unit: seconds, w: 10, h: 9, steps: rising(4*3600, 86400), none: "no forecast",
-			about:   "Half of the typical jobs of a queue and size class would start within the median, 95 of 100 within the last column. A queue without a line has had no job lately or no forecast is possible yet.",
+			kind: list, title: "What a job would wait now", unit: seconds, w: 10, h: 9, steps: rising(4*3600, 86400),
+			none: "no forecast",
+			about: "Half of the typical jobs of a queue and size class would start within the median, 95 of 100 " +
+				"within the last column. A queue without a line has had no job lately or no forecast is possible yet.",
 			queries: []query{level("0.5"), level("0.9"), level("0.95")}, names: []string{"median", "90 %", "95 %"},
 		},
 		fanned,
@@ -93,19 +115,24 @@ func overviewQueues() []panel {
 	return []panel{
 		{
 			title: "Jobs by state", unit: plain, w: 8, h: 8, stacked: true, min: at(0),
-			about:   "All jobs that the chosen queues hold. Held jobs wait for something else than processors: many of them are no load, but will be one when they are released.",
+			about: "All jobs that the chosen queues hold. Held jobs wait for something else than processors: many " +
+				"of them are no load, but will be one when they are released.",
 			queries: ask(`sum by (state) (waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue"})`, "{{state}}"),
 		},
 		{
 			title: "Jobs waiting by queue", unit: plain, w: 8, h: 8, stacked: true, min: at(0),
-			about:   "Which queue the waiting jobs are in. A queue that grows alone points to its own limits or to one user's burst; see the dashboard of the queue.",
-			queries: ask(`sum by (cluster, queue) (waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue",state="queued"})`, "{{cluster}} {{queue}}"),
+			about: "Which queue the waiting jobs are in. A queue that grows alone points to its own limits or to " +
+				"one user's burst; see the dashboard of the queue.",
+			queries: ask(`sum by (cluster, queue) `+
+				`(waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue",state="queued"})`, "{{cluster}} {{queue}}"),
 		},
 		{
 			title: "Processors in use by queue", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Processors that running jobs hold, and how many the cluster has. A gap under the line of the capacity while jobs wait is what wide jobs or outages cost.",
+			about: "Processors that running jobs hold, and how many the cluster has. A gap under the line of the " +
+				"capacity while jobs wait is what wide jobs or outages cost.",
 			queries: []query{
-				{`sum by (cluster, queue) (waitcast_queue_procs{cluster=~"$cluster",queue=~"$queue",state="running"})`, "{{cluster}} {{queue}}"},
+				{`sum by (cluster, queue) (waitcast_queue_procs{cluster=~"$cluster",queue=~"$queue",state="running"})`,
+					"{{cluster}} {{queue}}"},
 				{`sum by (cluster) (waitcast_capacity_procs{cluster=~"$cluster"})`, "{{cluster}} capacity"},
 			},
 		},
@@ -114,20 +141,27 @@ func overviewQueues() []panel {
 
 func overviewLoad() []panel {
 	bands := [][2]string{{"0.95", "0.05"}, {"0.75", "0.25"}}
-	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; the dashboard of accuracy tells whether it does."
+	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; the dashboard of accuracy tells whether " +
+		"it does."
 	return []panel{
 		fan(panel{
 			title: "Processors in use, forecast for $horizon ahead", unit: share, w: 8, h: 8, min: at(0), max: at(1),
-			about: "What part of the machine will be busy, as it was forecast at each time for so much later. If the upper band stays well below 1 there will be room: submit then." + about,
-		}, `max by (level) (waitcast_load_forecast_utilization_ratio{cluster=~"$cluster",horizon="$horizon"})`, bands...),
+			about: "What part of the machine will be busy, as it was forecast at each time for so much later. If the " +
+				"upper band stays well below 1 there will be room: submit then." + about,
+		}, `max by (level) (waitcast_load_forecast_utilization_ratio{cluster=~"$cluster",horizon="$horizon"})`,
+			bands...),
 		fan(panel{
 			title: "Jobs waiting, forecast for $horizon ahead", unit: plain, w: 8, h: 8, min: at(0),
-			about: "How many jobs will compete for processors, as it was forecast at each time for so much later. Above what waits now: the queue will grow." + about,
+			about: "How many jobs will compete for processors, as it was forecast at each time for so much later. " +
+				"Above what waits now: the queue will grow." + about,
 		}, `max by (level) (waitcast_load_forecast_queued_jobs{cluster=~"$cluster",horizon="$horizon"})`, bands...),
 		{
-			title: "Probability of saturation", unit: share, w: 8, h: 8, min: at(0), max: at(1), steps: rising(.5, .9), limit: true,
-			about:   "Probability that the queue grows without bound if jobs go on coming as they do. A short peak is a busy day; above the upper line for days more work comes than the machine can do.",
-			queries: ask(`max by (cluster) (waitcast_load_forecast_saturation_probability_ratio{cluster=~"$cluster"})`, "{{cluster}}"),
+			title: "Probability of saturation", unit: share, w: 8, h: 8, min: at(0), max: at(1),
+			steps: rising(.5, .9), limit: true,
+			about: "Probability that the queue grows without bound if jobs go on coming as they do. A short peak " +
+				"is a busy day; above the upper line for days more work comes than the machine can do.",
+			queries: ask(`max by (cluster) (waitcast_load_forecast_saturation_probability_ratio{cluster=~"$cluster"})`,
+				"{{cluster}}"),
 		},
 	}
 }
@@ -135,19 +169,28 @@ func overviewLoad() []panel {
 func overviewAlerts() []panel {
 	return []panel{
 		{
-			kind: list, title: "Alerts that fire", unit: plain, w: 12, h: 8, none: "no alert fires", names: []string{""},
-			about:   "The alerts of deploy/prometheus that Prometheus has firing or pending. Each names its queue or source; its annotation in Prometheus says what to do. Empty is good, if the rules are loaded.",
-			queries: ask(`max by (alertname, alertstate, severity, cluster, queue, source) (ALERTS{alertname=~"Waitcast.*"})`, ""),
+			kind: list, title: "Alerts that fire", unit: plain, w: 12, h: 8, none: "no alert fires",
+			names: []string{""},
+			about: "The alerts of deploy/prometheus that Prometheus has firing or pending. Each names its queue or " +
+				"source; its annotation in Prometheus says what to do. Empty is good, if the rules are loaded.",
+			queries: ask(
+				`max by (alertname, alertstate, severity, cluster, queue, source) (ALERTS{alertname=~"Waitcast.*"})`,
+				""),
 		},
 		{
 			title: "Bursts of one user", unit: plain, w: 6, h: 8, min: at(0),
-			about:   "Jobs of the largest burst of one user that is under way, 0 if none is. While it lasts, forecasts of the queue are less certain, and other users wait for one user's jobs.",
-			queries: ask(`max by (cluster, queue) (waitcast_flurry_active_jobs{cluster=~"$cluster",queue=~"$queue"})`, "{{cluster}} {{queue}}"),
+			about: "Jobs of the largest burst of one user that is under way, 0 if none is. While it lasts, " +
+				"forecasts of the queue are less certain, and other users wait for one user's jobs.",
+			queries: ask(`max by (cluster, queue) (waitcast_flurry_active_jobs{cluster=~"$cluster",queue=~"$queue"})`,
+				"{{cluster}} {{queue}}"),
 		},
 		{
 			title: "Changes that were noticed", unit: plain, w: 6, h: 8, min: at(0),
-			about:   "Changes of capacity, limits, queues, or of how well forecasts do, by reason. After one, forecasts learn faster for a while: expect them to be off for some hours.",
-			queries: ask(`sum by (reason) (increase(waitcast_queue_drifts_total{cluster=~"$cluster",queue=~"$queue"}[$__rate_interval]))`, "{{reason}}"),
+			about: "Changes of capacity, limits, queues, or of how well forecasts do, by reason. After one, " +
+				"forecasts learn faster for a while: expect them to be off for some hours.",
+			queries: ask(`sum by (reason) `+
+				`(increase(waitcast_queue_drifts_total{cluster=~"$cluster",queue=~"$queue"}[$__rate_interval]))`,
+				"{{reason}}"),
 		},
 	}
 }

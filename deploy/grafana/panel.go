@@ -107,26 +107,31 @@ func (p *panel) build(id uint32, place dashboard.GridPos) (dashboard.Panel, erro
 func (p *panel) shape() (dashboard.Panel, error) {
 	switch p.kind {
 	case number:
-		return stat.NewPanelBuilder().GraphMode(common.BigValueGraphModeArea).ColorMode(common.BigValueColorModeValue).Orientation(common.VizOrientationAuto).
+		return stat.NewPanelBuilder().GraphMode(common.BigValueGraphModeArea).ColorMode(
+			common.BigValueColorModeValue).Orientation(common.VizOrientationAuto).
 			ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Values(false)).Build()
 	case heat:
 		return heatmap.NewPanelBuilder().Calculate(false).CellGap(1).
 			Color(heatmap.NewHeatmapColorOptionsBuilder().Mode(heatmap.HeatmapColorModeScheme).Scheme("Oranges").
 				Scale(heatmap.HeatmapColorScaleExponential).Exponent(.5).Steps(64).Fill("dark-orange")).
 			YAxis(heatmap.NewYAxisConfigBuilder().Unit(p.unit).AxisPlacement(common.AxisPlacementLeft)).
-			Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).ShowColorScale(true).YHistogram(true)).Build()
+			Tooltip(heatmap.NewHeatmapTooltipBuilder().Mode(common.TooltipDisplayModeSingle).ShowColorScale(
+				true).YHistogram(true)).Build()
 	case list:
 		return listShape()
 	}
 	b := timeseries.NewPanelBuilder().LineWidth(1).FillOpacity(0).ShowPoints(common.VisibilityModeNever).
 		SpanNulls(common.BoolOrFloat64{Bool: cog.ToPtr(false)}).
-		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true).Calcs([]string{})).
-		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
+		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeList).Placement(
+			common.LegendPlacementBottom).ShowLegend(true).Calcs([]string{})).
+		Tooltip(
+			common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	if p.stacked {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(30)
 	}
 	if p.log { // waits of 0 have no logarithm: linear below a minute
-		b.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionSymlog).Log(10).LinearThreshold(60))
+		b.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionSymlog).Log(
+			10).LinearThreshold(60))
 	}
 	if p.limit {
 		b.ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeDashed))
@@ -145,7 +150,8 @@ func listShape() (dashboard.Panel, error) {
 }
 
 func (p *panel) target(i int, q query) (*prometheus.Dataquery, error) {
-	b := prometheus.NewDataqueryBuilder().Expr(q.expr).RefId(string(rune('A' + i))).Datasource(source()).EditorMode(prometheus.QueryEditorModeCode)
+	b := prometheus.NewDataqueryBuilder().Expr(q.expr).RefId(string(rune('A' + i))).Datasource(source()).EditorMode(
+		prometheus.QueryEditorModeCode)
 	switch p.kind {
 	case list:
 		b.Instant().Format(prometheus.PromQueryFormatTable)
@@ -198,7 +204,9 @@ func (p *panel) field(out *dashboard.Panel) {
 		for value, text := range p.says {
 			options[value] = dashboard.ValueMappingResult{Text: cog.ToPtr(text)}
 		}
-		d.Mappings = []dashboard.ValueMapping{{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}}}
+		d.Mappings = []dashboard.ValueMapping{
+			{ValueMap: &dashboard.ValueMap{Type: dashboard.MappingTypeValueToText, Options: options}},
+		}
 	}
 	out.FieldConfig.Overrides = p.overrides()
 }
@@ -212,7 +220,8 @@ func (p *panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 		})
 	}
 	for _, band := range p.bands {
-		property(band[0], dashboard.DynamicConfigValue{Id: "custom.fillBelowTo", Value: band[1]}, dashboard.DynamicConfigValue{Id: "custom.fillOpacity", Value: 20})
+		property(band[0], dashboard.DynamicConfigValue{Id: "custom.fillBelowTo", Value: band[1]},
+			dashboard.DynamicConfigValue{Id: "custom.fillOpacity", Value: 20})
 		property(band[1], dashboard.DynamicConfigValue{Id: "custom.fillOpacity", Value: 0})
 	}
 	return out
@@ -233,7 +242,8 @@ func (p *panel) columns() []dashboard.DataTransformerConfig {
 		}
 	}
 	organize := dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
-		"excludeByName": hidden, "renameByName": renamed, "indexByName": map[string]int{}, "includeByName": map[string]bool{},
+		"excludeByName": hidden, "renameByName": renamed, "indexByName": map[string]int{},
+		"includeByName": map[string]bool{},
 	}}
 	if len(p.queries) == 1 {
 		return []dashboard.DataTransformerConfig{organize}
@@ -241,7 +251,8 @@ func (p *panel) columns() []dashboard.DataTransformerConfig {
 	return []dashboard.DataTransformerConfig{{Id: "merge", Options: map[string]any{}}, organize}
 }
 
-// fan returns a panel of forecast quantiles, with bands between the levels given from the outermost to the innermost pair.
+// fan returns a panel of forecast quantiles, with bands between the levels given from the outermost to the innermost
+// pair.
 func fan(p panel, expr string, pairs ...[2]string) panel {
 	p.queries, p.bands = ask(expr, "{{level}}"), slices.Clone(pairs)
 	return p

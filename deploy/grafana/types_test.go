@@ -16,8 +16,8 @@ const (
 	compilerPackage = "typescript@5.9.3"
 )
 
-// head of the program that is checked. Grafana's enums are strings and numbers in JSON: plain says so. Objects that are written down have no members
-// that the types do not know.
+// head of the program that is checked. Grafana's enums are strings and numbers in JSON: plain says so. Objects that are
+// written down have no members that the types do not know.
 const typesHead = `import type { Dashboard, FieldConfigSource, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import type { Options as TimeSeriesOptions, FieldConfig as TimeSeriesField } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
 import type { Options as StatOptions } from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen';
@@ -75,7 +75,8 @@ func typeScript(t *testing.T, d *saved) string {
 	return out.String()
 }
 
-// TestTypes proves that the dashboards are of the types that Grafana publishes for its JSON: dashboards, panels, and the options of each kind of panel.
+// TestTypes proves that the dashboards are of the types that Grafana publishes for its JSON: dashboards, panels, and
+// the options of each kind of panel.
 func TestTypes(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: it fetches Grafana's types")
@@ -89,7 +90,8 @@ func TestTypes(t *testing.T) {
 		cmd.Dir = dir
 		return cmd.CombinedOutput()
 	}
-	if out, err := run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, schemaPackage, compilerPackage); err != nil {
+	if out, err := run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", dir, schemaPackage,
+		compilerPackage); err != nil {
 		t.Skipf("Grafana's types cannot be fetched: %v\n%s", err, out)
 	}
 	write := func(name, text string) {
@@ -98,7 +100,8 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	tsc := func(name string) ([]byte, error) {
-		return run(filepath.Join(dir, "node_modules", ".bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler", name)
+		return run(filepath.Join(dir, "node_modules", ".bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck",
+			"--module", "esnext", "--moduleResolution", "bundler", name)
 	}
 	boards := load(t)
 	for name, d := range boards {

@@ -39,7 +39,8 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// build returns the folder with the packages of a version for this machine. The old version's example of a configuration differs.
+// build returns the folder with the packages of a version for this machine. The old version's example of a
+// configuration differs.
 func build(t *testing.T, version string) string {
 	t.Helper()
 	shared.Lock()
@@ -63,7 +64,8 @@ func buildIn(t *testing.T, tree, version string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(tree, "deploy/packages/build"), "--version", version, "--arch", goarch(t), "--out", out)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(tree, "deploy/packages/build"), "--version", version,
+		"--arch", goarch(t), "--out", out)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH="+epoch)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", version, err, text)
@@ -78,7 +80,8 @@ func copied(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "sh", "-c", `tar -C ../.. --exclude=./.git --exclude=./dist --exclude=./bin -cf - . | tar -C "$0" -xf -`, dir)
+	run(t, "sh", "-c", `tar -C ../.. --exclude=./.git --exclude=./dist --exclude=./bin -cf - . | tar -C "$0" -xf -`,
+		dir)
 	return dir
 }
 
@@ -98,7 +101,7 @@ func read(t *testing.T, path string) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // what packages hold is for everybody
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,7 +128,8 @@ func one(t *testing.T, pattern string) string {
 	return files[0]
 }
 
-// TestReproducible proves that two builds of one tree in different folders give the same bytes, and that the sums are right.
+// TestReproducible proves that two builds of one tree in different folders give the same bytes, and that the sums are
+// right.
 func TestReproducible(t *testing.T) {
 	need(t)
 	here, there := build(t, newVersion), buildIn(t, copied(t), newVersion)
@@ -149,23 +153,26 @@ func TestVersion(t *testing.T) {
 		if out := run(t, filepath.Join(bin, program), args...); !strings.Contains(out, newVersion) {
 			t.Errorf("%s: %s", program, out)
 		}
-		if out := run(t, "sh", "-c", `ldd "$0" 2>&1 || true`, filepath.Join(bin, program)); !strings.Contains(out, "not a dynamic executable") {
+		if out := run(t, "sh", "-c", `ldd "$0" 2>&1 || true`, filepath.Join(bin, program)); !strings.Contains(out,
+			"not a dynamic executable") {
 			t.Errorf("%s: %s", program, out)
 		}
 	}
 }
 
-// TestLintian proves that Debian's own checks find no errors and no warnings in the deb, beside those that its overrides explain.
+// TestLintian proves that Debian's own checks find no errors and no warnings in the deb, beside those that its
+// overrides explain.
 func TestLintian(t *testing.T) {
 	need(t, "lintian")
-	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning", one(t, filepath.Join(build(t, newVersion), "*.deb")))
+	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning",
+		one(t, filepath.Join(build(t, newVersion), "*.deb")))
 	if strings.Contains(out, "E: ") || strings.Contains(out, "W: ") {
 		t.Error(out)
 	}
 }
 
-// TestRPM proves that rpm reads the package, whose digests are right, that it has the files of the deb, and that it installs, runs, and goes, but
-// for an edited configuration.
+// TestRPM proves that rpm reads the package, whose digests are right, that it has the files of the deb, and that it
+// installs, runs, and goes, but for an edited configuration.
 func TestRPM(t *testing.T) {
 	need(t, "rpm", "dpkg-deb")
 	dir := build(t, newVersion)

@@ -14,8 +14,8 @@ import (
 
 const (
 	suite = "bookworm"
-	// included are the packages beside Debian's smallest system: systemd for its tools, which cannot run here as the first process, and Slurm's
-	// commands, which the daemon runs.
+	// included are the packages beside Debian's smallest system: systemd for its tools, which cannot run here as the
+	// first process, and Slurm's commands, which the daemon runs.
 	included = "systemd,slurm-client"
 	path     = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 )
@@ -120,10 +120,10 @@ type service struct {
 	messages <-chan string
 }
 
-// sandbox does to a system in a folder what the unit's settings do: ProtectSystem=strict, ProtectHome=, PrivateTmp=, PrivateDevices=, StateDirectory=,
-// and PrivateUsers=,
-// and what is outside and shown inside; then it becomes the user without capabilities, who cannot get any, and goes on under the filter of system
-// calls. Not done are the settings that forbid what only a privileged process could do.
+// sandbox does to a system in a folder what the unit's settings do: ProtectSystem=strict, ProtectHome=, PrivateTmp=,
+// PrivateDevices=, StateDirectory=, and PrivateUsers=, and what is outside and shown inside; then it becomes the user
+// without capabilities, who cannot get any, and goes on under the filter of system calls. Not done are the settings
+// that forbid what only a privileged process could do.
 const sandbox = `
 root=$1 slurm=$2
 shift 2

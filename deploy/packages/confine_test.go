@@ -14,7 +14,8 @@ import (
 	"unsafe"
 )
 
-// confineRole makes the test binary install a filter of system calls and become another program: confine FILTER PROGRAM ARG...
+// confineRole makes the test binary install a filter of system calls and become another program: confine FILTER PROGRAM
+// ARG...
 const confineRole = "confine"
 
 // confine returns only where it fails.
@@ -29,12 +30,13 @@ func confine(args []string) error {
 	}
 	runtime.LockOSThread() // the filter is this thread's, and execve keeps it
 	prog := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	const setSeccomp, modeFilter = 22, 2                                                                         // prctl(2)
-	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setSeccomp, modeFilter, uintptr(unsafe.Pointer(&prog))) //nolint:gosec // the kernel's interface
+	// prctl(2)
+	const setSeccomp, modeFilter = 22, 2
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setSeccomp, modeFilter, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
 		return fmt.Errorf("seccomp: %w", errno)
 	}
-	return fmt.Errorf("%s: %w", args[1], syscall.Exec(args[1], args[1:], os.Environ())) //nolint:gosec // what the test says
+	return fmt.Errorf("%s: %w", args[1], syscall.Exec(args[1], args[1:], os.Environ()))
 }
 
 // calls returns the system calls of a group of systemd's, with those of the groups in it.
@@ -90,8 +92,8 @@ const (
 	permFail   = refuse | uint32(syscall.EPERM)
 )
 
-// filter is the filter that systemd makes of the unit's SystemCallFilter=, RestrictAddressFamilies= and MemoryDenyWriteExecute=, and of
-// RestrictNamespaces= what it does to clone3 (systemd.exec(5)).
+// filter is the filter that systemd makes of the unit's SystemCallFilter=, RestrictAddressFamilies= and
+// MemoryDenyWriteExecute=, and of RestrictNamespaces= what it does to clone3 (systemd.exec(5)).
 func filter(t *testing.T, unit string) []syscall.SockFilter {
 	t.Helper()
 	number := numbers(t)

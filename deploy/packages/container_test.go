@@ -73,12 +73,13 @@ func containerfile(t *testing.T, arch string) image {
 	return im
 }
 
-// TestContainerfile proves what can be seen without building: an empty base, a user that is not root, the port that the daemon is told to
-// listen on, the state in a volume of that user.
+// TestContainerfile proves what can be seen without building: an empty base, a user that is not root, the port that the
+// daemon is told to listen on, the state in a volume of that user.
 func TestContainerfile(t *testing.T) {
 	im := containerfile(t, "amd64")
 	env := strings.Join(im.env, " ")
-	if im.from != "scratch" || im.user != "65532:65532" || im.exposed != "9817" || !strings.Contains(env, "WAITCAST_LISTEN=:"+im.exposed) ||
+	if im.from != "scratch" || im.user != "65532:65532" || im.exposed != "9817" ||
+		!strings.Contains(env, "WAITCAST_LISTEN=:"+im.exposed) ||
 		!strings.Contains(env, "STATE_DIRECTORY="+im.volume) {
 		t.Errorf("%+v", im)
 	}
@@ -88,7 +89,8 @@ func TestContainerfile(t *testing.T) {
 	}
 }
 
-// TestContainer proves that the image, put together by hand as its file says, holds a daemon that runs as its user without anything else.
+// TestContainer proves that the image, put together by hand as its file says, holds a daemon that runs as its user
+// without anything else.
 func TestContainer(t *testing.T) {
 	need(t)
 	if os.Geteuid() != 0 {
@@ -109,7 +111,8 @@ func TestContainer(t *testing.T) {
 	}
 	accounting := filepath.Join(root, "etc/waitcast/20260302")
 	write(t, accounting, "")
-	write(t, filepath.Join(root, "etc/waitcast/waitcastd.yaml"), "clusters: [{sources: [{format: pbs, path: /etc/waitcast/20260302}]}]\n")
+	write(t, filepath.Join(root, "etc/waitcast/waitcastd.yaml"),
+		"clusters: [{sources: [{format: pbs, path: /etc/waitcast/20260302}]}]\n")
 
 	port := freePort(t, 1)
 	var log strings.Builder

@@ -14,8 +14,8 @@ func (d *debian) dpkg(version, options string) string {
 	return d.sh("dpkg " + options + " -i " + d.give(one(d.t, filepath.Join(build(d.t, version), "*.deb"))))
 }
 
-// TestDebianLife proves what installing, upgrading, removing and purging the package do to a Debian: the user, the files and their modes, an
-// edited configuration, the state, and that in the end nothing is left.
+// TestDebianLife proves what installing, upgrading, removing and purging the package do to a Debian: the user, the
+// files and their modes, an edited configuration, the state, and that in the end nothing is left.
 func TestDebianLife(t *testing.T) {
 	d := newDebian(t)
 	before := d.sh("find / -xdev -path /root -prune -o -print | sort")
@@ -33,22 +33,28 @@ func TestDebianLife(t *testing.T) {
 	if out := d.sh("dpkg --verify waitcast"); out != "" {
 		t.Errorf("files differ from the package's:\n%s", out)
 	}
-	d.sh("systemctl enable waitcastd 2>&1 && touch /var/lib/waitcast/waitcast.db && chown waitcast: /var/lib/waitcast/waitcast.db")
+	d.sh("systemctl enable waitcastd 2>&1 && touch /var/lib/waitcast/waitcast.db && chown waitcast: " +
+		"/var/lib/waitcast/waitcast.db")
 	d.sh("echo '# edited' >>/etc/waitcast/waitcastd.yaml")
 
 	d.dpkg(newVersion, "--force-confdef") // whoever is asked keeps his file
-	if out := d.sh("cat /etc/waitcast/waitcastd.yaml"); !strings.Contains(out, "# edited\n") || !strings.Contains(out, "# as it was in "+oldVersion) {
+	if out := d.sh("cat /etc/waitcast/waitcastd.yaml"); !strings.Contains(out, "# edited\n") ||
+		!strings.Contains(out, "# as it was in "+oldVersion) {
 		t.Errorf("the upgrade changed an edited configuration:\n%s", out)
 	}
-	if out := d.sh("waitcastd --version; ls /etc/waitcast /var/lib/waitcast; systemctl is-enabled waitcastd"); !strings.Contains(out, newVersion) ||
-		!strings.Contains(out, "waitcastd.yaml.dpkg-dist") || !strings.Contains(out, "waitcast.db") || !strings.Contains(out, "enabled") {
+	if out := d.sh(
+		"waitcastd --version; ls /etc/waitcast /var/lib/waitcast; systemctl is-enabled waitcastd"); !strings.Contains(
+		out, newVersion) ||
+		!strings.Contains(out, "waitcastd.yaml.dpkg-dist") || !strings.Contains(out, "waitcast.db") ||
+		!strings.Contains(out, "enabled") {
 		t.Errorf("after upgrading:\n%s", out)
 	}
 	d.wantManual()
 	d.wantCompletions()
 
 	d.sh("dpkg -r waitcast 2>&1")
-	if out := d.sh("ls /etc/waitcast/waitcastd.yaml /var/lib/waitcast/waitcast.db; ls /usr/bin/waitcast* 2>/dev/null || true; id waitcast"); strings.Contains(out, "/usr/bin") {
+	if out := d.sh("ls /etc/waitcast/waitcastd.yaml /var/lib/waitcast/waitcast.db; ls /usr/bin/waitcast* 2>/dev/null " +
+		"|| true; id waitcast"); strings.Contains(out, "/usr/bin") {
 		t.Errorf("after removing:\n%s", out)
 	}
 	if out := d.sh("dpkg -P waitcast 2>&1"); strings.Contains(out, "not empty") {
@@ -60,7 +66,8 @@ func TestDebianLife(t *testing.T) {
 // wantUser checks who the package made.
 func (d *debian) wantUser() {
 	d.t.Helper()
-	out := d.sh("getent passwd waitcast; id -nG waitcast; stat -c '%U:%G %a %n' /var/lib/waitcast /etc/waitcast/waitcastd.yaml /usr/bin/waitcastd")
+	out := d.sh("getent passwd waitcast; id -nG waitcast; stat -c '%U:%G %a %n' /var/lib/waitcast " +
+		"/etc/waitcast/waitcastd.yaml /usr/bin/waitcastd")
 	want := regexp.MustCompile(`^waitcast:x:(\d{1,3}):\d{1,3}:waitcast daemon:/var/lib/waitcast:/usr/sbin/nologin
 waitcast
 waitcast:waitcast 750 /var/lib/waitcast
@@ -84,7 +91,8 @@ func (d *debian) wantManual() {
 		have[strings.TrimSuffix(filepath.Base(p), ".gz")] = true
 	}
 	want := []string{"waitcast.1", "waitcastd.8", "waitcastd-demo.8", "waitcastd.yaml.5"}
-	for _, m := range regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(d.sh("waitcast --help | sed -n '/^Ask/,/^Flags/p'"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (\w+) `).FindAllStringSubmatch(
+		d.sh("waitcast --help | sed -n '/^Ask/,/^Flags/p'"), -1) {
 		if m[1] != "completion" && m[1] != "help" {
 			want = append(want, "waitcast-"+m[1]+".1")
 		}
@@ -106,13 +114,15 @@ func (d *debian) wantManual() {
 	}
 }
 
-// wantCompletions checks that bash completes, and that the others' files are there and, where their shell is, are theirs.
+// wantCompletions checks that bash completes, and that the others' files are there and, where their shell is, are
+// theirs.
 func (d *debian) wantCompletions() {
 	d.t.Helper()
 	for _, program := range []string{"waitcast", "waitcastd"} {
 		d.sh("bash -c '. /usr/share/bash-completion/completions/" + program + " && complete -p " + program + "'")
 		for shell, file := range map[string]string{
-			"zsh": "usr/share/zsh/vendor-completions/_" + program, "fish": "usr/share/fish/vendor_completions.d/" + program + ".fish",
+			"zsh": "usr/share/zsh/vendor-completions/_" + program, "fish": "usr/share/fish/vendor_completions.d/" +
+				program + ".fish",
 		} {
 			if !strings.Contains(read(d.t, d.inside(file)), "complet") {
 				d.t.Errorf("%s is no completion", file)
@@ -137,7 +147,8 @@ func (d *debian) wantNothing(before string) {
 	for file := range strings.Lines(before) {
 		known[file] = true
 	}
-	diary := regexp.MustCompile(`^/(proc|dev|run)/|^/var/(lib/dpkg|log|cache)/|^/etc/\.?(passwd|group|shadow|gshadow|subuid|subgid)[-.]`)
+	diary := regexp.MustCompile(
+		`^/(proc|dev|run)/|^/var/(lib/dpkg|log|cache)/|^/etc/\.?(passwd|group|shadow|gshadow|subuid|subgid)[-.]`)
 	for file := range strings.Lines(d.sh("find / -xdev -path /root -prune -o -print | sort")) {
 		if !known[file] && !diary.MatchString(file) {
 			d.t.Errorf("purging leaves %s", file)
@@ -145,7 +156,8 @@ func (d *debian) wantNothing(before string) {
 	}
 }
 
-// TestDebianWithoutSystemd proves that the package installs, makes its user, and goes, where there is no systemd to make users.
+// TestDebianWithoutSystemd proves that the package installs, makes its user, and goes, where there is no systemd to
+// make users.
 func TestDebianWithoutSystemd(t *testing.T) {
 	d := newDebian(t)
 	d.sh("mv /usr/bin/systemd-sysusers /usr/bin/systemctl /root")
@@ -156,22 +168,27 @@ func TestDebianWithoutSystemd(t *testing.T) {
 	d.wantNothing(before)
 }
 
-// TestDebianAdminTools proves that the unit that is installed has the exposure and the correctness that its source has, by the tools of that Debian.
+// TestDebianAdminTools proves that the unit that is installed has the exposure and the correctness that its source has,
+// by the tools of that Debian.
 func TestDebianAdminTools(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
-	out := d.sh("systemd-analyze verify --man=no waitcastd.service 2>&1; systemd-analyze security --offline=true --threshold=20 --no-pager waitcastd.service | tail -1")
-	if strings.Contains(out, "waitcastd.service:") && !strings.Contains(out, "Overall exposure level for waitcastd.service:") || strings.Contains(out, "not executable") {
+	out := d.sh("systemd-analyze verify --man=no waitcastd.service 2>&1; systemd-analyze security --offline=true " +
+		"--threshold=20 --no-pager waitcastd.service | tail -1")
+	if strings.Contains(out, "waitcastd.service:") && !strings.Contains(out,
+		"Overall exposure level for waitcastd.service:") || strings.Contains(out, "not executable") {
 		t.Error(out)
 	}
 	t.Log(strings.TrimSpace(out))
-	if _, err := os.Stat(d.inside("usr/share/doc/waitcast/examples/waitcastd.service.d/read-all-logs.conf")); err != nil {
+	if _, err := os.Stat(d.inside("usr/share/doc/waitcast/examples/waitcastd.service.d/read-all-logs.conf")); err !=
+		nil {
 		t.Error(err)
 	}
 }
 
-// TestReadAllLogs proves that the capability which the drop-in read-all-logs.conf grants, and no other, is enough to read a log that is root's
-// alone, and that without it the package's user cannot; in both cases the log cannot be written.
+// TestReadAllLogs proves that the capability which the drop-in read-all-logs.conf grants, and no other, is enough to
+// read a log that is root's alone, and that without it the package's user cannot; in both cases the log cannot be
+// written.
 func TestReadAllLogs(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
@@ -181,9 +198,11 @@ func TestReadAllLogs(t *testing.T) {
 		t.Fatalf("%s of %s", granted, bounding)
 	}
 	capability := strings.ToLower(strings.TrimPrefix(granted, "CAP_"))
-	d.sh("mkdir -m 700 /var/log/acct && printf '; UnixStartTime: 0\\n1 0 5 60 4 -1 -1 4 600 -1 1 1 1 1 1 -1 -1 -1\\n' >/var/log/acct/log.swf && chmod 600 /var/log/acct/log.swf")
+	d.sh("mkdir -m 700 /var/log/acct && printf '; UnixStartTime: 0\\n1 0 5 60 4 -1 -1 4 600 -1 1 1 1 1 1 -1 -1 " +
+		"-1\\n' >/var/log/acct/log.swf && chmod 600 /var/log/acct/log.swf")
 	as := "HOME=/tmp setpriv --reuid=waitcast --regid=waitcast --init-groups --no-new-privs"
-	with := as + " --inh-caps=-all,+" + capability + " --ambient-caps=-all,+" + capability + " --bounding-set=-all,+" + capability
+	with := as + " --inh-caps=-all,+" + capability + " --ambient-caps=-all,+" + capability +
+		" --bounding-set=-all,+" + capability
 	without := as + " --inh-caps=-all --ambient-caps=-all --bounding-set=-all"
 	const ask = " waitcastd --one-shot --json /var/log/acct/log.swf"
 	if out, err := d.try(without + ask); err == nil && strings.Contains(out, `"jobs": 1`) {

@@ -52,15 +52,17 @@ func newSlurm(t *testing.T) string {
 		}
 		_ = os.Remove(parent)
 	})
-	out, err := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "4", "--port", fmt.Sprint(freePort(t, 4))).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus",
+		"4", "--port", fmt.Sprint(freePort(t, 4))).CombinedOutput()
 	if err != nil {
 		t.Fatalf("starting Slurm: %v\n%s", err, out)
 	}
 	return dir
 }
 
-// TestDebianSlurm proves that the package, installed in a Debian and configured for a real Slurm, serves forecasts of it: started by its
-// unit's command, as its user, in the unit's sandbox, with the controller's log readable by its access control list alone, and with Slurm's own commands.
+// TestDebianSlurm proves that the package, installed in a Debian and configured for a real Slurm, serves forecasts of
+// it: started by its unit's command, as its user, in the unit's sandbox, with the controller's log readable by its
+// access control list alone, and with Slurm's own commands.
 func TestDebianSlurm(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
@@ -71,7 +73,8 @@ func TestDebianSlurm(t *testing.T) {
 	run(t, "setfacl", "-m", "u:"+uid+":r", filepath.Join(slurm, "slurmctld.log"))
 	port := freePort(t, 1)
 	example := d.inside("etc/waitcast/waitcastd.yaml")
-	write(t, example, strings.NewReplacer("127.0.0.1:9817", fmt.Sprintf("127.0.0.1:%d", port), "- format: slurm-squeue", "- {format: slurm-squeue, interval: 1s}").
+	write(t, example, strings.NewReplacer("127.0.0.1:9817", fmt.Sprintf("127.0.0.1:%d", port), "- format: slurm-squeue",
+		"- {format: slurm-squeue, interval: 1s}").
 		Replace(read(t, example)))
 
 	unit := read(t, d.inside("usr/lib/systemd/system/waitcastd.service"))
@@ -83,7 +86,8 @@ func TestDebianSlurm(t *testing.T) {
 	// What systemd and the drop-in slurm-elsewhere.conf put into the environment.
 	env := []string{
 		"STATE_DIRECTORY=/" + filepath.Join("var/lib", setting(t, unit, "StateDirectory")), "WATCHDOG_USEC=2000000",
-		"HOME=/var/lib/waitcast", "USER=waitcast", "LOGNAME=waitcast", "SLURM_CONF=" + filepath.Join(slurm, "slurm.conf"),
+		"HOME=/var/lib/waitcast", "USER=waitcast", "LOGNAME=waitcast",
+		"SLURM_CONF=" + filepath.Join(slurm, "slurm.conf"),
 	}
 	if err := d.start(slurm, env, "/usr/bin/true").Wait(); err != nil {
 		t.Fatalf("nothing runs in the sandbox: %v", err)
@@ -97,7 +101,8 @@ func TestDebianSlurm(t *testing.T) {
 
 	sbatch := func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "sbatch", append([]string{"--output=/dev/null", "--chdir=/tmp"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), "sbatch",
+			append([]string{"--output=/dev/null", "--chdir=/tmp"}, args...)...)
 		cmd.Env = append(os.Environ(), "SLURM_CONF="+filepath.Join(slurm, "slurm.conf"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("sbatch: %v\n%s", err, out)
@@ -112,7 +117,8 @@ func TestDebianSlurm(t *testing.T) {
 	eventually(t, "readyz", func() bool { status, _ := get(t, url+"/readyz"); return status == http.StatusOK })
 	eventually(t, "six jobs ended, one runs on all 8 processors, one waits", func() bool {
 		load := loads(t, url)
-		return load["long"].Running == 8 && load["medium"].Queued == 8 && load["short"].Running+load["short"].Queued == 0
+		return load["long"].Running == 8 && load["medium"].Queued == 8 && load["short"].Running+
+			load["short"].Queued == 0
 	})
 	out, err := d.try("waitcast --url " + url + " wait -q short -n 4 -t 5m --json")
 	if err != nil {
@@ -130,11 +136,13 @@ func TestDebianSlurm(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Method == "" || answer.Wait["p95"] <= 0 {
 		t.Errorf("%v: %s", err, out)
 	}
-	if answer.State.Capacity != 8 || answer.State.Source != "scheduler" { // squeue, sinfo and scontrol can be run in the sandbox
+	// squeue, sinfo and scontrol can be run in the sandbox
+	if answer.State.Capacity != 8 || answer.State.Source != "scheduler" {
 		t.Errorf("the machine is not known from the scheduler: %+v", answer.State)
 	}
 	s.told("WATCHDOG=1")
-	if _, metrics := get(t, url+"/metrics"); !regexp.MustCompile(`\nprocess_start_time_seconds [1-9]`).MatchString(metrics) {
+	if _, metrics := get(t,
+		url+"/metrics"); !regexp.MustCompile(`\nprocess_start_time_seconds [1-9]`).MatchString(metrics) {
 		t.Error("the sandbox hides when the process started")
 	}
 	if err := s.Process.Signal(os.Interrupt); err != nil {
@@ -144,19 +152,22 @@ func TestDebianSlurm(t *testing.T) {
 	if err := s.Wait(); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-	if out := d.sh("stat -c '%U %a' /var/lib/waitcast/waitcast.db /var/lib/waitcast/admin-token"); out != "waitcast 600\nwaitcast 600\n" {
+	if out := d.sh("stat -c '%U %a' /var/lib/waitcast/waitcast.db /var/lib/waitcast/admin-token"); out !=
+		"waitcast 600\nwaitcast 600\n" {
 		t.Errorf("the state:\n%s", out)
 	}
 }
 
-// wantConfined checks what the kernel says of the daemon: another user, no capabilities, none to be had, a filter, a system that is not written to.
+// wantConfined checks what the kernel says of the daemon: another user, no capabilities, none to be had, a filter, a
+// system that is not written to.
 func (d *debian) wantConfined(s *service) {
 	d.t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", s.Process.Pid)
 	status := read(d.t, proc+"status")
 	uid := strings.TrimSpace(d.sh("id -u waitcast"))
 	for _, want := range []string{
-		`Uid:\t` + uid + `\t` + uid, `CapInh:\t0+\n`, `CapPrm:\t0+\n`, `CapEff:\t0+\n`, `CapBnd:\t0+\n`, `CapAmb:\t0+\n`, `NoNewPrivs:\t1\n`, `Seccomp:\t2\n`,
+		`Uid:\t` + uid + `\t` + uid, `CapInh:\t0+\n`, `CapPrm:\t0+\n`, `CapEff:\t0+\n`, `CapBnd:\t0+\n`,
+		`CapAmb:\t0+\n`, `NoNewPrivs:\t1\n`, `Seccomp:\t2\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(status) {
 			d.t.Errorf("the daemon's status lacks %q:\n%s", want, status)
@@ -168,7 +179,8 @@ func (d *debian) wantConfined(s *service) {
 		d.t.Errorf("the daemon is in the user namespace %s (%v)", its, err)
 	}
 	mounts := read(d.t, proc+"mountinfo")
-	if !regexp.MustCompile(`(?m) / ro[ ,].*`).MatchString(mounts) || !regexp.MustCompile(`(?m) /var/lib/waitcast rw`).MatchString(mounts) {
+	if !regexp.MustCompile(`(?m) / ro[ ,].*`).MatchString(mounts) ||
+		!regexp.MustCompile(`(?m) /var/lib/waitcast rw`).MatchString(mounts) {
 		d.t.Errorf("the daemon sees:\n%s", mounts)
 	}
 }

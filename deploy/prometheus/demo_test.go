@@ -26,10 +26,11 @@ type stage struct {
 	wholly    bool // incidents are watched to their ends
 }
 
-// TestDemonstration proves, with a real Prometheus that scrapes the demonstration, that all is well at first: its target is up, no rule
-// fails, each recorded series and each query of a dashboard has data, no alert fires; that a flurry fires its alert, which ends with it,
-// and that a stalled log fires its own: these, their companions in docs/alerts.md, and no others. Hours are seconds, in rules as in the demonstration. With WAITCAST_LONG=1
-// Prometheus scrapes for five minutes, native histograms too, and incidents are watched to their ends.
+// TestDemonstration proves, with a real Prometheus that scrapes the demonstration, that all is well at first: its
+// target is up, no rule fails, each recorded series and each query of a dashboard has data, no alert fires; that a
+// flurry fires its alert, which ends with it, and that a stalled log fires its own: these, their companions in
+// docs/alerts.md, and no others. Hours are seconds, in rules as in the demonstration. With WAITCAST_LONG=1 Prometheus
+// scrapes for five minutes, native histograms too, and incidents are watched to their ends.
 func TestDemonstration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")
@@ -47,7 +48,8 @@ func TestDemonstration(t *testing.T) {
 	t.Run("dashboards", s.dashboards)
 	t.Run("flurry", s.flurry)
 	t.Run("stall", s.stall)
-	eventually(t, "the target is up at the end", patience, func() bool { all, well := s.up(t); return all == 1 && well == 1 })
+	eventually(t, "the target is up at the end", patience,
+		func() bool { all, well := s.up(t); return all == 1 && well == 1 })
 }
 
 // onStage starts the demonstration and, when it has read its history, Prometheus.
@@ -59,7 +61,8 @@ func onStage(t *testing.T, binary string, history time.Duration, thresholds map[
 	done := make(chan error, 1)
 	go func() {
 		done <- demo.Run(ctx, demo.Options{
-			Listen: "127.0.0.1:0", Speed: speed, Seed: 1, History: history, Incidents: s.incidents, Version: "test", Log: zap.NewNop(), Out: out,
+			Listen: "127.0.0.1:0", Speed: speed, Seed: 1, History: history, Incidents: s.incidents, Version: "test",
+			Log: zap.NewNop(), Out: out,
 		})
 	}()
 	t.Cleanup(func() {
@@ -74,7 +77,9 @@ func onStage(t *testing.T, binary string, history time.Duration, thresholds map[
 	address := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 	eventually(t, "the demonstration prints its address", patience, func() bool { return out.find(address) != "" })
 	s.address = out.find(address)
-	eventually(t, "the history is read", 3*patience, func() bool { return status(t, "http://"+s.address+"/readyz") == http.StatusOK })
+	eventually(t, "the history is read", 3*patience, func() bool {
+		return status(t, "http://"+s.address+"/readyz") == http.StatusOK
+	})
 	s.server = startPrometheus(t, binary, s.address, thresholds, flags...)
 	return s
 }
@@ -93,9 +98,11 @@ func status(t *testing.T, url string) int {
 	return resp.StatusCode
 }
 
-// watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire. The short form only logs such
-// an alert: its hours are seconds, and a machine that is busy with other tests may be late by some (rules_test.go tests the rules by the clock of promtool).
-func (s *stage) watch(t *testing.T, what string, within time.Duration, may []string, met func(firing map[string][]map[string]string) bool) {
+// watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire. The short form
+// only logs such an alert: its hours are seconds, and a machine that is busy with other tests may be late by some
+// (rules_test.go tests the rules by the clock of promtool).
+func (s *stage) watch(t *testing.T, what string, within time.Duration, may []string,
+	met func(firing map[string][]map[string]string) bool) {
 	t.Helper()
 	begun, seen := time.Now(), map[string]bool{}
 	eventually(t, what, within, func() bool {
@@ -118,7 +125,9 @@ func (s *stage) watch(t *testing.T, what string, within time.Duration, may []str
 func (s *stage) calm(t *testing.T, length time.Duration) {
 	eventually(t, "the target is up", patience, func() bool { all, well := s.up(t); return all == 1 && well == 1 })
 	end := time.Now().Add(length)
-	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool { return !time.Now().Before(end) })
+	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool {
+		return !time.Now().Before(end)
+	})
 	// On a machine that is busy with other tests a scrape may take longer than the second it has.
 	if n, err := s.series(t, "avg_over_time(up[10m]) < 0.97"); s.wholly && (err != nil || n > 0) {
 		t.Errorf("more than 3 of 100 scrapes failed (%v)", err)
@@ -137,10 +146,12 @@ func (s *stage) calm(t *testing.T, length time.Duration) {
 	}
 }
 
-// absent tells which recorded series the demonstration cannot have: it has no pools, no bad lines, and not a week of Prometheus.
+// absent tells which recorded series the demonstration cannot have: it has no pools, no bad lines, and not a week of
+// Prometheus.
 func (s *stage) absent(record string) bool {
 	return slices.Contains([]string{
-		"pool:waitcast_pool_procs:ratio_max1d", "source:waitcast_bad_lines:increase1h", "source:waitcast_bad_lines:ratio1h",
+		"pool:waitcast_pool_procs:ratio_max1d", "source:waitcast_bad_lines:increase1h",
+		"source:waitcast_bad_lines:ratio1h",
 		"source:waitcast_lines:rate1h_p10_7d", "source:waitcast_log_missed_lines:expected",
 	}, record)
 }
@@ -226,7 +237,8 @@ func (s *stage) dashboards(t *testing.T) {
 	}
 }
 
-// answers asks one query, which must be right, and in the long run have data at last, unless it is of what the demonstration does not have.
+// answers asks one query, which must be right, and in the long run have data at last, unless it is of what the
+// demonstration does not have.
 func (s *stage) answers(t *testing.T, board, query string) {
 	n, err := s.series(t, substituted(query))
 	switch {
@@ -260,15 +272,17 @@ func expressions(node any, into map[string]bool) {
 	}
 }
 
-// substituted puts values for Grafana's variables: ten seconds for intervals, an hour for a horizon, everything for the others.
+// substituted puts values for Grafana's variables: ten seconds for intervals, an hour for a horizon, everything for the
+// others.
 func substituted(query string) string {
 	query = regexp.MustCompile(`\$\{?__(rate_interval|interval|range)\}?`).ReplaceAllString(query, "10s")
 	query = regexp.MustCompile(`\$(\{horizon(:\w+)?\}|horizon\b)`).ReplaceAllString(query, "1h")
 	return regexp.MustCompile(`\$(\{\w+(:\w+)?\}|\w+)`).ReplaceAllString(query, ".*")
 }
 
-// lacking reports whether a query is of what the demonstration does not have: alerts that always fire, snapshots, pools, bad lines, Slurm, large
-// pools that are simulated for all, outcomes of forecasts of the load, which come after hours.
+// lacking reports whether a query is of what the demonstration does not have: alerts that always fire, snapshots,
+// pools, bad lines, Slurm, large pools that are simulated for all, outcomes of forecasts of the load, which come after
+// hours.
 func lacking(query string) bool {
 	return regexp.MustCompile(
 		`ALERTS|waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation|load_forecast_(outside|log_pinball|outcomes))|:waitcast_(pool|bad_lines)`,

@@ -50,13 +50,15 @@ type patterns struct{ selector, matcher, clause *regexp.Regexp }
 
 func promql() patterns {
 	return patterns{
-		selector: regexp.MustCompile(`([a-z_]*:)?\b(waitcast_[a-z0-9_]+|waitcast:[a-z0-9_]+|up|process_start_time_seconds)\b((?::[a-z0-9_]+)*)(\{[^}]*\})?`),
-		matcher:  regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`),
-		clause:   regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) \(([^)]*)\)`),
+		selector: regexp.MustCompile(
+			`([a-z_]*:)?\b(waitcast_[a-z0-9_]+|waitcast:[a-z0-9_]+|up|process_start_time_seconds)\b((?::[a-z0-9_]+)*)(\{[^}]*\})?`),
+		matcher: regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`),
+		clause:  regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) \(([^)]*)\)`),
 	}
 }
 
-// TestMetricsExist proves that rules name metrics and labels that docs/metrics.md has, or that a rule records, and use every threshold.
+// TestMetricsExist proves that rules name metrics and labels that docs/metrics.md has, or that a rule records, and use
+// every threshold.
 func TestMetricsExist(t *testing.T) {
 	known, recorded, used := metrics(t), map[string]bool{}, map[string]bool{}
 	labels := map[string]bool{"job": true, "instance": true, "le": true}
@@ -105,8 +107,8 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestSeriesOfTestsAreReal proves that the series that promtool's tests are fed with have just the labels that the daemon's have, with those of the
-// scrape.
+// TestSeriesOfTestsAreReal proves that the series that promtool's tests are fed with have just the labels that the
+// daemon's have, with those of the scrape.
 func TestSeriesOfTestsAreReal(t *testing.T) {
 	known, p := metrics(t), promql()
 	for _, path := range glob(t, "tests/*.yml") {

@@ -1,5 +1,5 @@
-// Package prometheus_test proves the rules for Prometheus: that promtool takes them and their tests, that each alert is tested and
-// documented, and that they name metrics which exist; a real Prometheus then runs them on the demonstration.
+// Package prometheus_test proves the rules for Prometheus: that promtool takes them and their tests, that each alert is
+// tested and documented, and that they name metrics which exist; a real Prometheus then runs them on the demonstration.
 package prometheus_test
 
 import (
@@ -140,8 +140,8 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTested proves that each alert has a test in which it fires with its texts, one in which it does not, and that tests
-// order all groups, so that none sees the values of the step before.
+// TestAlertsAreTested proves that each alert has a test in which it fires with its texts, one in which it does not, and
+// that tests order all groups, so that none sees the values of the step before.
 func TestAlertsAreTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	var names []string
@@ -178,8 +178,9 @@ func TestAlertsAreTested(t *testing.T) {
 
 const runbook = "https://github.com/waitcast/waitcast/blob/main/docs/alerts.md#"
 
-// TestAlertsAreDocumented proves that each alert has a section in docs/alerts.md with all its parts, which its runbook_url leads to, that the
-// section tells its severity and how long it waits, and that no section is of an alert which is gone.
+// TestAlertsAreDocumented proves that each alert has a section in docs/alerts.md with all its parts, which its
+// runbook_url leads to, that the section tells its severity and how long it waits, and that no section is of an alert
+// which is gone.
 func TestAlertsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/alerts.md")
 	if err != nil {
@@ -204,10 +205,14 @@ func TestAlertsAreDocumented(t *testing.T) {
 			continue
 		}
 		wait := cmp.Or(a.For, "at once")
-		if head, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); !strings.Contains(head, a.Labels["severity"]) || !strings.Contains(head, wait) {
-			t.Errorf("docs/alerts.md: %s begins with %q; want its severity, %s, and how long it waits, %s", name, head, a.Labels["severity"], wait)
+		if head, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); !strings.Contains(head, a.Labels["severity"]) ||
+			!strings.Contains(head, wait) {
+			t.Errorf("docs/alerts.md: %s begins with %q; want its severity, %s, and how long it waits, %s", name, head,
+				a.Labels["severity"], wait)
 		}
-		for _, part := range []string{"**Means.**", "**Matters.**", "**Look.**", "**Do.**", "**Harmless.**", "**Threshold.**"} {
+		for _, part := range []string{
+			"**Means.**", "**Matters.**", "**Look.**", "**Do.**", "**Harmless.**", "**Threshold.**",
+		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("docs/alerts.md: %s has no %s", name, part)
 			}
@@ -228,7 +233,8 @@ func TestAlertsAreDocumented(t *testing.T) {
 // TestSeverities proves that there are three of them.
 func TestSeverities(t *testing.T) {
 	for name, a := range alerts(t) {
-		if s := a.Labels["severity"]; !slices.Contains([]string{"info", "warning", "critical"}, s) || len(a.Labels) != 1 {
+		if s := a.Labels["severity"]; !slices.Contains([]string{"info", "warning", "critical"}, s) ||
+			len(a.Labels) != 1 {
 			t.Errorf("%s has the labels %v, want a severity: info, warning or critical", name, a.Labels)
 		}
 		if !strings.HasPrefix(name, "Waitcast") {
@@ -237,8 +243,8 @@ func TestSeverities(t *testing.T) {
 	}
 }
 
-// TestInhibitions proves that the example for Alertmanager names alerts that there are, and labels that they have in common; amtool checks it where
-// it is installed.
+// TestInhibitions proves that the example for Alertmanager names alerts that there are, and labels that they have in
+// common; amtool checks it where it is installed.
 func TestInhibitions(t *testing.T) {
 	type manager struct {
 		InhibitRules []struct {
@@ -265,7 +271,8 @@ func TestInhibitions(t *testing.T) {
 		}
 	}
 	if amtool, err := exec.LookPath("amtool"); err == nil {
-		if out, err := exec.CommandContext(t.Context(), amtool, "check-config", "alertmanager.yml").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), amtool, "check-config",
+			"alertmanager.yml").CombinedOutput(); err != nil {
 			t.Errorf("amtool: %v\n%s", err, out)
 		}
 	}

@@ -67,15 +67,17 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// speed is how much faster than the wall clock the demonstration goes on, and the rules with it: an hour is six seconds.
+// speed is how much faster than the wall clock the demonstration goes on, and the rules with it: an hour is six
+// seconds.
 const speed = 600
 
-// hasten returns a duration of a rule at the speed of the demonstration, and at least so long that Prometheus, which scrapes every second, has some
-// samples.
+// hasten returns a duration of a rule at the speed of the demonstration, and at least so long that Prometheus, which
+// scrapes every second, has some samples.
 func hasten(t *testing.T, duration string, least time.Duration) string {
 	t.Helper()
 	n, err := strconv.Atoi(duration[:len(duration)-1])
-	unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[duration[len(duration)-1]]
+	unit, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour,
+		'd': 24 * time.Hour}[duration[len(duration)-1]]
 	if err != nil || !ok {
 		t.Fatalf("a duration %q in the rules", duration)
 	}
@@ -124,7 +126,8 @@ type server struct {
 	out *printed
 }
 
-// startPrometheus runs a Prometheus that scrapes a daemon every second, by the hastened rules, with more flags if there are; it ends with the test.
+// startPrometheus runs a Prometheus that scrapes a daemon every second, by the hastened rules, with more flags if there
+// are; it ends with the test.
 func startPrometheus(t *testing.T, binary, target string, thresholds map[string]string, flags ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,7 +144,8 @@ scrape_configs:
 		t.Fatal(err)
 	}
 	s := &server{out: new(printed)}
-	args := []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", "127.0.0.1:0", "--web.external-url", "http://localhost/"}
+	args := []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address",
+		"127.0.0.1:0", "--web.external-url", "http://localhost/"}
 	cmd := exec.CommandContext(t.Context(), binary, append(args, flags...)...)
 	cmd.Stdout, cmd.Stderr = s.out, s.out
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
@@ -157,7 +161,8 @@ scrape_configs:
 	address := regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 	eventually(t, "Prometheus listens", patience, func() bool { return s.out.find(address) != "" })
 	s.url = "http://" + s.out.find(address)
-	eventually(t, "Prometheus is ready", patience, func() bool { return status(t, s.url+"/-/ready") == http.StatusOK }) // until then it answers 503
+	// until then it answers 503
+	eventually(t, "Prometheus is ready", patience, func() bool { return status(t, s.url+"/-/ready") == http.StatusOK })
 	return s
 }
 

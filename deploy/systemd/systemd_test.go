@@ -40,7 +40,8 @@ func write(t *testing.T, path, text string, mode fs.FileMode) {
 	}
 }
 
-// installed puts the unit into a folder, with some of the drop-ins, and a stand-in for the program, which systemd wants to exist.
+// installed puts the unit into a folder, with some of the drop-ins, and a stand-in for the program, which systemd wants
+// to exist.
 func installed(t *testing.T, dropIns ...string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +49,8 @@ func installed(t *testing.T, dropIns ...string) (file string) {
 	write(t, standIn, "#!/bin/sh\n", 0o700)
 	file = filepath.Join(dir, unitName)
 	text := strings.ReplaceAll(read(t, unitName), program, standIn)
-	for _, d := range dropIns { // systemd-analyze security --offline takes one file: a drop-in has the effect of text at the end
+	// systemd-analyze security --offline takes one file: a drop-in has the effect of text at the end
+	for _, d := range dropIns {
 		text += "\n" + read(t, d)
 		write(t, filepath.Join(file+".d", filepath.Base(d)), read(t, d), 0o600)
 	}
@@ -114,11 +116,13 @@ func TestExposure(t *testing.T) {
 	}
 }
 
-// The unit starts with the example's place, waits for READY, has a watchdog, and runs as the user that sysusers.d makes, with a home where its state is.
+// The unit starts with the example's place, waits for READY, has a watchdog, and runs as the user that sysusers.d
+// makes, with a home where its state is.
 func TestUnitFitsTheDaemon(t *testing.T) {
 	text := read(t, unitName)
 	for _, line := range []string{
-		"ExecStart=" + program + " --config /etc/waitcast/waitcastd.yaml", "Type=notify", "User=waitcast", "Group=waitcast",
+		"ExecStart=" + program + " --config /etc/waitcast/waitcastd.yaml", "Type=notify", "User=waitcast",
+		"Group=waitcast",
 		"StateDirectory=waitcast", "ProtectSystem=strict",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
@@ -128,7 +132,9 @@ func TestUnitFitsTheDaemon(t *testing.T) {
 	if !regexp.MustCompile(`\nWatchdogSec=\d`).MatchString(text) {
 		t.Error("the unit has no watchdog")
 	}
-	if users := read(t, "waitcast.sysusers"); !regexp.MustCompile(`(?m)^u waitcast - ".*" /var/lib/waitcast /usr/sbin/nologin$`).MatchString(users) {
+	if users := read(t,
+		"waitcast.sysusers"); !regexp.MustCompile(`(?m)^u waitcast - ".*" /var/lib/waitcast /usr/sbin/nologin$`).
+		MatchString(users) {
 		t.Errorf("sysusers.d makes another user: %s", users)
 	}
 }
@@ -146,12 +152,14 @@ func TestSysusers(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	users := read(t, filepath.Join(root, "etc/passwd"))
-	if !regexp.MustCompile(`(?m)^waitcast:x:\d+:\d+:waitcast daemon:/var/lib/waitcast:/usr/sbin/nologin$`).MatchString(users) {
+	if !regexp.MustCompile(`(?m)^waitcast:x:\d+:\d+:waitcast daemon:/var/lib/waitcast:/usr/sbin/nologin$`).
+		MatchString(users) {
 		t.Errorf("users:\n%s", users)
 	}
 }
 
-// The example beside the unit is a file with which the daemon starts, keeps its data where the unit lets it, and is private; also by hand, where systemd says nothing (waitcastd check).
+// The example beside the unit is a file with which the daemon starts, keeps its data where the unit lets it, and is
+// private; also by hand, where systemd says nothing (waitcastd check).
 func TestExampleLoads(t *testing.T) {
 	t.Setenv("STATE_DIRECTORY", "")
 	c, err := config.Load("waitcastd.yaml", nil)
@@ -168,7 +176,8 @@ func TestExampleOfEveryScheduler(t *testing.T) {
 	head, rest, _ := strings.Cut(read(t, "waitcastd.yaml"), "    sources:\n")
 	t.Setenv("STATE_DIRECTORY", t.TempDir())
 	for _, block := range strings.Split(rest, "\n\n")[1:] {
-		text := head + "    sources:\n" + strings.NewReplacer("      #- ", "      - ", "      #  ", "        ").Replace(block) + "\n"
+		text := head + "    sources:\n" + strings.NewReplacer("      #- ", "      - ", "      #  ",
+			"        ").Replace(block) + "\n"
 		file := filepath.Join(t.TempDir(), "waitcastd.yaml")
 		write(t, file, text, 0o600)
 		c, err := config.Load(file, nil)
@@ -180,7 +189,8 @@ func TestExampleOfEveryScheduler(t *testing.T) {
 	}
 }
 
-// The logrotate example renames the log, tells the controller, and makes a new log with a mode that lets the folder's access control list hold.
+// The logrotate example renames the log, tells the controller, and makes a new log with a mode that lets the folder's
+// access control list hold.
 func TestLogrotate(t *testing.T) {
 	logrotate, err := exec.LookPath("logrotate")
 	if err != nil {
@@ -199,7 +209,8 @@ func TestLogrotate(t *testing.T) {
 	}
 	file := filepath.Join(dir, "slurm.conf")
 	write(t, file, text, 0o600)
-	if out, err := exec.CommandContext(t.Context(), logrotate, "--force", "--state", filepath.Join(dir, "state"), file).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), logrotate, "--force", "--state", filepath.Join(dir, "state"),
+		file).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(log)

@@ -27,7 +27,8 @@ BenchmarkTail 	       1	        7 ns/op
 ok  	example.org/m/b	1.2s
 `
 
-// TestRead proves that results keep their package, that the number of processors is no part of a name, and that what a test says is not taken for a result.
+// TestRead proves that results keep their package, that the number of processors is no part of a name, and that what a
+// test says is not taken for a result.
 func TestRead(t *testing.T) {
 	results, facts, err := Read(strings.NewReader(printed))
 	if err != nil {
@@ -59,7 +60,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestBetween proves that only what stands between the markers changes, however often, and that a page without them is refused.
+// TestBetween proves that only what stands between the markers changes, however often, and that a page without them is
+// refused.
 func TestBetween(t *testing.T) {
 	const page = "# Page\n\n<!-- begin a -->\n\nold\n\n<!-- end a -->\n\ntext <!-- begin b -->\n<!-- end b -->\n"
 	once, err := Between(page, "a", "| new |\n")

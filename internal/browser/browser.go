@@ -25,13 +25,15 @@ func Find() (string, error) {
 	return "", ErrMissing
 }
 
-// Start starts the Chromium at a path with an empty profile in dir, and returns the context in which chromedp drives its first tab. The function ends the browser.
+// Start starts the Chromium at a path with an empty profile in dir, and returns the context in which chromedp drives
+// its first tab. The function ends the browser.
 func Start(ctx context.Context, path, dir string) (context.Context, context.CancelFunc, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, // its sandbox refuses root, as whom CI runs; it is shown this program's own page only
 		chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true), // which is small in containers
 	)
 	ctx, endProcess := chromedp.NewExecAllocator(ctx, options...)
@@ -56,5 +58,6 @@ func Theme(name string) chromedp.Action[chromedp.Void] {
 
 // Settled waits until the page shows what its address says.
 func Settled() chromedp.Action[bool] {
-	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`, chromedp.WithPollingInterval(20*time.Millisecond))
+	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`,
+		chromedp.WithPollingInterval(20*time.Millisecond))
 }

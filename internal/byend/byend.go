@@ -1,7 +1,9 @@
-// Package byend keeps running jobs by the instants at which they are expected to end, and says when so many processors will be free.
+// Package byend keeps running jobs by the instants at which they are expected to end, and says when so many processors
+// will be free.
 //
-// The jobs are in blocks of up to 64 with the sums of their processors: a job goes in and out by moving a part of one block, and [List.When] and
-// [List.By] add up blocks from the front, so that with n jobs each takes some n/64 steps and no memory of its own.
+// The jobs are in blocks of up to 64 with the sums of their processors: a job goes in and out by moving a part of one
+// block, and [List.When] and [List.By] add up blocks from the front, so that with n jobs each takes some n/64 steps and
+// no memory of its own.
 package byend
 
 import (
@@ -61,7 +63,8 @@ func (l *List) Fill(all []Item) {
 // Blocks returns how many blocks there are, 0 only for an empty list.
 func (l *List) Blocks() int { return len(l.blocks) }
 
-// Block returns the items of the k-th block, in order of time and none before those of the blocks ahead; they belong to the list, until it changes.
+// Block returns the items of the k-th block, in order of time and none before those of the blocks ahead; they belong to
+// the list, until it changes.
 func (l *List) Block(k int) []Item { return l.of(&l.blocks[k]) }
 
 func (l *List) of(b *block) []Item {
@@ -168,8 +171,9 @@ func (l *List) cut(k, i int) {
 	l.blocks = slices.Delete(l.blocks, k, k+1)
 }
 
-// When returns the first instant at which items with so many processors, 1 or more, have ended, and how many have been freed at it, all those that
-// end at the instant included. Where there are not so many, the instant is +Inf and freed is what all items hold.
+// When returns the first instant at which items with so many processors, 1 or more, have ended, and how many have been
+// freed at it, all those that end at the instant included. Where there are not so many, the instant is +Inf and freed
+// is what all items hold.
 func (l *List) When(need int) (at float64, freed int) {
 	at = math.Inf(1)
 	for k := range l.blocks {

@@ -61,7 +61,8 @@ func same(t *rapid.T, l *byend.List, m model) {
 		}
 		got = append(got, l.Block(k)...)
 	}
-	if !slices.IsSortedFunc(got, func(a, b byend.Item) int { return cmp.Compare(a.At, b.At) }) || !slices.Equal(got.sorted(), m.sorted()) {
+	if !slices.IsSortedFunc(got, func(a, b byend.Item) int { return cmp.Compare(a.At, b.At) }) ||
+		!slices.Equal(got.sorted(), m.sorted()) {
 		t.Fatalf("holds %v, want in order of time %v", got, m.sorted())
 	}
 	need := rapid.IntRange(1, 5000).Draw(t, "need")
@@ -88,7 +89,8 @@ func change(t *rapid.T, l *byend.List, m *model, id int) {
 	*m = append(*m, it)
 }
 
-// TestListIsASortedSlice compares with a plain slice after as many changes as many blocks need, from an empty list or a filled one.
+// TestListIsASortedSlice compares with a plain slice after as many changes as many blocks need, from an empty list or a
+// filled one.
 func TestListIsASortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l byend.List
@@ -106,7 +108,8 @@ func TestListIsASortedSlice(t *testing.T) {
 	})
 }
 
-// TestCopyIsApart proves that a copy, into memory that held other things, and its original do not notice what the other does.
+// TestCopyIsApart proves that a copy, into memory that held other things, and its original do not notice what the other
+// does.
 func TestCopyIsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lists [2]byend.List
@@ -153,7 +156,8 @@ func TestRemoveKnowsItsItem(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing proves that a list that has grown lives in the memory it has: blocks that run empty are used again.
+// TestSteadyStateAllocatesNothing proves that a list that has grown lives in the memory it has: blocks that run empty
+// are used again.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	var l byend.List
 	for id := range int32(1000) {
@@ -172,7 +176,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTurn is the end of the first of 10,000 jobs, the start of another and the question when a large one could start.
+// BenchmarkTurn is the end of the first of 10,000 jobs, the start of another and the question when a large one could
+// start.
 func BenchmarkTurn(b *testing.B) {
 	const jobs = 10_000
 	var l byend.List

@@ -44,7 +44,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue writes a certificate of a common name, for a server on loopback and for clients, and its key. Where the files are there already they are replaced, each in one step.
+// Issue writes a certificate of a common name, for a server on loopback and for clients, and its key. Where the files
+// are there already they are replaced, each in one step.
 func (a *Authority) Issue(dir, name string) (certFile, keyFile string) {
 	a.Helper()
 	template := a.template(name)
@@ -63,7 +64,8 @@ func (a *Authority) template(name string) *x509.Certificate {
 	a.serial++
 	now := time.Now()
 	return &x509.Certificate{
-		SerialNumber: big.NewInt(a.serial), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
+		SerialNumber: big.NewInt(a.serial), Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature,
 	}
 }

@@ -8,9 +8,10 @@
 //	1-12, 1-12:00, 1-12:00:00                 days-hours[:minutes[:seconds]], as in Slurm
 //	3600, 0.5                                 a number alone is seconds
 //
-// In the forms with colons and the dash only the first field may be large: hours after days go up to 23, minutes and seconds after
-// another field up to 59. Two readings of other programs are deliberately not followed: a number alone is minutes to
-// Slurm (sbatch(1), --time) and to LSF, and 2:00 is two hours to LSF (bsub(1), -W). A day is always 24 hours.
+// In the forms with colons and the dash only the first field may be large: hours after days go up to 23, minutes and
+// seconds after another field up to 59. Two readings of other programs are deliberately not followed: a number alone is
+// minutes to Slurm (sbatch(1), --time) and to LSF, and 2:00 is two hours to LSF (bsub(1), -W). A day is always 24
+// hours.
 package duration
 
 import (

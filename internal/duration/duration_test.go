@@ -238,7 +238,9 @@ func TestValueAsFlagAndText(t *testing.T) {
 
 // Whatever the input: no panic, never negative, and what is read survives String.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"90m", "2h30m", "2:00:00", "1-12:00", "1-12", "90:00", "1d", "3600", "2 h 05 min", "1.5", "-", "1:"} {
+	for _, s := range []string{
+		"90m", "2h30m", "2:00:00", "1-12:00", "1-12", "90:00", "1d", "3600", "2 h 05 min", "1.5", "-", "1:",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

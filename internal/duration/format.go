@@ -17,8 +17,8 @@ var tiers = [...]struct {
 	{time.Minute, time.Second, "min", "s"},
 }
 
-// Format writes d for people, with its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03 h". A smaller
-// unit of zero is left out: "2 h". Parse reads it back, to the rounding.
+// Format writes d for people, with its two largest units, rounded: "45 s", "3 min 20 s", "2 h 05 min", "1 d 03 h". A
+// smaller unit of zero is left out: "2 h". Parse reads it back, to the rounding.
 func Format(d time.Duration) string {
 	if d < 0 {
 		if d == -d { // the smallest Duration has no positive counterpart
@@ -75,8 +75,8 @@ func seconds(d time.Duration) string {
 	return whole + "." + fraction
 }
 
-// Value is a time.Duration that flags (pflag.Value) and text encodings (encoding.TextMarshaler, encoding.TextUnmarshaler) read with
-// Parse and write with String.
+// Value is a time.Duration that flags (pflag.Value) and text encodings (encoding.TextMarshaler,
+// encoding.TextUnmarshaler) read with Parse and write with String.
 type Value time.Duration
 
 // String implements pflag.Value.

@@ -37,7 +37,8 @@ type Part struct {
 // Item is a term and what it means.
 type Item struct{ Term, Text string }
 
-// Date returns the day that pages made now bear: that of $SOURCE_DATE_EPOCH where it is set, for builds that can be repeated.
+// Date returns the day that pages made now bear: that of $SOURCE_DATE_EPOCH where it is set, for builds that can be
+// repeated.
 func Date() (time.Time, error) {
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
@@ -178,7 +179,8 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 			term += " " + name
 		}
 		text := sentence(usage)
-		if d := f.DefValue; !strings.Contains(usage, "default") && d != "" && d != "false" && d != "0" && d != "[]" && d != "0s" {
+		if d := f.DefValue; !strings.Contains(usage, "default") && d != "" && d != "false" && d != "0" &&
+			d != "[]" && d != "0s" {
 			text += " Default " + d + "."
 		}
 		list = append(list, Item{term, text})

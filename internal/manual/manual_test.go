@@ -20,7 +20,8 @@ func example() *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "Do things"}
 	sub := &cobra.Command{
 		Use: "go -n N | FILE", Short: "Go", Run: func(*cobra.Command, []string) {},
-		Long:    ".hidden files are read. 'quoted' ones too; C:\\new is a path.\n\n  code --with  spaces\n  .Sh NOT A HEADING\n\nThe end.",
+		Long: ".hidden files are read. 'quoted' ones too; C:\\new is a path.\n\n  code --with  spaces\n  .Sh NOT " +
+			"A HEADING\n\nThe end.",
 		Example: "  prog go -n 1 '*.swf' | tee \\\n    out",
 	}
 	sub.Flags().IntP("number", "n", 3, "how many; -1 is all")
@@ -38,12 +39,15 @@ func pages() map[string]string {
 	}}
 	all := m.Commands(example())
 	all["prog.yaml.5"] = manual.Manual{Section: 5, Date: day()}.File("prog.yaml", "configuration", manual.Part{
-		Title: "KEYS", List: manual.Keys([]manual.Key{{Name: "a[].b", Doc: "what it is", Allowed: "0 to 9", Default: "5", Flag: "b"}}),
+		Title: "KEYS",
+		List: manual.Keys(
+			[]manual.Key{{Name: "a[].b", Doc: "what it is", Allowed: "0 to 9", Default: "5", Flag: "b"}}),
 	})
 	return all
 }
 
-// Every command that can be seen has a page, which a reader of manual pages finds correct, and shows every text as it was written.
+// Every command that can be seen has a page, which a reader of manual pages finds correct, and shows every text as it
+// was written.
 func TestPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := manual.Write(dir, pages()); err != nil {
@@ -58,17 +62,22 @@ func TestPages(t *testing.T) {
 		t.Skip("mandoc missing (make test-deps)")
 	}
 	for _, file := range files {
-		if out, err := exec.CommandContext(t.Context(), mandoc, "-T", "lint", "-W", "warning", file).CombinedOutput(); err != nil || len(out) > 0 {
+		if out, err := exec.CommandContext(t.Context(), mandoc, "-T", "lint", "-W", "warning",
+			file).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
 	for name, wants := range map[string][]string{
-		"prog.1":    {"PROG(1)", "prog COMMAND [OPTION...]", "prog-go(1)", "Go.", "--json", "March 2, 2026"},
-		"prog-go.1": {"prog go -n N | FILE", ".hidden files are read.", "'quoted' ones too; C:\\new is a path.", "code --with  spaces\n", ".Sh NOT A HEADING\n", "The end.", "-n, --number int", "How many; -1 is all. Default 3.", "prog go -n 1 '*.swf' | tee \\\n", "OPTIONS OF EVERY COMMAND", "/etc/x", "prog(1), a.file(5), progd(8)"},
+		"prog.1": {"PROG(1)", "prog COMMAND [OPTION...]", "prog-go(1)", "Go.", "--json", "March 2, 2026"},
+		"prog-go.1": {"prog go -n N | FILE", ".hidden files are read.", "'quoted' ones too; C:\\new is a path.",
+			"code --with  spaces\n", ".Sh NOT A HEADING\n", "The end.", "-n, --number int",
+			"How many; -1 is all. Default 3.", "prog go -n 1 '*.swf' | tee \\\n", "OPTIONS OF EVERY COMMAND", "/etc/x",
+			"prog(1), a.file(5), progd(8)"},
 		// a list's text follows its term
 		"prog.yaml.5": {"PROG.YAML(5)", "a[].b", "What it is. Allowed: 0 to 9. Default: 5. Flag: --b."},
 	} {
-		out, err := exec.CommandContext(t.Context(), mandoc, "-T", "ascii", "-O", "width=500", filepath.Join(dir, name)).Output()
+		out, err := exec.CommandContext(t.Context(), mandoc, "-T", "ascii", "-O", "width=500",
+			filepath.Join(dir, name)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

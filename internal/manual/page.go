@@ -47,7 +47,8 @@ func (p *page) filled(text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for text != "" {
 		line := text
-		if end := strings.Index(text, ". "); end >= 0 && end+2 < len(text) && strings.ToUpper(text[end+2:end+3]) == text[end+2:end+3] {
+		if end := strings.Index(text, ". "); end >= 0 && end+2 < len(text) &&
+			strings.ToUpper(text[end+2:end+3]) == text[end+2:end+3] {
 			line = text[:end+1]
 		}
 		text = strings.TrimSpace(text[len(line):])
@@ -104,8 +105,8 @@ func (p *page) seeAlso(pages []string) {
 	}
 }
 
-// escape keeps text from being read as roff: a backslash, a control character at the beginning of a line, and the dashes of options, which must be
-// ASCII where they are copied.
+// escape keeps text from being read as roff: a backslash, a control character at the beginning of a line, and the
+// dashes of options, which must be ASCII where they are copied.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

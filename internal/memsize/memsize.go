@@ -1,7 +1,8 @@
 // Package memsize reads amounts of memory the way people write them to batch schedulers: 4000M, 64G, 1.5T, 64gb, 8GiB.
 //
-// K, M, G, T and P are powers of 1024, as in Slurm, PBS and Grid Engine, whatever follows them ("b", "B", "iB"). What a number alone means differs between
-// schedulers, so that Parse does not take one: "64" is megabytes to sbatch and bytes to qsub.
+// K, M, G, T and P are powers of 1024, as in Slurm, PBS and Grid Engine, whatever follows them ("b", "B", "iB"). What a
+// number alone means differs between schedulers, so that Parse does not take one: "64" is megabytes to sbatch and bytes
+// to qsub.
 package memsize
 
 import (
@@ -23,7 +24,8 @@ func Parse(text string) (int64, error) {
 	unit := strings.TrimLeft(s[len(digits):min(len(s), len(digits)+1)], "KMGTP") + s[min(len(s), len(digits)+1):]
 	bytes := n * math.Pow(1024, float64(power))
 	switch {
-	case err != nil, power < 1, unit != "" && unit != "B" && unit != "IB", !(n >= 0), strings.ContainsAny(digits, "X_EN"), bytes >= math.MaxInt64:
+	case err != nil, power < 1, unit != "" && unit != "B" && unit != "IB", !(n >= 0),
+		strings.ContainsAny(digits, "X_EN"), bytes >= math.MaxInt64:
 		return 0, fmt.Errorf("%q is not an amount of memory: %s", clip(text), Allowed)
 	}
 	return int64(bytes), nil

@@ -12,7 +12,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "64", "G", "-1G", "NaNG", "infG", "1GG", "1KM", "64B", "1e3G", "0x1G", "99999999P", "1 2G", "1Gx", "1_0G"} {
+	for _, text := range []string{
+		"", "64", "G", "-1G", "NaNG", "infG", "1GG", "1KM", "64B", "1e3G", "0x1G", "99999999P", "1 2G", "1Gx", "1_0G",
+	} {
 		if got, err := Parse(text); err == nil {
 			t.Errorf("Parse(%q) = %d, want an error", text, got)
 		}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Listen makes a socket, sets $NOTIFY_SOCKET to it and takes away what else systemd sets, and returns the messages that come.
+// Listen makes a socket, sets $NOTIFY_SOCKET to it and takes away what else systemd sets, and returns the messages that
+// come.
 func Listen(t testing.TB) <-chan string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes

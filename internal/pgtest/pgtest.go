@@ -1,4 +1,5 @@
-// Package pgtest starts a private PostgreSQL server for tests: its own folder, a Unix socket in it, no password, gone at the end.
+// Package pgtest starts a private PostgreSQL server for tests: its own folder, a Unix socket in it, no password, gone
+// at the end.
 package pgtest
 
 import (
@@ -30,7 +31,8 @@ var ErrMissing = errors.New("PostgreSQL server programs missing (postgres and in
 
 // Options are how a server is started.
 type Options struct {
-	// Fsync makes the server write through to the disk. A server whose processes are killed needs no fsync: the kernel keeps what they wrote.
+	// Fsync makes the server write through to the disk. A server whose processes are killed needs no fsync: the kernel
+	// keeps what they wrote.
 	Fsync bool
 	// Dir is the folder that the server's own one is made in; "" means the system's temporary folder.
 	Dir string
@@ -50,8 +52,8 @@ type Server struct {
 	databases int
 }
 
-// Start makes a new server and waits until it answers. It runs as the user postgres where the caller is root, because PostgreSQL refuses
-// to run as root.
+// Start makes a new server and waits until it answers. It runs as the user postgres where the caller is root, because
+// PostgreSQL refuses to run as root.
 func Start(opts Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -108,7 +110,8 @@ func (s *Server) create() error {
 			return err
 		}
 	}
-	cmd := s.command("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C", "--data-checksums")
+	cmd := s.command("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C",
+		"--data-checksums")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
@@ -128,7 +131,8 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 // Start starts the server again after Kill, and waits until it answers.
 func (s *Server) Start() error {
 	onOff := map[bool]string{true: "on", false: "off"}[s.opts.Fsync]
-	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=" + onOff, "-c", "full_page_writes=" + onOff}
+	args := []string{"-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=" + onOff, "-c",
+		"full_page_writes=" + onOff}
 	for key, value := range s.opts.Settings {
 		args = append(args, "-c", key+"="+value)
 	}
@@ -194,7 +198,8 @@ func (s *Server) tail() string {
 
 // URL returns the address of a database of the server.
 func (s *Server) URL(database string) string {
-	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode()}
+	u := url.URL{Scheme: "postgres", Path: "/" + database,
+		RawQuery: url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode()}
 	return u.String()
 }
 
@@ -261,7 +266,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// running reports whether a process has not ended. One that has may stay in the list until the system's first process asks for it.
+// running reports whether a process has not ended. One that has may stay in the list until the system's first process
+// asks for it.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -307,7 +313,8 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// Shared is one server for the tests of a package, started by the first that needs it. The zero value is ready; TestMain calls Stop at the end.
+// Shared is one server for the tests of a package, started by the first that needs it. The zero value is ready;
+// TestMain calls Stop at the end.
 type Shared struct {
 	once   sync.Once
 	server *Server

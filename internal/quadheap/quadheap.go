@@ -1,11 +1,11 @@
-// Package quadheap is a heap of instants with four children a node. container/heap would allocate for every push, and a binary heap of
-// 10,000 jobs misses the cache more often.
+// Package quadheap is a heap of instants with four children a node. container/heap would allocate for every push, and a
+// binary heap of 10,000 jobs misses the cache more often.
 package quadheap
 
 import "math"
 
-// Item is a job to be taken at an instant. Of equal instants the lesser number comes first; those of equal numbers come in an order that is the same for
-// the same history.
+// Item is a job to be taken at an instant. Of equal instants the lesser number comes first; those of equal numbers come
+// in an order that is the same for the same history.
 type Item struct {
 	At  float64 // seconds from any origin, or +Inf; not NaN
 	Seq int64
@@ -14,8 +14,8 @@ type Item struct {
 
 func (a *Item) before(b *Item) bool { return a.At < b.At || a.At == b.At && a.Seq < b.Seq }
 
-// Heap is items with the earliest one first, and no order of the others that means anything. The zero value is empty. What changes or appends items
-// without [Heap.Push] calls [Heap.Build] after that.
+// Heap is items with the earliest one first, and no order of the others that means anything. The zero value is empty.
+// What changes or appends items without [Heap.Push] calls [Heap.Build] after that.
 type Heap []Item
 
 // First returns the earliest instant, +Inf if there is none.

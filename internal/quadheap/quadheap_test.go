@@ -13,7 +13,8 @@ import (
 
 type item = quadheap.Item
 
-// TestHeapSorts proves both ways of filling a heap, the order of equal instants, and that what comes with an item stays with it.
+// TestHeapSorts proves both ways of filling a heap, the order of equal instants, and that what comes with an item stays
+// with it.
 func TestHeapSorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pushed, built quadheap.Heap
@@ -45,7 +46,8 @@ func TestTurns(t *testing.T) {
 				first = model[0].At
 			}
 			if h.First() != first || h.Due(10) != (first <= 10) || len(h) != len(model) {
-				t.Fatalf("first of %d items %v, due at 10: %v; want %v of %d", len(h), h.First(), h.Due(10), first, len(model))
+				t.Fatalf("first of %d items %v, due at 10: %v; want %v of %d", len(h), h.First(), h.Due(10),
+					first, len(model))
 			}
 			if len(model) > 0 && rapid.IntRange(0, 9).Draw(t, "what") < 4 {
 				if got := h.Pop(); got != model[0] {

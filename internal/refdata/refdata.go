@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Shared returns the path of the named file or directory of the shared reference data: below $WAITCAST_SHARED if that is set,
-// else below the folder "shared" beside the repository. It skips the test, naming what is missing, where there is
-// none.
+// Shared returns the path of the named file or directory of the shared reference data: below $WAITCAST_SHARED if that
+// is set, else below the folder "shared" beside the repository. It skips the test, naming what is missing, where there
+// is none.
 func Shared(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), filepath.FromSlash(name))

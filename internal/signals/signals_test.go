@@ -16,7 +16,8 @@ func TestMain(m *testing.M) {
 	if role == "" {
 		os.Exit(m.Run())
 	}
-	which := map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hangup": syscall.SIGHUP, "command": syscall.SIGHUP}[role]
+	which := map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hangup": syscall.SIGHUP,
+		"command": syscall.SIGHUP}[role]
 	if err := syscall.Kill(os.Getpid(), which); err != nil {
 		os.Exit(9)
 	}
@@ -34,14 +35,16 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestEarly proves that a signal which comes before anybody looks for it is not lost and ends no daemon, and that a hangup ends a
-// command that gave it up.
+// TestEarly proves that a signal which comes before anybody looks for it is not lost and ends no daemon, and that a
+// hangup ends a command that gave it up.
 func TestEarly(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for role, want := range map[string]string{"terminated": "exit status 0", "hangup": "exit status 0", "command": "signal: hangup"} {
+	for role, want := range map[string]string{
+		"terminated": "exit status 0", "hangup": "exit status 0", "command": "signal: hangup",
+	} {
 		cmd := exec.CommandContext(t.Context(), program) //nolint:gosec // the test itself
 		cmd.Env = append(os.Environ(), roleEnv+"="+role)
 		_ = cmd.Run() // its state is judged

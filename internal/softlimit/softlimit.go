@@ -1,5 +1,6 @@
-// Package softlimit keeps a process within some memory for as long as what lives in its heap leaves room in it: near the limit garbage is collected sooner, and freed memory given back. It ceases where too much lives, when
-// collecting without end would bring nothing.
+// Package softlimit keeps a process within some memory for as long as what lives in its heap leaves room in it: near
+// the limit garbage is collected sooner, and freed memory given back. It ceases where too much lives, when collecting
+// without end would bring nothing.
 package softlimit
 
 import (
@@ -10,7 +11,8 @@ import (
 	"time"
 )
 
-// room is what part of the limit may live. Of the rest garbage collection needs enough that it runs some times a second at most.
+// room is what part of the limit may live. Of the rest garbage collection needs enough that it runs some times a second
+// at most.
 const room = .8
 
 // look is how often what lives is looked at.

@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// TestHold proves that the limit is in force while it leaves room for what lives, gives way where it does not, and ends with the context.
+// TestHold proves that the limit is in force while it leaves room for what lives, gives way where it does not, and ends
+// with the context.
 func TestHold(t *testing.T) {
 	debug.SetMemoryLimit(math.MaxInt64)
 	kept := make([]byte, 32<<20)

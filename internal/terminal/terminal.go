@@ -1,6 +1,6 @@
-// Package terminal prints text that comes from elsewhere: names in logs and arguments, file names, messages of servers. Such text
-// must neither steer a terminal nor look like other text. What cannot be printed is replaced: control characters, format characters
-// such as those that turn the direction of writing (U+202E), and bytes that are no UTF-8.
+// Package terminal prints text that comes from elsewhere: names in logs and arguments, file names, messages of servers.
+// Such text must neither steer a terminal nor look like other text. What cannot be printed is replaced: control
+// characters, format characters such as those that turn the direction of writing (U+202E), and bytes that are no UTF-8.
 package terminal
 
 import (
@@ -31,8 +31,8 @@ func Line(text string) string {
 
 func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 
-// NewWriter returns a writer of lines for people: of what is not printable it passes on line ends and tabs, and replaces the rest.
-// All that a command prints goes through it, so that a name which nobody thought of does no harm.
+// NewWriter returns a writer of lines for people: of what is not printable it passes on line ends and tabs, and
+// replaces the rest. All that a command prints goes through it, so that a name which nobody thought of does no harm.
 func NewWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		if r == '\n' || r == '\t' {
@@ -43,7 +43,8 @@ func NewWriter(to io.Writer) io.Writer {
 	}}
 }
 
-// NewJSONWriter returns a writer of JSON, which it passes on with the same meaning: what is not printable is written as an escape.
+// NewJSONWriter returns a writer of JSON, which it passes on with the same meaning: what is not printable is written as
+// an escape.
 func NewJSONWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		switch {

@@ -26,9 +26,12 @@ func TestLine(t *testing.T) {
 
 // TestWriter proves that the same comes out however the text is cut, and that line ends and tabs stay.
 func TestWriter(t *testing.T) {
-	for name, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+	for name, cut := range map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader,
+	} {
 		var out bytes.Buffer
-		if _, err := io.Copy(struct{ io.Writer }{terminal.NewWriter(&out)}, cut(strings.NewReader(hostile+"\tx\n"))); err != nil {
+		if _, err := io.Copy(struct{ io.Writer }{terminal.NewWriter(&out)},
+			cut(strings.NewReader(hostile+"\tx\n"))); err != nil {
 			t.Fatal(err)
 		}
 		if want := "a?[31mb?c??????????é漢d\tx\n"; out.String() != want {

@@ -1,4 +1,5 @@
-// Package testports gives tests ports in a row for servers that cannot ask the kernel for one (Slurm, Grid Engine), such that tests that run at the same time get different ones.
+// Package testports gives tests ports in a row for servers that cannot ask the kernel for one (Slurm, Grid Engine),
+// such that tests that run at the same time get different ones.
 package testports
 
 import (
@@ -10,14 +11,15 @@ import (
 	"testing"
 )
 
-// The ports lie below those that kernels give to connections by themselves (32768 on Linux, net.ipv4.ip_local_port_range), in blocks.
+// The ports lie below those that kernels give to connections by themselves (32768 on Linux,
+// net.ipv4.ip_local_port_range), in blocks.
 const (
 	first, last = 12_000, 32_000
 	block       = 32
 )
 
-// Take returns the first of n ports in a row, at most 32, that nobody listens on. They are the test's until it ends: other processes that use this
-// package get others.
+// Take returns the first of n ports in a row, at most 32, that nobody listens on. They are the test's until it ends:
+// other processes that use this package get others.
 func Take(t testing.TB, n int) int {
 	t.Helper()
 	if n > block {
@@ -41,7 +43,8 @@ func Take(t testing.TB, n int) int {
 // lock takes a block; false if another test has it.
 func lock(t testing.TB, at int) (release func(), ok bool) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("waitcast-test-ports-%d", at)), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("waitcast-test-ports-%d", at)),
+		os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, false // another user's
 	}

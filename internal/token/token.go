@@ -17,7 +17,8 @@ type Token struct {
 	Role string `yaml:"role" json:"role"`
 	// User is whose jobs are its own; a token of the role user needs it.
 	User string `yaml:"user,omitempty" json:"user,omitempty"`
-	// SHA256 is the hash of the token, 64 hexadecimal digits. A token of New has 130 random bits, so that its hash need not be salted or slow.
+	// SHA256 is the hash of the token, 64 hexadecimal digits. A token of New has 130 random bits, so that its hash need
+	// not be salted or slow.
 	SHA256 string `yaml:"sha256" json:"sha256"`
 }
 

@@ -1,4 +1,5 @@
-// Package version tells which waitcast this is: as the build of the packages says, else as the Go toolchain recorded it.
+// Package version tells which waitcast this is: as the build of the packages says, else as the Go toolchain recorded
+// it.
 package version
 
 import "runtime/debug"

@@ -39,7 +39,8 @@ func TestScale(t *testing.T) {
 // TestNever: a bound that went to the logarithmic scale and back still means never; a year does not.
 func TestNever(t *testing.T) {
 	for seconds, want := range map[float64]bool{
-		0: false, waittime.ScoredNever: false, waittime.Longest: true, waittime.Unlog(waittime.Log(waittime.Longest)): true,
+		0: false, waittime.ScoredNever: false, waittime.Longest: true,
+		waittime.Unlog(waittime.Log(waittime.Longest)): true,
 		math.Inf(1): true, math.NaN(): true,
 	} {
 		if got := waittime.IsNever(seconds); got != want {
@@ -50,7 +51,8 @@ func TestNever(t *testing.T) {
 
 func TestSizeClass(t *testing.T) {
 	for procs, want := range map[int]string{
-		-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512", 513: "513-4096",
+		-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512",
+		513:  "513-4096",
 		4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+",
 	} {
 		if got := waittime.SizeClass(procs); got != want {

@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// both runs a benchmark on either store, one after the other; PostgreSQL writes through to the disk, as SQLite's WAL does at its checkpoints.
+// both runs a benchmark on either store, one after the other; PostgreSQL writes through to the disk, as SQLite's WAL
+// does at its checkpoints.
 func both(b *testing.B, run func(b *testing.B, s modelstore.Store)) {
 	server := pgtest.New(b, pgtest.Options{Fsync: true})
 	b.Run("postgres", func(b *testing.B) { run(b, writer(b, server.NewDatabase(b), Options{})) })
@@ -67,7 +68,8 @@ func BenchmarkRows(b *testing.B) {
 		b.Run("read", func(b *testing.B) {
 			n := int64(0)
 			for b.Loop() {
-				must(b, s.Rows(context.Background(), modelstore.RowQuery{}, func(modelstore.Row) error { n++; return nil }))
+				must(b,
+					s.Rows(context.Background(), modelstore.RowQuery{}, func(modelstore.Row) error { n++; return nil }))
 			}
 			perSecond(b, n, "rows")
 		})
@@ -79,7 +81,9 @@ func BenchmarkJournal(b *testing.B) {
 	const n = 99_999
 	both(b, func(b *testing.B, s modelstore.Store) {
 		for from := int64(1); from <= n; from += 10_000 {
-			must(b, s.Commit(context.Background(), modelstore.Batch{Entries: storetest.MakeEntries(from, min(n, from+9999))}))
+			must(b,
+				s.Commit(context.Background(),
+					modelstore.Batch{Entries: storetest.MakeEntries(from, min(n, from+9999))}))
 		}
 		b.Run("replay", func(b *testing.B) {
 			read := int64(0)

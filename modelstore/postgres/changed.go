@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Version returns the number of changes that were ever made to the space: every transaction that writes (entries, rows, checkpoints, a snapshot, a value, a pruning)
-// makes it greater.
+// Version returns the number of changes that were ever made to the space: every transaction that writes (entries, rows,
+// checkpoints, a snapshot, a value, a pruning) makes it greater.
 func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	err = s.read(ctx, "version", func(ctx context.Context) error {
 		return s.pool.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)
@@ -19,9 +19,10 @@ func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Changed waits until the space has a greater Version than after, and returns it; at once if it has one. It is notified by the server, and looks by itself
-// every Options.Poll. It takes one of the store's connections while it waits. It ends with ctx's error, with modelstore.ErrClosed, or with a failure to reach the
-// server; the caller tries again after a while.
+// Changed waits until the space has a greater Version than after, and returns it; at once if it has one. It is notified
+// by the server, and looks by itself every Options.Poll. It takes one of the store's connections while it waits. It
+// ends with ctx's error, with modelstore.ErrClosed, or with a failure to reach the server; the caller tries again after
+// a while.
 func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err

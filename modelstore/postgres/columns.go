@@ -22,8 +22,10 @@ type entryColumns struct {
 // packEntries checks entries and returns their columns. Their numbers are dense, or only rise where there may be gaps.
 func packEntries(ctx context.Context, entries []modelstore.Entry, gaps bool) (*entryColumns, error) {
 	n := len(entries)
-	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n), submit: make([]pgtype.Int8, n),
-		cluster: make([]string, n), jobID: make([]string, n), kind: make([]string, n), source: make([]string, n), event: make([]string, n)}
+	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n),
+		submit:  make([]pgtype.Int8, n),
+		cluster: make([]string, n), jobID: make([]string, n), kind: make([]string, n), source: make([]string, n),
+		event: make([]string, n)}
 	for i := range entries {
 		if i%cancelCheckEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -54,7 +56,8 @@ func (c *entryColumns) set(i int, e *modelstore.Entry) error {
 	if e.Event.Kind.Repeats() {
 		c.turn[i] = e.Seq
 	}
-	c.seq[i], c.attempt[i], c.time[i], c.submit[i] = e.Seq, int64(e.Event.Attempt), e.Event.Time.UnixNano(), nanos(submit)
+	c.seq[i], c.attempt[i], c.time[i], c.submit[i] = e.Seq, int64(e.Event.Attempt), e.Event.Time.UnixNano(),
+		nanos(submit)
 	c.cluster[i], c.jobID[i], c.kind[i] = toText(e.Event.Cluster), toText(e.Event.ID), e.Event.Kind.String()
 	c.source[i], c.event[i] = toText(e.Source), string(payload)
 	return nil
@@ -62,8 +65,10 @@ func (c *entryColumns) set(i int, e *modelstore.Entry) error {
 
 // slice returns the columns of the entries from, ..., to-1.
 func (c *entryColumns) slice(from, to int) *entryColumns {
-	return &entryColumns{seq: c.seq[from:to], attempt: c.attempt[from:to], turn: c.turn[from:to], time: c.time[from:to], submit: c.submit[from:to],
-		cluster: c.cluster[from:to], jobID: c.jobID[from:to], kind: c.kind[from:to], source: c.source[from:to], event: c.event[from:to]}
+	return &entryColumns{seq: c.seq[from:to], attempt: c.attempt[from:to], turn: c.turn[from:to], time: c.time[from:to],
+		submit:  c.submit[from:to],
+		cluster: c.cluster[from:to], jobID: c.jobID[from:to], kind: c.kind[from:to], source: c.source[from:to],
+		event: c.event[from:to]}
 }
 
 // rowColumns are rows of the ledger as arrays, one for each column.
@@ -87,32 +92,41 @@ func packRows(ctx context.Context, rows []modelstore.Row) (*rowColumns, error) {
 		if err := r.Check(); err != nil {
 			return nil, err
 		}
-		c.seq, c.attempt, c.procs = append(c.seq, r.Seq), append(c.attempt, int64(r.Attempt)), append(c.procs, int64(r.Procs))
+		c.seq, c.attempt, c.procs = append(c.seq, r.Seq), append(c.attempt, int64(r.Attempt)),
+			append(c.procs, int64(r.Procs))
 		c.timeLimit, c.submit = append(c.timeLimit, int64(r.TimeLimit)), append(c.submit, r.Submit.UnixNano())
-		c.start, c.closed, c.served = append(c.start, nanos(r.Start)), append(c.closed, r.Closed().UnixNano()), append(c.served, r.Served)
-		c.cluster, c.jobID, c.queue = append(c.cluster, toText(r.Cluster)), append(c.jobID, toText(r.JobID)), append(c.queue, toText(r.Queue))
-		c.outcome, c.method, c.reason = append(c.outcome, r.Outcome), append(c.method, toText(r.Method)), append(c.reason, toText(r.Reason))
+		c.start, c.closed, c.served = append(c.start, nanos(r.Start)), append(c.closed, r.Closed().UnixNano()),
+			append(c.served, r.Served)
+		c.cluster, c.jobID, c.queue = append(c.cluster, toText(r.Cluster)), append(c.jobID, toText(r.JobID)),
+			append(c.queue, toText(r.Queue))
+		c.outcome, c.method, c.reason = append(c.outcome, r.Outcome), append(c.method, toText(r.Method)),
+			append(c.reason, toText(r.Reason))
 		c.wait, c.replayed = append(c.wait, r.WaitSeconds), append(c.replayed, r.Replayed)
-		c.levels, c.quantiles, c.peers = append(c.levels, pack.Floats(r.Levels)), append(c.quantiles, pack.Floats(r.Quantiles)), append(c.peers, pack.Peers(r.Peers))
+		c.levels, c.quantiles, c.peers = append(c.levels, pack.Floats(r.Levels)),
+			append(c.quantiles, pack.Floats(r.Quantiles)), append(c.peers, pack.Peers(r.Peers))
 	}
 	return c, nil
 }
 
 // insert adds the rows from, ..., to-1 in their order.
 func (c *rowColumns) insert(w *change, from, to int) error {
-	_, err := w.tx.Exec(w.ctx, `INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
+	_, err := w.tx.Exec(w.ctx,
+		`INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
 			wait_seconds, method, levels, quantiles, peers, reason, replayed, served)
 		SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
 			$12::text[], $13::double precision[], $14::text[], $15::bytea[], $16::bytea[], $17::bytea[], $18::text[], $19::boolean[], $20::bigint[])
 		ON CONFLICT (space, cluster, job_id, attempt) DO NOTHING`,
-		w.s.space, c.seq[from:to], c.cluster[from:to], c.jobID[from:to], c.attempt[from:to], c.queue[from:to], c.procs[from:to], c.timeLimit[from:to],
-		c.submit[from:to], c.start[from:to], c.closed[from:to], c.outcome[from:to], c.wait[from:to], c.method[from:to], c.levels[from:to],
+		w.s.space, c.seq[from:to], c.cluster[from:to], c.jobID[from:to], c.attempt[from:to], c.queue[from:to],
+		c.procs[from:to], c.timeLimit[from:to],
+		c.submit[from:to], c.start[from:to], c.closed[from:to], c.outcome[from:to], c.wait[from:to], c.method[from:to],
+		c.levels[from:to],
 		c.quantiles[from:to], c.peers[from:to], c.reason[from:to], c.replayed[from:to], c.served[from:to])
 	return err
 }
 
 // ledgerColumns are the columns that rowScan reads.
-const ledgerColumns = "id, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, outcome, wait_seconds, method, levels, quantiles, peers, reason, replayed, served"
+const ledgerColumns = "id, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, outcome, " +
+	"wait_seconds, method, levels, quantiles, peers, reason, replayed, served"
 
 // rowScan takes one row of the ledger out of an answer.
 type rowScan struct {
@@ -125,8 +139,10 @@ type rowScan struct {
 
 // targets are where ledgerColumns go.
 func (r *rowScan) targets() []any {
-	return []any{&r.id, &r.row.Seq, &r.row.Cluster, &r.row.JobID, &r.row.Attempt, &r.row.Queue, &r.row.Procs, &r.timeLimit, &r.submit, &r.start, &r.row.Outcome,
-		&r.row.WaitSeconds, &r.row.Method, &r.levels, &r.quantiles, &r.peers, &r.row.Reason, &r.row.Replayed, &r.row.Served}
+	return []any{&r.id, &r.row.Seq, &r.row.Cluster, &r.row.JobID, &r.row.Attempt, &r.row.Queue, &r.row.Procs,
+		&r.timeLimit, &r.submit, &r.start, &r.row.Outcome,
+		&r.row.WaitSeconds, &r.row.Method, &r.levels, &r.quantiles, &r.peers, &r.row.Reason, &r.row.Replayed,
+		&r.row.Served}
 }
 
 // finish fills the row.
@@ -134,7 +150,8 @@ func (r *rowScan) finish() {
 	for _, s := range []*string{&r.row.Cluster, &r.row.JobID, &r.row.Queue, &r.row.Method, &r.row.Reason} {
 		*s = fromText(*s)
 	}
-	r.row.TimeLimit, r.row.Submit, r.row.Start = time.Duration(r.timeLimit), time.Unix(0, r.submit).UTC(), instant(r.start)
+	r.row.TimeLimit, r.row.Submit, r.row.Start = time.Duration(r.timeLimit), time.Unix(0, r.submit).UTC(),
+		instant(r.start)
 	r.row.Levels, r.row.Quantiles = pack.UnpackFloats(r.levels), pack.UnpackFloats(r.quantiles)
 	r.row.Peers = pack.UnpackPeers(r.peers, len(r.row.Levels))
 }

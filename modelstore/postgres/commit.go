@@ -83,12 +83,15 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	h := sha256.New()
 	for _, b := range lines {
-		_, _ = fmt.Fprintf(h, "%d %q %q %d %q %q %x\n", timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason, b.Message, b.Text) // a hash takes everything
+		// a hash takes everything
+		_, _ = fmt.Fprintf(h, "%d %q %q %d %q %q %x\n", timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason,
+			b.Message, b.Text)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. lines is the checksum of its bad lines.
+// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. lines is
+// the checksum of its bad lines.
 func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -138,11 +141,13 @@ func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byt
 	return nil
 }
 
-// run locks the space, runs fn and notes the change in the space's row. That is the last statement, so that the time of the lease counts from the end.
+// run locks the space, runs fn and notes the change in the space's row. That is the last statement, so that the time of
+// the lease counts from the end.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
 	var epoch int64
-	err := w.tx.QueryRow(w.ctx, "SELECT last_seq, bad_lines, token, nonce, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
+	err := w.tx.QueryRow(w.ctx,
+		"SELECT last_seq, bad_lines, token, nonce, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
 		Scan(&w.lastSeq, &w.badLines, &w.token, &nonce, &epoch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return damaged("the space is gone from the database")
@@ -156,9 +161,11 @@ func (w *change) run(fn func(*change) error, token string) error {
 	if err := fn(w); err != nil {
 		return err
 	}
-	w.later.Queue(`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,
+	w.later.Queue(
+		`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,
 			expires = greatest(expires, clock_timestamp() + $5) WHERE id = $1 RETURNING version)
-		SELECT pg_notify($6, version::text) FROM changed`, w.s.space, w.lastSeq, w.badLines, token, w.s.lease.ttl, w.s.channel())
+		SELECT pg_notify($6, version::text) FROM changed`, w.s.space, w.lastSeq, w.badLines, token, w.s.lease.ttl,
+		w.s.channel())
 	if err := w.checkCanceled(); err != nil {
 		return err
 	}
@@ -193,10 +200,12 @@ func (w *change) insert(c *entryColumns, from int) error {
 			return err
 		}
 		part := c.slice(from, min(n, from+chunk))
-		_, err := w.tx.Exec(w.ctx, `INSERT INTO waitcast.journal (space, seq, cluster, job_id, attempt, kind, turn, time, submit, source, event)
+		_, err := w.tx.Exec(w.ctx,
+			`INSERT INTO waitcast.journal (space, seq, cluster, job_id, attempt, kind, turn, time, submit, source, event)
 			SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
 			ON CONFLICT (space, cluster, job_id, attempt, kind, turn) DO NOTHING`,
-			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind, part.turn, part.time, part.submit, part.source, part.event)
+			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind, part.turn, part.time, part.submit,
+			part.source, part.event)
 		if err != nil {
 			return err
 		}
@@ -209,7 +218,8 @@ func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 	for from := 0; from < len(entries); from += chunk {
 		part := c.slice(from, min(len(entries), from+chunk))
 		var missing *int64
-		err := w.tx.QueryRow(w.ctx, `SELECT min(e.seq) FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) e (seq, cluster, job_id, attempt, kind)
+		err := w.tx.QueryRow(w.ctx,
+			`SELECT min(e.seq) FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) e (seq, cluster, job_id, attempt, kind)
 			WHERE NOT EXISTS (SELECT FROM waitcast.journal j WHERE j.space = $1 AND j.cluster = e.cluster AND j.job_id = e.job_id
 				AND j.attempt = e.attempt AND j.kind = e.kind)`,
 			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind).Scan(&missing)
@@ -238,7 +248,8 @@ func (w *change) rows(c *rowColumns) error {
 func (w *change) checkpoints(checkpoints []modelstore.Checkpoint) {
 	for _, c := range checkpoints {
 		if len(c.Data) == 0 {
-			w.later.Queue("DELETE FROM waitcast.checkpoint WHERE space = $1 AND source = $2", w.s.space, toText(c.Source))
+			w.later.Queue("DELETE FROM waitcast.checkpoint WHERE space = $1 AND source = $2", w.s.space,
+				toText(c.Source))
 			continue
 		}
 		w.later.Queue(`INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1,$2,$3)
@@ -274,8 +285,10 @@ func (w *change) putBadLines(lines []modelstore.BadLine, keep int) {
 		if len(message) > modelstore.MaxBadLineText {
 			message = strings.ToValidUTF8(message[:modelstore.MaxBadLineText], "")
 		}
-		w.later.Queue("INSERT INTO waitcast.bad_line (space, id, at, source, path, line, reason, message, text) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9)",
-			w.s.space, w.badLines-int64(len(kept))+int64(i)+1, timeOrEpoch(b.At), toText(b.Source), toText(b.Path), b.Line, toText(b.Reason), toText(message), text)
+		w.later.Queue("INSERT INTO waitcast.bad_line (space, id, at, source, path, line, reason, message, text) "+
+			"VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9)",
+			w.s.space, w.badLines-int64(len(kept))+int64(i)+1, timeOrEpoch(b.At), toText(b.Source), toText(b.Path),
+			b.Line, toText(b.Reason), toText(message), text)
 	}
 	w.later.Queue("DELETE FROM waitcast.bad_line WHERE space = $1 AND id <= $2", w.s.space, w.badLines-int64(keep))
 }
@@ -289,12 +302,14 @@ func (w *change) snapshot(s *modelstore.Snapshot) error {
 	}
 	sum := s.Sum()
 	w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1 AND seq = $2", w.s.space, s.Seq)
-	w.later.Queue("INSERT INTO waitcast.snapshot (space, seq, at, sum) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq, s.At.UnixNano(), sum[:])
+	w.later.Queue("INSERT INTO waitcast.snapshot (space, seq, at, sum) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq,
+		s.At.UnixNano(), sum[:])
 	for name, data := range s.Parts {
 		if data == nil {
 			data = []byte{}
 		}
-		w.later.Queue("INSERT INTO waitcast.snapshot_part (space, seq, name, data) VALUES ($1,$2,$3,$4)", w.s.space, s.Seq, name, data)
+		w.later.Queue("INSERT INTO waitcast.snapshot_part (space, seq, name, data) VALUES ($1,$2,$3,$4)", w.s.space,
+			s.Seq, name, data)
 	}
 	w.later.Queue(`DELETE FROM waitcast.snapshot WHERE space = $1 AND seq NOT IN
 		(SELECT seq FROM waitcast.snapshot WHERE space = $1 ORDER BY seq DESC LIMIT 2)`, w.s.space)
@@ -311,7 +326,8 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 			w.later.Queue("DELETE FROM waitcast.meta WHERE space = $1 AND key = $2", s.space, toText(key))
 			return nil
 		}
-		w.later.Queue("INSERT INTO waitcast.meta (space, key, value) VALUES ($1,$2,$3) ON CONFLICT (space, key) DO UPDATE SET value = excluded.value",
+		w.later.Queue("INSERT INTO waitcast.meta (space, key, value) VALUES ($1,$2,$3) ON CONFLICT (space, key) DO "+
+			"UPDATE SET value = excluded.value",
 			s.space, toText(key), toText(value))
 		return nil
 	})
@@ -320,7 +336,8 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
 	return s.change(ctx, "drop snapshots", sumBadLines(nil), func(w *change) error {
-		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space) // its parts go with it: ON DELETE CASCADE
+		// its parts go with it: ON DELETE CASCADE
+		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space)
 		return nil
 	})
 }
@@ -349,10 +366,12 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done says that there are none beyond.
+// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done says
+// that there are none beyond.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
-	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) FROM waitcast.snapshot WHERE space = $1)`,
+	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+
+		`FROM waitcast.snapshot WHERE space = $1)`,
 		w.s.space).Scan(&least, &oldest)
 	if err != nil || least == nil || oldest == nil {
 		return 0, true, err
@@ -363,7 +382,9 @@ func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done boo
 		return 0, true, nil
 	}
 	to := min(last, *from+pruneWindow-1)
-	tag, err := w.tx.Exec(w.ctx, "DELETE FROM waitcast.journal WHERE space = $1 AND seq BETWEEN $2 AND $3 AND time < $4", w.s.space, *from, to, before)
+	tag, err := w.tx.Exec(w.ctx,
+		"DELETE FROM waitcast.journal WHERE space = $1 AND seq BETWEEN $2 AND $3 AND time < $4", w.s.space,
+		*from, to, before)
 	*from = to + 1
 	return tag.RowsAffected(), to == last, err
 }
@@ -375,7 +396,8 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 		var n int64
 		err := s.change(ctx, "prune the ledger", sumBadLines(nil), func(w *change) error {
 			tag, err := w.tx.Exec(w.ctx, `DELETE FROM waitcast.ledger WHERE space = $1 AND id IN
-				(SELECT id FROM waitcast.ledger WHERE space = $1 AND closed < $2 ORDER BY closed LIMIT $3)`, s.space, clampTime(before), pruneWindow)
+				(SELECT id FROM waitcast.ledger WHERE space = $1 AND closed < $2 ORDER BY closed LIMIT $3)`, s.space,
+				clampTime(before), pruneWindow)
 			n = tag.RowsAffected()
 			return err
 		})

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Describe tells of the database at url and its spaces; daemons may be at work in it. It counts what is there, which takes a while in a large store.
+// Describe tells of the database at url and its spaces; daemons may be at work in it. It counts what is there, which
+// takes a while in a large store.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)
@@ -27,11 +28,13 @@ func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 		return info, explain(place, "info", err)
 	}
 	err = pool.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_catalog.pg_class c
-		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'waitcast' AND c.relkind = 'r'`).Scan(&info.Bytes)
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'waitcast' AND c.relkind = 'r'`).
+		Scan(&info.Bytes)
 	if err != nil {
 		return nil, explain(place, "info", err)
 	}
-	rows, err := pool.Query(ctx, `SELECT s.name, s.last_seq, (SELECT count(*) FROM waitcast.journal WHERE space = s.id), (SELECT count(*) FROM waitcast.ledger WHERE space = s.id),
+	rows, err := pool.Query(ctx,
+		`SELECT s.name, s.last_seq, (SELECT count(*) FROM waitcast.journal WHERE space = s.id), (SELECT count(*) FROM waitcast.ledger WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.bad_line WHERE space = s.id), (SELECT count(*) FROM waitcast.checkpoint WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.snapshot WHERE space = s.id),
 			CASE WHEN s.expires > clock_timestamp() THEN s.holder END, s.epoch, s.expires FROM waitcast.space s ORDER BY s.name`)
@@ -41,7 +44,8 @@ func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	var s modelstore.SpaceInfo
 	var holder *string
 	var until *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&s.Name, &s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints, &s.Snapshots, &holder, &s.Epoch, &until}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&s.Name, &s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints,
+		&s.Snapshots, &holder, &s.Epoch, &until}, func() error {
 		s.Holder, s.Until = "", time.Time{}
 		if holder != nil {
 			s.Holder = fromText(*holder)

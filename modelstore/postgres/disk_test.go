@@ -28,7 +28,8 @@ func smallDisk(t testing.TB, mib int) string {
 	if err != nil {
 		t.Skip("no user postgres: ", err)
 	}
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,uid="+owner.Uid+",size="+strconv.Itoa(mib)+"m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,uid="+owner.Uid+",size="+strconv.Itoa(mib)+
+		"m"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
 	}
 	t.Cleanup(func() { must(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })

@@ -15,14 +15,16 @@ type HeldError struct {
 	Space string
 	// Holder is the name that it acquired the lease by.
 	Holder string
-	// Until is when the lease ends unless it is renewed, by the database's clock; Left is how long that was when the error was made.
+	// Until is when the lease ends unless it is renewed, by the database's clock; Left is how long that was when the
+	// error was made.
 	Until time.Time
 	Left  time.Duration
 }
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("space %q of the store is held by %s for another %v unless it is renewed (until %s by the database's clock): stop that daemon, or give this one a space of its own",
+	return fmt.Sprintf("space %q of the store is held by %s for another %v unless it is renewed (until %s by the "+
+		"database's clock): stop that daemon, or give this one a space of its own",
 		e.Space, e.Holder, max(0, e.Left).Round(100*time.Millisecond), e.Until.UTC().Format(time.RFC3339))
 }
 
@@ -39,7 +41,8 @@ func (e *NoSpaceError) Error() string {
 	if e.Space == "" {
 		return fmt.Sprintf("%s has no tables of waitcast: start a daemon that collects into it first", e.Place)
 	}
-	return fmt.Sprintf("%s has no space %q: start a daemon that collects into it first, or check the name", e.Place, e.Space)
+	return fmt.Sprintf("%s has no space %q: start a daemon that collects into it first, or check the name",
+		e.Place, e.Space)
 }
 
 // explain wraps an error of the driver with its cause, for errors.Is, and what to do.
@@ -66,9 +69,11 @@ func diagnose(err error) (hint string, cause error) {
 	}
 	switch e.Code {
 	case "53100":
-		return "free space on the database server's disk; nothing of this was stored, it can be tried again", modelstore.ErrFull
+		return "free space on the database server's disk; nothing of this was stored, it can be tried again",
+			modelstore.ErrFull
 	case "25006":
-		return "the server is a standby or its transactions are read-only: connect to the primary", modelstore.ErrReadOnly
+		return "the server is a standby or its transactions are read-only: connect to the primary",
+			modelstore.ErrReadOnly
 	case "42501":
 		return "grant the role what docs/store.md lists", modelstore.ErrReadOnly
 	case "XX001", "XX002":

@@ -9,7 +9,8 @@ import (
 type Holding struct {
 	// Holder is the name that the lease was acquired by; "" if nobody has it.
 	Holder string
-	// Left is how long it lasts unless it is renewed, by the database's clock: 0 or less if it has run out and can be acquired.
+	// Left is how long it lasts unless it is renewed, by the database's clock: 0 or less if it has run out and can be
+	// acquired.
 	Left time.Duration
 }
 
@@ -21,7 +22,8 @@ func (s *Store) Holding(ctx context.Context) (h Holding, err error) {
 	err = s.read(ctx, "look at the lease", func(ctx context.Context) error {
 		var holder *string
 		var left *time.Duration
-		err := s.pool.QueryRow(ctx, "SELECT holder, expires - clock_timestamp() FROM waitcast.space WHERE id = $1", s.space).Scan(&holder, &left)
+		err := s.pool.QueryRow(ctx, "SELECT holder, expires - clock_timestamp() FROM waitcast.space WHERE id = $1",
+			s.space).Scan(&holder, &left)
 		if err == nil && holder != nil && left != nil {
 			h = Holding{Holder: fromText(*holder), Left: *left}
 		}

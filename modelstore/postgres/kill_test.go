@@ -64,7 +64,8 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist commits a batch again and again until the store takes it, as the pipeline does, and says how often it was unknown whether it had.
+// insist commits a batch again and again until the store takes it, as the pipeline does, and says how often it was
+// unknown whether it had.
 func insist(ctx context.Context, s *Store, b modelstore.Batch) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -72,7 +73,8 @@ func insist(ctx context.Context, s *Store, b modelstore.Batch) (unknown int, err
 		err := s.Commit(ctx, b)
 		var seq *modelstore.SeqError
 		switch {
-		case err == nil, ctx.Err() != nil, errors.As(err, &seq), errors.Is(err, modelstore.ErrLeaseLost), errors.Is(err, modelstore.ErrCorrupt):
+		case err == nil, ctx.Err() != nil, errors.As(err, &seq), errors.Is(err, modelstore.ErrLeaseLost),
+			errors.Is(err, modelstore.ErrCorrupt):
 			return unknown, err
 		case strings.Contains(err.Error(), "unknown whether"):
 			unknown++
@@ -92,8 +94,9 @@ func killRounds() int {
 	return 30
 }
 
-// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits loses nothing that was committed and doubles
-// nothing that is committed again: at the end the store holds what an undisturbed SQLite store does.
+// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits loses
+// nothing that was committed and doubles nothing that is committed again: at the end the store holds what an
+// undisturbed SQLite store does.
 func TestServerKilled(t *testing.T) {
 	// Where there is time, each COMMIT waits a while before it writes through, so that many a kill strikes there.
 	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
@@ -150,13 +153,14 @@ func TestServerKilled(t *testing.T) {
 	for n := range o.batches {
 		must(t, calm.Commit(t.Context(), numbered(n)))
 	}
-	if diff := cmp.Diff(contentsOf(t, calm), contentsOf(t, s), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(contentsOf(t, calm), contentsOf(t, s), cmpopts.EquateNaNs(),
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the store differs from an undisturbed one (-undisturbed +killed):\n%.3000s", diff)
 	}
 }
 
-// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered is taken as done when it comes again, its bad lines included; and
-// that one whose COMMIT was not made is stored then.
+// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered is taken as done when it comes again,
+// its bad lines included; and that one whose COMMIT was not made is stored then.
 func TestUnknownOutcome(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	for n, made := range []bool{true, false, true} {
@@ -165,17 +169,21 @@ func TestUnknownOutcome(t *testing.T) {
 			must(t, s.Commit(t.Context(), b))
 			var token string
 			must(t, s.pool.QueryRow(t.Context(), "SELECT token FROM waitcast.space").Scan(&token))
-			s.unsure = unsure{tokens: []string{"before", token, "after"}, lines: sumBadLines(b.BadLines)} // as a lost answer leaves it
+			// as a lost answer leaves it
+			s.unsure = unsure{tokens: []string{"before", token, "after"}, lines: sumBadLines(b.BadLines)}
 		} else {
 			s.unsure = unsure{tokens: []string{"never made"}, lines: sumBadLines(b.BadLines)}
 		}
 		must(t, s.Commit(t.Context(), b))
-		if got, want := contentsOf(t, s), int64(7*n+7); got.Last != want || int64(len(got.Entries)) != want || got.BadEver != int64(n+1) || len(got.Rows) != 4*(n+1) {
-			t.Fatalf("after batch %d: last %d, %d entries, %d rows, %d bad lines", n, got.Last, len(got.Entries), len(got.Rows), got.BadEver)
+		if got, want := contentsOf(t, s), int64(7*n+7); got.Last != want || int64(len(got.Entries)) != want ||
+			got.BadEver != int64(n+1) || len(got.Rows) != 4*(n+1) {
+			t.Fatalf("after batch %d: last %d, %d entries, %d rows, %d bad lines", n, got.Last, len(got.Entries),
+				len(got.Rows), got.BadEver)
 		}
 	}
 	same := numbered(3)
-	same.BadLines = numbered(2).BadLines // the same lines once more are other lines after a commit that is known to be made
+	// the same lines once more are other lines after a commit that is known to be made
+	same.BadLines = numbered(2).BadLines
 	must(t, s.Commit(t.Context(), same))
 	if n, err := s.CountBadLines(t.Context()); err != nil || n != 4 {
 		t.Errorf("%d bad lines, %v", n, err)

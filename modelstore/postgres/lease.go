@@ -20,8 +20,8 @@ const MinTTL = 100 * time.Millisecond
 // releaseTimeout bounds how long Close tries to give a lease back.
 const releaseTimeout = 3 * time.Second
 
-// Lease is the right to write a space. It ends by itself some time after its last renewal (a Commit renews it, too), and then anybody may acquire
-// the next one. All methods may be called concurrently.
+// Lease is the right to write a space. It ends by itself some time after its last renewal (a Commit renews it, too),
+// and then anybody may acquire the next one. All methods may be called concurrently.
 type Lease struct {
 	store  *Store
 	holder string
@@ -39,12 +39,14 @@ func (l *Lease) Epoch() int64 { return l.epoch }
 // TTL returns how long the lease lasts after a renewal.
 func (l *Lease) TTL() time.Duration { return l.ttl }
 
-// Acquire takes the lease on the store's space for ttl, at least MinTTL, if it is free or has run out by the database's clock; else it returns
-// *HeldError. holder names the caller to people ("host pid 17"). A store that holds the lease already gets a new one.
+// Acquire takes the lease on the store's space for ttl, at least MinTTL, if it is free or has run out by the database's
+// clock; else it returns *HeldError. holder names the caller to people ("host pid 17"). A store that holds the lease
+// already gets a new one.
 func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (*Lease, error) {
 	switch {
 	case s.opts.ReadOnly:
-		return nil, fmt.Errorf("store %s: acquire the lease: %w: it was opened for reading", s.place, modelstore.ErrReadOnly)
+		return nil, fmt.Errorf("store %s: acquire the lease: %w: it was opened for reading", s.place,
+			modelstore.ErrReadOnly)
 	case holder == "":
 		return nil, errors.New("the lease's holder must have a name")
 	case ttl < MinTTL:
@@ -63,15 +65,19 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 		own = s.lease.epoch
 	}
 	l := &Lease{store: s, holder: holder, nonce: rand.Text(), ttl: ttl}
-	// Where a commit of the holder is under way, this waits for it, and then looks again. clock_timestamp is the instant at which it looks.
-	err := s.pool.QueryRow(ctx, `UPDATE waitcast.space SET holder = $2, nonce = $5, epoch = epoch + 1, expires = clock_timestamp() + $3
+	// Where a commit of the holder is under way, this waits for it, and then looks again. clock_timestamp is the
+	// instant at which it looks.
+	err := s.pool.QueryRow(ctx,
+		`UPDATE waitcast.space SET holder = $2, nonce = $5, epoch = epoch + 1, expires = clock_timestamp() + $3
 		WHERE id = $1 AND (holder IS NULL OR expires <= clock_timestamp() OR epoch = $4) RETURNING epoch`,
 		s.space, toText(holder), ttl, own, l.nonce).Scan(&l.epoch)
 	if err == nil {
 		s.lease, s.unsure = l, unsure{}
 		return l, nil
 	}
-	if locked, ok := errors.AsType[*pgconn.PgError](err); errors.Is(err, pgx.ErrNoRows) || ok && locked.Code == "55P03" { // lock_not_available
+	// lock_not_available
+	if locked, ok := errors.AsType[*pgconn.PgError](err); errors.Is(err, pgx.ErrNoRows) ||
+		ok && locked.Code == "55P03" {
 		err = s.held(ctx)
 	}
 	return nil, s.fail("acquire the lease", err)
@@ -83,7 +89,8 @@ func (s *Store) held(ctx context.Context) error {
 	var holder *string
 	var until *time.Time
 	var left *time.Duration
-	err := s.pool.QueryRow(ctx, "SELECT holder, expires, expires - clock_timestamp() FROM waitcast.space WHERE id = $1", s.space).Scan(&holder, &until, &left)
+	err := s.pool.QueryRow(ctx, "SELECT holder, expires, expires - clock_timestamp() FROM waitcast.space WHERE id = $1",
+		s.space).Scan(&holder, &until, &left)
 	if err != nil {
 		return err
 	}
@@ -93,8 +100,8 @@ func (s *Store) held(ctx context.Context) error {
 	return e
 }
 
-// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if somebody else acquired it or it was
-// released; a lease that ran out but that nobody took is renewed.
+// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if somebody
+// else acquired it or it was released; a lease that ran out but that nobody took is renewed.
 func (l *Lease) Renew(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {
@@ -103,7 +110,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 	defer s.end()
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	tag, err := s.pool.Exec(ctx, `UPDATE waitcast.space SET expires = clock_timestamp() + $3 WHERE id = $1 AND epoch = $2 AND nonce = $4`,
+	tag, err := s.pool.Exec(ctx,
+		`UPDATE waitcast.space SET expires = clock_timestamp() + $3 WHERE id = $1 AND epoch = $2 AND nonce = $4`,
 		s.space, l.epoch, l.ttl, l.nonce)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = s.lost(ctx, l)
@@ -111,8 +119,9 @@ func (l *Lease) Renew(ctx context.Context) error {
 	return s.fail("renew the lease", err)
 }
 
-// Keep renews the lease three times in each of its times, until ctx ends (nil) or the lease is lost or the store closed (an error that wraps modelstore.ErrLeaseLost or
-// ErrClosed). Other failures are tried again: while the server is away nobody else can take the lease either.
+// Keep renews the lease three times in each of its times, until ctx ends (nil) or the lease is lost or the store closed
+// (an error that wraps modelstore.ErrLeaseLost or ErrClosed). Other failures are tried again: while the server is away
+// nobody else can take the lease either.
 func (l *Lease) Keep(ctx context.Context) error {
 	ticker := time.NewTicker(l.ttl / 3)
 	defer ticker.Stop()
@@ -136,7 +145,8 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// Release gives the lease back, so that the next one need not wait for its end. It does nothing where the lease is lost already.
+// Release gives the lease back, so that the next one need not wait for its end. It does nothing where the lease is lost
+// already.
 func (l *Lease) Release(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {
@@ -155,7 +165,8 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	if s.lease == l {
 		s.lease = nil
 	}
-	_, err := s.pool.Exec(ctx, "UPDATE waitcast.space SET holder = NULL, nonce = NULL, expires = NULL WHERE id = $1 AND epoch = $2 AND nonce = $3",
+	_, err := s.pool.Exec(ctx, "UPDATE waitcast.space SET holder = NULL, nonce = NULL, expires = NULL WHERE id = $1 "+
+		"AND epoch = $2 AND nonce = $3",
 		s.space, l.epoch, l.nonce)
 	return err
 }
@@ -167,7 +178,9 @@ func (s *Store) lost(ctx context.Context, l *Lease) error {
 		return errors.Join(modelstore.ErrLeaseLost, err)
 	}
 	if e.Holder == "" {
-		return fmt.Errorf("%w: that of %s (number %d) was given back or taken over", modelstore.ErrLeaseLost, l.holder, l.epoch)
+		return fmt.Errorf("%w: that of %s (number %d) was given back or taken over", modelstore.ErrLeaseLost,
+			l.holder, l.epoch)
 	}
-	return fmt.Errorf("%w: that of %s (number %d) ran out, and %s took over", modelstore.ErrLeaseLost, l.holder, l.epoch, e.Holder)
+	return fmt.Errorf("%w: that of %s (number %d) ran out, and %s took over", modelstore.ErrLeaseLost, l.holder,
+		l.epoch, e.Holder)
 }

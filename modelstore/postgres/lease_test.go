@@ -38,11 +38,13 @@ func wantLost(t testing.TB, what string, err error) {
 // runOut makes the lease on every space of the store's database run out, by the database's clock.
 func runOut(t testing.TB, s *Store) {
 	t.Helper()
-	_, err := s.pool.Exec(t.Context(), "UPDATE waitcast.space SET expires = clock_timestamp() - interval '1 microsecond'")
+	_, err := s.pool.Exec(t.Context(),
+		"UPDATE waitcast.space SET expires = clock_timestamp() - interval '1 microsecond'")
 	must(t, err)
 }
 
-// TestLeaseHeld proves that a held lease is refused with the holder's name, that Close gives it back, and that epochs only grow.
+// TestLeaseHeld proves that a held lease is refused with the holder's name, that Close gives it back, and that epochs
+// only grow.
 func TestLeaseHeld(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, err := Open(t.Context(), url, Options{})
@@ -52,7 +54,8 @@ func TestLeaseHeld(t *testing.T) {
 	must(t, err)
 	_, err = b.Acquire(t.Context(), "host-b", time.Hour)
 	held, ok := errors.AsType[*HeldError](err)
-	if !ok || held.Holder != "host-a pid 1" || held.Space != DefaultSpace || held.Left < 59*time.Minute || held.Left > time.Hour ||
+	if !ok || held.Holder != "host-a pid 1" || held.Space != DefaultSpace || held.Left < 59*time.Minute ||
+		held.Left > time.Hour ||
 		time.Until(held.Until) < 50*time.Minute {
 		t.Fatalf("acquiring a held lease gave %v", err)
 	}
@@ -70,7 +73,8 @@ func TestLeaseHeld(t *testing.T) {
 	must(t, err)
 }
 
-// TestLeaseRunsOut proves that a lease ends by the database's clock and not before, unless it is renewed, and how soon it passes on then.
+// TestLeaseRunsOut proves that a lease ends by the database's clock and not before, unless it is renewed, and how soon
+// it passes on then.
 func TestLeaseRunsOut(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
@@ -108,16 +112,20 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// TestFencing proves that a writer which others took over from stores nothing any more, whatever it calls, and is told so; and that one
-// whose lease merely ran out goes on.
+// TestFencing proves that a writer which others took over from stores nothing any more, whatever it calls, and is told
+// so; and that one whose lease merely ran out goes on.
 func TestFencing(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
 	l, err := a.Acquire(t.Context(), "a", time.Hour)
 	must(t, err)
-	must(t, a.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 5), Snapshot: storetest.MakeSnapshot(5)}))
+	must(t,
+		a.Commit(t.Context(),
+			modelstore.Batch{Entries: storetest.MakeEntries(1, 5), Snapshot: storetest.MakeSnapshot(5)}))
 	runOut(t, a)
-	must(t, a.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(6, 8), Rows: []modelstore.Row{storetest.MakeRow(6)}}))
+	must(t,
+		a.Commit(t.Context(),
+			modelstore.Batch{Entries: storetest.MakeEntries(6, 8), Rows: []modelstore.Row{storetest.MakeRow(6)}}))
 	must(t, l.Renew(t.Context()))
 	if _, err := b.Acquire(t.Context(), "b", time.Hour); err == nil {
 		t.Fatal("a commit did not renew the lease")
@@ -125,8 +133,10 @@ func TestFencing(t *testing.T) {
 	runOut(t, a)
 	_, err = b.Acquire(t.Context(), "b", time.Hour)
 	must(t, err)
-	late := modelstore.Batch{Entries: storetest.MakeEntries(9, 12), Rows: []modelstore.Row{storetest.MakeRow(9)}, Snapshot: storetest.MakeSnapshot(12),
-		Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: []byte("a")}}, BadLines: []modelstore.BadLine{{Reason: "late"}}}
+	late := modelstore.Batch{Entries: storetest.MakeEntries(9, 12), Rows: []modelstore.Row{storetest.MakeRow(9)},
+		Snapshot:    storetest.MakeSnapshot(12),
+		Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: []byte("a")}},
+		BadLines:    []modelstore.BadLine{{Reason: "late"}}}
 	for name, write := range map[string]func() error{
 		"Commit":        func() error { return a.Commit(t.Context(), late) },
 		"SetMeta":       func() error { return a.SetMeta(t.Context(), "k", "v") },
@@ -143,7 +153,8 @@ func TestFencing(t *testing.T) {
 	must(t, l.Release(t.Context())) // does nothing to b's
 	forgotten, err := b.Acquire(t.Context(), "b", time.Hour)
 	must(t, err)
-	_, err = b.pool.Exec(t.Context(), "UPDATE waitcast.space SET nonce = 'of another lease of that number'") // as after a failover to a standby that was late
+	// as after a failover to a standby that was late
+	_, err = b.pool.Exec(t.Context(), "UPDATE waitcast.space SET nonce = 'of another lease of that number'")
 	must(t, err)
 	wantLost(t, "a lease that the server forgot", b.SetMeta(t.Context(), "k", "v"))
 	wantLost(t, "renewing it", forgotten.Renew(t.Context()))
@@ -160,7 +171,8 @@ func TestFencing(t *testing.T) {
 	must(t, err)
 	cps, err := b.Checkpoints(t.Context())
 	must(t, err)
-	if snap == nil || snap.Seq != 5 || lines != 0 || len(cps) != 0 || len(storetest.Rows(t, b, modelstore.RowQuery{})) != 1 {
+	if snap == nil || snap.Seq != 5 || lines != 0 || len(cps) != 0 ||
+		len(storetest.Rows(t, b, modelstore.RowQuery{})) != 1 {
 		t.Errorf("the fenced writer left something: snapshot %v, %d bad lines, checkpoints %v", snap, lines, cps)
 	}
 }
@@ -184,7 +196,9 @@ func TestTakeoverDuringCommit(t *testing.T) {
 	go func() { _, err := b.Acquire(context.Background(), "b", time.Hour); acquired <- err }()
 	eventually(t, "the takeover waits for the commit", func() bool {
 		var waiting int
-		must(t, b.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
+		must(t,
+			b.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "+
+				"AND wait_event_type = 'Lock'").Scan(&waiting))
 		return waiting == 1
 	})
 	close(goOn)
@@ -194,8 +208,8 @@ func TestTakeoverDuringCommit(t *testing.T) {
 	}
 }
 
-// TestPausedInsideCommit proves that a writer which stops for good in the middle of a commit keeps nobody from taking over, and that nothing of that
-// commit is stored when it wakes up.
+// TestPausedInsideCommit proves that a writer which stops for good in the middle of a commit keeps nobody from taking
+// over, and that nothing of that commit is stored when it wakes up.
 func TestPausedInsideCommit(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := writer(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{})
@@ -203,7 +217,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	committed := make(chan error, 1)
 	go func() {
 		committed <- a.change(context.Background(), "test", sumBadLines(nil), func(w *change) error {
-			_, err := w.tx.Exec(w.ctx, "INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1, 'log', 'x')", w.s.space)
+			_, err := w.tx.Exec(w.ctx, "INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1, 'log', 'x')",
+				w.s.space)
 			close(inside)
 			<-goOn
 			return err
@@ -212,7 +227,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	<-inside
 	runsOut := make(chan error, 1)
 	go func() { // waits for the row, as the takeover does
-		_, err := b.pool.Exec(context.Background(), "UPDATE waitcast.space SET expires = clock_timestamp() - interval '1 microsecond'")
+		_, err := b.pool.Exec(context.Background(),
+			"UPDATE waitcast.space SET expires = clock_timestamp() - interval '1 microsecond'")
 		runsOut <- err
 	}()
 	must(t, <-runsOut)
@@ -230,7 +246,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	}
 }
 
-// TestLeaseRace proves that of many that ask at once one gets the lease, again and again, and that the tables are made by one of many that open at once.
+// TestLeaseRace proves that of many that ask at once one gets the lease, again and again, and that the tables are made
+// by one of many that open at once.
 func TestLeaseRace(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const n = 8
@@ -276,7 +293,8 @@ func TestLeaseRace(t *testing.T) {
 	}
 }
 
-// TestMayNotWrite proves that nothing is written without a lease, by a store for reading, or by a role that may only read.
+// TestMayNotWrite proves that nothing is written without a lease, by a store for reading, or by a role that may only
+// read.
 func TestMayNotWrite(t *testing.T) {
 	server := shared.Server(t)
 	p := newPlace(t).(place)
@@ -300,7 +318,8 @@ func TestMayNotWrite(t *testing.T) {
 	wantReadOnly("acquiring the lease of a store for reading", err)
 	_, err = reader.pool.Exec(t.Context(), "DELETE FROM waitcast.space")
 	wantReadOnly("a statement behind its back", reader.fail("test", err))
-	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_reader LOGIN", "GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_reader",
+	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_reader LOGIN",
+		"GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_reader",
 		"GRANT SELECT ON ALL TABLES IN SCHEMA waitcast TO "+p.database()+"_reader")
 	asReader := server.URL(p.database()) + "&user=" + p.database() + "_reader"
 	limited := mustOpen(t, asReader, Options{})
@@ -308,17 +327,24 @@ func TestMayNotWrite(t *testing.T) {
 	wantReadOnly("acquiring as a role that may only read", err)
 	_, err = Open(t.Context(), asReader, Options{Space: "new"})
 	wantReadOnly("making a space as a role that may only read", err)
-	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_collector LOGIN", "GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_collector", // as docs/store.md has it
+	// as docs/store.md has it
+	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_collector LOGIN",
+		"GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_collector",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waitcast TO "+p.database()+"_collector")
 	collector := writer(t, server.URL(p.database())+"&user="+p.database()+"_collector", Options{Space: "new"})
-	must(t, collector.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 3), Rows: []modelstore.Row{storetest.MakeRow(1)}, Snapshot: storetest.MakeSnapshot(3),
-		Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}}, BadLines: []modelstore.BadLine{{Reason: "x"}}}))
+	must(t,
+		collector.Commit(t.Context(),
+			modelstore.Batch{Entries: storetest.MakeEntries(1, 3), Rows: []modelstore.Row{storetest.MakeRow(1)},
+				Snapshot:    storetest.MakeSnapshot(3),
+				Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}},
+				BadLines:    []modelstore.BadLine{{Reason: "x"}}}))
 	if _, err := mustOpen(t, asReader, Options{ReadOnly: true}).Changed(t.Context(), -1); err != nil {
 		t.Errorf("a role that may only read cannot wait for changes: %v", err)
 	}
 }
 
-// TestFull proves that a full disk of the server is told, leaves nothing, and that all goes on once there is room. It needs root, to mount a file system of its own.
+// TestFull proves that a full disk of the server is told, leaves nothing, and that all goes on once there is room. It
+// needs root, to mount a file system of its own.
 func TestFull(t *testing.T) {
 	dir := smallDisk(t, 96)
 	server := shared.Server(t)
@@ -333,7 +359,8 @@ func TestFull(t *testing.T) {
 	empty := fillDisk(t, dir, 40<<20)
 	last := int64(0)
 	for err == nil && last < 400_000 {
-		if err = s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(last+1, last+4000), Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, last)}}}); err == nil {
+		if err = s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(last+1, last+4000),
+			Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, last)}}}); err == nil {
 			last += 4000
 		}
 	}

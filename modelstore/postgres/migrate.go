@@ -22,8 +22,9 @@ var migrations embed.FS
 // migrationLock is the key of the advisory lock under which migrations run ("wcst" in ASCII).
 const migrationLock = 0x77637374
 
-// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1 without a gap; in one
-// transaction, one daemon at a time. A reader migrates nothing and refuses a schema that is not its own.
+// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1
+// without a gap; in one transaction, one daemon at a time. A reader migrates nothing and refuses a schema that is not
+// its own.
 func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly bool) error {
 	texts, err := migrationTexts()
 	if err != nil {
@@ -40,11 +41,15 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 	case readOnly && have == 0:
 		return &NoSpaceError{Place: place}
 	case readOnly:
-		return fmt.Errorf("the schema has version %d, and this program needs %d: start the daemon that collects with this version first", have, len(texts))
+		return fmt.Errorf("the schema has version %d, and this program needs %d: start the daemon that collects with "+
+			"this version first", have, len(texts))
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		// A migration of a large store, and waiting for one, may take longer than anything else.
-		for _, statement := range []string{"SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrationLock)} {
+		for _, statement := range []string{
+			"SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0",
+			fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrationLock),
+		} {
 			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
@@ -87,16 +92,18 @@ func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s: make one with UTF8 (createdb --encoding=UTF8 --template=template0 ...)", encoding)
+		return fmt.Errorf("the database has the encoding %s: make one with UTF8 (createdb --encoding=UTF8 "+
+			"--template=template0 ...)", encoding)
 	}
 	return nil
 }
 
-// schemaVersion returns the newest migration that was run, 0 if none was. It reads the catalog as a table: to_regclass would answer from what the
-// session remembers of it, which is old after waiting for the advisory lock.
+// schemaVersion returns the newest migration that was run, 0 if none was. It reads the catalog as a table: to_regclass
+// would answer from what the session remembers of it, which is old after waiting for the advisory lock.
 func schemaVersion(ctx context.Context, query func(context.Context, string, ...any) pgx.Row) (int, error) {
 	var there bool
-	err := query(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	err := query(ctx,
+		`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'waitcast' AND c.relname = 'schema_version')`).Scan(&there)
 	if err != nil || !there {
 		return 0, err

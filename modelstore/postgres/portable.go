@@ -14,24 +14,25 @@ var _ modelstore.Portable = (*Store)(nil)
 func (s *Store) Snapshots(ctx context.Context, fn func(modelstore.Snapshot) error) error {
 	var snaps []*modelstore.Snapshot
 	err := s.read(ctx, "snapshots", func(ctx context.Context) error {
-		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-			rows, err := tx.Query(ctx, "SELECT seq FROM waitcast.snapshot WHERE space = $1 ORDER BY seq", s.space)
-			if err != nil {
-				return err
-			}
-			seqs, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-			if err != nil {
-				return err
-			}
-			for _, seq := range seqs {
-				snap, err := s.snapshot(ctx, tx, seq)
+		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+			func(tx pgx.Tx) error {
+				rows, err := tx.Query(ctx, "SELECT seq FROM waitcast.snapshot WHERE space = $1 ORDER BY seq", s.space)
 				if err != nil {
 					return err
 				}
-				snaps = append(snaps, snap)
-			}
-			return nil
-		})
+				seqs, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+				if err != nil {
+					return err
+				}
+				for _, seq := range seqs {
+					snap, err := s.snapshot(ctx, tx, seq)
+					if err != nil {
+						return err
+					}
+					snaps = append(snaps, snap)
+				}
+				return nil
+			})
 	})
 	if err != nil {
 		return err

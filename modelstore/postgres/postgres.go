@@ -1,22 +1,25 @@
 // Package postgres keeps waitcast's stores in a PostgreSQL database that several daemons share.
 //
-// One database holds many spaces. A space is the store of one collecting daemon: it has its own journal, ledger, checkpoints, snapshots
-// and values. Any number of daemons may read a space (Options.ReadOnly); one writes it, the holder of its lease (Store.Acquire).
+// One database holds many spaces. A space is the store of one collecting daemon: it has its own journal, ledger,
+// checkpoints, snapshots and values. Any number of daemons may read a space (Options.ReadOnly); one writes it, the
+// holder of its lease (Store.Acquire).
 //
 // # Leases
 //
-// A lease has a holder, an epoch and an end by the database's clock. Every transaction that writes locks the space's row and looks whether the
-// epoch is still its own, so that a writer which was paused while another took over stores nothing any more (modelstore.ErrLeaseLost). A lease that ran
-// out but that nobody took stays its holder's: nobody else wrote since.
+// A lease has a holder, an epoch and an end by the database's clock. Every transaction that writes locks the space's
+// row and looks whether the epoch is still its own, so that a writer which was paused while another took over stores
+// nothing any more (modelstore.ErrLeaseLost). A lease that ran out but that nobody took stays its holder's: nobody else
+// wrote since.
 //
 // # Durability
 //
-// A Commit is one transaction, as durable as the server's synchronous_commit says. Where the server dies during COMMIT, the outcome is unknown and
-// Commit returns an error; the same batch committed again is taken as done if it was.
+// A Commit is one transaction, as durable as the server's synchronous_commit says. Where the server dies during COMMIT,
+// the outcome is unknown and Commit returns an error; the same batch committed again is taken as done if it was.
 //
 // # Damage
 //
-// Snapshots carry a checksum. For everything else the server's own data checksums are relied on (initdb --data-checksums).
+// Snapshots carry a checksum. For everything else the server's own data checksums are relied on (initdb
+// --data-checksums).
 package postgres
 
 import (
@@ -43,12 +46,13 @@ const (
 	DefaultTimeout = time.Minute
 	// DefaultPoll is how often Changed looks by itself, for where a notification got lost.
 	DefaultPoll = 2 * time.Second
-	// DefaultConnections is the greatest number of connections of one Store: the writer, one that waits in Changed, and readers.
+	// DefaultConnections is the greatest number of connections of one Store: the writer, one that waits in Changed, and
+	// readers.
 	DefaultConnections = 8
 )
 
-// idleTimeout is how long the server lets a transaction wait for its client. A writer that was stopped in the middle of a commit holds the space's row for so long,
-// and keeps another from taking over.
+// idleTimeout is how long the server lets a transaction wait for its client. A writer that was stopped in the middle of
+// a commit holds the space's row for so long, and keeps another from taking over.
 const idleTimeout = 10 * time.Second
 
 // Options are what Open needs to know; the zero value is ready.
@@ -103,7 +107,8 @@ type Store struct {
 	lease   *Lease
 	unsure  unsure
 
-	// closing guards closed and the begin of a use, so that Close can wait for those under way; done ends those that wait.
+	// closing guards closed and the begin of a use, so that Close can wait for those under way; done ends those that
+	// wait.
 	closing sync.Mutex
 	closed  bool
 	done    chan struct{}
@@ -120,9 +125,10 @@ func CheckSpace(name string) error {
 	return nil
 }
 
-// Open opens a space of the database at url (postgres://user@host:port/database?..., or key=value pairs, as libpq has them; a password may stand in
-// the file that PGPASSFILE names), and makes tables and space where they are missing. To write, Acquire its lease. The errors a caller decides on
-// are *modelstore.NewerError, *NoSpaceError, and those that wrap modelstore.ErrReadOnly or ErrFull.
+// Open opens a space of the database at url (postgres://user@host:port/database?..., or key=value pairs, as libpq has
+// them; a password may stand in the file that PGPASSFILE names), and makes tables and space where they are missing. To
+// write, Acquire its lease. The errors a caller decides on are *modelstore.NewerError, *NoSpaceError, and those that
+// wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := CheckSpace(opts.Space); err != nil {
@@ -132,7 +138,8 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, pool: pool, place: placeOf(pool.Config().ConnConfig) + " space " + opts.Space, done: make(chan struct{})}
+	s := &Store{opts: opts, pool: pool, place: placeOf(pool.Config().ConnConfig) + " space " + opts.Space,
+		done: make(chan struct{})}
 	if err := s.prepare(ctx); err != nil {
 		pool.Close()
 		return nil, explain(s.place, "open", err)
@@ -191,13 +198,15 @@ func (s *Store) prepare(ctx context.Context) error {
 	case s.opts.ReadOnly:
 		return &NoSpaceError{Place: placeOf(s.pool.Config().ConnConfig), Space: s.opts.Space}
 	}
-	if _, err := s.pool.Exec(ctx, "INSERT INTO waitcast.space (name) VALUES ($1) ON CONFLICT DO NOTHING", s.opts.Space); err != nil {
+	if _, err := s.pool.Exec(ctx, "INSERT INTO waitcast.space (name) VALUES ($1) ON CONFLICT DO NOTHING",
+		s.opts.Space); err != nil {
 		return err
 	}
 	return s.pool.QueryRow(ctx, find, s.opts.Space).Scan(&s.space)
 }
 
-// Spaces returns the names of the spaces of the database at url, in order. A database without waitcast's tables has none.
+// Spaces returns the names of the spaces of the database at url, in order. A database without waitcast's tables has
+// none.
 func Spaces(ctx context.Context, url string) ([]string, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)
@@ -255,7 +264,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, s.opts.Timeout, fmt.Errorf("no answer within %v", s.opts.Timeout))
 }
 
-// Close implements modelstore.Store: it waits for what is under way (a Replay, Rows or Changed ends with ErrClosed), and gives the lease back.
+// Close implements modelstore.Store: it waits for what is under way (a Replay, Rows or Changed ends with ErrClosed),
+// and gives the lease back.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {

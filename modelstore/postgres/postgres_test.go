@@ -82,7 +82,8 @@ func (p place) database() string {
 func (p place) DamageSnapshot(t testing.TB, seq int64) {
 	t.Helper()
 	p.server.Exec(t, p.database(), fmt.Sprintf(
-		`UPDATE waitcast.snapshot_part SET data = '\x00'::bytea || substr(data, 2) || '\x01'::bytea WHERE name = 'state' AND seq = %d`, seq))
+		`UPDATE waitcast.snapshot_part SET data = '\x00'::bytea || substr(data, 2) || '\x01'::bytea WHERE name = `+
+			`'state' AND seq = %d`, seq))
 }
 
 // TestConformance runs the suite that every store passes.

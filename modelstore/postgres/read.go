@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// page is the number of entries or rows that are read at once: between pages no transaction is open and no connection taken.
+// page is the number of entries or rows that are read at once: between pages no transaction is open and no connection
+// taken.
 const page = 2000
 
 // read runs fn, one transaction or page that reads.
@@ -80,7 +81,8 @@ func (s *Store) Replay(ctx context.Context, after int64, fn func(modelstore.Entr
 
 // entries returns a page of the entries after one, up to another.
 func (s *Store) entries(ctx context.Context, after, upTo int64) ([]modelstore.Entry, error) {
-	rows, err := s.pool.Query(ctx, `SELECT seq, cluster, job_id, attempt, kind, time, source, event FROM waitcast.journal
+	rows, err := s.pool.Query(ctx,
+		`SELECT seq, cluster, job_id, attempt, kind, time, source, event FROM waitcast.journal
 		WHERE space = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`, s.space, after, upTo, page)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,8 @@ func (s *Store) entries(ctx context.Context, after, upTo int64) ([]modelstore.En
 	var event []byte
 	for rows.Next() {
 		var e modelstore.Entry
-		err := rows.Scan(&e.Seq, &e.Event.Cluster, &e.Event.ID, &e.Event.Attempt, &kind, &at, &e.Source, (*pgtype.DriverBytes)(&event))
+		err := rows.Scan(&e.Seq, &e.Event.Cluster, &e.Event.ID, &e.Event.Attempt, &kind, &at, &e.Source,
+			(*pgtype.DriverBytes)(&event))
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +123,8 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) (keys []models
 
 // known has what the journal tells of a job, and what the ledger does; the latter has an outcome.
 func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.Key, error) {
-	rows, err := s.pool.Query(ctx, `SELECT attempt, kind, time, submit, '' FROM waitcast.journal WHERE space = $1 AND cluster = $2 AND job_id = $3
+	rows, err := s.pool.Query(ctx,
+		`SELECT attempt, kind, time, submit, '' FROM waitcast.journal WHERE space = $1 AND cluster = $2 AND job_id = $3
 		UNION ALL SELECT attempt, '', closed, submit, outcome FROM waitcast.ledger WHERE space = $1 AND cluster = $2 AND job_id = $3`,
 		s.space, toText(cluster), toText(jobID))
 	if err != nil {
@@ -190,10 +194,11 @@ func (s *Store) Models(ctx context.Context) (map[string]modelstore.SavedModel, e
 // Latest implements modelstore.Store.
 func (s *Store) Latest(ctx context.Context) (snap *modelstore.Snapshot, err error) {
 	err = s.read(ctx, "latest snapshot", func(ctx context.Context) error {
-		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-			snap, err = s.latest(ctx, tx)
-			return err
-		})
+		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+			func(tx pgx.Tx) error {
+				snap, err = s.latest(ctx, tx)
+				return err
+			})
 	})
 	return snap, err
 }
@@ -211,7 +216,8 @@ func (s *Store) latest(ctx context.Context, tx pgx.Tx) (*modelstore.Snapshot, er
 	for _, seq := range seqs {
 		snap, err := s.snapshot(ctx, tx, seq)
 		if errors.Is(err, modelstore.ErrCorrupt) {
-			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("store", s.place), zap.Int64("event", seq), zap.Error(err))
+			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("store", s.place),
+				zap.Int64("event", seq), zap.Error(err))
 			bad = append(bad, seq)
 			continue
 		}
@@ -231,18 +237,21 @@ func (s *Store) snapshot(ctx context.Context, tx pgx.Tx, seq int64) (*modelstore
 	snap := &modelstore.Snapshot{Seq: seq, Parts: make(map[string][]byte)}
 	var at int64
 	var want []byte
-	err := tx.QueryRow(ctx, "SELECT at, sum FROM waitcast.snapshot WHERE space = $1 AND seq = $2", s.space, seq).Scan(&at, &want)
+	err := tx.QueryRow(ctx, "SELECT at, sum FROM waitcast.snapshot WHERE space = $1 AND seq = $2", s.space,
+		seq).Scan(&at, &want)
 	if err != nil {
 		return nil, err
 	}
 	snap.At = time.Unix(0, at).UTC()
-	rows, err := tx.Query(ctx, "SELECT name, data FROM waitcast.snapshot_part WHERE space = $1 AND seq = $2", s.space, seq)
+	rows, err := tx.Query(ctx, "SELECT name, data FROM waitcast.snapshot_part WHERE space = $1 AND seq = $2",
+		s.space, seq)
 	if err != nil {
 		return nil, err
 	}
 	var name string
 	var data []byte
-	if _, err := pgx.ForEachRow(rows, []any{&name, &data}, func() error { snap.Parts[name], data = data, nil; return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&name, &data},
+		func() error { snap.Parts[name], data = data, nil; return nil }); err != nil {
 		return nil, err
 	}
 	if got := snap.Sum(); string(got[:]) != string(want) {
@@ -270,7 +279,8 @@ func (s *Store) where(q modelstore.RowQuery) (string, []any) {
 	return " WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// Rows implements modelstore.Store. It gives the rows as of the moment of the call, less those that are pruned meanwhile.
+// Rows implements modelstore.Store. It gives the rows as of the moment of the call, less those that are pruned
+// meanwhile.
 func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -278,7 +288,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	defer s.end()
 	var upTo int64
 	err := s.readPage(ctx, "ledger", func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, "SELECT coalesce(max(id), 0) FROM waitcast.ledger WHERE space = $1", s.space).Scan(&upTo)
+		return s.pool.QueryRow(ctx, "SELECT coalesce(max(id), 0) FROM waitcast.ledger WHERE space = $1",
+			s.space).Scan(&upTo)
 	})
 	if err != nil {
 		return err
@@ -314,7 +325,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 }
 
 // rows returns the next rows of a query after last, in its order.
-func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, upTo int64, limit int) ([]rowScan, error) {
+func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, upTo int64,
+	limit int) ([]rowScan, error) {
 	condition, args := s.where(q)
 	args = append(args, upTo)
 	condition += fmt.Sprintf(" AND id <= $%d", len(args))
@@ -327,7 +339,8 @@ func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, 
 		condition += fmt.Sprintf(" AND (seq, id) %s ($%d, $%d)", past, len(args)-1, len(args))
 	}
 	args = append(args, limit)
-	answer, err := s.pool.Query(ctx, fmt.Sprintf("SELECT %s FROM waitcast.ledger%s ORDER BY %s LIMIT $%d", ledgerColumns, condition, order, len(args)), args...)
+	answer, err := s.pool.Query(ctx, fmt.Sprintf("SELECT %s FROM waitcast.ledger%s ORDER BY %s LIMIT $%d",
+		ledgerColumns, condition, order, len(args)), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -367,13 +380,15 @@ func (s *Store) BadLines(ctx context.Context, limit int) (lines []modelstore.Bad
 		}
 		var at int64
 		var b modelstore.BadLine
-		_, err = pgx.ForEachRow(rows, []any{&at, &b.Source, &b.Path, &b.Line, &b.Reason, &b.Message, &b.Text}, func() error {
-			b.At = time.Unix(0, at).UTC()
-			b.Source, b.Path, b.Reason, b.Message = fromText(b.Source), fromText(b.Path), fromText(b.Reason), fromText(b.Message)
-			lines = append(lines, b)
-			b.Text = nil
-			return nil
-		})
+		_, err = pgx.ForEachRow(rows, []any{&at, &b.Source, &b.Path, &b.Line, &b.Reason, &b.Message, &b.Text},
+			func() error {
+				b.At = time.Unix(0, at).UTC()
+				b.Source, b.Path, b.Reason, b.Message = fromText(b.Source), fromText(b.Path), fromText(b.Reason),
+					fromText(b.Message)
+				lines = append(lines, b)
+				b.Text = nil
+				return nil
+			})
 		return err
 	})
 	return lines, err
@@ -390,7 +405,8 @@ func (s *Store) CountBadLines(ctx context.Context) (n int64, err error) {
 // Meta implements modelstore.Store.
 func (s *Store) Meta(ctx context.Context, key string) (value string, err error) {
 	err = s.read(ctx, "read "+key, func(ctx context.Context) error {
-		err := s.pool.QueryRow(ctx, "SELECT value FROM waitcast.meta WHERE space = $1 AND key = $2", s.space, toText(key)).Scan(&value)
+		err := s.pool.QueryRow(ctx, "SELECT value FROM waitcast.meta WHERE space = $1 AND key = $2", s.space,
+			toText(key)).Scan(&value)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}

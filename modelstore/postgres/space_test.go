@@ -25,8 +25,10 @@ func TestSpaces(t *testing.T) {
 		t.Errorf("reading an empty database gave %v", err)
 	}
 	a, b := writer(t, url, Options{Space: "b"}), writer(t, url, Options{Space: "a-1"})
-	full := modelstore.Batch{Entries: storetest.MakeEntries(1, 20), Rows: []modelstore.Row{storetest.MakeRow(1)}, Snapshot: storetest.MakeSnapshot(20),
-		Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("1")}}, BadLines: []modelstore.BadLine{{Reason: "x"}}}
+	full := modelstore.Batch{Entries: storetest.MakeEntries(1, 20), Rows: []modelstore.Row{storetest.MakeRow(1)},
+		Snapshot:    storetest.MakeSnapshot(20),
+		Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("1")}},
+		BadLines:    []modelstore.BadLine{{Reason: "x"}}}
 	must(t, a.Commit(t.Context(), full))
 	must(t, b.Commit(t.Context(), full))
 	must(t, a.SetMeta(t.Context(), "k", strings.Repeat("v", 1<<20)))
@@ -37,7 +39,8 @@ func TestSpaces(t *testing.T) {
 	must(t, err)
 	value, err := a.Meta(t.Context(), "k")
 	must(t, err)
-	if len(storetest.Entries(t, a)) != 20 || len(storetest.Rows(t, a, modelstore.RowQuery{})) != 1 || snap == nil || len(value) != 1<<20 {
+	if len(storetest.Entries(t, a)) != 20 || len(storetest.Rows(t, a, modelstore.RowQuery{})) != 1 || snap == nil ||
+		len(value) != 1<<20 {
 		t.Error("the other space's changes are seen")
 	}
 	if value, err = b.Meta(t.Context(), "k"); err != nil || value != "" {
@@ -79,7 +82,10 @@ func TestNewerSchema(t *testing.T) {
 
 // TestPasswordUnsaid proves that no error tells the password.
 func TestPasswordUnsaid(t *testing.T) {
-	for _, url := range []string{"postgres://u:geheim@127.0.0.1:1/db", "postgres://u:geheim@127.0.0.1:x/db", "host=/nowhere password=geheim dbname=db", "host=/nowhere password=geheim =", "postgres://u:geheim%zz@h/db"} {
+	for _, url := range []string{
+		"postgres://u:geheim@127.0.0.1:1/db", "postgres://u:geheim@127.0.0.1:x/db",
+		"host=/nowhere password=geheim dbname=db", "host=/nowhere password=geheim =", "postgres://u:geheim%zz@h/db",
+	} {
 		_, err := Open(t.Context(), url, Options{})
 		if err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s gave %v", url, err)
@@ -87,8 +93,8 @@ func TestPasswordUnsaid(t *testing.T) {
 	}
 }
 
-// TestChanged proves that every kind of change ends the waiting, told by another store; that a lost notification is made up for, and that the context and
-// Close end it.
+// TestChanged proves that every kind of change ends the waiting, told by another store; that a lost notification is
+// made up for, and that the context and Close end it.
 func TestChanged(t *testing.T) {
 	url := shared.NewDatabase(t)
 	w := writer(t, url, Options{})
@@ -106,7 +112,8 @@ func TestChanged(t *testing.T) {
 		go func() { v, err := s.Changed(ctx, after); answers <- answer{v, err} }()
 		eventually(t, "it listens", func() bool {
 			var n int
-			must(t, w.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT version%' AND state = 'idle'").Scan(&n))
+			must(t, w.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = "+
+				"current_database() AND query LIKE 'SELECT version%' AND state = 'idle'").Scan(&n))
 			return n > 0
 		})
 		return answers
@@ -118,8 +125,10 @@ func TestChanged(t *testing.T) {
 		"checkpoint": func() error {
 			return w.Commit(t.Context(), modelstore.Batch{Checkpoints: []modelstore.Checkpoint{{Source: "s"}}})
 		},
-		"entries": func() error { return w.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 1)}) },
-		"value":   func() error { return w.SetMeta(t.Context(), "k", "v") },
+		"entries": func() error {
+			return w.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 1)})
+		},
+		"value": func() error { return w.SetMeta(t.Context(), "k", "v") },
 	} {
 		answers := wait(r, t.Context())
 		must(t, change())
@@ -150,7 +159,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestDocsRemoveSpace proves that what docs/store.md has for removing a space removes all of that space and nothing of another.
+// TestDocsRemoveSpace proves that what docs/store.md has for removing a space removes all of that space and nothing of
+// another.
 func TestDocsRemoveSpace(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/store.md")
 	must(t, err)
@@ -170,10 +180,15 @@ func TestDocsRemoveSpace(t *testing.T) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	for _, table := range []string{"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part", "saved_model"} {
+	for _, table := range []string{
+		"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part", "saved_model",
+	} {
 		var theirs, ours int
-		must(t, other.pool.QueryRow(t.Context(), "SELECT count(*) FILTER (WHERE space = $1), count(*) FILTER (WHERE space = $2) FROM waitcast."+table, old.space, other.space).
-			Scan(&theirs, &ours))
+		must(t,
+			other.pool.QueryRow(t.Context(),
+				"SELECT count(*) FILTER (WHERE space = $1), count(*) FILTER (WHERE space = $2) FROM waitcast."+table,
+				old.space, other.space).
+				Scan(&theirs, &ours))
 		if theirs != 0 || ours == 0 {
 			t.Errorf("%s: %d rows are left of the space, %d of the other", table, theirs, ours)
 		}

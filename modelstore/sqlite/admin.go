@@ -60,7 +60,8 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 		if value == "" {
 			return w.exec("DELETE FROM meta WHERE key = ?", key)
 		}
-		return w.exec("INSERT INTO meta (key, value, crc) VALUES (?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value, crc = excluded.crc",
+		return w.exec("INSERT INTO meta (key, value, crc) VALUES (?,?,?) ON CONFLICT DO UPDATE SET value = "+
+			"excluded.value, crc = excluded.crc",
 			key, value, w.sum.text(key).text(value).sum())
 	})
 }
@@ -105,7 +106,8 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 		var n int64
 		err := s.change(ctx, "prune the ledger", func(w *batch) error {
 			result, err := w.tx.ExecContext(w.uncanceled(),
-				"DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE closed < ? ORDER BY closed LIMIT ?)", clampTime(before), pruneWindow)
+				"DELETE FROM ledger WHERE id IN (SELECT id FROM ledger WHERE closed < ? ORDER BY closed LIMIT ?)",
+				clampTime(before), pruneWindow)
 			if err != nil {
 				return err
 			}

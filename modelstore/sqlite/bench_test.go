@@ -15,7 +15,8 @@ func fill(b *testing.B, path string, n int64) *Store {
 	b.Helper()
 	s := mustOpen(b, path, Options{CheckBytes: -1})
 	for from := int64(1); from <= n; from += 10_000 {
-		must(b, s.Commit(context.Background(), modelstore.Batch{Entries: storetest.MakeEntries(from, min(n, from+9999))}))
+		must(b,
+			s.Commit(context.Background(), modelstore.Batch{Entries: storetest.MakeEntries(from, min(n, from+9999))}))
 	}
 	return s
 }

@@ -29,7 +29,8 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 	}{
 		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind, turn) DO NOTHING`},
-		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
+		{&p.row,
+			`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
 			wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
 		{&p.has, `SELECT 1 FROM journal WHERE cluster = ? AND job_id = ? AND attempt = ? AND kind = ?`},
@@ -78,8 +79,9 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	})
 }
 
-// change runs fn in the one transaction that may write. The statements do not see ctx, because the driver starts a goroutine
-// for each of those that could be canceled, and because an interrupted COMMIT would leave open what became of it.
+// change runs fn in the one transaction that may write. The statements do not see ctx, because the driver starts a
+// goroutine for each of those that could be canceled, and because an interrupted COMMIT would leave open what became of
+// it.
 func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -164,13 +166,15 @@ func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry
 		submit = e.Event.Time
 	}
 	c := entryColumns{
-		seq: e.Seq, cluster: e.Event.Cluster, jobID: e.Event.ID, attempt: int64(e.Event.Attempt), kind: e.Event.Kind.String(),
+		seq: e.Seq, cluster: e.Event.Cluster, jobID: e.Event.ID, attempt: int64(e.Event.Attempt),
+		kind: e.Event.Kind.String(),
 		time: e.Event.Time.UnixNano(), source: e.Source, event: payload,
 	}
 	if !submit.IsZero() {
 		c.submit = sql.NullInt64{Int64: submit.UnixNano(), Valid: true}
 	}
-	_, err = insert.ExecContext(ctx, c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source, string(c.event), c.sum(w.sum))
+	_, err = insert.ExecContext(ctx, c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source,
+		string(c.event), c.sum(w.sum))
 	return err
 }
 
@@ -204,8 +208,10 @@ func (w *batch) rows(rows []modelstore.Row) error {
 		if err != nil {
 			return err
 		}
-		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(),
-			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason, r.Replayed, r.Served,
+		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit),
+			r.Submit.UnixNano(),
+			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason,
+			r.Replayed, r.Served,
 			peers, sumRow(w.sum, r, levels, quantiles, peers))
 		if err != nil {
 			return err
@@ -323,8 +329,8 @@ func (w *batch) models(models []modelstore.SavedModel) error {
 	return nil
 }
 
-// pieceBytes is the largest piece of a part or a model that is written at once: SQLite copies a value that is written, and
-// keeps the memory.
+// pieceBytes is the largest piece of a part or a model that is written at once: SQLite copies a value that is written,
+// and keeps the memory.
 const pieceBytes = 256 << 10
 
 // part writes a part of a snapshot in pieces, an empty one as one.
@@ -334,7 +340,8 @@ func (w *batch) part(seq int64, name string, data []byte) error {
 	}
 	for piece := 0; ; piece++ {
 		n := min(len(data), pieceBytes)
-		if err := w.exec("INSERT INTO snapshot_part (seq, name, piece, data) VALUES (?,?,?,?)", seq, name, piece, data[:n]); err != nil {
+		if err := w.exec("INSERT INTO snapshot_part (seq, name, piece, data) VALUES (?,?,?,?)", seq, name, piece,
+			data[:n]); err != nil {
 			return err
 		}
 		if data = data[n:]; len(data) == 0 {

@@ -46,10 +46,16 @@ func contents(s *Store) (c content, err error) {
 	if c.last, err = s.LastSeq(ctx); err != nil {
 		return c, err
 	}
-	if err = s.Replay(ctx, 0, func(e modelstore.Entry) error { c.entries = append(c.entries, e); return nil }); err != nil {
+	if err = s.Replay(ctx, 0, func(e modelstore.Entry) error {
+		c.entries = append(c.entries, e)
+		return nil
+	}); err != nil {
 		return c, err
 	}
-	if err = s.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error { c.rows = append(c.rows, r); return nil }); err != nil {
+	if err = s.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
+		c.rows = append(c.rows, r)
+		return nil
+	}); err != nil {
 		return c, err
 	}
 	if c.checkpoints, err = s.Checkpoints(ctx); err != nil {
@@ -118,8 +124,8 @@ func soundFile(t *testing.T) ([]byte, []byte) {
 // outcomes counts what became of damaged files.
 type outcomes struct{ intact, setAside, later, snapshot, refused int }
 
-// tryDamaged opens a damaged file as a daemon would and fails unless the damage did no harm, was passed over by the older snapshot, or was
-// detected and the file set aside whole, at once or at the Open after it was met.
+// tryDamaged opens a damaged file as a daemon would and fails unless the damage did no harm, was passed over by the
+// older snapshot, or was detected and the file set aside whole, at once or at the Open after it was met.
 func (o *outcomes) tryDamaged(t *testing.T, what string, data, want []byte, opts Options) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -187,13 +193,16 @@ func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	must(t, s.Commit(t.Context(), counted(1, 3)))
 }
 
-// TestGarbage proves that a file that is no database is set aside unchanged with what lies beside it, and logged; and that a second
-// one in the same second does not replace the first.
+// TestGarbage proves that a file that is no database is set aside unchanged with what lies beside it, and logged; and
+// that a second one in the same second does not replace the first.
 func TestGarbage(t *testing.T) {
 	path := tempPath(t)
 	core, logs := observer.New(zap.ErrorLevel)
 	seen := map[string]bool{}
-	for i, garbage := range []string{"x", "garbage", string(bytes.Repeat([]byte("no database "), 5000)), "SQLite format 3\x00", "SQLite format 3\x00" + string(make([]byte, 9000))} {
+	for i, garbage := range []string{
+		"x", "garbage", string(bytes.Repeat([]byte("no database "), 5000)), "SQLite format 3\x00",
+		"SQLite format 3\x00" + string(make([]byte, 9000)),
+	} {
 		must(t, os.WriteFile(path, []byte(garbage), 0o640))
 		must(t, os.WriteFile(path+"-wal", []byte("wal"), 0o640))
 		s := mustOpen(t, path, Options{Log: zap.New(core), Now: storetest.Epoch})
@@ -263,7 +272,8 @@ func TestFlippedHeader(t *testing.T) {
 	t.Logf("%+v", o)
 }
 
-// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed: at once where all is looked at.
+// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed: at once where all is
+// looked at.
 func TestFlippedBytes(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()
@@ -317,13 +327,15 @@ func TestFlippedSchema(t *testing.T) {
 	}
 }
 
-// TestEmptiedTable proves that a table whose first page was replaced by an empty one of the same kind is noticed, whichever table it is.
+// TestEmptiedTable proves that a table whose first page was replaced by an empty one of the same kind is noticed,
+// whichever table it is.
 func TestEmptiedTable(t *testing.T) {
 	data, want := soundFile(t)
 	path := filepath.Join(t.TempDir(), "roots.db")
 	must(t, os.WriteFile(path, data, 0o640))
 	s := mustOpen(t, path, Options{})
-	rows, err := s.read.QueryContext(t.Context(), `SELECT s.name, s.rootpage FROM sqlite_schema s WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite%'`)
+	rows, err := s.read.QueryContext(t.Context(),
+		`SELECT s.name, s.rootpage FROM sqlite_schema s WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite%'`)
 	must(t, err)
 	roots := map[string]int{}
 	for rows.Next() {

@@ -22,7 +22,8 @@ type ForeignError struct {
 
 // Error implements error.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is a database of another program (application id %#x): give the store a path of its own", e.Path, e.ApplicationID)
+	return fmt.Sprintf("%s is a database of another program (application id %#x): give the store a path of its own",
+		e.Path, e.ApplicationID)
 }
 
 // explain wraps an error of the driver with its cause, for errors.Is, and what to do.
@@ -50,7 +51,8 @@ func diagnose(err error) (hint string, cause error) {
 	case code&0xff == lib.SQLITE_CORRUPT, code&0xff == lib.SQLITE_NOTADB, code == lib.SQLITE_IOERR_SHORT_READ:
 		return "restart: the damaged file is then set aside and rebuilt from the logs", modelstore.ErrCorrupt
 	case code&0xff == lib.SQLITE_READONLY, code&0xff == lib.SQLITE_PERM, code&0xff == lib.SQLITE_CANTOPEN:
-		return "check the owner and mode of the file and its folder, and that the file system is mounted for writing", modelstore.ErrReadOnly
+		return "check the owner and mode of the file and its folder, and that the file system is mounted for writing",
+			modelstore.ErrReadOnly
 	}
 	return "", nil
 }
@@ -59,15 +61,17 @@ func diagnose(err error) (hint string, cause error) {
 func readOnlyHint(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: %w (check the owner and mode of the folder, and that the file system is mounted for writing)", modelstore.ErrReadOnly, err)
+		return fmt.Errorf(
+			"%w: %w (check the owner and mode of the folder, and that the file system is mounted for writing)",
+			modelstore.ErrReadOnly, err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w (free space on the file system)", modelstore.ErrFull, err)
 	}
 	return err
 }
 
-// scanError returns what a row that cannot be read means: damage, unless the reading was canceled, which closes the rows under the
-// reader's hands.
+// scanError returns what a row that cannot be read means: damage, unless the reading was canceled, which closes the
+// rows under the reader's hands.
 func scanError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

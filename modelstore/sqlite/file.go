@@ -28,8 +28,8 @@ func openBeside(path string) (*sql.DB, error) {
 	return openDB(path, url.Values{"mode": {"ro"}})
 }
 
-// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may go on writing it. The copy is compact, has been looked at in
-// full, and is there whole or not at all.
+// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may go on writing it.
+// The copy is compact, has been looked at in full, and is there whole or not at all.
 func Backup(ctx context.Context, path, to string) error {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("backup: %s is there already: give a new file", to), err)
@@ -129,8 +129,9 @@ func checkCopy(ctx context.Context, path string) error {
 	return nil
 }
 
-// Restore makes the backup at from the store at path, which nobody may have open (*LockedError). A store that is there is an error unless replace is given: then it is renamed to the
-// returned name, never deleted. The backup is looked at in full first; it stays.
+// Restore makes the backup at from the store at path, which nobody may have open (*LockedError). A store that is there
+// is an error unless replace is given: then it is renamed to the returned name, never deleted. The backup is looked at
+// in full first; it stays.
 func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (aside string, err error) {
 	if err := checkCopy(ctx, from); err != nil {
 		return "", fmt.Errorf("restore: %w", err)
@@ -229,8 +230,10 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	}
 	var s modelstore.SpaceInfo
 	if info.Schema > 0 {
-		err = db.QueryRowContext(ctx, `SELECT (SELECT last_seq FROM head), (SELECT count(*) FROM journal), (SELECT count(*) FROM ledger), (SELECT count(*) FROM bad_line),
-			(SELECT count(*) FROM checkpoint), (SELECT count(*) FROM snapshot)`).Scan(&s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints, &s.Snapshots)
+		err = db.QueryRowContext(ctx,
+			`SELECT (SELECT last_seq FROM head), (SELECT count(*) FROM journal), (SELECT count(*) FROM ledger), (SELECT count(*) FROM bad_line),
+			(SELECT count(*) FROM checkpoint), (SELECT count(*) FROM snapshot)`).Scan(&s.LastSeq, &s.Entries, &s.Rows,
+			&s.BadLines, &s.Checkpoints, &s.Snapshots)
 		if err != nil {
 			return nil, explain(path, "info", err)
 		}

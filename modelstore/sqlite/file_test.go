@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestBackupLive proves that a backup taken while another process commits is one moment of it, can be opened, and disturbs nothing.
+// TestBackupLive proves that a backup taken while another process commits is one moment of it, can be opened, and
+// disturbs nothing.
 func TestBackupLive(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "commit", path)
@@ -37,7 +38,8 @@ func TestBackupLive(t *testing.T) {
 	}
 	info, err := Describe(t.Context(), path)
 	must(t, err)
-	if want := fmt.Sprint("process ", cmd.Process.Pid); !strings.Contains(info.Spaces[0].Holder, want) || info.Spaces[0].LastSeq == 0 || info.Schema != info.Known {
+	if want := fmt.Sprint("process ", cmd.Process.Pid); !strings.Contains(info.Spaces[0].Holder, want) ||
+		info.Spaces[0].LastSeq == 0 || info.Schema != info.Known {
 		t.Errorf("the info is %+v", info)
 	}
 	must(t, cmd.Process.Kill())
@@ -55,7 +57,8 @@ func TestBackupLive(t *testing.T) {
 	}
 }
 
-// TestRelativePaths proves that a store in a folder named from here is opened, backed up and described: a file: URI has a host before its path.
+// TestRelativePaths proves that a store in a folder named from here is opened, backed up and described: a file: URI has
+// a host before its path.
 func TestRelativePaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("data", 0o700))
@@ -68,8 +71,8 @@ func TestRelativePaths(t *testing.T) {
 	must(t, err)
 }
 
-// TestRestore proves that a backup is restored whole, that a store in use or there already is not touched, that a replaced one is kept, and that a damaged backup
-// is refused.
+// TestRestore proves that a backup is restored whole, that a store in use or there already is not touched, that a
+// replaced one is kept, and that a damaged backup is refused.
 func TestRestore(t *testing.T) {
 	now := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	path, backup, to := tempPath(t), tempPath(t), filepath.Join(t.TempDir(), "new", "w.db")

@@ -13,11 +13,11 @@ import (
 // errHeld says that another process, or another Store of this one, has the file locked.
 var errHeld = errors.New("locked by another process")
 
-// heldFile is a file that is kept open and locked (flock). The lock is on the file itself, whatever its name is by now; the
-// descriptor shows later whether the name still leads to that file.
+// heldFile is a file that is kept open and locked (flock). The lock is on the file itself, whatever its name is by now;
+// the descriptor shows later whether the name still leads to that file.
 //
-// Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite's are such. So a heldFile
-// of a database is opened before SQLite opens it and released after SQLite has closed it.
+// Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite's are such. So a
+// heldFile of a database is opened before SQLite opens it and released after SQLite has closed it.
 type heldFile struct {
 	path string
 	file *os.File
@@ -45,7 +45,8 @@ func holdFile(path string, flags int) (*heldFile, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s is replaced again and again while it is being locked: find out which program does that", path)
+	return nil,
+		fmt.Errorf("%s is replaced again and again while it is being locked: find out which program does that", path)
 }
 
 // lockFile locks an open file.
@@ -55,7 +56,9 @@ func lockFile(path string, file *os.File) (*heldFile, error) {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, errHeld
 	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w: is the file system able to lock files (NFS without a lock service is not)?", path, err)
+		return nil,
+			fmt.Errorf("lock %s: %w: is the file system able to lock files (NFS without a lock service is not)?", path,
+				err)
 	}
 	info, err := file.Stat()
 	if err != nil {

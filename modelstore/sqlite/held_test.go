@@ -25,8 +25,8 @@ func wantLost(t *testing.T, what string, err error, path string, change modelsto
 	}
 }
 
-// TestTakenAway proves that a database whose file is deleted, moved or replaced while it is open is not written any more, is still
-// read, is never made again by a new connection, and is reported by Verify, Commit and Close.
+// TestTakenAway proves that a database whose file is deleted, moved or replaced while it is open is not written any
+// more, is still read, is never made again by a new connection, and is reported by Verify, Commit and Close.
 func TestTakenAway(t *testing.T) {
 	other := tempPath(t)
 	must(t, mustOpen(t, other, Options{}).Close())
@@ -39,19 +39,28 @@ func TestTakenAway(t *testing.T) {
 		take   func(path string) error
 		change modelstore.FileChange
 	}{
-		"deleted":          {"", os.Remove, modelstore.Deleted},
-		"moved":            {"", func(path string) error { return os.Rename(path, path+".old") }, modelstore.Moved},
-		"linked, unlinked": {"", func(path string) error { return errors.Join(os.Link(path, path+".old"), os.Remove(path)) }, modelstore.Moved},
-		"folder moved":     {"", func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old") }, modelstore.Moved},
-		"folder deleted":   {"", func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, modelstore.Deleted},
-		"replaced":         {"", replace, modelstore.Replaced},
-		"moved, replaced":  {"", func(path string) error { return errors.Join(os.Rename(path, path+".old"), replace(path)) }, modelstore.Replaced},
+		"deleted": {"", os.Remove, modelstore.Deleted},
+		"moved":   {"", func(path string) error { return os.Rename(path, path+".old") }, modelstore.Moved},
+		"linked, unlinked": {"", func(path string) error {
+			return errors.Join(os.Link(path, path+".old"), os.Remove(path))
+		}, modelstore.Moved},
+		"folder moved": {"", func(path string) error {
+			return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old")
+		}, modelstore.Moved},
+		"folder deleted": {"", func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+			modelstore.Deleted},
+		"replaced": {"", replace, modelstore.Replaced},
+		"moved, replaced": {"", func(path string) error {
+			return errors.Join(os.Rename(path, path+".old"), replace(path))
+		}, modelstore.Replaced},
 		"folder unreachable": {"", func(path string) error {
 			dir := filepath.Dir(path)
-			return errors.Join(os.Rename(dir, dir+".old"), os.Symlink(filepath.Base(dir), dir)) // a link that leads to itself
+			// a link that leads to itself
+			return errors.Join(os.Rename(dir, dir+".old"), os.Symlink(filepath.Base(dir), dir))
 		}, modelstore.Unreachable},
 		"WAL deleted": {"-wal", func(path string) error { return os.Remove(path + "-wal") }, modelstore.Deleted},
-		"WAL moved":   {"-wal", func(path string) error { return os.Rename(path+"-wal", path+".old") }, modelstore.Moved},
+		"WAL moved": {"-wal", func(path string) error { return os.Rename(path+"-wal", path+".old") },
+			modelstore.Moved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "w.db")
@@ -93,8 +102,8 @@ func manyReaders(t *testing.T, s *Store, path string, change modelstore.FileChan
 	t.Error("ten connections were opened")
 }
 
-// TestMovedBack proves that a database that was moved is complete, its WAL being emptied into it at Close, and that one that comes back
-// is written again.
+// TestMovedBack proves that a database that was moved is complete, its WAL being emptied into it at Close, and that one
+// that comes back is written again.
 func TestMovedBack(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path, Options{})
@@ -114,8 +123,8 @@ func TestMovedBack(t *testing.T) {
 	}
 }
 
-// TestInItsPlace proves that nothing is reported of a database that was only worked with, linked, backed up and read by another program, and
-// that a symbolic link may lead to it.
+// TestInItsPlace proves that nothing is reported of a database that was only worked with, linked, backed up and read by
+// another program, and that a symbolic link may lead to it.
 func TestInItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "link.db")
 	must(t, os.Symlink(tempPath(t), path))
@@ -144,8 +153,8 @@ func TestInItsPlace(t *testing.T) {
 	}
 }
 
-// TestLockFileRemoved proves that a process which finds no lock file is refused all the same: by the database, or by its WAL where
-// the database was deleted or replaced. What the first process has is left alone.
+// TestLockFileRemoved proves that a process which finds no lock file is refused all the same: by the database, or by
+// its WAL where the database was deleted or replaced. What the first process has is left alone.
 func TestLockFileRemoved(t *testing.T) {
 	backup := tempPath(t)
 	must(t, mustOpen(t, backup, Options{}).Close())
@@ -204,7 +213,8 @@ func TestLockFileRenewed(t *testing.T) {
 	must(t, s.SetMeta(t.Context(), "still", "works"))
 }
 
-// TestLockAfterSettingAside proves that the database that takes the place of a damaged one, and one that was restored, is locked too.
+// TestLockAfterSettingAside proves that the database that takes the place of a damaged one, and one that was restored,
+// is locked too.
 func TestLockAfterSettingAside(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path, []byte("no database, but longer than a header: "+fmt.Sprint(make([]int, 100))), 0o640))
@@ -222,7 +232,8 @@ func TestLockAfterSettingAside(t *testing.T) {
 	must(t, s.Verify())
 }
 
-// TestRacing proves that of many processes that open one database, with its lock file being removed all the time, never two have it.
+// TestRacing proves that of many processes that open one database, with its lock file being removed all the time, never
+// two have it.
 func TestRacing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes that race: not with -short")

@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of its
-// input; "commit" commits for ever and says each number that is committed; "race" is that of TestRacing.
+// runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of
+// its input; "commit" commits for ever and says each number that is committed; "race" is that of TestRacing.
 func runHelper(task, path string) int {
 	if task == "race" {
 		if err := race(path); err != nil {
@@ -127,8 +127,8 @@ func TestStaleLock(t *testing.T) {
 	}
 }
 
-// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits: journal, ledger, checkpoint and snapshot tell the
-// same number, and it is at least the last that was reported as committed.
+// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits: journal, ledger, checkpoint and
+// snapshot tell the same number, and it is at least the last that was reported as committed.
 func TestKill(t *testing.T) {
 	path := tempPath(t)
 	seed := rand.Uint64()
@@ -159,8 +159,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestReaderBeside proves that another program that reads the database after a crash, and so keeps the WAL from being moved
-// into the file, is no sign of damage.
+// TestReaderBeside proves that another program that reads the database after a crash, and so keeps the WAL from being
+// moved into the file, is no sign of damage.
 func TestReaderBeside(t *testing.T) {
 	live, path := tempPath(t), tempPath(t)
 	s := mustOpen(t, live, Options{})
@@ -204,7 +204,8 @@ func checkCounted(t *testing.T, path string, round int, atLeast int64) {
 		t.Fatalf("round %d: %d was committed, only %d are there", round, atLeast, last)
 	}
 	if want := wantContents(last); !bytes.Equal(got.bytes(t), want.bytes(t)) {
-		t.Fatalf("round %d: the parts of the store do not agree at %d entries: last %d, %d rows, checkpoints %q, snapshot %d",
+		t.Fatalf("round %d: the parts of the store do not agree at %d entries: last %d, %d rows, checkpoints %q, "+
+			"snapshot %d",
 			round, last, got.last, len(got.rows), got.checkpoints, got.snapshot.Seq)
 	}
 }

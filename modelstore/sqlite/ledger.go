@@ -12,7 +12,8 @@ import (
 
 // sumRow returns the checksum of a row of the ledger.
 func sumRow(s *summer, r *modelstore.Row, levels, quantiles, peers []byte) int64 {
-	s.int(r.Seq).text(r.Cluster).text(r.JobID).int(int64(r.Attempt)).text(r.Queue).int(int64(r.Procs)).int(int64(r.TimeLimit))
+	s.int(r.Seq).text(r.Cluster).text(r.JobID).int(int64(r.Attempt)).text(r.Queue).int(int64(r.Procs)).int(
+		int64(r.TimeLimit))
 	s.int(r.Submit.UnixNano()).maybe(r.Start.UnixNano(), !r.Start.IsZero()).int(r.Closed().UnixNano()).text(r.Outcome)
 	s.float(r.WaitSeconds).text(r.Method).bytes(levels).bytes(quantiles).text(r.Reason)
 	s.maybe(0, r.Replayed).int(r.Served)
@@ -72,8 +73,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	return s.fail("ledger", err)
 }
 
-// selectRows returns the statement of a query and its arguments. What is sorted are numbers of rows: SQLite keeps all that
-// it sorts in memory, and whole rows of a year took hundreds of megabytes.
+// selectRows returns the statement of a query and its arguments. What is sorted are numbers of rows: SQLite keeps all
+// that it sorts in memory, and whole rows of a year took hundreds of megabytes.
 func selectRows(q modelstore.RowQuery) (string, []any) {
 	condition, args := where(q)
 	order := " ORDER BY l.seq, l.id LIMIT ?"
@@ -170,7 +171,8 @@ func (s *Store) CountBadLines(ctx context.Context) (int64, error) {
 }
 
 func readBadLines(ctx context.Context, db *sql.DB, limit int) ([]modelstore.BadLine, error) {
-	rows, err := db.QueryContext(ctx, "SELECT at, source, path, line, reason, message, text FROM bad_line ORDER BY id DESC LIMIT ?", limit)
+	rows, err := db.QueryContext(ctx,
+		"SELECT at, source, path, line, reason, message, text FROM bad_line ORDER BY id DESC LIMIT ?", limit)
 	if err != nil {
 		return nil, err
 	}

@@ -31,15 +31,16 @@ func (e *LockedError) Error() string {
 	const advice = "stop it first, or give this one its own path"
 	switch {
 	case e.Unnamed:
-		return fmt.Sprintf("%s is in use by another process, whose lock file was removed (fuser %s names it): %s", e.Path, e.Path, advice)
+		return fmt.Sprintf("%s is in use by another process, whose lock file was removed (fuser %s names it): %s",
+			e.Path, e.Path, advice)
 	case e.PID == 0:
 		return fmt.Sprintf("%s is in use by another process: %s", e.Path, advice)
 	}
 	return fmt.Sprintf("%s is in use by process %d (%s): %s", e.Path, e.PID, e.Command, advice)
 }
 
-// holder is the content of the lock file, as JSON, while a process has the store open. A file without content means that
-// the last one closed it in order.
+// holder is the content of the lock file, as JSON, while a process has the store open. A file without content means
+// that the last one closed it in order.
 type holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Command string `json:"command,omitempty"`
@@ -49,9 +50,9 @@ type holder struct {
 	Suspect bool `json:"suspect,omitempty"`
 }
 
-// lock is the advisory lock on the store. The kernel drops it with the process, however that ends. It is on three files: on
-// PATH.lock, which names the holder and exists before the database does, and on the database and its WAL, which stay locked
-// when somebody removes PATH.lock. The store itself never removes PATH.lock.
+// lock is the advisory lock on the store. The kernel drops it with the process, however that ends. It is on three
+// files: on PATH.lock, which names the holder and exists before the database does, and on the database and its WAL,
+// which stay locked when somebody removes PATH.lock. The store itself never removes PATH.lock.
 type lock struct {
 	path string // of the database
 	// last is what the previous holder left behind; empty after an orderly Close.
@@ -87,15 +88,16 @@ func lockedBy(dbPath string) *LockedError {
 	if err != nil {
 		return locked
 	}
-	defer func() { _ = file.Close() }()                    // it was only read
-	if h := readHolder(file); h.PID != 0 && alive(h.PID) { // otherwise left by a dead one; the new one has not written yet
+	defer func() { _ = file.Close() }() // it was only read
+	// otherwise left by a dead one; the new one has not written yet
+	if h := readHolder(file); h.PID != 0 && alive(h.PID) {
 		locked.PID, locked.Command = h.PID, h.Command
 	}
 	return locked
 }
 
-// holdFiles locks those files of the database that exist and are not locked yet. SQLite must not have them open. The error
-// is a *LockedError if another process has one of them.
+// holdFiles locks those files of the database that exist and are not locked yet. SQLite must not have them open. The
+// error is a *LockedError if another process has one of them.
 func (l *lock) holdFiles() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,8 +131,8 @@ func (l *lock) hold(to **heldFile, path string) error {
 	return nil
 }
 
-// watch begins the comparison of the files with their names. SQLite has the database open: it has made the WAL by now, or made it
-// again. It has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
+// watch begins the comparison of the files with their names. SQLite has the database open: it has made the WAL by now,
+// or made it again. It has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
 func (l *lock) watch() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +163,8 @@ func (l *lock) check() error {
 	return err
 }
 
-// renew makes the lock file again if it was removed, and reports whether it did. It names the holder to other processes, and after a
-// crash it says that there was one.
+// renew makes the lock file again if it was removed, and reports whether it did. It names the holder to other
+// processes, and after a crash it says that there was one.
 func (l *lock) renew() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,8 +198,8 @@ func (l *lock) dropFiles() error {
 	return errors.Join(errs...)
 }
 
-// claim writes who holds the lock. Until then the file has what the last holder left, so that a process which dies while it checks the
-// store does not hide that there was something to check.
+// claim writes who holds the lock. Until then the file has what the last holder left, so that a process which dies
+// while it checks the store does not hide that there was something to check.
 func (l *lock) claim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +249,8 @@ func (l *lock) write(h holder) error {
 	return nil
 }
 
-// readHolder returns what the lock file says. A file that cannot be understood was left by a crash: it counts as unclean.
+// readHolder returns what the lock file says. A file that cannot be understood was left by a crash: it counts as
+// unclean.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {

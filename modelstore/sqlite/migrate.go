@@ -20,8 +20,8 @@ var migrations embed.FS
 // https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x77637374
 
-// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1 without a
-// gap. Each runs in a transaction of its own together with its number (PRAGMA user_version).
+// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1
+// without a gap. Each runs in a transaction of its own together with its number (PRAGMA user_version).
 func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error {
 	names, err := fs.Glob(folder, "*.sql") // sorted
 	if err != nil {
@@ -91,7 +91,8 @@ func runMigration(ctx context.Context, db *sql.DB, text string, version int) err
 	return tx.Commit()
 }
 
-// madeBefore reports whether a migration failed because what it makes is there already: then the version in the file's header is not the schema's.
+// madeBefore reports whether a migration failed because what it makes is there already: then the version in the file's
+// header is not the schema's.
 func madeBefore(err error) bool {
 	return strings.Contains(err.Error(), "duplicate column name") || strings.Contains(err.Error(), "already exists")
 }

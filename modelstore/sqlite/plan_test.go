@@ -21,7 +21,8 @@ func TestLedgerIsSortedByNumbers(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	since := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, q := range []modelstore.RowQuery{
-		{}, {Cluster: "main"}, {Since: since}, {Cluster: "main", Queue: "work", Since: since, Until: since.Add(time.Hour)},
+		{}, {Cluster: "main"}, {Since: since},
+		{Cluster: "main", Queue: "work", Since: since, Until: since.Add(time.Hour)},
 		{Cluster: "main", Newest: true, Limit: 9},
 	} {
 		text, args := selectRows(q)

@@ -113,7 +113,8 @@ func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 		}
 	}
 	// https://www.sqlite.org/autoinc.html: the next id is one more than this.
-	if err := w.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('bad_line', ?)", ever-int64(len(lines))); err != nil {
+	if err := w.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('bad_line', ?)",
+		ever-int64(len(lines))); err != nil {
 		return err
 	}
 	return w.badLines(lines, len(lines))

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// replayChunk is the number of entries read at once: between chunks no read transaction is open, so that a long replay does not
-// keep the WAL from being reused.
+// replayChunk is the number of entries read at once: between chunks no read transaction is open, so that a long replay
+// does not keep the WAL from being reused.
 const replayChunk = 1000
 
 // knownSQL has what the journal tells of a job, and what the ledger does; the latter has an outcome.
@@ -121,7 +121,8 @@ func (c *entryColumns) entry() (modelstore.Entry, error) {
 	return e, nil
 }
 
-// scanEntries reads entries in order of Seq: those after `after` and, where they are not negative, up to upTo and at most limit.
+// scanEntries reads entries in order of Seq: those after `after` and, where they are not negative, up to upTo and at
+// most limit.
 func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn func(modelstore.Entry) error) error {
 	if upTo < 0 {
 		upTo = 1<<63 - 1
@@ -136,7 +137,8 @@ func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn f
 	for rows.Next() {
 		var c entryColumns
 		var crc int64
-		if err := rows.Scan(&c.seq, &c.cluster, &c.jobID, &c.attempt, &c.kind, &c.time, &c.submit, &c.source, &c.event, &crc); err != nil {
+		if err := rows.Scan(&c.seq, &c.cluster, &c.jobID, &c.attempt, &c.kind, &c.time, &c.submit, &c.source, &c.event,
+			&crc); err != nil {
 			return scanError(ctx, "journal", err)
 		}
 		if c.sum(sum) != crc {
@@ -285,7 +287,8 @@ func (s *Store) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	for _, seq := range seqs {
 		snap, err := readSnapshot(ctx, tx, seq)
 		if err = explain(s.path, "latest snapshot", err); errors.Is(err, modelstore.ErrCorrupt) {
-			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("path", s.path), zap.Int64("event", seq), zap.Error(err))
+			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("path", s.path), zap.Int64("event", seq),
+				zap.Error(err))
 			if _, pages := errors.AsType[*driver.Error](err); pages { // not only what is in them
 				s.noteDamage(err)
 			}
@@ -344,22 +347,24 @@ func readSnapshot(ctx context.Context, tx *sql.Tx, seq int64) (*modelstore.Snaps
 		return nil, err
 	}
 	snap.At = time.Unix(0, at).UTC()
-	if err := eachRow(ctx, tx, "SELECT name, sum(length(data)) FROM snapshot_part WHERE seq = ? GROUP BY name", seq, func(rows *sql.Rows) error {
-		var name string
-		var size int64
-		err := rows.Scan(&name, &size)
-		snap.Parts[name] = make([]byte, 0, size)
-		return err
-	}); err != nil {
+	if err := eachRow(ctx, tx, "SELECT name, sum(length(data)) FROM snapshot_part WHERE seq = ? GROUP BY name", seq,
+		func(rows *sql.Rows) error {
+			var name string
+			var size int64
+			err := rows.Scan(&name, &size)
+			snap.Parts[name] = make([]byte, 0, size)
+			return err
+		}); err != nil {
 		return nil, err
 	}
-	if err := eachRow(ctx, tx, "SELECT name, data FROM snapshot_part WHERE seq = ? ORDER BY name, piece", seq, func(rows *sql.Rows) error {
-		var name string
-		var piece sql.RawBytes
-		err := rows.Scan(&name, &piece)
-		snap.Parts[name] = append(snap.Parts[name], piece...)
-		return err
-	}); err != nil {
+	if err := eachRow(ctx, tx, "SELECT name, data FROM snapshot_part WHERE seq = ? ORDER BY name, piece", seq,
+		func(rows *sql.Rows) error {
+			var name string
+			var piece sql.RawBytes
+			err := rows.Scan(&name, &piece)
+			snap.Parts[name] = append(snap.Parts[name], piece...)
+			return err
+		}); err != nil {
 		return nil, err
 	}
 	if got := snap.Sum(); string(got[:]) != string(want) {

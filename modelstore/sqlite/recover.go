@@ -30,8 +30,8 @@ type Recovered struct {
 // Recovered returns what Open set aside, nil if the file was sound or new.
 func (s *Store) Recovered() *Recovered { return s.recovered }
 
-// setAside renames the database and what belongs to it. The database goes first: were the process to die in between, a WAL without a
-// database is recognized, a database without its WAL is not.
+// setAside renames the database and what belongs to it. The database goes first: were the process to die in between, a
+// WAL without a database is recognized, a database without its WAL is not.
 func (s *Store) setAside(reason error) error {
 	now := s.opts.Now().UTC()
 	aside, err := freeName(s.path + ".corrupt-" + now.Format("20060102T150405Z"))
@@ -72,8 +72,8 @@ func freeName(name string) (string, error) {
 	}
 }
 
-// checkHeader looks at the parts of the file's header that are the same in every database of ours, because damage to some
-// of them makes SQLite take the file for read-only or for one of a newer SQLite. An empty file is a new one.
+// checkHeader looks at the parts of the file's header that are the same in every database of ours, because damage to
+// some of them makes SQLite take the file for read-only or for one of a newer SQLite. An empty file is a new one.
 // Layout: https://www.sqlite.org/fileformat2.html#the_database_header
 func checkHeader(path string, size int64) error {
 	if size == 0 {
@@ -113,8 +113,8 @@ func checkHeader(path string, size int64) error {
 	return nil
 }
 
-// checkAndMigrate brings the WAL of a dead process into the file, looks whether the file is sound, and brings the schema up
-// to date.
+// checkAndMigrate brings the WAL of a dead process into the file, looks whether the file is sound, and brings the
+// schema up to date.
 func (s *Store) checkAndMigrate(ctx context.Context) error {
 	var busy, frames, moved int64
 	if err := s.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
@@ -138,8 +138,8 @@ func (s *Store) checkAndMigrate(ctx context.Context) error {
 	return err
 }
 
-// checkSize returns the size in bytes that the database should have and, where all of the WAL is in the file, compares. It is not where somebody
-// else reads the database (the sqlite3 shell, a backup).
+// checkSize returns the size in bytes that the database should have and, where all of the WAL is in the file, compares.
+// It is not where somebody else reads the database (the sqlite3 shell, a backup).
 func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	var want int64
 	err := s.write.QueryRowContext(ctx,
@@ -163,13 +163,14 @@ func (s *Store) mustCheck(size int64) bool {
 	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)
 	small := s.opts.CheckBytes >= 0 && size <= s.opts.CheckBytes
 	if (torn || last.Suspect) && !small {
-		s.opts.Log.Info("the store was not closed in order: looking at all of it", zap.String("path", s.path), zap.Int64("bytes", size))
+		s.opts.Log.Info("the store was not closed in order: looking at all of it", zap.String("path", s.path),
+			zap.Int64("bytes", size))
 	}
 	return torn || last.Suspect || small
 }
 
-// checkAll looks at every page and at the checksum of every row. It does not look at snapshots' checksums, as Latest does, nor at
-// bad lines.
+// checkAll looks at every page and at the checksum of every row. It does not look at snapshots' checksums, as Latest
+// does, nor at bad lines.
 func checkAll(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {

@@ -10,9 +10,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// checkSchema compares the tables, columns and indexes of a database with those of a new one in memory that the same migrations made, because
-// nothing in SQLite guards the schema's text: a flipped bit renames a column. What somebody added is let be. The texts are not compared,
-// since SQLite rewrites them as tables are altered.
+// checkSchema compares the tables, columns and indexes of a database with those of a new one in memory that the same
+// migrations made, because nothing in SQLite guards the schema's text: a flipped bit renames a column. What somebody
+// added is let be. The texts are not compared, since SQLite rewrites them as tables are altered.
 func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	if len(migrations) == 0 {
 		return nil
@@ -45,7 +45,8 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	return nil
 }
 
-// inMemory returns an error of the database in memory as one that says nothing of the file: not wrapped, unless the caller gave up.
+// inMemory returns an error of the database in memory as one that says nothing of the file: not wrapped, unless the
+// caller gave up.
 func inMemory(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -80,8 +81,8 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return parts, nil
 }
 
-// brokenSchema marks an error of the opening that a sound schema cannot give: SQLite refuses a statement of ours for what the
-// database says its tables are.
+// brokenSchema marks an error of the opening that a sound schema cannot give: SQLite refuses a statement of ours for
+// what the database says its tables are.
 func brokenSchema(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == lib.SQLITE_ERROR {
 		return damaged("the schema: %v", err)

@@ -2,30 +2,31 @@
 //
 // # Durability
 //
-// The database runs in WAL mode with synchronous=NORMAL. What was committed survives the death of the process (kill -9) at any
-// instant. After a power cut the last commits may be gone, but always whole ones and the newest first: events, rows
-// and checkpoints go together, so that the logs are read again from where the surviving checkpoint stands. Only what cannot be read again,
-// the scheduler snapshots of those last moments, is lost.
+// The database runs in WAL mode with synchronous=NORMAL. What was committed survives the death of the process (kill -9)
+// at any instant. After a power cut the last commits may be gone, but always whole ones and the newest first: events,
+// rows and checkpoints go together, so that the logs are read again from where the surviving checkpoint stands. Only
+// what cannot be read again, the scheduler snapshots of those last moments, is lost.
 //
 // # Damage
 //
 // SQLite has no checksums on the pages of the database file, so every row carries one, and so does every snapshot. Open
 // looks at everything (PRAGMA integrity_check and the checksum of every row) where the file is small enough for that to
 // take a moment (Options.CheckBytes), where the last process died under another boot of the machine (only a power cut
-// or a crash of the kernel can tear a file that SQLite wrote; kill -9 cannot), or where damage was met before. Of a large file closed in order it looks only at the header, the size and the schema; damage
-// deeper down is met when a row is read: that fails with modelstore.ErrCorrupt, and the next Open looks at
-// everything. A damaged file is renamed, never deleted, and a new one begun; Store.Recovered says so.
+// or a crash of the kernel can tear a file that SQLite wrote; kill -9 cannot), or where damage was met before. Of a
+// large file closed in order it looks only at the header, the size and the schema; damage deeper down is met when a row
+// is read: that fails with modelstore.ErrCorrupt, and the next Open looks at everything. A damaged file is renamed,
+// never deleted, and a new one begun; Store.Recovered says so.
 //
 // # Files
 //
-// Beside PATH there are PATH-wal and PATH-shm while it is open, PATH.lock (an advisory lock that names the holder; it stays when
-// the store is closed), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file system must be local: neither the
-// lock nor WAL works between machines.
+// Beside PATH there are PATH-wal and PATH-shm while it is open, PATH.lock (an advisory lock that names the holder; it
+// stays when the store is closed), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file system must
+// be local: neither the lock nor WAL works between machines.
 //
-// PATH and PATH-wal are locked too, so that a removed PATH.lock lets nobody in; Verify makes it again. Before each transaction,
-// before each new connection, and at Close, device and inode of both are compared with those of their names: a file that
-// was deleted, moved or replaced is a *modelstore.IdentityError, and nothing more is written. What the WAL holds is moved into the
-// file at Close even so: a file that was moved is complete then.
+// PATH and PATH-wal are locked too, so that a removed PATH.lock lets nobody in; Verify makes it again. Before each
+// transaction, before each new connection, and at Close, device and inode of both are compared with those of their
+// names: a file that was deleted, moved or replaced is a *modelstore.IdentityError, and nothing more is written. What
+// the WAL holds is moved into the file at Close even so: a file that was moved is complete then.
 package sqlite
 
 import (
@@ -48,8 +49,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// DefaultCheckBytes is the size up to which Open looks at all of a file every time: about a second, at the 25 MB/s and more that
-// BenchmarkCheck measures.
+// DefaultCheckBytes is the size up to which Open looks at all of a file every time: about a second, at the 25 MB/s and
+// more that BenchmarkCheck measures.
 const DefaultCheckBytes = 32 << 20
 
 // Options are what Open needs to know; the zero value is ready.
@@ -60,8 +61,8 @@ type Options struct {
 	Now func() time.Time
 	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
 	BadLines int
-	// CheckBytes is the size in bytes up to which every Open looks at the whole file; 0 means DefaultCheckBytes, below 0
-	// never.
+	// CheckBytes is the size in bytes up to which every Open looks at the whole file; 0 means DefaultCheckBytes, below
+	// 0 never.
 	CheckBytes int64
 }
 
@@ -107,9 +108,9 @@ var (
 	_ modelstore.Verifier = (*Store)(nil)
 )
 
-// Open opens the store in the file path, and makes it and its folder where they are missing. A damaged file is set aside
-// (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and those that wrap
-// modelstore.ErrReadOnly or ErrFull.
+// Open opens the store in the file path, and makes it and its folder where they are missing. A damaged file is set
+// aside (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and
+// those that wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -218,7 +219,8 @@ func openDB(path string, query url.Values) (*sql.DB, error) {
 
 // newConnector returns what opens connections with the settings that all of them have.
 func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
-	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)", "temp_store(MEMORY)"}, query["_pragma"]...)
+	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)",
+		"temp_store(MEMORY)"}, query["_pragma"]...)
 	query.Set("_dqs", "0")
 	query.Set("_error_rc", "1")
 	path, err := filepath.Abs(path) // a relative one would be taken for the name of a host
@@ -233,8 +235,8 @@ func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 	return connector, nil
 }
 
-// prepareFile locks the file and looks at it before SQLite does, and makes a new one with the right mode. SQLite must not have it
-// open: closing a file drops the process's POSIX locks on it.
+// prepareFile locks the file and looks at it before SQLite does, and makes a new one with the right mode. SQLite must
+// not have it open: closing a file drops the process's POSIX locks on it.
 func (s *Store) prepareFile() error {
 	info, err := os.Stat(s.path)
 	switch {
@@ -311,7 +313,8 @@ func (s *Store) noteDamage(err error) {
 	if s.lock.isSuspect() {
 		return
 	}
-	s.opts.Log.Error("the store is damaged; it will be looked at in full when it is opened next, and set aside if need be",
+	s.opts.Log.Error(
+		"the store is damaged; it will be looked at in full when it is opened next, and set aside if need be",
 		zap.String("path", s.path), zap.Error(err))
 	if err := s.lock.suspect(); err != nil {
 		s.opts.Log.Error("cannot note that the store is damaged", zap.String("path", s.path), zap.Error(err))
@@ -335,8 +338,9 @@ func (s *Store) Verify() error {
 	return nil
 }
 
-// Close implements modelstore.Store: it waits for what is under way (a Replay or Rows ends with ErrClosed), moves the WAL
-// into the database and releases the lock. It returns an *modelstore.IdentityError if a file of the database is not in its place.
+// Close implements modelstore.Store: it waits for what is under way (a Replay or Rows ends with ErrClosed), moves the
+// WAL into the database and releases the lock. It returns an *modelstore.IdentityError if a file of the database is not
+// in its place.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {

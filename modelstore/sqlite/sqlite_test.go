@@ -45,7 +45,8 @@ func (p place) Open(t testing.TB) modelstore.Store {
 
 func (p place) DamageSnapshot(t testing.TB, seq int64) {
 	t.Helper()
-	rawExec(t, p.path, "UPDATE snapshot_part SET data = CAST(x'00' || substr(data, 2) || x'01' AS BLOB) WHERE name = 'state' AND seq = ?", seq)
+	rawExec(t, p.path, "UPDATE snapshot_part SET data = CAST(x'00' || substr(data, 2) || x'01' AS BLOB) WHERE name = "+
+		"'state' AND seq = ?", seq)
 }
 
 // rawExec changes a closed database behind the back of the store.
@@ -95,7 +96,9 @@ func TestFiles(t *testing.T) {
 	path := filepath.Join(dir, "w.db")
 	s := mustOpen(t, path, Options{})
 	must(t, s.SetMeta(t.Context(), "a", "b"))
-	for name, want := range map[string]fs.FileMode{dir: 0o750 | fs.ModeDir, path: 0o640, path + "-wal": 0o640, path + ".lock": 0o640} {
+	for name, want := range map[string]fs.FileMode{
+		dir: 0o750 | fs.ModeDir, path: 0o640, path + "-wal": 0o640, path + ".lock": 0o640,
+	} {
 		info, err := os.Stat(name)
 		must(t, err)
 		if info.Mode() != want {
@@ -118,7 +121,8 @@ func TestPragmas(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	for name, db := range map[string]*sql.DB{"write": s.write, "read": s.read} {
 		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "10000", "temp_store": "2", "mmap_size": "0",
+			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "10000", "temp_store": "2",
+			"mmap_size":  "0",
 			"query_only": map[string]string{"write": "0", "read": "1"}[name],
 		} {
 			var got string
@@ -182,7 +186,8 @@ func TestMigrations(t *testing.T) {
 		must(t, db.QueryRow("PRAGMA user_version").Scan(&v))
 		return v
 	}
-	folder := fstest.MapFS{"0001_a.sql": file("CREATE TABLE a (x);"), "0002_b.sql": file("INSERT INTO a VALUES (1); CREATE TABLE a (x)")}
+	folder := fstest.MapFS{"0001_a.sql": file("CREATE TABLE a (x);"),
+		"0002_b.sql": file("INSERT INTO a VALUES (1); CREATE TABLE a (x)")}
 	if err := migrate(t.Context(), db, "p", folder); err == nil || !strings.Contains(err.Error(), "0002_b.sql") {
 		t.Fatalf("a failing migration gave %v", err)
 	}
@@ -205,8 +210,8 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestFull proves that a full disk is told from other errors, leaves nothing of the batch, and that the store goes on when
-// there is room again.
+// TestFull proves that a full disk is told from other errors, leaves nothing of the batch, and that the store goes on
+// when there is room again.
 func TestFull(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 10)}))
@@ -217,7 +222,8 @@ func TestFull(t *testing.T) {
 		must(t, err)
 	}
 	limit(pages + 5)
-	more := modelstore.Batch{Entries: storetest.MakeEntries(11, 3000), Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}}}
+	more := modelstore.Batch{Entries: storetest.MakeEntries(11, 3000),
+		Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}}}
 	if err := s.Commit(t.Context(), more); !errors.Is(err, modelstore.ErrFull) {
 		t.Fatalf("a commit without room gave %v", err)
 	}
@@ -317,15 +323,16 @@ func TestCheckPolicy(t *testing.T) {
 			if !c.want {
 				return
 			}
-			if want := path + ".corrupt-20250102T030405Z"; s.Recovered().Path != want || !errors.Is(s.Recovered().Reason, modelstore.ErrCorrupt) {
+			if want := path + ".corrupt-20250102T030405Z"; s.Recovered().Path != want ||
+				!errors.Is(s.Recovered().Reason, modelstore.ErrCorrupt) {
 				t.Errorf("recovered %+v", s.Recovered())
 			}
 		})
 	}
 }
 
-// TestDamageMetLater proves that damage that Open did not see is met when it is read, and that the next Open then sets the
-// file aside.
+// TestDamageMetLater proves that damage that Open did not see is met when it is read, and that the next Open then sets
+// the file aside.
 func TestDamageMetLater(t *testing.T) {
 	for table, query := range map[string]string{
 		"journal":    "UPDATE journal SET event = replace(event, 'batch', 'BATCH') WHERE seq = 7",
@@ -367,7 +374,8 @@ func TestDamageMetLater(t *testing.T) {
 	})
 }
 
-// TestPieces proves that parts of a snapshot come back whole, whatever their length beside that of the pieces they are written in.
+// TestPieces proves that parts of a snapshot come back whole, whatever their length beside that of the pieces they are
+// written in.
 func TestPieces(t *testing.T) {
 	path := tempPath(t)
 	s := closing(t, mustOpen(t, path, Options{}))
@@ -386,7 +394,9 @@ func TestPieces(t *testing.T) {
 		t.Error(diff)
 	}
 	var least, most int
-	must(t, s.write.QueryRow("SELECT min(length(data)), max(length(data)) FROM snapshot_part WHERE piece > 0").Scan(&least, &most))
+	must(t,
+		s.write.QueryRow("SELECT min(length(data)), max(length(data)) FROM snapshot_part WHERE piece > 0").Scan(&least,
+			&most))
 	if least == 0 || most > pieceBytes {
 		t.Errorf("pieces of %d to %d bytes", least, most)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, each as its length or 8 bytes, little-endian. The zero
-// value is ready; it is used by one goroutine.
+// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, each as its length or 8 bytes,
+// little-endian. The zero value is ready; it is used by one goroutine.
 type summer struct {
 	table *crc32.Table
 	buf   []byte

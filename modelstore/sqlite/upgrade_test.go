@@ -21,9 +21,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// The files testdata/schema-N.db.gz are databases as the program with the schema N left them, each with something in every table. They were made once, by makeOld below
-// (WAITCAST_MAKE_TESTDATA=1 go test -run TestOldVersions ./modelstore/sqlite): it runs the migrations 1 to N and inserts, by the columns of that version, the rows that old
-// tells, with payloads of events written out by hand. They are never made again: whoever adds a migration adds a file of the schema before it, if there is none.
+// The files testdata/schema-N.db.gz are databases as the program with the schema N left them, each with something in
+// every table. They were made once, by makeOld below (WAITCAST_MAKE_TESTDATA=1 go test -run TestOldVersions
+// ./modelstore/sqlite): it runs the migrations 1 to N and inserts, by the columns of that version, the rows that old
+// tells, with payloads of events written out by hand. They are never made again: whoever adds a migration adds a file
+// of the schema before it, if there is none.
 
 // at returns an instant some seconds after 2024-03-05 00:00:00 UTC.
 func at(seconds int) time.Time { return time.Unix(1709596800+int64(seconds), 0).UTC() }
@@ -37,18 +39,23 @@ type oldEntry struct {
 // oldEntries are the journal of a database of so old a schema.
 func oldEntries(version int) []oldEntry {
 	entry := func(seq int64, kind job.Kind, id string, seconds int, payload string, change func(*job.Event)) oldEntry {
-		e := modelstore.Entry{Seq: seq, Source: "pbs:/acct", Event: job.Event{Kind: kind, Cluster: "kth", ID: id, Time: at(seconds)}}
+		e := modelstore.Entry{Seq: seq, Source: "pbs:/acct",
+			Event: job.Event{Kind: kind, Cluster: "kth", ID: id, Time: at(seconds)}}
 		change(&e.Event)
 		return oldEntry{e, payload}
 	}
 	entries := []oldEntry{
-		entry(1, job.Submit, "1.kth", 10, `{"v":1,"q":"batch","u":"ann","a":"physics","p":8,"l":3600000000000,"ts":1709596810000000000}`, func(e *job.Event) {
-			e.Attributes = job.Attributes{Queue: "batch", User: "ann", Account: "physics", Procs: 8, TimeLimit: time.Hour}
-			e.Times.Submit = at(10)
-		}),
-		entry(2, job.Start, "1.kth", 20, `{"v":1,"ts":1709596810000000000,"tb":1709596820000000000,"x":true}`, func(e *job.Event) {
-			e.Times, e.Live = job.Times{Submit: at(10), Start: at(20)}, true
-		}),
+		entry(1, job.Submit, "1.kth", 10,
+			`{"v":1,"q":"batch","u":"ann","a":"physics","p":8,"l":3600000000000,"ts":1709596810000000000}`,
+			func(e *job.Event) {
+				e.Attributes = job.Attributes{Queue: "batch", User: "ann", Account: "physics", Procs: 8,
+					TimeLimit: time.Hour}
+				e.Times.Submit = at(10)
+			}),
+		entry(2, job.Start, "1.kth", 20, `{"v":1,"ts":1709596810000000000,"tb":1709596820000000000,"x":true}`,
+			func(e *job.Event) {
+				e.Times, e.Live = job.Times{Submit: at(10), Start: at(20)}, true
+			}),
 		// Texts that are not UTF-8: five of them, before there were more.
 		entry(3, job.Submit, "2.kth", 30, `{"v":1,"p":1,"r":["YmF0Y2g=","bfxsbGVy","","",""]}`, func(e *job.Event) {
 			e.Attributes = job.Attributes{Queue: "batch", User: "m\xfcller", Procs: 1}
@@ -69,13 +76,17 @@ func oldEntries(version int) []oldEntry {
 func oldRows(version int) []modelstore.Row {
 	levels := []float64{.5, .95}
 	rows := []modelstore.Row{
-		{Seq: 2, Cluster: "kth", JobID: "1.kth", Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: at(10), Start: at(20), Outcome: modelstore.Started, WaitSeconds: 10,
+		{Seq: 2, Cluster: "kth", JobID: "1.kth", Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: at(10),
+			Start: at(20), Outcome: modelstore.Started, WaitSeconds: 10,
 			Method: "combined", Levels: levels, Quantiles: []float64{7.5, math.Inf(1)}, Served: 3},
-		{Seq: 4, Cluster: "kth", JobID: "0.kth", Attempt: 1, Queue: "batch", Submit: at(1), Outcome: modelstore.Cancelled, WaitSeconds: 39, Reason: "no history", Replayed: true},
+		{Seq: 4, Cluster: "kth", JobID: "0.kth", Attempt: 1, Queue: "batch", Submit: at(1),
+			Outcome: modelstore.Cancelled, WaitSeconds: 39, Reason: "no history", Replayed: true},
 	}
 	if version >= 3 {
-		rows = append(rows, modelstore.Row{Seq: 5, Cluster: "kth", JobID: "3.kth", Queue: "short", Submit: at(45), Start: at(50), Outcome: modelstore.Started, WaitSeconds: 5,
-			Method: "combined", Levels: levels, Quantiles: []float64{1, 2}, Peers: []modelstore.Peer{{Method: "qbets", Quantiles: []float64{math.NaN(), 4}}}})
+		rows = append(rows, modelstore.Row{Seq: 5, Cluster: "kth", JobID: "3.kth", Queue: "short", Submit: at(45),
+			Start: at(50), Outcome: modelstore.Started, WaitSeconds: 5,
+			Method: "combined", Levels: levels, Quantiles: []float64{1, 2},
+			Peers: []modelstore.Peer{{Method: "qbets", Quantiles: []float64{math.NaN(), 4}}}})
 	}
 	return rows
 }
@@ -110,16 +121,20 @@ func makeOld(t *testing.T, version int, path string) {
 	last := int64(0)
 	for _, e := range oldEntries(version) {
 		ev := e.want.Event
-		c := entryColumns{seq: e.want.Seq, cluster: ev.Cluster, jobID: ev.ID, attempt: int64(ev.Attempt), kind: ev.Kind.String(), time: ev.Time.UnixNano(), source: e.want.Source,
-			event: []byte(e.payload), submit: sql.NullInt64{Int64: ev.Times.Submit.UnixNano(), Valid: !ev.Times.Submit.IsZero()}}
-		exec("INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc) VALUES (?,?,?,?,?,?,?,?,?,?)",
+		c := entryColumns{seq: e.want.Seq, cluster: ev.Cluster, jobID: ev.ID, attempt: int64(ev.Attempt),
+			kind: ev.Kind.String(), time: ev.Time.UnixNano(), source: e.want.Source,
+			event:  []byte(e.payload),
+			submit: sql.NullInt64{Int64: ev.Times.Submit.UnixNano(), Valid: !ev.Times.Submit.IsZero()}}
+		exec("INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc) VALUES "+
+			"(?,?,?,?,?,?,?,?,?,?)",
 			c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source, e.payload, c.sum(sum))
 		last = e.want.Seq
 	}
 	exec("UPDATE head SET last_seq = ?, crc = ?", last+1, sum.int(last+1).sum()) // the last number was ignored, too
 	exec("INSERT INTO checkpoint VALUES ('pbs:/acct', x'00ff', ?)", sum.text("pbs:/acct").bytes([]byte{0, 255}).sum())
 	exec("INSERT INTO meta VALUES ('fingerprint', 'f1', ?)", sum.text("fingerprint").text("f1").sum())
-	exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?, 'pbs:/acct', '/acct/1', 7, 'field', 'no end', x'41ff')", at(3).UnixNano())
+	exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?, 'pbs:/acct', '/acct/1', 7, "+
+		"'field', 'no end', x'41ff')", at(3).UnixNano())
 	if version >= 6 {
 		for piece, data := range oldModel() {
 			exec("INSERT INTO saved_model (name, piece, seq, data, crc) VALUES ('kth/load', ?, 5, ?, ?)",
@@ -136,7 +151,8 @@ func makeOld(t *testing.T, version int, path string) {
 				continue
 			}
 			half := len(data) / 2
-			exec("INSERT INTO snapshot_part VALUES (?,?,0,?), (?,?,1,?)", s.Seq, name, data[:half], s.Seq, name, data[half:])
+			exec("INSERT INTO snapshot_part VALUES (?,?,0,?), (?,?,1,?)", s.Seq, name, data[:half], s.Seq,
+				name, data[half:])
 		}
 	}
 }
@@ -151,9 +167,11 @@ func insertOldRows(t *testing.T, exec func(string, ...any), version int) {
 			levelsID = 1
 		}
 		levels, quantiles, peers := pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers)
-		exec(`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome, wait_seconds, method, levels_id, quantiles, reason,
+		exec(
+			`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome, wait_seconds, method, levels_id, quantiles, reason,
 			replayed, served, crc) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
-			r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(), nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds,
+			r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(),
+			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds,
 			r.Method, levelsID, quantiles, r.Reason, r.Replayed, r.Served, sumRow(sum, &r, levels, quantiles, peers))
 		if peers != nil {
 			exec("UPDATE ledger SET peers = ? WHERE seq = ?", peers, r.Seq)
@@ -205,7 +223,8 @@ func unpackOld(t *testing.T, version int) string {
 	return path
 }
 
-// TestOldVersions proves that a database of every older schema is opened, that all that was in it is right afterwards, and that it goes on from there.
+// TestOldVersions proves that a database of every older schema is opened, that all that was in it is right afterwards,
+// and that it goes on from there.
 func TestOldVersions(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	must(t, err)
@@ -256,7 +275,9 @@ func checkOld(t *testing.T, s *Store, version int) {
 	must(t, err)
 	var wantModels map[string]modelstore.SavedModel
 	if version >= 6 {
-		wantModels = map[string]modelstore.SavedModel{"kth/load": {Name: "kth/load", Seq: 5, Data: bytes.Join(oldModel(), nil)}}
+		wantModels = map[string]modelstore.SavedModel{
+			"kth/load": {Name: "kth/load", Seq: 5, Data: bytes.Join(oldModel(), nil)},
+		}
 	}
 	equal("saved models", models, wantModels)
 	values, err := s.AllMeta(t.Context())
@@ -264,15 +285,22 @@ func checkOld(t *testing.T, s *Store, version int) {
 	equal("values", values, map[string]string{"fingerprint": "f1"})
 	lines, err := s.BadLines(t.Context(), 0)
 	must(t, err)
-	equal("bad lines", lines, []modelstore.BadLine{{At: at(3), Source: "pbs:/acct", Path: "/acct/1", Line: 7, Reason: "field", Message: "no end", Text: []byte{'A', 255}}})
+	equal("bad lines", lines,
+		[]modelstore.BadLine{{At: at(3), Source: "pbs:/acct", Path: "/acct/1", Line: 7, Reason: "field",
+			Message: "no end", Text: []byte{'A', 255}}})
 	keys, err := s.Known(t.Context(), "kth", "1.kth")
 	must(t, err)
-	equal("known of a job", keys[:2], []modelstore.Key{{Kind: job.Submit, Time: at(10), Submit: at(10)}, {Kind: job.Start, Time: at(20), Submit: at(10)}})
+	equal("known of a job", keys[:2], []modelstore.Key{{Kind: job.Submit, Time: at(10), Submit: at(10)},
+		{Kind: job.Start, Time: at(20), Submit: at(10)}})
 
 	last := entries[len(entries)-1].Seq + 1
-	suspended := modelstore.Entry{Seq: last + 1, Event: job.Event{Kind: job.Suspend, Cluster: "kth", ID: "1.kth", Time: at(300)}}
-	again := modelstore.Entry{Seq: last + 2, Event: job.Event{Kind: job.Suspend, Cluster: "kth", ID: "1.kth", Time: at(301)}}
-	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: []modelstore.Entry{suspended, again}, Rows: []modelstore.Row{storetest.MakeRow(3)}}))
+	suspended := modelstore.Entry{Seq: last + 1,
+		Event: job.Event{Kind: job.Suspend, Cluster: "kth", ID: "1.kth", Time: at(300)}}
+	again := modelstore.Entry{Seq: last + 2,
+		Event: job.Event{Kind: job.Suspend, Cluster: "kth", ID: "1.kth", Time: at(301)}}
+	must(t,
+		s.Commit(t.Context(), modelstore.Batch{Entries: []modelstore.Entry{suspended, again},
+			Rows: []modelstore.Row{storetest.MakeRow(3)}}))
 	equal("journal after a commit", storetest.Entries(t, s), append(entries, suspended, again))
 	equal("ledger after a commit", len(storetest.Rows(t, s, modelstore.RowQuery{})), len(oldRows(version))+1)
 }

@@ -25,13 +25,15 @@ func emptyStore(t *testing.T, p Place) {
 	equal(t, "known", keys, []modelstore.Key(nil))
 }
 
-// journalRoundTrip proves that every field of an event comes back as it was: all set, none set, texts that are not UTF-8, the
-// farthest instants.
+// journalRoundTrip proves that every field of an event comes back as it was: all set, none set, texts that are not
+// UTF-8, the farthest instants.
 func journalRoundTrip(t *testing.T, p Place) {
 	full := MakeEntry(1)
 	full.Event.Attempt, full.Event.Live, full.Event.Derived = 3, true, true
-	full.Event.Times = job.Times{Submit: Epoch(), Eligible: Epoch().Add(1), Start: Epoch().Add(time.Hour), End: Epoch().Add(2 * time.Hour)}
-	bare := modelstore.Entry{Seq: 2, Event: job.Event{Kind: job.Requeue, Cluster: "c", ID: "7[12]", Time: time.Unix(0, 0).UTC()}}
+	full.Event.Times = job.Times{Submit: Epoch(), Eligible: Epoch().Add(1), Start: Epoch().Add(time.Hour),
+		End: Epoch().Add(2 * time.Hour)}
+	bare := modelstore.Entry{Seq: 2,
+		Event: job.Event{Kind: job.Requeue, Cluster: "c", ID: "7[12]", Time: time.Unix(0, 0).UTC()}}
 	raw := MakeEntry(3)
 	raw.Event.Name, raw.Event.User = "Auswertung_f\xfcr_\x00\"<&>\u2028", "müller"
 	first, last := MakeEntry(4), MakeEntry(5)
@@ -59,7 +61,8 @@ func replayInOrder(t *testing.T, p Place) {
 	}
 }
 
-// replayLong proves that a replay of many thousand entries loses and doubles none, and ends at what was there when it began.
+// replayLong proves that a replay of many thousand entries loses and doubles none, and ends at what was there when it
+// began.
 func replayLong(t *testing.T, p Place) {
 	s := open(t, p)
 	const n = 5000
@@ -75,7 +78,8 @@ func replayLong(t *testing.T, p Place) {
 	equal(t, "next entry", next, int64(n+1))
 }
 
-// replayStops proves that the caller's error ends a replay and comes back as it is, and that a canceled context ends it.
+// replayStops proves that the caller's error ends a replay and comes back as it is, and that a canceled context ends
+// it.
 func replayStops(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 10), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}})
@@ -85,7 +89,9 @@ func replayStops(t *testing.T, p Place) {
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Fatalf("replay gave %v after %d calls", err, calls)
 	}
-	if err := s.Rows(background(), modelstore.RowQuery{}, func(modelstore.Row) error { return stop }); !errors.Is(err, stop) {
+	if err := s.Rows(background(), modelstore.RowQuery{}, func(modelstore.Row) error {
+		return stop
+	}); !errors.Is(err, stop) {
 		t.Fatalf("rows gave %v", err)
 	}
 	ctx, cancel := context.WithCancel(background())
@@ -122,10 +128,12 @@ func seqMustGoOn(t *testing.T, p Place) {
 	reused := MakeEntry(9)
 	reused.Seq = 6
 	for name, entries := range map[string][]modelstore.Entry{
-		"gap": MakeEntries(8, 9), "gap inside": {MakeEntry(7), MakeEntry(9)}, "reused": {reused}, "disorder": {MakeEntry(8), MakeEntry(7)},
-		"twice": {MakeEntry(7), MakeEntry(7)},
+		"gap": MakeEntries(8, 9), "gap inside": {MakeEntry(7), MakeEntry(9)}, "reused": {reused},
+		"disorder": {MakeEntry(8), MakeEntry(7)},
+		"twice":    {MakeEntry(7), MakeEntry(7)},
 	} {
-		err := s.Commit(background(), modelstore.Batch{Entries: entries, Checkpoints: []modelstore.Checkpoint{{Source: name, Data: []byte("x")}}})
+		err := s.Commit(background(),
+			modelstore.Batch{Entries: entries, Checkpoints: []modelstore.Checkpoint{{Source: name, Data: []byte("x")}}})
 		_ = wantError[*modelstore.SeqError](t, err)
 	}
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 6))
@@ -136,7 +144,8 @@ func seqMustGoOn(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 9))
 }
 
-// known proves that the events of a job are found: all of its attempts, nobody else's, and from the ledger what was pruned.
+// known proves that the events of a job are found: all of its attempts, nobody else's, and from the ledger what was
+// pruned.
 func known(t *testing.T, p Place) {
 	s := open(t, p)
 	entries := MakeEntries(1, 8)
@@ -214,8 +223,8 @@ func modelAgainstStore(t *testing.T, p Place) {
 	})
 }
 
-// repeatingKinds proves that what happens many times in one life of a job is kept every time, and everything else once; a batch
-// given again adds nothing.
+// repeatingKinds proves that what happens many times in one life of a job is kept every time, and everything else once;
+// a batch given again adds nothing.
 func repeatingKinds(t *testing.T, p Place) {
 	var all, want []modelstore.Entry
 	for round := range 2 {

@@ -14,8 +14,10 @@ import (
 func checkpoints(t *testing.T, p Place) {
 	s := open(t, p)
 	set := func(list ...modelstore.Checkpoint) { commit(t, s, modelstore.Batch{Checkpoints: list}) }
-	set(modelstore.Checkpoint{Source: "a", Data: []byte{0, 255}}, modelstore.Checkpoint{Source: "b", Data: []byte("old")})
-	set(modelstore.Checkpoint{Source: "b", Data: []byte("mid")}, modelstore.Checkpoint{Source: "b", Data: []byte("new")})
+	set(modelstore.Checkpoint{Source: "a", Data: []byte{0, 255}},
+		modelstore.Checkpoint{Source: "b", Data: []byte("old")})
+	set(modelstore.Checkpoint{Source: "b", Data: []byte("mid")},
+		modelstore.Checkpoint{Source: "b", Data: []byte("new")})
 	set(modelstore.Checkpoint{Source: "c", Data: []byte("x")}, modelstore.Checkpoint{Source: "never"})
 	set(modelstore.Checkpoint{Source: "c"})
 	got, err := s.Checkpoints(background())
@@ -76,8 +78,8 @@ func meta(t *testing.T, p Place) {
 	}
 }
 
-// snapshotsNewestTwo proves that the newest snapshot is returned whole, that an equal number replaces, and that what falls out
-// of the newest two is gone.
+// snapshotsNewestTwo proves that the newest snapshot is returned whole, that an equal number replaces, and that what
+// falls out of the newest two is gone.
 func snapshotsNewestTwo(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50)})
@@ -124,7 +126,8 @@ func snapshotFallback(t *testing.T, p Place) {
 	equal(t, "snapshot", snap, MakeSnapshot(40))
 }
 
-// snapshotsAllDamaged proves that a state is never returned from damaged snapshots, and that dropping them is the way out.
+// snapshotsAllDamaged proves that a state is never returned from damaged snapshots, and that dropping them is the way
+// out.
 func snapshotsAllDamaged(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 5), Snapshot: MakeSnapshot(5)})
@@ -201,7 +204,8 @@ func pruneKeepsNumbers(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(n+1, n+2))
 }
 
-// pruneRows proves that rows closed before an instant go, over many transactions, and that the others and the journal stay.
+// pruneRows proves that rows closed before an instant go, over many transactions, and that the others and the journal
+// stay.
 func pruneRows(t *testing.T, p Place) {
 	if testing.Short() {
 		t.Skip("25,000 entries are long under the race detector")
@@ -290,8 +294,8 @@ func closed(t *testing.T, p Place) {
 	}
 }
 
-// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only: each commit moves
-// journal and checkpoint together.
+// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only: each commit
+// moves journal and checkpoint together.
 func concurrent(t *testing.T, p Place) {
 	s := open(t, p)
 	const commits, each = 150, 4
@@ -313,8 +317,10 @@ func concurrent(t *testing.T, p Place) {
 		})
 	}
 	for i := range int64(commits) {
-		commit(t, s, modelstore.Batch{Entries: MakeEntries(i*each+1, (i+1)*each), Rows: []modelstore.Row{MakeRow((i + 1) * each)},
-			Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, i)}}, Snapshot: MakeSnapshot((i + 1) * each)})
+		commit(t, s, modelstore.Batch{Entries: MakeEntries(i*each+1, (i+1)*each),
+			Rows:        []modelstore.Row{MakeRow((i + 1) * each)},
+			Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: fmt.Append(nil, i)}},
+			Snapshot:    MakeSnapshot((i + 1) * each)})
 		if i%10 == 9 {
 			if _, err := s.Prune(background(), modelstore.MaxTime(), i); err != nil {
 				t.Error(err)

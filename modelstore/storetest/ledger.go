@@ -32,16 +32,19 @@ func rowRoundTrip(t *testing.T, p Place) {
 	replayed.Replayed = true
 	odd := math.Float64frombits(0x7ff8_0000_dead_beef)
 	replayed.Quantiles = []float64{odd, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}
-	bare.Queue, bare.Procs, bare.TimeLimit, bare.Method, bare.Levels, bare.Quantiles, bare.Reason, bare.Served = "", 0, 0, "", nil, nil, "no history", 0
+	bare.Queue, bare.Procs, bare.TimeLimit, bare.Method, bare.Levels, bare.Quantiles, bare.Reason, bare.Served = "", 0,
+		0, "", nil, nil, "no history", 0
 	bare.WaitSeconds = 86400.000000001
 	other.Levels, other.Quantiles = []float64{.9}, []float64{1e9}
-	other.Peers = []modelstore.Peer{{Method: "exact", Quantiles: []float64{math.Inf(1)}}, {Method: "limits", Quantiles: []float64{5}}}
+	other.Peers = []modelstore.Peer{{Method: "exact", Quantiles: []float64{math.Inf(1)}},
+		{Method: "limits", Quantiles: []float64{5}}}
 	commit(t, s, modelstore.Batch{Rows: []modelstore.Row{replayed, bare, other}})
 	got := Rows(t, s, modelstore.RowQuery{})
 	equal(t, "rows", got, []modelstore.Row{replayed, other, bare}) // in order of number
 	for i, q := range got[0].Quantiles {
 		if math.Float64bits(q) != math.Float64bits(replayed.Quantiles[i]) {
-			t.Errorf("quantile %d came back as %x, was %x", i, math.Float64bits(q), math.Float64bits(replayed.Quantiles[i]))
+			t.Errorf("quantile %d came back as %x, was %x", i, math.Float64bits(q),
+				math.Float64bits(replayed.Quantiles[i]))
 		}
 	}
 }
@@ -67,14 +70,18 @@ func rowQueries(t *testing.T, p Place) {
 	}{
 		"all":     {modelstore.RowQuery{}, func(*modelstore.Row) bool { return true }},
 		"cluster": {modelstore.RowQuery{Cluster: "d"}, func(r *modelstore.Row) bool { return r.Cluster == "d" }},
-		"queue":   {modelstore.RowQuery{Cluster: "c", Queue: "gpu"}, func(r *modelstore.Row) bool { return r.Cluster == "c" && r.Queue == "gpu" }},
-		"outcome": {modelstore.RowQuery{Outcome: modelstore.Cancelled}, func(r *modelstore.Row) bool { return r.Start.IsZero() }},
-		"since":   {modelstore.RowQuery{Since: at}, func(r *modelstore.Row) bool { return !r.Closed().Before(at) }},
-		"until":   {modelstore.RowQuery{Until: at, Since: at.Add(-5 * time.Second)}, func(r *modelstore.Row) bool { return r.WaitSeconds < 17 && r.WaitSeconds >= 12 }},
-		"forever": {modelstore.RowQuery{Since: time.Unix(-1e15, 0), Until: time.Unix(1e15, 0)}, func(*modelstore.Row) bool { return true }},
-		"after":   {modelstore.RowQuery{After: 30}, func(r *modelstore.Row) bool { return r.Seq > 30 }},
-		"live":    {modelstore.RowQuery{LiveOnly: true}, func(r *modelstore.Row) bool { return !r.Replayed }},
-		"none":    {modelstore.RowQuery{Cluster: "e"}, func(*modelstore.Row) bool { return false }},
+		"queue": {modelstore.RowQuery{Cluster: "c", Queue: "gpu"},
+			func(r *modelstore.Row) bool { return r.Cluster == "c" && r.Queue == "gpu" }},
+		"outcome": {modelstore.RowQuery{Outcome: modelstore.Cancelled},
+			func(r *modelstore.Row) bool { return r.Start.IsZero() }},
+		"since": {modelstore.RowQuery{Since: at}, func(r *modelstore.Row) bool { return !r.Closed().Before(at) }},
+		"until": {modelstore.RowQuery{Until: at, Since: at.Add(-5 * time.Second)},
+			func(r *modelstore.Row) bool { return r.WaitSeconds < 17 && r.WaitSeconds >= 12 }},
+		"forever": {modelstore.RowQuery{Since: time.Unix(-1e15, 0), Until: time.Unix(1e15, 0)},
+			func(*modelstore.Row) bool { return true }},
+		"after": {modelstore.RowQuery{After: 30}, func(r *modelstore.Row) bool { return r.Seq > 30 }},
+		"live":  {modelstore.RowQuery{LiveOnly: true}, func(r *modelstore.Row) bool { return !r.Replayed }},
+		"none":  {modelstore.RowQuery{Cluster: "e"}, func(*modelstore.Row) bool { return false }},
 	} {
 		var want []modelstore.Row
 		for i := range all {
@@ -107,7 +114,8 @@ func everything() modelstore.Batch {
 	}
 }
 
-// failureLeavesNothing proves that one value that cannot be stored, of whatever kind and at the end, undoes the whole batch.
+// failureLeavesNothing proves that one value that cannot be stored, of whatever kind and at the end, undoes the whole
+// batch.
 func failureLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	entry := func(change func(*modelstore.Entry)) func(*modelstore.Batch) {
@@ -141,9 +149,12 @@ func failureLeavesNothing(t *testing.T, p Place) {
 		"row wait negative": row(func(r *modelstore.Row) { r.WaitSeconds = -1 }),
 		"row quantiles":     row(func(r *modelstore.Row) { r.Quantiles = r.Quantiles[1:] }),
 		"peer unnamed":      row(func(r *modelstore.Row) { r.Peers = []modelstore.Peer{{Quantiles: r.Quantiles}} }),
-		"peer quantiles":    row(func(r *modelstore.Row) { r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles[1:]}} }),
+		"peer quantiles": row(func(r *modelstore.Row) {
+			r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles[1:]}}
+		}),
 		"peer twice": row(func(r *modelstore.Row) {
-			r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles}, {Method: "qbets", Quantiles: r.Quantiles}}
+			r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles},
+				{Method: "qbets", Quantiles: r.Quantiles}}
 		}),
 		"snapshot ahead": func(b *modelstore.Batch) { b.Snapshot.Seq = 701 },
 		"snapshot name":  func(b *modelstore.Batch) { b.Snapshot.Parts[""] = nil },
@@ -161,8 +172,8 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// countdown is a context that is canceled when it was looked at n times: it strikes inside a Commit, at a place that is the
-// same in every run.
+// countdown is a context that is canceled when it was looked at n times: it strikes inside a Commit, at a place that is
+// the same in every run.
 type countdown struct {
 	context.Context
 	n int
@@ -175,8 +186,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// cancelLeavesNothing proves that a Commit canceled at any of the places where it looks at its context leaves nothing, and
-// that it does look while it works.
+// cancelLeavesNothing proves that a Commit canceled at any of the places where it looks at its context leaves nothing,
+// and that it does look while it works.
 func cancelLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	for looks := 0; ; looks++ {
@@ -201,7 +212,8 @@ func badLines(t *testing.T, p Place) {
 	long := strings.Repeat("ü", modelstore.MaxBadLineText)
 	var lines []modelstore.BadLine
 	for i := range 3 * BadLineLimit {
-		lines = append(lines, modelstore.BadLine{At: Epoch().Add(time.Duration(i)), Source: "s", Path: "/var/log/acct", Line: int64(i + 1),
+		lines = append(lines, modelstore.BadLine{At: Epoch().Add(time.Duration(i)), Source: "s", Path: "/var/log/acct",
+			Line:   int64(i + 1),
 			Reason: "field", Message: fmt.Sprint("bad ", i), Text: []byte{byte(i), 0xff, 0}})
 	}
 	commit(t, s, modelstore.Batch{BadLines: lines[:BadLineLimit-1]})
@@ -221,7 +233,8 @@ func badLines(t *testing.T, p Place) {
 	must(t, err)
 	equal(t, "five bad lines", got, want[:5])
 
-	commit(t, s, modelstore.Batch{BadLines: []modelstore.BadLine{{Message: long + "x", Text: bytes.Repeat([]byte{7}, 5000)}}})
+	commit(t, s,
+		modelstore.Batch{BadLines: []modelstore.BadLine{{Message: long + "x", Text: bytes.Repeat([]byte{7}, 5000)}}})
 	got, err = s.BadLines(background(), 1)
 	must(t, err)
 	if len(got[0].Text) != modelstore.MaxBadLineText || len(got[0].Message) != modelstore.MaxBadLineText {

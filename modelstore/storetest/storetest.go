@@ -33,13 +33,18 @@ const BadLineLimit = 50
 func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 	for name, test := range map[string]func(*testing.T, Place){
 		"EmptyStore": emptyStore, "JournalRoundTrip": journalRoundTrip, "ReplayInOrder": replayInOrder,
-		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce, "RepeatingKinds": repeatingKinds, "SeqMustGoOn": seqMustGoOn,
-		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries, "FailureLeavesNothing": failureLeavesNothing,
-		"CancelLeavesNothing": cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints, "SavedModels": savedModels,
+		"ReplayLong": replayLong, "ReplayStops": replayStops, "EntriesOnce": entriesOnce,
+		"RepeatingKinds": repeatingKinds, "SeqMustGoOn": seqMustGoOn,
+		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries,
+		"FailureLeavesNothing": failureLeavesNothing,
+		"CancelLeavesNothing":  cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints,
+		"SavedModels":        savedModels,
 		"Meta":               meta,
-		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback, "SnapshotsAllDamaged": snapshotsAllDamaged,
-		"DropSnapshots": dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers, "PruneRows": pruneRows,
-		"BadLines": badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
+		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback,
+		"SnapshotsAllDamaged": snapshotsAllDamaged,
+		"DropSnapshots":       dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers,
+		"PruneRows": pruneRows,
+		"BadLines":  badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
 		"CloseDuringReplay": closeDuringReplay, "ModelAgainstStore": modelAgainstStore,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
@@ -55,7 +60,8 @@ func MakeEntry(seq int64) modelstore.Entry {
 	at := Epoch().Add(time.Duration(seq) * time.Second)
 	ev := job.Event{
 		Kind: [...]job.Kind{job.Submit, job.Start, job.End}[n%3], Cluster: "c", ID: fmt.Sprint(1000 + n/3), Time: at,
-		Attributes: job.Attributes{Queue: "batch", User: fmt.Sprintf("user%d", n%17), Account: "physics", QOS: "normal", Name: "run.sh",
+		Attributes: job.Attributes{Queue: "batch", User: fmt.Sprintf("user%d", n%17), Account: "physics", QOS: "normal",
+			Name:  "run.sh",
 			Procs: int(1 + n%64), Nodes: int(1 + n%4), TimeLimit: time.Duration(1+n%24) * time.Hour},
 		Times: job.Times{Submit: at.Add(-time.Duration(n%3) * time.Second)},
 	}
@@ -74,12 +80,15 @@ func MakeEntries(from, to int64) []modelstore.Entry {
 // MakeRow returns a row that the entry seq closed, one of four started after seq seconds in the queue "batch".
 func MakeRow(seq int64) modelstore.Row {
 	r := modelstore.Row{
-		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: Epoch(),
-		Start: Epoch().Add(time.Duration(seq) * time.Second), Outcome: modelstore.Started, WaitSeconds: float64(seq), Method: "combined",
+		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour,
+		Submit: Epoch(),
+		Start:  Epoch().Add(time.Duration(seq) * time.Second), Outcome: modelstore.Started, WaitSeconds: float64(seq),
+		Method: "combined",
 		Levels: []float64{.25, .5, .75, .95}, Quantiles: []float64{1, 2.5, math.Inf(1), math.NaN()}, Served: seq,
 	}
 	if seq%3 == 0 {
-		r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: []float64{0, 1, 2, 3}}, {Method: "limits", Quantiles: []float64{math.NaN(), 7, 7, math.Inf(1)}}}
+		r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: []float64{0, 1, 2, 3}},
+			{Method: "limits", Quantiles: []float64{math.NaN(), 7, 7, math.Inf(1)}}}
 	}
 	if seq%4 == 0 {
 		r.Start, r.Outcome = time.Time{}, modelstore.Cancelled

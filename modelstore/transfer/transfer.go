@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// UnfinishedKey is the key of the value that a store has while it is copied into, and still has where that was interrupted: a checksum of the source's
-// position and values. A daemon must not collect into such a store.
+// UnfinishedKey is the key of the value that a store has while it is copied into, and still has where that was
+// interrupted: a checksum of the source's position and values. A daemon must not collect into such a store.
 const UnfinishedKey = "transfer.unfinished"
 
 // batchSize is the number of entries or rows that are copied in one transaction.
@@ -32,7 +32,9 @@ type NotEmptyError struct {
 
 // Error implements error.
 func (e *NotEmptyError) Error() string {
-	return fmt.Sprintf("the target of the copy is not empty (last event %d, %d values): give a new file or another space", e.LastSeq, e.Meta)
+	return fmt.Sprintf(
+		"the target of the copy is not empty (last event %d, %d values): give a new file or another space",
+		e.LastSeq, e.Meta)
 }
 
 // MismatchError says that the target differs from the source after a copy.
@@ -50,8 +52,9 @@ type Progress struct {
 	Done, Total int64
 }
 
-// Copy copies everything that source holds into target, which must be empty or hold what an interrupted copy of the same source left (else *NotEmptyError), and
-// compares the two at the end (*MismatchError). Neither may be written meanwhile. progress may be nil. An interrupted copy may be made again and goes on where it was.
+// Copy copies everything that source holds into target, which must be empty or hold what an interrupted copy of the
+// same source left (else *NotEmptyError), and compares the two at the end (*MismatchError). Neither may be written
+// meanwhile. progress may be nil. An interrupted copy may be made again and goes on where it was.
 func Copy(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) (*Summary, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -259,7 +262,8 @@ func copyModels(ctx context.Context, target, source modelstore.Portable) error {
 	return nil
 }
 
-// Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same content have the same.
+// Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same
+// content have the same.
 type Summary struct {
 	LastSeq      int64  `json:"last_seq"`
 	Entries      int64  `json:"entries"`
@@ -278,8 +282,9 @@ type Summary struct {
 
 // String implements fmt.Stringer.
 func (s *Summary) String() string {
-	return fmt.Sprintf("%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, "+
-		"%d snapshots, %d saved models, %d values (%.12s)", s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum,
+	return fmt.Sprintf(
+		"%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, "+
+			"%d snapshots, %d saved models, %d values (%.12s)", s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum,
 		s.Checkpoints, s.BadLines, s.BadLinesEver, s.Snapshots, s.SavedModels, s.Values, s.RestSum)
 }
 
@@ -296,7 +301,8 @@ func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progres
 	h := newDigest()
 	err = s.Replay(ctx, 0, func(e modelstore.Entry) error {
 		payload, err := modelstore.EncodeEvent(&e.Event)
-		h.put(e.Seq, e.Source, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String(), nanos(e.Event.Time), payload)
+		h.put(e.Seq, e.Source, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String(),
+			nanos(e.Event.Time), payload)
 		if sum.Entries++; sum.Entries%batchSize == 0 {
 			progress(Progress{Stage: "compare", Done: e.Seq, Total: sum.LastSeq})
 		}
@@ -307,8 +313,10 @@ func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progres
 	}
 	sum.EntriesSum = h.sum()
 	err = s.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
-		h.put(r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), nanos(r.Submit), nanos(r.Start), r.Outcome, pack.Floats([]float64{r.WaitSeconds}),
-			r.Method, pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers), r.Reason, r.Replayed, r.Served)
+		h.put(r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), nanos(r.Submit),
+			nanos(r.Start), r.Outcome, pack.Floats([]float64{r.WaitSeconds}),
+			r.Method, pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers), r.Reason,
+			r.Replayed, r.Served)
 		sum.Rows++
 		return nil
 	})

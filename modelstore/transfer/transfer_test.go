@@ -57,7 +57,8 @@ func space(t testing.TB, url, name string) modelstore.Portable {
 	return s
 }
 
-// fill writes something of everything: ignored and pruned numbers, two snapshots, more bad lines than are kept, texts in no encoding.
+// fill writes something of everything: ignored and pruned numbers, two snapshots, more bad lines than are kept, texts
+// in no encoding.
 func fill(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -75,13 +76,17 @@ func fill(t testing.TB, s modelstore.Store) {
 		}
 	}
 	must(t, s.Commit(ctx, modelstore.Batch{Entries: entries, Rows: rows, Snapshot: storetest.MakeSnapshot(1500),
-		Checkpoints: []modelstore.Checkpoint{{Source: "log " + odd, Data: []byte{0, 1}}, {Source: "b", Data: []byte("b")}}}))
+		Checkpoints: []modelstore.Checkpoint{{Source: "log " + odd, Data: []byte{0, 1}},
+			{Source: "b", Data: []byte("b")}}}))
 	must(t, s.Commit(ctx, modelstore.Batch{Snapshot: storetest.MakeSnapshot(2_000)}))
 	must(t, s.Commit(ctx, modelstore.Batch{Models: []modelstore.SavedModel{
 		storetest.MakeModel("model "+odd, 12, 600_000), storetest.MakeModel("b", 0, 3),
 	}}))
 	for i := range 90 {
-		must(t, s.Commit(ctx, modelstore.Batch{BadLines: []modelstore.BadLine{{At: storetest.Epoch(), Source: odd, Path: odd, Line: int64(i + 1), Message: odd, Text: []byte(odd)}}}))
+		must(t,
+			s.Commit(ctx,
+				modelstore.Batch{BadLines: []modelstore.BadLine{{At: storetest.Epoch(), Source: odd, Path: odd,
+					Line: int64(i + 1), Message: odd, Text: []byte(odd)}}}))
 	}
 	for key, value := range map[string]string{"fingerprint": "f", "k " + odd: odd} {
 		must(t, s.SetMeta(ctx, key, value))
@@ -114,7 +119,10 @@ func contentsOf(t testing.TB, s modelstore.Portable) contents {
 	c.Bad, errs[2] = s.BadLines(t.Context(), 0)
 	c.Checkpoints, errs[3] = s.Checkpoints(t.Context())
 	c.Meta, errs[4] = s.AllMeta(t.Context())
-	errs[5] = s.Snapshots(t.Context(), func(snap modelstore.Snapshot) error { c.Snapshots = append(c.Snapshots, snap); return nil })
+	errs[5] = s.Snapshots(t.Context(), func(snap modelstore.Snapshot) error {
+		c.Snapshots = append(c.Snapshots, snap)
+		return nil
+	})
 	c.Models, errs[6] = s.Models(t.Context())
 	must(t, errors.Join(errs[:]...))
 	return c
@@ -127,14 +135,16 @@ func wantEqual(t testing.TB, got, want contents) {
 	}
 }
 
-// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back holds the same, and that both go on where the source was.
+// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back holds the same, and that both go on where
+// the source was.
 func TestRoundTrip(t *testing.T) {
 	url := shared.NewDatabase(t)
 	source, middle, back := file(t), space(t, url, "middle"), file(t)
 	fill(t, source)
 	want := contentsOf(t, source)
 	if len(want.Entries) != 2_345-49-2 || len(want.Snapshots) != 2 || want.BadEver != 90 || len(want.Bad) != 40 {
-		t.Fatalf("the source has %d entries, %d snapshots, %d of %d bad lines", len(want.Entries), len(want.Snapshots), len(want.Bad), want.BadEver)
+		t.Fatalf("the source has %d entries, %d snapshots, %d of %d bad lines", len(want.Entries), len(want.Snapshots),
+			len(want.Bad), want.BadEver)
 	}
 	there, err := transfer.Copy(t.Context(), middle, source, nil)
 	must(t, err)
@@ -146,7 +156,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("the summaries differ: %v, %v", there, again)
 	}
 	for _, s := range []modelstore.Portable{source, middle, back} {
-		must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(2_346, 2_347), BadLines: []modelstore.BadLine{{Line: 5}}}))
+		must(t,
+			s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(2_346, 2_347),
+				BadLines: []modelstore.BadLine{{Line: 5}}}))
 	}
 	wantEqual(t, contentsOf(t, middle), contentsOf(t, source))
 	wantEqual(t, contentsOf(t, back), contentsOf(t, source))
@@ -158,8 +170,9 @@ func TestNotEmpty(t *testing.T) {
 	fill(t, source)
 	for name, b := range map[string]modelstore.Batch{
 		"entry": {Entries: storetest.MakeEntries(1, 1)}, "row": {Rows: []modelstore.Row{storetest.MakeRow(1)}},
-		"checkpoint": {Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("a")}}}, "bad line": {BadLines: []modelstore.BadLine{{}}},
-		"model": {Models: []modelstore.SavedModel{storetest.MakeModel("m", 1, 1)}},
+		"checkpoint": {Checkpoints: []modelstore.Checkpoint{{Source: "a", Data: []byte("a")}}},
+		"bad line":   {BadLines: []modelstore.BadLine{{}}},
+		"model":      {Models: []modelstore.SavedModel{storetest.MakeModel("m", 1, 1)}},
 	} {
 		target := file(t)
 		must(t, target.Commit(t.Context(), b))
@@ -177,7 +190,8 @@ func TestNotEmpty(t *testing.T) {
 	}
 }
 
-// TestInterrupted proves that a copy interrupted at every stage is marked as unfinished and goes on when it is made again; one of another source does not.
+// TestInterrupted proves that a copy interrupted at every stage is marked as unfinished and goes on when it is made
+// again; one of another source does not.
 func TestInterrupted(t *testing.T) {
 	source, other := file(t), file(t)
 	fill(t, source)
@@ -236,7 +250,8 @@ func TestMismatch(t *testing.T) {
 	source, target := file(t), file(t)
 	fill(t, source)
 	_, err := transfer.Copy(t.Context(), forgetful{target}, source, nil)
-	if e, ok := errors.AsType[*transfer.MismatchError](err); !ok || e.Source.RowsSum == e.Target.RowsSum || e.Source.EntriesSum != e.Target.EntriesSum {
+	if e, ok := errors.AsType[*transfer.MismatchError](err); !ok || e.Source.RowsSum == e.Target.RowsSum ||
+		e.Source.EntriesSum != e.Target.EntriesSum {
 		t.Fatalf("a changed row gave %v", err)
 	}
 	if mark, err := target.Meta(t.Context(), transfer.UnfinishedKey); err != nil || mark == "" {

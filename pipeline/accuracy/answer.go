@@ -17,8 +17,8 @@ const (
 	// ReasonUnknownTasks: the number of an array's tasks became known after the forecast of the first. That of the last
 	// cannot be made any more.
 	ReasonUnknownTasks = "unknown_tasks"
-	// ReasonArrayTask: the task is neither the first nor the last of its array to start, and the forecasts of an array are
-	// for those two.
+	// ReasonArrayTask: the task is neither the first nor the last of its array to start, and the forecasts of an array
+	// are for those two.
 	ReasonArrayTask = "array_task"
 	// ReasonNotFitted: no expert has learnt enough to answer.
 	ReasonNotFitted = "not_fitted"

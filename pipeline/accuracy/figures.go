@@ -1,6 +1,6 @@
 // Package accuracy compares forecasts of waits with what happened: the forecast of one job until its wait is over, its
-// row of the ledger, and the scores of many rows. It knows rows and jobs; it does not know who makes the forecasts or who
-// stores the rows.
+// row of the ledger, and the scores of many rows. It knows rows and jobs; it does not know who makes the forecasts or
+// who stores the rows.
 package accuracy
 
 import (
@@ -18,8 +18,8 @@ const resolution = 1
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`
-	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded up. The
-	// level of a perfect forecast lies between the two shares.
+	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded
+	// up. The level of a perfect forecast lies between the two shares.
 	Below []int64 `json:"below"`
 	UpTo  []int64 `json:"up_to"`
 	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
@@ -49,7 +49,8 @@ func (f *Figures) add(levels, quantiles []float64, wait float64) {
 	}
 }
 
-// withinFactor2 reports whether a wait is within a factor 2 of its median, both with 60 s added. Exactly twice is within.
+// withinFactor2 reports whether a wait is within a factor 2 of its median, both with 60 s added. Exactly twice is
+// within.
 func withinFactor2(median, wait float64) bool {
 	const rounding = 1e-12
 	return math.Abs(math.Log(median+waittime.Shift)-math.Log(wait+waittime.Shift)) <= math.Ln2+rounding

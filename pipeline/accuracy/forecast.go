@@ -8,15 +8,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. Its JSON is
-// what is saved.
+// Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. Its JSON
+// is what is saved.
 type Forecast struct {
 	Job  cluster.Job `json:"job"`
 	Live bool        `json:"live,omitempty"`
 	// Sized is true if the size was known at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made: when the instant of the submission is over, or when the job's size and queue
-	// become known.
+	// Made is true once the forecast is made: when the instant of the submission is over, or when the job's size and
+	// queue become known.
 	Made bool `json:"made,omitempty"`
 	// Entered is true once the engine knows of the job.
 	Entered bool     `json:"entered,omitempty"`
@@ -35,12 +35,13 @@ type Forecast struct {
 	Started bool      `json:"started,omitempty"`
 	// Ended is true if the job has also ended before its forecast was made.
 	Ended bool `json:"ended,omitempty"`
-	// After is true if the forecast was made after the job had started or left, because too little of it was known before.
+	// After is true if the forecast was made after the job had started or left, because too little of it was known
+	// before.
 	After bool `json:"after,omitempty"`
 }
 
-// DetailsKnown reports whether the forecast can be made: the job's size and queue are known. A log that records the size
-// with the submission has no queues, if it records none.
+// DetailsKnown reports whether the forecast can be made: the job's size and queue are known. A log that records the
+// size with the submission has no queues, if it records none.
 func (f *Forecast) DetailsKnown() bool {
 	return f.Job.Procs > 0 && !f.Job.Unsized && (!f.Job.Unqueued || f.Sized)
 }
@@ -74,7 +75,8 @@ func (f *Forecast) Row(cluster string, levels []float64) modelstore.Row {
 	return row
 }
 
-// OtherTasks returns the number of tasks of an array but the first, as many as were submitted; 0 if the job is no array.
+// OtherTasks returns the number of tasks of an array but the first, as many as were submitted; 0 if the job is no
+// array.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:

@@ -42,16 +42,16 @@ type Score struct {
 	Figures
 	// Live is the number of those that were made as it happened.
 	Live int64 `json:"live"`
-	// Censored is the number of forecasts whose job left the queue without a start, Outlived the number of those, by level,
-	// that had waited longer than the quantile: known misses.
+	// Censored is the number of forecasts whose job left the queue without a start, Outlived the number of those, by
+	// level, that had waited longer than the quantile: known misses.
 	Censored int64   `json:"censored"`
 	Outlived []int64 `json:"outlived"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
 	// Peers are other methods on the jobs for which they had an answer.
 	Peers []PeerScore `json:"peers,omitempty"`
-	// Errors are the newest absolute errors of the median, in seconds. Next is the place of the oldest, which is overwritten
-	// next.
+	// Errors are the newest absolute errors of the median, in seconds. Next is the place of the oldest, which is
+	// overwritten next.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
 }
@@ -167,8 +167,8 @@ func Counts(scores map[Key]*Score) (scored, live int64) {
 	return scored, live
 }
 
-// MedianError returns the median of the newest absolute errors of the medians of all groups, in seconds; NaN if there are
-// none.
+// MedianError returns the median of the newest absolute errors of the medians of all groups, in seconds; NaN if there
+// are none.
 func MedianError(scores map[Key]*Score) float64 {
 	var errors []float64
 	for _, s := range scores {

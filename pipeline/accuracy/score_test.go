@@ -69,16 +69,19 @@ func TestScoreKey(t *testing.T) {
 	}
 }
 
-// Other methods are scored on the jobs for which they have an answer, beside the forecast on the same jobs; a quantile that a cancelled job had outlived is a known miss.
+// Other methods are scored on the jobs for which they have an answer, beside the forecast on the same jobs; a quantile
+// that a cancelled job had outlived is a known miss.
 func TestScoreOfPeers(t *testing.T) {
 	s := NewScore(2)
 	levels := []float64{.5, .9}
-	s.Add(&modelstore.Row{Outcome: modelstore.Started, WaitSeconds: 100, Levels: levels, Quantiles: []float64{100, 200}})
+	s.Add(&modelstore.Row{Outcome: modelstore.Started, WaitSeconds: 100, Levels: levels,
+		Quantiles: []float64{100, 200}})
 	s.Add(&modelstore.Row{
 		Outcome: modelstore.Started, WaitSeconds: 60, Levels: levels, Quantiles: []float64{60, 180},
 		Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{180, waittime.Never}}},
 	})
-	s.Add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 150, Levels: levels, Quantiles: []float64{149.5, 150}})
+	s.Add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 150, Levels: levels,
+		Quantiles: []float64{149.5, 150}})
 	p := s.Peers[0]
 	if len(s.Peers) != 1 || p.Method != "limits" || p.N != 1 || p.Served.N != 1 || s.N != 2 {
 		t.Fatalf("%+v", *s)
@@ -95,7 +98,8 @@ func TestScoreOfPeers(t *testing.T) {
 	if d := cmp.Diff([]int64{0, 0}, s.Outlived); d != "" { // 150 is not past 150, nor past 149.5 to the second
 		t.Errorf("known misses (-want +got): %s", d)
 	}
-	s.Add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 151, Levels: levels, Quantiles: []float64{149.5, 151.5}})
+	s.Add(&modelstore.Row{Outcome: modelstore.Cancelled, WaitSeconds: 151, Levels: levels,
+		Quantiles: []float64{149.5, 151.5}})
 	if d := cmp.Diff([]int64{1, 0}, s.Outlived); d != "" {
 		t.Errorf("known misses (-want +got): %s", d)
 	}

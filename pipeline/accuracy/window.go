@@ -1,13 +1,14 @@
 package accuracy
 
-// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of blocks
-// need no memory of single forecasts, and do not depend on what was saved and restored in between.
+// The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of
+// blocks need no memory of single forecasts, and do not depend on what was saved and restored in between.
 const (
 	windowBlocks = 10
 	windowBlock  = recent / windowBlocks
 )
 
-// Window says how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so many.
+// Window says how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so
+// many.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.
 	Blocks []Figures `json:"blocks"`

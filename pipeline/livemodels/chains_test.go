@@ -24,7 +24,8 @@ func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	for i := range jobs {
 		jobs[i] = &cluster.Job{ID: fmt.Sprint(i), Seq: uint64(i), FirstQueue: "q", Start: at(0)}
 		jobs[i].Queue, jobs[i].Procs = "q", 1+rng.IntN(64)
-		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)}, After: jobs[i]}); err != nil {
+		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)},
+			After: jobs[i]}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,7 +51,8 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	h := newHistory(3000)
 	rng := rand.New(rand.NewPCG(3, 3))
 	one := func(h *history, rng *rand.Rand, i int) {
-		leave(h, fmt.Sprint("u", rng.IntN(9)), string(rune('a'+rng.IntN(2))), float64(i)-100*rng.Float64(), float64(rng.IntN(50)-10))
+		leave(h, fmt.Sprint("u", rng.IntN(9)), string(rune('a'+rng.IntN(2))), float64(i)-100*rng.Float64(),
+			float64(rng.IntN(50)-10))
 	}
 	for i := range 2500 {
 		one(h, rng, i)

@@ -138,8 +138,8 @@ func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(
 type SelectionView struct {
 	// Standings are the laws with their scores, the best first.
 	Standings []lifetime.Standing
-	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then they
-	// use Downey's fit of the window.
+	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then
+	// they use Downey's fit of the window.
 	Chosen string
 	// Law is that law, nil before.
 	Law lifetime.Law
@@ -198,7 +198,8 @@ func (m *Models) ages(queue string, class int) func(since float64) []float64 {
 		}
 		var out []float64
 		for _, j := range m.site.Running() {
-			if (queue == AllQueues || j.Queue == queue) && j.Procs > 0 && ClassIndex(j.Procs) == class && !j.Guessed() &&
+			if (queue == AllQueues || j.Queue == queue) && j.Procs > 0 && ClassIndex(j.Procs) == class &&
+				!j.Guessed() &&
 				unixSeconds(j.Start) >= since {
 				out = append(out, max(0, age(j, m.now)))
 			}

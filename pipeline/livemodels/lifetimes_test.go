@@ -31,7 +31,8 @@ func newModels(t testing.TB, cfg Config) *Models {
 func lawsOf(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	downey := uniformlog.Model{B0: -.183, B1: .104}
-	kth := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.90, Scale: .906}, Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6}
+	kth := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.90, Scale: .906},
+		Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6}
 	rng := rand.New(rand.NewPCG(1, 2))
 	var jobs []lifetime.Observation
 	for i := range 3000 {
@@ -46,7 +47,8 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 		t.Fatal(err)
 	}
 	return map[string]lifetime.Law{
-		lifetime.NameUniformLog: lifetime.UniformLog{Model: downey}, lifetime.NameAtLimit: lifetime.AtLimit{Model: downey, Limit: 7200},
+		lifetime.NameUniformLog: lifetime.UniformLog{Model: downey},
+		lifetime.NameAtLimit:    lifetime.AtLimit{Model: downey, Limit: 7200},
 		lifetime.NameHyperGamma: lifetime.HyperGamma{Log: kth, Short: .02}, lifetime.NameKaplanMeier: km,
 	}
 }
@@ -77,7 +79,8 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 		t.Errorf("at the limit the law falls from %v to %v", d.Survival(7199.9), d.Survival(7200))
 	}
 	if d := piecewise(lawsOf(t)[lifetime.NameKaplanMeier]); d.Survival(3599.9)-d.Survival(3600) < .2 {
-		t.Errorf("a quarter of the jobs end at 3600 s, the law falls from %v to %v", d.Survival(3599.9), d.Survival(3600))
+		t.Errorf("a quarter of the jobs end at 3600 s, the law falls from %v to %v", d.Survival(3599.9),
+			d.Survival(3600))
 	}
 	if piecewise(nil) != nil {
 		t.Error("a curve of no law")
@@ -163,7 +166,8 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 // All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
 func TestEqualLifetimes(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
-	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0) // 3 s is before the law begins
+	// 3 s is before the law begins
+	stream(t, m, lifetime.AtLimit{Model: uniformlog.Model{B0: -.183, B1: .104}, Limit: 3}, 600, 0)
 	l := m.View().Queue("q").Lifetimes[1]
 	if l.Err == nil || !l.Usable || l.Law.Name != lifetime.NameKaplanMeier {
 		t.Errorf("law %q, usable: %v, Downey's fit: %v", l.Law.Name, l.Usable, l.Err)

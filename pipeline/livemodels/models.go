@@ -27,12 +27,13 @@ type Config struct {
 	WindowAge  time.Duration
 	// MinSamples is the number of lifetimes below which a queue's model is not used.
 	MinSamples int
-	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of the
-	// competing laws of lifetimes lose with every job, 0 up to but not including 1.
+	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of
+	// the competing laws of lifetimes lose with every job, 0 up to but not including 1.
 	Forget float64
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
-	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs tells.
+	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs
+	// tells.
 	Plain bool
 }
 
@@ -50,8 +51,8 @@ type Models struct {
 	// history is of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be refused
-	// after New.
+	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be
+	// refused after New.
 	chains *markov.Model
 	lublin *hypergamma.Live
 }
@@ -207,7 +208,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 		errs = errors.Join(errs, q.windows[class].add(start, seconds))
 		if !m.cfg.Plain {
 			errs = errors.Join(errs, q.lublin.ended(max(1, j.Procs), seconds),
-				q.windows[class].selection.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(), m.ages(name, class)))
+				q.windows[class].selection.observe(unixSeconds(start), seconds, j.TimeLimit.Seconds(),
+					m.ages(name, class)))
 		}
 	}
 	q := m.Queue(j.FirstQueue)
@@ -302,7 +304,8 @@ func (m *Models) View() *View {
 				l.sample = l.window.Snapshot()
 			}
 			qv.Lifetimes[i] = LifetimeView{
-				Law: l.law, Usable: l.usable(m.cfg.MinSamples), Err: l.err, Selection: l.selection.view(), Sample: l.sample,
+				Law: l.law, Usable: l.usable(m.cfg.MinSamples), Err: l.err, Selection: l.selection.view(),
+				Sample: l.sample,
 			}
 			empty = empty && l.window.N() == 0
 		}

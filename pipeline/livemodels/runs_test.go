@@ -15,7 +15,8 @@ import (
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {
-		j := cluster.Job{Attributes: job.Attributes{Queue: "q", User: user, Name: name, Procs: procs}, Order: time.Unix(1000, 0)}
+		j := cluster.Job{Attributes: job.Attributes{Queue: "q", User: user, Name: name, Procs: procs},
+			Order: time.Unix(1000, 0)}
 		h.add(&j, time.Second, runtime)
 	}
 	var want []speedup.Point
@@ -40,7 +41,8 @@ func TestHistoryTellsRuns(t *testing.T) {
 	for name, h := range map[string]*history{"live": h, "restored": restored} {
 		got := h.view().Runs("me", "solver")
 		if len(got) != mostRuns || fmt.Sprint(got) != fmt.Sprint(want[len(want)-mostRuns:]) {
-			t.Errorf("%s: %d runs, the newest %v; want the newest %d, to %v", name, len(got), got[len(got)-1], mostRuns, want[len(want)-1])
+			t.Errorf("%s: %d runs, the newest %v; want the newest %d, to %v", name, len(got), got[len(got)-1], mostRuns,
+				want[len(want)-1])
 		}
 		if got := h.view().Runs("you", "solver"); len(got) != 1 || got[0] != (speedup.Point{Procs: 5, Seconds: 9}) {
 			t.Errorf("%s: your runs are %v", name, got)

@@ -20,7 +20,8 @@ type learner struct {
 }
 
 func newLearner(b testing.TB) *learner {
-	cfg := Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005, HistoryJobs: 100_000}
+	cfg := Config{WindowJobs: 20_000, WindowAge: 90 * 24 * time.Hour, MinSamples: 30, Forget: .0005,
+		HistoryJobs: 100_000}
 	return &learner{models: newModels(b, cfg), rng: rand.New(rand.NewPCG(5, 5)), now: at(0)}
 }
 
@@ -33,9 +34,11 @@ func (l *learner) job(b testing.TB) {
 		seconds = math.Floor(math.Exp(9 + .5*l.rng.NormFloat64()))
 	}
 	j := &cluster.Job{ID: fmt.Sprint(l.n), Seq: l.n, FirstQueue: "a", Order: l.now, Submit: l.now, Start: l.now}
-	j.Queue, j.User, j.Procs, j.TimeLimit = "a", fmt.Sprint("u", l.rng.IntN(200)), 1+l.rng.IntN(2)*l.rng.IntN(64), 36*time.Hour
+	j.Queue, j.User, j.Procs, j.TimeLimit = "a", fmt.Sprint("u", l.rng.IntN(200)),
+		1+l.rng.IntN(2)*l.rng.IntN(64), 36*time.Hour
 	submit := job.Event{Kind: job.Submit, ID: j.ID, Time: l.now}
-	end := job.Event{Kind: job.End, ID: j.ID, Time: l.now.Add(time.Duration(seconds) * time.Second), Times: job.Times{Start: l.now}}
+	end := job.Event{Kind: job.End, ID: j.ID, Time: l.now.Add(time.Duration(seconds) * time.Second),
+		Times: job.Times{Start: l.now}}
 	end.Times.End = end.Time
 	for _, c := range []cluster.Change{{Event: submit, After: j}, {Event: end, Before: j}} {
 		if err := l.models.Learn(c); err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxNotifications bounds the notifications that wait. Beyond it all are dropped, and the model is reconciled with the
-	// next sample.
+	// maxNotifications bounds the notifications that wait. Beyond it all are dropped, and the model is reconciled with
+	// the next sample.
 	maxNotifications = 1 << 18
 	// maxSamples and maxSampledJobs bound the samples that wait, and the jobs in them. Beyond them samples are left out
-	// until half of those are done, since learning needs samples that follow each other. Samples for which a forecast is
-	// wanted are taken all the same, up to twice as many.
+	// until half of those are done, since learning needs samples that follow each other. Samples for which a forecast
+	// is wanted are taken all the same, up to twice as many.
 	maxSamples     = 64
 	maxSampledJobs = 400_000
 )
@@ -81,8 +81,8 @@ func (b *backlog) drop() {
 	b.list, b.dropped = b.list[:0], true
 }
 
-// addSample appends a sample unless there are too many, and reports whether it did. seq is the number of the newest event
-// that the sample includes.
+// addSample appends a sample unless there are too many, and reports whether it did. seq is the number of the newest
+// event that the sample includes.
 func (b *backlog) addSample(k *sample, seq int64) bool {
 	b.full = b.full && (b.samples > maxSamples/2 || b.jobs > maxSampledJobs/2)
 	if b.full && !k.reconcile && !k.forecast || b.samples >= 2*maxSamples {

@@ -63,7 +63,8 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			w, v := loadedCluster(b, 4, size[0], size[1], size[2])
 			for i := range 2 {
-				w.takeSample(context.Background(), &sample{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
+				w.takeSample(context.Background(),
+					&sample{view: v, at: v.At.Add(time.Duration(i) * time.Hour), observe: true})
 			}
 			day := 1
 			for b.Loop() {

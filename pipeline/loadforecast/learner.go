@@ -23,8 +23,8 @@ const (
 	// sampleInterval is the event time between two samples of the cluster. Every third is learned from (observeEvery).
 	sampleInterval = 5 * time.Minute
 	observeEvery   = 3 * sampleInterval
-	// historyEvery is the event time between two samples while history is read. Each of them is learned from; nothing is
-	// forecast, since what follows is known already.
+	// historyEvery is the event time between two samples while history is read. Each of them is learned from; nothing
+	// is forecast, since what follows is known already.
 	historyEvery = 6 * time.Hour
 	// maxBehind bounds the samples that are made up for at once after a long time without events.
 	maxBehind = 16
@@ -72,9 +72,9 @@ func New(cfg Config) (*Learner, error) {
 // Published returns the handle by which readers get the newest forecast.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// BeforeEvent must be called before an event changes the cluster's state. seq is the number of the event, at its instant,
-// and live says that it was read as it happened. If a sample is due before that instant, all changes before the sample
-// are known by now.
+// BeforeEvent must be called before an event changes the cluster's state. seq is the number of the event, at its
+// instant, and live says that it was read as it happened. If a sample is due before that instant, all changes before
+// the sample are known by now.
 func (l *Learner) BeforeEvent(seq int64, at time.Time, live bool, s *cluster.State) {
 	l.sampleBefore(at, live, s)
 	l.seq = seq

@@ -259,7 +259,8 @@ func TestStateOfTheCluster(t *testing.T) {
 		At: now, Capacity: 100,
 		Pools: []*cluster.Pool{
 			{Name: "a", Queues: []string{"qa"}, Has: cluster.Vector{cluster.Procs: 60}, Outages: []job.Outage{
-				{From: at(500), Until: at(5000), Procs: 40}, {From: at(9000), Procs: 1000}, {From: at(0), Until: at(600), Procs: 7},
+				{From: at(500), Until: at(5000), Procs: 40}, {From: at(9000), Procs: 1000},
+				{From: at(0), Until: at(600), Procs: 7},
 			}},
 			{Name: "down", Queues: []string{"qd"}},
 		},

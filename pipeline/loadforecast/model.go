@@ -83,12 +83,14 @@ func (m *model) updated(before, after *cluster.Job) {
 
 // differ reports whether two states of a job differ in what the forecaster takes.
 func differ(a, b *cluster.Job) bool {
-	return a.Queue != b.Queue || a.User != b.User || a.Name != b.Name || a.Procs != b.Procs || a.TimeLimit != b.TimeLimit
+	return a.Queue != b.Queue || a.User != b.User || a.Name != b.Name || a.Procs != b.Procs ||
+		a.TimeLimit != b.TimeLimit
 }
 
 // started reports the start of the job after, whose request may have become known with it.
 func (m *model) started(before, after *cluster.Job) {
-	for task := 1; task < tasks(before); task++ { // an array that starts as one record: the log has no more of its tasks
+	// an array that starts as one record: the log has no more of its tasks
+	for task := 1; task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Lost)
 	}
 	m.runs(after)

@@ -20,8 +20,8 @@ const (
 	cheap     = time.Second
 	// saturationEvery is the event time between two tests of saturation.
 	saturationEvery = 6 * time.Hour
-	// saveEvery is the least time between two savings, and saveRate the mean number of bytes a second that may be saved;
-	// both by the machine's clock.
+	// saveEvery is the least time between two savings, and saveRate the mean number of bytes a second that may be
+	// saved; both by the machine's clock.
 	saveEvery = 5 * time.Minute
 	saveRate  = 16 << 10
 )

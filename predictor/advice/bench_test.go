@@ -23,7 +23,8 @@ func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) [
 	for i := range c {
 		procs := 1 + i/pools
 		median := math.Log(300 * float64(procs))
-		c[i] = advice.Candidate{Name: fmt.Sprint(i), Pool: fmt.Sprint(i % pools), Procs: procs, Run: advice.LogNormal{Median: 36000 / float64(procs), Spread: spread}}
+		c[i] = advice.Candidate{Name: fmt.Sprint(i), Pool: fmt.Sprint(i % pools), Procs: procs,
+			Run: advice.LogNormal{Median: 36000 / float64(procs), Spread: spread}}
 		if futures {
 			c[i].Wait.Futures = make([]float64, len(common))
 			for f, z := range common {
@@ -48,8 +49,10 @@ func BenchmarkChoose(b *testing.B) {
 		spread   float64
 		futures  bool
 	}{
-		{"256 replicas", 256, 1, 0, true}, {"256 replicas in 4 pools", 256, 4, 0, true}, {"256 quantiles", 256, 1, 0, false},
-		{"256 replicas, uncertain runtime", 256, 1, .3, true}, {"64 replicas", 64, 1, 0, true}, {"64 quantiles, uncertain runtime", 64, 4, .3, false},
+		{"256 replicas", 256, 1, 0, true}, {"256 replicas in 4 pools", 256, 4, 0, true},
+		{"256 quantiles", 256, 1, 0, false},
+		{"256 replicas, uncertain runtime", 256, 1, .3, true}, {"64 replicas", 64, 1, 0, true},
+		{"64 quantiles, uncertain runtime", 64, 4, .3, false},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			candidates := benchCandidates(b, c.n, c.pools, c.spread, c.futures)

@@ -12,15 +12,15 @@ import (
 type Candidate struct {
 	// Name tells it from the others, in errors and for Steady.
 	Name string
-	// Pool names the processors that it competes for. Candidates of one pool wait in the same futures, those of different pools in
-	// independent ones.
+	// Pool names the processors that it competes for. Candidates of one pool wait in the same futures, those of
+	// different pools in independent ones.
 	Pool  string
 	Procs int
 	// MaxProcs is the largest size that its queue or machine takes, 0 for unknown.
 	MaxProcs int
 	Wait     Wait
-	// Run is the law of its runtime, finite and above 0. It is the same job whatever its size, so that one that runs long for its size on
-	// one candidate does so on all of them.
+	// Run is the law of its runtime, finite and above 0. It is the same job whatever its size, so that one that runs
+	// long for its size on one candidate does so on all of them.
 	Run Law
 	// Billing is a factor on the objective's price of a processor-hour, 0 for 1.
 	Billing float64
@@ -30,8 +30,8 @@ type Candidate struct {
 type Wait struct {
 	// Law is its law. The candidates of one pool are then taken to be comonotone: what delays one delays all of them.
 	Law Law
-	// Futures is the wait in each of a set of futures, such as the replicas of a simulation, in seconds; +Inf for never. All candidates of
-	// a pool have the same futures.
+	// Futures is the wait in each of a set of futures, such as the replicas of a simulation, in seconds; +Inf for
+	// never. All candidates of a pool have the same futures.
 	Futures []float64
 }
 
@@ -39,7 +39,8 @@ type Wait struct {
 var ErrNoCandidates = errors.New("no candidate to choose from: name at least one size")
 
 // ErrNever is returned where the objective is infinite for all candidates: each may never start or finish.
-var ErrNever = errors.New("no candidate is sure to start: ask for a quantile or a deadline's probability, or for fewer processors")
+var ErrNever = errors.New(
+	"no candidate is sure to start: ask for a quantile or a deadline's probability, or for fewer processors")
 
 // CandidateError is a candidate that cannot be.
 type CandidateError struct {
@@ -67,7 +68,8 @@ type TooLargeError struct {
 
 // Error names the candidate and both sizes.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("candidate %s: asks for %d processors, and at most %d can be had there", e.Candidate, e.Procs, e.MaxProcs)
+	return fmt.Sprintf("candidate %s: asks for %d processors, and at most %d can be had there", e.Candidate,
+		e.Procs, e.MaxProcs)
 }
 
 // check checks the candidates of a choice.
@@ -94,7 +96,8 @@ func check(candidates []Candidate) error {
 			firsts[c.Pool], first = i, i
 		}
 		if n, m := len(c.Wait.Futures), len(candidates[first].Wait.Futures); n != m {
-			return c.fail(i, "wait", fmt.Sprintf("it has %d futures, and candidate %d of the same pool has %d", n, first+1, m), nil)
+			return c.fail(i, "wait",
+				fmt.Sprintf("it has %d futures, and candidate %d of the same pool has %d", n, first+1, m), nil)
 		}
 	}
 	return nil
@@ -119,8 +122,10 @@ func (c *Candidate) check(i int) error {
 	case c.Wait.Law != nil && c.Wait.Futures != nil:
 		return c.fail(i, "wait", "it has a law and futures; want one of them", nil)
 	}
-	if low, high := c.Run.Quantile(0), c.Run.Mean(); !(low > 0) || !(high > 0) || math.IsInf(c.Run.Quantile(1), 1) || math.IsInf(high, 1) {
-		return c.fail(i, "runtime", fmt.Sprintf("%v s on the average, %v s at least; want more than 0 and finite", high, low), nil)
+	if low, high := c.Run.Quantile(0), c.Run.Mean(); !(low > 0) || !(high > 0) || math.IsInf(c.Run.Quantile(1), 1) ||
+		math.IsInf(high, 1) {
+		return c.fail(i, "runtime",
+			fmt.Sprintf("%v s on the average, %v s at least; want more than 0 and finite", high, low), nil)
 	}
 	if err := rises(c.Run); err != nil {
 		return c.fail(i, "runtime", err.Error(), err)

@@ -17,16 +17,18 @@ type Answer struct {
 	Name, Pool string
 	Procs      int
 
-	// Score is what the objective makes of it, the less the better: seconds, the probability to miss the deadline, or a cost.
+	// Score is what the objective makes of it, the less the better: seconds, the probability to miss the deadline, or a
+	// cost.
 	Score float64
-	// Best is the probability that it turns out no worse than any other candidate: that it finishes no later, or costs no more, or makes the
-	// deadline or no other does. Candidates that come out the same are all counted, so that these may sum to more than 1.
+	// Best is the probability that it turns out no worse than any other candidate: that it finishes no later, or costs
+	// no more, or makes the deadline or no other does. Candidates that come out the same are all counted, so that these
+	// may sum to more than 1.
 	Best float64
 	// Gain over the request, nil where there is none.
 	Gain *Gain
 
-	// Quantiles at Levels. Those of the finish are exact where the wait or the runtime is certain; else they are those of some 2,000 combinations, which
-	// meets them to 2 %.
+	// Quantiles at Levels. Those of the finish are exact where the wait or the runtime is certain; else they are those
+	// of some 2,000 combinations, which meets them to 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
 	InTime                        float64 // probability to finish by the deadline, NaN where there is none
@@ -34,7 +36,8 @@ type Answer struct {
 	Cost                          float64 // mean, NaN without prices
 }
 
-// Gain is by how much a candidate is better than the request: less than 0 where it is worse, NaN where both are infinite.
+// Gain is by how much a candidate is better than the request: less than 0 where it is worse, NaN where both are
+// infinite.
 type Gain struct {
 	Score      float64 // in units of the score
 	MeanFinish float64 // seconds earlier on the average
@@ -53,9 +56,9 @@ type Result struct {
 // Best returns the answer that is advised.
 func (r *Result) Best() *Answer { return &r.Answers[r.Order[0]] }
 
-// Choose ranks candidates by an objective; request is the index of what the user asked for, or NoRequest. Of equal scores the earlier mean finish
-// is better, then the smaller size, then the one that was named before. Errors are ErrNoCandidates, a *CandidateError, *TooLargeError,
-// *DeadlineError or *ObjectiveError, and ErrNever.
+// Choose ranks candidates by an objective; request is the index of what the user asked for, or NoRequest. Of equal
+// scores the earlier mean finish is better, then the smaller size, then the one that was named before. Errors are
+// ErrNoCandidates, a *CandidateError, *TooLargeError, *DeadlineError or *ObjectiveError, and ErrNever.
 func Choose(candidates []Candidate, request int, objective Objective) (*Result, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
@@ -64,7 +67,8 @@ func Choose(candidates []Candidate, request int, objective Objective) (*Result, 
 		return nil, err
 	}
 	if request != NoRequest && (request < 0 || request >= len(candidates)) {
-		return nil, &ObjectiveError{"request", float64(request), fmt.Sprintf("the index of a candidate, or %d", NoRequest)}
+		return nil,
+			&ObjectiveError{"request", float64(request), fmt.Sprintf("the index of a candidate, or %d", NoRequest)}
 	}
 	s := newScene(candidates, objective)
 	answers := make([]Answer, len(candidates))
@@ -147,7 +151,8 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	}
 	slices.SortStableFunc(r.Order, func(i, j int) int {
 		a, b := &answers[i], &answers[j]
-		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.MeanFinish, b.MeanFinish), cmp.Compare(a.Procs, b.Procs))
+		return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.MeanFinish, b.MeanFinish),
+			cmp.Compare(a.Procs, b.Procs))
 	})
 	if math.IsInf(r.Best().Score, 1) {
 		return nil, ErrNever
@@ -161,7 +166,8 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 		}
 		asked := &answers[request]
 		a.Gain = &Gain{
-			Score: asked.Score - a.Score, MeanFinish: asked.MeanFinish - a.MeanFinish, Finish: asked.Finish[2] - a.Finish[2],
+			Score: asked.Score - a.Score, MeanFinish: asked.MeanFinish - a.MeanFinish,
+			Finish: asked.Finish[2] - a.Finish[2],
 			Better: odds[i].better, Worse: odds[i].worse,
 		}
 	}

@@ -17,9 +17,12 @@ import (
 // three are candidates whose answers can be worked by hand, in two futures.
 func three() []advice.Candidate {
 	return []advice.Candidate{
-		{Name: "asked", Pool: "p", Procs: 8, Run: advice.Fixed(1000), Wait: advice.Wait{Futures: []float64{200, 1800}}}, // 1200, 2800
-		{Name: "small", Pool: "p", Procs: 2, Run: advice.Fixed(2000), Wait: advice.Wait{Futures: []float64{0, 100}}},    // 2000, 2100
-		{Name: "large", Pool: "p", Procs: 32, Run: advice.Fixed(400), Wait: advice.Wait{Futures: []float64{400, 2600}}}, // 800, 3000
+		// 1200, 2800
+		{Name: "asked", Pool: "p", Procs: 8, Run: advice.Fixed(1000), Wait: advice.Wait{Futures: []float64{200, 1800}}},
+		// 2000, 2100
+		{Name: "small", Pool: "p", Procs: 2, Run: advice.Fixed(2000), Wait: advice.Wait{Futures: []float64{0, 100}}},
+		// 800, 3000
+		{Name: "large", Pool: "p", Procs: 32, Run: advice.Fixed(400), Wait: advice.Wait{Futures: []float64{400, 2600}}},
 	}
 }
 
@@ -33,10 +36,12 @@ func TestObjectives(t *testing.T) {
 		{advice.Objective{}, []int{2, 0, 1}, []float64{2000, 2050, 1900}},
 		{advice.Objective{Kind: advice.FinishQuantile}, []int{2, 0, 1}, []float64{1200, 2000, 800}},
 		{advice.Objective{Kind: advice.FinishQuantile, Level: .9}, []int{1, 0, 2}, []float64{2800, 2100, 3000}},
-		{advice.Objective{Kind: advice.ByDeadline, Deadline: 1200}, []int{2, 0, 1}, []float64{.5, 1, .5}}, // the same chance: the earlier mean
+		// the same chance: the earlier mean
+		{advice.Objective{Kind: advice.ByDeadline, Deadline: 1200}, []int{2, 0, 1}, []float64{.5, 1, .5}},
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 2100}, []int{1, 2, 0}, []float64{.5, 0, .5}},
 		// 8000, 4000 and 12800 processor-seconds at 1 an hour, and 1 or 9 an hour of the mean finish.
-		{advice.Objective{Kind: advice.Cost, ProcHour: 1, Hour: 1}, []int{1, 0, 2}, []float64{10000. / 3600, 6050. / 3600, 14700. / 3600}},
+		{advice.Objective{Kind: advice.Cost, ProcHour: 1, Hour: 1}, []int{1, 0, 2},
+			[]float64{10000. / 3600, 6050. / 3600, 14700. / 3600}},
 		{advice.Objective{Kind: advice.Cost, Hour: 9}, []int{2, 0, 1}, []float64{5, 5.125, 4.75}},
 		{advice.Objective{Kind: advice.Cost, ProcHour: 3600}, []int{1, 0, 2}, []float64{8000, 4000, 12800}},
 	} {
@@ -84,7 +89,9 @@ func TestAnswer(t *testing.T) {
 
 // For a deadline the best is right in a future if it makes it or nobody does; so all of these are right where none can.
 func TestBestByDeadline(t *testing.T) {
-	for deadline, want := range map[float64][]float64{1: {1, 1, 1}, 1000: {.5, .5, 1}, 2500: {.5, 1, .5}, 1e6: {1, 1, 1}} {
+	for deadline, want := range map[float64][]float64{
+		1: {1, 1, 1}, 1000: {.5, .5, 1}, 2500: {.5, 1, .5}, 1e6: {1, 1, 1},
+	} {
 		r := choose(t, three(), advice.NoRequest, advice.Objective{Kind: advice.ByDeadline, Deadline: deadline})
 		for i := range want {
 			near(t, fmt.Sprintf("deadline %v: best %d", deadline, i), r.Answers[i].Best, want[i], 0)
@@ -101,7 +108,8 @@ func TestBilling(t *testing.T) {
 	near(t, "of another", r.Answers[0].Cost, 10000./3600, 1e-12)
 }
 
-// genPools draws candidates with certain runtimes in a few pools of a few futures each, on a coarse grid so that ties occur.
+// genPools draws candidates with certain runtimes in a few pools of a few futures each, on a coarse grid so that ties
+// occur.
 func genPools(t *rapid.T) []advice.Candidate {
 	futures := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 3).Draw(t, "futures")
 	var out []advice.Candidate
@@ -119,8 +127,10 @@ func genPools(t *rapid.T) []advice.Candidate {
 	return out
 }
 
-// eachFuture calls f with the loss of every candidate in each combination of the pools' futures, all of which are as probable.
-func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish float64) float64, f func(losses []float64)) (combinations float64) {
+// eachFuture calls f with the loss of every candidate in each combination of the pools' futures, all of which are as
+// probable.
+func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish float64) float64,
+	f func(losses []float64)) (combinations float64) {
 	n := map[string]int{}
 	for i := range c {
 		n[c[i].Pool] = len(c[i].Wait.Futures)
@@ -146,12 +156,14 @@ func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish floa
 	return combinations
 }
 
-// The probabilities are those counted over all combinations of the futures of independent pools, whatever the objective.
+// The probabilities are those counted over all combinations of the futures of independent pools, whatever the
+// objective.
 func TestOddsByEnumeration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := genPools(t)
 		o := advice.Objective{
-			Kind:     rapid.SampledFrom([]advice.Kind{advice.ExpectedFinish, advice.ByDeadline, advice.Cost}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]advice.Kind{advice.ExpectedFinish, advice.ByDeadline, advice.Cost}).Draw(t,
+				"kind"),
 			Deadline: 9, ProcHour: 1, Hour: 4,
 		}
 		loss := func(c *advice.Candidate, finish float64) float64 {
@@ -195,14 +207,15 @@ func TestOddsByEnumeration(t *testing.T) {
 	})
 }
 
-// The runtime's deviation is common: at start-at-once, 100 s z on one candidate against 50 s + 60 s z on another cross where z = 1.25, which a log-normal of spread .5 is below
-// with probability Phi(ln 1.25/.5), in one pool or two.
+// The runtime's deviation is common: at start-at-once, 100 s z on one candidate against 50 s + 60 s z on another cross
+// where z = 1.25, which a log-normal of spread .5 is below with probability Phi(ln 1.25/.5), in one pool or two.
 func TestCommonRuntime(t *testing.T) {
 	want := distuv.UnitNormal.CDF(math.Log(1.25) / .5)
 	for _, pool := range []string{"a", "b"} {
 		r := choose(t, []advice.Candidate{
 			{Name: "at once", Pool: "a", Procs: 1, Run: advice.LogNormal{Median: 100, Spread: .5}},
-			{Name: "faster", Pool: pool, Procs: 4, Run: advice.LogNormal{Median: 60, Spread: .5}, Wait: advice.Wait{Law: advice.Fixed(50)}},
+			{Name: "faster", Pool: pool, Procs: 4, Run: advice.LogNormal{Median: 60, Spread: .5},
+				Wait: advice.Wait{Law: advice.Fixed(50)}},
 		}, 0, advice.Objective{Deadline: 130})
 		near(t, "best", r.Answers[0].Best, want, .0026) // a node in 400
 		near(t, "better", r.Answers[1].Gain.Better, 1-want, .0026)
@@ -211,8 +224,9 @@ func TestCommonRuntime(t *testing.T) {
 	}
 }
 
-// Where both are uncertain, the finish is the sum of independent ones: here exp(7 + Z) - 60, at least 0, and 2000 exp(.4 Z'), Z and Z' normal and cut at .001 and .999. The
-// reference is the convolution by numeric integration in Python (statistics.NormalDist, 20,000 middles of Z').
+// Where both are uncertain, the finish is the sum of independent ones: here exp(7 + Z) - 60, at least 0, and 2000
+// exp(.4 Z'), Z and Z' normal and cut at .001 and .999. The reference is the convolution by numeric integration in
+// Python (statistics.NormalDist, 20,000 middles of Z').
 func TestSumOfUncertain(t *testing.T) {
 	var seconds []float64
 	for _, p := range waittime.Levels() {
@@ -220,7 +234,8 @@ func TestSumOfUncertain(t *testing.T) {
 	}
 	wait := must[*advice.Quantiles](t)(advice.NewQuantiles(waittime.Levels(), seconds))
 	run := advice.LogNormal{Median: 2000, Spread: .4}
-	r := choose(t, []advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Law: wait}}}, advice.NoRequest, advice.Objective{Deadline: 4000})
+	r := choose(t, []advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Law: wait}}}, advice.NoRequest,
+		advice.Objective{Deadline: 4000})
 	a := r.Answers[0]
 	for i, want := range []float64{1905.8, 2463.5, 3315.4, 4575.7, 6387, 8041.7} {
 		near(t, "finish", a.Finish[i], want, .02*want)
@@ -229,13 +244,15 @@ func TestSumOfUncertain(t *testing.T) {
 	near(t, "mean", a.MeanFinish, 3904.87, 1)
 }
 
-// The finish of an uncertain wait and an uncertain runtime is the quantile of all sums of them, as a sort of these has it; infinite where too many
-// futures never start.
+// The finish of an uncertain wait and an uncertain runtime is the quantile of all sums of them, as a sort of these has
+// it; infinite where too many futures never start.
 func TestFinishOfFutures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		waits := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 100, math.Inf(1)})), 2, 40).Draw(t, "waits")
+		waits := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1e6),
+			rapid.SampledFrom([]float64{0, 100, math.Inf(1)})), 2, 40).Draw(t, "waits")
 		run := advice.LogNormal{Median: rapid.Float64Range(1, 1e5).Draw(t, "median"), Spread: .5}
-		r, err := advice.Choose([]advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Futures: waits}}}, advice.NoRequest,
+		r, err := advice.Choose([]advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Futures: waits}}},
+			advice.NoRequest,
 			advice.Objective{Kind: advice.ByDeadline, Deadline: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -255,8 +272,9 @@ func TestFinishOfFutures(t *testing.T) {
 	})
 }
 
-// Waits of one pool known by quantiles only are compared at the same level: who is behind at every level is never ahead. In pools of their own each has its
-// chances: of two normal laws, Phi of the difference of the means by that of the spreads.
+// Waits of one pool known by quantiles only are compared at the same level: who is behind at every level is never
+// ahead. In pools of their own each has its chances: of two normal laws, Phi of the difference of the means by that of
+// the spreads.
 func TestDependence(t *testing.T) {
 	law := func(shift float64) advice.Law {
 		var seconds []float64

@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// By hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + .5 x 8 = 12; one of
-// 2 h on 8 costs 2 + .5 x 16 = 10, one of 3 h 3 + .5 x 24 = 15. On its own it would take the 8 either way.
+// By hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth (10 + 40)/100 of an hour. A job of 8 h on
+// 1 processor then costs 8 + .5 x 8 = 12; one of 2 h on 8 costs 2 + .5 x 16 = 10, one of 3 h 3 + .5 x 24 = 15. On its
+// own it would take the 8 either way.
 func TestConsiderateByHand(t *testing.T) {
 	o := advice.Considerate(10, 100)
 	near(t, "price", o.ProcHour, .5, 1e-12)
@@ -20,7 +21,8 @@ func TestConsiderateByHand(t *testing.T) {
 		want         string
 	}{{2, 10, "wide"}, {3, 15, "narrow"}} {
 		sizes := []advice.Candidate{
-			{Name: "narrow", Procs: 1, Run: advice.Fixed(8 * 3600)}, {Name: "wide", Procs: 8, Run: advice.Fixed(c.hours * 3600)},
+			{Name: "narrow", Procs: 1, Run: advice.Fixed(8 * 3600)},
+			{Name: "wide", Procs: 8, Run: advice.Fixed(c.hours * 3600)},
 		}
 		if got := choose(t, sizes, 0, advice.Objective{}).Best().Name; got != "wide" {
 			t.Errorf("%v h, on its own: %s", c.hours, got)
@@ -37,7 +39,8 @@ func TestConsiderateByHand(t *testing.T) {
 // The more jobs wait, the fewer processor-hours the advised size takes, whatever the job and the waits.
 func TestConsiderateGivesWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"), Sigma: rapid.Float64Range(0, 2).Draw(t, "sigma")}
+		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"),
+			Sigma: rapid.Float64Range(0, 2).Draw(t, "sigma")}
 		curve := must[*speedup.Downey](t)(speedup.NewDowney(p, 36000))
 		var c []advice.Candidate
 		for procs := 1; procs <= 64; procs *= 2 {
@@ -55,10 +58,12 @@ func TestConsiderateGivesWay(t *testing.T) {
 	})
 }
 
-// As the queue grows, the advised size never takes more processor-hours, and under a queue without bound it takes the fewest that there are.
+// As the queue grows, the advised size never takes more processor-hours, and under a queue without bound it takes the
+// fewest that there are.
 func TestConsiderateEndsThrifty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"), Sigma: rapid.Float64Range(0, 2).Draw(t, "sigma")}
+		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"),
+			Sigma: rapid.Float64Range(0, 2).Draw(t, "sigma")}
 		curve := must[*speedup.Downey](t)(speedup.NewDowney(p, rapid.Float64Range(60, 1e6).Draw(t, "T1")))
 		var c []advice.Candidate
 		least := math.Inf(1)
@@ -84,7 +89,9 @@ func TestConsiderateEndsThrifty(t *testing.T) {
 
 // A machine of no size or a negative queue give no price that a choice would refuse.
 func TestConsiderateBounds(t *testing.T) {
-	for _, o := range []advice.Objective{advice.Considerate(0, 0), advice.Considerate(-5, 10), advice.Considerate(1e9, 1)} {
+	for _, o := range []advice.Objective{
+		advice.Considerate(0, 0), advice.Considerate(-5, 10), advice.Considerate(1e9, 1),
+	} {
 		choose(t, three(), 0, o)
 	}
 }

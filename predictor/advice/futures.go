@@ -7,10 +7,11 @@ import (
 )
 
 const (
-	// strata is how many futures stand for a law of which only quantiles are known: the middles of as many equal parts of its probability.
+	// strata is how many futures stand for a law of which only quantiles are known: the middles of as many equal parts
+	// of its probability.
 	strata = 100
-	// A runtime that is not certain has at least leastNodes values, the middles of equal parts too, and as many as make some mostAtoms combinations
-	// with the futures, up to mostNodes.
+	// A runtime that is not certain has at least leastNodes values, the middles of equal parts too, and as many as make
+	// some mostAtoms combinations with the futures, up to mostNodes.
 	leastNodes, mostNodes = 20, 400
 	mostAtoms             = 2000
 )
@@ -132,8 +133,8 @@ func (s *scene) finishes(i int) []float64 {
 	return all
 }
 
-// sumQuantile returns the least time that a share p of all sums of a wait and a runtime does not exceed, to a millionth; both lists rise. Counting along the
-// staircase of the sums takes no sorting of them.
+// sumQuantile returns the least time that a share p of all sums of a wait and a runtime does not exceed, to a
+// millionth; both lists rise. Counting along the staircase of the sums takes no sorting of them.
 func sumQuantile(waits, runs []float64, p float64) float64 {
 	need := int(math.Ceil(p*float64(len(waits)*len(runs)) - 1e-9))
 	last := len(waits)
@@ -170,7 +171,8 @@ type odds struct {
 	better, worse float64 // than the request
 }
 
-// compare compares all candidates in all futures: one by one within a pool; the futures of different pools combine in all ways. Given the runtime,
+// compare compares all candidates in all futures: one by one within a pool; the futures of different pools combine in
+// all ways. Given the runtime,
 //
 //	Pr{i is best} = mean over the futures of its pool of 1{no other member has less} x product over the other pools of Pr{their least is no less}.
 func (s *scene) compare(request int) []odds {

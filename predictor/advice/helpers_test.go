@@ -23,6 +23,7 @@ func must[T any](t interface{ Fatal(...any) }) func(T, error) T {
 	}
 }
 
-func choose(t interface{ Fatal(...any) }, candidates []advice.Candidate, request int, o advice.Objective) *advice.Result {
+func choose(t interface{ Fatal(...any) }, candidates []advice.Candidate, request int,
+	o advice.Objective) *advice.Result {
 	return must[*advice.Result](t)(advice.Choose(candidates, request, o))
 }

@@ -13,9 +13,11 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// Law is the distribution of a wait or a runtime, in seconds. A law never changes and may be used by any number of goroutines.
+// Law is the distribution of a wait or a runtime, in seconds. A law never changes and may be used by any number of
+// goroutines.
 type Law interface {
-	// Quantile returns the least time that a share p, 0 to 1, does not exceed. It never falls with p, and is +Inf where so many never start.
+	// Quantile returns the least time that a share p, 0 to 1, does not exceed. It never falls with p, and is +Inf where
+	// so many never start.
 	Quantile(p float64) float64
 	// CDF returns the probability of at most so many seconds.
 	CDF(seconds float64) float64
@@ -23,8 +25,8 @@ type Law interface {
 	Mean() float64
 }
 
-// Cut is the level beyond which no law here is believed: above it, and below 1-Cut, its quantiles stay what they are there. It keeps means
-// finite and from being ruled by a tail of which nobody has seen anything.
+// Cut is the level beyond which no law here is believed: above it, and below 1-Cut, its quantiles stay what they are
+// there. It keeps means finite and from being ruled by a tail of which nobody has seen anything.
 const Cut = .999
 
 // Fixed is a time that is certain.
@@ -148,22 +150,25 @@ func (e *LawError) Error() string {
 	return fmt.Sprintf("distribution, entry %d is %v: %s", e.Place, e.Value, e.Problem)
 }
 
-// Quantiles is the law of a wait of which some quantiles are known. Between them ln(wait + 60 s) is linear in the normal quantile of the level, which makes
-// each piece log-normal. Below the lowest level it goes on with the slope between that one and the median, down to a wait of 0; above the
-// highest with the slope between the median and that one; both until Cut. (The slope of the outermost piece alone would do it
-// better where quantiles are exact, but where .90 is 0 and .95 is an hour, it makes the mean wait months.) Where the upper levels are infinite,
-// every wait above the highest finite level is.
+// Quantiles is the law of a wait of which some quantiles are known. Between them ln(wait + 60 s) is linear in the
+// normal quantile of the level, which makes each piece log-normal. Below the lowest level it goes on with the slope
+// between that one and the median, down to a wait of 0; above the highest with the slope between the median and that
+// one; both until Cut. (The slope of the outermost piece alone would do it better where quantiles are exact, but where
+// .90 is 0 and .95 is an hour, it makes the mean wait months.) Where the upper levels are infinite, every wait above
+// the highest finite level is.
 type Quantiles struct {
 	z, y []float64 // knots, rising: normal quantile of the level, and ln(wait + 60)
 	top  float64   // share of the waits that are finite
 	mean float64
 }
 
-// NewQuantiles returns the law that has the given quantiles, in seconds, at levels that rise between 0 and 1. A quantile may be +Inf. The error is
-// a *LawError.
+// NewQuantiles returns the law that has the given quantiles, in seconds, at levels that rise between 0 and 1. A
+// quantile may be +Inf. The error is a *LawError.
 func NewQuantiles(levels, seconds []float64) (*Quantiles, error) {
 	if len(levels) != len(seconds) || len(levels) == 0 {
-		return nil, &LawError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1", len(levels), len(seconds))}
+		return nil,
+			&LawError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1", len(levels),
+				len(seconds))}
 	}
 	q := &Quantiles{top: 1}
 	for i, p := range levels {

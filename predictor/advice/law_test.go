@@ -49,7 +49,8 @@ func genSeconds() *rapid.Generator[float64] {
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkLaw(t, advice.Fixed(rapid.Float64Range(0, 1e6).Draw(t, "fixed")))
-		checkLaw(t, advice.LogNormal{Median: rapid.Float64Range(1, 1e6).Draw(t, "median"), Spread: rapid.Float64Range(0, 1.5).Draw(t, "spread")})
+		checkLaw(t, advice.LogNormal{Median: rapid.Float64Range(1, 1e6).Draw(t, "median"),
+			Spread: rapid.Float64Range(0, 1.5).Draw(t, "spread")})
 		seconds := rapid.SliceOfN(genSeconds(), 6, 6).Draw(t, "seconds")
 		checkLaw(t, must[*advice.Samples](t)(advice.NewSamples(seconds)))
 		slices.Sort(seconds)
@@ -61,8 +62,8 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// Where ln(wait + 60 s) is normal, six quantiles give back the whole law: each quantile up to the cut, the cdf, and the mean exp(mu + s^2/2) - 60 but for what the
-// cut takes off.
+// Where ln(wait + 60 s) is normal, six quantiles give back the whole law: each quantile up to the cut, the cdf, and the
+// mean exp(mu + s^2/2) - 60 but for what the cut takes off.
 func TestQuantilesOfLogNormalWaits(t *testing.T) {
 	const mu, s = 8, .8
 	at := func(p float64) float64 { return math.Exp(mu+s*distuv.UnitNormal.Quantile(p)) - 60 }
@@ -79,8 +80,9 @@ func TestQuantilesOfLogNormalWaits(t *testing.T) {
 	near(t, "mean", q.Mean(), math.Exp(mu+s*s/2)-60, .005*math.Exp(mu))
 }
 
-// The tails, by hand. Half start at once and the rest does within an hour by level .95: above, the slope is that from the median to .95, not that of the last piece. Where
-// upper levels are infinite, so is every wait above the last finite one.
+// The tails, by hand. Half start at once and the rest does within an hour by level .95: above, the slope is that from
+// the median to .95, not that of the last piece. Where upper levels are infinite, so is every wait above the last
+// finite one.
 func TestTails(t *testing.T) {
 	levels := []float64{.5, .9, .95}
 	q := must[*advice.Quantiles](t)(advice.NewQuantiles(levels, []float64{0, 0, 3600}))
@@ -137,8 +139,10 @@ func TestBadLaws(t *testing.T) {
 		levels, seconds []float64
 		place           int
 	}{
-		{nil, nil, 0}, {[]float64{.5}, nil, 0}, {[]float64{.5, .4}, []float64{1, 2}, 2}, {[]float64{0}, []float64{1}, 1}, {[]float64{nan}, []float64{1}, 1},
-		{[]float64{.5, 1}, []float64{1, 2}, 2}, {[]float64{.5, .9}, []float64{2, 1}, 2}, {[]float64{.5, .9}, []float64{math.Inf(1), 1}, 2},
+		{nil, nil, 0}, {[]float64{.5}, nil, 0}, {[]float64{.5, .4}, []float64{1, 2}, 2},
+		{[]float64{0}, []float64{1}, 1}, {[]float64{nan}, []float64{1}, 1},
+		{[]float64{.5, 1}, []float64{1, 2}, 2}, {[]float64{.5, .9}, []float64{2, 1}, 2},
+		{[]float64{.5, .9}, []float64{math.Inf(1), 1}, 2},
 		{[]float64{.5}, []float64{-1}, 1}, {[]float64{.5, .9}, []float64{1, nan}, 2},
 	} {
 		var bad *advice.LawError

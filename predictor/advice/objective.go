@@ -31,16 +31,16 @@ func (k Kind) String() string {
 	return fmt.Sprintf("objective %d", uint8(k))
 }
 
-// Objective is what a choice is to be best in. All answers tell the mean finish; those that need a deadline or prices do so wherever
-// these are set, whatever the kind.
+// Objective is what a choice is to be best in. All answers tell the mean finish; those that need a deadline or prices
+// do so wherever these are set, whatever the kind.
 type Objective struct {
 	Kind Kind
 	// Level of FinishQuantile, above 0 and below 1; 0 for .5.
 	Level float64
 	// Deadline is in how many seconds the job must have finished, 0 for none.
 	Deadline float64
-	// ProcHour is the price of a processor for an hour, and Hour that of an hour until the finish, waiting and running, in the same unit, each 0 or
-	// more. With ProcHour alone the cheapest is almost always the smallest.
+	// ProcHour is the price of a processor for an hour, and Hour that of an hour until the finish, waiting and running,
+	// in the same unit, each 0 or more. With ProcHour alone the cheapest is almost always the smallest.
 	ProcHour, Hour float64
 }
 

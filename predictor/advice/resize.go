@@ -20,8 +20,8 @@ type Running struct {
 type Size struct {
 	Procs    int
 	MaxProcs int // that its queue or machine gives to one job, 0 for unknown
-	// Wait is until the processors that it lacks are there, for a size above the present one; it runs on meanwhile. Shrinking needs no
-	// wait. All sizes wait in the same futures.
+	// Wait is until the processors that it lacks are there, for a size above the present one; it runs on meanwhile.
+	// Shrinking needs no wait. All sizes wait in the same futures.
 	Wait Wait
 	// Left is the law of the seconds until its end, if it had the size from now on: of the work that is left.
 	Left Law
@@ -68,8 +68,8 @@ type holding struct {
 	overhead float64
 }
 
-// outcome returns when a job finishes that gets its new size after the wait, and what it uses. By then a share wait/left of the work is done; the
-// rest takes as much less of the time that the new size would need for all of it.
+// outcome returns when a job finishes that gets its new size after the wait, and what it uses. By then a share
+// wait/left of the work is done; the rest takes as much less of the time that the new size would need for all of it.
 func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSeconds float64) {
 	left := h.left[node]
 	if wait >= left {
@@ -79,17 +79,19 @@ func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSecon
 	return wait + rest, wait*h.procs + rest*procs
 }
 
-// Resize compares what a running job could do: the first answer is to keep its size, and the request that gains are over; one follows for each size, named
-// by SizeName. Wait of an answer is until the change, Run what keeping or the new size would need for all that is left. Processor-hours and costs
-// are of what is left. The job gains from more processors only as far as its runtimes fall with them, and from fewer only under the objective
-// Cost: there ProcHour is how much others want the processors. Errors are those of Choose.
+// Resize compares what a running job could do: the first answer is to keep its size, and the request that gains are
+// over; one follows for each size, named by SizeName. Wait of an answer is until the change, Run what keeping or the
+// new size would need for all that is left. Processor-hours and costs are of what is left. The job gains from more
+// processors only as far as its runtimes fall with them, and from fewer only under the objective Cost: there ProcHour
+// is how much others want the processors. Errors are those of Choose.
 func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
 	}
 	candidates := []Candidate{{Name: SizeName(job.Procs), Procs: job.Procs, Run: job.Left, Billing: job.Billing}}
 	for _, o := range sizes {
-		c := Candidate{Name: SizeName(o.Procs), Procs: o.Procs, MaxProcs: o.MaxProcs, Wait: o.Wait, Run: o.Left, Billing: job.Billing}
+		c := Candidate{Name: SizeName(o.Procs), Procs: o.Procs, MaxProcs: o.MaxProcs, Wait: o.Wait, Run: o.Left,
+			Billing: job.Billing}
 		place := len(candidates) - 1
 		if o.Procs < job.Procs && (o.Wait.Law != nil || o.Wait.Futures != nil) {
 			return nil, c.fail(place, "wait", "a smaller size needs no wait", nil)

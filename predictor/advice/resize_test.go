@@ -10,8 +10,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// A job on 10 processors has 100 s to go; on 20 it would be 50 s. By hand, with 5 s to change: after a wait of 20 s a fifth is done, so it finishes at 20 + 5 + .8 x 50,
-// and has used 20 x 10 + 45 x 20 processor-seconds. A wait longer than the job itself changes nothing.
+// A job on 10 processors has 100 s to go; on 20 it would be 50 s. By hand, with 5 s to change: after a wait of 20 s a
+// fifth is done, so it finishes at 20 + 5 + .8 x 50, and has used 20 x 10 + 45 x 20 processor-seconds. A wait longer
+// than the job itself changes nothing.
 func TestResizeByHand(t *testing.T) {
 	job := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	for _, c := range []struct{ wait, finish, procSeconds float64 }{
@@ -42,23 +43,29 @@ func TestResizeByHand(t *testing.T) {
 	}
 }
 
-// What others would give for the processors decides whether to shrink: 1000 processor-seconds and 100 s, or 925 and 185.
+// What others would give for the processors decides whether to shrink: 1000 processor-seconds and 100 s, or 925 and
+// 185.
 func TestShrinkByPrice(t *testing.T) {
 	job := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	sizes := []advice.Size{{Procs: 5, Left: advice.Fixed(180), Overhead: 5}}
-	for price, want := range map[float64]advice.Action{.1: advice.Keep, 1.1: advice.Keep, 1.2: advice.Shrink, 10: advice.Shrink} { // 85/75 = 1.13
-		r := must[*advice.Result](t)(advice.Resize(job, sizes, advice.Objective{Kind: advice.Cost, ProcHour: price, Hour: 1}))
+	// 85/75 = 1.13
+	for price, want := range map[float64]advice.Action{
+		.1: advice.Keep, 1.1: advice.Keep, 1.2: advice.Shrink, 10: advice.Shrink,
+	} {
+		r := must[*advice.Result](t)(advice.Resize(job, sizes,
+			advice.Objective{Kind: advice.Cost, ProcHour: price, Hour: 1}))
 		if got := advice.ActionOf(10, r.Best().Procs); got != want {
 			t.Errorf("price %v: %v, want %v", price, got, want)
 		}
 	}
-	if a := []string{advice.Keep.String(), advice.Expand.String(), advice.Shrink.String()}; a[0] != "keep" || a[1] != "expand" || a[2] != "shrink" {
+	if a := []string{advice.Keep.String(), advice.Expand.String(), advice.Shrink.String()}; a[0] != "keep" ||
+		a[1] != "expand" || a[2] != "shrink" {
 		t.Errorf("names %v", a)
 	}
 }
 
-// Without overhead, a size that is faster never makes the finish later, whatever the wait; nothing finishes sooner than the new size from the start;
-// and the longer the wait, the later.
+// Without overhead, a size that is faster never makes the finish later, whatever the wait; nothing finishes sooner than
+// the new size from the start; and the longer the wait, the later.
 func TestResizeLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := rapid.Float64Range(1, 1e5).Draw(t, "left")
@@ -71,7 +78,8 @@ func TestResizeLaws(t *testing.T) {
 		}
 		law := func(median float64) advice.Law { return advice.LogNormal{Median: median, Spread: spread} }
 		r := must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 4, Left: law(left)}, []advice.Size{
-			{Procs: 8, Wait: advice.Wait{Futures: waits}, Left: law(faster)}, {Procs: 9, Wait: advice.Wait{Futures: longer}, Left: law(faster)},
+			{Procs: 8, Wait: advice.Wait{Futures: waits}, Left: law(faster)},
+			{Procs: 9, Wait: advice.Wait{Futures: longer}, Left: law(faster)},
 		}, advice.Objective{}))
 		keep, sooner, later := r.Answers[0].MeanFinish, r.Answers[1].MeanFinish, r.Answers[2].MeanFinish
 		scale := faster / left
@@ -101,7 +109,8 @@ func TestBadResize(t *testing.T) {
 		{good, advice.Size{Procs: 0, Left: advice.Fixed(1)}, 1, "size"},
 		{good, advice.Size{Procs: 10, Left: advice.Fixed(1)}, 1, "name"},
 		{advice.Running{Procs: 10}, advice.Size{Procs: 20, Left: advice.Fixed(1)}, 0, "runtime"},
-		{advice.Running{Procs: 10, Left: advice.Fixed(math.NaN())}, advice.Size{Procs: 20, Left: advice.Fixed(1)}, 0, "runtime"},
+		{advice.Running{Procs: 10, Left: advice.Fixed(math.NaN())}, advice.Size{Procs: 20, Left: advice.Fixed(1)},
+			0, "runtime"},
 	} {
 		_, err := advice.Resize(c.job, []advice.Size{c.size}, advice.Objective{})
 		var bad *advice.CandidateError
@@ -110,7 +119,8 @@ func TestBadResize(t *testing.T) {
 		}
 	}
 	var large *advice.TooLargeError
-	if _, err := advice.Resize(good, []advice.Size{{Procs: 20, MaxProcs: 16, Left: advice.Fixed(1)}}, advice.Objective{}); !errors.As(err, &large) {
+	if _, err := advice.Resize(good, []advice.Size{{Procs: 20, MaxProcs: 16, Left: advice.Fixed(1)}},
+		advice.Objective{}); !errors.As(err, &large) {
 		t.Errorf("a size over the machine: %v, want a *TooLargeError", err)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"math"
 )
 
-// Steady keeps advice that is renewed with every forecast from flapping. An advice stands until another candidate is better than it by more than Gain, and
-// for at least Hold. To go back the other has to be better by as much again, so under noise that moves gains by less than Gain no
-// advice comes back that was left; and no noise changes it more often than once in Hold.
+// Steady keeps advice that is renewed with every forecast from flapping. An advice stands until another candidate is
+// better than it by more than Gain, and for at least Hold. To go back the other has to be better by as much again, so
+// under noise that moves gains by less than Gain no advice comes back that was left; and no noise changes it more often
+// than once in Hold.
 type Steady struct {
-	// Gain is the least share by which the score must fall, at least 0 and below 1; under ByDeadline the least rise of the probability.
+	// Gain is the least share by which the score must fall, at least 0 and below 1; under ByDeadline the least rise of
+	// the probability.
 	Gain float64
 	// Hold is how long an advice stands at least, in seconds, 0 or more.
 	Hold float64
@@ -29,8 +31,9 @@ func (e *ClockError) Error() string {
 	return fmt.Sprintf("the time is %v s, before the standing advice of %v s", e.Now, e.Since)
 }
 
-// Settle returns the advice that stands after a new result, with Since = now where it has changed. An advice changes at once if there was none, if its candidate is not among
-// the answers any more, or if it has become infinitely bad. The error is an *ObjectiveError for settings that cannot be, or a *ClockError.
+// Settle returns the advice that stands after a new result, with Since = now where it has changed. An advice changes at
+// once if there was none, if its candidate is not among the answers any more, or if it has become infinitely bad. The
+// error is an *ObjectiveError for settings that cannot be, or a *ClockError.
 func (s Steady) Settle(standing Standing, now float64, r *Result) (Standing, error) {
 	switch {
 	case !(s.Gain >= 0 && s.Gain < 1):

@@ -18,7 +18,8 @@ func expand(t interface{ Fatal(...any) }, gain float64) *advice.Result {
 		[]advice.Size{{Procs: 16, Left: advice.Fixed(3600 * (1 - gain))}}, advice.Objective{}))
 }
 
-// changes counts how often advice changes over forecasts a minute apart, each with a gain drawn anew; the job has its size when the first comes.
+// changes counts how often advice changes over forecasts a minute apart, each with a gain drawn anew; the job has its
+// size when the first comes.
 func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func() float64) int {
 	standing, n := advice.Standing{Name: advice.SizeName(8)}, 0
 	for step := range steps {
@@ -31,8 +32,9 @@ func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func
 	return n
 }
 
-// A forecast that is noisy around the threshold does not flap: at a gain of .1, give or take .09, advice that wants .1 changes once, in 5,000 forecasts. Around 0 it does not
-// change at all. Without hysteresis the latter flaps every other time.
+// A forecast that is noisy around the threshold does not flap: at a gain of .1, give or take .09, advice that wants .1
+// changes once, in 5,000 forecasts. Around 0 it does not change at all. Without hysteresis the latter flaps every other
+// time.
 func TestNoiseDoesNotFlap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	around := func(middle float64) func() float64 {
@@ -49,8 +51,8 @@ func TestNoiseDoesNotFlap(t *testing.T) {
 	}
 }
 
-// Noise of any size changes advice at most once in Hold, and that is reached: with a hold of an hour, forecasts that turn around every minute, over 5,000
-// minutes, change it 84 times at most.
+// Noise of any size changes advice at most once in Hold, and that is reached: with a hold of an hour, forecasts that
+// turn around every minute, over 5,000 minutes, change it 84 times at most.
 func TestHold(t *testing.T) {
 	sign := 1.
 	n := changes(t, advice.Steady{Gain: .1, Hold: 3600}, 5000, func() float64 { sign = -sign; return sign * .5 })
@@ -59,14 +61,16 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Whatever the scores of several candidates and their noise, as long as it moves scores by less than half of what the threshold asks, no advice comes back that was left; and advice that
-// changes has always gained what the threshold asks.
+// Whatever the scores of several candidates and their noise, as long as it moves scores by less than half of what the
+// threshold asks, no advice comes back that was left; and advice that changes has always gained what the threshold
+// asks.
 func TestNoReturn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gain := rapid.Float64Range(.02, .5).Draw(t, "gain")
 		s := advice.Steady{Gain: gain}
 		truth := rapid.SliceOfN(rapid.Float64Range(100, 1e4), 2, 5).Draw(t, "truth")
-		// Scores are off by a factor of at most 1 + noise either way: of two, by (1 + noise)^2, whose inverse is above 1 - gain.
+		// Scores are off by a factor of at most 1 + noise either way: of two, by (1 + noise)^2, whose inverse is above
+		// 1 - gain.
 		noise := 1/math.Sqrt(1-gain) - 1
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		standing, left := advice.Standing{}, map[string]bool{}
@@ -94,12 +98,14 @@ func TestReplacedAtOnce(t *testing.T) {
 	s := advice.Steady{Gain: .5, Hold: 1e6}
 	r := expand(t, .01)
 	for _, standing := range []advice.Standing{{}, {Name: "64 processors", Since: 5}} {
-		if got, err := s.Settle(standing, 10, r); err != nil || got != (advice.Standing{Name: advice.SizeName(16), Since: 10}) {
+		if got, err := s.Settle(standing, 10, r); err != nil ||
+			got != (advice.Standing{Name: advice.SizeName(16), Since: 10}) {
 			t.Errorf("%+v: %+v, %v", standing, got, err)
 		}
 	}
 	never := choose(t, []advice.Candidate{
-		{Name: "never", Procs: 1, Run: advice.Fixed(1), Wait: advice.Wait{Law: advice.Fixed(math.Inf(1))}}, {Name: "other", Procs: 1, Run: advice.Fixed(1e9)},
+		{Name: "never", Procs: 1, Run: advice.Fixed(1), Wait: advice.Wait{Law: advice.Fixed(math.Inf(1))}},
+		{Name: "other", Procs: 1, Run: advice.Fixed(1e9)},
 	}, advice.NoRequest, advice.Objective{})
 	if got, err := s.Settle(advice.Standing{Name: "never", Since: 9}, 10, never); err != nil || got.Name != "other" {
 		t.Errorf("an advice that never starts: %+v, %v", got, err)
@@ -116,10 +122,12 @@ func TestSteadyDeadline(t *testing.T) {
 		return advice.Wait{Futures: w}
 	}
 	r := choose(t, []advice.Candidate{
-		{Name: "a", Procs: 1, Run: advice.Fixed(10), Wait: futures(5)}, {Name: "b", Procs: 2, Run: advice.Fixed(10), Wait: futures(3)},
+		{Name: "a", Procs: 1, Run: advice.Fixed(10), Wait: futures(5)},
+		{Name: "b", Procs: 2, Run: advice.Fixed(10), Wait: futures(3)},
 	}, advice.NoRequest, advice.Objective{Kind: advice.ByDeadline, Deadline: 100})
 	for gain, want := range map[float64]string{.15: "b", .25: "a"} {
-		if got, err := (advice.Steady{Gain: gain}).Settle(advice.Standing{Name: "a"}, 1, r); err != nil || got.Name != want {
+		if got, err := (advice.Steady{Gain: gain}).Settle(advice.Standing{Name: "a"}, 1, r); err != nil ||
+			got.Name != want {
 			t.Errorf("least gain %v: %+v, %v, want %s", gain, got, err, want)
 		}
 	}
@@ -133,7 +141,8 @@ func TestBadSteady(t *testing.T) {
 		s   advice.Steady
 		now float64
 	}{
-		{advice.Steady{Gain: math.NaN()}, 200}, {advice.Steady{Gain: 1}, 200}, {advice.Steady{Gain: -.1}, 200}, {advice.Steady{Hold: math.NaN()}, 200},
+		{advice.Steady{Gain: math.NaN()}, 200}, {advice.Steady{Gain: 1}, 200}, {advice.Steady{Gain: -.1}, 200},
+		{advice.Steady{Hold: math.NaN()}, 200},
 		{advice.Steady{Hold: -1}, 200}, {advice.Steady{}, math.NaN()}, {advice.Steady{}, math.Inf(1)},
 	} {
 		got, err := c.s.Settle(standing, c.now, r)

@@ -10,8 +10,8 @@ import (
 
 const minute = 60.
 
-// twoNodes is the example of Downey 1996, sec. 1.1: a machine of two nodes, one of them busy; the program takes an hour on one node, which is free, and
-// 35 minutes on both, for which the other job has to end first.
+// twoNodes is the example of Downey 1996, sec. 1.1: a machine of two nodes, one of them busy; the program takes an hour
+// on one node, which is free, and 35 minutes on both, for which the other job has to end first.
 func twoNodes(remaining advice.Wait) []advice.Candidate {
 	return []advice.Candidate{
 		{Name: "one node", Procs: 1, MaxProcs: 2, Run: advice.Fixed(60 * minute)},
@@ -19,20 +19,23 @@ func twoNodes(remaining advice.Wait) []advice.Candidate {
 	}
 }
 
-// Where it is certain when the other job ends, the advice flips at 25 minutes; at them both finish at the same time, and the smaller size is advised.
+// Where it is certain when the other job ends, the advice flips at 25 minutes; at them both finish at the same time,
+// and the smaller size is advised.
 func TestTwoNodesCertain(t *testing.T) {
 	for _, c := range []struct {
 		remaining float64
 		want      string
 	}{{0, "two nodes"}, {24.99, "two nodes"}, {25, "one node"}, {25.01, "one node"}, {600, "one node"}} {
-		r := choose(t, twoNodes(advice.Wait{Law: advice.Fixed(c.remaining * minute)}), advice.NoRequest, advice.Objective{})
+		r := choose(t, twoNodes(advice.Wait{Law: advice.Fixed(c.remaining * minute)}), advice.NoRequest,
+			advice.Objective{})
 		if got := r.Best().Name; got != c.want {
 			t.Errorf("%v minutes remain: %s, want %s", c.remaining, got, c.want)
 		}
 	}
 }
 
-// Whatever the law of the remaining time, it is its mean that must cross 25 minutes. Here it is exponential, whose median is then 17 minutes.
+// Whatever the law of the remaining time, it is its mean that must cross 25 minutes. Here it is exponential, whose
+// median is then 17 minutes.
 func TestTwoNodesExponential(t *testing.T) {
 	for mean, want := range map[float64]string{24.8: "two nodes", 25.2: "one node"} {
 		const n = 20_000
@@ -51,8 +54,8 @@ func TestTwoNodesExponential(t *testing.T) {
 	}
 }
 
-// By the paper's law of lifetimes the mean remaining time first rises with the age of the job that runs, and falls towards the longest lifetime:
-// the advice changes where it crosses 25 minutes, twice.
+// By the paper's law of lifetimes the mean remaining time first rises with the age of the job that runs, and falls
+// towards the longest lifetime: the advice changes where it crosses 25 minutes, twice.
 func TestTwoNodesByAge(t *testing.T) {
 	m := uniformlog.Model{B0: 0, B1: 1 / math.Log(3*3600)} // 1 s to 3 h
 	flips, before := 0, ""
@@ -81,8 +84,9 @@ func TestTwoNodesByAge(t *testing.T) {
 	}
 }
 
-// By the heuristic that the past repeats, Pr{remaining > x} = a/(a+x) at age a: the median remaining time is the age. (Its mean is infinite.) So by the median the
-// user waits up to an age of 25 minutes, as the paper has it. Where all jobs take 3 h that is the wrong way round, as it also says.
+// By the heuristic that the past repeats, Pr{remaining > x} = a/(a+x) at age a: the median remaining time is the age.
+// (Its mean is infinite.) So by the median the user waits up to an age of 25 minutes, as the paper has it. Where all
+// jobs take 3 h that is the wrong way round, as it also says.
 func TestTwoNodesPastRepeats(t *testing.T) {
 	median := advice.Objective{Kind: advice.FinishQuantile}
 	for age, want := range map[float64]string{5: "two nodes", 24: "two nodes", 26: "one node", 170: "one node"} {
@@ -96,7 +100,8 @@ func TestTwoNodesPastRepeats(t *testing.T) {
 		}
 	}
 	for age, want := range map[float64]string{5: "one node", 154: "one node", 156: "two nodes", 170: "two nodes"} {
-		if got := choose(t, twoNodes(advice.Wait{Law: advice.Fixed((180 - age) * minute)}), advice.NoRequest, median).Best().Name; got != want {
+		if got := choose(t, twoNodes(advice.Wait{Law: advice.Fixed((180 - age) * minute)}), advice.NoRequest,
+			median).Best().Name; got != want {
 			t.Errorf("all jobs take 3 h, age %v minutes: %s, want %s", age, got, want)
 		}
 	}

@@ -37,7 +37,8 @@ func records(t *testing.T, path string, most int) (*swf.Header, []swf.Record) {
 	return f.Header(), out
 }
 
-// cutAt is the log as it was known when the last job at an instant was submitted: starts and ends at the instant or later are unknown.
+// cutAt is the log as it was known when the last job at an instant was submitted: starts and ends at the instant or
+// later are unknown.
 func cutAt(all []swf.Record, at int64) []swf.Record {
 	var out []swf.Record
 	for _, r := range all {
@@ -87,8 +88,8 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record) map[int64][]float6
 	return out
 }
 
-// TestNoLeakage: what happens at an instant or later changes no forecast made up to it. The instants are submits of jobs that started at once: their own starts must
-// not be known to themselves.
+// TestNoLeakage: what happens at an instant or later changes no forecast made up to it. The instants are submits of
+// jobs that started at once: their own starts must not be known to themselves.
 func TestNoLeakage(t *testing.T) {
 	jobs, cuts, traces := 2500, 2, []string{"SDSC-SP2-1998-4.2-cln"}
 	if os.Getenv("WAITCAST_LONG") != "" {
@@ -106,7 +107,8 @@ func TestNoLeakage(t *testing.T) {
 				}
 				for id, q := range part {
 					if !equal(q, whole[id]) {
-						t.Fatalf("cut at job %d: the forecast of job %d changes from %v to %v", all[i].ID, id, whole[id], q)
+						t.Fatalf("cut at job %d: the forecast of job %d changes from %v to %v", all[i].ID, id,
+							whole[id], q)
 					}
 				}
 			}

@@ -31,8 +31,8 @@ const (
 	endsAtOnce
 )
 
-// happenings lists the events of a trace in the order in which they are told. A cancellation counts as an end: it was known before a job submitted at its
-// instant, unless it is that very job's.
+// happenings lists the events of a trace in the order in which they are told. A cancellation counts as an end: it was
+// known before a job submitted at its instant, unless it is that very job's.
 func (t *Trace) happenings() []happening {
 	out := make([]happening, 0, 3*len(t.Jobs))
 	for i := range t.Jobs {

@@ -43,12 +43,15 @@ func read(t *testing.T, lines ...string) *Trace {
 	return trace
 }
 
-// line is a record: number, submit, wait, runtime, allocated, limit and status; the rest is unknown, 2 processors are asked for.
+// line is a record: number, submit, wait, runtime, allocated, limit and status; the rest is unknown, 2 processors are
+// asked for.
 func line(number, submit, wait, runtime, allocated, limit, status int) string {
-	return fmt.Sprintf("%d %d %d %d %d -1 -1 2 %d -1 %d 7 1 -1 1 -1 -1 -1", number, submit, wait, runtime, allocated, limit, status)
+	return fmt.Sprintf("%d %d %d %d %d -1 -1 2 %d -1 %d 7 1 -1 1 -1 -1 -1", number, submit, wait, runtime, allocated,
+		limit, status)
 }
 
-// TestOrderOfAnInstant: ends are told first, then submits in the order of the file, then starts; a job without a duration ends after its start.
+// TestOrderOfAnInstant: ends are told first, then submits in the order of the file, then starts; a job without a
+// duration ends after its start.
 func TestOrderOfAnInstant(t *testing.T) {
 	trace := read(t,
 		line(1, 0, 0, 100, 2, 600, 1),   // ends at 100
@@ -74,7 +77,8 @@ func TestOrderOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestScoredJobs: cancelled jobs and those whose waits are not in the log are not scored; nor is a job that never ran though it has processors.
+// TestScoredJobs: cancelled jobs and those whose waits are not in the log are not scored; nor is a job that never ran
+// though it has processors.
 func TestScoredJobs(t *testing.T) {
 	trace := read(t,
 		line(1, 0, 5, 100, 2, 600, 1),

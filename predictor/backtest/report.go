@@ -44,7 +44,8 @@ type section struct {
 	Scatter, Reliability, Error template.HTML
 }
 
-// WriteReport writes a page with the figures and three pictures for each trace; samples are those of the traces, in their order.
+// WriteReport writes a page with the figures and three pictures for each trace; samples are those of the traces, in
+// their order.
 func WriteReport(to io.Writer, r *Result, samples []*Sample) error {
 	page, err := template.New("report").Parse(reportPage)
 	if err != nil {
@@ -108,7 +109,8 @@ func scatter(_ *TraceResult, s *Sample) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	dots.GlyphStyle.Radius, dots.GlyphStyle.Shape, dots.GlyphStyle.Color = vg.Points(1.2), draw.CircleGlyph{}, blue(0x60)
+	dots.GlyphStyle.Radius, dots.GlyphStyle.Shape, dots.GlyphStyle.Color = vg.Points(1.2),
+		draw.CircleGlyph{}, blue(0x60)
 	line, err := plotter.NewLine(plotter.XYs{{X: 1, Y: 1}, {X: most, Y: most}})
 	if err != nil {
 		return nil, err

@@ -55,7 +55,8 @@ type MethodResult struct {
 	Method string `json:"method"`
 	Figures
 	Strata Strata `json:"strata"`
-	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null where one of them never varies.
+	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null where one
+	// of them never varies.
 	R    *float64 `json:"r"`
 	RLog *float64 `json:"r_log"`
 	// MedianAbsError is the median of |wait - median forecast|; Interval the mean of the .95 quantile less the median.
@@ -79,9 +80,10 @@ type WithCancelled struct {
 	Coverage  map[string][2]float64 `json:"coverage"`
 }
 
-// Calibration tells whether levels cover what they say: over the whole trace and over the jobs with a median above 60 s the interval [P(W < q-), P(W <= q+)], q
-// rounded down and up to the log's resolution, must come within .02 of the level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05 or two
-// day-block bootstrap errors.
+// Calibration tells whether levels cover what they say: over the whole trace and over the jobs with a median above 60 s
+// the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come within .02 of the
+// level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05 or two day-block
+// bootstrap errors.
 type Calibration struct {
 	Pass       bool                  `json:"pass"`
 	Whole      map[string]CoverageOf `json:"whole"`

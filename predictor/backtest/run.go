@@ -23,7 +23,8 @@ type Options struct {
 	Warmup float64
 	// Engine is how the engine works; its levels are set here.
 	Engine engine.Config
-	// Predict is called with every forecast after the warm-up, also of jobs never seen to start: the job, the method's name, and the quantiles in seconds.
+	// Predict is called with every forecast after the warm-up, also of jobs never seen to start: the job, the method's
+	// name, and the quantiles in seconds.
 	Predict func(j *Job, method string, quantiles []float64) error
 	// Progress is called now and then with the number of jobs done.
 	Progress func(done int)
@@ -41,7 +42,8 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))), methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
+	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))),
+		methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
 	for _, name := range r.methods {
 		s, err := newMethodScore(name, o.Engine.Resolution)
 		if err != nil {
@@ -53,7 +55,8 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), BadRecords: t.Bad, Resolution: o.Engine.Resolution, Constant: bestConstant(r.waits)}
+	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), BadRecords: t.Bad, Resolution: o.Engine.Resolution,
+		Constant: bestConstant(r.waits)}
 	for _, s := range r.scores {
 		out.Methods = append(out.Methods, s.result())
 	}
@@ -115,8 +118,8 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes, else 1. The first ten, so that a log that is cut
-// off later is read alike.
+// resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes,
+// else 1. The first ten, so that a log that is cut off later is read alike.
 func (t *Trace) resolution() float64 {
 	seen := 0
 	for i := range t.Jobs {
@@ -134,7 +137,8 @@ func (t *Trace) resolution() float64 {
 	return 1
 }
 
-// bestConstant returns the forecast that is within a factor 2 of the most waits, 60 s added to both: on the scale of logarithms the best place of a window of width 2 ln 2.
+// bestConstant returns the forecast that is within a factor 2 of the most waits, 60 s added to both: on the scale of
+// logarithms the best place of a window of width 2 ln 2.
 func bestConstant(waits []float64) Constant {
 	z := make([]float64, len(waits))
 	for i, w := range waits {

@@ -6,7 +6,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Sample is what a report draws of the served forecasts of one trace: a bounded number of points, and the loss month by month.
+// Sample is what a report draws of the served forecasts of one trace: a bounded number of points, and the loss month by
+// month.
 type Sample struct {
 	from   float64
 	every  int

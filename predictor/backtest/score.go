@@ -102,7 +102,8 @@ func (m *methodScore) add(since, wait float64, q []float64) error {
 	return m.calibration.Add(since, wait, q)
 }
 
-// cancelled takes in a job that was cancelled after it had waited so long: that is a miss of each quantile that it had outlived.
+// cancelled takes in a job that was cancelled after it had waited so long: that is a miss of each quantile that it had
+// outlived.
 func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.all.cancelled++
 	for i, v := range q {
@@ -115,9 +116,11 @@ func (m *methodScore) cancelled(waited float64, q []float64) {
 // result works out the figures; NaN, which JSON has not, becomes null.
 func (m *methodScore) result() MethodResult {
 	r := MethodResult{Method: m.name, Figures: m.all.figures(), Strata: Strata{
-		UpToMinute: m.strata[shortStratum].figures(), UpToHour: m.strata[hourStratum].figures(), Longer: m.strata[longStratum].figures(),
+		UpToMinute: m.strata[shortStratum].figures(), UpToHour: m.strata[hourStratum].figures(),
+		Longer: m.strata[longStratum].figures(),
 	}}
-	logWaits, logMedians, errors := make([]float64, len(m.waits)), make([]float64, len(m.waits)), make([]float64, len(m.waits))
+	logWaits, logMedians, errors := make([]float64, len(m.waits)), make([]float64, len(m.waits)),
+		make([]float64, len(m.waits))
 	for i, w := range m.waits {
 		logWaits[i], logMedians[i] = waittime.Log(w), waittime.Log(m.medians[i])
 		errors[i] = math.Abs(w - m.medians[i])
@@ -130,7 +133,8 @@ func (m *methodScore) result() MethodResult {
 		r.Interval = number(stat.Mean(m.widths, nil))
 	}
 	report := m.calibration.Report()
-	r.Calibration = Calibration{Pass: report.Pass, MonthsHeld: report.Share, Whole: pairs(report.All), Long: pairs(report.Long)}
+	r.Calibration = Calibration{Pass: report.Pass, MonthsHeld: report.Share, Whole: pairs(report.All),
+		Long: pairs(report.Long)}
 	for _, p := range report.Months {
 		if p.N > 0 {
 			r.Calibration.Months++
@@ -143,7 +147,8 @@ func (m *methodScore) result() MethodResult {
 func pairs(in []coverage.Pair) map[string]CoverageOf {
 	out := map[string]CoverageOf{}
 	for _, p := range in {
-		out[levelName(p.Level)] = CoverageOf{Interval: [2]float64{p.Interval.Low, p.Interval.High}, Miss: p.Miss, Holds: p.Holds()}
+		out[levelName(p.Level)] = CoverageOf{Interval: [2]float64{p.Interval.Low, p.Interval.High}, Miss: p.Miss,
+			Holds: p.Holds()}
 	}
 	return out
 }
@@ -163,7 +168,8 @@ func (s *sums) figures() Figures {
 	return f
 }
 
-// withCancelled is the coverage over the jobs that started and, as misses, those whose cancellation came after the quantile.
+// withCancelled is the coverage over the jobs that started and, as misses, those whose cancellation came after the
+// quantile.
 func (s *sums) withCancelled() WithCancelled {
 	out := WithCancelled{Cancelled: s.cancelled, Coverage: map[string][2]float64{}}
 	for i, level := range waittime.ScoredLevels() {

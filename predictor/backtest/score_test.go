@@ -31,7 +31,8 @@ func TestScores(t *testing.T) {
 	}
 	// ln(wait + 60): of 60, 120, 240, 3660; the median's is ln 120.
 	near(t, "loss of the median", r.LogPinball["0.5"], (.5*math.Log(2)+0+.5*math.Log(2)+.5*math.Log(3660./120))/4)
-	near(t, "loss at .95", r.LogPinball["0.95"], (.05*math.Log(10)+.05*math.Log(5)+.05*math.Log(2.5)+.95*math.Log(3660./600))/4)
+	near(t, "loss at .95", r.LogPinball["0.95"],
+		(.05*math.Log(10)+.05*math.Log(5)+.05*math.Log(2.5)+.95*math.Log(3660./600))/4)
 	if got, want := r.Coverage["0.5"], [2]float64{.25, .5}; got != want {
 		t.Errorf("coverage of the median is %v, want %v", got, want)
 	}
@@ -46,7 +47,8 @@ func TestScores(t *testing.T) {
 		t.Errorf("strata have %d, %d, %d jobs, want 2, 2, 0", s.UpToMinute.N, s.UpToHour.N, s.Longer.N)
 	}
 	if got, want := r.WithCancelled.Coverage["0.5"], [2]float64{.2, .4}; got != want || r.WithCancelled.Cancelled != 1 {
-		t.Errorf("with the cancelled job coverage of the median is %v of %d, want %v of 1", got, r.WithCancelled.Cancelled, want)
+		t.Errorf("with the cancelled job coverage of the median is %v of %d, want %v of 1", got,
+			r.WithCancelled.Cancelled, want)
 	}
 	if got, want := r.WithCancelled.Coverage["0.75"], [2]float64{.5, .5}; got != want {
 		t.Errorf("with the cancelled job coverage at .75 is %v, want %v: it says nothing of that level", got, want)
@@ -55,7 +57,8 @@ func TestScores(t *testing.T) {
 
 // TestBestConstant: the constant that is within a factor 2 of the most waits, 60 s added.
 func TestBestConstant(t *testing.T) {
-	// With 60 s added: 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is near three of them; 241 is out.
+	// With 60 s added: 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is near three of them; 241 is
+	// out.
 	got := bestConstant([]float64{0, 40, 180, 181, 9940})
 	near(t, "share", got.Within2, .6)
 	if c := got.Seconds + 60; math.Abs(c-120) > 1e-6 && !(c >= 120.5 && c <= 200) {

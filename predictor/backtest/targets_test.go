@@ -15,7 +15,8 @@ type target struct {
 	name string
 	// less5 and less95 are by what part its loss at .5 and .95 must be below that of QBETS.
 	less5, less95 float64
-	// qbets5 and qbets95 are the losses of an independent QBETS: ours must not be more than 5 % worse, else the comparison is void.
+	// qbets5 and qbets95 are the losses of an independent QBETS: ours must not be more than 5 % worse, else the
+	// comparison is void.
 	qbets5, qbets95 float64
 	// within2 is the share of medians within a factor 2.
 	within2 float64
@@ -31,8 +32,9 @@ func targets() []target {
 	}
 }
 
-// TestTargets: on recorded waits waitcast beats QBETS by as much as is promised, is at most 2 % worse than any single expert at any level, covers what it says over the whole
-// trace, over the longer forecasts and month by month, and is within a factor 2 as often as is promised.
+// TestTargets: on recorded waits waitcast beats QBETS by as much as is promised, is at most 2 % worse than any single
+// expert at any level, covers what it says over the whole trace, over the longer forecasts and month by month, and is
+// within a factor 2 as often as is promised.
 func TestTargets(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays five traces in some minutes: set WAITCAST_LONG=1")
@@ -54,7 +56,8 @@ func TestTargets(t *testing.T) {
 
 func (want *target) check(t *testing.T, r *TraceResult) {
 	served, qbets := r.Method(Waitcast), r.Method("qbets")
-	t.Logf("%d jobs, loss .5/.95 %.4f/%.4f, QBETS %.4f/%.4f, within a factor 2 %.3f", served.N, served.LogPinball["0.5"], served.LogPinball["0.95"],
+	t.Logf("%d jobs, loss .5/.95 %.4f/%.4f, QBETS %.4f/%.4f, within a factor 2 %.3f", served.N,
+		served.LogPinball["0.5"], served.LogPinball["0.95"],
 		qbets.LogPinball["0.5"], qbets.LogPinball["0.95"], served.Within2)
 	if served.N != qbets.N {
 		t.Errorf("waitcast is scored on %d jobs, QBETS on %d", served.N, qbets.N)
@@ -89,7 +92,8 @@ func (want *target) check(t *testing.T, r *TraceResult) {
 	}
 }
 
-// TestBeatsQBETSEarly: already on the first 5,000 jobs of a log waitcast loses a fifth less than QBETS and covers what it says.
+// TestBeatsQBETSEarly: already on the first 5,000 jobs of a log waitcast loses a fifth less than QBETS and covers what
+// it says.
 func TestBeatsQBETSEarly(t *testing.T) {
 	trace, err := Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "KTH")
 	if err != nil {

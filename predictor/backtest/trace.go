@@ -1,5 +1,6 @@
-// Package backtest replays recorded logs through the predictors as if they had happened live, and scores every method on the same jobs. A forecast sees only
-// what was known at the submission: at one instant ends come first, then submits in the order of the file, then starts.
+// Package backtest replays recorded logs through the predictors as if they had happened live, and scores every method
+// on the same jobs. A forecast sees only what was known at the submission: at one instant ends come first, then submits
+// in the order of the file, then starts.
 package backtest
 
 import (
@@ -20,14 +21,16 @@ type Job struct {
 	Number int64
 	Submit float64
 	engine.Request
-	// Starts and Ends tell whether Start and End are known; a job that does not start, and is not Cancelled, waits until the log's end.
+	// Starts and Ends tell whether Start and End are known; a job that does not start, and is not Cancelled, waits
+	// until the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
 	// Lost is true where it started and its end is not in the log: it is given up a day after its limit.
 	Lost bool
 	// NeverRan is true where the log's status says so; such a job is not scored.
 	NeverRan bool
-	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until their cancellation.
+	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until
+	// their cancellation.
 	Recorded bool
 }
 
@@ -92,8 +95,8 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 	return t, nil
 }
 
-// jobOf turns a record into a job; false if it has no size. The size is the one asked for where the log tells it: what was allocated is known at the start
-// only.
+// jobOf turns a record into a job; false if it has no size. The size is the one asked for where the log tells it: what
+// was allocated is known at the start only.
 func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	procs := rec.RequestedProcs
 	if procs < 1 {
@@ -107,7 +110,8 @@ func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 		named.Queue = swf.Unknown // the partition is the queue, as in Slurm
 		rec = &named
 	}
-	j := Job{Number: rec.ID, Submit: float64(rec.Submit), Request: engine.Request{Queue: h.QueueName(rec), Procs: int(procs)}}
+	j := Job{Number: rec.ID, Submit: float64(rec.Submit),
+		Request: engine.Request{Queue: h.QueueName(rec), Procs: int(procs)}}
 	if len(h.Queues) > 0 && rec.Partition >= 0 {
 		j.Partition = strconv.FormatInt(rec.Partition, 10)
 	}
@@ -125,8 +129,9 @@ func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 // grace is how long after its time limit a job is taken to run whose end is not in the log, in seconds.
 const grace = 86400
 
-// fate tells what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though, and one that has processors and a wait, but no
-// runtime, may be one that still runs where the log was cut off. So it counts as started, and is not scored.
+// fate tells what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though,
+// and one that has processors and a wait, but no runtime, may be one that still runs where the log was cut off. So it
+// counts as started, and is not scored.
 func fate(j *Job, rec *swf.Record) {
 	wait := float64(rec.Wait)
 	j.NeverRan = rec.Status == swf.StatusCancelled && rec.Runtime <= 0

@@ -1,28 +1,31 @@
-// Package blend combines the quantile forecasts of several experts into one that is, in the long run, not much worse than the
-// best fixed convex combination of them, for every level apart, by the pinball loss of z = ln(wait + 60 s).
+// Package blend combines the quantile forecasts of several experts into one that is, in the long run, not much worse
+// than the best fixed convex combination of them, for every level apart, by the pinball loss of z = ln(wait + 60 s).
 //
 // Each level has a Bernstein Online Aggregation with one rate per expert (O. Wintenberger, "Optimal learning with
-// Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses: with g a subgradient of the loss
-// at the combination f and r_k = g (f - z_k), a weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2), and f is the mean of the z_k by
-// eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >= -1/2, the sum of the weights never grows, and at steady rates
+// Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses: with g a subgradient of the
+// loss at the combination f and r_k = g (f - z_k), a weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2), and f is the
+// mean of the z_k by eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >= -1/2, the sum of
+// the weights never grows, and at steady rates
 //
 //	sum over rounds of r_k <= ln(1/pi_k)/eta_k + eta_k V_k,   V_k = sum of r_k^2,
 //
-// pi the prior weights. The pinball loss is convex: its excess over any fixed convex combination is at most the same combination of these.
-// The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), E_k the largest |r_k| so far, for which that is O(sqrt(V_k ln K)), so
-// O(sqrt(T ln K)); that they move costs terms of lower order in the paper, which reckons all weights anew at each rate,
-// as fixed share does not allow. An expert that is absent (NaN) sleeps: the others divide its weight, its own is left alone, and the
-// bound counts only the forecasts at which it was awake (Y. Freund et al., "Using and combining predictors that specialize",
-// STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A second-order bound with excess losses", COLT 2014).
+// pi the prior weights. The pinball loss is convex: its excess over any fixed convex combination is at most the same
+// combination of these. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), E_k the largest |r_k| so far, for
+// which that is O(sqrt(V_k ln K)), so O(sqrt(T ln K)); that they move costs terms of lower order in the paper, which
+// reckons all weights anew at each rate, as fixed share does not allow. An expert that is absent (NaN) sleeps: the
+// others divide its weight, its own is left alone, and the bound counts only the forecasts at which it was awake (Y.
+// Freund et al., "Using and combining predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven,
+// "A second-order bound with excess losses", COLT 2014).
 //
-// Against a change of regime, weights are mixed with the prior after each step (fixed share: M. Herbster and M. Warmuth,
-// "Tracking the best expert", Machine Learning 32, 1998), which bounds the loss against a sequence of combinations that changes
-// m times by another O(m ln(K/share)) / eta; E and V forget with Config.Memory.
+// Against a change of regime, weights are mixed with the prior after each step (fixed share: M. Herbster and M.
+// Warmuth, "Tracking the best expert", Machine Learning 32, 1998), which bounds the loss against a sequence of
+// combinations that changes m times by another O(m ln(K/share)) / eta; E and V forget with Config.Memory.
 //
 // A group (a queue, a size class) has weights of its own, started at and shared towards the common ones; a second
 // aggregation chooses between the common and the groups' combinations. Outcomes are learnt in any order and at any
-// delay: the bound is then for the forecasts as the combination stood when they were learnt, and each outstanding outcome costs at
-// most one step more (P. Joulani, A. Gyorgy and C. Szepesvari, "Online learning under delayed feedback", ICML 2013).
+// delay: the bound is then for the forecasts as the combination stood when they were learnt, and each outstanding
+// outcome costs at most one step more (P. Joulani, A. Gyorgy and C. Szepesvari, "Online learning under delayed
+// feedback", ICML 2013).
 package blend
 
 import (
@@ -35,14 +38,16 @@ import (
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
-	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0; their number is that of the
-	// experts.
+	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0; their
+	// number is that of the experts.
 	Priors []float64
-	// Share is the part of the weights that is given back to the prior after each outcome: 1/2000 by default; it must be below 1.
+	// Share is the part of the weights that is given back to the prior after each outcome: 1/2000 by default; it must
+	// be below 1.
 	Share float64
 	// Memory is the number of outcomes over which the rates look back: 10,000 by default.
 	Memory float64
-	// MaxGroups is how many groups have weights of their own, 256 by default: those first seen. Others get the common weights.
+	// MaxGroups is how many groups have weights of their own, 256 by default: those first seen. Others get the common
+	// weights.
 	MaxGroups int
 }
 
@@ -120,8 +125,8 @@ func (b *Blend) scratch() { b.grown = make([]float64, max(2, len(b.cfg.Priors)))
 // Experts returns the number of experts.
 func (b *Blend) Experts() int { return len(b.cfg.Priors) }
 
-// Grow adds an expert, the last, with a prior weight relative to the first priors; in every group it begins with its prior's part
-// of the whole.
+// Grow adds an expert, the last, with a prior weight relative to the first priors; in every group it begins with its
+// prior's part of the whole.
 func (b *Blend) Grow(prior float64) error {
 	if !goodPrior(prior) {
 		return fmt.Errorf("blend: prior %g of a new expert: give a positive number", prior)
@@ -143,10 +148,10 @@ func (b *Blend) Grow(prior float64) error {
 	return nil
 }
 
-// Combine combines the experts' forecasts x into out and tells whether it could: x[l*K + k] is expert k's quantile of level l as
-// z = ln(wait + 60 s), NaN where it has none; out has one number per level and rises. groups name what the job belongs to; a group that was
-// never learnt counts as the common one. It is false, and out is left alone, where some level has no expert or x has not
-// the length levels x experts.
+// Combine combines the experts' forecasts x into out and tells whether it could: x[l*K + k] is expert k's quantile of
+// level l as z = ln(wait + 60 s), NaN where it has none; out has one number per level and rises. groups name what the
+// job belongs to; a group that was never learnt counts as the common one. It is false, and out is left alone, where
+// some level has no expert or x has not the length levels x experts.
 func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
 		return false
@@ -165,8 +170,8 @@ func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	return true
 }
 
-// Learn takes in the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine. What is not a
-// finite number or of a wrong length is left out.
+// Learn takes in the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine.
+// What is not a finite number or of a wrong length is left out.
 func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || !awake(y) {
 		return
@@ -193,8 +198,9 @@ func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	}
 }
 
-// Forget gives back a part of the weights, 0 to 1, to the prior, those of a group to the common ones and its choice between these to even, and makes the rates look back on as much less, so that the
-// weights move as after fewer outcomes. group "" is the common weights; another that was never learnt is ignored, as is another number.
+// Forget gives back a part of the weights, 0 to 1, to the prior, those of a group to the common ones and its choice
+// between these to even, and makes the rates look back on as much less, so that the weights move as after fewer
+// outcomes. group "" is the common weights; another that was never learnt is ignored, as is another number.
 func (b *Blend) Forget(group string, part float64) {
 	if !(part > 0 && part <= 1) {
 		return
@@ -215,8 +221,8 @@ func (b *Blend) Forget(group string, part float64) {
 	}
 }
 
-// Weights writes the common weights of the experts at the level of the given number into w: a share each, sum 1, not yet multiplied by
-// their rates.
+// Weights writes the common weights of the experts at the level of the given number into w: a share each, sum 1, not
+// yet multiplied by their rates.
 func (b *Blend) Weights(level int, w []float64) {
 	if level < 0 || level >= len(b.common) || len(w) < len(b.cfg.Priors) {
 		return
@@ -247,7 +253,8 @@ func (b *Blend) add(name string) {
 	g := group{name: name}
 	for l := range b.common {
 		g.mixers = append(g.mixers, mixer{
-			w: slices.Clone(b.common[l].w), scale: slices.Clone(b.common[l].scale), v: slices.Clone(b.common[l].v), eta: slices.Clone(b.common[l].eta),
+			w: slices.Clone(b.common[l].w), scale: slices.Clone(b.common[l].scale), v: slices.Clone(b.common[l].v),
+			eta: slices.Clone(b.common[l].eta),
 		})
 		g.top = append(g.top, newMixer([]float64{1, 1}))
 	}
@@ -264,8 +271,8 @@ func (b *Blend) forecasts(x []float64, l int) {
 	}
 }
 
-// choose returns the combination of the forecasts in outs: the mean over the groups of each one's choice between the common
-// and its own.
+// choose returns the combination of the forecasts in outs: the mean over the groups of each one's choice between the
+// common and its own.
 func (b *Blend) choose(l int) float64 {
 	if len(b.chosen) == 0 {
 		return b.outs[0]
@@ -279,7 +286,7 @@ func (b *Blend) choose(l int) float64 {
 	return sum / float64(len(b.chosen))
 }
 
-// Rearrange makes the quantiles of rising levels rise, by sorting them, which never raises the mean pinball loss over levels (V. Chernozhukov,
-// I. Fernandez-Val and A. Galichon, "Quantile and probability curves without crossing", Econometrica 78, 2010). It does not
-// allocate.
+// Rearrange makes the quantiles of rising levels rise, by sorting them, which never raises the mean pinball loss over
+// levels (V. Chernozhukov, I. Fernandez-Val and A. Galichon, "Quantile and probability curves without crossing",
+// Econometrica 78, 2010). It does not allocate.
 func Rearrange(q []float64) { slices.Sort(q) }

@@ -21,9 +21,10 @@ func must(t testing.TB, cfg Config) *Blend {
 
 func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
 
-// play combines and learns n rounds of one level and returns the losses of the blend and of each expert, where x gives the forecasts and the outcome of
-// a round. Outcomes are learnt late rounds later, in pairs in reverse order.
-func play(b *Blend, p float64, n, late int, groups func(i int) []string, round func(i int) (x []float64, y float64)) (blend float64, expert []float64) {
+// play combines and learns n rounds of one level and returns the losses of the blend and of each expert, where x gives
+// the forecasts and the outcome of a round. Outcomes are learnt late rounds later, in pairs in reverse order.
+func play(b *Blend, p float64, n, late int, groups func(i int) []string,
+	round func(i int) (x []float64, y float64)) (blend float64, expert []float64) {
 	type told struct {
 		x      []float64
 		y      float64
@@ -56,9 +57,10 @@ func play(b *Blend, p float64, n, late int, groups func(i int) []string, round f
 	return blend, expert
 }
 
-// The loss over T rounds exceeds that of the best fixed convex combination (found here by trying all in steps of .02) by at most
-// the stated order: 2 sqrt(V ln K) + 4 E ln K with V <= T E^2, E the largest linearised regret, here max(p, 1-p) times the largest distance of two
-// experts. Random biases and noise, levels and delays; also where that best is no single expert.
+// The loss over T rounds exceeds that of the best fixed convex combination (found here by trying all in steps of .02)
+// by at most the stated order: 2 sqrt(V ln K) + 4 E ln K with V <= T E^2, E the largest linearised regret, here max(p,
+// 1-p) times the largest distance of two experts. Random biases and noise, levels and delays; also where that best is
+// no single expert.
 func TestRegretBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := rapid.SampledFrom([]float64{.1, .5, .9}).Draw(rt, "p")
@@ -102,8 +104,8 @@ func noisy(rng *rand.Rand, sd ...float64) ([]float64, float64) {
 	return x, y
 }
 
-// The expert that is far best but sleeps for the first half (the trees) takes over within a few outcomes of waking: the loss after it wakes is at most 2 %
-// above its own, with outcomes 200 rounds late.
+// The expert that is far best but sleeps for the first half (the trees) takes over within a few outcomes of waking: the
+// loss after it wakes is at most 2 % above its own, with outcomes 200 rounds late.
 func TestLateBestExpertTakesOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{8, 1, 1, 1}})
@@ -121,11 +123,13 @@ func TestChangeOfRegime(t *testing.T) {
 	play(b, .5, 20000, 0, nil, func(int) ([]float64, float64) { return noisy(rng, .3, 2) })
 	got, expert := play(b, .5, 3000, 0, nil, func(int) ([]float64, float64) { return noisy(rng, 2, .3) })
 	if got > 1.3*expert[1] {
-		t.Errorf("loss %.1f after the change, the better expert's %.1f, the worse one's %.1f", got, expert[1], expert[0])
+		t.Errorf("loss %.1f after the change, the better expert's %.1f, the worse one's %.1f", got,
+			expert[1], expert[0])
 	}
 }
 
-// Where each group has another best expert, groups halve the loss of common weights; a group never seen is served by the common ones.
+// Where each group has another best expert, groups halve the loss of common weights; a group never seen is served by
+// the common ones.
 func TestGroups(t *testing.T) {
 	loss := map[bool]float64{}
 	for _, grouped := range []bool{false, true} {
@@ -182,8 +186,8 @@ func TestGrowAndSleep(t *testing.T) {
 	}
 }
 
-// Whatever is learnt, a combination lies within the awake experts' forecasts of all levels and rises; a level without an expert gives false.
-// A restored Blend goes on as the one it was saved from.
+// Whatever is learnt, a combination lies within the awake experts' forecasts of all levels and rises; a level without
+// an expert gives false. A restored Blend goes on as the one it was saved from.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := must(t, Config{Levels: []float64{.25, .5, .9}, Priors: []float64{3, 1}, Share: .01, MaxGroups: 2})
@@ -203,7 +207,8 @@ func TestAnyInputAndRestore(t *testing.T) {
 				can = can && (awake(x[2*l]) || awake(x[2*l+1]))
 			}
 			slack := 1e-9 * (math.Abs(lo) + math.Abs(hi))
-			if ok := b.Combine(groups, x, out); ok != can || ok && !(out[0] >= lo-slack && out[2] <= hi+slack && slices.IsSorted(out)) {
+			if ok := b.Combine(groups, x, out); ok != can ||
+				ok && !(out[0] >= lo-slack && out[2] <= hi+slack && slices.IsSorted(out)) {
 				rt.Fatalf("%v gives %v, %v", x, out, ok)
 			}
 			b.Learn(groups, x, number.Draw(rt, "y"))
@@ -259,8 +264,10 @@ func FuzzUnmarshal(f *testing.F) {
 
 // A configuration that cannot be meant is refused.
 func TestBadConfig(t *testing.T) {
-	for _, c := range []Config{{}, {Levels: []float64{.5}}, {Levels: []float64{.5, .4}, Priors: []float64{1}}, {Levels: []float64{.5}, Priors: []float64{0}},
-		{Levels: []float64{.5}, Priors: []float64{1}, Share: 1}, {Levels: []float64{.5}, Priors: []float64{1}, Memory: math.NaN()}} {
+	for _, c := range []Config{{}, {Levels: []float64{.5}}, {Levels: []float64{.5, .4}, Priors: []float64{1}},
+		{Levels: []float64{.5}, Priors: []float64{0}},
+		{Levels: []float64{.5}, Priors: []float64{1}, Share: 1},
+		{Levels: []float64{.5}, Priors: []float64{1}, Memory: math.NaN()}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -296,8 +303,9 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// After the best expert has gone wrong a blend that was told to forget loses less in the next 300 rounds than one that was not, whether what forgets is the common weights or a group's; weights stay weights, and
-// a part that is none changes nothing.
+// After the best expert has gone wrong a blend that was told to forget loses less in the next 300 rounds than one that
+// was not, whether what forgets is the common weights or a group's; weights stay weights, and a part that is none
+// changes nothing.
 func TestForget(t *testing.T) {
 	after := func(name string, part float64) float64 {
 		rng := rand.New(rand.NewPCG(8, 8))

@@ -61,7 +61,8 @@ func TestCloneGrows(t *testing.T) {
 
 // BenchmarkClone measures the copy of the weights of as many groups as have their own.
 func BenchmarkClone(b *testing.B) {
-	x, err := blend.New(blend.Config{Levels: []float64{.1, .25, .5, .75, .9, .95}, Priors: []float64{8, 2, 1, 1, 1, 1, 1, 1, 1, 1}})
+	x, err := blend.New(blend.Config{Levels: []float64{.1, .25, .5, .75, .9, .95},
+		Priors: []float64{8, 2, 1, 1, 1, 1, 1, 1, 1, 1}})
 	if err != nil {
 		b.Fatal(err)
 	}

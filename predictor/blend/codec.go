@@ -64,7 +64,8 @@ func load(ms []savedMixer, levels, experts int) ([]mixer, error) {
 			return nil, fmt.Errorf("blend: saved state of level %d is not of %d experts", i, experts)
 		}
 		for k, w := range m.W {
-			if !(w > 0 && w < 2) || !(m.Scale[k] >= 0) || !(m.V[k] >= 0) || math.IsInf(m.V[k], 1) || !(m.Eta[k] > 0 && m.Eta[k] <= 1) {
+			if !(w > 0 && w < 2) || !(m.Scale[k] >= 0) || !(m.V[k] >= 0) || math.IsInf(m.V[k], 1) ||
+				!(m.Eta[k] > 0 && m.Eta[k] <= 1) {
 				return nil, fmt.Errorf("blend: saved weight of level %d, expert %d is not a weight", i, k)
 			}
 		}
@@ -82,7 +83,8 @@ func (b *Blend) Clone() *Blend {
 		mixers:  make([]mixer, 0, mixers),
 		numbers: make([]float64, 0, mixerParts*levels*(experts+len(b.groups)*(experts+2))),
 	}
-	c := &Blend{cfg: b.cfg, index: maps.Clone(b.index), chosen: make([]int, 0, MaxGroupsOfJob), groups: make([]group, len(b.groups))}
+	c := &Blend{cfg: b.cfg, index: maps.Clone(b.index), chosen: make([]int, 0, MaxGroupsOfJob),
+		groups: make([]group, len(b.groups))}
 	c.common = m.copyMixers(b.common)
 	for i := range b.groups {
 		g := &b.groups[i]

@@ -48,7 +48,8 @@ func (m *memory) copy(numbers []float64) []float64 {
 	return slices.Clip(m.numbers[from:])
 }
 
-// grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are added).
+// grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are
+// added).
 func (m *mixer) grow(p float64) {
 	m.w = append(m.w, p)
 	m.scale = append(m.scale, 0)
@@ -69,7 +70,8 @@ func (m *mixer) normalize() {
 // least keeps weights away from 0, from which they could not rise.
 const least = 1e-200
 
-// mix returns the combination of the awake experts, each by its weight times its rate, and the sum of their weights; 0 and 0 if none is awake.
+// mix returns the combination of the awake experts, each by its weight times its rate, and the sum of their weights; 0
+// and 0 if none is awake.
 func (m *mixer) mix(x []float64) (f, mass float64) {
 	sum := 0.0
 	for k, z := range x {
@@ -86,8 +88,8 @@ func (m *mixer) mix(x []float64) (f, mass float64) {
 	return f / sum, mass
 }
 
-// learn takes in the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards, relative
-// to each other. grown is scratch.
+// learn takes in the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards,
+// relative to each other. grown is scratch.
 func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, grown []float64) {
 	f, mass := m.mix(x)
 	if mass == 0 {
@@ -117,7 +119,8 @@ func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, g
 	}
 }
 
-// forget moves the weights towards the prior by a part, and lets the rates rise as they would had as much of the losses never been.
+// forget moves the weights towards the prior by a part, and lets the rates rise as they would had as much of the losses
+// never been.
 func (m *mixer) forget(prior []float64, part float64) {
 	total, sum := 0.0, 0.0
 	for k := range m.w {
@@ -131,10 +134,12 @@ func (m *mixer) forget(prior []float64, part float64) {
 	}
 }
 
-// most is by how much the logarithm of a weight falls at most in one step, for the first steps, whose scale is not known yet.
+// most is by how much the logarithm of a weight falls at most in one step, for the first steps, whose scale is not
+// known yet.
 const most = 5
 
-// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, sec. 3), at most 1, with e^2 for fewer experts than that.
+// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, sec. 3), at most 1, with e^2 for fewer
+// experts than that.
 func (m *mixer) rate(k, experts int) float64 {
 	if m.v[k] <= 0 {
 		return 1

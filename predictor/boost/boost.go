@@ -1,9 +1,11 @@
-// Package boost trains gradient-boosted regression trees for quantiles: histogram trees grown leaf by leaf on the gradient of the pinball loss, whose
-// leaves are then set to the quantile of what is left to explain there (Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001,
-// algorithm 4 with the quantile in place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1 and 3).
+// Package boost trains gradient-boosted regression trees for quantiles: histogram trees grown leaf by leaf on the
+// gradient of the pinball loss, whose leaves are then set to the quantile of what is left to explain there (Friedman,
+// "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001, algorithm 4 with the
+// quantile in place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1
+// and 3).
 //
-// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the side where it does less harm. Training is
-// deterministic: the same data and parameters give the same model, whatever the number of cores.
+// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the side where it does
+// less harm. Training is deterministic: the same data and parameters give the same model, whatever the number of cores.
 package boost
 
 import (
@@ -22,8 +24,9 @@ type Params struct {
 	MinLeaf int
 	// Bins is the most ranges that a feature is cut into, 2 to 255, 255 by default.
 	Bins int
-	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn anew for every one, in (0, 1]; 1 by default. Less is
-	// faster, and mostly better: trees that see different parts correct each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
+	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn anew
+	// for every one, in (0, 1]; 1 by default. Less is faster, and mostly better: trees that see different parts correct
+	// each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
 	RowShare, FeatureShare float64
 	// Seed is where the drawing starts.
 	Seed uint64
@@ -88,7 +91,8 @@ type Model struct {
 // Trees returns the number of trees.
 func (m *Model) Trees() int { return len(m.trees) }
 
-// Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum to 1, or are all 0 where nothing was split.
+// Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum
+// to 1, or are all 0 where nothing was split.
 func (m *Model) Importance() []float64 {
 	out := make([]float64, m.Features)
 	total := 0.0

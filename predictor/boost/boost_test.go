@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// uneven draws rows of y = a step of x0, plus noise whose width grows with x1; x2 says nothing. Its quantiles are known.
+// uneven draws rows of y = a step of x0, plus noise whose width grows with x1; x2 says nothing. Its quantiles are
+// known.
 func uneven(n int, seed uint64) (columns [][]float64, y []float64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	columns = [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
@@ -66,8 +67,8 @@ func pinball(level float64, y []float64, predict func(i int) float64) float64 {
 	return sum / float64(len(y))
 }
 
-// On rows that were not trained on, the loss comes within 5 % of that of the true quantiles, far below that of the best constant; as many rows as the level says
-// lie below; and the features that matter are found.
+// On rows that were not trained on, the loss comes within 5 % of that of the true quantiles, far below that of the best
+// constant; as many rows as the level says lie below; and the features that matter are found.
 func TestFindsConditionalQuantiles(t *testing.T) {
 	columns, y := uneven(8000, 1)
 	fresh, freshY := uneven(8000, 2)
@@ -197,7 +198,8 @@ func TestMissingValues(t *testing.T) {
 		}
 	}
 	m := mustTrain(t, columns, y, nil, .5, Params{Trees: 300})
-	if none, some := m.Predict([]float64{math.NaN()}), m.Predict([]float64{.5}); math.Abs(none-100.5) > .3 || math.Abs(some-.5) > .3 {
+	if none, some := m.Predict([]float64{math.NaN()}), m.Predict([]float64{.5}); math.Abs(none-100.5) > .3 ||
+		math.Abs(some-.5) > .3 {
 		t.Errorf("medians %v without the value and %v with it, want 100.5 and .5", none, some)
 	}
 }
@@ -344,7 +346,8 @@ func year() (columns [][]float64, y []float64) {
 	return columns, y
 }
 
-// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. On all rows and features, and on half of both for each tree, as the engine does.
+// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. On all
+// rows and features, and on half of both for each tree, as the engine does.
 func BenchmarkTrain(b *testing.B) {
 	columns, y := year()
 	d, err := NewData(columns, y, nil, 0)
@@ -368,7 +371,8 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkLevels cuts the same columns, made one by one, and trains a few trees for each of six levels by one worker: what a training takes of memory, and what the data cost of time.
+// BenchmarkLevels cuts the same columns, made one by one, and trains a few trees for each of six levels by one worker:
+// what a training takes of memory, and what the data cost of time.
 func BenchmarkLevels(b *testing.B) {
 	columns, y := year()
 	b.ReportAllocs()
@@ -379,7 +383,8 @@ func BenchmarkLevels(b *testing.B) {
 		}
 		var trainer Trainer
 		for _, level := range []float64{.1, .25, .5, .75, .9, .95} {
-			if _, err := trainer.Train(d, level, Params{Trees: 10, RowShare: .5, FeatureShare: .5, MinLeaf: 50}); err != nil {
+			if _, err := trainer.Train(d, level,
+				Params{Trees: 10, RowShare: .5, FeatureShare: .5, MinLeaf: 50}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -49,7 +49,8 @@ func appendFloat(out []byte, v float64) []byte {
 // ErrCorrupt says that bytes are not a saved model.
 var ErrCorrupt = errors.New("boost: not a saved model")
 
-// UnmarshalBinary restores a model saved by MarshalBinary. Whatever the bytes are, a model that it accepts predicts without failing.
+// UnmarshalBinary restores a model saved by MarshalBinary. Whatever the bytes are, a model that it accepts predicts
+// without failing.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	if v := d.uvarint(); !d.bad && v != codecVersion {
@@ -90,12 +91,14 @@ func (d *decoder) tree(features int) tree {
 		feature, left, right := d.uvarint(), d.uvarint(), d.uvarint()
 		n := uint64(len(t.nodes))
 		// children come after their parent, so that no walk goes round in a circle
-		if kind > 2 || feature >= uint64(features) || left <= uint64(i) || left >= n || right <= uint64(i) || right >= n {
+		if kind > 2 || feature >= uint64(features) || left <= uint64(i) || left >= n ||
+			right <= uint64(i) || right >= n {
 			d.bad = true
 			return t
 		}
 		t.nodes[i] = node{
-			feature: int32(feature), left: int32(left), right: int32(right), missingLeft: kind == 2, threshold: d.float(),
+			feature: int32(feature), left: int32(left), right: int32(right), missingLeft: kind == 2,
+			threshold: d.float(),
 		}
 	}
 	return t

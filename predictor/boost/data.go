@@ -10,7 +10,8 @@ import (
 // maxBins is the most bins of a feature: with the one of the missing values, they are told apart by one byte.
 const maxBins = 255
 
-// Data is a set of rows with their features cut into bins, ready to train on. It may be trained on for several levels at once.
+// Data is a set of rows with their features cut into bins, ready to train on. It may be trained on for several levels
+// at once.
 type Data struct {
 	rows   int
 	bins   [][]uint8   // by feature, then row; the missing values' bin is the last
@@ -20,8 +21,9 @@ type Data struct {
 	signed bool      // a target is -0, which a quantile may be in place of 0
 }
 
-// NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as the others, equal values are in one.
-// weight is nil or tells by how much each row counts, more than 0. An error names the column or row that cannot be used. The columns are not kept, target and weight are.
+// NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as
+// the others, equal values are in one. weight is nil or tells by how much each row counts, more than 0. An error names
+// the column or row that cannot be used. The columns are not kept, target and weight are.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
 	for f, column := range columns {
 		if len(column) != len(target) && len(target) > 0 {
@@ -31,7 +33,8 @@ func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, er
 	return newData(len(columns), func(f int, _ []float64) []float64 { return columns[f] }, target, weight, bins)
 }
 
-// NewDataFrom is NewData of columns that are made one after the other: column writes those of feature f into one as long as target, which is used again for the next.
+// NewDataFrom is NewData of columns that are made one after the other: column writes those of feature f into one as
+// long as target, which is used again for the next.
 func NewDataFrom(features int, column func(f int, into []float64), target, weight []float64, bins int) (*Data, error) {
 	return newData(features, func(f int, into []float64) []float64 {
 		if into == nil {
@@ -43,7 +46,8 @@ func NewDataFrom(features int, column func(f int, into []float64), target, weigh
 }
 
 // newData cuts the columns that column returns, which is given the last one, nil first.
-func newData(features int, column func(f int, last []float64) []float64, target, weight []float64, bins int) (*Data, error) {
+func newData(features int, column func(f int, last []float64) []float64, target, weight []float64,
+	bins int) (*Data, error) {
 	if bins == 0 {
 		bins = maxBins
 	}
@@ -65,7 +69,8 @@ func newData(features int, column func(f int, last []float64) []float64, target,
 	return d, nil
 }
 
-// With returns the same rows with another target and other weights, which are checked as by NewData. It shares the features with d.
+// With returns the same rows with another target and other weights, which are checked as by NewData. It shares the
+// features with d.
 func (d *Data) With(target, weight []float64) (*Data, error) {
 	switch {
 	case len(target) == 0:
@@ -90,7 +95,8 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
-// edges returns the largest value of each bin but the last. It orders the values in a slice of its caller's, which has room for them.
+// edges returns the largest value of each bin but the last. It orders the values in a slice of its caller's, which has
+// room for them.
 func edges(column, values []float64, bins int) []float64 {
 	values = values[:0]
 	signed := false // -0 and 0 are equal: which of them is where hangs on how they are sorted
@@ -128,7 +134,8 @@ type cutter struct {
 	padded [256]float64 // upper, with infinity after it
 }
 
-// cut returns the values' bins: the first whose largest value is not less, and the one after them all for a missing value.
+// cut returns the values' bins: the first whose largest value is not less, and the one after them all for a missing
+// value.
 func (c *cutter) cut(column []float64) []uint8 {
 	n := copy(c.padded[:], c.upper)
 	for i := n; i < len(c.padded); i++ {

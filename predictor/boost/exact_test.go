@@ -43,7 +43,8 @@ func plainFind(t *trainer, l *leaf) (best split) {
 				if a.rows < least || b.rows < least {
 					continue
 				}
-				if gain := score(a.gradient, a.weight) + score(b.gradient, b.weight) - score(all.gradient, all.weight); gain > best.gain+1e-12 {
+				if gain := score(a.gradient, a.weight) + score(b.gradient, b.weight) -
+					score(all.gradient, all.weight); gain > best.gain+1e-12 {
 					best = split{gain: gain, feature: d.feature, bin: i, missingLeft: missingLeft}
 				}
 			}
@@ -52,8 +53,8 @@ func plainFind(t *trainer, l *leaf) (best split) {
 	return best
 }
 
-// TestFindExact proves that the search for splits finds what its definition says, to the last bit of the gain: the ledger's forecasts depend on it. The data have few and many
-// bins, missing values, and weights.
+// TestFindExact proves that the search for splits finds what its definition says, to the last bit of the gain: the
+// ledger's forecasts depend on it. The data have few and many bins, missing values, and weights.
 func TestFindExact(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))

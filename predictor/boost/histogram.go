@@ -7,13 +7,16 @@ type cell struct {
 	rows     int32
 }
 
-// histogram has the cells of every drawn feature, one after the other as trainer.cells says; those of the missing values are a feature's last.
+// histogram has the cells of every drawn feature, one after the other as trainer.cells says; those of the missing
+// values are a feature's last.
 type histogram []cell
 
-// window is the most cells of a feature. Each feature's are looked at through one of this size, which spares the test whether a bin lies within; there are so many more cells at the end.
+// window is the most cells of a feature. Each feature's are looked at through one of this size, which spares the test
+// whether a bin lies within; there are so many more cells at the end.
 const window = maxBins + 1
 
-// block is how many rows' gradients are gathered before they are summed: they stay in the processor's first cache meanwhile.
+// block is how many rows' gradients are gathered before they are summed: they stay in the processor's first cache
+// meanwhile.
 const block = 1024
 
 // sampledFeature is one of the features that a tree is grown on.
@@ -45,7 +48,8 @@ func (t *trainer) put(h histogram) {
 	}
 }
 
-// fill sums a leaf's rows. The rows of a cell are added in their order, whatever else is done between: the sums are the same to the last bit.
+// fill sums a leaf's rows. The rows of a cell are added in their order, whatever else is done between: the sums are the
+// same to the last bit.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
 	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // with the search that follows
@@ -188,7 +192,8 @@ func (t *trainer) find(l *leaf) {
 // divisible tells whether a leaf has rows enough for two.
 func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
 
-// findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all training is spent here.
+// findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all
+// training is spent here.
 func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	least := int32(t.params.MinLeaf)
 	all := l.hist.cellsOf(d)
@@ -229,10 +234,12 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	}
 }
 
-// barOf returns what two parts' scores must come to together, if they are to be better than the best yet; less by a part that is far more than what rounding takes or gives.
+// barOf returns what two parts' scores must come to together, if they are to be better than the best yet; less by a
+// part that is far more than what rounding takes or gives.
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
-// under tells that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any closer. False tells nothing.
+// under tells that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
+// closer. False tells nothing.
 func under(bar, a, b float64, weightA, weightB float32) bool {
 	w, v := float64(weightA), float64(weightB)
 	return w > 0 && v > 0 && a*a*v+b*b*w < bar*w*v

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain trains as Train is defined, without regard to time and memory: edges by sorting, histograms of every feature by row, every split tried by its division, and the rows that
-// a tree is not grown on sent down it one by one.
+// plain trains as Train is defined, without regard to time and memory: edges by sorting, histograms of every feature by
+// row, every split tried by its division, and the rows that a tree is not grown on sent down it one by one.
 type plain struct {
 	*trainer // for its data, level and parameters, its search for quantiles with weights, and plainFind
 	rng      *rand.Rand
@@ -45,7 +45,8 @@ func plainTrain(columns [][]float64, target, weight []float64, level float64, p 
 		}
 		d.upper, d.bins = append(d.upper, upper), append(d.bins, bins)
 	}
-	t := &plain{trainer: begun(d, level, p), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))), columns: columns, gradient: make([]float64, len(target))}
+	t := &plain{trainer: begun(d, level, p), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))),
+		columns: columns, gradient: make([]float64, len(target))}
 	all := make([]int32, len(target))
 	for i := range all {
 		all[i] = int32(i)
@@ -123,7 +124,8 @@ func (t *plain) tree(gain []float64) tree {
 		if s.bin < len(t.upper[s.feature]) {
 			threshold = t.upper[s.feature][s.bin]
 		}
-		grown.nodes[l.node] = node{feature: int32(s.feature), missingLeft: s.missingLeft, threshold: threshold, left: at, right: at + 1}
+		grown.nodes[l.node] = node{feature: int32(s.feature), missingLeft: s.missingLeft, threshold: threshold,
+			left: at, right: at + 1}
 		grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
 		left, right := &plainLeaf{leaf: leaf{node: at}}, &plainLeaf{leaf: leaf{node: at + 1}}
 		for _, r := range l.rows {
@@ -216,8 +218,9 @@ func messy(rng *rand.Rand, rows, features int) (columns [][]float64, y []float64
 	return columns, y
 }
 
-// TestTrainExact proves that training gives what its definition says to the last bit, whatever is done for time and memory: with and without weights, missing values, ties and
-// shares, by a trainer that has trained others before, on columns that are made one by one.
+// TestTrainExact proves that training gives what its definition says to the last bit, whatever is done for time and
+// memory: with and without weights, missing values, ties and shares, by a trainer that has trained others before, on
+// columns that are made one by one.
 func TestTrainExact(t *testing.T) {
 	var trainer Trainer
 	for seed := range uint64(36) {
@@ -230,11 +233,13 @@ func TestTrainExact(t *testing.T) {
 				weight[i] = .001 + rng.ExpFloat64()
 			}
 		}
-		p := Params{Trees: 12, Leaves: 2 + rng.IntN(20), MinLeaf: 1 + rng.IntN(40), Bins: []int{255, 64, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
+		p := Params{Trees: 12, Leaves: 2 + rng.IntN(20), MinLeaf: 1 + rng.IntN(40),
+			Bins: []int{255, 64, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
 		if seed%2 == 0 {
 			p.RowShare, p.FeatureShare = .5, .5
 		}
-		data, err := NewDataFrom(len(columns), func(f int, into []float64) { copy(into, columns[f]) }, y, weight, p.Bins)
+		data, err := NewDataFrom(len(columns), func(f int, into []float64) { copy(into, columns[f]) }, y,
+			weight, p.Bins)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +250,8 @@ func TestTrainExact(t *testing.T) {
 			}
 			got, _ := m.MarshalBinary()
 			want, _ := plainTrain(columns, y, weight, level, p).MarshalBinary()
-			if again, _ := mustTrain(t, columns, y, weight, level, p).MarshalBinary(); !bytes.Equal(got, want) || !bytes.Equal(again, want) {
+			if again, _ := mustTrain(t, columns, y, weight, level, p).MarshalBinary(); !bytes.Equal(got, want) ||
+				!bytes.Equal(again, want) {
 				t.Errorf("seed %d, level %v: %d trees are not those of the definition", seed, level, m.Trees())
 			}
 		}
@@ -298,7 +304,8 @@ func TestUnder(t *testing.T) {
 // The values at some ranks are those that sorting puts there, also where the halves are uneven.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 200), func(v int) float64 { return float64(v) }), 1, 300).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 200), func(v int) float64 { return float64(v) }), 1,
+			300).Draw(t, "values")
 		last := len(values) - 1
 		ranks := rapid.SliceOfN(rapid.IntRange(0, last), 1, 20).Draw(t, "ranks")
 		slices.Sort(ranks)

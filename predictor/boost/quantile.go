@@ -12,7 +12,8 @@ type pair struct{ value, weight float64 }
 // few is how many values are sorted rather than parted further.
 const few = 12
 
-// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up to it weigh at least the level's part; 0 of no rows.
+// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up
+// to it weigh at least the level's part; 0 of no rows.
 func (t *trainer) quantile(rows []int32) float64 {
 	switch {
 	case len(rows) == 0:
@@ -47,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first value. After so many turns it sorts what is left: the parts were
-// uneven.
+// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first
+// value. After so many turns it sorts what is left: the parts were uneven.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {
@@ -100,7 +101,8 @@ func one(is bool) int {
 	return n
 }
 
-// weighted is quantile of rows with weights. These are summed in an order that must stay as it is: another one rounds differently.
+// weighted is quantile of rows with weights. These are summed in an order that must stay as it is: another one rounds
+// differently.
 func (t *trainer) weighted(rows []int32) float64 {
 	t.residuals = resize(t.residuals, len(rows))
 	rest := t.residuals
@@ -135,7 +137,8 @@ func (t *trainer) weighted(rows []int32) float64 {
 	return rest[len(rest)-1].value
 }
 
-// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they weigh.
+// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they
+// weigh.
 func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
 	high := len(all)
 	for i := 0; i < high; {

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's leaves. Its zero value is ready. It is not safe for concurrent use.
+// Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's
+// leaves. Its zero value is ready. It is not safe for concurrent use.
 type Trainer struct{ t trainer }
 
 // Train trains a model of the quantile at a level in (0, 1). What was trained before makes no difference.
@@ -160,7 +161,8 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 // turn is after how many sums another goroutine may have the processor, some .2 ms.
 const turn = 1 << 17
 
-// rested lets others have the processor now and then: who answers requests must not wait for the scheduler's 10 ms slice to be over.
+// rested lets others have the processor now and then: who answers requests must not wait for the scheduler's 10 ms
+// slice to be over.
 func (t *trainer) rested() {
 	if t.work >= turn {
 		t.work = 0
@@ -204,8 +206,9 @@ func (t *trainer) draw() {
 	}
 }
 
-// drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where rand's Float64, which has 53 bits, would be less than
-// the share: told by whole numbers, and without a branch, half of which would be foretold wrongly.
+// drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where
+// rand's Float64, which has 53 bits, would be less than the share: told by whole numbers, and without a branch, half of
+// which would be foretold wrongly.
 func (t *trainer) drawRows() int {
 	const bits = 53
 	limit := uint64(math.Ceil(t.params.RowShare * (1 << bits)))
@@ -219,7 +222,8 @@ func (t *trainer) drawRows() int {
 	return n
 }
 
-// compare tells on which side of its prediction each target is. The negative gradient of the pinball loss is the level where it is above, else the level less 1.
+// compare tells on which side of its prediction each target is. The negative gradient of the pinball loss is the level
+// where it is above, else the level less 1.
 func (t *trainer) compare() {
 	prediction, below := t.prediction[:len(t.target)], t.below[:len(t.target)]
 	for i, y := range t.target {
@@ -242,7 +246,8 @@ func (t *trainer) divide(l *leaf) leaf {
 	return other
 }
 
-// part puts the rows that a split sends left first, and returns how many they are. The order of either part stays, so that the result depends on the data alone.
+// part puts the rows that a split sends left first, and returns how many they are. The order of either part stays, so
+// that the result depends on the data alone.
 func (t *trainer) part(rows []int32, s split) int {
 	bins, scratch := t.bins[s.feature], t.scratch[:len(rows)]
 	var shift uint8
@@ -259,7 +264,8 @@ func (t *trainer) part(rows []int32, s split) int {
 	return left
 }
 
-// measure finds the best splits of the two parts of a leaf that was divided, of which the left one has the histogram of both.
+// measure finds the best splits of the two parts of a leaf that was divided, of which the left one has the histogram of
+// both.
 func (t *trainer) measure(l, other *leaf) {
 	small, large := l, other
 	if l.to-l.from > other.to-other.from {

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Each level's account is, in the end and on the way, what the package comment says: worked by hand for the levels .5 and .9 served as 100 s and 1,000 s.
+// Each level's account is, in the end and on the way, what the package comment says: worked by hand for the levels .5
+// and .9 served as 100 s and 1,000 s.
 func TestAccountsByHand(t *testing.T) {
 	const started, cancelled = 's', 'c'
 	half := .5 * math.Log(160./60) / math.Log(160./60) // all of .5 has passed at 100 s
@@ -53,8 +54,8 @@ func TestAccountsByHand(t *testing.T) {
 	}
 }
 
-// censored400 is D of level .9 at 400 s: of the .4 between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585 has passed, so F = .7234
-// and D = -.1 F/(1-F).
+// censored400 is D of level .9 at 400 s: of the .4 between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585
+// has passed, so F = .7234 and D = -.1 F/(1-F).
 const censored400 = -.2615
 
 // forecaster says how far off a raw forecast is at a job.
@@ -105,8 +106,8 @@ func serve(t *testing.T, w *world, n int, patience float64, say forecaster) (raw
 	return scores[0].Report(), scores[1].Report()
 }
 
-// Forecasts that are biased, too sure, wrong the other way round after a change, or about other jobs than those that start are
-// brought to cover what they say, in bursts and with late outcomes; uncorrected each of them fails.
+// Forecasts that are biased, too sure, wrong the other way round after a change, or about other jobs than those that
+// start are brought to cover what they say, in bursts and with late outcomes; uncorrected each of them fails.
 func TestServedForecastsCover(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -115,7 +116,9 @@ func TestServedForecastsCover(t *testing.T) {
 		say      forecaster
 	}{
 		{"three times too short", 0, 0, func(_ int, w *world, p float64) float64 { return w.quantile(p) / 3 }},
-		{"three times too long, with atoms", .4, 0, func(_ int, w *world, p float64) float64 { return w.quantile(p) * 3 }},
+		{"three times too long, with atoms", .4, 0, func(_ int, w *world, p float64) float64 {
+			return w.quantile(p) * 3
+		}},
 		{"too sure", .2, 0, func(_ int, w *world, p float64) float64 { return w.quantile(.5 + (p-.5)*.8) }},
 		{"wrong the other way round after half", 0, 0, func(i int, w *world, p float64) float64 {
 			if i < 20000 {
@@ -143,8 +146,8 @@ func TestServedForecastsCover(t *testing.T) {
 	}
 }
 
-// A perfect forecast of waits most of which are 0 is left alone: what it says starts at once is served as 0, and the rest moves by
-// less than a tenth of z in the mean.
+// A perfect forecast of waits most of which are 0 is left alone: what it says starts at once is served as 0, and the
+// rest moves by less than a tenth of z in the mean.
 func TestPerfectForecastIsLeftAlone(t *testing.T) {
 	w := newWorld(5)
 	w.atom = .7
@@ -177,11 +180,14 @@ func TestPerfectForecastIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whatever is given, what comes out rises, is not below 0 and is a number; and a restored Calibrator goes on as the one it was saved from.
+// Whatever is given, what comes out rises, is not below 0 and is a number; and a restored Calibrator goes on as the one
+// it was saved from.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := mustNew(t, Config{Levels: []float64{.25, .5, .9}, MaxPending: 8, MaxGroups: 3, Rate: .5, KeepCancelled: .5})
-		number := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -5, 0, .3, 1, 59, 61, 3600, 1e9, math.MaxFloat64})
+		c := mustNew(t,
+			Config{Levels: []float64{.25, .5, .9}, MaxPending: 8, MaxGroups: 3, Rate: .5, KeepCancelled: .5})
+		number := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -5, 0, .3, 1, 59, 61, 3600, 1e9,
+			math.MaxFloat64})
 		group := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e"})
 		for range rapid.IntRange(0, 60).Draw(rt, "steps") {
 			raw := []float64{number.Draw(rt, "a"), number.Draw(rt, "b"), number.Draw(rt, "c")}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAt proves that what At returns corrects as a whole copy brought to the instant does, and that the original goes on as if it had not been asked.
+// TestAt proves that what At returns corrects as a whole copy brought to the instant does, and that the original goes
+// on as if it had not been asked.
 func TestAt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	cfg := Config{Levels: []float64{.1, .5, .9}}

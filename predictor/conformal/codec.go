@@ -71,7 +71,8 @@ func (c *Calibrator) UnmarshalBinary(data []byte) error {
 		s.code(in)
 	}
 	if in.Bad || len(in.Rest) > 0 || len(data) == 0 {
-		return fmt.Errorf("conformal: saved state: %d bytes that no calibrator of this version wrote: start afresh", len(data))
+		return fmt.Errorf("conformal: saved state: %d bytes that no calibrator of this version wrote: start afresh",
+			len(data))
 	}
 	out, err := New(s.Config)
 	if err != nil {
@@ -101,7 +102,8 @@ func (c *Calibrator) restoreAccounts(accounts []account) error {
 		bad := func(s shift) bool {
 			return math.IsNaN(s.Beta-s.Beta) || math.IsNaN(s.Mean-s.Mean) || !(s.N >= 0) || math.IsInf(s.N, 1)
 		}
-		if len(a.Above) != n || len(a.Zero) != n || slices.ContainsFunc(a.Above, bad) || slices.ContainsFunc(a.Zero, bad) {
+		if len(a.Above) != n || len(a.Zero) != n || slices.ContainsFunc(a.Above, bad) ||
+			slices.ContainsFunc(a.Zero, bad) {
 			return fmt.Errorf("conformal: saved state: account %q is not of %d levels with finite numbers", a.Name, n)
 		}
 		c.index[a.Name] = i
@@ -111,7 +113,8 @@ func (c *Calibrator) restoreAccounts(accounts []account) error {
 
 func (c *Calibrator) restoreJob(j *pending) error {
 	n := len(c.cfg.Levels)
-	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 || j.NGroups > len(j.Groups)
+	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 ||
+		j.NGroups > len(j.Groups)
 	for _, g := range j.Groups {
 		bad = bad || g < 0 || g >= len(c.accounts)
 	}

@@ -1,48 +1,51 @@
-// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers what it says, overall
-// and in each group of jobs, and goes on doing so when the forecasts' errors change.
+// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers what it says,
+// overall and in each group of jobs, and goes on doing so when the forecasts' errors change.
 //
-// A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit ln(p/(1-p)) + shift, interpolated
-// in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a forecast that is sure of itself is moved little and one that is not much, and
-// one that expects a start at once keeps its 0. The shift is the sum of one number beta per group the job belongs to (all jobs are
-// one). Each outcome moves beta by a step: up by rate p after a miss, down by rate (1-p) after a hit: adaptive conformal
-// inference (I. Gibbs and E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several
-// groups, which may overlap, are served by a sum follows I. Gibbs, J. Cherian and E. Candes,
-// "Conformal prediction with conditional guarantees", JRSS B 2025. Summing the steps, at a steady rate and with no forgetting,
-// the share of hits among the N decided jobs of a group differs from p by |beta| / (rate N), whatever the data. What is served is bounded,
-// Bound tanh(sum/Bound) (a saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control for time series
-// prediction", NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of their steps overshoots. For the same reason beta
-// fades, with Config.Memory, towards its own running mean m, which lets the share differ by the mean of |beta - m| / (rate Memory) more.
+// A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit
+// ln(p/(1-p)) + shift, interpolated in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a forecast that is
+// sure of itself is moved little and one that is not much, and one that expects a start at once keeps its 0. The shift
+// is the sum of one number beta per group the job belongs to (all jobs are one). Each outcome moves beta by a step: up
+// by rate p after a miss, down by rate (1-p) after a hit: adaptive conformal inference (I. Gibbs and E. Candes,
+// "Adaptive conformal inference under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several
+// groups, which may overlap, are served by a sum follows I. Gibbs, J. Cherian and E. Candes, "Conformal prediction with
+// conditional guarantees", JRSS B 2025. Summing the steps, at a steady rate and with no forgetting, the share of hits
+// among the N decided jobs of a group differs from p by |beta| / (rate N), whatever the data. What is served is
+// bounded, Bound tanh(sum/Bound) (a saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID
+// control for time series prediction", NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of
+// their steps overshoots. For the same reason beta fades, with Config.Memory, towards its own running mean m, which
+// lets the share differ by the mean of |beta - m| / (rate Memory) more.
 //
 // # Delay
 //
-// A level is a hit if the job starts up to q after its submit, and a miss as soon as it has waited longer. Hits therefore report before
-// misses of the same instant, and counting both as they come narrows the forecasts just when a queue grows. Here the
-// error 1{W <= q} - p of a level is split into the steps of the martingale that its expectation is while the job waits: a job that has
-// waited past its own lower quantile q_j, of level p_j, has a hit at level p_k > p_j only with probability (p_k - p_j)/(1 - p_j),
-// so that level k has by then earned
+// A level is a hit if the job starts up to q after its submit, and a miss as soon as it has waited longer. Hits
+// therefore report before misses of the same instant, and counting both as they come narrows the forecasts just when a
+// queue grows. Here the error 1{W <= q} - p of a level is split into the steps of the martingale that its expectation
+// is while the job waits: a job that has waited past its own lower quantile q_j, of level p_j, has a hit at level p_k >
+// p_j only with probability (p_k - p_j)/(1 - p_j), so that level k has by then earned
 //
 //	D = (p_k - p_j)/(1 - p_j) - p_k = -(1 - p_k) p_j/(1 - p_j),
 //
 // and after q_k itself -p_k; a job that started up to q_j has earned all of 1 - p_k. A job's account is only brought up
-// to date at its submit + q_j, instants that are fixed at its submit; so its expectation, under forecasts that are right, is 0 at
-// every instant, however submits come in bursts (J. Doob's decomposition), and its sum is the plain error in the end. Misses are
-// counted when they happen and partly before, hits at the next q_j after the start.
+// to date at its submit + q_j, instants that are fixed at its submit; so its expectation, under forecasts that are
+// right, is 0 at every instant, however submits come in bursts (J. Doob's decomposition), and its sum is the plain
+// error in the end. Misses are counted when they happen and partly before, hits at the next q_j after the start.
 //
 // # Cancelled jobs
 //
 // A job cancelled while it waits is a miss at each level whose q has passed. At the others it is censored: its account
-// stops at what it has earned at its age, which is the miss in part, as probable as the forecast itself says, that redistributing a censored
-// observation to the right gives it (B. Efron, "The two sample problem with censored data", Berkeley Symposium 1967). That is for
-// the waits there would be if nobody cancelled. The jobs that do start waited less, and where they are what is scored
-// the account is taken back when the job is cancelled: Config.KeepCancelled chooses. (On SDSC-SP2, where one job in ten is cancelled,
-// to keep it whole brings .528 of the started jobs below the quantile .5, and .777 below .75.)
+// stops at what it has earned at its age, which is the miss in part, as probable as the forecast itself says, that
+// redistributing a censored observation to the right gives it (B. Efron, "The two sample problem with censored data",
+// Berkeley Symposium 1967). That is for the waits there would be if nobody cancelled. The jobs that do start waited
+// less, and where they are what is scored the account is taken back when the job is cancelled: Config.KeepCancelled
+// chooses. (On SDSC-SP2, where one job in ten is cancelled, to keep it whole brings .528 of the started jobs below the
+// quantile .5, and .777 below .75.)
 //
 // # Atoms
 //
-// Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait within q rounded down and up to the
-// log's resolution is a tie: hit or miss or anything between, whichever brings beta nearest to 0. So the interval
-// [P(W < q-), P(W <= q+)] is brought to hold p, and a forecast whose interval does is left alone. Levels forecast as 0 have accounts of their
-// own and stay 0 until waits above 0 outnumber what the level allows by Config.Dead.
+// Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait within q rounded down and up to the log's
+// resolution is a tie: hit or miss or anything between, whichever brings beta nearest to 0. So the interval [P(W < q-),
+// P(W <= q+)] is brought to hold p, and a forecast whose interval does is left alone. Levels forecast as 0 have
+// accounts of their own and stay 0 until waits above 0 outnumber what the level allows by Config.Dead.
 package conformal
 
 import (
@@ -68,22 +71,25 @@ type Config struct {
 	Levels []float64
 	// Resolution is that of the waits, in seconds: 1 by default.
 	Resolution float64
-	// Rate is the lasting step, in logits, of the level .5, .005 by default; that of level p is sqrt(.25/(p (1-p))) as much, and all are five times
-	// that at first.
+	// Rate is the lasting step, in logits, of the level .5, .005 by default; that of level p is sqrt(.25/(p (1-p))) as
+	// much, and all are five times that at first.
 	Rate float64
-	// Memory is the number of a group's decided jobs over which its correction fades to its running mean over as many, 5,000 by default.
+	// Memory is the number of a group's decided jobs over which its correction fades to its running mean over as many,
+	// 5,000 by default.
 	Memory float64
 	// Bound is the largest shift of the logit of a level, 2 by default: from .5 to .88.
 	Bound float64
-	// Slope is how far a shift of 1 moves z besides, .1 by default: without it forecasts whose quantiles are all equal could not be corrected.
+	// Slope is how far a shift of 1 moves z besides, .1 by default: without it forecasts whose quantiles are all equal
+	// could not be corrected.
 	Slope float64
 	// Dead is how much a level forecast as 0 must be in arrears, in logits, before it is served as more: .2 by default.
 	Dead float64
-	// KeepCancelled is the part of its account that a job cancelled before its start leaves behind, 0 to 1: 1 counts its misses as misses,
-	// with 0 (the default) the levels cover the waits of the jobs that start, by which forecasts are scored.
+	// KeepCancelled is the part of its account that a job cancelled before its start leaves behind, 0 to 1: 1 counts
+	// its misses as misses, with 0 (the default) the levels cover the waits of the jobs that start, by which forecasts
+	// are scored.
 	KeepCancelled float64
-	// MaxGroups and MaxPending bound the memory: groups beyond the first 256, and jobs that are served while 200,000 are undecided, are not
-	// followed.
+	// MaxGroups and MaxPending bound the memory: groups beyond the first 256, and jobs that are served while 200,000
+	// are undecided, are not followed.
 	MaxGroups, MaxPending int
 }
 
@@ -102,7 +108,10 @@ func (c *Config) fill() error {
 		name string
 		v    *float64
 		d    float64
-	}{{"resolution", &c.Resolution, 1}, {"rate", &c.Rate, .005}, {"memory", &c.Memory, 5000}, {"bound", &c.Bound, 2}, {"slope", &c.Slope, .1}, {"dead", &c.Dead, .2}} {
+	}{
+		{"resolution", &c.Resolution, 1}, {"rate", &c.Rate, .005}, {"memory", &c.Memory, 5000}, {"bound", &c.Bound, 2},
+		{"slope", &c.Slope, .1}, {"dead", &c.Dead, .2},
+	} {
 		if *f.v == 0 {
 			*f.v = f.d
 		}
@@ -185,9 +194,10 @@ func (c *Calibrator) account(name string) int {
 // isZero tells whether a forecast says that the job starts at once: below half a second.
 func isZero(raw float64) bool { return !(raw >= .5) }
 
-// Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of the groups
-// of the job besides that of all jobs; names not yet known have no correction of their own. What is written rises, lies within [0, MaxWait]
-// and is never NaN (a raw NaN counts as 0). out may be raw. It is false, with nothing written, for wrong lengths.
+// Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of
+// the groups of the job besides that of all jobs; names not yet known have no correction of their own. What is written
+// rises, lies within [0, MaxWait] and is never NaN (a raw NaN counts as 0). out may be raw. It is false, with nothing
+// written, for wrong lengths.
 func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	if len(raw) != len(c.cfg.Levels) || len(out) != len(raw) {
 		return false
@@ -214,8 +224,8 @@ func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	return true
 }
 
-// uncross makes q rise from the level nearest to the median outwards: each level gives way to those within. Sorting would serve one level's
-// correction as another's, and neither account would ever learn of it.
+// uncross makes q rise from the level nearest to the median outwards: each level gives way to those within. Sorting
+// would serve one level's correction as another's, and neither account would ever learn of it.
 func (c *Calibrator) uncross(q []float64) {
 	m := 0
 	for l, at := range c.logit {
@@ -256,8 +266,8 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 	return min(max(math.Exp(z)-waittime.Shift, 0), MaxWait)
 }
 
-// curve is the raw forecast at another level, given as ln(p/(1-p)): interpolated, and beyond the lowest and highest level continued as between the
-// two next to it.
+// curve is the raw forecast at another level, given as ln(p/(1-p)): interpolated, and beyond the lowest and highest
+// level continued as between the two next to it.
 func (c *Calibrator) curve(at float64) float64 {
 	n := len(c.logit)
 	if n == 1 {
@@ -274,12 +284,12 @@ func (c *Calibrator) curve(at float64) float64 {
 	return max(c.z[i-1]+(at-c.logit[i-1])*slope, zeroZ)
 }
 
-// steepest is how far z goes up at most for each unit of logit beyond the highest level, where nothing tells what the forecast thinks. It was
-// set, as the defaults of Config were, on the first halves of five real logs.
+// steepest is how far z goes up at most for each unit of logit beyond the highest level, where nothing tells what the
+// forecast thinks. It was set, as the defaults of Config were, on the first halves of five real logs.
 const steepest = .4
 
-// rate is the step of an account of level l that has decided n jobs: five times the lasting one at first, twice that after 3,000; and
-// larger far from the median, where an error in p is a larger one in its logit.
+// rate is the step of an account of level l that has decided n jobs: five times the lasting one at first, twice that
+// after 3,000; and larger far from the median, where an error in p is a larger one in its logit.
 func (c *Calibrator) rate(l int, n float64) float64 {
 	const fast, jobs = 4, 1000
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
@@ -299,10 +309,11 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	j.Earned[l] = d
 }
 
-// Observe has f called with what a level of a job has earned in a group ("" is that of all jobs), in deviations of a right forecast, sqrt(p (1-p)): above 0 waits are shorter than was said,
-// below 0 longer; a tie earns what a hit does. It comes as the accounts do (see Delay in the package comment), so that its expectation under right forecasts without ties is 0 at
-// every instant. decided is true where the level is decided by it. f is called within the other methods, and must call none; it is neither saved nor restored, but
-// stays in force when the Calibrator is restored.
+// Observe has f called with what a level of a job has earned in a group ("" is that of all jobs), in deviations of a
+// right forecast, sqrt(p (1-p)): above 0 waits are shorter than was said, below 0 longer; a tie earns what a hit does.
+// It comes as the accounts do (see Delay in the package comment), so that its expectation under right forecasts without
+// ties is 0 at every instant. decided is true where the level is decided by it. f is called within the other methods,
+// and must call none; it is neither saved nor restored, but stays in force when the Calibrator is restored.
 func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
 
 func (c *Calibrator) notify(account, l int, step float64, decided bool) {
@@ -312,8 +323,9 @@ func (c *Calibrator) notify(account, l int, step float64, decided bool) {
 	}
 }
 
-// Hasten makes a group ("" is that of all jobs) learn as fast again as after so many decided jobs, where it has decided more: five times the lasting step after none, three times after 1,000, and
-// falling from there as at first. What has been learnt stays. Groups that are not known are ignored.
+// Hasten makes a group ("" is that of all jobs) learn as fast again as after so many decided jobs, where it has decided
+// more: five times the lasting step after none, three times after 1,000, and falling from there as at first. What has
+// been learnt stays. Groups that are not known are ignored.
 func (c *Calibrator) Hasten(group string, jobs float64) {
 	a, ok := c.index[group]
 	if !ok || !(jobs >= 0) {
@@ -352,7 +364,8 @@ func (a *account) of(j *pending, l int) *shift {
 	return &a.Above[l]
 }
 
-// Shift returns the correction of the logit for the level of the given number in the groups, for levels forecast above 0, before it is bounded.
+// Shift returns the correction of the logit for the level of the given number in the groups, for levels forecast above
+// 0, before it is bounded.
 func (c *Calibrator) Shift(groups []string, level int) float64 {
 	if level < 0 || level >= len(c.cfg.Levels) {
 		return 0

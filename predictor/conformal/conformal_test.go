@@ -24,11 +24,12 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{rng: rand.New(rand.NewPCG(seed, 7)), sigma: 1, mu: 8, raw: make([]float64, 6), served: make([]float64, 6)}
+	return &world{rng: rand.New(rand.NewPCG(seed, 7)), sigma: 1, mu: 8, raw: make([]float64, 6),
+		served: make([]float64, 6)}
 }
 
-// next moves to the next submit. Submits come in bursts of an hour each day in which the queue grows: ten times as many, and the law of waits
-// rises in the burst and falls after it.
+// next moves to the next submit. Submits come in bursts of an hour each day in which the queue grows: ten times as
+// many, and the law of waits rises in the burst and falls after it.
 func (w *world) next() {
 	gap := 600.0
 	w.mu, w.burst = 7, false
@@ -98,9 +99,10 @@ func mustNew(t testing.TB, cfg Config) *Calibrator {
 	return c
 }
 
-// Under forecasts that are right, the correction does not move, on average, from the start of a burst of submits to the submits within it, though
-// outcomes come late and short waits first: nothing narrows as a queue grows. An account that counts hits and misses as
-// they come is shown beside it to fail the same test. What is served is the right forecast: the account is watched, not used.
+// Under forecasts that are right, the correction does not move, on average, from the start of a burst of submits to the
+// submits within it, though outcomes come late and short waits first: nothing narrows as a queue grows. An account that
+// counts hits and misses as they come is shown beside it to fail the same test. What is served is the right forecast:
+// the account is watched, not used.
 func TestNoBiasWhereQueuesGrow(t *testing.T) {
 	for _, patience := range []float64{0, 3e4} {
 		c := mustNew(t, Config{Rate: .01, Memory: 1e9, KeepCancelled: 1})
@@ -137,12 +139,15 @@ func TestNoBiasWhereQueuesGrow(t *testing.T) {
 		for l, p := range levels() {
 			mean, se := ours[l].mean()
 			other, otherSE := theirs[l].mean()
-			t.Logf("patience %g, level %g: %+.4f (%.4f), counted as they come %+.4f (%.4f)", patience, p, mean, se, other, otherSE)
+			t.Logf("patience %g, level %g: %+.4f (%.4f), counted as they come %+.4f (%.4f)", patience, p, mean, se,
+				other, otherSE)
 			if math.Abs(mean) > 4*se {
-				t.Errorf("patience %g, level %g: the correction moves by %+.4f within bursts, standard error %.4f", patience, p, mean, se)
+				t.Errorf("patience %g, level %g: the correction moves by %+.4f within bursts, standard error %.4f",
+					patience, p, mean, se)
 			}
 			if p > .2 && p < .9 && other > -8*otherSE {
-				t.Errorf("level %g: outcomes counted as they come move it by %+.4f only: the test shows nothing", p, other)
+				t.Errorf("level %g: outcomes counted as they come move it by %+.4f only: the test shows nothing", p,
+					other)
 			}
 		}
 	}
@@ -204,7 +209,8 @@ func (a *naiveAccount) until(now float64) {
 	}
 }
 
-// TestObserve: what levels earn is 0 on average where the forecast is right, also when it is summed while half of the jobs wait; it is below 0 where waits are longer. Every decided level is told once a group.
+// TestObserve: what levels earn is 0 on average where the forecast is right, also when it is summed while half of the
+// jobs wait; it is below 0 where waits are longer. Every decided level is told once a group.
 func TestObserve(t *testing.T) {
 	for _, longer := range []float64{1, 1.5} {
 		rng := rand.New(rand.NewPCG(21, 21))
@@ -252,7 +258,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestHasten: a miss moves the correction of a group that has decided many jobs five times as far once it is hastened to 0 jobs (less what the first one decided takes away).
+// TestHasten: a miss moves the correction of a group that has decided many jobs five times as far once it is hastened
+// to 0 jobs (less what the first one decided takes away).
 func TestHasten(t *testing.T) {
 	step := func(hasten bool) float64 {
 		c, err := New(Config{Levels: []float64{.5}})

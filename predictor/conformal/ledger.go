@@ -104,14 +104,16 @@ func (g *ledger) drop(j *pending) {
 	delete(g.index, j.ID)
 }
 
-// linger is for how long, in seconds, a job is kept after its last quantile has passed, so that its misses can be taken back when it is cancelled.
+// linger is for how long, in seconds, a job is kept after its last quantile has passed, so that its misses can be taken
+// back when it is cancelled.
 const linger = 30 * 86400
 
 func known(at float64) bool { return !math.IsNaN(at) }
 
-// Watch follows a job that was served: id names it until it starts or is cancelled, submit is its instant in seconds on the caller's
-// event clock, groups and raw (rising) are as given to Correct, and served are the quantiles as the user saw them, in seconds. It
-// is false for wrong lengths or a submit that is no number, and where too many jobs are pending; such a job is not learnt from. A known id is replaced.
+// Watch follows a job that was served: id names it until it starts or is cancelled, submit is its instant in seconds on
+// the caller's event clock, groups and raw (rising) are as given to Correct, and served are the quantiles as the user
+// saw them, in seconds. It is false for wrong lengths or a submit that is no number, and where too many jobs are
+// pending; such a job is not learnt from. A known id is replaced.
 func (c *Calibrator) Watch(id int64, submit float64, groups []string, raw, served []float64) bool {
 	n := len(c.cfg.Levels)
 	if len(raw) != n || len(served) != n || math.IsNaN(submit) || math.IsInf(submit, 0) {
@@ -199,15 +201,17 @@ func (c *Calibrator) leave(j *pending) {
 	c.jobs.drop(j)
 }
 
-// censor settles a job that was cancelled at the age, between two of its quantiles: how much of its probability had passed by then is
-// interpolated in z. It is done at the later quantile, as for jobs that started in between. Without that, the hits of jobs that would have been cancelled between two quantiles weigh too much.
+// censor settles a job that was cancelled at the age, between two of its quantiles: how much of its probability had
+// passed by then is interpolated in z. It is done at the later quantile, as for jobs that started in between. Without
+// that, the hits of jobs that would have been cancelled between two quantiles weigh too much.
 func (c *Calibrator) censor(j *pending, age float64) {
 	before, passed := 0.0, 0.0
 	if j.Next > 0 {
 		before, passed = j.Q[j.Next-1], c.cfg.Levels[j.Next-1]
 	}
 	if after := j.Q[j.Next]; after > before {
-		part := math.Log((age+waittime.Shift)/(before+waittime.Shift)) / math.Log((after+waittime.Shift)/(before+waittime.Shift))
+		part := math.Log((age+waittime.Shift)/(before+waittime.Shift)) /
+			math.Log((after+waittime.Shift)/(before+waittime.Shift))
 		passed += min(max(part, 0), 1) * (c.cfg.Levels[j.Next] - passed)
 	}
 	for l := j.Next; l < len(j.Q); l++ {
@@ -218,8 +222,9 @@ func (c *Calibrator) censor(j *pending, age float64) {
 // Pending returns the number of jobs that are followed.
 func (c *Calibrator) Pending() int { return len(c.jobs.index) }
 
-// Advance tells that event time has come to now, in seconds: quantiles that have passed before it are decided, in the order of their
-// instants. A start at the very instant of a quantile still counts as covered by it. Time that goes back is ignored.
+// Advance tells that event time has come to now, in seconds: quantiles that have passed before it are decided, in the
+// order of their instants. A start at the very instant of a quantile still counts as covered by it. Time that goes back
+// is ignored.
 func (c *Calibrator) Advance(now float64) {
 	if !(now > c.clock) {
 		return
@@ -269,8 +274,9 @@ func (c *Calibrator) updateAccount(j *pending) {
 	}
 }
 
-// settle returns the first level that it did not decide. It decides the levels of a job that started by the knot: all that are left; at a knot of 0 only those forecast to start at once, because
-// how much more probable than its level that was is not known, and what still waits has not earned for the others.
+// settle returns the first level that it did not decide. It decides the levels of a job that started by the knot: all
+// that are left; at a knot of 0 only those forecast to start at once, because how much more probable than its level
+// that was is not known, and what still waits has not earned for the others.
 func (c *Calibrator) settle(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {

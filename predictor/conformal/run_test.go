@@ -115,8 +115,9 @@ func (o *outcome) add(r *row, z, q []float64) {
 	}
 }
 
-// On real waits, with simple experts and trees that are trained as the waits come, the blend is at most 2 % above the best single expert at every
-// level, and what is served after calibration covers what it says, at no more than 2 % above the blend's loss.
+// On real waits, with simple experts and trees that are trained as the waits come, the blend is at most 2 % above the
+// best single expert at every level, and what is served after calibration covers what it says, at no more than 2 %
+// above the blend's loss.
 func TestRealWaits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real waits: left out of short runs")
@@ -131,15 +132,18 @@ func TestRealWaits(t *testing.T) {
 		for l, p := range levels() {
 			for k, name := range expertNames() {
 				if o.blended[l] > 1.02*o.expert[k][l] {
-					t.Errorf("%s, level %g: the blend's loss %.4f is above %.4f of %s", c.file, p, o.blended[l], o.expert[k][l], name)
+					t.Errorf("%s, level %g: the blend's loss %.4f is above %.4f of %s", c.file, p, o.blended[l],
+						o.expert[k][l], name)
 				}
 			}
 			if o.served[l] > 1.02*o.blended[l] {
-				t.Errorf("%s, level %g: calibration raises the loss from %.4f to %.4f", c.file, p, o.blended[l], o.served[l])
+				t.Errorf("%s, level %g: calibration raises the loss from %.4f to %.4f", c.file, p,
+					o.blended[l], o.served[l])
 			}
 		}
 		if !o.calibrated.Pass {
-			t.Errorf("%s: all %+v\nlong %+v\nmonths %.3f", c.file, o.calibrated.All, o.calibrated.Long, o.calibrated.Share)
+			t.Errorf("%s: all %+v\nlong %+v\nmonths %.3f", c.file, o.calibrated.All, o.calibrated.Long,
+				o.calibrated.Share)
 		}
 	}
 }

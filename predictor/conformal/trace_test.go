@@ -110,7 +110,8 @@ func forecasts(t testing.TB, recs []swf.Record) []row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &replay{recs: recs, lin: lin, queued: map[int]bool{}, recent: map[string][]float64{}, user: map[int64]float64{},
+	p := &replay{recs: recs, lin: lin, queued: map[int]bool{}, recent: map[string][]float64{},
+		user: map[int64]float64{},
 		last: map[string]float64{}, bounds: map[string]*qbets.Series{}, trainAt: 1000}
 	for i := range recs {
 		p.submit(i)
@@ -160,8 +161,10 @@ func (p *replay) features(r *swf.Record, now, procs float64, key string) []float
 		last = w
 	}
 	hour := math.Mod(now, 86400) / 86400 * 2 * math.Pi
-	return []float64{math.Log(procs), math.Log(max(float64(r.TimeLimit), 1)), math.Log(1 + jobs), math.Log(1 + work), math.Log(60 + oldest),
-		math.Log(60 + similar), p.running, p.running + procs, mine, last, math.Sin(hour), math.Cos(hour), float64(r.Queue), float64(r.Partition)}
+	return []float64{math.Log(procs), math.Log(max(float64(r.TimeLimit), 1)), math.Log(1 + jobs), math.Log(1 + work),
+		math.Log(60 + oldest),
+		math.Log(60 + similar), p.running, p.running + procs, mine, last, math.Sin(hour), math.Cos(hour),
+		float64(r.Queue), float64(r.Partition)}
 }
 
 // say lets every expert speak.
@@ -244,7 +247,8 @@ func (p *replay) train() {
 	}
 	p.trees = p.trees[:0]
 	for _, level := range levels() {
-		m, err := new(boost.Trainer).Train(data, level, boost.Params{Trees: 60, Leaves: 16, Rate: .12, RowShare: .5, FeatureShare: .7})
+		m, err := new(boost.Trainer).Train(data, level,
+			boost.Params{Trees: 60, Leaves: 16, Rate: .12, RowShare: .5, FeatureShare: .7})
 		if err != nil {
 			p.err = err
 			return

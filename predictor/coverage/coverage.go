@@ -1,14 +1,14 @@
 // Package coverage judges whether quantile forecasts of waits cover what they say: over a whole trace, over the jobs
 // whose median forecast is above a minute, and month by month.
 //
-// Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect forecast
-// may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <= q+)], q- and q+
-// being q rounded down and up to the resolution: of a perfect forecast it holds p, because P(W < q) <= p <= P(W <= q) is
-// what makes q a quantile.
+// Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect
+// forecast may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <=
+// q+)], q- and q+ being q rounded down and up to the resolution: of a perfect forecast it holds p, because P(W < q) <=
+// p <= P(W <= q) is what makes q a quantile.
 //
-// A month's figure carries a chance error, and jobs of one day share their fate. It is estimated by the bootstrap over days:
-// the days of a month are drawn with replacement, jobs of a day together (the block bootstrap, H. Kunsch, "The jackknife and
-// the bootstrap for general stationary observations", Annals of Statistics 17, 1989).
+// A month's figure carries a chance error, and jobs of one day share their fate. It is estimated by the bootstrap over
+// days: the days of a month are drawn with replacement, jobs of a day together (the block bootstrap, H. Kunsch, "The
+// jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989).
 package coverage
 
 import (
@@ -25,9 +25,11 @@ type Config struct {
 	Levels []float64
 	// Resolution is that of the waits in the log, in seconds, 1 by default.
 	Resolution float64
-	// Tolerance is how far the interval may lie from its level over a whole trace and over the long forecasts, .02 by default.
+	// Tolerance is how far the interval may lie from its level over a whole trace and over the long forecasts, .02 by
+	// default.
 	Tolerance float64
-	// MonthTolerance is the same for a month, .05 by default, or MonthErrors bootstrap standard errors, 2 by default, if that is more.
+	// MonthTolerance is the same for a month, .05 by default, or MonthErrors bootstrap standard errors, 2 by default,
+	// if that is more.
 	MonthTolerance, MonthErrors float64
 	// MonthSeconds is the length of a month, 30 days by default, and DaySeconds that of a block, one day.
 	MonthSeconds, DaySeconds float64
@@ -75,11 +77,13 @@ func (c *Config) fill() error {
 	}
 	for _, v := range []float64{c.Resolution, c.DaySeconds, c.MonthSeconds} {
 		if !(v > 0) || math.IsInf(v, 1) {
-			return fmt.Errorf("coverage: resolution %g s, day %g s, month %g s: give positive numbers", c.Resolution, c.DaySeconds, c.MonthSeconds)
+			return fmt.Errorf("coverage: resolution %g s, day %g s, month %g s: give positive numbers", c.Resolution,
+				c.DaySeconds, c.MonthSeconds)
 		}
 	}
 	if c.MonthSeconds < c.DaySeconds || c.Replicates < 2 {
-		return fmt.Errorf("coverage: a month of %g s, days of %g s, %d replicates: give a month of at least one day and 2 replicates",
+		return fmt.Errorf("coverage: a month of %g s, days of %g s, %d replicates: give a month of at least one day "+
+			"and 2 replicates",
 			c.MonthSeconds, c.DaySeconds, c.Replicates)
 	}
 	return nil
@@ -88,8 +92,8 @@ func (c *Config) fill() error {
 // Interval is [P(W < q-), P(W <= q+)] over some jobs.
 type Interval struct{ Low, High float64 }
 
-// Miss returns how far the interval lies from the level: 0 where it holds it, above 0 where too few waits are covered, below
-// 0 where too many are.
+// Miss returns how far the interval lies from the level: 0 where it holds it, above 0 where too few waits are covered,
+// below 0 where too many are.
 func (i Interval) Miss(level float64) float64 {
 	switch {
 	case level > i.High:
@@ -139,8 +143,8 @@ func (c *Counts) merge(o *Counts) {
 	}
 }
 
-// Covered tells whether a wait lies below the quantile q rounded down to the resolution, and whether up to q rounded up. All are in
-// seconds.
+// Covered tells whether a wait lies below the quantile q rounded down to the resolution, and whether up to q rounded
+// up. All are in seconds.
 func Covered(wait, q, resolution float64) (below, upTo bool) {
 	return wait < math.Floor(q/resolution)*resolution, wait <= math.Ceil(q/resolution)*resolution
 }
@@ -168,8 +172,9 @@ func New(cfg Config) (*Score, error) {
 	return s, nil
 }
 
-// Add takes in one job: since is its submit in seconds from the trace's first submit, wait what it waited, and q the quantiles
-// that were served, one for each level, all in seconds. The error names what is out of range; such a job is not counted.
+// Add takes in one job: since is its submit in seconds from the trace's first submit, wait what it waited, and q the
+// quantiles that were served, one for each level, all in seconds. The error names what is out of range; such a job is
+// not counted.
 func (s *Score) Add(since, wait float64, q []float64) error {
 	const most = 1e11 // 3,000 years of days are a mistake
 	if len(q) != len(s.cfg.Levels) {
@@ -201,7 +206,8 @@ type Pair struct {
 	Level    float64
 	N        int // jobs
 	Interval Interval
-	// Miss is Interval.Miss; Error the bootstrap standard error of the end of the interval on that side (months only); Allowed what Miss may be.
+	// Miss is Interval.Miss; Error the bootstrap standard error of the end of the interval on that side (months only);
+	// Allowed what Miss may be.
 	Miss, Error, Allowed float64
 }
 
@@ -242,7 +248,8 @@ func (s *Score) Report() Report {
 
 func (s *Score) pair(c *Counts, l int) Pair {
 	i := c.Interval(l)
-	return Pair{Month: -1, Level: s.cfg.Levels[l], N: c.N, Interval: i, Miss: i.Miss(s.cfg.Levels[l]), Allowed: s.cfg.Tolerance}
+	return Pair{Month: -1, Level: s.cfg.Levels[l], N: c.N, Interval: i, Miss: i.Miss(s.cfg.Levels[l]),
+		Allowed: s.cfg.Tolerance}
 }
 
 // months judges the months with jobs enough.

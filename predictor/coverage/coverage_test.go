@@ -12,8 +12,9 @@ import (
 
 func levels() []float64 { return []float64{.5, .75, .9, .95} }
 
-// stream adds jobs whose wait has a known law given what is known at the submit: an atom at 0 of weight between .1 and .9, else ln(wait)
-// normal around a state that all jobs of some hours share. The forecast is the law's quantile, its z moved by bias.
+// stream adds jobs whose wait has a known law given what is known at the submit: an atom at 0 of weight between .1 and
+// .9, else ln(wait) normal around a state that all jobs of some hours share. The forecast is the law's quantile, its z
+// moved by bias.
 func stream(t *testing.T, seed uint64, jobs int, bias float64) Report {
 	t.Helper()
 	s, err := New(Config{Levels: levels()})
@@ -50,7 +51,8 @@ func stream(t *testing.T, seed uint64, jobs int, bias float64) Report {
 func TestPerfectPassesBiasedFails(t *testing.T) {
 	for seed := range uint64(10) {
 		if r := stream(t, seed, 40000, 0); !r.Pass {
-			t.Errorf("seed %d: the perfect forecast fails: all %+v, long %+v, months %.3f", seed, r.All, r.Long, r.Share)
+			t.Errorf("seed %d: the perfect forecast fails: all %+v, long %+v, months %.3f", seed, r.All,
+				r.Long, r.Share)
 		}
 		for _, bias := range []float64{-math.Ln2, math.Ln2} {
 			if r := stream(t, seed, 40000, bias); r.Pass {
@@ -60,7 +62,8 @@ func TestPerfectPassesBiasedFails(t *testing.T) {
 	}
 }
 
-// A forecast that is right over the whole trace, but too long in one half and too short in the other, fails by its months.
+// A forecast that is right over the whole trace, but too long in one half and too short in the other, fails by its
+// months.
 func TestMonthsSeeWhatTheWholeHides(t *testing.T) {
 	s, err := New(Config{Levels: []float64{.5}})
 	if err != nil {
@@ -89,11 +92,14 @@ func TestCoveredByHand(t *testing.T) {
 		wait, q, res float64
 		below, upTo  bool
 	}{
-		{0, 0, 60, false, true}, {0, 30, 60, false, true}, {60, 30, 60, false, true}, {60, 60, 60, false, true}, {0, 60, 60, true, true},
-		{120, 61, 60, false, true}, {120, 60, 60, false, false}, {5, 5.5, 1, false, true}, {4, 5.5, 1, true, true}, {7, 5.5, 1, false, false},
+		{0, 0, 60, false, true}, {0, 30, 60, false, true}, {60, 30, 60, false, true}, {60, 60, 60, false, true},
+		{0, 60, 60, true, true},
+		{120, 61, 60, false, true}, {120, 60, 60, false, false}, {5, 5.5, 1, false, true}, {4, 5.5, 1, true, true},
+		{7, 5.5, 1, false, false},
 	} {
 		if below, upTo := Covered(c.wait, c.q, c.res); below != c.below || upTo != c.upTo {
-			t.Errorf("wait %g, q %g, resolution %g: %v, %v; want %v, %v", c.wait, c.q, c.res, below, upTo, c.below, c.upTo)
+			t.Errorf("wait %g, q %g, resolution %g: %v, %v; want %v, %v", c.wait, c.q, c.res, below, upTo,
+				c.below, c.upTo)
 		}
 	}
 	i := Interval{.4, .6}
@@ -104,8 +110,8 @@ func TestCoveredByHand(t *testing.T) {
 	}
 }
 
-// The bootstrap error of independent days of one job each is that of the binomial, sqrt(p(1-p)/n); that of days of 20 equal jobs is
-// sqrt(20) times what the jobs alone would give.
+// The bootstrap error of independent days of one job each is that of the binomial, sqrt(p(1-p)/n); that of days of 20
+// equal jobs is sqrt(20) times what the jobs alone would give.
 func TestBootstrapErrorOfDays(t *testing.T) {
 	for _, perDay := range []int{1, 20} {
 		s, err := New(Config{Levels: []float64{.9}, MonthSeconds: 600 * 86400, Replicates: 4000})
@@ -180,7 +186,8 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 	})
-	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{1}}, {Levels: []float64{.5}, Resolution: -1},
+	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{1}},
+		{Levels: []float64{.5}, Resolution: -1},
 		{Levels: []float64{.5}, MonthSeconds: 1}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("configuration %+v is taken", c)

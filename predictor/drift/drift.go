@@ -1,9 +1,10 @@
-// Package drift notices that a stream of losses, or of anything else, has changed its level: after a downtime, with new limits or partitions, what was learnt before
-// says less of what comes.
+// Package drift notices that a stream of losses, or of anything else, has changed its level: after a downtime, with new
+// limits or partitions, what was learnt before says less of what comes.
 //
-// It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954): jobs that wait together
-// lose together, so single values would alarm at every burst. The level and the spread that the sum is measured against are running ones; while the sum stands
-// high they learn nothing, so that a slow change is not swallowed.
+// It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes",
+// Biometrika 41, 1954): jobs that wait together lose together, so single values would alarm at every burst. The level
+// and the spread that the sum is measured against are running ones; while the sum stands high they learn nothing, so
+// that a slow change is not swallowed.
 package drift
 
 import (
@@ -17,10 +18,13 @@ import (
 type Config struct {
 	// Block is how many values make a block, 100 by default.
 	Block int
-	// Memory is over how many blocks the level and the spread look back, 150 by default; before half of them there is no alarm.
+	// Memory is over how many blocks the level and the spread look back, 150 by default; before half of them there is
+	// no alarm.
 	Memory float64
-	// Slack is the change that is let pass, in deviations of a block's mean, .5 by default; Height the sum at which it is an alarm, 10 by default. If blocks were independent and
-	// normal there would be a false alarm to either side once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, b = h + 1.166 (D. Siegmund, "Sequential Analysis", 1985, equation 2.57): 141,000.
+	// Slack is the change that is let pass, in deviations of a block's mean, .5 by default; Height the sum at which it
+	// is an alarm, 10 by default. If blocks were independent and normal there would be a false alarm to either side
+	// once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, b = h + 1.166 (D. Siegmund, "Sequential Analysis", 1985,
+	// equation 2.57): 141,000.
 	Slack, Height float64
 }
 
@@ -77,13 +81,15 @@ func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 // Alarms returns how many changes there were.
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 
-// Began returns how many values before the newest change was noticed it is thought to have begun: when the sum that told it last rose from 0 (Page 1954). It is 0 before there is one.
+// Began returns how many values before the newest change was noticed it is thought to have begun: when the sum that
+// told it last rose from 0 (Page 1954). It is 0 before there is one.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
 // Level returns the running mean that new values are held against; false before there is one.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
-// Add takes in a value and tells whether the level has changed by it. After a change the level is learnt anew. What is not a finite number is left out.
+// Add takes in a value and tells whether the level has changed by it. After a change the level is learnt anew. What is
+// not a finite number is left out.
 func (d *Detector) Add(v float64) Change {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return None
@@ -170,7 +176,9 @@ func (d *Detector) UnmarshalBinary(data []byte) error {
 	if err != nil || n != len(data)-1 {
 		return ErrCorrupt
 	}
-	for _, v := range [...]float64{s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low, s.HighFor, s.LowFor, s.Began} {
+	for _, v := range [...]float64{
+		s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low, s.HighFor, s.LowFor, s.Began,
+	} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return ErrCorrupt
 		}

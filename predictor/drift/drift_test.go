@@ -16,8 +16,8 @@ func run(d *Detector, n int, next func() float64) (Change, int) {
 	return None, n
 }
 
-// TestQuiet: a level that stays raises hardly any alarm: were blocks independent and normal, one in 70,000 blocks; losses are neither, so that some
-// more are let pass where values are skewed and neighbors alike.
+// TestQuiet: a level that stays raises hardly any alarm: were blocks independent and normal, one in 70,000 blocks;
+// losses are neither, so that some more are let pass where values are skewed and neighbors alike.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms := 0
@@ -36,7 +36,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestNoticesChange: a level that moves by one deviation of a block's mean is noticed, to the right side, within 60 blocks on average: a sum gains .5 a block on its way to 10.
+// TestNoticesChange: a level that moves by one deviation of a block's mean is noticed, to the right side, within 60
+// blocks on average: a sum gains .5 a block on its way to 10.
 func TestNoticesChange(t *testing.T) {
 	for _, want := range []Change{Up, Down} {
 		total := 0
@@ -113,7 +114,8 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestBegan: where a change began is found within two blocks, also by a restored detector; and what version 1 saved, which knew nothing of that, is restored.
+// TestBegan: where a change began is found within two blocks, also by a restored detector; and what version 1 saved,
+// which knew nothing of that, is restored.
 func TestBegan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	d := New(Config{})

@@ -165,8 +165,8 @@ func saved(b *testing.B, name string, marshal func() ([]byte, error)) {
 	})
 }
 
-// BenchmarkPivots is what it costs to say what a request waits for, on a view that nobody has asked yet and on one that somebody has, and to say it of a job that waits; and to ask the simulation
-// alone.
+// BenchmarkPivots is what it costs to say what a request waits for, on a view that nobody has asked yet and on one that
+// somebody has, and to say it of a job that waits; and to ask the simulation alone.
 func BenchmarkPivots(b *testing.B) {
 	for _, c := range append(sizes[:1:1], append([]struct {
 		name               string
@@ -177,7 +177,8 @@ func BenchmarkPivots(b *testing.B) {
 		id := e.tracker.Line.Waiting()[5].ID
 		view := e.View(clock)
 		for name, work := range map[string]func(){
-			"First": func() { e.View(clock).Pivots(&r) }, "Next": func() { view.Pivots(&r) }, "Waiting": func() { view.PivotsOf("batch", id) },
+			"First": func() { e.View(clock).Pivots(&r) }, "Next": func() { view.Pivots(&r) },
+			"Waiting":   func() { view.PivotsOf("batch", id) },
 			"Simulated": func() { view.Simulated(&r) },
 		} {
 			b.Run(c.name+"/"+name, func(b *testing.B) {

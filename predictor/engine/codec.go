@@ -33,15 +33,17 @@ func unseal(data []byte) ([]byte, error) {
 		return nil, ErrCorrupt
 	}
 	if data[0] != version {
-		return nil, fmt.Errorf("engine: saved state is version %d, this program reads %d: start afresh", data[0], version)
+		return nil, fmt.Errorf("engine: saved state is version %d, this program reads %d: start afresh",
+			data[0], version)
 	}
 	return data[1:n], nil
 }
 
-// MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a training goes on, and is begun
-// again where the engine is restored.
+// MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a
+// training goes on, and is begun again where the engine is restored.
 func (e *Engine) MarshalBinary() ([]byte, error) {
-	s := &codec.Codec{Writer: append(make(codec.Writer, 0, e.savedBytes+e.savedBytes/8), version)} // a buffer that grows by doubling takes three times as much
+	// a buffer that grows by doubling takes three times as much
+	s := &codec.Codec{Writer: append(make(codec.Writer, 0, e.savedBytes+e.savedBytes/8), version)}
 	if err := e.code(s); err != nil {
 		return nil, fmt.Errorf("engine: save: %w", err)
 	}
@@ -50,8 +52,9 @@ func (e *Engine) MarshalBinary() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: what it then says is what the saved one would. On an error the engine is
-// as it was: the bytes may be damaged, or saved by another version or with other levels.
+// UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: what
+// it then says is what the saved one would. On an error the engine is as it was: the bytes may be damaged, or saved by
+// another version or with other levels.
 func (e *Engine) UnmarshalBinary(data []byte) error {
 	body, err := unseal(data)
 	if err != nil {

@@ -27,7 +27,8 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	return seal(s.Writer), nil
 }
 
-// UnmarshalView restores a view that View.MarshalBinary saved: it gives the same answers. The error says whether the bytes are damaged or of another version.
+// UnmarshalView restores a view that View.MarshalBinary saved: it gives the same answers. The error says whether the
+// bytes are damaged or of another version.
 func UnmarshalView(data []byte) (*View, error) {
 	body, err := unseal(data)
 	if err != nil {

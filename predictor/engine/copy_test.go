@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCopy proves that a copy is saved in the same bytes, that it goes on to the last bit as the original does, also beyond the end of a training that was under way, and that nothing that copies are
-// told changes the original.
+// TestCopy proves that a copy is saved in the same bytes, that it goes on to the last bit as the original does, also
+// beyond the end of a training that was under way, and that nothing that copies are told changes the original.
 func TestCopy(t *testing.T) {
 	type goes struct {
 		e    *Engine

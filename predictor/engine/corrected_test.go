@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestErrorsOfTheSimulation: quantiles of the errors are Kaplan and Meier's. Of 20 errors 1 to 20 with jobs that still wait at 10.5 (ten of them) the survival after 10 is 20/30; each further
-// start then takes a tenth of it.
+// TestErrorsOfTheSimulation: quantiles of the errors are Kaplan and Meier's. Of 20 errors 1 to 20 with jobs that still
+// wait at 10.5 (ten of them) the survival after 10 is 20/30; each further start then takes a tenth of it.
 func TestErrorsOfTheSimulation(t *testing.T) {
 	var s ensemble.SimulationErrors
 	for i := range 19 {
@@ -27,7 +27,8 @@ func TestErrorsOfTheSimulation(t *testing.T) {
 	}
 	levels := []float64{.1, .3, .5, .9, 1}
 	got := s.Quantiles(1000, levels)
-	// Survival: after error k up to 10 it is 1 - k/30; after 10 + m it is 2/3 (1 - m/10). So .1 is reached at 3, .3 at 9, .5 at 10 + 3 (2/3 x .7 = .467), .9 at 10 + 9 (2/3 x .1), 1 at 20.
+	// Survival: after error k up to 10 it is 1 - k/30; after 10 + m it is 2/3 (1 - m/10). So .1 is reached at 3, .3 at
+	// 9, .5 at 10 + 3 (2/3 x .7 = .467), .9 at 10 + 9 (2/3 x .1), 1 at 20.
 	for i, want := range []float64{3, 9, 13, 19, 20} {
 		if math.Abs(got[i]-want) > 1e-9 {
 			t.Errorf("the quantile at %v is %v, want %v", levels[i], got[i], want)
@@ -45,7 +46,8 @@ func TestErrorsAreBounded(t *testing.T) {
 		}
 	}
 	if len(s.Known) != ensemble.CorrectedJobs || len(s.Waiting) != ensemble.CorrectedJobs || s.Known[0] != 700 {
-		t.Errorf("%d errors from %v on and %d guesses, want %d each and 700", len(s.Known), s.Known[0], len(s.Waiting), ensemble.CorrectedJobs)
+		t.Errorf("%d errors from %v on and %d guesses, want %d each and 700", len(s.Known), s.Known[0], len(s.Waiting),
+			ensemble.CorrectedJobs)
 	}
 	if _, ok := s.Gone(999); !ok {
 		t.Error("the newest guess is not there")
@@ -81,7 +83,8 @@ func TestPriorities(t *testing.T) {
 		ahead          int
 	}{{20, 990, 0}, {10, 4990, 4}, {1, 4990, 4}, {0, 4990, 4}} {
 		if wait, ahead := plan(tc.priority); math.Abs(wait-tc.wait) > 1 || ahead != tc.ahead {
-			t.Errorf("with priority %v the plan is %v behind %d jobs, want %v behind %d", tc.priority, wait, ahead, tc.wait, tc.ahead)
+			t.Errorf("with priority %v the plan is %v behind %d jobs, want %v behind %d", tc.priority, wait, ahead,
+				tc.wait, tc.ahead)
 		}
 	}
 	e.Update(10, 5, job(30))

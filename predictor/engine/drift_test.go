@@ -80,17 +80,22 @@ func drawn(seed uint64, submits, from int) []happening {
 		if i >= from {
 			wait *= 20
 		}
-		r := track.Request{Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user), Procs: 1 + rng.IntN(4), Limit: 600}
+		r := track.Request{Queue: []string{"short", "long", "wide"}[user%3], User: fmt.Sprint("u", user),
+			Procs: 1 + rng.IntN(4), Limit: 600}
 		id := uint64(i + 1)
 		start := clock + math.Floor(wait)
-		out = append(out, happening{at: clock, kind: submitted, id: id, r: r}, happening{at: start, kind: begun, id: id}, happening{at: start + math.Floor(300*rng.Float64()), kind: ended, id: id})
+		out = append(out, happening{at: clock, kind: submitted, id: id, r: r},
+			happening{at: start, kind: begun, id: id},
+			happening{at: start + math.Floor(300*rng.Float64()), kind: ended, id: id})
 	}
 	inOrder(out)
 	return out
 }
 
 func inOrder(all []happening) {
-	slices.SortStableFunc(all, func(a, b happening) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind)) })
+	slices.SortStableFunc(all, func(a, b happening) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind))
+	})
 }
 
 // halves are means over so many submissions, over some histories.
@@ -124,8 +129,9 @@ func since(v []float64, good func(float64) bool) int {
 	return 0
 }
 
-// TestRecovers: waits become 20 times as long for good. Until the loss has come within a tenth of what it comes to in the long run takes an engine that learns faster after the
-// change at most half as many jobs as one that learns at one pace, and its .9 quantile covers within .05 of that not later. Trees are trained as rarely as with 16,000 waits.
+// TestRecovers: waits become 20 times as long for good. Until the loss has come within a tenth of what it comes to in
+// the long run takes an engine that learns faster after the change at most half as many jobs as one that learns at one
+// pace, and its .9 quantile covers within .05 of that not later. Trees are trained as rarely as with 16,000 waits.
 func TestRecovers(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays 30,000 jobs: set WAITCAST_LONG=1")
@@ -151,34 +157,40 @@ func TestRecovers(t *testing.T) {
 		covered[steady] = since(h.covered, func(v float64) bool { return math.Abs(v-.9) <= .05 })
 		t.Logf("steady %v: loss %.3f, covered %.3f", steady, h.loss, h.covered)
 	}
-	t.Logf("long run %.4f; jobs until the loss is there: faster %d, at one pace %d; covered: %d and %d", long, loss[false], loss[true], covered[false], covered[true])
+	t.Logf("long run %.4f; jobs until the loss is there: faster %d, at one pace %d; covered: %d and %d", long,
+		loss[false], loss[true], covered[false], covered[true])
 	if loss[false] > loss[true]/2 || covered[false] > covered[true] {
 		t.Error("that is not clearly sooner")
 	}
 }
 
-// TestNoticesScores: waits become 20 times as long; within 600 waits the whole has an alarm for its scores, its beginning is thought to be within 200 waits of where it was, and trees are trained
-// again long before their turn. (An engine that is to learn at one pace counts the alarm, and that is all: TestRecovers.)
+// TestNoticesScores: waits become 20 times as long; within 600 waits the whole has an alarm for its scores, its
+// beginning is thought to be within 200 waits of where it was, and trees are trained again long before their turn. (An
+// engine that is to learn at one pace counts the alarm, and that is all: TestRecovers.)
 func TestNoticesScores(t *testing.T) {
 	const before, after = 3500, 900
 	var at, trained, next int
-	_, e := watched(t, drawn(0, before+after, before), before+after, Config{Growth: .4, Trees: boost.Params{Trees: 30, Leaves: 12, MinLeaf: 25}}, func(e *Engine) {
-		switch l := e.learner; {
-		case at == 0 && e.Drifts()[0].Alarms[ensemble.Scores] > 0:
-			at, trained = l.Seen, l.Trained
-		case at > 0 && next == 0 && l.Trained > trained:
-			next = l.Trained
-		}
-	})
-	if whole := e.Drifts()[0]; at == 0 || at > before+600 || !whole.Whole || whole.Reason != ensemble.Scores || !(whole.Last > 1e9) {
+	_, e := watched(t, drawn(0, before+after, before), before+after,
+		Config{Growth: .4, Trees: boost.Params{Trees: 30, Leaves: 12, MinLeaf: 25}}, func(e *Engine) {
+			switch l := e.learner; {
+			case at == 0 && e.Drifts()[0].Alarms[ensemble.Scores] > 0:
+				at, trained = l.Seen, l.Trained
+			case at > 0 && next == 0 && l.Trained > trained:
+				next = l.Trained
+			}
+		})
+	if whole := e.Drifts()[0]; at == 0 || at > before+600 || !whole.Whole || whole.Reason != ensemble.Scores ||
+		!(whole.Last > 1e9) {
 		t.Fatalf("alarm at wait %d, %+v", at, whole)
 	}
-	if changes := e.learner.Changes; len(changes) == 0 || math.Abs(float64(changes[0]-before)) > 200 || next == 0 || next > at+training.LeastMore {
+	if changes := e.learner.Changes; len(changes) == 0 || math.Abs(float64(changes[0]-before)) > 200 || next == 0 ||
+		next > at+training.LeastMore {
 		t.Errorf("alarm at wait %d, changes %v, trees were trained at wait %d and then %d", at, changes, trained, next)
 	}
 }
 
-// TestQuiet: scores and losses whose law stays, neighbors alike, raise less than an alarm in 10,000 jobs, by all detectors together.
+// TestQuiet: scores and losses whose law stays, neighbors alike, raise less than an alarm in 10,000 jobs, by all
+// detectors together.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms, jobs := 0, 0
@@ -293,7 +305,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestRestoredAfterChange: an engine that is restored while trees are trained after a change goes on, to the last bit, as one that was not disturbed, and views answer as submissions.
+// TestRestoredAfterChange: an engine that is restored while trees are trained after a change goes on, to the last bit,
+// as one that was not disturbed, and views answer as submissions.
 func TestRestoredAfterChange(t *testing.T) {
 	cfg := Config{Growth: 5}
 	plain, e := quick(t, cfg), quick(t, cfg)
@@ -335,12 +348,14 @@ func TestRestoredAfterChange(t *testing.T) {
 			t.Fatalf("event %d: the view says %+v, the submission %+v", i, v.Forecast(&h.r), a)
 		}
 	}
-	if disturbed == 0 || alarmsOf(e.Drifts(), "") != alarmsOf(plain.Drifts(), "") || alarmsOf(e.Drifts(), "")[ensemble.Capacity] < 3 {
+	if disturbed == 0 || alarmsOf(e.Drifts(), "") != alarmsOf(plain.Drifts(), "") ||
+		alarmsOf(e.Drifts(), "")[ensemble.Capacity] < 3 {
 		t.Errorf("disturbed %d times, alarms %v: the test shows nothing", disturbed, e.Drifts())
 	}
 }
 
-// TestTrainsAfterChange: after a change trees are trained when there are 200 waits since then, 400, 800, and so on, until a part of the rows is sooner.
+// TestTrainsAfterChange: after a change trees are trained when there are 200 waits since then, 400, 800, and so on,
+// until a part of the rows is sooner.
 func TestTrainsAfterChange(t *testing.T) {
 	l := training.NewLearner(training.Config{Growth: .1})
 	l.Rows, l.Seen, l.Trained = make([][]float32, 10_000), 10_000, 9_900

@@ -19,8 +19,8 @@ import (
 type Config struct {
 	// Capacity is the number of processors; 0: the highest use seen.
 	Capacity int
-	// Policy is by which jobs are started where PolicyKnown and no pool is told another, else it is learnt; Order is the queues, the one preferred most first, for policies by
-	// priority where the jobs' priorities are not told.
+	// Policy is by which jobs are started where PolicyKnown and no pool is told another, else it is learnt; Order is
+	// the queues, the one preferred most first, for policies by priority where the jobs' priorities are not told.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
@@ -28,10 +28,12 @@ type Config struct {
 	Levels []float64
 	// Rows is how many of the newest waits the trees are trained on, 60,000 by default.
 	Rows int
-	// First is after how many waits the trees are trained first, 300 by default; Growth by what part of the rows they must have grown to be trained again, .1 by default.
+	// First is after how many waits the trees are trained first, 300 by default; Growth by what part of the rows they
+	// must have grown to be trained again, .1 by default.
 	First  int
 	Growth float64
-	// Every is after how many waits trees are trained again whatever the rows, for experiments; 0: by Growth, and sooner after a change.
+	// Every is after how many waits trees are trained again whatever the rows, for experiments; 0: by Growth, and
+	// sooner after a change.
 	Every int
 	// HalfLife is after how many newer waits a row counts half; 0: never.
 	HalfLife float64
@@ -44,10 +46,11 @@ type Config struct {
 	Cold float64
 	// Downey asks Downey's predictors too: they cost a millisecond behind a hundred waiting jobs.
 	Downey bool
-	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background, with all cores but one, and with
-	// that too while the caller has to wait for them. The forecasts are the same.
+	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background,
+	// with all cores but one, and with that too while the caller has to wait for them. The forecasts are the same.
 	Synchronous bool
-	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes no forecast.
+	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes
+	// no forecast.
 	Cores int
 	// Trees says how they are trained.
 	Trees boost.Params
@@ -69,7 +72,8 @@ func (c Config) withDefaults() Config {
 	if c.Growth == 0 {
 		c.Growth = .1
 	}
-	// Chosen on the first halves of KTH-SP2 and SDSC-SP2: trees that see half of the rows and features each, with leaves large enough for a .95 quantile.
+	// Chosen on the first halves of KTH-SP2 and SDSC-SP2: trees that see half of the rows and features each, with
+	// leaves large enough for a .95 quantile.
 	if c.Trees.RowShare == 0 {
 		c.Trees.RowShare = .5
 	}
@@ -89,7 +93,8 @@ func (c *Config) training() training.Config {
 	}
 }
 
-// Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does in the background.
+// Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does
+// in the background.
 type Engine struct {
 	cfg    Config
 	names  []string
@@ -113,7 +118,8 @@ func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	e := &Engine{
 		scratches: &sync.Pool{},
-		cfg:       cfg, names: names(), tracker: track.NewTracker(cfg.Levels, cfg.Capacity), learner: training.NewLearner(cfg.training()),
+		cfg:       cfg, names: names(), tracker: track.NewTracker(cfg.Levels, cfg.Capacity),
+		learner: training.NewLearner(cfg.training()),
 	}
 	e.pools = pools.New(pools.Config{
 		Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order, Levels: cfg.Levels,
@@ -138,21 +144,25 @@ func New(cfg Config) (*Engine, error) {
 
 // Forecast is what the experts say of a wait, and what is served.
 type Forecast struct {
-	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil where nothing can be said yet.
+	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil where nothing can
+	// be said yet.
 	Quantiles []float64
-	// Experts holds each expert's quantiles in seconds, by the number of the expert (see Experts); nil for one that cannot say.
+	// Experts holds each expert's quantiles in seconds, by the number of the expert (see Experts); nil for one that
+	// cannot say.
 	Experts [][]float64
 	// Combined are the quantiles before they are corrected.
 	Combined []float64
-	// Basis is the expert that the forecast mostly rests on: "trees", "linear", "simulation", "recent" or "limits", any other only where these are silent; empty where
-	// nothing can be said.
+	// Basis is the expert that the forecast mostly rests on: "trees", "linear", "simulation", "recent" or "limits", any
+	// other only where these are silent; empty where nothing can be said.
 	Basis string
 	// Learnt is how many waits had been learnt, Similar how many of them of jobs of the same queue and size class.
 	Learnt, Similar int
-	// JobsAhead and ProcsAhead are the jobs that compete for the pool's processors and go before the request, and what they ask for; Free is what the pool has
-	// free, and Needed how many more processors must become free for the request and all ahead of it.
+	// JobsAhead and ProcsAhead are the jobs that compete for the pool's processors and go before the request, and what
+	// they ask for; Free is what the pool has free, and Needed how many more processors must become free for the
+	// request and all ahead of it.
 	JobsAhead, ProcsAhead, Free, Needed int
-	// SimulationAge is how old the simulation is that was looked up, in seconds; 0 where the request was played itself, NaN where there is none.
+	// SimulationAge is how old the simulation is that was looked up, in seconds; 0 where the request was played itself,
+	// NaN where there is none.
 	SimulationAge float64
 }
 
@@ -164,7 +174,8 @@ type pendingForecast struct {
 	features expertFeatures
 }
 
-// Close waits for what is done in the background, and ends a training. The engine can still be saved, but not be used further.
+// Close waits for what is done in the background, and ends a training. The engine can still be saved, but not be used
+// further.
 func (e *Engine) Close() {
 	e.learner.Close()
 	e.pools.Close()
@@ -173,5 +184,6 @@ func (e *Engine) Close() {
 // SetPool sets the pool of a queue from now on; the zero Pool lets it be learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
-// SetOutages sets all outages of a pool, by the name in Pool, in place of those set before. Impossible ones are left out.
+// SetOutages sets all outages of a pool, by the name in Pool, in place of those set before. Impossible ones are left
+// out.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }

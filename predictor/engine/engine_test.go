@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A view answers, to the last bit, as a submission at its instant is answered: also after the engine went on, when it was saved and restored, and from several goroutines.
+// A view answers, to the last bit, as a submission at its instant is answered: also after the engine went on, when it
+// was saved and restored, and from several goroutines.
 func TestViewIsTheSubmission(t *testing.T) {
 	for _, downey := range []bool{false, true} {
 		e := quick(t, Config{Downey: downey})
@@ -77,7 +78,8 @@ func TestViewIsTheSubmission(t *testing.T) {
 	}
 }
 
-// A restored engine goes on, to the last bit, as one that was not disturbed, wherever it is saved: also while trees are trained.
+// A restored engine goes on, to the last bit, as one that was not disturbed, wherever it is saved: also while trees are
+// trained.
 func TestRestoredEngineGoesOn(t *testing.T) {
 	all := happenings(2, 1200)
 	for _, downey := range []bool{false, true} {
@@ -111,7 +113,8 @@ func TestRestoredEngineGoesOn(t *testing.T) {
 	}
 }
 
-// The same events give the same forecasts, whether trees are trained in the background or not, and whether or not views are taken.
+// The same events give the same forecasts, whether trees are trained in the background or not, and whether or not views
+// are taken.
 func TestBackgroundAndViewsChangeNothing(t *testing.T) {
 	a, b := quick(t, Config{Synchronous: true}), quick(t, Config{})
 	for i, h := range happenings(3, 1000) {
@@ -150,7 +153,8 @@ func TestLateSubmission(t *testing.T) {
 	}
 	before := e.learner.Seen
 	e.Start(at+12, 9000, true) // it had started before it was told
-	if s := e.tracker.Queues["long"].Of(track.SizeClass(5)); e.learner.Seen != before+1 || s.LastWait != waittime.Log(12) {
+	if s := e.tracker.Queues["long"].Of(track.SizeClass(5)); e.learner.Seen != before+1 ||
+		s.LastWait != waittime.Log(12) {
 		t.Errorf("learnt a wait of %v s, want 12", waittime.Unlog(s.LastWait))
 	}
 }
@@ -171,7 +175,8 @@ func TestNoLeak(t *testing.T) {
 			t.Fatalf("event %d: %+v and %+v", i, x, y)
 		}
 	}
-	// A start at the very instant of a submission is not known at it: with the start told after it, or never, it is forecast alike.
+	// A start at the very instant of a submission is not known at it: with the start told after it, or never, it is
+	// forecast alike.
 	c, d := quick(t, Config{}), quick(t, Config{})
 	for _, e := range []*Engine{c, d} {
 		e.Submit(100, 1, track.Request{Procs: 4})
@@ -196,11 +201,13 @@ func TestColdStart(t *testing.T) {
 		t.Errorf("nothing is known, and it says %+v", f)
 	}
 	e.Start(10, 1, true)
-	if f := e.Submit(20, 2, track.Request{Procs: 4}); f.Quantiles == nil || f.Learnt != 1 || f.Basis == "trees" || f.Basis == "" {
+	if f := e.Submit(20, 2, track.Request{Procs: 4}); f.Quantiles == nil || f.Learnt != 1 || f.Basis == "trees" ||
+		f.Basis == "" {
 		t.Errorf("after one start it says %+v", f)
 	}
 	told := quick(t, Config{Capacity: 8})
-	if f := told.Submit(0, 1, track.Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil || f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
+	if f := told.Submit(0, 1, track.Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil ||
+		f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
 		t.Errorf("an empty machine of known size: %+v", f)
 	}
 	for i, h := range happenings(6, 400) {
@@ -211,7 +218,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// A held job does not compete, but is its user's; a request that never fits has no simulation; outages take processors away.
+// A held job does not compete, but is its user's; a request that never fits has no simulation; outages take processors
+// away.
 func TestHeldAndAway(t *testing.T) {
 	e := quick(t, Config{Capacity: 10})
 	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true})
@@ -293,7 +301,8 @@ func TestSampledLaw(t *testing.T) {
 			for _, u := range []float64{0, 1e-6, .1, .5, .9, .999, 1} {
 				a, b := want.Residual(age, u), got.Residual(age, u)
 				near := math.Abs(a-b) <= 1e-2*(1+a+age*1e-3)
-				alike := math.Abs(want.Survival(age+b)/want.Survival(age)-(1-u)) < 1e-3 // where hardly any job ends a quantile says little
+				// where hardly any job ends a quantile says little
+				alike := math.Abs(want.Survival(age+b)/want.Survival(age)-(1-u)) < 1e-3
 				if !(b >= 0) || !near && !alike {
 					t.Errorf("limit %v, age %v, u %v: %v, want %v", limit, age, u, b, a)
 				}

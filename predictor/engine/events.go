@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// tick takes in that something happens at an instant, and returns it: time never goes back, and what is no number is the last instant again.
+// tick takes in that something happens at an instant, and returns it: time never goes back, and what is no number is
+// the last instant again.
 func (e *Engine) tick(now float64) float64 {
 	if now > e.tracker.Clock { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
@@ -42,8 +43,9 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	return g.Forecast
 }
 
-// SubmitAt takes in a submission that is told late, because the job's size or queue became known only at now: it is forecast from the view of its instant, which was kept, and is then
-// as one that has waited since. It may have started meanwhile; Start tells that afterwards.
+// SubmitAt takes in a submission that is told late, because the job's size or queue became known only at now: it is
+// forecast from the view of its instant, which was kept, and is then as one that has waited since. It may have started
+// meanwhile; Start tells that afterwards.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
@@ -240,7 +242,8 @@ func (e *Engine) Lost(now float64, id uint64) {
 	e.forget(j)
 }
 
-// Requeued takes in that a running job waits again. It waits since it was submitted first; its next start is not learnt from.
+// Requeued takes in that a running job waits again. It waits since it was submitted first; its next start is not learnt
+// from.
 func (e *Engine) Requeued(now float64, id uint64) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]
@@ -250,7 +253,9 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.tracker.Laws.Lost(int64(id))
 	e.stop(j, track.Held)
-	for _, l := range [...]*track.SubmissionQueue{&e.tracker.Line, &j.QueueState.Line, &j.QueueState.Of(j.SizeClass).Waiting, &j.UserState.Line} {
+	for _, l := range [...]*track.SubmissionQueue{
+		&e.tracker.Line, &j.QueueState.Line, &j.QueueState.Of(j.SizeClass).Waiting, &j.UserState.Line,
+	} {
 		l.Remove(j) // where it was not passed over yet
 	}
 	j.UserState.Waiting.Add(j, 1)

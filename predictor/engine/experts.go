@@ -54,9 +54,11 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 
 // basis names the expert that a forecast mostly rests on: the first that speaks, in the order of how far they see.
 func (g *pendingForecast) basis() string {
-	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation, ensemble.RecentWaits, ensemble.Limits}
+	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
+		ensemble.RecentWaits, ensemble.Limits}
 	if g.Learnt < linearLeast {
-		order = [...]int{ensemble.Trees, ensemble.Corrected, ensemble.Simulation, ensemble.RecentWaits, ensemble.LinearOnline, ensemble.Limits}
+		order = [...]int{ensemble.Trees, ensemble.Corrected, ensemble.Simulation, ensemble.RecentWaits,
+			ensemble.LinearOnline, ensemble.Limits}
 	}
 	for _, k := range order {
 		if g.Experts[k] != nil {
@@ -119,7 +121,9 @@ func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {
 		q := math.NaN()
-		for _, b := range [...][]float64{j.queue.Bounds[qbets.Size(j.Procs)], j.queue.Bounds[track.QbetsSizes], v.Bounds} {
+		for _, b := range [...][]float64{
+			j.queue.Bounds[qbets.Size(j.Procs)], j.queue.Bounds[track.QbetsSizes], v.Bounds,
+		} {
 			if math.IsNaN(q) && b != nil {
 				q = b[i]
 			}
@@ -185,7 +189,8 @@ func (v *View) askHeads(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	}
 	g.Experts[ensemble.Exact] = quantiles
 	if !math.IsNaN(combined) {
-		g.Experts[ensemble.DowneyCombined] = slices.Repeat([]float64{math.Min(combined, waittime.Longest)}, len(v.Levels))
+		g.Experts[ensemble.DowneyCombined] = slices.Repeat([]float64{math.Min(combined, waittime.Longest)},
+			len(v.Levels))
 	}
 }
 

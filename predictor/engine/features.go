@@ -16,14 +16,17 @@ func names() []string {
 		"procs", "limit", "area", "queue", "hour", "weekday", "expected_runtime",
 		"free", "free_minus_procs", "running_jobs", "running_work_left", "running_limits_left",
 		"waiting_jobs", "waiting_procs", "waiting_work",
-		"smaller_jobs", "smaller_work", "shorter_jobs", "shorter_work", "smaller_and_shorter_jobs", "smaller_and_shorter_work",
+		"smaller_jobs", "smaller_work", "shorter_jobs", "shorter_work", "smaller_and_shorter_jobs",
+		"smaller_and_shorter_work",
 		"queue_waiting_jobs", "queue_waiting_work", "queue_smaller_jobs", "queue_running_procs",
 		"oldest", "queue_oldest", "similar_oldest", "since_similar_start", "similar_last_wait", "since_start",
 		"user_waiting_jobs", "user_waiting_work", "user_running_jobs", "user_running_procs", "user_oldest",
-		"user_since_submit", "user_same_request", "user_since_start", "user_last_wait", "user_alike_wait", "user_since_alike", "user_recent",
+		"user_since_submit", "user_same_request", "user_since_start", "user_last_wait", "user_alike_wait",
+		"user_since_alike", "user_recent",
 		"since_submit", "submit_rate", "recent_fast", "recent_slow", "recent_nothing",
 		"queue_fast", "queue_slow", "queue_nothing", "similar_fast", "similar_slow", "similar_nothing",
-		"newest_since_submit", "newest_wait", "similar_waiting_jobs", "favored_jobs", "favored_work", "queue_waiting_smaller_work",
+		"newest_since_submit", "newest_wait", "similar_waiting_jobs", "favored_jobs", "favored_work",
+		"queue_waiting_smaller_work",
 		"qbets_median", "qbets_high", "plan",
 		"simulated_p10", "simulated_p35", "simulated_median", "simulated_p75", "simulated_mean", "simulated_at_once",
 	}
@@ -48,7 +51,8 @@ func (v *View) row(j *resolvedRequest, h *expertFeatures) []float32 {
 	day := math.Mod(now, 86400) / 3600
 	week := math.Floor(math.Mod(now, 7*86400) / 86400)
 	capacity := float64(max(1, v.Capacity))
-	add(math.Log(float64(j.Procs)), limit, limit+math.Log(float64(j.Procs)), float64(j.queue.Code), day, week, logOf(j.expected))
+	add(math.Log(float64(j.Procs)), limit, limit+math.Log(float64(j.Procs)), float64(j.queue.Code), day, week,
+		logOf(j.expected))
 
 	free := capacity - v.Running.Procs
 	add(free, free-float64(j.Procs), v.Running.Jobs, v.WorkLeft/capacity, v.LimitsLeft/capacity)

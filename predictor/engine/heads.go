@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// heads asks Downey's methods, extended to the jobs that wait ahead: uniform-log laws of each queue's sequential and parallel jobs, and strict first come, first served.
+// heads asks Downey's methods, extended to the jobs that wait ahead: uniform-log laws of each queue's sequential and
+// parallel jobs, and strict first come, first served.
 type heads struct {
 	calc   headqueue.Calc
 	state  headqueue.State
@@ -41,7 +42,8 @@ const (
 	lawWindow = 5000 // lifetimes that a law is fitted to
 	lawStale  = 50   // how many may have ended since
 	lawLeast  = 20   // lifetimes
-	// headsAhead bounds the jobs that are played: behind so many the wait is far from what Downey asked, and its cost grows with them.
+	// headsAhead bounds the jobs that are played: behind so many the wait is far from what Downey asked, and its cost
+	// grows with them.
 	headsAhead = 100
 )
 
@@ -118,7 +120,8 @@ func (h *heads) ask(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
 			return nil
 		}
 		used += r.Procs
-		s.Running = append(s.Running, headqueue.Holder{Procs: r.Procs, Age: math.Max(0, v.Instant-r.Start), Limit: r.Limit, Law: law})
+		s.Running = append(s.Running,
+			headqueue.Holder{Procs: r.Procs, Age: math.Max(0, v.Instant-r.Start), Limit: r.Limit, Law: law})
 	}
 	s.Capacity = max(f.Procs, used)
 	s.Free = s.Capacity - used

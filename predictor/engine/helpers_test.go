@@ -90,7 +90,8 @@ func (h *endings) Pop() any {
 	return v
 }
 
-// stream is what happens on a machine of 64 processors that starts jobs strictly in order, with so many submissions; now and then one is held, cancelled, changed, requeued or lost.
+// stream is what happens on a machine of 64 processors that starts jobs strictly in order, with so many submissions;
+// now and then one is held, cancelled, changed, requeued or lost.
 func happenings(seed uint64, submits int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var out []happening
@@ -138,7 +139,8 @@ func happenings(seed uint64, submits int) []happening {
 				out = append(out, happening{at: clock + 1, kind: gone, id: id})
 				continue
 			case 1:
-				out = append(out, happening{at: clock, kind: holding, id: id}, happening{at: clock, kind: releasing, id: id})
+				out = append(out, happening{at: clock, kind: holding, id: id},
+					happening{at: clock, kind: releasing, id: id})
 			default:
 				r.Limit *= 2
 				out = append(out, happening{at: clock, kind: updated, id: id, r: r})
@@ -161,11 +163,15 @@ func happenings(seed uint64, submits int) []happening {
 
 // same reports whether two forecasts are the same to the last bit.
 func same(a, b Forecast) bool {
-	ok := slices.Equal(a.Quantiles, b.Quantiles) && slices.Equal(a.Combined, b.Combined) && len(a.Experts) == len(b.Experts)
+	ok := slices.Equal(a.Quantiles, b.Quantiles) && slices.Equal(a.Combined, b.Combined) &&
+		len(a.Experts) == len(b.Experts)
 	for k := range a.Experts {
-		ok = ok && slices.EqualFunc(a.Experts[k], b.Experts[k], func(x, y float64) bool { return x == y || x != x && y != y })
+		ok = ok && slices.EqualFunc(a.Experts[k], b.Experts[k],
+			func(x, y float64) bool { return x == y || x != x && y != y })
 	}
-	age := a.SimulationAge == b.SimulationAge || a.SimulationAge != a.SimulationAge && b.SimulationAge != b.SimulationAge
-	return ok && age && a.Basis == b.Basis && a.Learnt == b.Learnt && a.Similar == b.Similar && a.JobsAhead == b.JobsAhead &&
+	age := a.SimulationAge == b.SimulationAge || a.SimulationAge != a.SimulationAge &&
+		b.SimulationAge != b.SimulationAge
+	return ok && age && a.Basis == b.Basis && a.Learnt == b.Learnt && a.Similar == b.Similar &&
+		a.JobsAhead == b.JobsAhead &&
 		a.ProcsAhead == b.ProcsAhead && a.Free == b.Free && a.Needed == b.Needed
 }

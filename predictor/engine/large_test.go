@@ -16,13 +16,14 @@ func crowd(t *testing.T, cfg Config) (*Engine, float64) {
 	return cluster(t, 120, 700, 50, cfg)
 }
 
-// In large pools, which are looked up, and with so many queues that the experts are copied now and then, a view is still the submission, and an engine that is saved and
-// restored, or that works in the background, says the same.
+// In large pools, which are looked up, and with so many queues that the experts are copied now and then, a view is
+// still the submission, and an engine that is saved and restored, or that works in the background, says the same.
 func TestLargePools(t *testing.T) {
 	cfg := Config{First: 450}
 	plain, clock := crowd(t, Config{First: 450, Synchronous: true})
 	e, _ := crowd(t, cfg)
-	for i := range ensemble.TemplateHeavy / ensemble.GroupWeights { // queues enough that the experts are copied now and then
+	// queues enough that the experts are copied now and then
+	for i := range ensemble.TemplateHeavy / ensemble.GroupWeights {
 		for _, x := range []*Engine{e, plain} {
 			x.Submit(clock, uint64(2e6+i), track.Request{Queue: fmt.Sprint("rare", i), Procs: 1, Limit: 60})
 			x.Gone(clock, uint64(2e6+i))
@@ -75,7 +76,8 @@ func TestLargePools(t *testing.T) {
 		}
 	}
 	if !aged || making < 3 || plain.ensemble.Kept == nil {
-		t.Fatalf("aged %v, saved %d times while tables were made, copied %v: the test shows little", aged, making, plain.ensemble.Kept != nil)
+		t.Fatalf("aged %v, saved %d times while tables were made, copied %v: the test shows little", aged, making,
+			plain.ensemble.Kept != nil)
 	}
 	v := plain.View(clock)
 	data, err := v.MarshalBinary()

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// full returns a view of an EASY pool of 1000 processors on which so many jobs of so many processors each run since their instants, with a limit of 4 h, and one for all of them waits.
+// full returns a view of an EASY pool of 1000 processors on which so many jobs of so many processors each run since
+// their instants, with a limit of 4 h, and one for all of them waits.
 func full(t *testing.T, jobs, procs int) *engine.View {
 	t.Helper()
 	e, err := engine.New(engine.Config{Synchronous: true})
@@ -34,11 +35,12 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 	return e.View(700)
 }
 
-// What would start at once behind a job for the whole pool is what is free, for as long as the others' limits last: to the second where the pool is played, and in steps of
-// the table where it is looked up, never more than is free now.
+// What would start at once behind a job for the whole pool is what is free, for as long as the others' limits last: to
+// the second where the pool is played, and in steps of the table where it is looked up, never more than is free now.
 func TestOpenings(t *testing.T) {
 	small := full(t, 45, 20).Openings(&track.Request{Queue: "q", Procs: 1})
-	if len(small.Holes) != 1 || small.Holes[0] != (forward.Opening{Procs: 100, Limit: 4*3600 - 700 + 44}) || small.Free != 100 || small.Procs != 1000 || small.Age != 0 {
+	if len(small.Holes) != 1 || small.Holes[0] != (forward.Opening{Procs: 100, Limit: 4*3600 - 700 + 44}) ||
+		small.Free != 100 || small.Procs != 1000 || small.Age != 0 {
 		t.Errorf("45 jobs: %+v, want 100 processors until the last of them ends", small)
 	}
 	large := full(t, 450, 2).Openings(&track.Request{Queue: "q", Procs: 1})
@@ -59,7 +61,8 @@ func TestOpenings(t *testing.T) {
 		t.Errorf("nothing known: %+v", none)
 	}
 	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 8, Policy: forward.EASY, PolicyKnown: true})
-	if idle := e.View(0).Openings(&track.Request{Queue: "q"}); len(idle.Holes) != 1 || idle.Holes[0].Procs != 8 || !math.IsInf(idle.Holes[0].Limit, 1) {
+	if idle := e.View(0).Openings(&track.Request{Queue: "q"}); len(idle.Holes) != 1 || idle.Holes[0].Procs != 8 ||
+		!math.IsInf(idle.Holes[0].Limit, 1) {
 		t.Errorf("an idle pool: %+v, want all of it for any time", idle)
 	}
 }

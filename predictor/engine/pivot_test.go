@@ -37,13 +37,16 @@ func sum(all []pools.Pivot) float64 {
 	return s
 }
 
-// A job that alone holds the machine is what everybody waits for, also those behind somebody; and what is told of it is its law's.
+// A job that alone holds the machine is what everybody waits for, also those behind somebody; and what is told of it is
+// its law's.
 func TestPivotAlone(t *testing.T) {
 	e := small(t, true)
 	e.Submit(1100, 7, track.Request{Queue: "q", User: "v", Procs: 10, Limit: 600})
 	v := e.View(1300)
 	r := track.Request{Queue: "q", User: "w", Procs: 3, Limit: 600}
-	for name, got := range map[string][]pools.Pivot{"a request": v.Pivots(&r), "the job that waits": v.PivotsOf("q", 7)} {
+	for name, got := range map[string][]pools.Pivot{
+		"a request": v.Pivots(&r), "the job that waits": v.PivotsOf("q", 7),
+	} {
 		if len(got) != 1 || got[0].ID != 1 || got[0].Share != 1 || got[0].Procs != 10 || got[0].Age != 300 {
 			t.Fatalf("%s: %+v, want job 1 with share 1", name, got)
 		}
@@ -51,10 +54,12 @@ func TestPivotAlone(t *testing.T) {
 		for level, q := range map[float64]float64{.5: got[0].Median, .9: got[0].High} {
 			before, after := law.Survival(300+q-1e-3)/law.Survival(300), law.Survival(300+q+1e-3)/law.Survival(300)
 			if before < 1-level || after > 1-level {
-				t.Errorf("%s: with probability %v to %v it runs longer than the quantile %v", name, before, after, level)
+				t.Errorf("%s: with probability %v to %v it runs longer than the quantile %v", name, before,
+					after, level)
 			}
 		}
-		if p, want := got[0].Outlived(200), 1-law.Survival(300)/law.Survival(100); math.Abs(p-want) > 1e-12 || got[0].Outlived(0) != 0 || !math.IsNaN(got[0].Outlived(-1)) {
+		if p, want := got[0].Outlived(200), 1-law.Survival(300)/law.Survival(100); math.Abs(p-want) > 1e-12 ||
+			got[0].Outlived(0) != 0 || !math.IsNaN(got[0].Outlived(-1)) {
 			t.Errorf("%s: outlived %v, want %v", name, p, want)
 		}
 	}
@@ -63,7 +68,8 @@ func TestPivotAlone(t *testing.T) {
 	}
 }
 
-// Of two jobs with 6 and 4 of 10 processors, one who needs 5 waits for the first, one who needs 7 for whichever ends last: the shares are the futures in which that is so.
+// Of two jobs with 6 and 4 of 10 processors, one who needs 5 waits for the first, one who needs 7 for whichever ends
+// last: the shares are the futures in which that is so.
 func TestPivotsOfTwo(t *testing.T) {
 	v := small(t, false).View(1300)
 	five, seven := track.Request{Queue: "q", Procs: 5, Limit: 60}, track.Request{Queue: "q", Procs: 7, Limit: 60}
@@ -84,7 +90,8 @@ func TestPivotsOfTwo(t *testing.T) {
 	}
 }
 
-// In a large pool pivots are at most five, their shares sum to at most 1, and a restored engine tells the same, in the same bytes.
+// In a large pool pivots are at most five, their shares sum to at most 1, and a restored engine tells the same, in the
+// same bytes.
 func TestPivotsLarge(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450, Synchronous: true})
 	data, err := e.MarshalBinary()
@@ -111,7 +118,8 @@ func TestPivotsLarge(t *testing.T) {
 			}
 			for _, p := range got {
 				seen++
-				if j := e.tracker.Jobs[p.ID]; j == nil || j.Procs != p.Procs || p.Share <= 0 || !(p.Median >= 0) || !(p.High >= p.Median) {
+				if j := e.tracker.Jobs[p.ID]; j == nil || j.Procs != p.Procs || p.Share <= 0 || !(p.Median >= 0) ||
+					!(p.High >= p.Median) {
 					t.Errorf("%+v: pivot %+v", r, p)
 				}
 			}
@@ -141,7 +149,8 @@ func pivotText(all []pools.Pivot) string {
 	return text
 }
 
-// What is told of the policy of the machine or a pool is played; the jobs' priorities count only where it is one by priority.
+// What is told of the policy of the machine or a pool is played; the jobs' priorities count only where it is one by
+// priority.
 func TestPolicyTold(t *testing.T) {
 	fill := func(e *Engine) *View {
 		for i, r := range []track.Request{{Queue: "q", Procs: 6, Limit: 3600}, {Queue: "q", Procs: 8, Limit: 3600}} {
@@ -158,7 +167,8 @@ func TestPolicyTold(t *testing.T) {
 		source pools.PolicySource
 		sooner bool // it may pass the job that waits
 	}{
-		{"nothing", func(*Config) pools.PoolConfig { return pools.PoolConfig{Name: "p", Procs: 10} }, forward.EASY, pools.PolicyAssumed, true},
+		{"nothing", func(*Config) pools.PoolConfig { return pools.PoolConfig{Name: "p", Procs: 10} }, forward.EASY,
+			pools.PolicyAssumed, true},
 		{"the pool's", func(*Config) pools.PoolConfig {
 			return pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true, Policy: forward.FCFS}
 		}, forward.FCFS, pools.PolicyConfigured, false},
@@ -178,7 +188,8 @@ func TestPolicyTold(t *testing.T) {
 		v := fill(e)
 		policy, source := v.Policy("q")
 		if got := v.Simulated(&fits)[5] == 0; policy != c.policy || source != c.source || got != c.sooner {
-			t.Errorf("%s: %v, %v, starts at once %v; want %v, %v, %v", c.name, policy, source, got, c.policy, c.source, c.sooner)
+			t.Errorf("%s: %v, %v, starts at once %v; want %v, %v, %v", c.name, policy, source, got, c.policy,
+				c.source, c.sooner)
 		}
 	}
 	for _, told := range []bool{false, true} {
@@ -213,7 +224,8 @@ func TestStats(t *testing.T) {
 		}
 	}
 	s := e.Stats()
-	if seen == 0 || s.Trainings < 2 || s.Failures != 0 || s.Rows == 0 || s.Learnt <= seen || !(s.TreesAt > began) || s.TreesBehind <= 0 || s.TreesBehind >= s.Learnt-seen {
+	if seen == 0 || s.Trainings < 2 || s.Failures != 0 || s.Rows == 0 || s.Learnt <= seen || !(s.TreesAt > began) ||
+		s.TreesBehind <= 0 || s.TreesBehind >= s.Learnt-seen {
 		t.Errorf("after %d waits: %+v", e.learner.Seen, s)
 	}
 	data, err := e.MarshalBinary()
@@ -224,7 +236,8 @@ func TestStats(t *testing.T) {
 		t.Errorf("restored: %+v, was %+v", r, s)
 	}
 	large, clock := crowd(t, Config{First: 450, Synchronous: true})
-	if s := large.Stats(); s.Simulations == 0 || s.SimulationTook <= 0 || s.SimulationAge < 0 || s.SimulationAge > clock-1e9 {
+	if s := large.Stats(); s.Simulations == 0 || s.SimulationTook <= 0 || s.SimulationAge < 0 ||
+		s.SimulationAge > clock-1e9 {
 		t.Errorf("large: %+v", s)
 	}
 }

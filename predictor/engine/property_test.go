@@ -36,8 +36,10 @@ func recounted(t *rapid.T, e *Engine) {
 		}
 		users[j.User] = u
 	}
-	if all != e.tracker.Waiting || running != e.tracker.Running || int(running.Jobs) != len(e.tracker.RunningJobs) || int(all.Total.Jobs) != len(e.tracker.Line.Waiting()) {
-		t.Fatalf("counted %v waiting, %v running; %v and %v, in the line %d", e.tracker.Waiting.Total, e.tracker.Running, all.Total, running, len(e.tracker.Line.Waiting()))
+	if all != e.tracker.Waiting || running != e.tracker.Running || int(running.Jobs) != len(e.tracker.RunningJobs) ||
+		int(all.Total.Jobs) != len(e.tracker.Line.Waiting()) {
+		t.Fatalf("counted %v waiting, %v running; %v and %v, in the line %d", e.tracker.Waiting.Total,
+			e.tracker.Running, all.Total, running, len(e.tracker.Line.Waiting()))
 	}
 	for name, q := range e.tracker.Queues {
 		want := track.JobCounts{}
@@ -45,11 +47,13 @@ func recounted(t *rapid.T, e *Engine) {
 			want = *queues[name]
 		}
 		if q.Waiting != want || len(q.Line.Waiting()) != int(want.Total.Jobs) {
-			t.Fatalf("queue %q: counted %v, in the line %d, want %v", name, q.Waiting.Total, len(q.Line.Waiting()), want.Total)
+			t.Fatalf("queue %q: counted %v, in the line %d, want %v", name, q.Waiting.Total,
+				len(q.Line.Waiting()), want.Total)
 		}
 	}
 	for name, u := range e.tracker.Users {
-		if w := users[name]; u.UserFacts.Waiting != w[0] || u.UserFacts.Running != w[1] || len(u.Line.Waiting()) != int(w[0].Jobs) {
+		if w := users[name]; u.UserFacts.Waiting != w[0] || u.UserFacts.Running != w[1] ||
+			len(u.Line.Waiting()) != int(w[0].Jobs) {
 			t.Fatalf("user %q: counted %v and %v, want %v", name, u.UserFacts.Waiting, u.UserFacts.Running, w)
 		}
 	}
@@ -72,14 +76,18 @@ func sound(t *rapid.T, f Forecast) {
 func requests() *rapid.Generator[track.Request] {
 	return rapid.Custom(func(t *rapid.T) track.Request {
 		return track.Request{
-			Queue: rapid.SampledFrom([]string{"a", "b", "", "c"}).Draw(t, "queue"), User: rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "user"),
-			Procs: rapid.OneOf(rapid.IntRange(1, 40), rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
-			Limit: rapid.OneOf(rapid.Float64Range(0, 5000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
+			Queue: rapid.SampledFrom([]string{"a", "b", "", "c"}).Draw(t, "queue"),
+			User:  rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "user"),
+			Procs: rapid.OneOf(rapid.IntRange(1, 40),
+				rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
+			Limit: rapid.OneOf(rapid.Float64Range(0, 5000),
+				rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
 		}
 	})
 }
 
-// Whatever happens in whatever order and with whatever numbers, nothing fails, quantiles rise from 0, what is counted is what there is, and a restored engine says the same.
+// Whatever happens in whatever order and with whatever numbers, nothing fails, quantiles rise from 0, what is counted
+// is what there is, and a restored engine says the same.
 func TestAnyEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{First: 40, Downey: rapid.Bool().Draw(t, "downey")}
@@ -88,7 +96,8 @@ func TestAnyEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { e.Close() }()
-		times := rapid.OneOf(rapid.Float64Range(0, 5000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e300, -5, 0}))
+		times := rapid.OneOf(rapid.Float64Range(0, 5000),
+			rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e300, -5, 0}))
 		var view *View
 		clock := 0.0
 		for range rapid.IntRange(1, 120).Draw(t, "events") {
@@ -132,7 +141,8 @@ func TestAnyEvents(t *testing.T) {
 			case 13:
 				e.Update(now, id, r)
 			case 14:
-				e.SetPool(r.Queue, pools.PoolConfig{Name: r.User, Procs: r.Procs, PolicyKnown: true, Policy: 4, Order: []string{"b", "a"}})
+				e.SetPool(r.Queue, pools.PoolConfig{Name: r.User, Procs: r.Procs, PolicyKnown: true, Policy: 4,
+					Order: []string{"b", "a"}})
 				e.SetOutages(r.User, []pools.Outage{{From: now, Until: times.Draw(t, "until"), Procs: r.Procs}})
 			case 15:
 				data, err := e.MarshalBinary()
@@ -163,7 +173,8 @@ func TestBounded(t *testing.T) {
 	e := quick(t, Config{First: 1e9})
 	e.Submit(0, 0, track.Request{Queue: "stays", User: "stays", Procs: 1})
 	for i := range uint64(3 * track.MostUsers) {
-		name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26))
+		name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) +
+			string(rune('a'+i/17576%26))
 		r := track.Request{Queue: name, User: name, Procs: 1 + int(i%7)}
 		e.tracker.Law(&track.Job{Request: r}, 0)
 		now := float64(i)
@@ -171,8 +182,11 @@ func TestBounded(t *testing.T) {
 		e.Start(now, i+1, false)
 		e.End(now+1, i+1)
 	}
-	if len(e.tracker.Users) > track.MostUsers || len(e.tracker.Queues) > track.MostQueues || len(e.tracker.InOrder) != len(e.tracker.Queues) || len(e.tracker.Jobs) != 1 || len(e.pools.PolicyLearner.Old.Queues) > pools.MaxLearntQueues {
-		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.tracker.Users), len(e.tracker.Queues), len(e.tracker.Jobs), len(e.pools.PolicyLearner.Old.Queues))
+	if len(e.tracker.Users) > track.MostUsers || len(e.tracker.Queues) > track.MostQueues ||
+		len(e.tracker.InOrder) != len(e.tracker.Queues) || len(e.tracker.Jobs) != 1 ||
+		len(e.pools.PolicyLearner.Old.Queues) > pools.MaxLearntQueues {
+		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.tracker.Users), len(e.tracker.Queues),
+			len(e.tracker.Jobs), len(e.pools.PolicyLearner.Old.Queues))
 	}
 	if e.tracker.Users["stays"] == nil || e.tracker.Queues["stays"] == nil {
 		t.Error("one that has a job was forgotten")
@@ -183,7 +197,8 @@ func TestBounded(t *testing.T) {
 		n += len(v.Users[i])
 	}
 	if n != len(e.tracker.Users) || len(v.Queues.All) != len(e.tracker.Queues) {
-		t.Errorf("the view knows %d users and %d queues, the engine %d and %d", n, len(v.Queues.All), len(e.tracker.Users), len(e.tracker.Queues))
+		t.Errorf("the view knows %d users and %d queues, the engine %d and %d", n, len(v.Queues.All),
+			len(e.tracker.Users), len(e.tracker.Queues))
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestSavedWhileItIsRead proves, under the race detector, that engine and views can be saved and copied while others ask the views: they share maps, to which saving wrote.
+// TestSavedWhileItIsRead proves, under the race detector, that engine and views can be saved and copied while others
+// ask the views: they share maps, to which saving wrote.
 func TestSavedWhileItIsRead(t *testing.T) {
 	e := quick(t, Config{Downey: true})
 	defer e.Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// View is what can be known of the cluster at one instant, frozen: it answers any request as the engine would have then. It does not change and is safe for use by
-// many goroutines.
+// View is what can be known of the cluster at one instant, frozen: it answers any request as the engine would have
+// then. It does not change and is safe for use by many goroutines.
 type View struct {
 	track.Facts
 	median int // the index of the level nearest 0.5
@@ -47,7 +47,8 @@ func (v *View) resolve(r *track.Request) *resolvedRequest {
 	if i, ok := v.Queues.Index[r.Queue]; ok {
 		j.queue = v.Queues.All[i]
 	} else {
-		j.queue = &track.QueueFacts{Name: r.Queue, Code: v.Queues.Codes, Oldest: math.NaN(), WaitingCounts: &track.JobCounts{}}
+		j.queue = &track.QueueFacts{Name: r.Queue, Code: v.Queues.Codes, Oldest: math.NaN(),
+			WaitingCounts: &track.JobCounts{}}
 	}
 	if j.user = v.Users.Find(r.User); j.user == nil {
 		u := track.NewUserFacts(0)
@@ -67,7 +68,8 @@ func (v *View) poolOf(queue string) *pools.Facts {
 
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
-	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learner.Seen, models: e.learner.Models, scratches: e.scratches}
+	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learner.Seen, models: e.learner.Models,
+		scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	if e.heads != nil {
 		v.laws = e.heads.fitted
@@ -89,7 +91,8 @@ func (e *Engine) View(now float64) *View {
 		}
 	}
 	v.whole = e.pools.Freeze(nil)
-	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen), &pools.Memo{}, e.ensemble.Monitor.Drifts()
+	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen),
+		&pools.Memo{}, e.ensemble.Monitor.Drifts()
 	return v
 }
 
@@ -104,7 +107,8 @@ func (e *Engine) queueView(now float64, queue string) *View {
 	return v
 }
 
-// Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast where the view is damaged.
+// Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast where the view is
+// damaged.
 func (v *View) Forecast(r *track.Request) Forecast {
 	clean := r.Clean()
 	return v.newPendingForecast(&clean).Forecast

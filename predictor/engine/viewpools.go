@@ -18,8 +18,8 @@ func (v *View) Openings(r *track.Request) pools.Openings {
 	return f.Openings(v.Instant, &clean)
 }
 
-// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted at the view's instant: at
-// most five, those with the largest share first, and none that is one in a single future only. It is nil where the
+// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted at the view's instant:
+// at most five, those with the largest share first, and none that is one in a single future only. It is nil where the
 // simulation is not possible. In a large pool they are those of the newest simulation (see Forecast.SimulationAge), and
 // one may have ended since.
 func (v *View) Pivots(r *track.Request) []pools.Pivot {
@@ -27,8 +27,8 @@ func (v *View) Pivots(r *track.Request) []pools.Pivot {
 	return v.poolOf(clean.Queue).PivotsOfRequest(v.Instant, &clean, v.memo)
 }
 
-// PivotsOf returns the same of a job of a queue that waits, by its id. It is nil where the job does not wait there, or is
-// not among the first 256 of a large pool.
+// PivotsOf returns the same of a job of a queue that waits, by its id. It is nil where the job does not wait there, or
+// is not among the first 256 of a large pool.
 func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	c := v.borrowScratch()
 	defer v.scratches.Put(c)

@@ -15,7 +15,8 @@ type part float64
 
 func (p part) Residual(age, u float64) float64 { return max(0, float64(p)-age) * u }
 
-// large is a pool with so many jobs; sizes are about 10 on average, a few in the hundreds and thousands, limits any from 10 minutes to a day.
+// large is a pool with so many jobs; sizes are about 10 on average, a few in the hundreds and thousands, limits any
+// from 10 minutes to a day.
 func large(capacity, running, queued int, round bool) *forward.State {
 	rng := rand.New(rand.NewPCG(1, 1))
 	job := func() (int, float64) {
@@ -39,7 +40,9 @@ func large(capacity, running, queued int, round bool) *forward.State {
 			break
 		}
 		busy += n
-		s.Running = append(s.Running, forward.Running{Procs: n, Limit: limit, Age: math.Floor(limit * rng.Float64() * rng.Float64()), Law: part(limit)})
+		s.Running = append(s.Running,
+			forward.Running{Procs: n, Limit: limit, Age: math.Floor(limit * rng.Float64() * rng.Float64()),
+				Law: part(limit)})
 	}
 	for len(s.Waiting) < queued {
 		n, limit := job()
@@ -66,7 +69,8 @@ func BenchmarkWaits(b *testing.B) {
 	}
 }
 
-// BenchmarkSurface is a refresh of the daemon's: 100 replicas of a pool of 100,000 processors with 10,000 running and 20,000 queued jobs, and the grid.
+// BenchmarkSurface is a refresh of the daemon's: 100 replicas of a pool of 100,000 processors with 10,000 running and
+// 20,000 queued jobs, and the grid.
 func BenchmarkSurface(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -75,7 +79,8 @@ func BenchmarkSurface(b *testing.B) {
 	}{
 		{"RoundLimits", true, nil},
 		{"AnyLimits", false, nil},
-		{"Outages", false, []forward.Outage{{From: 300_000, Until: 330_000, Procs: 100_000}, {From: 20_000, Until: 40_000, Procs: 5_000}}},
+		{"Outages", false, []forward.Outage{{From: 300_000, Until: 330_000, Procs: 100_000},
+			{From: 20_000, Until: 40_000, Procs: 5_000}}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := large(100_000, 10_000, 20_000, c.round)

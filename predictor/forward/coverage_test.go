@@ -16,14 +16,16 @@ import (
 func job(rng *rand.Rand, load float64) forward.Arrival {
 	limit := math.Ceil(math.Exp(5 + 4*rng.Float64()))
 	return forward.Arrival{
-		After: rng.ExpFloat64() * 12.5 * 1050 / (load * procs), Procs: 1 + rng.IntN(24), Limit: limit, Runtime: limit * rng.Float64(),
+		After: rng.ExpFloat64() * 12.5 * 1050 / (load * procs), Procs: 1 + rng.IntN(24), Limit: limit,
+		Runtime: limit * rng.Float64(),
 	}
 }
 
 const procs = 64 // of the machine
 
-// Where the laws and the policy are right, so are the forecasts: the quantiles of the waits cover what they say. Under EASY later arrivals may hold up a job; where
-// forecasts do not know of them they cover a little less. (Of 60 waits the .9 quantile covers 54/61 = .885.)
+// Where the laws and the policy are right, so are the forecasts: the quantiles of the waits cover what they say. Under
+// EASY later arrivals may hold up a job; where forecasts do not know of them they cover a little less. (Of 60 waits the
+// .9 quantile covers 54/61 = .885.)
 func TestForecastsOfARightModelCover(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -40,12 +42,14 @@ func TestForecastsOfARightModelCover(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 5))
 			clock, n := 0., 0
-			s, err := simulator.New(simulator.Config{Procs: procs, Policy: c.machine, Arrivals: func() (simulator.Job, bool) {
-				n++
-				j := job(rng, c.load)
-				clock += j.After
-				return simulator.Job{ID: int64(n), Submit: clock, Procs: j.Procs, Limit: j.Limit, Runtime: j.Runtime}, n <= 8000
-			}})
+			s, err := simulator.New(simulator.Config{Procs: procs, Policy: c.machine,
+				Arrivals: func() (simulator.Job, bool) {
+					n++
+					j := job(rng, c.load)
+					clock += j.After
+					return simulator.Job{ID: int64(n), Submit: clock, Procs: j.Procs, Limit: j.Limit,
+						Runtime: j.Runtime}, n <= 8000
+				}})
 			check(t, err)
 			m := &watched{policy: c.policy, bounds: map[int64][2]float64{}}
 			if c.knows {
@@ -105,13 +109,16 @@ func (m *watched) see(t *testing.T, e simulator.Event) {
 func (m *watched) forecast(t *testing.T, e simulator.Event) {
 	s := &forward.State{Capacity: procs, Policy: m.policy, Arrivals: m.arrivals}
 	for _, j := range m.running {
-		s.Running = append(s.Running, forward.Running{Key: uint64(j.ID), Procs: j.Procs, Age: e.Time - j.Start, Limit: j.Limit, Law: part(j.Limit)})
+		s.Running = append(s.Running, forward.Running{Key: uint64(j.ID), Procs: j.Procs, Age: e.Time - j.Start,
+			Limit: j.Limit, Law: part(j.Limit)})
 	}
 	for _, j := range m.waiting {
-		s.Waiting = append(s.Waiting, forward.Waiting{Key: uint64(j.ID), Procs: j.Procs, Limit: j.Limit, Law: part(j.Limit)})
+		s.Waiting = append(s.Waiting,
+			forward.Waiting{Key: uint64(j.ID), Procs: j.Procs, Limit: j.Limit, Law: part(j.Limit)})
 	}
 	var err error
 	m.dst, err = m.sim.Waits(s, forward.Request{Procs: e.Job.Procs, Limit: e.Job.Limit}, 60, 1, m.dst)
 	check(t, err)
-	m.bounds[e.Job.ID] = [2]float64{stat.Quantile(.5, stat.Empirical, m.dst, nil), stat.Quantile(.9, stat.Empirical, m.dst, nil)}
+	m.bounds[e.Job.ID] = [2]float64{stat.Quantile(.5, stat.Empirical, m.dst, nil),
+		stat.Quantile(.9, stat.Empirical, m.dst, nil)}
 }

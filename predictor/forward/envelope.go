@@ -12,8 +12,8 @@ type step struct {
 	root       int32 // see Pivots
 }
 
-// envelope is what could have started up to now in one replica, and when it first could: the steps that let something start that could not
-// before, by time.
+// envelope is what could have started up to now in one replica, and when it first could: the steps that let something
+// start that could not before, by time.
 type envelope struct {
 	steps []step
 	now   []stair // the most for every limit: within rises, most falls

@@ -9,16 +9,21 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-var small = world{capacity: 12, running: 6, waiting: 7, most: 12, limits: 20, policies: []forward.Policy{forward.FCFS, forward.EASY}}
+var small = world{capacity: 12, running: 6, waiting: 7, most: 12, limits: 20,
+	policies: []forward.Policy{forward.FCFS, forward.EASY}}
 
-// A request's wait is that of package simulator, an independent simulation of the same policies, with the request in the queue.
+// A request's wait is that of package simulator, an independent simulation of the same policies, with the request in
+// the queue.
 func TestWaitsAreTheSimulators(t *testing.T) {
 	large := small
 	large.capacity, large.running, large.waiting, large.most, large.limits = 3000, 150, 300, 400, 5000
 	away, far := small, large
 	away.outages, far.outages = true, true
-	away.known, far.known = true, true // where it has outages to come, the simulator gives a job that by the limits never starts no reservation at all
-	for name, w := range map[string]world{"small": small, "large": large, "small with outages": away, "large with outages": far} {
+	// where it has outages to come, the simulator gives a job that by the limits never starts no reservation at all
+	away.known, far.known = true, true
+	for name, w := range map[string]world{
+		"small": small, "large": large, "small with outages": away, "large with outages": far,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var sim forward.Sim
 			rapid.Check(t, func(rt *rapid.T) {
@@ -34,12 +39,13 @@ func TestWaitsAreTheSimulators(t *testing.T) {
 	}
 }
 
-// A request's wait is that of a simulation that works everything out anew at every second, also with jobs that become eligible later, outages, and a place
-// in the middle of the queue.
+// A request's wait is that of a simulation that works everything out anew at every second, also with jobs that become
+// eligible later, outages, and a place in the middle of the queue.
 func TestWaitsAreTheNaiveOnes(t *testing.T) {
 	w := small
 	w.outages, w.past, w.blocked, w.ranks = true, true, true, true
-	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS, forward.PriorityEASY}
+	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS,
+		forward.PriorityEASY}
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
 		s := w.draw(rt)
@@ -62,7 +68,8 @@ func TestSurfaceIsTheRequestInTheQueue(t *testing.T) {
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
 		s := w.draw(rt)
-		surface, err := forward.NewSurface(context.Background(), &s, forward.SurfaceOptions{Replicas: 1, Workers: 1, Limits: []float64{3, 7}})
+		surface, err := forward.NewSurface(context.Background(), &s,
+			forward.SurfaceOptions{Replicas: 1, Workers: 1, Limits: []float64{3, 7}})
 		check(t, err)
 		for procs := 1; procs <= surface.Capacity(); procs++ {
 			for _, limit := range []float64{0, 1, 2, 3, 5, 7, 10, 19, 40, 1000} {

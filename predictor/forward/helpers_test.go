@@ -47,7 +47,8 @@ func (w world) draw(t *rapid.T) forward.State {
 	}
 	for range rapid.IntRange(0, w.waiting).Draw(t, "waiting") {
 		j := forward.Waiting{
-			Procs: size.Draw(t, "size"), Limit: float64(limit.Draw(t, "limit")), Law: sure(rapid.IntRange(0, w.limits).Draw(t, "runtime")),
+			Procs: size.Draw(t, "size"), Limit: float64(limit.Draw(t, "limit")),
+			Law: sure(rapid.IntRange(0, w.limits).Draw(t, "runtime")),
 		}
 		if w.blocked && rapid.IntRange(0, 2).Draw(t, "blocked") == 0 {
 			j.Eligible = float64(seconds.Draw(t, "eligible"))
@@ -102,7 +103,8 @@ func simulated(t testing.TB, s *forward.State, r forward.Request) float64 {
 		})
 	}
 	for _, j := range s.Waiting {
-		state.Waiting = append(state.Waiting, simulator.Job{Procs: j.Procs, Limit: j.Limit, Runtime: j.Law.Residual(0, .5)})
+		state.Waiting = append(state.Waiting,
+			simulator.Job{Procs: j.Procs, Limit: j.Limit, Runtime: j.Law.Residual(0, .5)})
 	}
 	check(t, sim.Load(state))
 	check(t, sim.Submit(simulator.Job{ID: 7, Procs: r.Procs, Limit: r.Limit, Submit: now}))

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// layout is the waiting jobs by size, as no replica changes it: jobs of one size, or of a narrow range of sizes, are a lane, in the order of the queue, in
-// blocks of 64.
+// layout is the waiting jobs by size, as no replica changes it: jobs of one size, or of a narrow range of sizes, are a
+// lane, in the order of the queue, in blocks of 64.
 type layout struct {
 	procs  []int32 // by position in the queue
 	plan   []float64
@@ -41,7 +41,8 @@ type minimum struct {
 }
 
 const (
-	exact = 16                   // sizes up to this have a lane of their own, above there are four for each power of two
+	// sizes up to this have a lane of their own, above there are four for each power of two
+	exact = 16
 	sizes = exact + 1 + 4*(31-4) // kinds of lanes
 )
 
@@ -199,7 +200,8 @@ func fits(stairs []stair, procs int32, plan float64) bool {
 	return false
 }
 
-// search returns the position of the first job, before the position bound, that may start by the stairs; -1 if none may.
+// search returns the position of the first job, before the position bound, that may start by the stairs; -1 if none
+// may.
 func (q *lanes) search(l *layout, stairs []stair, bound int) int {
 	best := bound
 	for i := range l.lanes {

@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The lanes find the first job that may start, and the smallest, whatever has come and gone, as looking at every job does.
+// The lanes find the first job that may start, and the smallest, whatever has come and gone, as looking at every job
+// does.
 func TestLanesFindTheFirst(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var l layout

@@ -24,16 +24,19 @@ func busy() *forward.State {
 	s := &forward.State{Capacity: 64, Policy: forward.EASY}
 	rng := rand.New(rand.NewPCG(3, 3))
 	for i := range 8 {
-		s.Running = append(s.Running, forward.Running{Procs: 8, Age: float64(10 * i), Limit: 3600, Law: shaky(3000), Key: uint64(100 + i)})
+		s.Running = append(s.Running,
+			forward.Running{Procs: 8, Age: float64(10 * i), Limit: 3600, Law: shaky(3000), Key: uint64(100 + i)})
 	}
 	for i := range 30 {
 		limit := float64(300 * (1 + rng.IntN(12)))
-		s.Waiting = append(s.Waiting, forward.Waiting{Procs: 1 + rng.IntN(32), Limit: limit, Law: shaky(limit), Key: uint64(200 + i)})
+		s.Waiting = append(s.Waiting,
+			forward.Waiting{Procs: 1 + rng.IntN(32), Limit: limit, Law: shaky(limit), Key: uint64(200 + i)})
 	}
 	return s
 }
 
-// The same input gives the same waits, whatever the number of workers and whatever the scratch memory was used for before; another seed gives others.
+// The same input gives the same waits, whatever the number of workers and whatever the scratch memory was used for
+// before; another seed gives others.
 func TestDeterminism(t *testing.T) {
 	s := busy()
 	var used, fresh forward.Sim
@@ -50,7 +53,8 @@ func TestDeterminism(t *testing.T) {
 		t.Errorf("waits with one seed %v and %v, with another %v", a, b, other)
 	}
 	for _, workers := range []int{1, 4} {
-		surface, err := forward.NewSurface(context.Background(), s, forward.SurfaceOptions{Replicas: 50, Seed: 1, Workers: workers})
+		surface, err := forward.NewSurface(context.Background(), s,
+			forward.SurfaceOptions{Replicas: 50, Seed: 1, Workers: workers})
 		check(t, err)
 		got, err := surface.Waits(16, 1800, nil)
 		check(t, err)
@@ -94,7 +98,8 @@ func TestWaitsHaveTheLaw(t *testing.T) {
 	}
 }
 
-// Jobs of one group end together more often: the time until four of them have ended spreads more, as the latest of four does less above their mean.
+// Jobs of one group end together more often: the time until four of them have ended spreads more, as the latest of four
+// does less above their mean.
 func TestGroupsShareTheirFate(t *testing.T) {
 	s := &forward.State{Capacity: 4}
 	for i := range 4 {
@@ -114,7 +119,8 @@ func TestGroupsShareTheirFate(t *testing.T) {
 	}
 }
 
-// A larger request, or one with a longer limit, never waits less; quantiles rise with the level and lie among the waits.
+// A larger request, or one with a longer limit, never waits less; quantiles rise with the level and lie among the
+// waits.
 func TestOrder(t *testing.T) {
 	surface, err := forward.NewSurface(context.Background(), busy(), forward.SurfaceOptions{Replicas: 40})
 	check(t, err)
@@ -130,13 +136,15 @@ func TestOrder(t *testing.T) {
 			return q
 		}
 		q := at(n, limit, p)
-		if at(n+1, limit, p) < q || at(n, 2*limit, p) < q || at(n, 0, p) < q || at(n, limit, 1) < q || at(n, limit, 0) > q {
+		if at(n+1, limit, p) < q || at(n, 2*limit, p) < q || at(n, 0, p) < q || at(n, limit, 1) < q ||
+			at(n, limit, 0) > q {
 			rt.Fatalf("%d processors, limit %v, level %v: %v is out of order", n, limit, p, q)
 		}
 	})
 }
 
-// The plan takes every job to last to its limit, an unknown one to the default, and is what the simulation gives where jobs do.
+// The plan takes every job to last to its limit, an unknown one to the default, and is what the simulation gives where
+// jobs do.
 func TestPlan(t *testing.T) {
 	s := &forward.State{
 		Capacity: 10, Policy: forward.EASY, DefaultLimit: 500,
@@ -167,7 +175,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Who comes later goes behind the request, but for those of better rank under a policy by priority; and the surface knows.
+// Who comes later goes behind the request, but for those of better rank under a policy by priority; and the surface
+// knows.
 func TestArrivals(t *testing.T) {
 	s := &forward.State{
 		Capacity: 4, Policy: forward.PriorityEASY,
@@ -211,7 +220,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// The surface of a place before some that wait is exact while somebody ahead waits, and never later than with the request in the queue.
+// The surface of a place before some that wait is exact while somebody ahead waits, and never later than with the
+// request in the queue.
 func TestSurfaceBeforeOthers(t *testing.T) {
 	w := small
 	w.known = true
@@ -222,7 +232,8 @@ func TestSurfaceBeforeOthers(t *testing.T) {
 		behind := rapid.IntRange(0, len(s.Waiting)).Draw(rt, "behind")
 		r := w.request(rt, &s)
 		r.Behind = behind
-		surface, err := forward.NewSurface(context.Background(), &s, forward.SurfaceOptions{Replicas: 1, Workers: 1, Behind: behind})
+		surface, err := forward.NewSurface(context.Background(), &s,
+			forward.SurfaceOptions{Replicas: 1, Workers: 1, Behind: behind})
 		check(t, err)
 		got, err := surface.Waits(r.Procs, r.Limit, nil)
 		want, wantErr := sim.Waits(&s, r, 1, 0, nil)
@@ -257,7 +268,9 @@ func TestBadInput(t *testing.T) {
 		"limit":          {func(s *forward.State, _ *forward.Request) { s.Waiting[1].Limit = nan }, &fieldErr},
 		"size":           {func(s *forward.State, _ *forward.Request) { s.Waiting[1].Procs = 0 }, &fieldErr},
 		"eligible":       {func(s *forward.State, _ *forward.Request) { s.Waiting[1].Eligible = nan }, &fieldErr},
-		"outage":         {func(s *forward.State, _ *forward.Request) { s.Outages = []forward.Outage{{From: 5, Until: 5}} }, &fieldErr},
+		"outage": {func(s *forward.State, _ *forward.Request) {
+			s.Outages = []forward.Outage{{From: 5, Until: 5}}
+		}, &fieldErr},
 		"order": {func(s *forward.State, _ *forward.Request) {
 			s.Policy, s.Waiting[0].Rank = forward.PriorityEASY, 1
 		}, &fieldErr},
@@ -293,7 +306,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A law that is asked for the impossible is cut, a job that can never start blocks nobody, and the end of a context ends a refresh.
+// A law that is asked for the impossible is cut, a job that can never start blocks nobody, and the end of a context
+// ends a refresh.
 func TestEdges(t *testing.T) {
 	var sim forward.Sim
 	s := &forward.State{Capacity: 4, Running: []forward.Running{{Procs: 4, Law: sure(math.Inf(1))}}}
@@ -311,7 +325,8 @@ func TestEdges(t *testing.T) {
 	if _, err := forward.NewSurface(ctx, busy(), forward.SurfaceOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled refresh: %v", err)
 	}
-	if _, err := forward.NewSurface(context.Background(), busy(), forward.SurfaceOptions{Replicas: -1}); !errors.Is(err, forward.ErrBadInput) {
+	if _, err := forward.NewSurface(context.Background(), busy(), forward.SurfaceOptions{Replicas: -1}); !errors.Is(err,
+		forward.ErrBadInput) {
 		t.Errorf("-1 replicas: %v, want ErrBadInput", err)
 	}
 	surface, err := forward.NewSurface(context.Background(), busy(), forward.SurfaceOptions{Replicas: 3, Most: 10})

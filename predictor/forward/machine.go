@@ -31,8 +31,8 @@ type machine struct {
 	failed   error
 	trail    trail
 
-	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe is told of what the request could take that
-	// is behind ahead of the jobs that wait.
+	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe
+	// is told of what the request could take that is behind ahead of the jobs that wait.
 	asked   int32
 	asks    float64
 	request late
@@ -51,7 +51,8 @@ type late struct {
 	runtime float64
 }
 
-// drop is an instant, in seconds from now, at which processors will be taken, by the plan, and what is free then; the first is now.
+// drop is an instant, in seconds from now, at which processors will be taken, by the plan, and what is free then; the
+// first is now.
 type drop struct {
 	in   float64
 	most int
@@ -130,8 +131,8 @@ func planned(limit, age float64) float64 {
 // yieldTurns is after how many instants of a replica others may run.
 const yieldTurns = 32
 
-// play goes on until the request has started, or nothing more can happen to it; it returns when the request started, +Inf for never. With a probe there is no
-// request and no answer.
+// play goes on until the request has started, or nothing more can happen to it; it returns when the request started,
+// +Inf for never. With a probe there is no request and no answer.
 func (m *machine) play() float64 {
 	for turn := 1; ; turn++ {
 		if turn%yieldTurns == 0 {
@@ -213,11 +214,13 @@ func (m *machine) pull() {
 		return
 	}
 	if len(m.jobs) > len(m.scene.jobs)+mostArrivals {
-		m.failed = &FieldError{Field: "number of arrivals before the horizon", Value: mostArrivals, Need: "a shorter horizon, or fewer"}
+		m.failed = &FieldError{Field: "number of arrivals before the horizon", Value: mostArrivals,
+			Need: "a shorter horizon, or fewer"}
 		return
 	}
 	if !isProcs(a.Procs) || !isSeconds(a.Runtime) || !isSeconds(a.Limit) || !isSeconds(a.After) {
-		m.failed = &FieldError{Field: "arrival's procs, of one with a limit, a runtime and an interval that must be finite from 0,", Value: float64(a.Procs), Need: needProcs}
+		m.failed = &FieldError{Field: "arrival's procs, of one with a limit, a runtime and an interval that must be " +
+			"finite from 0,", Value: float64(a.Procs), Need: needProcs}
 		return
 	}
 	m.arrival, m.arrives = a, m.now+a.After
@@ -232,7 +235,8 @@ func (m *machine) arrive() {
 		rank = a.Rank
 	}
 	if a.Procs <= m.most {
-		m.join(m.comer(late{slot: int32(slot), rank: rank, procs: int32(a.Procs), plan: m.state.plan(a.Limit), runtime: a.Runtime}))
+		m.join(m.comer(late{slot: int32(slot), rank: rank, procs: int32(a.Procs), plan: m.state.plan(a.Limit),
+			runtime: a.Runtime}))
 	}
 	m.pull()
 }

@@ -12,8 +12,9 @@ type Opening struct {
 	Limit float64 // seconds; +Inf for any, and for none
 }
 
-// Openings returns what a request that joins a queue now, of a rank and so many jobs behind it (see Request), may ask for to start at once: by the free processors and the time limits
-// of the jobs that run and wait, as Sim.Plan has them. Larger ones with shorter limits come first; none where nothing starts at once. The error is one of Sim.Plan.
+// Openings returns what a request that joins a queue now, of a rank and so many jobs behind it (see Request), may ask
+// for to start at once: by the free processors and the time limits of the jobs that run and wait, as Sim.Plan has them.
+// Larger ones with shorter limits come first; none where nothing starts at once. The error is one of Sim.Plan.
 func Openings(state *State, rank, behind int) ([]Opening, error) {
 	c := scene{plans: true}
 	if err := c.prepare(state); err != nil {
@@ -37,7 +38,9 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 			all = append(all, Opening{int(s.most), s.within})
 		}
 	}
-	slices.SortFunc(all, func(a, b Opening) int { return cmp.Or(-cmp.Compare(a.Procs, b.Procs), -cmp.Compare(a.Limit, b.Limit)) })
+	slices.SortFunc(all, func(a, b Opening) int {
+		return cmp.Or(-cmp.Compare(a.Procs, b.Procs), -cmp.Compare(a.Limit, b.Limit))
+	})
 	longest := 0.
 	return slices.DeleteFunc(all, func(o Opening) bool { // what a larger one covers
 		covered := o.Limit <= longest

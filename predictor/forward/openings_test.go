@@ -13,7 +13,8 @@ import (
 func TestOpeningsAreThePlansThatNeedNoWait(t *testing.T) {
 	w := small
 	w.outages, w.past, w.blocked, w.ranks = true, true, true, true
-	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS, forward.PriorityEASY}
+	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS,
+		forward.PriorityEASY}
 	var sim forward.Sim
 	some, none := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -23,7 +24,8 @@ func TestOpeningsAreThePlansThatNeedNoWait(t *testing.T) {
 		openings, err := forward.Openings(&s, r.Rank, r.Behind)
 		check(t, err)
 		for i, o := range openings {
-			if o.Procs < 1 || !(o.Limit > 0) || i > 0 && (o.Procs >= openings[i-1].Procs || o.Limit <= openings[i-1].Limit) {
+			if o.Procs < 1 || !(o.Limit > 0) ||
+				i > 0 && (o.Procs >= openings[i-1].Procs || o.Limit <= openings[i-1].Limit) {
 				rt.Fatalf("openings %v: sizes must fall and limits rise", openings)
 			}
 		}
@@ -39,7 +41,8 @@ func TestOpeningsAreThePlansThatNeedNoWait(t *testing.T) {
 					plan = math.Inf(1)
 				}
 				if held != (plan == 0) {
-					rt.Fatalf("%d processors for %v s: held by %v is %v, the plan's wait is %v", procs, limit, openings, held, plan)
+					rt.Fatalf("%d processors for %v s: held by %v is %v, the plan's wait is %v", procs, limit,
+						openings, held, plan)
 				}
 				if held {
 					some++

@@ -64,7 +64,8 @@ func (m *machine) pass() bool {
 	if h.id == none || !m.backs || m.free <= 0 {
 		return false
 	}
-	if m.waiting.smallest(&m.layout) > m.free && len(m.late) == 0 && (m.probe == nil || m.probe.least() >= min(m.free, m.probe.most)) {
+	if m.waiting.smallest(&m.layout) > m.free && len(m.late) == 0 &&
+		(m.probe == nil || m.probe.least() >= min(m.free, m.probe.most)) {
 		return false
 	}
 	m.reserve(&h)
@@ -152,8 +153,8 @@ func (m *machine) reserve(w *waiter) {
 	m.drops = slices.Insert(m.drops, i, d)
 }
 
-// earliest returns the first instant from which a job can hold its processors for as long as planned, and what is free then; +Inf if there
-// is none.
+// earliest returns the first instant from which a job can hold its processors for as long as planned, and what is free
+// then; +Inf if there is none.
 func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	base, from := m.free, m.now
 	ahead := m.changes[m.changed:]
@@ -183,7 +184,8 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	}
 }
 
-// collision returns 0 if so many processors are free at all changes before an instant, else one more than the index of the first at which they are not.
+// collision returns 0 if so many processors are free at all changes before an instant, else one more than the index of
+// the first at which they are not.
 func (m *machine) collision(ahead []change, base int, until float64, procs int) int {
 	for i, c := range ahead {
 		if c.at >= until {
@@ -214,8 +216,8 @@ func (m *machine) climb() {
 	}
 }
 
-// backfill lets jobs behind the first one start where the stairs allow; only those ahead of the probe if bounded. It reports whether the request
-// has started.
+// backfill lets jobs behind the first one start where the stairs allow; only those ahead of the probe if bounded. It
+// reports whether the request has started.
 func (m *machine) backfill(bounded bool) bool {
 	for m.stairs[0].most > 0 {
 		w := m.candidate(bounded)
@@ -230,7 +232,8 @@ func (m *machine) backfill(bounded bool) bool {
 	return false
 }
 
-// candidate returns the first job that may start by the stairs: not the head, for which there was no room even without them.
+// candidate returns the first job that may start by the stairs: not the head, for which there was no room even without
+// them.
 func (m *machine) candidate(bounded bool) waiter {
 	bound := len(m.state.Waiting)
 	if bounded {

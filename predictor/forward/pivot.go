@@ -1,8 +1,10 @@
 package forward
 
-// In a replica, whatever starts later than now starts at an instant at which something happens: mostly the end of another job. If that ran already in the state, it is
-// the pivot of the start. If it was started in the replica itself, it ended when it did because it was started when it was, and so the pivot is that of its own start. So, but
-// for ties, a pivot that ended a moment sooner would let the start be as much sooner, and the end of no other job that runs would move it at all.
+// In a replica, whatever starts later than now starts at an instant at which something happens: mostly the end of
+// another job. If that ran already in the state, it is the pivot of the start. If it was started in the replica itself,
+// it ended when it did because it was started when it was, and so the pivot is that of its own start. So, but for ties,
+// a pivot that ended a moment sooner would let the start be as much sooner, and the end of no other job that runs would
+// move it at all.
 
 // trail is how the starts of a replica hang together.
 type trail struct {
@@ -52,8 +54,10 @@ func (m *machine) startRoots(n int) []int32 {
 	return append([]int32(nil), m.trail.roots[len(m.state.Running):][:n]...)
 }
 
-// Pivots tells what the starts of a request hang on, in the replicas of Waits: it appends to roots[:0], for each of them, the index in State.Running of the job that, had it ended a moment
-// sooner, would have let the request start as much sooner; -1 where there is none: it starts at once, or when an outage ends, or a limit that ran already is reached. Errors are those of Waits.
+// Pivots tells what the starts of a request hang on, in the replicas of Waits: it appends to roots[:0], for each of
+// them, the index in State.Running of the job that, had it ended a moment sooner, would have let the request start as
+// much sooner; -1 where there is none: it starts at once, or when an outage ends, or a limit that ran already is
+// reached. Errors are those of Waits.
 func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, roots []int32) ([]int32, error) {
 	roots = roots[:0]
 	if err := field(replicas > 0, "replicas", -1, "", float64(replicas), "1 or more"); err != nil {
@@ -74,7 +78,8 @@ func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, r
 	return roots, nil
 }
 
-// Pivots appends to dst[:0] what the start of a request of a size and a limit hangs on in every replica, as Sim.Pivots has it. Errors are those of Waits.
+// Pivots appends to dst[:0] what the start of a request of a size and a limit hangs on in every replica, as Sim.Pivots
+// has it. Errors are those of Waits.
 func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error) {
 	dst = dst[:0]
 	if err := s.check(procs, limit); err != nil {
@@ -91,8 +96,9 @@ func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error)
 	return dst, nil
 }
 
-// StartPivots appends to dst[:0] the same of the start of a job that waits, by its index in State.Waiting; nothing where that is not below SurfaceOptions.Starts. -1
-// also stands for a job that did not start before every request could.
+// StartPivots appends to dst[:0] the same of the start of a job that waits, by its index in State.Waiting; nothing
+// where that is not below SurfaceOptions.Starts. -1 also stands for a job that did not start before every request
+// could.
 func (s *Surface) StartPivots(waiting int, dst []int32) []int32 {
 	dst = dst[:0]
 	for _, starts := range s.starts {

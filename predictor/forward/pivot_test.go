@@ -12,10 +12,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// By hand: of 10 processors one job holds 6 for 100 s, another 4 for 50 s. A request for 4 starts when the second ends, one for 8 when the first does. Behind a job that takes
-// the whole machine for 30 s it starts when that ends, at 130 s: which hangs on the first job, too. Before all that, one that fits hangs on nobody.
+// By hand: of 10 processors one job holds 6 for 100 s, another 4 for 50 s. A request for 4 starts when the second ends,
+// one for 8 when the first does. Behind a job that takes the whole machine for 30 s it starts when that ends, at 130 s:
+// which hangs on the first job, too. Before all that, one that fits hangs on nobody.
 func TestPivotsByHand(t *testing.T) {
-	s := forward.State{Capacity: 10, Running: []forward.Running{{Procs: 6, Limit: 500, Law: sure(100)}, {Procs: 4, Limit: 500, Law: sure(50)}}}
+	s := forward.State{Capacity: 10,
+		Running: []forward.Running{{Procs: 6, Limit: 500, Law: sure(100)}, {Procs: 4, Limit: 500, Law: sure(50)}}}
 	whole := s
 	whole.Waiting = []forward.Waiting{{Procs: 10, Limit: 500, Law: sure(30)}}
 	idle := s
@@ -28,7 +30,10 @@ func TestPivotsByHand(t *testing.T) {
 		procs int
 		root  int32
 		wait  float64
-	}{{"small", &s, 4, 1, 50}, {"large", &s, 8, 0, 100}, {"behind the whole machine", &whole, 2, 0, 130}, {"at once", &idle, 6, -1, 0}, {"an outage", &down, 6, -1, 70}} {
+	}{
+		{"small", &s, 4, 1, 50}, {"large", &s, 8, 0, 100}, {"behind the whole machine", &whole, 2, 0, 130},
+		{"at once", &idle, 6, -1, 0}, {"an outage", &down, 6, -1, 70},
+	} {
 		var sim forward.Sim
 		roots, err := sim.Pivots(c.state, forward.Request{Procs: c.procs}, 3, 1, nil)
 		check(t, err)
@@ -43,27 +48,32 @@ func TestPivotsByHand(t *testing.T) {
 // lively is a pool on which nothing happens at the same time as something else.
 func lively(rt *rapid.T) forward.State {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 7))
-	s := forward.State{Capacity: 16, Policy: rapid.SampledFrom([]forward.Policy{forward.FCFS, forward.EASY}).Draw(rt, "policy")}
+	s := forward.State{Capacity: 16,
+		Policy: rapid.SampledFrom([]forward.Policy{forward.FCFS, forward.EASY}).Draw(rt, "policy")}
 	for free := s.Capacity; free > 0; {
 		n := 1 + rng.IntN(free)
 		free -= n
 		limit := 10 + 1000*rng.Float64()
-		s.Running = append(s.Running, forward.Running{Key: uint64(len(s.Running) + 1), Procs: n, Age: 9 * rng.Float64(), Limit: limit, Law: sure(1 + 1.2*limit*rng.Float64())})
+		s.Running = append(s.Running, forward.Running{Key: uint64(len(s.Running) + 1), Procs: n, Age: 9 * rng.Float64(),
+			Limit: limit, Law: sure(1 + 1.2*limit*rng.Float64())})
 	}
 	for range rng.IntN(8) {
 		limit := 10 + 1000*rng.Float64()
-		s.Waiting = append(s.Waiting, forward.Waiting{Key: uint64(100 + len(s.Waiting)), Procs: 1 + rng.IntN(16), Limit: limit, Law: sure(1 + 1.2*limit*rng.Float64())})
+		s.Waiting = append(s.Waiting, forward.Waiting{Key: uint64(100 + len(s.Waiting)), Procs: 1 + rng.IntN(16),
+			Limit: limit, Law: sure(1 + 1.2*limit*rng.Float64())})
 	}
 	return s
 }
 
-// What defines a pivot: a moment taken from its end lets the request start that moment sooner, and taken from any other running job's end it changes nothing.
+// What defines a pivot: a moment taken from its end lets the request start that moment sooner, and taken from any other
+// running job's end it changes nothing.
 func TestPivotMovesTheStart(t *testing.T) {
 	const moment = 1. / (1 << 20)
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
 		s := lively(rt)
-		r := forward.Request{Procs: rapid.IntRange(1, 16).Draw(rt, "procs"), Limit: 5 + float64(rapid.IntRange(0, 900).Draw(rt, "limit"))/math.Pi}
+		r := forward.Request{Procs: rapid.IntRange(1, 16).Draw(rt, "procs"),
+			Limit: 5 + float64(rapid.IntRange(0, 900).Draw(rt, "limit"))/math.Pi}
 		roots, err := sim.Pivots(&s, r, 1, 0, nil)
 		check(t, err)
 		waits, err := sim.Waits(&s, r, 1, 0, nil)
@@ -82,7 +92,8 @@ func TestPivotMovesTheStart(t *testing.T) {
 				want -= moment
 			}
 			if math.Abs(after-want) > moment/100 {
-				rt.Fatalf("pivot %d: job %d ends %v s sooner, and the start moves from %v to %v", roots[0], i, moment, before, after)
+				rt.Fatalf("pivot %d: job %d ends %v s sooner, and the start moves from %v to %v", roots[0], i, moment,
+					before, after)
 			}
 		}
 	})
@@ -93,7 +104,8 @@ func TestSurfacePivots(t *testing.T) {
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
 		s := lively(rt)
-		surface, err := forward.NewSurface(context.Background(), &s, forward.SurfaceOptions{Replicas: 2, Workers: 1, Plain: true, Starts: 5})
+		surface, err := forward.NewSurface(context.Background(), &s,
+			forward.SurfaceOptions{Replicas: 2, Workers: 1, Plain: true, Starts: 5})
 		check(t, err)
 		for procs := 1; procs <= surface.Capacity(); procs++ {
 			for _, limit := range []float64{0, 3.3, 71.7, 333.3} {
@@ -113,7 +125,8 @@ func TestSurfacePivots(t *testing.T) {
 		for i, w := range s.Waiting {
 			rest := s
 			rest.Waiting = slices.Delete(slices.Clone(s.Waiting), i, i+1)
-			want, err := sim.Pivots(&rest, forward.Request{Procs: w.Procs, Limit: w.Limit, Behind: len(rest.Waiting) - i}, 2, 0, nil)
+			want, err := sim.Pivots(&rest,
+				forward.Request{Procs: w.Procs, Limit: w.Limit, Behind: len(rest.Waiting) - i}, 2, 0, nil)
 			check(t, err)
 			if i >= 5 {
 				want = nil

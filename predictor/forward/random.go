@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// mix returns a hash of x. Every bit of it depends on every bit of x: it is the first number of SplitMix64 with the seed x
-// (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
+// mix returns a hash of x. Every bit of it depends on every bit of x: it is the first number of SplitMix64 with the
+// seed x (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
 func mix(x uint64) uint64 { return prng.NewSplitMix64(x).Uint64() }
 
 // uniform returns a number in (0, 1) that depends on both.

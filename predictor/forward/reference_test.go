@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// naive plays a state one second after the other, with everything worked out anew from the definitions at every one. All its times are whole
-// seconds. It knows eligibility, places in the queue and outages.
+// naive plays a state one second after the other, with everything worked out anew from the definitions at every one.
+// All its times are whole seconds. It knows eligibility, places in the queue and outages.
 type naive struct {
 	s        *forward.State
 	running  []holder
@@ -46,10 +46,12 @@ func newNaive(s *forward.State, r forward.Request) *naive {
 		n.running = append(n.running, holder{j.Procs, -j.Age, j.Law.Residual(j.Age, .5), plan(s, j.Limit) - j.Age})
 	}
 	for i, j := range s.Waiting {
-		n.waiting = append(n.waiting, waits{procs: j.Procs, plan: plan(s, j.Limit), eligible: j.Eligible, runtime: j.Law.Residual(0, .5), place: 2 * i})
+		n.waiting = append(n.waiting, waits{procs: j.Procs, plan: plan(s, j.Limit), eligible: j.Eligible,
+			runtime: j.Law.Residual(0, .5), place: 2 * i})
 	}
 	n.waiting = append(n.waiting, waits{
-		procs: r.Procs, plan: plan(s, r.Limit), eligible: r.Eligible, place: 2*(len(s.Waiting)-r.Behind) - 1, request: true,
+		procs: r.Procs, plan: plan(s, r.Limit), eligible: r.Eligible, place: 2*(len(s.Waiting)-r.Behind) - 1,
+		request: true,
 	})
 	slices.SortFunc(n.waiting, func(a, b waits) int { return cmp.Compare(a.place, b.place) })
 	n.capacity = func(t float64) int {
@@ -108,7 +110,8 @@ func (n *naive) play(end float64) float64 {
 	return math.Inf(1)
 }
 
-// schedule starts what may start and reports whether anything did that ends at once. It empties the queue when the request starts.
+// schedule starts what may start and reports whether anything did that ends at once. It empties the queue when the
+// request starts.
 func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
 	for i := 0; i < len(n.waiting); i++ {

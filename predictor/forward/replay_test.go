@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// BenchmarkBacktest is the simulation of every submit of a trace: 16 replicas of the whole pool under EASY, one processor pool. An operation is the whole trace; the
-// metrics say what a submit costs and what the states look like.
+// BenchmarkBacktest is the simulation of every submit of a trace: 16 replicas of the whole pool under EASY, one
+// processor pool. An operation is the whole trace; the metrics say what a submit costs and what the states look like.
 func BenchmarkBacktest(b *testing.B) {
 	tr, err := swfload.Open(refdata.Shared(b, "traces/SDSC-SP2-1998-4.2-cln.swf.gz"), swfload.Options{Keep: true})
 	check(b, err)
@@ -22,7 +22,8 @@ func BenchmarkBacktest(b *testing.B) {
 	for i := range tr.Jobs {
 		if r := &tr.Records[i]; r.Wait >= 0 {
 			start := r.Submit + r.Wait
-			all = append(all, happening{r.Submit, 1, i}, happening{start, 2, i}, happening{start + max(1, r.Runtime), 0, i})
+			all = append(all, happening{r.Submit, 1, i}, happening{start, 2, i},
+				happening{start + max(1, r.Runtime), 0, i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b happening) int {
@@ -49,12 +50,14 @@ func BenchmarkBacktest(b *testing.B) {
 				for _, i := range runs {
 					j, r := &tr.Jobs[i], &tr.Records[i]
 					s.Running = append(s.Running, forward.Running{
-						Key: uint64(i + 1), Procs: j.Procs, Age: float64(h.at - r.Submit - r.Wait), Limit: j.Limit, Law: part(j.Estimate),
+						Key: uint64(i + 1), Procs: j.Procs, Age: float64(h.at - r.Submit - r.Wait), Limit: j.Limit,
+						Law: part(j.Estimate),
 					})
 				}
 				for _, i := range queue {
 					j := &tr.Jobs[i]
-					s.Waiting = append(s.Waiting, forward.Waiting{Key: uint64(i + 1), Procs: j.Procs, Limit: j.Limit, Law: part(j.Estimate)})
+					s.Waiting = append(s.Waiting,
+						forward.Waiting{Key: uint64(i + 1), Procs: j.Procs, Limit: j.Limit, Law: part(j.Estimate)})
 				}
 				j := &tr.Jobs[h.job]
 				if dst, err = sim.Waits(s, forward.Request{Procs: j.Procs, Limit: j.Limit}, 16, 1, dst); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// scene is a State made ready to be copied by every replica. Jobs have numbers: those that run first, then those that wait.
+// scene is a State made ready to be copied by every replica. Jobs have numbers: those that run first, then those that
+// wait.
 type scene struct {
 	state   *State
 	free    int
@@ -73,8 +74,8 @@ func (c *scene) prepare(s *State) error {
 	return nil
 }
 
-// overrun returns when a job is expected to end that goes on past its limit: after as long again as it has run, at least a minute (as package
-// simulator does).
+// overrun returns when a job is expected to end that goes on past its limit: after as long again as it has run, at
+// least a minute (as package simulator does).
 func overrun(now, start float64) float64 { return now + max(60, now-start) }
 
 func (c *scene) prepareQueue() {
@@ -97,7 +98,9 @@ func (c *scene) prepareQueue() {
 		}
 	}
 	if len(c.blocked) > 1 {
-		slices.SortStableFunc(c.blocked, func(a, b int32) int { return cmp.Compare(s.Waiting[a].Eligible, s.Waiting[b].Eligible) })
+		slices.SortStableFunc(c.blocked, func(a, b int32) int {
+			return cmp.Compare(s.Waiting[a].Eligible, s.Waiting[b].Eligible)
+		})
 	}
 }
 

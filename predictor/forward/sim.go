@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Sim forecasts one request at a time in memory that it keeps: once that has grown, nothing is allocated. It is not safe for use by several goroutines.
+// Sim forecasts one request at a time in memory that it keeps: once that has grown, nothing is allocated. It is not
+// safe for use by several goroutines.
 type Sim struct {
 	scene   scene
 	machine machine
 	follows bool // the causes of starts
 }
 
-// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas of the state, sorted, and returns it. Equal input gives equal
-// output, and a job that is in two states with the same Key has the same luck in both.
+// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas of the state, sorted, and returns
+// it. Equal input gives equal output, and a job that is in two states with the same Key has the same luck in both.
 //
 // The error is a *TooLargeError, a *NeverError, a *LawError or wraps ErrBadInput.
 func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
@@ -36,9 +37,10 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 	return dst, nil
 }
 
-// Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit, an unknown one being
-// State.DefaultLimit (100 years, if that is 0 too), one past its limit for another minute. Laws and arrivals are not asked. This is what schedulers tell (squeue
-// --start); as jobs end before their limits, it is mostly too late. Errors are those of Waits.
+// Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit,
+// an unknown one being State.DefaultLimit (100 years, if that is 0 too), one past its limit for another minute. Laws
+// and arrivals are not asked. This is what schedulers tell (squeue --start); as jobs end before their limits, it is
+// mostly too late. Errors are those of Waits.
 func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	s.scene.plans = true
 	if err := s.ready(state, &request); err != nil {

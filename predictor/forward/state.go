@@ -37,8 +37,9 @@ func (p Policy) String() string {
 func (p Policy) backfills() bool { return p == EASY || p == Conservative || p == PriorityEASY }
 func (p Policy) ranked() bool    { return p == PriorityFCFS || p == PriorityEASY }
 
-// Law is the lifetime of one job. Residual returns the seconds that it still runs at an age, in seconds, 0 for a job that starts: the quantile u,
-// in (0, 1), of what remains. It must be a number from 0, and is cut at 100 years. Laws of one State may be called by several goroutines.
+// Law is the lifetime of one job. Residual returns the seconds that it still runs at an age, in seconds, 0 for a job
+// that starts: the quantile u, in (0, 1), of what remains. It must be a number from 0, and is cut at 100 years. Laws of
+// one State may be called by several goroutines.
 type Law interface {
 	Residual(age, u float64) float64
 }
@@ -64,8 +65,8 @@ type Waiting struct {
 	Law      Law     // nil is a job that runs to its limit
 }
 
-// Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds them keeps
-// them to its end.
+// Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds
+// them keeps them to its end.
 type Outage struct {
 	From, Until float64 // seconds from now; From may be past, Until may be +Inf
 	Procs       int
@@ -80,7 +81,8 @@ type Arrival struct {
 	Rank    int
 }
 
-// Arrivals returns the stream of arrivals of one replica; the stream returns false at its end. It must give the same for the same replica and seed.
+// Arrivals returns the stream of arrivals of one replica; the stream returns false at its end. It must give the same
+// for the same replica and seed.
 type Arrivals func(replica int, seed uint64) func() (Arrival, bool)
 
 // State is a pool at an instant.
@@ -88,19 +90,20 @@ type State struct {
 	// Capacity is the pool's processors, those that are away in Outages included.
 	Capacity int
 	Running  []Running
-	// Waiting is in the order in which the policy takes the jobs; policies by priority: by Rank first. A job that is larger than the pool ever is
-	// does not compete.
+	// Waiting is in the order in which the policy takes the jobs; policies by priority: by Rank first. A job that is
+	// larger than the pool ever is does not compete.
 	Waiting []Waiting
 	Outages []Outage
 	Policy  Policy
 	// DefaultLimit is what the scheduler plans with where a limit is unknown, in seconds; 0 for no end.
 	DefaultLimit float64
-	// Rho is the correlation, from 0 up to but not 1, of the fates of jobs of one group: of the normal scores of their quantiles (a Gaussian
-	// copula of one factor).
+	// Rho is the correlation, from 0 up to but not 1, of the fates of jobs of one group: of the normal scores of their
+	// quantiles (a Gaussian copula of one factor).
 	Rho float64
 	// Arrivals may be nil.
 	Arrivals Arrivals
-	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then. 0 for 30 days. Without arrivals there is none.
+	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then.
+	// 0 for 30 days. Without arrivals there is none.
 	Horizon float64
 }
 
@@ -115,7 +118,8 @@ type Request struct {
 	Limit    float64 // seconds, 0 for unknown
 	Eligible float64 // seconds from now until it may compete, 0 or less for now
 	Rank     int     // against arrivals
-	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see State.Behind.
+	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see
+	// State.Behind.
 	Behind int
 }
 
@@ -153,7 +157,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
 }
 
-// NeverError is a request that does not start though it is small enough: an outage without an end comes before it could end by its limit.
+// NeverError is a request that does not start though it is small enough: an outage without an end comes before it could
+// end by its limit.
 type NeverError struct {
 	Procs int
 	Limit float64
@@ -161,7 +166,8 @@ type NeverError struct {
 
 // Error names the request.
 func (e *NeverError) Error() string {
-	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time", e.Procs, e.Limit)
+	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time",
+		e.Procs, e.Limit)
 }
 
 // LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
@@ -169,7 +175,8 @@ type LawError struct{ Age, U, Value float64 }
 
 // Error tells what was asked and what came.
 func (e *LawError) Error() string {
-	return fmt.Sprintf("a job's residual lifetime at age %v s, quantile %v, is %v, need a number from 0", e.Age, e.U, e.Value)
+	return fmt.Sprintf("a job's residual lifetime at age %v s, quantile %v, is %v, need a number from 0", e.Age,
+		e.U, e.Value)
 }
 
 // Unwrap returns ErrBadInput.
@@ -221,7 +228,8 @@ func (s *State) check() error {
 	}
 	for i, o := range s.Outages {
 		if !(o.From < o.Until) || math.IsInf(o.From, 0) || o.Procs < 0 || o.Procs > math.MaxInt32 {
-			err = errors.Join(err, field(o.From < o.Until && !math.IsInf(o.From, 0), "outages", i, "from", o.From, "a finite number below until"),
+			err = errors.Join(err, field(o.From < o.Until && !math.IsInf(o.From, 0), "outages", i, "from", o.From,
+				"a finite number below until"),
 				field(o.Procs >= 0 && o.Procs <= math.MaxInt32, "outages", i, "procs", float64(o.Procs), "0 or more"))
 		}
 	}
@@ -238,7 +246,8 @@ func (r *Request) check(most, waiting int) error {
 	case math.IsNaN(r.Eligible) || math.IsInf(r.Eligible, 1):
 		return field(false, "request eligible", -1, "", r.Eligible, "a finite number")
 	case r.Behind < 0 || r.Behind > waiting:
-		return field(false, "request behind", -1, "", float64(r.Behind), fmt.Sprintf("0 up to the %d that wait", waiting))
+		return field(false, "request behind", -1, "", float64(r.Behind),
+			fmt.Sprintf("0 up to the %d that wait", waiting))
 	case r.Procs > most:
 		return &TooLargeError{Procs: r.Procs, Most: most}
 	}

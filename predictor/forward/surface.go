@@ -22,19 +22,20 @@ type SurfaceOptions struct {
 
 	// Most is the largest size that the queue takes, 0 for all that the pool ever has.
 	Most int
-	// Sizes and Limits (seconds, above 0) are added to those at which Quantile is exact: the sizes up to 256 and steps of at most 4 % above;
-	// the limits that users round to, from a minute to four weeks, and no limit.
+	// Sizes and Limits (seconds, above 0) are added to those at which Quantile is exact: the sizes up to 256 and steps
+	// of at most 4 % above; the limits that users round to, from a minute to four weeks, and no limit.
 	Sizes  []int
 	Limits []float64
 
-	// Plain leaves out what Quantile is looked up in, which takes longer than the replicas of a small pool: it is worked out for each question then.
+	// Plain leaves out what Quantile is looked up in, which takes longer than the replicas of a small pool: it is
+	// worked out for each question then.
 	Plain bool
 	// Starts is of how many of the jobs that wait, from the first, StartPivots can be asked.
 	Starts int
 }
 
-// Surface is the waits of every request, whatever its size and time limit, that joins a queue now. It does not change, and is safe for use by
-// many goroutines.
+// Surface is the waits of every request, whatever its size and time limit, that joins a queue now. It does not change,
+// and is safe for use by many goroutines.
 type Surface struct {
 	capacity int
 	policy   *State // its limits only
@@ -46,8 +47,8 @@ type Surface struct {
 	starts   [][]int32 // roots of the jobs that wait, by replica
 }
 
-// NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by several goroutines at once. The
-// error is one of Sim.Waits or the context's.
+// NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by
+// several goroutines at once. The error is one of Sim.Waits or the context's.
 func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, error) {
 	if o.Replicas == 0 {
 		o.Replicas = 100
@@ -67,7 +68,8 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Most > 0 {
 		most = min(most, o.Most)
 	}
-	all, err := simulator.HurriedReplicas(ctx, o.Replicas, o.Workers, o.Hurry, o.Seed, func() *player { return new(player) },
+	all, err := simulator.HurriedReplicas(ctx, o.Replicas, o.Workers, o.Hurry, o.Seed,
+		func() *player { return new(player) },
 		func(p *player, replica int, _ *rand.Rand) (played, error) { return p.play(&c, &o, most, replica) })
 	if err != nil {
 		return nil, err
@@ -126,8 +128,9 @@ func (s *Surface) check(procs int, limit float64) error {
 	return r.check(s.capacity, 0)
 }
 
-// Waits appends to dst[:0] the waits, in seconds, of a request of a size and a limit (0 for unknown) in every replica, sorted, and returns it. They are exact for
-// every size and limit. The error is a *TooLargeError, a *NeverError or a *FieldError.
+// Waits appends to dst[:0] the waits, in seconds, of a request of a size and a limit (0 for unknown) in every replica,
+// sorted, and returns it. They are exact for every size and limit. The error is a *TooLargeError, a *NeverError or a
+// *FieldError.
 func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	if err := s.check(procs, limit); err != nil {
@@ -145,9 +148,9 @@ func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, err
 	return dst, nil
 }
 
-// Quantile returns a quantile, at a level from 0 to 1, of the wait of a request, in seconds: the least of the waits that so many of them do not exceed. It
-// is looked up: exact at the grid's sizes and limits, else that of the next larger size and limit on it, which is never less. Errors are those
-// of Waits.
+// Quantile returns a quantile, at a level from 0 to 1, of the wait of a request, in seconds: the least of the waits
+// that so many of them do not exceed. It is looked up: exact at the grid's sizes and limits, else that of the next
+// larger size and limit on it, which is never less. Errors are those of Waits.
 func (s *Surface) Quantile(procs int, limit, level float64) (float64, error) {
 	if err := s.check(procs, limit); err != nil {
 		return 0, err
@@ -208,7 +211,8 @@ func (s *Surface) choose(o *SurfaceOptions) {
 	const minute, hour, day = 60, 3600, 86400
 	s.limits = []float64{
 		minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 20 * minute, 30 * minute, 45 * minute,
-		hour, 1.5 * hour, 2 * hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 8 * hour, 10 * hour, 12 * hour, 15 * hour, 18 * hour, 20 * hour,
+		hour, 1.5 * hour, 2 * hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 8 * hour, 10 * hour, 12 * hour, 15 * hour,
+		18 * hour, 20 * hour,
 		day, 1.5 * day, 2 * day, 3 * day, 4 * day, 5 * day, 7 * day, 14 * day, 28 * day, math.Inf(1),
 	}
 	if d := s.policy.DefaultLimit; d > 0 {

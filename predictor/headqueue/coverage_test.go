@@ -74,7 +74,9 @@ type running struct {
 // what runs then, with starts, what waits and the instant.
 func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
 	jobs := make([]spec, 200+w.procs+ahead)
-	sim, err := simulator.New(simulator.Config{Procs: w.procs, Runtime: func(j *simulator.Job) float64 { return w.rest(jobs[j.ID], 0) }})
+	sim, err := simulator.New(simulator.Config{Procs: w.procs, Runtime: func(j *simulator.Job) float64 {
+		return w.rest(jobs[j.ID], 0)
+	}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -155,16 +157,16 @@ func state(procs int, run []running, ahead []spec, now float64) *headqueue.State
 	return s
 }
 
-// TestQueueCoverage proves that the quantiles behind a queue are quantiles of the wait that an independent simulation of
-// strict first come, first served finds under the very laws: random machines, mixes, and queues of 1 to 300. Each level is
-// met within .01 (half a replica, and what interpolating between replicas does) and four standard errors, worked out over
-// the states, which are independent.
+// TestQueueCoverage proves that the quantiles behind a queue are quantiles of the wait that an independent simulation
+// of strict first come, first served finds under the very laws: random machines, mixes, and queues of 1 to 300. Each
+// level is met within .01 (half a replica, and what interpolating between replicas does) and four standard errors,
+// worked out over the states, which are independent.
 func TestQueueCoverage(t *testing.T) {
 	cover(t, 1000, 10, func(w *world) int { return 1 + int(math.Exp(w.rng.Float64()*math.Log(300))) })
 }
 
-// TestLongQueueCoverage proves the same of states with so many jobs that a few replicas must do, within .03: the deviation
-// is then known within 20 %.
+// TestLongQueueCoverage proves the same of states with so many jobs that a few replicas must do, within .03: the
+// deviation is then known within 20 %.
 func TestLongQueueCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("queues of thousands of jobs; left out by -short")

@@ -278,7 +278,8 @@ func (f *fcfs) quantile(q float64) float64 {
 	return a + (b-a)*part
 }
 
-// roundings is by how much more of an instant is taken for passed, so that starts that only roundings tell apart (a quantile between them cannot be written) count alike.
+// roundings is by how much more of an instant is taken for passed, so that starts that only roundings tell apart (a
+// quantile between them cannot be written) count alike.
 const roundings = 1e-13
 
 // within is the probability that the request has started by x, the inverse of quantile.

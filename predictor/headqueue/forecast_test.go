@@ -162,7 +162,8 @@ func TestCombined(t *testing.T) {
 		if got, want := r.Medians[2].Seconds, r.Medians[tc.from].Seconds; got != want {
 			t.Errorf("n' %d: combined %g, want %s's %g", tc.need, got, r.Medians[tc.from].Name, want)
 		}
-		if a := r.Medians[0]; (a.Cannot != nil) != (tc.need > 50) || a.Cannot != nil && a.Cannot.Reason != NoBenefactors {
+		if a := r.Medians[0]; (a.Cannot != nil) != (tc.need > 50) ||
+			a.Cannot != nil && a.Cannot.Reason != NoBenefactors {
 			t.Errorf("n' %d: downey_a cannot say: %v", tc.need, a.Cannot)
 		}
 	}
@@ -216,11 +217,13 @@ func TestCannotSay(t *testing.T) {
 		{"too wide", State{Capacity: 64, Running: []Holder{young}}, 65, LargerThanMachine},
 		{"all down", State{}, 1, LargerThanMachine},
 		{"nothing runs", State{Capacity: 64, Free: 3}, 4, NothingRunning},
-		{"nothing runs and the head does not fit", State{Capacity: 64, Free: 3, Ahead: []Ahead{{Procs: 4, Law: law}}}, 1, NothingRunning},
+		{"nothing runs and the head does not fit", State{Capacity: 64, Free: 3, Ahead: []Ahead{{Procs: 4, Law: law}}},
+			1, NothingRunning},
 		{"too little runs", State{Capacity: 64, Running: []Holder{young}}, 31, NeverEnough},
 		{"all older than tmax", State{Capacity: 64, Running: []Holder{old}}, 1, NeverEnough},
 		{"enough only with the old one", State{Capacity: 90, Running: []Holder{old, young}}, 31, NeverEnough},
-		{"the head never starts", State{Capacity: 90, Running: []Holder{old, young}, Ahead: []Ahead{{Procs: 80, Law: law}}}, 1, NeverEnough},
+		{"the head never starts",
+			State{Capacity: 90, Running: []Holder{old, young}, Ahead: []Ahead{{Procs: 80, Law: law}}}, 1, NeverEnough},
 		{"a million jobs", State{Capacity: 64, Running: make([]Holder, MaxJobs+1)}, 1, TooMuchWork},
 	} {
 		var c Calc
@@ -287,7 +290,8 @@ func TestPartlyNever(t *testing.T) {
 func TestReuse(t *testing.T) {
 	law := newUniformLog(5, 1e5)
 	big := State{Capacity: 400, Running: []Holder{{Procs: 300, Age: 10, Law: law}, {Procs: 100, Age: 700, Law: law}}}
-	small := State{Capacity: 400, Running: []Holder{{Procs: 5, Age: 70, Law: law}}, Ahead: []Ahead{{Procs: 3, Law: law}}}
+	small := State{Capacity: 400, Running: []Holder{{Procs: 5, Age: 70, Law: law}},
+		Ahead: []Ahead{{Procs: 3, Law: law}}}
 	var used Calc
 	var r Result
 	within := []float64{60}

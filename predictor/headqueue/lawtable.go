@@ -97,7 +97,8 @@ func (l *lawTables) tabulate(law Lifetime) {
 			if fall > 0 && top.x-last.x > jumpWidth && len(l.knots)+len(l.stack) < end {
 				mid := survivalAt(law, math.Sqrt(last.t*top.t), (last.x+top.x)/2, last.s)
 				mid.s = max(mid.s, top.s)
-				if off := math.Abs(mid.s - (last.s - fall/2)); fall > mostFall || off > knotError*max(mid.s, rareSurvival) {
+				if off := math.Abs(mid.s - (last.s - fall/2)); fall > mostFall ||
+					off > knotError*max(mid.s, rareSurvival) {
 					l.stack = append(l.stack, mid)
 					continue
 				}

@@ -47,8 +47,9 @@ func TestQueueByHand(t *testing.T) {
 			// 30: A (2) starts, ends at 130. B (4) waits for A until 130, ends at 140.
 			"the head blocks",
 			State{
-				Capacity: 4, Running: []Holder{{Procs: 2, Age: 70, Law: fixed(100)}, {Procs: 2, Age: 10, Law: fixed(60)}},
-				Ahead: []Ahead{{Procs: 2, Law: fixed(100)}, {Procs: 4, Law: fixed(10)}},
+				Capacity: 4,
+				Running:  []Holder{{Procs: 2, Age: 70, Law: fixed(100)}, {Procs: 2, Age: 10, Law: fixed(60)}},
+				Ahead:    []Ahead{{Procs: 2, Law: fixed(100)}, {Procs: 4, Law: fixed(10)}},
 			}, 1, 7, 140,
 		},
 		{
@@ -169,7 +170,8 @@ func TestQueueIsSchedule(t *testing.T) {
 		}
 		var jobs []work
 		for range rapid.IntRange(0, 10).Draw(t, "ahead") {
-			w := work{rapid.IntRange(1, capacity).Draw(t, "procs"), float64(rapid.IntRange(10, 5000).Draw(t, "runtime"))}
+			w := work{rapid.IntRange(1, capacity).Draw(t, "procs"),
+				float64(rapid.IntRange(10, 5000).Draw(t, "runtime"))}
 			jobs = append(jobs, w)
 			s.Ahead = append(s.Ahead, Ahead{Procs: w.procs, Law: fixed(w.runtime)})
 		}
@@ -290,8 +292,9 @@ func notEarlier(t *rapid.T, what string, early, late Result) {
 	}
 }
 
-// TestQueueOrder proves that behind a queue quantiles do not cross, within is their inverse, that a larger request or one
-// more job ahead is never earlier, and that neither a used Calc nor the order of the running jobs changes an answer.
+// TestQueueOrder proves that behind a queue quantiles do not cross, within is their inverse, that a larger request or
+// one more job ahead is never earlier, and that neither a used Calc nor the order of the running jobs changes an
+// answer.
 func TestQueueOrder(t *testing.T) {
 	var c Calc
 	rapid.Check(t, func(t *rapid.T) {
@@ -335,8 +338,8 @@ func TestQueueOrder(t *testing.T) {
 	})
 }
 
-// TestLawTable proves that tabulated laws give the quantiles of the laws: the survival there, given the age, is that of the
-// level, or steps over it.
+// TestLawTable proves that tabulated laws give the quantiles of the laws: the survival there, given the age, is that of
+// the level, or steps over it.
 func TestLawTable(t *testing.T) {
 	var l lawTables
 	rapid.Check(t, func(t *rapid.T) {

@@ -150,7 +150,8 @@ func (p *replayed) submitted(j *simulator.Job) {
 	for i := range p.running {
 		r := &p.running[i]
 		s.Free -= r.Procs
-		s.Running = append(s.Running, headqueue.Holder{Procs: r.Procs, Age: j.Submit - r.Start, Limit: p.limit(r), Law: p.laws.of(r)})
+		s.Running = append(s.Running,
+			headqueue.Holder{Procs: r.Procs, Age: j.Submit - r.Start, Limit: p.limit(r), Law: p.laws.of(r)})
 	}
 	for i := range p.queue {
 		q := &p.queue[i]
@@ -163,8 +164,9 @@ func (p *replayed) submitted(j *simulator.Job) {
 	}
 }
 
-// TestQueueOnKTH forecasts the waits behind a queue on a real trace, scheduled strictly first come, first served. It proves that
-// with runtimes known the forecast is the wait: what is left with laws fitted blindly, which is logged, is the laws'.
+// TestQueueOnKTH forecasts the waits behind a queue on a real trace, scheduled strictly first come, first served. It
+// proves that with runtimes known the forecast is the wait: what is left with laws fitted blindly, which is logged, is
+// the laws'.
 func TestQueueOnKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a trace; left out by -short")
@@ -198,7 +200,8 @@ func kth(t *testing.T, procs int) *simulator.Simulator {
 			continue
 		}
 		if err := sim.Submit(simulator.Job{
-			ID: id, Submit: float64(rec.Submit), Procs: min(procs, int(rec.Procs())), Runtime: math.Max(1, float64(rec.Runtime)),
+			ID: id, Submit: float64(rec.Submit), Procs: min(procs, int(rec.Procs())),
+			Runtime:  math.Max(1, float64(rec.Runtime)),
 			Estimate: math.Max(0, float64(rec.TimeLimit)), Queue: file.Reader.Header().QueueName(&rec),
 		}); err != nil {
 			t.Fatal(err)
@@ -206,9 +209,9 @@ func kth(t *testing.T, procs int) *simulator.Simulator {
 	}
 }
 
-// TestQueueOnDemo proves on the workload of the demonstration, with laws fitted blindly, that the upper bound costs less than with
-// the jobs ahead placed at fixed instants (log-pinball .121 at .95, before lifetimes of the jobs ahead were random), and that with
-// runtimes known the forecast is the wait.
+// TestQueueOnDemo proves on the workload of the demonstration, with laws fitted blindly, that the upper bound costs
+// less than with the jobs ahead placed at fixed instants (log-pinball .121 at .95, before lifetimes of the jobs ahead
+// were random), and that with runtimes known the forecast is the wait.
 func TestQueueOnDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates three weeks; left out by -short")

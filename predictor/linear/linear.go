@@ -1,14 +1,15 @@
-// Package linear learns quantiles online as linear functions of features: a plain model that says something useful after
-// a few dozen outcomes, for the time before stronger ones are trained.
+// Package linear learns quantiles online as linear functions of features: a plain model that says something useful
+// after a few dozen outcomes, for the time before stronger ones are trained.
 //
-// For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles", Econometrica 46, 1978) is
-// lowered by stochastic subgradient steps with one rate per coefficient, eta / sqrt(sum of squared gradients) (J. Duchi, E. Hazan
-// and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011, fig. 1), whose regret against the best fixed coefficients is
-// O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T) (theorem 5 there). Features are standardized by their running mean and
-// deviation (as S. Ross, P. Mineiro and J. Langford, "Normalized online learning", UAI 2013, advise for features of unknown scale) and cut at
-// 4 deviations; a missing one (NaN) counts as its mean, and has a coefficient for being missing. What is
-// served is the running mean of the coefficients (B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging",
-// SIAM J. Control Optim. 30, 1992) over a window that grows to Config.Window outcomes.
+// For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles",
+// Econometrica 46, 1978) is lowered by stochastic subgradient steps with one rate per coefficient, eta / sqrt(sum of
+// squared gradients) (J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011, fig. 1), whose
+// regret against the best fixed coefficients is O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T) (theorem 5 there).
+// Features are standardized by their running mean and deviation (as S. Ross, P. Mineiro and J. Langford, "Normalized
+// online learning", UAI 2013, advise for features of unknown scale) and cut at 4 deviations; a missing one (NaN) counts
+// as its mean, and has a coefficient for being missing. What is served is the running mean of the coefficients (B.
+// Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J. Control Optim. 30, 1992)
+// over a window that grows to Config.Window outcomes.
 package linear
 
 import (
@@ -27,8 +28,8 @@ type Config struct {
 	Features int
 	// Rate is eta, in units of the target: .3 by default.
 	Rate float64
-	// Window is the number of outcomes over which coefficients are averaged, and Memory that over which the sums of squared gradients and
-	// the features' moments look back: 500 and 20,000 by default.
+	// Window is the number of outcomes over which coefficients are averaged, and Memory that over which the sums of
+	// squared gradients and the features' moments look back: 500 and 20,000 by default.
 	Window, Memory float64
 }
 
@@ -41,7 +42,8 @@ func (c *Config) fill() error {
 		last = p
 	}
 	if len(c.Levels) == 0 || c.Features < 0 {
-		return fmt.Errorf("linear: %d levels, %d features: give at least one level, and no negative number of features", len(c.Levels), c.Features)
+		return fmt.Errorf("linear: %d levels, %d features: give at least one level, and no negative number of features",
+			len(c.Levels), c.Features)
 	}
 	for _, d := range []struct {
 		v *float64
@@ -51,7 +53,8 @@ func (c *Config) fill() error {
 			*d.v = d.d
 		}
 		if !(*d.v > 0) || math.IsInf(*d.v, 1) {
-			return fmt.Errorf("linear: rate %g, window %g, memory %g: give positive numbers", c.Rate, c.Window, c.Memory)
+			return fmt.Errorf("linear: rate %g, window %g, memory %g: give positive numbers", c.Rate,
+				c.Window, c.Memory)
 		}
 	}
 	c.Levels = slices.Clone(c.Levels)
@@ -98,8 +101,9 @@ func New(cfg Config) (*Model, error) {
 // N returns the number of outcomes learnt.
 func (m *Model) N() int { return int(m.s.N) }
 
-// Predict writes the quantiles of the target for the features x into out, rising, within the range of the targets seen. It is
-// false, and out is left alone, before anything was learnt or where x or out has a wrong length. NaN and infinite features are missing.
+// Predict writes the quantiles of the target for the features x into out, rising, within the range of the targets seen.
+// It is false, and out is left alone, before anything was learnt or where x or out has a wrong length. NaN and infinite
+// features are missing.
 func (m *Model) Predict(x, out []float64) bool {
 	if m.s.N == 0 || len(x) != m.s.Config.Features || len(out) != len(m.s.Config.Levels) {
 		return false
@@ -150,8 +154,9 @@ func (m *Model) Learn(x []float64, y float64) {
 	}
 }
 
-// Hasten makes the steps longer by a factor, at least 1, at the next outcome: the sums of squared gradients are divided by its square. They grow again with what is learnt, and the steps shorten as they
-// did at first. What has been learnt stays. Another number is ignored.
+// Hasten makes the steps longer by a factor, at least 1, at the next outcome: the sums of squared gradients are divided
+// by its square. They grow again with what is learnt, and the steps shorten as they did at first. What has been learnt
+// stays. Another number is ignored.
 func (m *Model) Hasten(factor float64) {
 	if !(factor >= 1) || math.IsInf(factor, 1) {
 		return
@@ -169,8 +174,8 @@ func (m *Model) row(v []float64, l int) []float64 {
 	return v[l*n : (l+1)*n]
 }
 
-// moments takes the features into their running means and variances (B. Welford, Technometrics 4, 1962), forgetting what is older than
-// Memory.
+// moments takes the features into their running means and variances (B. Welford, Technometrics 4, 1962), forgetting
+// what is older than Memory.
 func (m *Model) moments(x []float64) {
 	s := &m.s
 	for i, v := range x {

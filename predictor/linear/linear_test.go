@@ -22,7 +22,8 @@ func must(t testing.TB, cfg Config) *Model {
 	return m
 }
 
-// teach shows n outcomes of y = slope . x + (1 + x[0]/4) e with e standard normal, x[0] in [0, 2], the others normal with the scales given.
+// teach shows n outcomes of y = slope . x + (1 + x[0]/4) e with e standard normal, x[0] in [0, 2], the others normal
+// with the scales given.
 func teach(m *Model, rng *rand.Rand, n int, slope, scale []float64) {
 	x := make([]float64, len(slope))
 	for range n {
@@ -65,8 +66,8 @@ func excess(m *Model, rng *rand.Rand, slope, scale []float64) float64 {
 
 func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
 
-// The linear quantiles of data that have such are found: within 3 % of the loss of the true ones after 5,000 outcomes and 15 % after 300, whatever
-// the units of the features are.
+// The linear quantiles of data that have such are found: within 3 % of the loss of the true ones after 5,000 outcomes
+// and 15 % after 300, whatever the units of the features are.
 func TestFindsLinearQuantiles(t *testing.T) {
 	slope := []float64{1, -2, .5, 0, 0}
 	for _, scale := range [][]float64{{1, 1, 1, 1, 1}, {1e6, 1e-6, 3600, 1e9, 1e-9}} {
@@ -142,11 +143,13 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Whatever is learnt, predictions rise, are numbers and lie within the targets seen; a restored Model goes on as the one it was saved from.
+// Whatever is learnt, predictions rise, are numbers and lie within the targets seen; a restored Model goes on as the
+// one it was saved from.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := must(t, Config{Levels: levels(), Features: 2})
-		number := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -math.MaxFloat64, math.MaxFloat64, 1e90, 0, -3, 1e-300, 4})
+		number := rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -math.MaxFloat64, math.MaxFloat64,
+			1e90, 0, -3, 1e-300, 4})
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for range rapid.IntRange(0, 40).Draw(rt, "steps") {
 			x, y := []float64{number.Draw(rt, "x1"), number.Draw(rt, "x2")}, number.Draw(rt, "y")
@@ -205,7 +208,8 @@ func FuzzUnmarshal(f *testing.F) {
 
 // A configuration that cannot be meant is refused.
 func TestBadConfig(t *testing.T) {
-	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{0}}, {Levels: []float64{.5}, Features: -1},
+	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{0}},
+		{Levels: []float64{.5}, Features: -1},
 		{Levels: []float64{.5}, Rate: -1}, {Levels: []float64{.5}, Window: math.NaN()}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
@@ -242,7 +246,8 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// TestHasten: after 20,000 outcomes the level moves by 3. A hastened model is within .5 of the new median in fewer outcomes than one that is not; a factor that is none changes nothing.
+// TestHasten: after 20,000 outcomes the level moves by 3. A hastened model is within .5 of the new median in fewer
+// outcomes than one that is not; a factor that is none changes nothing.
 func TestHasten(t *testing.T) {
 	needs := func(factor float64) int {
 		rng := rand.New(rand.NewPCG(11, 11))

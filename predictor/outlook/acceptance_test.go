@@ -32,8 +32,8 @@ type probeAt struct {
 	now, last       []float64
 }
 
-// result is the losses at one horizon of waitcast, persistence, last week and persistence with the quantiles of its errors; by level, on the scale of logarithms,
-// then in hours of the whole machine.
+// result is the losses at one horizon of waitcast, persistence, last week and persistence with the quantiles of its
+// errors; by level, on the scale of logarithms, then in hours of the whole machine.
 type result struct {
 	n            int
 	log, plain   [4][levels]float64
@@ -53,7 +53,8 @@ func average(x [levels]float64) float64 {
 
 func (r *result) covered() float64 { return 1 - float64(r.below+r.above)/float64(r.n) }
 
-// run replays the trace and returns the results by horizon. Outcomes are read from the picture when their instant has come.
+// run replays the trace and returns the results by horizon. Outcomes are read from the picture when their instant has
+// come.
 func (tr *trial) run(t testing.TB) []result {
 	r := tr.replay
 	f, err := New(tr.options)
@@ -169,23 +170,28 @@ func (tr *trial) print(t testing.TB, results []result) {
 			for l := range levels {
 				fmt.Fprintf(&b, " %.4f", r.log[m][l]/n)
 			}
-			fmt.Fprintf(&b, " mean %.4f  hours: median %.3f mean %.3f\n", r.mean(m)/n, r.plain[m][median]/n, r.hours(m)/n)
+			fmt.Fprintf(&b, " mean %.4f  hours: median %.3f mean %.3f\n", r.mean(m)/n, r.plain[m][median]/n,
+				r.hours(m)/n)
 		}
-		fmt.Fprintf(&b, "  covered %.3f (below %.3f above %.3f); mean loss %+.1f %% against persistence, %+.1f %% against last week\n", r.covered(),
+		fmt.Fprintf(&b, "  covered %.3f (below %.3f above %.3f); mean loss %+.1f %% against persistence, %+.1f %% "+
+			"against last week\n", r.covered(),
 			float64(r.below)/n, float64(r.above)/n, 100*(r.mean(0)/r.mean(1)-1), 100*(r.mean(0)/r.mean(2)-1))
 		for _, s := range scores {
 			if s.Horizon == tr.f.options.Horizons[k] {
-				fmt.Fprintf(&b, "    on the grid: queues=%v %-13s n %.0f waitcast %.4f simulation %.4f persistence %.4f last week %.4f below %.3f above %.3f\n",
+				fmt.Fprintf(&b, "    on the grid: queues=%v %-13s n %.0f waitcast %.4f simulation %.4f persistence "+
+					"%.4f last week %.4f below %.3f above %.3f\n",
 					s.Queues, s.Series, s.N, s.Mean(0), s.Mean(1), s.Mean(2), s.Mean(3), s.Below, s.Above)
 			}
 		}
 	}
 	losses, used := tr.f.ArrivalScores()
-	t.Logf("%s: took %v; arrivals by %s: %v lose %.4f\n%s", tr.replay.trace.Name, tr.took.Round(time.Second), used, ArrivalModels(), losses, b.String())
+	t.Logf("%s: took %v; arrivals by %s: %v lose %.4f\n%s", tr.replay.trace.Name, tr.took.Round(time.Second), used,
+		ArrivalModels(), losses, b.String())
 }
 
-// TestBeatsPersistenceAndLastWeek is the acceptance of the load forecast: at 2,000 random instants of three logs, from the ninth week on, the loss of queued work is
-// lower than those of the present value and of the same time last week, and the band covers 90 % within 3. It takes minutes: WAITCAST_LONG=1.
+// TestBeatsPersistenceAndLastWeek is the acceptance of the load forecast: at 2,000 random instants of three logs, from
+// the ninth week on, the loss of queued work is lower than those of the present value and of the same time last week,
+// and the band covers 90 % within 3. It takes minutes: WAITCAST_LONG=1.
 func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -203,7 +209,8 @@ func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	}
 }
 
-// TestAnotherLog is the same for a log on which nothing was chosen, and whose jobs have no time limits: work is what the law expects.
+// TestAnotherLog is the same for a log on which nothing was chosen, and whose jobs have no time limits: work is what
+// the law expects.
 func TestAnotherLog(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -217,7 +224,8 @@ func TestAnotherLog(t *testing.T) {
 	tr.check(t, results, .05)
 }
 
-// TestDaysAhead is the same for two days to a week ahead on one log, where the same time last week is the present value at a week.
+// TestDaysAhead is the same for two days to a week ahead on one log, where the same time last week is the present value
+// at a week.
 func TestDaysAhead(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -239,7 +247,8 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 			if m > 0 && !(r.mean(0) < r.mean(m)) {
 				t.Errorf("+%gh: loss %.4f, that of %s %.4f", h, r.mean(0), name, r.mean(m))
 			}
-			if m > 0 && h < week/hour && !(r.hours(0) < r.hours(m)) { // at a week the losses of a few busy days decide in hours
+			// at a week the losses of a few busy days decide in hours
+			if m > 0 && h < week/hour && !(r.hours(0) < r.hours(m)) {
 				t.Errorf("+%gh: loss %.4f hours of the machine, that of %s %.4f", h, r.hours(0), name, r.hours(m))
 			}
 		}
@@ -253,9 +262,11 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 func TestKTHBeatsPersistence(t *testing.T) {
 	r := openTrace(t, "KTH-SP2-1996-2.1-cln.swf.gz")
 	tr := trial{replay: r, from: 6 * week, until: 12 * week, instants: 200, options: Options{
-		Horizons: []float64{hour, 6 * hour, day}, Every: hour, Local: r.local, Standards: []Standard{}, Replicas: 24, Lessons: 8, Refit: 4 * day, Seed: 1,
+		Horizons: []float64{hour, 6 * hour, day}, Every: hour, Local: r.local, Standards: []Standard{}, Replicas: 24,
+		Lessons: 8, Refit: 4 * day, Seed: 1,
 	}}
 	results := tr.run(t)
 	tr.print(t, results)
-	tr.check(t, results, .08) // 200 instants: two deviations of a share of .9 that is met are .04, and neighbors go together
+	// 200 instants: two deviations of a share of .9 that is met are .04, and neighbors go together
+	tr.check(t, results, .08)
 }

@@ -29,8 +29,8 @@ type arrival struct {
 	Procs, Scope       int32
 }
 
-// stream is a drawn workload of span seconds, a whole number of periods; it goes on from its begin at its end. Its jobs come at the
-// same phase of the period as they did when it was drawn.
+// stream is a drawn workload of span seconds, a whole number of periods; it goes on from its begin at its end. Its jobs
+// come at the same phase of the period as they did when it was drawn.
 type stream struct {
 	Jobs   []arrival
 	Span   float64
@@ -79,7 +79,8 @@ func (f *Forecaster) past(now float64) []record {
 	return out
 }
 
-// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle; limit and queue are those of a job of about that size and runtime.
+// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle; limit and queue are those
+// of a job of about that size and runtime.
 func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *stream {
 	local := make([]float64, len(past))
 	chains, err := markov.New(0)
@@ -110,7 +111,8 @@ func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *st
 		}
 		procs, runtime := draw.Next()
 		like := alike.of(procs, runtime, rng)
-		s.Jobs = append(s.Jobs, arrival{At: at, Procs: int32(min(procs, math.MaxInt32/2)), Runtime: runtime, Limit: max(like.Limit, 1), Scope: like.Queue})
+		s.Jobs = append(s.Jobs, arrival{At: at, Procs: int32(min(procs, math.MaxInt32/2)), Runtime: runtime,
+			Limit: max(like.Limit, 1), Scope: like.Queue})
 	}
 	return s
 }
@@ -132,7 +134,8 @@ func newRelatives(past []record) *relatives {
 
 func sizeClass(procs int) int { return int(math.Log2(float64(max(1, procs)))) }
 
-// of draws one of the about nine nearest in runtime among jobs of the size's power of two, or of the nearest one that has any.
+// of draws one of the about nine nearest in runtime among jobs of the size's power of two, or of the nearest one that
+// has any.
 func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	c := sizeClass(procs)
 	for d := 1; len(r.bySize[c]) == 0 && d < len(r.bySize); d++ {
@@ -156,7 +159,8 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	t := users.Trace{Name: "live", Start: past[0].Submit, End: now, Jobs: make([]users.Job, len(past))}
 	for i, p := range past {
 		t.Jobs[i] = users.Job{
-			Index: i, User: p.User, Queue: int64(p.Queue), Procs: int(p.Procs), Submit: p.Submit, Wait: p.Wait, Runtime: p.Runtime, Estimate: p.Limit,
+			Index: i, User: p.User, Queue: int64(p.Queue), Procs: int(p.Procs), Submit: p.Submit, Wait: p.Wait,
+			Runtime: p.Runtime, Estimate: p.Limit,
 		}
 	}
 	pools, err := users.Split(t, users.Options{Edge: -1})
@@ -177,13 +181,15 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 			continue
 		}
 		s.Jobs = append(s.Jobs, arrival{
-			At: a.Submit - pools.Start, Procs: int32(a.Procs), Runtime: max(0, a.Runtime), Limit: max(a.Estimate, 1), Scope: int32(a.Queue),
+			At: a.Submit - pools.Start, Procs: int32(a.Procs), Runtime: max(0, a.Runtime), Limit: max(a.Estimate, 1),
+			Scope: int32(a.Queue),
 		})
 	}
 	return s
 }
 
-// cut returns the jobs of a stretch of the stream that begins at an instant's phase of the period, shaken; at counts from the instant.
+// cut returns the jobs of a stretch of the stream that begins at an instant's phase of the period, shaken; at counts
+// from the instant.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {
@@ -215,7 +221,8 @@ type shaker struct {
 	moved        []arrival
 }
 
-// shake moves them in place: the thesis' least effective shaking (package shake), of at most a tenth of an interarrival time.
+// shake moves them in place: the thesis' least effective shaking (package shake), of at most a tenth of an interarrival
+// time.
 func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
 	if len(jobs) == 0 {
 		return

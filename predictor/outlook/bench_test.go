@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// busy returns a cluster of 4,096 processors that has learnt for three days, and its state with 1,000 running and 1,000 waiting jobs.
+// busy returns a cluster of 4,096 processors that has learnt for three days, and its state with 1,000 running and 1,000
+// waiting jobs.
 func busy(b *testing.B) (*cluster, State) {
 	b.Helper()
 	o := Options{Seed: 1, Every: hour}
@@ -15,7 +16,8 @@ func busy(b *testing.B) (*cluster, State) {
 	free := 4096
 	for i := range 2000 {
 		j := Job{
-			ID: uint64(1<<40 + i), Queue: []string{"short", "long"}[i%2], User: string(rune('a' + i%20)), App: "x", Procs: 1 + i%7, Limit: float64(600 * (1 + i%60)),
+			ID: uint64(1<<40 + i), Queue: []string{"short", "long"}[i%2], User: string(rune('a' + i%20)), App: "x",
+			Procs: 1 + i%7, Limit: float64(600 * (1 + i%60)),
 			Submit: s.Now - float64(10*i),
 		}
 		if i < 1000 {
@@ -30,7 +32,8 @@ func busy(b *testing.B) (*cluster, State) {
 	return c, s
 }
 
-// BenchmarkForecast is one forecast with the defaults (64 replicas of a week, standard jobs in 16 of them) of a machine to which 6,000 jobs come a day.
+// BenchmarkForecast is one forecast with the defaults (64 replicas of a week, standard jobs in 16 of them) of a machine
+// to which 6,000 jobs come a day.
 func BenchmarkForecast(b *testing.B) {
 	c, s := busy(b)
 	for b.Loop() {

@@ -1,11 +1,13 @@
 package outlook
 
-// A job that waits at a horizon waits now, is held now and becomes eligible until then, or comes until then. So in every future
+// A job that waits at a horizon waits now, is held now and becomes eligible until then, or comes until then. So in
+// every future
 //
 //	waiting at h <= waiting now + eligible by h + arrived by h,
 //
-// in jobs and in requested work, and each quantile of the left side is at most the present plus the same quantile of the arrivals.
-// The correctors learn the two sides apart; bound and boundPoint enforce the inequality on what is served.
+// in jobs and in requested work, and each quantile of the left side is at most the present plus the same quantile of
+// the arrivals. The correctors learn the two sides apart; bound and boundPoint enforce the inequality on what is
+// served.
 
 // arrivalsOf returns the series of arrivals that bounds a series, false for a series that has no such bound.
 func (s Series) arrivalsOf() (Series, bool) {
@@ -18,8 +20,8 @@ func (s Series) arrivalsOf() (Series, bool) {
 	return 0, false
 }
 
-// known returns the part of a series at a horizon that has been submitted already: the jobs that wait now, and the held ones that become
-// eligible until then.
+// known returns the part of a series at a horizon that has been submitted already: the jobs that wait now, and the held
+// ones that become eligible until then.
 func (p *player) known(k, scope int, s Series) float64 {
 	x := p.initial[scope][s]
 	for i := range p.later {
@@ -51,8 +53,8 @@ func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	}
 }
 
-// boundPoint lowers the levels of a point to what is possible, in natural units: the scales' rounding is cut off, so that the inequality
-// holds exactly.
+// boundPoint lowers the levels of a point to what is possible, in natural units: the scales' rounding is cut off, so
+// that the inequality holds exactly.
 func (p *player) boundPoint(k, scope int, point *Point) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()

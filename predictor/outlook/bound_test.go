@@ -13,7 +13,8 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// checkFutures checks every replica of a player: what waits at a horizon is at most what waits now, becomes eligible until then, or comes.
+// checkFutures checks every replica of a player: what waits at a horizon is at most what waits now, becomes eligible
+// until then, or comes.
 func checkFutures(t failer, p *player, courses []course) {
 	for i := range courses {
 		for k, h := range p.horizons {
@@ -21,17 +22,20 @@ func checkFutures(t failer, p *player, courses []course) {
 				v := courses[i].values[k*len(p.initial)+scope]
 				jobs, work := p.known(k, scope, QueueLength), p.known(k, scope, QueuedWork)
 				if v[QueueLength] < 0 || v[QueueLength] > jobs+v[ArrivedJobs] {
-					t.Errorf("replica %d, scope %d, +%g h: %v jobs wait; %v were known and %v came", i, scope, h/hour, v[QueueLength], jobs, v[ArrivedJobs])
+					t.Errorf("replica %d, scope %d, +%g h: %v jobs wait; %v were known and %v came", i, scope, h/hour,
+						v[QueueLength], jobs, v[ArrivedJobs])
 				}
 				if most := work + v[ArrivedWork]; v[QueuedWork] < 0 || v[QueuedWork] > most+1e-9*most {
-					t.Errorf("replica %d, scope %d, +%g h: %v processor seconds wait; at most %v can", i, scope, h/hour, v[QueuedWork], most)
+					t.Errorf("replica %d, scope %d, +%g h: %v processor seconds wait; at most %v can", i, scope, h/hour,
+						v[QueuedWork], most)
 				}
 			}
 		}
 	}
 }
 
-// eligibleBy counts the jobs of a state that a queue (all for "*") has or gets until an instant, with their requested work.
+// eligibleBy counts the jobs of a state that a queue (all for "*") has or gets until an instant, with their requested
+// work.
 func eligibleBy(f *Forecaster, s *State, queue string, at float64) (jobs, work float64) {
 	for i := range s.Waiting {
 		if j := &s.Waiting[i]; (queue == "*" || j.Queue == queue) && j.Eligible <= at {
@@ -42,7 +46,8 @@ func eligibleBy(f *Forecaster, s *State, queue string, at float64) (jobs, work f
 	return jobs, work
 }
 
-// checkServed checks the forecast that is served: each level is at most the present and what becomes eligible plus that level of the arrivals.
+// checkServed checks the forecast that is served: each level is at most the present and what becomes eligible plus that
+// level of the arrivals.
 func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 	for _, l := range append([]Future{fc.Cluster}, fc.Queues...) {
 		queue := l.Queue
@@ -54,11 +59,13 @@ func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 			jobs, work := eligibleBy(f, s, queue, s.Now+p.Horizon)
 			for level := range levels {
 				if come := p.JobsPerHour[level] * (p.Horizon / hour); p.QueueLength[level] > jobs+come {
-					t.Errorf("queue %q, +%g h, level %d: %v jobs wait of %v and %v that come", queue, p.Horizon/hour, level, p.QueueLength[level], jobs, come)
+					t.Errorf("queue %q, +%g h, level %d: %v jobs wait of %v and %v that come", queue, p.Horizon/hour,
+						level, p.QueueLength[level], jobs, come)
 				}
 				come := p.WorkPerHour[level] * (p.Horizon / hour)
 				if most := work + come; p.QueuedWork[level] > most+1e-9*most {
-					t.Errorf("queue %q, +%g h, level %d: work %v of %v and %v that comes", queue, p.Horizon/hour, level, p.QueuedWork[level], work, come)
+					t.Errorf("queue %q, +%g h, level %d: work %v of %v and %v that comes", queue, p.Horizon/hour, level,
+						p.QueuedWork[level], work, come)
 				}
 			}
 		}
@@ -69,14 +76,16 @@ func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 func (c *cluster) burst(jobs int) {
 	for range jobs {
 		c.next++
-		j := Job{ID: uint64(c.next) | 1<<40, Queue: "short", User: "burst", Procs: 1, Limit: hour, Submit: c.machine.Now()}
+		j := Job{ID: uint64(c.next) | 1<<40, Queue: "short", User: "burst", Procs: 1, Limit: hour,
+			Submit: c.machine.Now()}
 		c.picture.Submitted(j)
 		c.told.Submitted(j)
 	}
 }
 
-// TestWaitingJobsCameFromSomewhere: for random states and seeds, after little learning and after hours in which hundreds of jobs came at once, no
-// simulated future and no served level has more waiting jobs, or more waiting work, than there are and come.
+// TestWaitingJobsCameFromSomewhere: for random states and seeds, after little learning and after hours in which
+// hundreds of jobs came at once, no simulated future and no served level has more waiting jobs, or more waiting work,
+// than there are and come.
 func TestWaitingJobsCameFromSomewhere(t *testing.T) {
 	for seed := range uint64(4) {
 		o := small()
@@ -94,14 +103,18 @@ func TestWaitingJobsCameFromSomewhere(t *testing.T) {
 
 // checkState draws a state and checks its futures and its forecast.
 func checkState(t *rapid.T, c *cluster) {
-	s := State{Now: c.machine.Now() + 10, Pools: []Pool{{Name: "a", Procs: rapid.IntRange(1, 128).Draw(t, "procs"), Queues: []string{"short"}}, {Name: "b", Procs: 16}}}
+	s := State{Now: c.machine.Now() + 10,
+		Pools: []Pool{{Name: "a", Procs: rapid.IntRange(1, 128).Draw(t, "procs"), Queues: []string{"short"}},
+			{Name: "b", Procs: 16}}}
 	id := uint64(1 << 50)
 	job := rapid.Custom(func(t *rapid.T) Job {
 		id++
 		return Job{
 			ID: id, Queue: rapid.SampledFrom([]string{"short", "long", "new"}).Draw(t, "queue"), User: "a",
-			Procs: rapid.IntRange(1, 16).Draw(t, "procs"), Limit: rapid.SampledFrom([]float64{0, 60, 3600, 1e6}).Draw(t, "limit"),
-			Submit: s.Now - rapid.Float64Range(0, 1e5).Draw(t, "waited"), Start: s.Now - rapid.Float64Range(0, 1e5).Draw(t, "age"),
+			Procs:    rapid.IntRange(1, 16).Draw(t, "procs"),
+			Limit:    rapid.SampledFrom([]float64{0, 60, 3600, 1e6}).Draw(t, "limit"),
+			Submit:   s.Now - rapid.Float64Range(0, 1e5).Draw(t, "waited"),
+			Start:    s.Now - rapid.Float64Range(0, 1e5).Draw(t, "age"),
 			Eligible: rapid.SampledFrom([]float64{0, s.Now + 1800, math.Inf(1)}).Draw(t, "eligible"),
 		}
 	})
@@ -127,7 +140,8 @@ func checkState(t *rapid.T, c *cluster) {
 	checkServed(t, c.f, &s, fc)
 }
 
-// TestWaitingJobsOfATraceCameFromSomewhere checks the same on a recorded trace, at every hour of its first five weeks from the first day on.
+// TestWaitingJobsOfATraceCameFromSomewhere checks the same on a recorded trace, at every hour of its first five weeks
+// from the first day on.
 func TestWaitingJobsOfATraceCameFromSomewhere(t *testing.T) {
 	r := openTrace(t, "SDSC-Par-1996-3.1-cln.swf.gz")
 	o := small()

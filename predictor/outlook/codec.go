@@ -40,15 +40,16 @@ type alive struct {
 	Slot int
 }
 
-// MarshalBinary saves everything learnt, what is awaited included: some 4 MB at first, and with the default options some 35 MB in the end, most of it the
-// rows that trees are trained on.
+// MarshalBinary saves everything learnt, what is awaited included: some 4 MB at first, and with the default options
+// some 35 MB in the end, most of it the rows that trees are trained on.
 func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	laws, err := f.laws.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("outlook: save: %w", err)
 	}
 	o := &f.options
-	out := file{Horizons: o.Horizons, Every: o.Every, Jobs: o.Jobs, Queues: o.Queues, Laws: laws, State: f.s, Streams: make([]stream, arrivalModels)}
+	out := file{Horizons: o.Horizons, Every: o.Every, Jobs: o.Jobs, Queues: o.Queues, Laws: laws, State: f.s,
+		Streams: make([]stream, arrivalModels)}
 	for id, slot := range f.live {
 		out.Live = append(out.Live, alive{f.jobs[id], slot})
 	}
@@ -66,8 +67,8 @@ func (f *Forecaster) MarshalBinary() ([]byte, error) {
 	return append(head, body.Bytes()...), nil
 }
 
-// Load returns the Forecaster that was saved: what it then learns and forecasts is what the saved one would, given the same Options. The error wraps ErrCorrupt or
-// ErrOptions, or names the option that cannot be.
+// Load returns the Forecaster that was saved: what it then learns and forecasts is what the saved one would, given the
+// same Options. The error wraps ErrCorrupt or ErrOptions, or names the option that cannot be.
 func Load(o Options, data []byte) (*Forecaster, error) {
 	f, err := New(o)
 	if err != nil {
@@ -86,7 +87,8 @@ func Load(o Options, data []byte) (*Forecaster, error) {
 	}
 	p := &f.options
 	if !slices.Equal(in.Horizons, p.Horizons) || in.Every != p.Every || in.Jobs != p.Jobs || in.Queues != p.Queues {
-		return nil, fmt.Errorf("%w: horizons %v, every %g s, %d jobs, %d queues", ErrOptions, in.Horizons, in.Every, in.Jobs, in.Queues)
+		return nil, fmt.Errorf("%w: horizons %v, every %g s, %d jobs, %d queues", ErrOptions, in.Horizons, in.Every,
+			in.Jobs, in.Queues)
 	}
 	if err := f.laws.UnmarshalBinary(in.Laws); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -108,7 +110,8 @@ func (f *Forecaster) restore(in *file) error {
 	for i := range in.Live {
 		l := &in.Live[i]
 		j := &l.Job
-		if l.Slot < 0 || l.Slot >= len(s.Ring) || s.Ring[l.Slot].ID != j.ID || j.Procs < 1 || !isTime(j.Submit) || !isTime(j.Limit) {
+		if l.Slot < 0 || l.Slot >= len(s.Ring) || s.Ring[l.Slot].ID != j.ID || j.Procs < 1 || !isTime(j.Submit) ||
+			!isTime(j.Limit) {
 			return fmt.Errorf("job %d in slot %d", j.ID, l.Slot)
 		}
 		f.live[j.ID], f.jobs[j.ID] = l.Slot, *j
@@ -134,12 +137,14 @@ func (f *Forecaster) restore(in *file) error {
 }
 
 func (s *stream) check() error {
-	if (s.Period != day && s.Period != week) || !(s.Span >= day && s.Span <= 10*52*week) || !isTime(s.Origin) || len(s.Jobs) > 2*streamJobs {
+	if (s.Period != day && s.Period != week) || !(s.Span >= day && s.Span <= 10*52*week) || !isTime(s.Origin) ||
+		len(s.Jobs) > 2*streamJobs {
 		return fmt.Errorf("a stream of %d jobs in %g s, period %g s", len(s.Jobs), s.Span, s.Period)
 	}
 	last := 0.
 	for _, a := range s.Jobs {
-		if !(a.At >= last && a.At <= s.Span) || !isTime(a.Runtime) || !(a.Limit > 0 && isTime(a.Limit)) || a.Procs < 1 || a.Scope < 1 {
+		if !(a.At >= last && a.At <= s.Span) || !isTime(a.Runtime) || !(a.Limit > 0 && isTime(a.Limit)) ||
+			a.Procs < 1 || a.Scope < 1 {
 			return fmt.Errorf("a drawn job %+v", a)
 		}
 		last = a.At
@@ -154,7 +159,8 @@ func (f *Forecaster) checkJobs(s *saved) error {
 	}
 	for i := range s.Ring {
 		r := &s.Ring[i]
-		if r.Procs < 1 || r.Queue < 1 || int(r.Queue) > len(s.Queues) || !isTime(r.Submit) || !(r.Limit > 0 && isTime(r.Limit)) ||
+		if r.Procs < 1 || r.Queue < 1 || int(r.Queue) > len(s.Queues) || !isTime(r.Submit) ||
+			!(r.Limit > 0 && isTime(r.Limit)) ||
 			!(r.Runtime >= -1 && r.Runtime < 1e15) || !(r.Wait >= -1 && r.Wait < 1e15) {
 			return fmt.Errorf("a recorded job %+v", *r)
 		}
@@ -210,7 +216,8 @@ func (f *Forecaster) checkLearnt(s *saved) error {
 }
 
 func (c *corrector) check() error {
-	if c.Dressed == nil || c.Line == nil || c.Blend == nil || c.Blend.Experts() != experts || len(c.Rows) > mostRows || c.Added < 0 || c.Trained < 0 {
+	if c.Dressed == nil || c.Line == nil || c.Blend == nil || c.Blend.Experts() != experts || len(c.Rows) > mostRows ||
+		c.Added < 0 || c.Trained < 0 {
 		return fmt.Errorf("a corrector of %d rows without its parts", len(c.Rows))
 	}
 	for _, trees := range c.Trees {
@@ -238,8 +245,10 @@ func (f *Forecaster) checkAwaited(s *saved) error {
 	for _, list := range s.Awaited {
 		for i := range list {
 			a := &list[i]
-			if !isTime(a.At) || !isTime(a.Due) || !(a.Procs >= 1) || len(a.Shared) != ownAt || len(a.Rows)%int(seriesCount) != 0 ||
-				len(a.Rows) > (1+len(s.Queues))*int(seriesCount) || len(a.Rows) > len(s.Shifts)*int(seriesCount) || len(a.Totals) > 1+len(s.Queues) {
+			if !isTime(a.At) || !isTime(a.Due) || !(a.Procs >= 1) || len(a.Shared) != ownAt ||
+				len(a.Rows)%int(seriesCount) != 0 ||
+				len(a.Rows) > (1+len(s.Queues))*int(seriesCount) || len(a.Rows) > len(s.Shifts)*int(seriesCount) ||
+				len(a.Totals) > 1+len(s.Queues) {
 				return fmt.Errorf("a forecast of %g s for %g s with %d rows", a.At, a.Due, len(a.Rows))
 			}
 			for k := range a.Rows {

@@ -71,7 +71,8 @@ func TestSpoiltBytesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzLoad: whatever is written over a part of what was saved, under a right checksum, what is taken goes on observing and forecasting without failing.
+// FuzzLoad: whatever is written over a part of what was saved, under a right checksum, what is taken goes on observing
+// and forecasting without failing.
 func FuzzLoad(f *testing.F) {
 	o := small()
 	o.Jobs, o.Queues, o.Horizons = 250, 3, o.Horizons[:1]

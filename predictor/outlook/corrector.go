@@ -10,15 +10,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// corrector learns the quantiles of one series at one horizon, for the cluster or for all queues together. Its experts are
+// corrector learns the quantiles of one series at one horizon, for the cluster or for all queues together. Its experts
+// are
 //
 //   - the present value with the quantiles of how it changed before,
 //   - the replicas as they are,
 //   - a linear quantile regression of the change on the features,
-//   - boosted trees of the change since now, and of the difference from the replicas' median (for the cluster's stocks alone),
+//   - boosted trees of the change since now, and of the difference from the replicas' median (for the cluster's stocks
+//     alone),
 //
-// and are combined for each level by package blend. What comes close to the present value is set to it, where that was better: load often
-// does not move at all for an hour.
+// and are combined for each level by package blend. What comes close to the present value is set to it, where that was
+// better: load often does not move at all for an hour.
 type corrector struct {
 	Dressed, Line *linear.Model
 	Trees         [2][]*boost.Model // by level; nil before the first training
@@ -45,8 +47,8 @@ const (
 	experts = expertTrees + 2
 )
 
-// snap returns by what part of the width of the band a quantile may differ from the present value to be set to it. Which is best is learnt: on KTH, CTC
-// and SDSC-SP2 .05 was as good as any at an hour, and none at a day.
+// snap returns by what part of the width of the band a quantile may differ from the present value to be set to it.
+// Which is best is learnt: on KTH, CTC and SDSC-SP2 .05 was as good as any at an hour, and none at a day.
 func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (
@@ -72,7 +74,8 @@ func newCorrector() (*corrector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both begin with no change from the present, not with the first change seen, which may be that of a log that begins with an empty machine.
+	// Both begin with no change from the present, not with the first change seen, which may be that of a log that
+	// begins with an empty machine.
 	dressed.Learn(nil, 0)
 	unknown := make([]float64, featureCount)
 	for i := range unknown {
@@ -186,7 +189,8 @@ func (c *corrector) train(seed uint64) error {
 		}
 	}
 	// Small trees on few bins: rows of one log go together, so that there are far fewer of them than it seems.
-	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5, FeatureShare: .5, Seed: seed}
+	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5,
+		FeatureShare: .5, Seed: seed}
 	data, err := boost.NewDataFrom(featureCount, column, target[0], nil, params.Bins)
 	if err != nil {
 		return err
@@ -208,19 +212,21 @@ func (c *corrector) train(seed uint64) error {
 	return nil
 }
 
-// shift moves the outer levels of one scope's series at one horizon so that the band covers what it says; in units of the band's width.
+// shift moves the outer levels of one scope's series at one horizon so that the band covers what it says; in units of
+// the band's width.
 type shift struct {
 	Low, High float64 // the band's ends are moved down and up by so much, before it is bounded
 	N         float64 // outcomes learnt
 }
 
 const (
-	// shiftRate is the step of an outcome in the long run: .01, on all five levels, chased errors that last for days, and cost 7 % of the loss at a day on
-	// KTH-SP2. The first
-	// steps are five times that, and half of what is over after shiftFirst outcomes.
+	// shiftRate is the step of an outcome in the long run: .01, on all five levels, chased errors that last for days,
+	// and cost 7 % of the loss at a day on KTH-SP2. The first steps are five times that, and half of what is over after
+	// shiftFirst outcomes.
 	shiftRate  = .003
 	shiftFirst = 100
-	// shiftMost is the most that a level is moved by (a saturation as in Angelopoulos, Candes and Tibshirani, NeurIPS 2023, sec. 2.2).
+	// shiftMost is the most that a level is moved by (a saturation as in Angelopoulos, Candes and Tibshirani, NeurIPS
+	// 2023, sec. 2.2).
 	shiftMost = .5
 	leastWide = .01
 )

@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// A row of features is what is known at the forecast: commonFeatures of the picture, then clockFeatures of the horizon's instant, then ownFeatures of
-// the series.
+// A row of features is what is known at the forecast: commonFeatures of the picture, then clockFeatures of the
+// horizon's instant, then ownFeatures of the series.
 const (
 	commonFeatures = 18
 	clockFeatures  = 6
 	ownFeatures    = 10
-	ownAt          = commonFeatures + clockFeatures // the present value; then last week's, the replicas' mean and share of nothing
-	ownQuantiles   = 4                              // the replicas' quantiles, after ownAt
-	featureCount   = commonFeatures + clockFeatures + ownFeatures
+	// the present value; then last week's, the replicas' mean and share of nothing
+	ownAt        = commonFeatures + clockFeatures
+	ownQuantiles = 4 // the replicas' quantiles, after ownAt
+	featureCount = commonFeatures + clockFeatures + ownFeatures
 )
 
 // common returns the features of the picture as a whole.
@@ -36,7 +37,8 @@ func (p *player) common() []float64 {
 	return append(out, p.shape()...)
 }
 
-// shape describes the jobs: what runs by its limits and by its laws, the largest and the oldest that wait, and how many users there are.
+// shape describes the jobs: what runs by its limits and by its laws, the largest and the oldest that wait, and how many
+// users there are.
 func (p *player) shape() []float64 {
 	now := p.state.Now
 	planned, expected, largest, oldest, first := 0., 0., 0., 0., 0.
@@ -61,7 +63,8 @@ func (p *player) shape() []float64 {
 		people[p.groups[p.running+i]] = true
 	}
 	return []float64{
-		QueuedWork.log(planned, p.procs), QueuedWork.log(expected, p.procs), largest, math.Log1p(oldest / minute), first, math.Log1p(float64(len(people))),
+		QueuedWork.log(planned, p.procs), QueuedWork.log(expected, p.procs), largest, math.Log1p(oldest / minute),
+		first, math.Log1p(float64(len(people))),
 	}
 }
 
@@ -133,7 +136,8 @@ func (p *player) simulated(courses []course, k, scope int, s Series, dst []float
 	return dst
 }
 
-// own returns the features of one series at one horizon, of the replicas' sorted values; the first are the present and last week's.
+// own returns the features of one series at one horizon, of the replicas' sorted values; the first are the present and
+// last week's.
 func own(now, lastWeek float64, sorted []float64) []float64 {
 	mean, still := 0., 0.
 	for _, y := range sorted {

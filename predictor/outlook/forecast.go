@@ -15,9 +15,11 @@ type Quantiles [levels]float64
 // Point is the load at one horizon.
 type Point struct {
 	Horizon float64 // seconds from the forecast's instant
-	// QueuedWork is in processor-seconds of requested work, QueueLength in jobs, Utilization a share of the whole cluster's processors.
+	// QueuedWork is in processor-seconds of requested work, QueueLength in jobs, Utilization a share of the whole
+	// cluster's processors.
 	QueuedWork, QueueLength, Utilization Quantiles
-	// JobsPerHour and WorkPerHour are what comes, on the average from the instant to the horizon; work in processor-seconds asked for.
+	// JobsPerHour and WorkPerHour are what comes, on the average from the instant to the horizon; work in
+	// processor-seconds asked for.
 	JobsPerHour, WorkPerHour Quantiles
 }
 
@@ -28,8 +30,8 @@ type Future struct {
 	Points []Point
 }
 
-// Wait is the wait of a standard job that would be submitted at a horizon, as the replicas have it, if nobody comes after it. It is not scored, and so not
-// corrected: no log tells how long a job would have waited that was never there.
+// Wait is the wait of a standard job that would be submitted at a horizon, as the replicas have it, if nobody comes
+// after it. It is not scored, and so not corrected: no log tells how long a job would have waited that was never there.
 type Wait struct {
 	Pool, Standard string
 	Procs          int
@@ -47,8 +49,8 @@ type Forecast struct {
 	Waits    []Wait   // by pool, standard job and horizon
 }
 
-// Forecast forecasts the future of a State, at any instant; nothing is learnt. Equal histories and States give equal forecasts. The error is a *StateError, or the
-// context's.
+// Forecast forecasts the future of a State, at any instant; nothing is learnt. Equal histories and States give equal
+// forecasts. The error is a *StateError, or the context's.
 func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {
@@ -104,7 +106,8 @@ func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) 
 	return out, nil
 }
 
-// grow lets no quantile of what has come by a later horizon be less than by an earlier one: the corrections of the horizons are learnt apart, and some from little.
+// grow lets no quantile of what has come by a later horizon be less than by an earlier one: the corrections of the
+// horizons are learnt apart, and some from little.
 func grow(points []Point) {
 	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
 		var before Quantiles
@@ -157,7 +160,8 @@ func (p *player) waits(courses []course) []Wait {
 			}
 			slices.Sort(all)
 			w := Wait{
-				Pool: p.state.Pools[i/per].Name, Standard: p.f.options.Standards[i%per].Name, Procs: job.Procs, Limit: job.Limit, Horizon: h,
+				Pool: p.state.Pools[i/per].Name, Standard: p.f.options.Standards[i%per].Name, Procs: job.Procs,
+				Limit: job.Limit, Horizon: h,
 			}
 			for l, level := range Levels() {
 				w.Seconds[l] = quantile(all, level)
@@ -170,8 +174,8 @@ func (p *player) waits(courses []course) []Wait {
 
 // Growth is the growth of the outstanding jobs of the cluster or of one queue in the replicas.
 type Growth struct {
-	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated (simulator.Saturation): the least number of
-	// outstanding jobs from each week on grows by more than one a week.
+	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated (simulator.Saturation):
+	// the least number of outstanding jobs from each week on grows by more than one a week.
 	Probability float64
 	// JobsPerWeek are the quantiles of that growth.
 	JobsPerWeek Quantiles
@@ -203,8 +207,8 @@ const (
 	saturationJobs     = 20_000 // of a replica
 )
 
-// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least LeastSaturationWeeks, with the
-// users and jobs of late.
+// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least
+// LeastSaturationWeeks, with the users and jobs of late.
 func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {
@@ -216,7 +220,8 @@ func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, erro
 	}
 	perWeek := float64(len(stream.Jobs)) / stream.Span * week
 	weeks := int(math.Min(saturationWeeks, math.Max(LeastSaturationWeeks, saturationJobs/perWeek)))
-	slopes, err := simulator.Replicas(ctx, saturationReplicas, f.options.Workers, p.seed, func() *actor { return p.actor(0, f.model()) }, p.growth(weeks))
+	slopes, err := simulator.Replicas(ctx, saturationReplicas, f.options.Workers, p.seed,
+		func() *actor { return p.actor(0, f.model()) }, p.growth(weeks))
 	if err != nil {
 		return Saturation{}, err
 	}

@@ -36,7 +36,8 @@ func New(o Options) (*Forecaster, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	f := &Forecaster{options: o, laws: residual.New(residual.Config{}), live: map[uint64]int{}, jobs: map[uint64]Job{}, scopes: map[string]int{}}
+	f := &Forecaster{options: o, laws: residual.New(residual.Config{}), live: map[uint64]int{}, jobs: map[uint64]Job{},
+		scopes: map[string]int{}}
 	f.s.Totals = []total{{}}
 	f.addQueue("")
 	f.s.Model = resampledUsers

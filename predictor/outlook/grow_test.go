@@ -2,7 +2,8 @@ package outlook
 
 import "testing"
 
-// What has come by a later horizon is not less than by an earlier one, at any level; what is consistent already stays as it is.
+// What has come by a later horizon is not less than by an earlier one, at any level; what is consistent already stays
+// as it is.
 func TestArrivalsGrow(t *testing.T) {
 	level := func(h, perHour float64) Point {
 		p := Point{Horizon: h * hour}
@@ -16,7 +17,8 @@ func TestArrivalsGrow(t *testing.T) {
 	for k, want := range []float64{27, 9, 10} { // 27 jobs in the first hour are 9 an hour over three
 		for l := range points[k].JobsPerHour {
 			if points[k].JobsPerHour[l] != want || points[k].WorkPerHour[l] != 2*want {
-				t.Errorf("horizon %d, level %d: %g jobs and %g work an hour, want %g and %g", k, l, points[k].JobsPerHour[l], points[k].WorkPerHour[l], want, 2*want)
+				t.Errorf("horizon %d, level %d: %g jobs and %g work an hour, want %g and %g", k, l,
+					points[k].JobsPerHour[l], points[k].WorkPerHour[l], want, 2*want)
 			}
 		}
 	}

@@ -32,8 +32,9 @@ func (c chorus) Ended(id uint64, at float64)   { c.each(func(l listener) { l.End
 func (c chorus) Gone(id uint64)                { c.each(func(l listener) { l.Gone(id) }) }
 func (c chorus) Lost(id uint64)                { c.each(func(l listener) { l.Lost(id) }) }
 
-// cluster is a made-up machine with one queue for short jobs and one for long ones, whose jobs come by a Poisson process: it is the same at every hour, so that
-// bands can be checked without waiting for a trace. It tells a Forecaster and a Picture what happens.
+// cluster is a made-up machine with one queue for short jobs and one for long ones, whose jobs come by a Poisson
+// process: it is the same at every hour, so that bands can be checked without waiting for a trace. It tells a
+// Forecaster and a Picture what happens.
 type cluster struct {
 	procs   int
 	perHour float64
@@ -53,7 +54,8 @@ func newCluster(t testing.TB, o Options, procs int, perHour float64, seed uint64
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{procs: procs, perHour: perHour, rng: rand.New(rand.NewPCG(seed, 1)), f: f, told: f, jobs: map[int64]Job{}}
+	c := &cluster{procs: procs, perHour: perHour, rng: rand.New(rand.NewPCG(seed, 1)), f: f, told: f,
+		jobs: map[int64]Job{}}
 	c.picture = NewPicture(Pool{Name: "all", Procs: procs})
 	c.machine, err = simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY), Arrivals: c.arrive})
 	if err != nil {
@@ -62,13 +64,15 @@ func newCluster(t testing.TB, o Options, procs int, perHour float64, seed uint64
 	return c
 }
 
-// arrive draws the next job: 1 to 16 processors, a lognormal runtime of some 20 minutes in the median, a limit of up to four times that.
+// arrive draws the next job: 1 to 16 processors, a lognormal runtime of some 20 minutes in the median, a limit of up to
+// four times that.
 func (c *cluster) arrive() (simulator.Job, bool) {
 	c.at += c.rng.ExpFloat64() * hour / c.perHour
 	c.next++
 	runtime := math.Exp(math.Log(1200) + .8*c.rng.NormFloat64())
 	j := Job{
-		ID: uint64(c.next), Queue: []string{"short", "long"}[c.rng.IntN(2)], User: string(rune('a' + c.rng.IntN(20))), App: "x",
+		ID: uint64(c.next), Queue: []string{"short", "long"}[c.rng.IntN(2)],
+		User: string(rune('a' + c.rng.IntN(20))), App: "x",
 		Procs: 1 << c.rng.IntN(5), Limit: math.Ceil(runtime*(1+3*c.rng.Float64())/600) * 600, Submit: c.at,
 	}
 	c.jobs[c.next] = j

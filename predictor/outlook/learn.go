@@ -7,7 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// record is what is kept of a job for the models of arrivals. Runtime is negative while it is not known, and 0 of a job that never ran.
+// record is what is kept of a job for the models of arrivals. Runtime is negative while it is not known, and 0 of a job
+// that never ran.
 type record struct {
 	ID            uint64
 	User          int64
@@ -21,7 +22,8 @@ type record struct {
 // total is the jobs, and their requested work in processor-seconds, that have come so far.
 type total struct{ Jobs, Work float64 }
 
-// Submitted tells of a job that joins a queue, at its Submit. Jobs that make no sense (no processors, no instant) are left out.
+// Submitted tells of a job that joins a queue, at its Submit. Jobs that make no sense (no processors, no instant) are
+// left out.
 func (f *Forecaster) Submitted(j Job) {
 	if j.Procs < 1 || j.Procs > math.MaxInt32/2 || !isTime(j.Submit) || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
 		return
@@ -35,7 +37,8 @@ func (f *Forecaster) Submitted(j Job) {
 		f.s.Totals[s].Jobs++
 		f.s.Totals[s].Work += float64(j.Procs) * plan
 	}
-	f.keep(record{ID: j.ID, User: hashOf(j.User), Queue: int32(scope), Procs: int32(j.Procs), Submit: j.Submit, Limit: plan, Runtime: -1, Wait: -1})
+	f.keep(record{ID: j.ID, User: hashOf(j.User), Queue: int32(scope), Procs: int32(j.Procs), Submit: j.Submit,
+		Limit: plan, Runtime: -1, Wait: -1})
 	f.jobs[j.ID] = j
 }
 
@@ -101,7 +104,8 @@ func (f *Forecaster) forget(id uint64) {
 	delete(f.jobs, id)
 }
 
-// plan returns the seconds that a job counts with in queued work: its limit, or what it is expected to run if it has none.
+// plan returns the seconds that a job counts with in queued work: its limit, or what it is expected to run if it has
+// none.
 func (f *Forecaster) plan(j *Job, at float64) float64 {
 	if j.Limit > 0 {
 		return j.Limit

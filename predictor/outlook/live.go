@@ -28,8 +28,9 @@ func (f *Forecaster) Live() []uint64 {
 	return out
 }
 
-// Updated tells that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and Limit count. Unknown jobs, and numbers that
-// make no sense, are ignored. What has come in stays counted as it came: a total that falls would be no arrival.
+// Updated tells that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and
+// Limit count. Unknown jobs, and numbers that make no sense, are ignored. What has come in stays counted as it came: a
+// total that falls would be no arrival.
 func (f *Forecaster) Updated(j Job) {
 	i, ok := f.live[j.ID]
 	if !ok || j.Procs < 1 || j.Procs > math.MaxInt32/2 || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
@@ -39,10 +40,12 @@ func (f *Forecaster) Updated(j Job) {
 	known.Queue, known.User, known.App, known.Procs, known.Limit = j.Queue, j.User, j.App, j.Procs, j.Limit
 	f.jobs[j.ID] = known
 	r := &f.s.Ring[i]
-	r.User, r.Queue, r.Procs, r.Limit = hashOf(j.User), int32(f.scope(j.Queue)), int32(j.Procs), f.plan(&known, known.Submit)
+	r.User, r.Queue, r.Procs, r.Limit = hashOf(j.User), int32(f.scope(j.Queue)), int32(j.Procs),
+		f.plan(&known, known.Submit)
 }
 
-// SetReplicas changes how many replicas are simulated: see Options. Equal histories give equal forecasts only with equal changes.
+// SetReplicas changes how many replicas are simulated: see Options. Equal histories give equal forecasts only with
+// equal changes.
 func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	if least, most := min(replicas, lessons, probes), max(replicas, lessons, probes); least < 1 || most > 1<<20 {
 		return fmt.Errorf("outlook: %d replicas, %d lessons, %d probes: give 1 to 2^20", replicas, lessons, probes)
@@ -51,7 +54,8 @@ func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	return nil
 }
 
-// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept to learn from: at most one an hour, 0 before any.
+// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept to learn from: at most one an
+// hour, 0 before any.
 func (f *Forecaster) Outcomes() []int {
 	out := make([]int, len(f.options.Horizons))
 	for k := range out {

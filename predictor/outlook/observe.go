@@ -13,10 +13,11 @@ import (
 type awaited struct {
 	At, Due float64
 	Procs   float64
-	Shared  []float64                         // features that all scopes and series have in common
-	Totals  []total                           // by scope, at the forecast
-	Rows    []row                             // by scope and series
-	Models  [arrivalModels][2][levels]float64 // what each model of arrivals said of jobs and work; NaN where there is none
+	Shared  []float64 // features that all scopes and series have in common
+	Totals  []total   // by scope, at the forecast
+	Rows    []row     // by scope and series
+	// what each model of arrivals said of jobs and work; NaN where there is none
+	Models [arrivalModels][2][levels]float64
 }
 
 // row is the forecast of one scope's series.
@@ -26,13 +27,15 @@ type row struct {
 	Raw, Served [levels]float64
 }
 
-// Observe learns from the State at an instant: what was forecast for it is scored and learnt from, and new forecasts are made to learn from later. It is to be called
-// every Options.Every seconds, after the events before the instant. The error is a *StateError, or the context's.
+// Observe learns from the State at an instant: what was forecast for it is scored and learnt from, and new forecasts
+// are made to learn from later. It is to be called every Options.Every seconds, after the events before the instant.
+// The error is a *StateError, or the context's.
 func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if n := len(f.s.Trail); n > 0 && s.Now < f.s.Trail[n-1].At+f.options.Every/2 {
 		return nil
 	}
-	if s.Now-f.s.Refitted >= f.options.Refit || f.streams[0] == nil && f.streams[1] == nil && s.Now-f.s.Refitted >= hour {
+	if s.Now-f.s.Refitted >= f.options.Refit || f.streams[0] == nil && f.streams[1] == nil && s.Now-
+		f.s.Refitted >= hour {
 		f.refit(s.Now)
 	}
 	p, err := f.newPlayer(s)
@@ -220,7 +223,8 @@ func (p *player) rows(courses []course, k int, shared []float64, tell func(scope
 	}
 }
 
-// row returns the forecast of one series of a scope from the sorted values of its replicas. x holds the shared features; row writes the others.
+// row returns the forecast of one series of a scope from the sorted values of its replicas. x holds the shared
+// features; row writes the others.
 func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
 	f, h := p.f, p.horizons[k]
 	said := make([]float64, levels*experts)

@@ -51,24 +51,26 @@ type Options struct {
 	Horizons []float64
 	// Standards are the jobs whose waits are told, Standards() by default; an empty list that is not nil is none.
 	Standards []Standard
-	// Every is how many seconds lie between two calls of Observe, 900 by default. One that comes sooner than half of it after the last only counts as a look.
+	// Every is how many seconds lie between two calls of Observe, 900 by default. One that comes sooner than half of it
+	// after the last only counts as a look.
 	Every float64
-	// Replicas are simulated for a forecast, 64 by default; Lessons for each Observe, 24 by default; Probes are those of a forecast in which standard
-	// jobs are submitted, 16 by default.
+	// Replicas are simulated for a forecast, 64 by default; Lessons for each Observe, 24 by default; Probes are those
+	// of a forecast in which standard jobs are submitted, 16 by default.
 	Replicas, Lessons, Probes int
 	// Workers is on how many goroutines, 1 by default. It changes no result.
 	Workers int
 	// Seed is where chance starts: equal input gives equal output.
 	Seed uint64
-	// Jobs is how many of the latest jobs the arrivals are modelled on, 40,000 by default; Weeks how far back they go, 26 by default.
+	// Jobs is how many of the latest jobs the arrivals are modelled on, 40,000 by default; Weeks how far back they go,
+	// 26 by default.
 	Jobs  int
 	Weeks float64
 	// Refit is the seconds between two fits of the arrivals, a day by default.
 	Refit float64
 	// Queues bounds the queues that are told apart, 64 by default; later ones are told of together, as queue "".
 	Queues int
-	// Local returns the time on the wall clock in seconds since a Monday's midnight (hypergamma.LocalSeconds), of which only the time of day and of
-	// the week matters; nil takes the instants themselves. It is not saved.
+	// Local returns the time on the wall clock in seconds since a Monday's midnight (hypergamma.LocalSeconds), of which
+	// only the time of day and of the week matters; nil takes the instants themselves. It is not saved.
 	Local func(at float64) float64
 }
 
@@ -87,7 +89,8 @@ func (o *Options) fill() error {
 			*d.v = d.d
 		}
 		if *d.v < 1 || *d.v > 1<<20 {
-			return fmt.Errorf("outlook: option of %d: replicas, lessons, probes, workers, jobs and queues are 1 to 2^20", *d.v)
+			return fmt.Errorf(
+				"outlook: option of %d: replicas, lessons, probes, workers, jobs and queues are 1 to 2^20", *d.v)
 		}
 	}
 	for _, d := range []struct {
@@ -98,7 +101,8 @@ func (o *Options) fill() error {
 			*d.v = d.d
 		}
 		if !(*d.v > 0) || math.IsInf(*d.v, 1) {
-			return fmt.Errorf("outlook: every %g s, refit %g s, %g weeks: give positive numbers", o.Every, o.Refit, o.Weeks)
+			return fmt.Errorf("outlook: every %g s, refit %g s, %g weeks: give positive numbers", o.Every,
+				o.Refit, o.Weeks)
 		}
 	}
 	if o.Every < minute || o.Every > day {
@@ -108,7 +112,8 @@ func (o *Options) fill() error {
 		return err
 	}
 	if o.Every > o.Horizons[0] {
-		return fmt.Errorf("outlook: every %g s, but the first horizon is %g s: observe at least as often, or nothing is learnt of it", o.Every, o.Horizons[0])
+		return fmt.Errorf("outlook: every %g s, but the first horizon is %g s: observe at least as often, or nothing "+
+			"is learnt of it", o.Every, o.Horizons[0])
 	}
 	return nil
 }
@@ -127,7 +132,8 @@ func (o *Options) checkLists() error {
 	}
 	for _, s := range o.Standards {
 		if s.Procs < 0 || s.Procs == 0 && !(s.Share > 0 && s.Share <= 1) || !(s.Limit > 0) || math.IsInf(s.Limit, 1) {
-			return fmt.Errorf("outlook: standard job %q: give procs, or a share of the machine up to 1, and a time limit", s.Name)
+			return fmt.Errorf(
+				"outlook: standard job %q: give procs, or a share of the machine up to 1, and a time limit", s.Name)
 		}
 	}
 	if len(o.Standards) > 16 {

@@ -32,24 +32,31 @@ func check(t interface{ Errorf(string, ...any) }, fc *Forecast) {
 	}
 }
 
-// TestQuantilesRiseFromZero: whatever the state, quantiles never cross and are never negative, and equal states have equal forecasts.
+// TestQuantilesRiseFromZero: whatever the state, quantiles never cross and are never negative, and equal states have
+// equal forecasts.
 func TestQuantilesRiseFromZero(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 1)
 	c.observe(t, 8*day)
 	rapid.Check(t, func(t *rapid.T) {
-		s := State{Now: c.machine.Now() + 10, Pools: []Pool{{Name: "a", Procs: rapid.IntRange(1, 128).Draw(t, "procs"), Queues: []string{"short"}}, {Name: "b", Procs: 16}}}
+		s := State{Now: c.machine.Now() + 10,
+			Pools: []Pool{{Name: "a", Procs: rapid.IntRange(1, 128).Draw(t, "procs"), Queues: []string{"short"}},
+				{Name: "b", Procs: 16}}}
 		if rapid.Bool().Draw(t, "outage") {
 			s.Pools[0].Outages = []Outage{{From: s.Now + 100, Until: s.Now + 7200, Procs: s.Pools[0].Procs / 2}}
 		}
 		job := rapid.Custom(func(t *rapid.T) Job {
 			return Job{
-				ID: rapid.Uint64().Draw(t, "id"), Queue: rapid.SampledFrom([]string{"short", "long", "new"}).Draw(t, "queue"), User: "a",
-				Procs: rapid.IntRange(1, 200).Draw(t, "procs"), Limit: rapid.SampledFrom([]float64{0, 60, 3600, 1e6}).Draw(t, "limit"),
-				Submit: s.Now - rapid.Float64Range(0, 1e5).Draw(t, "waited"), Start: s.Now - rapid.Float64Range(0, 1e5).Draw(t, "age"),
+				ID:    rapid.Uint64().Draw(t, "id"),
+				Queue: rapid.SampledFrom([]string{"short", "long", "new"}).Draw(t, "queue"), User: "a",
+				Procs:    rapid.IntRange(1, 200).Draw(t, "procs"),
+				Limit:    rapid.SampledFrom([]float64{0, 60, 3600, 1e6}).Draw(t, "limit"),
+				Submit:   s.Now - rapid.Float64Range(0, 1e5).Draw(t, "waited"),
+				Start:    s.Now - rapid.Float64Range(0, 1e5).Draw(t, "age"),
 				Eligible: rapid.SampledFrom([]float64{0, s.Now + 1800, math.Inf(1)}).Draw(t, "eligible"),
 			}
 		})
-		s.Running, s.Waiting = rapid.SliceOfN(job, 0, 6).Draw(t, "running"), rapid.SliceOfN(job, 0, 6).Draw(t, "waiting")
+		s.Running, s.Waiting = rapid.SliceOfN(job, 0, 6).Draw(t, "running"),
+			rapid.SliceOfN(job, 0, 6).Draw(t, "waiting")
 		once, err := c.f.Forecast(context.Background(), &s)
 		if err != nil {
 			t.Fatal(err)
@@ -96,22 +103,27 @@ func TestBandsOfASteadyMachineCover(t *testing.T) {
 		if n < 650 || s.N >= scoreMemory {
 			t.Fatalf("%v: %v outcomes", s.Series, n)
 		}
-		// Some 670 outcomes, those at 6 h in about a sixth as many groups of their own: three deviations are .035 and .085.
+		// Some 670 outcomes, those at 6 h in about a sixth as many groups of their own: three deviations are .035 and
+		// .085.
 		slack := map[float64]float64{hour: .035, 6 * hour: .085}[s.Horizon]
 		low := .1 - slack
-		if s.Series == ArrivedJobs { // some 14 jobs an hour: the whole numbers at the band's ends, of which each has several hundredths, count as covered
+		// some 14 jobs an hour: the whole numbers at the band's ends, of which each has several hundredths, count as
+		// covered
+		if s.Series == ArrivedJobs {
 			low = .02
 		}
 		if outside < low || outside > .1+slack {
 			t.Errorf("%v at %g h: %.3f of %v are outside the band", s.Series, s.Horizon/hour, outside, n)
 		}
 		if s.Mean(0) >= min(s.Mean(2), s.Mean(3)) {
-			t.Errorf("%v at %g h: loss %.4f, present value %.4f, last week %.4f", s.Series, s.Horizon/hour, s.Mean(0), s.Mean(2), s.Mean(3))
+			t.Errorf("%v at %g h: loss %.4f, present value %.4f, last week %.4f", s.Series, s.Horizon/hour, s.Mean(0),
+				s.Mean(2), s.Mean(3))
 		}
 	}
 }
 
-// TestFutureDoesNotLeak: a trace whose future is altered, runtimes of the jobs that run included, has the same forecast.
+// TestFutureDoesNotLeak: a trace whose future is altered, runtimes of the jobs that run included, has the same
+// forecast.
 func TestFutureDoesNotLeak(t *testing.T) {
 	const at = 12*day + .5
 	var all []*Forecast
@@ -152,7 +164,9 @@ func TestFutureDoesNotLeak(t *testing.T) {
 				all = append(all, forecast(t, f, s))
 			}
 		}
-		r.trace.Jobs = r.trace.Jobs[:slices.IndexFunc(r.trace.Jobs, func(j backtest.Job) bool { return j.Submit > at+31*hour })]
+		r.trace.Jobs = r.trace.Jobs[:slices.IndexFunc(r.trace.Jobs, func(j backtest.Job) bool {
+			return j.Submit > at+31*hour
+		})]
 		r.run()
 	}
 	if len(all) != 4 {
@@ -166,7 +180,8 @@ func TestFutureDoesNotLeak(t *testing.T) {
 	}
 }
 
-// TestBlockedJobsWait: a job that the scheduler has left waiting though there is room for it is not thought to start at once.
+// TestBlockedJobsWait: a job that the scheduler has left waiting though there is room for it is not thought to start at
+// once.
 func TestBlockedJobsWait(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 1)
 	c.observe(t, 3*day)
@@ -191,7 +206,8 @@ func TestBlockedJobsWait(t *testing.T) {
 	}
 }
 
-// TestSaturationTellsLoads: Zakay's test finds a machine saturated that gets twice the work it can do, and not one that gets half.
+// TestSaturationTellsLoads: Zakay's test finds a machine saturated that gets twice the work it can do, and not one that
+// gets half.
 func TestSaturationTellsLoads(t *testing.T) {
 	for _, x := range []struct {
 		perHour  float64
@@ -209,7 +225,8 @@ func TestSaturationTellsLoads(t *testing.T) {
 	}
 }
 
-// TestStandardJobsWaitLonger: a quarter of the machine waits at least as long as one processor, in the mean over a busy machine.
+// TestStandardJobsWaitLonger: a quarter of the machine waits at least as long as one processor, in the mean over a busy
+// machine.
 func TestStandardJobsWaitLonger(t *testing.T) {
 	o := small()
 	o.Probes = 16
@@ -245,7 +262,8 @@ func TestBadStatesAreNamed(t *testing.T) {
 		}
 	}
 	for _, o := range []Options{
-		{Horizons: []float64{2, 1}}, {Horizons: []float64{2 * week}}, {Every: 2 * hour}, {Replicas: -1}, {Standards: []Standard{{Name: "x"}}}, {Refit: math.Inf(1)},
+		{Horizons: []float64{2, 1}}, {Horizons: []float64{2 * week}}, {Every: 2 * hour}, {Replicas: -1},
+		{Standards: []Standard{{Name: "x"}}}, {Refit: math.Inf(1)},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("options %+v are taken", o)
@@ -261,7 +279,8 @@ func TestHeldJobsDoNotCompete(t *testing.T) {
 	}
 	s := State{Now: 100, Pools: []Pool{{Name: "all", Procs: 4}}}
 	s.Running = []Job{{ID: 9, Procs: 4, Limit: 1e6, Start: 90}}
-	s.Waiting = []Job{{ID: 1, Procs: 2, Limit: 50, Eligible: math.Inf(1)}, {ID: 2, Procs: 2, Limit: 10, Eligible: 100 + 2*hour}, {ID: 3, Procs: 3, Limit: 10}}
+	s.Waiting = []Job{{ID: 1, Procs: 2, Limit: 50, Eligible: math.Inf(1)},
+		{ID: 2, Procs: 2, Limit: 10, Eligible: 100 + 2*hour}, {ID: 3, Procs: 3, Limit: 10}}
 	p, err := f.newPlayer(&s)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +298,8 @@ func TestHeldJobsDoNotCompete(t *testing.T) {
 			most[k] = max(most[k], c.values[k*len(p.initial)][QueueLength])
 		}
 		if last := c.values[len(p.initial)]; last[ArrivedJobs] != 0 || last[QueuedWork] > 50 {
-			t.Errorf("%v jobs came and %v processor-seconds wait; none came, and 50 can wait", last[ArrivedJobs], last[QueuedWork])
+			t.Errorf("%v jobs came and %v processor-seconds wait; none came, and 50 can wait", last[ArrivedJobs],
+				last[QueuedWork])
 		}
 	}
 	if most != [2]float64{1, 2} {
@@ -287,7 +307,8 @@ func TestHeldJobsDoNotCompete(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: jobs that are never seen to end, queues without number and forecasts whose time goes by leave no more behind than the options allow.
+// TestMemoryIsBounded: jobs that are never seen to end, queues without number and forecasts whose time goes by leave no
+// more behind than the options allow.
 func TestMemoryIsBounded(t *testing.T) {
 	o := small()
 	o.Jobs, o.Queues = 500, 4
@@ -311,8 +332,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		awaited = max(awaited, len(list))
 	}
 	for what, n := range map[string][2]int{
-		"jobs": {len(f.s.Ring), o.Jobs}, "live jobs": {len(f.live), o.Jobs}, "their attributes": {len(f.jobs), o.Jobs}, "lifetimes": {f.laws.Running(), o.Jobs},
-		"queues": {len(f.s.Queues), o.Queues}, "looks": {len(f.s.Trail), int((trailLength + day/2) / o.Every)}, "awaited": {awaited, 50},
+		"jobs": {len(f.s.Ring), o.Jobs}, "live jobs": {len(f.live), o.Jobs}, "their attributes": {len(f.jobs), o.Jobs},
+		"lifetimes": {f.laws.Running(), o.Jobs},
+		"queues":    {len(f.s.Queues), o.Queues}, "looks": {len(f.s.Trail), int((trailLength + day/2) / o.Every)},
+		"awaited": {awaited, 50},
 	} {
 		if n[0] > n[1] || n[0] == 0 {
 			t.Errorf("%s: %d, want 1 to %d", what, n[0], n[1])
@@ -324,7 +347,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestLimitsMakeWork: queued work is procs times the limit, and without one procs times the mean runtime by the law at the submit, as long as the job waits.
+// TestLimitsMakeWork: queued work is procs times the limit, and without one procs times the mean runtime by the law at
+// the submit, as long as the job waits.
 func TestLimitsMakeWork(t *testing.T) {
 	f, err := New(small())
 	if err != nil {
@@ -336,7 +360,8 @@ func TestLimitsMakeWork(t *testing.T) {
 		f.Started(id, float64(i))
 		f.Ended(id, float64(i)+300)
 	}
-	open, limited := Job{ID: 1, Queue: "q", User: "u", Procs: 2, Submit: 400}, Job{ID: 2, Queue: "q", User: "u", Procs: 3, Limit: 70, Submit: 400}
+	open, limited := Job{ID: 1, Queue: "q", User: "u", Procs: 2, Submit: 400},
+		Job{ID: 2, Queue: "q", User: "u", Procs: 3, Limit: 70, Submit: 400}
 	f.Submitted(open)
 	f.Submitted(limited)
 	s := State{Now: 500, Pools: []Pool{{Name: "all", Procs: 8}}, Waiting: []Job{limited}}

@@ -2,7 +2,8 @@ package outlook
 
 import "slices"
 
-// Picture folds what happens to jobs into States, for a caller that has no picture of its own. It is not safe for concurrent use.
+// Picture folds what happens to jobs into States, for a caller that has no picture of its own. It is not safe for
+// concurrent use.
 type Picture struct {
 	Pools   []Pool
 	running map[uint64]*Job

@@ -11,7 +11,8 @@ import (
 // Series is what is forecast.
 type Series int
 
-// The series. Work is requested work in processor-seconds; arrivals are those from the instant of the forecast to the horizon.
+// The series. Work is requested work in processor-seconds; arrivals are those from the instant of the forecast to the
+// horizon.
 const (
 	QueuedWork Series = iota
 	QueueLength
@@ -23,7 +24,8 @@ const (
 
 // String returns the name of the series as answers write it.
 func (s Series) String() string {
-	return [...]string{"queued_work", "queue_length", "utilization", "arrived_jobs", "arrived_work"}[min(max(s, 0), seriesCount-1)]
+	return [...]string{"queued_work", "queue_length", "utilization", "arrived_jobs",
+		"arrived_work"}[min(max(s, 0), seriesCount-1)]
 }
 
 // values are one scope's series at an instant, in natural units.
@@ -67,7 +69,8 @@ func (f *Forecaster) newPlayer(s *State) (*player, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons, seed: f.options.Seed ^ math.Float64bits(s.Now)}
+	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons,
+		seed: f.options.Seed ^ math.Float64bits(s.Now)}
 	for i := range s.Running { // so that every queue is known before the sums are made
 		f.scope(s.Running[i].Queue)
 	}
@@ -109,7 +112,8 @@ func (p *player) prepare() error {
 	return p.load(cfg, load)
 }
 
-// stuck is a job that waits for something that is not in the State (memory, a node of some kind, a priority, the scheduler's next round), and since when.
+// stuck is a job that waits for something that is not in the State (memory, a node of some kind, a priority, the
+// scheduler's next round), and since when.
 type stuck struct {
 	job simulator.Job
 	age float64
@@ -118,8 +122,8 @@ type stuck struct {
 // mostRounds bounds the search for stuck jobs.
 const mostRounds = 64
 
-// load puts the state into a machine, but for the stuck jobs: where the policy would start one at the very instant of the State, the scheduler, which has looked at
-// the queue, did not for a reason that nobody tells.
+// load puts the state into a machine, but for the stuck jobs: where the policy would start one at the very instant of
+// the State, the scheduler, which has looked at the queue, did not for a reason that nobody tells.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)
@@ -170,7 +174,8 @@ func (p *player) machine() simulator.Config {
 	}
 	for i, pool := range p.state.Pools {
 		name := fmt.Sprint(i)
-		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])} // a log may have more jobs run than its machine holds
+		// a log may have more jobs run than its machine holds
+		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])}
 		for _, o := range pool.Outages {
 			c.Outages = append(c.Outages, simulator.Outage(o))
 		}
@@ -182,7 +187,8 @@ func (p *player) machine() simulator.Config {
 			if procs == 0 {
 				procs = max(1, int(s.Share*float64(pool.Procs)))
 			}
-			p.standards = append(p.standards, simulator.Job{ID: probe, Procs: procs, Limit: s.Limit, Runtime: s.Limit, Queue: name, User: 1})
+			p.standards = append(p.standards,
+				simulator.Job{ID: probe, Procs: procs, Limit: s.Limit, Runtime: s.Limit, Queue: name, User: 1})
 		}
 	}
 	p.nameOf = make([]string, len(p.initial))
@@ -203,7 +209,8 @@ func (p *player) job(j *Job) simulator.Job {
 	}
 	p.laws, p.groups, p.counted = append(p.laws, p.memo[k]), append(p.groups, hashOf(j.User)), append(p.counted, false)
 	return simulator.Job{
-		ID: int64(len(p.laws) - 1), Procs: j.Procs, Limit: p.f.plan(j, p.state.Now), User: int64(p.f.scope(j.Queue)), Queue: p.names[p.poolOf[j.Queue]],
+		ID: int64(len(p.laws) - 1), Procs: j.Procs, Limit: p.f.plan(j, p.state.Now), User: int64(p.f.scope(j.Queue)),
+		Queue: p.names[p.poolOf[j.Queue]],
 	}
 }
 

@@ -44,10 +44,12 @@ func (p *player) play(ctx context.Context, replicas, probes, model int) ([]cours
 }
 
 func (p *player) actor(probes, model int) *actor {
-	return &actor{p: p, copula: residual.NewCopula(residual.DefaultRho), shared: map[int64]float64{}, probes: probes, model: model}
+	return &actor{p: p, copula: residual.NewCopula(residual.DefaultRho), shared: map[int64]float64{}, probes: probes,
+		model: model}
 }
 
-// growth returns a function that plays a replica for so many weeks and returns by how much the outstanding jobs grow a week, by scope.
+// growth returns a function that plays a replica for so many weeks and returns by how much the outstanding jobs grow a
+// week, by scope.
 func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) ([]float64, error) {
 	return func(a *actor, _ int, rng *rand.Rand) ([]float64, error) {
 		a.start(rng, float64(weeks)*week)
@@ -137,7 +139,8 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 			scope = 1
 		}
 		return simulator.Job{
-			ID: comes, Submit: p.state.Now + x.At, Procs: int(x.Procs), Runtime: x.Runtime, Limit: x.Limit, User: int64(scope), Queue: p.nameOf[scope],
+			ID: comes, Submit: p.state.Now + x.At, Procs: int(x.Procs), Runtime: x.Runtime, Limit: x.Limit,
+			User: int64(scope), Queue: p.nameOf[scope],
 		}, true
 	})
 	for _, j := range p.later {
@@ -150,8 +153,8 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 	}
 }
 
-// release draws how long a stuck job stays so: longer than x with the probability age/(age + x), the law of what has lasted for an age of which nothing
-// else is known (J. Gott, Nature 363, 1993).
+// release draws how long a stuck job stays so: longer than x with the probability age/(age + x), the law of what has
+// lasted for an age of which nothing else is known (J. Gott, Nature 363, 1993).
 func (s *stuck) release(u float64) float64 {
 	return min(max(s.age, minute)*(1/max(1-u, 1e-9)-1), longestWait)
 }
@@ -211,7 +214,8 @@ func (a *actor) observe(e simulator.Event) {
 // longestWait is where the wait of a standard job that does not start ends, in seconds: 60 days.
 const longestWait = 60 * day
 
-// wait returns the wait of a standard job that is submitted to a copy of the machine as it is, if nobody comes after it.
+// wait returns the wait of a standard job that is submitted to a copy of the machine as it is, if nobody comes after
+// it.
 func (a *actor) wait(at float64, job simulator.Job, stream uint64) (float64, error) {
 	o := &a.other
 	o.CopyFrom(&a.machine)

@@ -17,8 +17,8 @@ func (m *mean) add(x, memory float64) {
 // scoreMemory is over how many outcomes scores are means.
 const scoreMemory = 10_000
 
-// Methods are the names of the methods that are scored: what is served, the replicas as they are, the present value (of arrivals: what came in as long a time
-// before), and the value a week before the horizon's instant.
+// Methods are the names of the methods that are scored: what is served, the replicas as they are, the present value (of
+// arrivals: what came in as long a time before), and the value a week before the horizon's instant.
 func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
 
 const methods = 4
@@ -30,7 +30,8 @@ type Score struct {
 	Series  Series
 	Horizon float64 // seconds
 	N       float64 // outcomes, the latest 10,000 at most
-	// Pinball are the mean losses, by method (as in Methods) and level, on the scale ln(1 + jobs), ln(1 + work in minutes of the machine), or of the utilization.
+	// Pinball are the mean losses, by method (as in Methods) and level, on the scale ln(1 + jobs), ln(1 + work in
+	// minutes of the machine), or of the utilization.
 	Pinball [methods][levels]float64
 	// Below and Above are the shares of outcomes below and above the band from the first level to the last.
 	Below, Above float64
@@ -66,14 +67,16 @@ func (t *scoreSums) add(r *row, y float64) {
 	t.Above.add(above, scoreMemory)
 }
 
-// Scores returns the scores of the cluster, then those of the queues, by horizon and series; all are of forecasts made before their outcome was known.
+// Scores returns the scores of the cluster, then those of the queues, by horizon and series; all are of forecasts made
+// before their outcome was known.
 func (f *Forecaster) Scores() []Score {
 	var out []Score
 	for c := range f.s.Scores {
 		for k, h := range f.options.Horizons {
 			for s := range seriesCount {
 				t := &f.s.Scores[c][k*int(seriesCount)+int(s)]
-				one := Score{Queues: c == 1, Series: s, Horizon: h, N: t.Below.N, Below: t.Below.Mean, Above: t.Above.Mean}
+				one := Score{Queues: c == 1, Series: s, Horizon: h, N: t.Below.N, Below: t.Below.Mean,
+					Above: t.Above.Mean}
 				for m := range t.Loss {
 					for l := range t.Loss[m] {
 						one.Pinball[m][l] = t.Loss[m][l].Mean
@@ -86,8 +89,8 @@ func (f *Forecaster) Scores() []Score {
 	return out
 }
 
-// ArrivalScores returns the mean pinball loss of the models of arrivals, in the order of ArrivalModels, over the jobs and the work that came until every
-// horizon, and which of them is in use; a loss is NaN before it is known.
+// ArrivalScores returns the mean pinball loss of the models of arrivals, in the order of ArrivalModels, over the jobs
+// and the work that came until every horizon, and which of them is in use; a loss is NaN before it is known.
 func (f *Forecaster) ArrivalScores() (losses [arrivalModels]float64, used string) {
 	for m := range losses {
 		losses[m] = math.NaN()

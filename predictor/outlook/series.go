@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// offset is what work is compared with on the log scale: a minute of the whole machine, as waits are with a minute (docs: ln(wait + 60 s)).
+// offset is what work is compared with on the log scale: a minute of the whole machine, as waits are with a minute
+// (docs: ln(wait + 60 s)).
 const offset = minute
 
-// log returns the value of a series on the scale on which it is learnt and scored: the share itself of Utilization, else ln(1 + x), x
-// being jobs, or work in minutes of the whole machine.
+// log returns the value of a series on the scale on which it is learnt and scored: the share itself of Utilization,
+// else ln(1 + x), x being jobs, or work in minutes of the whole machine.
 func (s Series) log(x, procs float64) float64 {
 	switch s {
 	case Utilization:

@@ -14,7 +14,8 @@ type Job struct {
 	Procs            int     // what it asks for, at least 1
 	Limit            float64 // time limit in seconds, 0 for none or unknown
 	Submit           float64 // instant
-	// Eligible is the instant from which a waiting job competes: any that is past, or 0, for now; +Inf for a job that is held.
+	// Eligible is the instant from which a waiting job competes: any that is past, or 0, for now; +Inf for a job that
+	// is held.
 	Eligible float64
 	// Start is the instant at which a running job started.
 	Start float64
@@ -75,7 +76,8 @@ func (s *State) check() error {
 		}
 		for _, o := range p.Outages {
 			if !(o.From < o.Until) || o.Procs < 0 || o.Procs > p.Procs {
-				return &StateError{fmt.Sprintf("outage of pools[%d], procs,", i), float64(o.Procs), "up to the pool's, away for some time"}
+				return &StateError{fmt.Sprintf("outage of pools[%d], procs,", i), float64(o.Procs),
+					"up to the pool's, away for some time"}
 			}
 		}
 	}

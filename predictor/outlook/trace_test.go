@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// replay tells a Forecaster and a Picture what a recorded trace says, in the house's order (package backtest), and stops at instants: at is called
-// with the picture as it was just before each of them. Recorded starts and ends are the facts.
+// replay tells a Forecaster and a Picture what a recorded trace says, in the house's order (package backtest), and
+// stops at instants: at is called with the picture as it was just before each of them. Recorded starts and ends are the
+// facts.
 type replay struct {
 	trace    *backtest.Trace
 	local    func(float64) float64

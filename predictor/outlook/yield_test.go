@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestYields proves that a forecast lets others run far more often than the scheduler would take the processor from it, which is every 10 ms: they answer requests.
+// TestYields proves that a forecast lets others run far more often than the scheduler would take the processor from it,
+// which is every 10 ms: they answer requests.
 func TestYields(t *testing.T) {
 	o := small()
 	o.Workers = 1
@@ -15,7 +16,8 @@ func TestYields(t *testing.T) {
 	c.observe(t, 3*day)
 	s := State{Now: c.machine.Now(), Pools: []Pool{{Name: "all", Procs: 64}}}
 	for i := range 1000 {
-		s.Waiting = append(s.Waiting, Job{ID: uint64(1<<40 + i), Queue: "short", User: "a", Procs: 1, Limit: 600, Submit: s.Now - float64(i)})
+		s.Waiting = append(s.Waiting,
+			Job{ID: uint64(1<<40 + i), Queue: "short", User: "a", Procs: 1, Limit: 600, Submit: s.Now - float64(i)})
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var turns atomic.Int64
@@ -38,7 +40,8 @@ func TestYields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := turns.Load(); n < 400 { // 16 replicas with a thousand lifetimes each give 500; without that there are a hundred in a second
+	// 16 replicas with a thousand lifetimes each give 500; without that there are a hundred in a second
+	if n := turns.Load(); n < 400 {
 		t.Errorf("others ran %d times", n)
 	}
 }

@@ -1,10 +1,12 @@
-// Package qbets is the Brevik method batch predictor and its successor QBETS: upper confidence bounds on quantiles of the waits of a queue, from
-// nothing but the waits that were observed there (J. Brevik, D. Nurmi and R. Wolski, "Predicting bounds on queuing delay for batch-scheduled parallel
-// machines", PPoPP 2006; D. Nurmi, J. Brevik and R. Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
+// Package qbets is the Brevik method batch predictor and its successor QBETS: upper confidence bounds on quantiles of
+// the waits of a queue, from nothing but the waits that were observed there (J. Brevik, D. Nurmi and R. Wolski,
+// "Predicting bounds on queuing delay for batch-scheduled parallel machines", PPoPP 2006; D. Nurmi, J. Brevik and R.
+// Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
 //
-// It is a predictor that waitcast is measured against. Of n waits that are taken for independent, the number below the q quantile is binomial, so that
-// an order statistic bounds the quantile with a stated confidence. Waits are not stationary: a run of waits above the bound that is too long to be chance
-// is taken for a change, and all but the newest waits are forgotten.
+// It is a predictor that waitcast is measured against. Of n waits that are taken for independent, the number below the
+// q quantile is binomial, so that an order statistic bounds the quantile with a stated confidence. Waits are not
+// stationary: a run of waits above the bound that is too long to be chance is taken for a change, and all but the
+// newest waits are forgotten.
 package qbets
 
 import (
@@ -16,8 +18,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Index returns the number k, from 1, of the order statistic of n observations that lies at or above their q quantile with at least the given confidence: the
-// least k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 where n is too small for any to do.
+// Index returns the number k, from 1, of the order statistic of n observations that lies at or above their q quantile
+// with at least the given confidence: the least k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 where n is
+// too small for any to do.
 func Index(n int, q, confidence float64) int {
 	if n < 1 || atMost(n-1, n, q) < confidence {
 		return 0
@@ -41,12 +44,14 @@ func atMost(k, n int, q float64) float64 {
 	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-q)
 }
 
-// Least returns the smallest number of observations of which the largest bounds the q quantile with the given confidence: 59 for .95 and .95.
+// Least returns the smallest number of observations of which the largest bounds the q quantile with the given
+// confidence: 59 for .95 and .95.
 func Least(q, confidence float64) int {
 	return int(math.Ceil(math.Log(1-confidence) / math.Log(q)))
 }
 
-// Size returns the class of a size: the ranges of processors in which the papers look at jobs apart, 1-4, 5-16, 17-64 and more.
+// Size returns the class of a size: the ranges of processors in which the papers look at jobs apart, 1-4, 5-16, 17-64
+// and more.
 func Size(procs int) int {
 	switch {
 	case procs <= 4:
@@ -61,15 +66,18 @@ func Size(procs int) int {
 
 // Config says what a Series bounds. The zero value of a field means its default.
 type Config struct {
-	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by default.
+	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by
+	// default.
 	Level, Confidence float64
-	// Run is how many misses in a row are taken for a change; 0 adapts it to the correlation of the waits (see Run), starting at three.
+	// Run is how many misses in a row are taken for a change; 0 adapts it to the correlation of the waits (see Run),
+	// starting at three.
 	Run int
 	// Most is how many waits are kept, 100,000 by default: the oldest go first.
 	Most int
 }
 
-// Series is the waits of one queue and size class, in the order in which they became known. It is not safe for concurrent use.
+// Series is the waits of one queue and size class, in the order in which they became known. It is not safe for
+// concurrent use.
 type Series struct {
 	cfg     Config
 	waits   []float64 // in order
@@ -98,7 +106,8 @@ func (p *place) at(n int, q, confidence float64) int {
 	return p.k
 }
 
-var errConfig = errors.New("qbets: level and confidence must be more than 0 and less than 1, and at least the waits that a bound needs must be kept")
+var errConfig = errors.New("qbets: level and confidence must be more than 0 and less than 1, and at least the waits " +
+	"that a bound needs must be kept")
 
 // New returns an empty series.
 func New(cfg Config) (*Series, error) {
@@ -111,7 +120,8 @@ func New(cfg Config) (*Series, error) {
 	if cfg.Most == 0 {
 		cfg.Most = 100_000
 	}
-	if !(cfg.Level > 0 && cfg.Level < 1 && cfg.Confidence > 0 && cfg.Confidence < 1) || cfg.Run < 0 || cfg.Most < Least(cfg.Level, cfg.Confidence) {
+	if !(cfg.Level > 0 && cfg.Level < 1 && cfg.Confidence > 0 && cfg.Confidence < 1) || cfg.Run < 0 ||
+		cfg.Most < Least(cfg.Level, cfg.Confidence) {
 		return nil, errConfig
 	}
 	s := &Series{cfg: cfg, run: cfg.Run}
@@ -127,7 +137,8 @@ func (s *Series) N() int { return len(s.waits) }
 // Trimmed returns how often the history was cut because of a change.
 func (s *Series) Trimmed() int { return s.trimmed }
 
-// Bound returns the upper bound on the q quantile of the next wait, in seconds; false if the history is too short for it.
+// Bound returns the upper bound on the q quantile of the next wait, in seconds; false if the history is too short for
+// it.
 func (s *Series) Bound(q float64) (float64, bool) {
 	k := 0
 	if n := len(s.sorted); q == s.cfg.Level {
@@ -144,19 +155,21 @@ func (s *Series) Bound(q float64) (float64, bool) {
 // Misses returns how many of the newest waits in a row missed their bound.
 func (s *Series) Misses() int { return s.misses }
 
-// Restore makes the series that of a history of waits in order, of which so many of the newest missed. Waits that are no number of seconds, or more misses than waits, are an error,
-// and the series is as it was.
+// Restore makes the series that of a history of waits in order, of which so many of the newest missed. Waits that are
+// no number of seconds, or more misses than waits, are an error, and the series is as it was.
 func (s *Series) Restore(waits []float64, misses int) error {
 	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
 	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {
-		return fmt.Errorf("qbets: %d misses of %d waits, or one that is no number of seconds: the history is damaged", misses, len(waits))
+		return fmt.Errorf("qbets: %d misses of %d waits, or one that is no number of seconds: the history is damaged",
+			misses, len(waits))
 	}
 	s.waits, s.sorted, s.misses = slices.Clone(waits), slices.Clone(waits), misses
 	slices.Sort(s.sorted)
 	return nil
 }
 
-// Add takes in a wait, in seconds, at least 0; what is not is left out. It counts as a miss if it is above the bound that was in force before it.
+// Add takes in a wait, in seconds, at least 0; what is not is left out. It counts as a miss if it is above the bound
+// that was in force before it.
 func (s *Series) Add(wait float64) {
 	if !(wait >= 0) || math.IsInf(wait, 1) {
 		return
@@ -177,7 +190,8 @@ func (s *Series) Add(wait float64) {
 	}
 }
 
-// change forgets all but the newest waits that a bound needs, and learns from the history before it what run of misses the next change must show.
+// change forgets all but the newest waits that a bound needs, and learns from the history before it what run of misses
+// the next change must show.
 func (s *Series) change() {
 	if s.cfg.Run == 0 {
 		s.run = Run(correlation(s.waits), s.cfg.Level)

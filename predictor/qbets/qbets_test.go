@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The order statistic is the least whose binomial probability reaches the confidence, by summing the probabilities; 59 waits are the fewest for .95 and .95 (the papers'
-// own example).
+// The order statistic is the least whose binomial probability reaches the confidence, by summing the probabilities; 59
+// waits are the fewest for .95 and .95 (the papers' own example).
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "n")
@@ -29,7 +29,8 @@ func TestIndex(t *testing.T) {
 		}
 	})
 	if Index(58, .95, .95) != 0 || Index(59, .95, .95) != 59 || Least(.95, .95) != 59 {
-		t.Errorf("with 58 waits %d, with 59 %d, least %d; want 0, 59, 59", Index(58, .95, .95), Index(59, .95, .95), Least(.95, .95))
+		t.Errorf("with 58 waits %d, with 59 %d, least %d; want 0, 59, 59", Index(58, .95, .95), Index(59, .95, .95),
+			Least(.95, .95))
 	}
 }
 
@@ -86,8 +87,8 @@ func TestChangeIsNoticed(t *testing.T) {
 	}
 }
 
-// The run of misses that is no chance: three where waits are independent, more with every correlation; its probability, measured on simulated series, is that of
-// three independent misses.
+// The run of misses that is no chance: three where waits are independent, more with every correlation; its probability,
+// measured on simulated series, is that of three independent misses.
 func TestRun(t *testing.T) {
 	if got := Run(0, .95); got != 3 {
 		t.Errorf("independent waits need %d misses, want 3", got)
@@ -154,7 +155,8 @@ func TestSortedIsTheHistory(t *testing.T) {
 	}
 }
 
-// A restored series is the one that was saved: it bounds and finds changes alike; and its bound is that of the order statistic worked out afresh.
+// A restored series is the one that was saved: it bounds and finds changes alike; and its bound is that of the order
+// statistic worked out afresh.
 func TestRestore(t *testing.T) {
 	for _, level := range []float64{.1, .5, .95} {
 		rng := rand.New(rand.NewPCG(7, uint64(100*level)))
@@ -191,7 +193,8 @@ func TestRestore(t *testing.T) {
 			plain.Add(rng.ExpFloat64() * float64(1+i/500%3*20))
 		}
 		if !slices.Equal(plain.waits, s.waits) || plain.trimmed != s.trimmed || s.trimmed == 0 {
-			t.Errorf("level %v: %d waits after %d cuts, restored now and then %d after %d", level, plain.N(), plain.trimmed, s.N(), s.trimmed)
+			t.Errorf("level %v: %d waits after %d cuts, restored now and then %d after %d", level, plain.N(),
+				plain.trimmed, s.N(), s.trimmed)
 		}
 		if s.Restore([]float64{1, math.NaN()}, 0) == nil || s.Restore([]float64{1}, 2) == nil {
 			t.Error("a damaged history is accepted")

@@ -7,15 +7,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// independentRun is the run of misses that is taken for a change where waits are independent: three in a row, as in the papers.
+// independentRun is the run of misses that is taken for a change where waits are independent: three in a row, as in the
+// papers.
 const independentRun = 3
 
 // longestRun bounds the run that is waited for.
 const longestRun = 50
 
-// Run returns how many waits in a row must lie above the bound on the quantile q to be taken for a change, when successive waits (their logarithms) have the autocorrelation
-// rho: as many as are as rare as three where waits are independent, (1-q)^3. The papers take such runs from simulated series; here they follow from a Gaussian
-// autoregression of first order, by integrating over the values above the quantile again and again. rho is taken to be within [0, .95].
+// Run returns how many waits in a row must lie above the bound on the quantile q to be taken for a change, when
+// successive waits (their logarithms) have the autocorrelation rho: as many as are as rare as three where waits are
+// independent, (1-q)^3. The papers take such runs from simulated series; here they follow from a Gaussian
+// autoregression of first order, by integrating over the values above the quantile again and again. rho is taken to be
+// within [0, .95].
 func Run(rho, q float64) int {
 	rho = math.Min(math.Max(rho, 0), .95)
 	rare := math.Pow(1-q, independentRun)

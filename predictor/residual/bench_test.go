@@ -11,11 +11,13 @@ func benchModel() *Model {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(9, 1))
 	for i := range 20000 {
-		j := Job{Queue: "q", User: fmt.Sprint(rng.IntN(100)), App: "a", Procs: 1 << rng.IntN(6), Limit: 3600 * float64(1+rng.IntN(8))}
+		j := Job{Queue: "q", User: fmt.Sprint(rng.IntN(100)), App: "a", Procs: 1 << rng.IntN(6),
+			Limit: 3600 * float64(1+rng.IntN(8))}
 		m.Observe(j, float64(i*50), math.Min(j.Limit, math.Exp(6+2*rng.NormFloat64())))
 	}
 	for i := range 1000 {
-		m.Started(int64(i), Job{Queue: "q", User: fmt.Sprint(rng.IntN(100)), Procs: 8, Limit: 7200}, 1e6-3600*rng.Float64())
+		m.Started(int64(i), Job{Queue: "q", User: fmt.Sprint(rng.IntN(100)), Procs: 8, Limit: 7200},
+			1e6-3600*rng.Float64())
 	}
 	return m
 }

@@ -14,7 +14,8 @@ const (
 // killed says whether the run was ended by its limit.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
-// base is the prior of all priors: uniform over the cells up to 1e6 s (where most logs end), a hundredth of it over all.
+// base is the prior of all priors: uniform over the cells up to 1e6 s (where most logs end), a hundredth of it over
+// all.
 func base(pmf *[Bins]float64) {
 	const wide, usual = .01, 111 // cell 110 holds 1e6 s
 	for i := range pmf {
@@ -113,7 +114,8 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	return total
 }
 
-// alive adds the user's running jobs to what is censored, by age, and returns their weight. All that run together count as one run: a campaign tells one thing.
+// alive adds the user's running jobs to what is censored, by age, and returns their weight. All that run together count
+// as one run: a campaign tells one thing.
 func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64) float64 {
 	const unit = 1 << 20 // sums of whole units are exact and do not depend on the map's order
 	var units [Bins]float64
@@ -130,8 +132,8 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 	return sum
 }
 
-// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size. Another executable does not make it
-// lighter, since many logs number each job's own.
+// similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size. Another
+// executable does not make it lighter, since many logs number each job's own.
 func (m *Model) similarity(a, b *run) float64 {
 	w := 1.0
 	if a.app != 0 && a.app == b.app {
@@ -168,7 +170,8 @@ func place(pmf *[Bins]float64, x, w float64) {
 	pmf[min(i+1, Bins-1)] += w * part
 }
 
-// smooth spreads each cell's weight, but for the sharp part of it, by a two-sided geometric kernel: two passes, whatever the number of runs.
+// smooth spreads each cell's weight, but for the sharp part of it, by a two-sided geometric kernel: two passes,
+// whatever the number of runs.
 func (m *Model) smooth(pmf *[Bins]float64) {
 	r := math.Exp(-1 / (m.config.Width * perUnit))
 	spread := (1 - m.config.Sharp) * (1 - r) / (1 + r)
@@ -186,8 +189,8 @@ func (m *Model) smooth(pmf *[Bins]float64) {
 	*pmf = out
 }
 
-// spread moves the weight of what is only known to have lived through a cell to what lies beyond: by the prior and the runs that ended there (as Efron's
-// redistribution to the right does, Proc. Fifth Berkeley Symposium 4, 1967).
+// spread moves the weight of what is only known to have lived through a cell to what lies beyond: by the prior and the
+// runs that ended there (as Efron's redistribution to the right does, Proc. Fifth Berkeley Symposium 4, 1967).
 func (m *Model) spread(own, censored *[Bins]float64) {
 	var beyond [Bins]float64 // weight of all from each cell on
 	sum := 0.0

@@ -49,8 +49,9 @@ func ratio(seconds, limit float64) int {
 	return int(max(0, min(x, Bins-1)))
 }
 
-// weight is that of a job that started when since jobs of the class had ended, now that n have. It is by the start, so that the window favors no short jobs, and in whole units, so that sums
-// are exact and do not depend on the order of a map.
+// weight is that of a job that started when since jobs of the class had ended, now that n have. It is by the start, so
+// that the window favors no short jobs, and in whole units, so that sums are exact and do not depend on the order of a
+// map.
 func weight(n, since uint64, memory float64) float64 {
 	const unit = 1 << 20
 	if since >= n {
@@ -74,7 +75,8 @@ func (j Job) keys() [kinds]classKey {
 // has says whether the job has a class of this kind.
 func (j Job) has(kind int) bool { return kind != kindRatio || j.Limit > 0 }
 
-// chain returns the classes of a job, the widest first; new ones where there are none. That by ratio is nil without a limit.
+// chain returns the classes of a job, the widest first; new ones where there are none. That by ratio is nil without a
+// limit.
 func (m *Model) chain(j Job) [kinds]*class {
 	var out [kinds]*class
 	keys := j.keys()
@@ -92,7 +94,8 @@ func (m *Model) chain(j Job) [kinds]*class {
 	return out
 }
 
-// forget deletes the least recently used quarter of what need not stay in a map. Equal ones go together, so that the map's order does not matter.
+// forget deletes the least recently used quarter of what need not stay in a map. Equal ones go together, so that the
+// map's order does not matter.
 func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays bool)) {
 	uses := make([]uint64, 0, len(all))
 	for _, v := range all {
@@ -129,7 +132,8 @@ func (c *class) add(i int, since uint64, memory float64, now uint64) {
 // due says whether enough has ended since the last refresh for another.
 func (c *class) due() bool { return float64(c.pending) >= min(16, 1+c.total/16) }
 
-// refresh works out the product-limit estimate of the hazard in each cell at an instant; jobs that run count in the cells that they have lived through.
+// refresh works out the product-limit estimate of the hazard in each cell at an instant; jobs that run count in the
+// cells that they have lived through.
 func (c *class) refresh(at, memory float64) {
 	c.pending = 0
 	var censored [Bins]float64
@@ -152,8 +156,8 @@ func (c *class) refresh(at, memory float64) {
 	c.weight = c.total
 }
 
-// mixInto replaces the prior in pmf by its mixture with the class's law, against which the prior weighs so many runs. What the product-limit estimate leaves beyond its last end
-// is spread as the prior is there.
+// mixInto replaces the prior in pmf by its mixture with the class's law, against which the prior weighs so many runs.
+// What the product-limit estimate leaves beyond its last end is spread as the prior is there.
 func (c *class) mixInto(pmf *[Bins]float64, prior float64) {
 	if !(c.weight > 0) {
 		return
@@ -189,7 +193,8 @@ func (c *class) last() int {
 	return last
 }
 
-// mixRatio is mixInto for a class by ratio: its cells lie where they do for the limit. What it leaves beyond its last end, or cannot place, ends at the limit.
+// mixRatio is mixInto for a class by ratio: its cells lie where they do for the limit. What it leaves beyond its last
+// end, or cannot place, ends at the limit.
 func (c *class) mixRatio(pmf *[Bins]float64, prior, limit float64) {
 	if !(c.weight > 0) {
 		return

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// codecVersion is the first byte of a saved Model. Version 1 goes on with the configuration, the counts of ended jobs, the classes, the users and the running jobs, each in order of
-// its key; integers are varints and reals 8 bytes.
+// codecVersion is the first byte of a saved Model. Version 1 goes on with the configuration, the counts of ended jobs,
+// the classes, the users and the running jobs, each in order of its key; integers are varints and reals 8 bytes.
 const codecVersion = 1
 
 // ErrCorrupt says that bytes are not a saved Model.
@@ -56,7 +56,8 @@ func (c *Config) reals() []float64 {
 }
 
 func (k classKey) compare(o classKey) int {
-	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.queue, o.queue), cmp.Compare(k.side(), o.side()), cmp.Compare(k.limit, o.limit))
+	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.queue, o.queue), cmp.Compare(k.side(), o.side()),
+		cmp.Compare(k.limit, o.limit))
 }
 
 func (k classKey) side() uint64 {
@@ -112,15 +113,18 @@ func (w *writer) class(k classKey, c *class) {
 	}
 }
 
-// UnmarshalBinary restores a model saved by MarshalBinary: what it then learns and says is, to the last bit, what the saved one would. On an error the model stays as it
-// was; whatever the bytes are, one that it accepts answers within the bounds that Law states.
+// UnmarshalBinary restores a model saved by MarshalBinary: what it then learns and says is, to the last bit, what the
+// saved one would. On an error the model stays as it was; whatever the bytes are, one that it accepts answers within
+// the bounds that Law states.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	if v := d.uint(); !d.bad && v != codecVersion {
 		return fmt.Errorf("residual: saved model is version %d, this program reads %d", v, codecVersion)
 	}
 	c := Config{Runs: d.count(math.MaxInt32), Users: d.count(math.MaxInt32), Classes: d.count(math.MaxInt32)}
-	for _, v := range []*float64{&c.Memory, &c.Recency, &c.Prior, &c.Parent, &c.Width, &c.Sharp, &c.SameApp, &c.SameLimit, &c.SameSize} {
+	for _, v := range []*float64{
+		&c.Memory, &c.Recency, &c.Prior, &c.Parent, &c.Width, &c.Sharp, &c.SameApp, &c.SameLimit, &c.SameSize,
+	} {
 		*v = d.real()
 	}
 	in := New(c)
@@ -231,7 +235,8 @@ func (d *decoder) within(most float64) float64 {
 }
 
 func (d *decoder) class(into map[classKey]*class) {
-	k := classKey{queue: d.text(), kind: uint8(d.count(kinds - 1)), serial: d.count(1) == 1, limit: int32(int64(d.uint()))}
+	k := classKey{queue: d.text(), kind: uint8(d.count(kinds - 1)), serial: d.count(1) == 1,
+		limit: int32(int64(d.uint()))}
 	c := &class{total: d.within(mostWeight), weight: d.within(mostWeight), running: map[int64]alive{}}
 	c.pending, c.n, c.used = d.count(math.MaxInt32), d.uint(), d.uint()
 	for n := d.count(Bins); n > 0 && !d.bad; n-- {

@@ -9,8 +9,8 @@ const (
 	perUnit = 8
 	// top is the end of the table, e^20 s, some 15 years. Beyond it a lifetime is a Pareto law's with exponent 1.
 	top = 485165195.40979
-	// grace is the scale in seconds of what a job lives beyond its limit: a Lomax law with exponent 1, so that the median of what remains of it is grace or, later, about as long
-	// as it is over the limit.
+	// grace is the scale in seconds of what a job lives beyond its limit: a Lomax law with exponent 1, so that the
+	// median of what remains of it is grace or, later, about as long as it is over the limit.
 	grace = 60
 	// oldest is the age that stands for all higher ones.
 	oldest = 1e15
@@ -18,7 +18,8 @@ const (
 	surest = 1 - 1e-9
 )
 
-// Law is a law of lifetimes. Once made it is only read, by any number of goroutines. The zero Law lets every job end at once.
+// Law is a law of lifetimes. Once made it is only read, by any number of goroutines. The zero Law lets every job end at
+// once.
 type Law struct {
 	// tail[i] is the probability to live e^(i/perUnit) s or longer, without the limit; tail[0] = 1.
 	tail  [Bins + 1]float64
@@ -31,7 +32,8 @@ type Law struct {
 // Limit returns the time limit in seconds, +Inf for none.
 func (l *Law) Limit() float64 { return l.limit }
 
-// Survival returns Pr{lifetime > seconds}. It never rises, is 1 up to 1 s and positive for every finite time. It implements headqueue.Lifetime.
+// Survival returns Pr{lifetime > seconds}. It never rises, is 1 up to 1 s and positive for every finite time. It
+// implements headqueue.Lifetime.
 func (l *Law) Survival(seconds float64) float64 {
 	switch {
 	case !(seconds > 0):
@@ -48,11 +50,13 @@ func (l *Law) Survival(seconds float64) float64 {
 	return l.tail[i] + (x-float64(i))*(l.tail[i+1]-l.tail[i])
 }
 
-// Quantile returns the lifetime in seconds that a share p of the jobs does not exceed, p in [0, 1]; the quantile of 1, which has no bound, is that of 1 - 1e-9.
+// Quantile returns the lifetime in seconds that a share p of the jobs does not exceed, p in [0, 1]; the quantile of 1,
+// which has no bound, is that of 1 - 1e-9.
 func (l *Law) Quantile(p float64) float64 { return l.Residual(0, p) }
 
-// Residual returns the quantile at u, in [0, 1], of the seconds that remain of a job of the given age: what solves S(age+t) = (1-u) S(age). It is finite and
-// at least 0 for every age; a u outside [0, 1] counts as the nearer end, and one that is not a number as .5.
+// Residual returns the quantile at u, in [0, 1], of the seconds that remain of a job of the given age: what solves
+// S(age+t) = (1-u) S(age). It is finite and at least 0 for every age; a u outside [0, 1] counts as the nearer end, and
+// one that is not a number as .5.
 func (l *Law) Residual(age, u float64) float64 {
 	if !(age > 0) {
 		age = 0

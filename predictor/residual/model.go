@@ -16,23 +16,27 @@ type Job struct {
 	Limit       float64 // its time limit in seconds, 0 or less for none or unknown
 }
 
-// Config says how a Model learns. The zero value of a field means its default; the defaults were chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
+// Config says how a Model learns. The zero value of a field means its default; the defaults were chosen on the first
+// halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 type Config struct {
-	// Runs is how many of a user's latest runs in a queue are kept, 48 by default; Users of how many users and queues, 8192 by default: of those with no running job, the ones that
-	// ended one least recently are forgotten.
+	// Runs is how many of a user's latest runs in a queue are kept, 48 by default; Users of how many users and queues,
+	// 8192 by default: of those with no running job, the ones that ended one least recently are forgotten.
 	Runs, Users int
 	// Classes is how many classes (queue, limit) are kept beside that of all jobs, 2048 by default, at least 16.
 	Classes int
-	// Memory is how many jobs a class remembers: each one that ends makes the earlier ones lighter by 1/Memory; 2000 by default.
+	// Memory is how many jobs a class remembers: each one that ends makes the earlier ones lighter by 1/Memory; 2000 by
+	// default.
 	Memory float64
 	// Recency is by how much each run of a user is lighter than the one after it, in (0, 1]; .85 by default.
 	Recency float64
-	// Prior is how many runs the law of the job's class weighs against the user's own, .7 by default; Parent how many that of the class around it weighs
-	// against a class, 10 by default.
+	// Prior is how many runs the law of the job's class weighs against the user's own, .7 by default; Parent how many
+	// that of the class around it weighs against a class, 10 by default.
 	Prior, Parent float64
-	// Width is the scale of the kernel (Laplace's) in ln t, .2 by default; Sharp the part of a run's weight that stays where it is, .7 by default.
+	// Width is the scale of the kernel (Laplace's) in ln t, .2 by default; Sharp the part of a run's weight that stays
+	// where it is, .7 by default.
 	Width, Sharp float64
-	// SameApp, SameLimit and SameSize are by how much a run of the same executable, limit or size weighs more than one of another; 3, 6 and 4 by default.
+	// SameApp, SameLimit and SameSize are by how much a run of the same executable, limit or size weighs more than one
+	// of another; 3, 6 and 4 by default.
 	SameApp, SameLimit, SameSize float64
 }
 
@@ -123,14 +127,16 @@ type Model struct {
 	ended   uint64
 	scratch [Bins]float64
 	pmf     [Bins]float64
-	// reached and outlived count the jobs that reached their limit, and those that ran on for more than a tenth of grace.
+	// reached and outlived count the jobs that reached their limit, and those that ran on for more than a tenth of
+	// grace.
 	reached, outlived float64
 }
 
 // New returns a Model that knows nothing.
 func New(config Config) *Model {
 	return &Model{
-		config: config.withDefaults(), users: map[userKey]*history{}, classes: map[classKey]*class{}, open: map[int64]running{},
+		config: config.withDefaults(), users: map[userKey]*history{}, classes: map[classKey]*class{},
+		open: map[int64]running{},
 	}
 }
 
@@ -154,7 +160,8 @@ func (m *Model) Started(id int64, j Job, at float64) {
 	m.resume(id, r)
 }
 
-// Lost tells that a job is not to be learnt from: its end was not seen, or says nothing of it. An unknown id is ignored.
+// Lost tells that a job is not to be learnt from: its end was not seen, or says nothing of it. An unknown id is
+// ignored.
 func (m *Model) Lost(id int64) {
 	r, ok := m.open[id]
 	if !ok {
@@ -183,7 +190,8 @@ func (m *Model) Ended(id int64, at float64) {
 	}
 }
 
-// Observe learns a run of so many seconds that ended at an instant, also of a job that was never told to start. What is not a number, or less than 0, is ignored.
+// Observe learns a run of so many seconds that ended at an instant, also of a job that was never told to start. What is
+// not a number, or less than 0, is ignored.
 func (m *Model) Observe(j Job, at, seconds float64) {
 	if !(seconds >= 0) || math.IsInf(seconds, 1) || math.IsNaN(at) || math.IsInf(at, 0) {
 		return
@@ -232,7 +240,8 @@ func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	h.used = m.ended
 }
 
-// outlive returns the share of the jobs that reach their limit and live on; one in fifty as long as none has reached it.
+// outlive returns the share of the jobs that reach their limit and live on; one in fifty as long as none has reached
+// it.
 func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }

@@ -82,24 +82,29 @@ func TestResidualInvertsConditionalSurvival(t *testing.T) {
 		want := (1 - u) * l.Survival(age)
 		got := l.Survival(age + rest)
 		const near = 1e-6
-		if age+rest >= l.Limit()*(1-1e-12) && age < l.Limit() && l.Survival(l.Limit()*(1-1e-9)) >= want*(1-near) && l.Survival(l.Limit()) <= want*(1+near) {
+		if age+rest >= l.Limit()*(1-1e-12) && age < l.Limit() && l.Survival(l.Limit()*(1-1e-9)) >= want*(1-near) &&
+			l.Survival(l.Limit()) <= want*(1+near) {
 			return
 		}
 		if age+rest <= 1 && want >= l.Survival(1.01)*(1-near) {
 			return // the table begins at a second
 		}
 		if math.Abs(got-want) > near*want+1e-12 {
-			t.Fatalf("age %v u %v: %v remain, survival %v there, want %v (limit %v)", age, u, rest, got, want, l.Limit())
+			t.Fatalf("age %v u %v: %v remain, survival %v there, want %v (limit %v)", age, u, rest, got,
+				want, l.Limit())
 		}
 	})
 }
 
-// No age, level or limit gives a remainder that is negative, infinite or not a number, and it never falls with the level.
+// No age, level or limit gives a remainder that is negative, infinite or not a number, and it never falls with the
+// level.
 func TestResidualIsAlwaysATime(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1, .5, 1e-300, 1e9, 1e15, 1e300, math.MaxFloat64}
 	rapid.Check(t, func(t *rapid.T) {
 		m, j, now := anyModel(t)
-		for _, l := range []*Law{m.Law(j, now), m.Law(j, math.NaN()), m.Law(j, math.Inf(1)), m.Law(j, math.Inf(-1)), New(Config{}).Law(j, 0)} {
+		for _, l := range []*Law{
+			m.Law(j, now), m.Law(j, math.NaN()), m.Law(j, math.Inf(1)), m.Law(j, math.Inf(-1)), New(Config{}).Law(j, 0),
+		} {
 			for _, age := range odd {
 				for _, u := range odd {
 					if r := l.Residual(age, u); !(r >= 0) || math.IsInf(r, 1) {
@@ -122,7 +127,8 @@ func TestResidualIsAlwaysATime(t *testing.T) {
 	})
 }
 
-// A user whose runs are all alike is known to be, whatever the others of the queue do; without runs the queue's law answers.
+// A user whose runs are all alike is known to be, whatever the others of the queue do; without runs the queue's law
+// answers.
 func TestOwnRunsRule(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -177,12 +183,14 @@ func TestLikenessTells(t *testing.T) {
 	}
 }
 
-// Jobs killed at the limit make an atom there, in laws of their own limit; for a longer limit they are only known to live longer.
+// Jobs killed at the limit make an atom there, in laws of their own limit; for a longer limit they are only known to
+// live longer.
 func TestAtomAtLimit(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(2, 1))
 	for i := range 4000 {
-		m.Observe(Job{Queue: "q", User: fmt.Sprint(i % 40), Procs: 2, Limit: 3600}, float64(i), math.Min(3600, 3600*rng.ExpFloat64()))
+		m.Observe(Job{Queue: "q", User: fmt.Sprint(i % 40), Procs: 2, Limit: 3600}, float64(i),
+			math.Min(3600, 3600*rng.ExpFloat64()))
 	}
 	want := math.Exp(-1)
 	l := m.Law(Job{Queue: "q", User: "x", Procs: 2, Limit: 3600}, 4000)
@@ -194,11 +202,13 @@ func TestAtomAtLimit(t *testing.T) {
 	}
 	longer := m.Law(Job{Queue: "q", User: "3", Procs: 2, Limit: 86400}, 4000)
 	if s := longer.Survival(4000); s < .15 {
-		t.Errorf("with a limit of a day a user's jobs live over 4,000 s with %.3f: those killed at an hour count as ended", s)
+		t.Errorf("with a limit of a day a user's jobs live over 4,000 s with %.3f: those killed at an hour count as "+
+			"ended", s)
 	}
 }
 
-// The window favors no short jobs: with those that still run counted as censored, the law of a queue that has just begun is that of all its jobs.
+// The window favors no short jobs: with those that still run counted as censored, the law of a queue that has just
+// begun is that of all its jobs.
 func TestRunningJobsAreCensored(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -266,7 +276,8 @@ func TestCopula(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := New(Config{Users: 100, Classes: 50, Runs: 10})
 	for i := range 5000 {
-		j := Job{Queue: fmt.Sprint("q", i%700), User: fmt.Sprint("u", i), Limit: float64(60 * (1 + i%300)), Procs: 1 + i%2}
+		j := Job{Queue: fmt.Sprint("q", i%700), User: fmt.Sprint("u", i), Limit: float64(60 * (1 + i%300)),
+			Procs: 1 + i%2}
 		m.Started(int64(i), j, float64(i))
 		m.Ended(int64(i), float64(i+60))
 		m.Observe(Job{Queue: "q", User: "regular"}, float64(i), 5)

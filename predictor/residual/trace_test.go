@@ -44,15 +44,16 @@ func readTrace(t *testing.T, name string) ([]lived, []traced) {
 		start := float64(rec.Submit + rec.Wait)
 		events = append(events, traced{start, len(jobs), true}, traced{start + float64(rec.Runtime), len(jobs), false})
 		jobs = append(jobs, lived{Job{
-			Queue: file.Header().QueueName(&rec), User: strconv.FormatInt(rec.User, 10), Procs: int(rec.Procs()), Limit: float64(rec.TimeLimit),
+			Queue: file.Header().QueueName(&rec), User: strconv.FormatInt(rec.User, 10), Procs: int(rec.Procs()),
+			Limit: float64(rec.TimeLimit),
 		}, float64(rec.Runtime)})
 	}
 	slices.SortStableFunc(events, func(a, b traced) int { return cmp.Compare(a.at, b.at) })
 	return jobs, events
 }
 
-// The laws are calibrated: of the recorded lifetimes of the second half of each trace, by laws made at the start of each job (and, for what remains, an hour later), a part near u ends by the
-// quantile of u.
+// The laws are calibrated: of the recorded lifetimes of the second half of each trace, by laws made at the start of
+// each job (and, for what remains, an hour later), a part near u ends by the quantile of u.
 func TestCalibratedOnTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -84,21 +85,25 @@ func TestCalibratedOnTraces(t *testing.T) {
 				}
 			}
 			for i := range cells {
-				t.Logf("quarter %d: %.3f of %.0f jobs, %.3f of the %.0f an hour old", i, whole[i]/n, n, later[i]/late, late)
+				t.Logf("quarter %d: %.3f of %.0f jobs, %.3f of the %.0f an hour old", i, whole[i]/n, n,
+					later[i]/late, late)
 				if math.Abs(whole[i]/n-1./cells) > .06 || math.Abs(later[i]/late-1./cells) > .11 {
-					t.Errorf("quarter %d of the law holds %.3f of the lifetimes and %.3f of what remained at an hour", i, whole[i]/n, later[i]/late)
+					t.Errorf("quarter %d of the law holds %.3f of the lifetimes and %.3f of what remained at an hour",
+						i, whole[i]/n, later[i]/late)
 				}
 			}
 		})
 	}
 }
 
-// addLevel adds the part of a lifetime's level in each quarter: a lifetime on an atom, or known to the second, lies anywhere in its range.
+// addLevel adds the part of a lifetime's level in each quarter: a lifetime on an atom, or known to the second, lies
+// anywhere in its range.
 func addLevel(quarters *[4]float64, law *Law, age, seconds float64) {
 	alive := law.Survival(age)
 	from := 1 - law.Survival(max(age, seconds-.5))/alive
 	until := 1 - law.Survival(seconds+.5)/alive
-	if law.Limit() > age && seconds >= atLimit*law.Limit() { // killed: the atom, and what is beyond; KTH-SP2's clock kills up to two minutes early
+	// killed: the atom, and what is beyond; KTH-SP2's clock kills up to two minutes early
+	if law.Limit() > age && seconds >= atLimit*law.Limit() {
 		from = 1 - law.Survival(atLimit*law.Limit())/alive
 		until = 1
 	}

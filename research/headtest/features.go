@@ -41,7 +41,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 		h.job, h.age = j, a.at-j.Start
 		m.LawInto(&h.law, j.Job, a.at)
 		tail := h.law.Tail(h.age)
-		h.low, h.median, h.high = h.law.Draw(h.age, tail, .25), h.law.Draw(h.age, tail, .5), h.law.Draw(h.age, tail, .75)
+		h.low, h.median, h.high = h.law.Draw(h.age, tail, .25), h.law.Draw(h.age, tail, .5),
+			h.law.Draw(h.age, tail, .75)
 		h.rest = h.law.Draw(h.age, tail, .95)
 		if j.Limit > 0 {
 			h.rest = max(0, j.Limit-h.age)
@@ -79,7 +80,8 @@ func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
 
 func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
 
-// features appends what the trees look at. exact are the exact method's quantiles by the residual laws, classic Downey's four medians by his; NaN is missing.
+// features appends what the trees look at. exact are the exact method's quantiles by the residual laws, classic
+// Downey's four medians by his; NaN is missing.
 func (s *scene) features(row, exact, classic []float64) []float64 {
 	for _, q := range exact {
 		row = append(row, logOf(q))
@@ -96,11 +98,13 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 	row = appendHolder(row, critical)
 	row = s.crowd(row)
 	day := math.Mod(s.at, 86400) / 3600
-	return append(row, float64(s.need), float64(s.free), float64(s.job.Procs), float64(len(s.holders)), float64(s.need)/float64(max(1, s.used())),
+	return append(row, float64(s.need), float64(s.free), float64(s.job.Procs), float64(len(s.holders)),
+		float64(s.need)/float64(max(1, s.used())),
 		logOf(s.at-s.lastEnd), logOf(max(0, s.at-s.lastStart)), day, math.Mod(math.Floor(s.at/86400), 7))
 }
 
-// crowd appends what matters of the running jobs together: the one likely to end first, the widest, and those of which each would do.
+// crowd appends what matters of the running jobs together: the one likely to end first, the widest, and those of which
+// each would do.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)
 	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)
@@ -133,5 +137,6 @@ func appendHolder(row []float64, h *holder) []float64 {
 		nan := math.NaN()
 		return append(row, nan, nan, nan, nan, nan, nan)
 	}
-	return append(row, logOf(h.age), logOf(h.median), logOf(h.high)-logOf(h.low), logOf(h.rest), float64(h.job.Procs), h.law.Runs)
+	return append(row, logOf(h.age), logOf(h.median), logOf(h.high)-logOf(h.low), logOf(h.rest),
+		float64(h.job.Procs), h.law.Runs)
 }

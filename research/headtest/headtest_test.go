@@ -25,8 +25,8 @@ func load(t testing.TB, name string) *Trace {
 	return tr
 }
 
-// The wanted correlations of logs: waitcast's are the aims, those of Downey's combined predictor what a prototype with his method found, met within .03 since its
-// windows are not known. CTC-SP2 and LANL-CM5 are reported.
+// The wanted correlations of logs: waitcast's are the aims, those of Downey's combined predictor what a prototype with
+// his method found, met within .03 since its windows are not known. CTC-SP2 and LANL-CM5 are reported.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -53,8 +53,10 @@ func TestHeadOfQueue(t *testing.T) {
 			scores := map[string]Score{}
 			for _, s := range got.Methods {
 				scores[s.Method] = s
-				t.Logf("%-16s n %6d, r of logs %.4f, r %.3f, log-pinball %.4v, within 2 %.3f, within 3 %.3f, error %.0f s, interval %.0f s, coverage %.3v",
-					s.Method, s.N, s.RLog, s.R, s.LogPinball, s.WithinFactor2, s.WithinFactor3, s.MedianAbsError, s.Interval, s.Coverage)
+				t.Logf("%-16s n %6d, r of logs %.4f, r %.3f, log-pinball %.4v, within 2 %.3f, within 3 %.3f, error "+
+					"%.0f s, interval %.0f s, coverage %.3v",
+					s.Method, s.N, s.RLog, s.R, s.LogPinball, s.WithinFactor2, s.WithinFactor3, s.MedianAbsError,
+					s.Interval, s.Coverage)
 			}
 			own, exact := scores[Waitcast], scores[Exact]
 			if own.RLog < tc.waitcast {
@@ -72,15 +74,16 @@ func TestHeadOfQueue(t *testing.T) {
 					t.Errorf("the quantile at %s covers %.3f to %.3f", name, c[0], c[1])
 				}
 				if !(own.LogPinball[name] < exact.LogPinball[name]) {
-					t.Errorf("at %s waitcast's loss is %.4f, exact's %.4f", name, own.LogPinball[name], exact.LogPinball[name])
+					t.Errorf("at %s waitcast's loss is %.4f, exact's %.4f", name, own.LogPinball[name],
+						exact.LogPinball[name])
 				}
 			}
 		})
 	}
 }
 
-// Nothing is known beforehand: with all that happens after an instant changed (no later submits, other ends of the jobs that run or wait then), every forecast up to it stays the same to
-// the last bit.
+// Nothing is known beforehand: with all that happens after an instant changed (no later submits, other ends of the jobs
+// that run or wait then), every forecast up to it stays the same to the last bit.
 func TestNoLeakage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -104,11 +107,13 @@ func TestNoLeakage(t *testing.T) {
 					want := all[i]
 					i++
 					if f.Job.ID != want.Job.ID || f.Method != want.Method || f.At != want.At {
-						t.Fatalf("job %d at %v by %s, want job %d at %v by %s", f.Job.ID, f.At, f.Method, want.Job.ID, want.At, want.Method)
+						t.Fatalf("job %d at %v by %s, want job %d at %v by %s", f.Job.ID, f.At, f.Method, want.Job.ID,
+							want.At, want.Method)
 					}
 					for k, q := range f.Quantiles {
 						if math.Float64bits(q) != math.Float64bits(want.Quantiles[k]) {
-							t.Fatalf("job %d, %s: %v, with the future known %v", f.Job.ID, f.Method, f.Quantiles, want.Quantiles)
+							t.Fatalf("job %d, %s: %v, with the future known %v", f.Job.ID, f.Method, f.Quantiles,
+								want.Quantiles)
 						}
 					}
 				}}); err != nil {
@@ -142,12 +147,15 @@ func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	return out
 }
 
-// DefaultRho is what traces show: of what remains of jobs that run at once, that of one user's is correlated, that of different users' hardly.
+// DefaultRho is what traces show: of what remains of jobs that run at once, that of one user's is correlated, that of
+// different users' hardly.
 func TestCampaignsEndTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
 	}
-	for _, name := range []string{"KTH-SP2-1996-2.1-cln", "SDSC-SP2-1998-4.2-cln", "SDSC-Par-1996-3.1-cln", "CTC-SP2-1996-3.1-cln"} {
+	for _, name := range []string{
+		"KTH-SP2-1996-2.1-cln", "SDSC-SP2-1998-4.2-cln", "SDSC-Par-1996-3.1-cln", "CTC-SP2-1996-3.1-cln",
+	} {
 		t.Run(name, func(t *testing.T) {
 			trace := load(t, name)
 			jobs, err := trace.schedule()
@@ -163,7 +171,8 @@ func TestCampaignsEndTogether(t *testing.T) {
 			same, other := (c.same/c.sames-mean*mean)/variance, (c.other/c.others-mean*mean)/variance
 			t.Logf("correlation of one user's jobs %.3f, of different users' %.3f", same, other)
 			if math.Abs(same-residual.DefaultRho) > .2 || math.Abs(other) > .1 {
-				t.Errorf("correlation of one user's jobs %.3f, want %.1f within .2; of different users' %.3f, want 0 within .1", same, residual.DefaultRho, other)
+				t.Errorf("correlation of one user's jobs %.3f, want %.1f within .2; of different users' %.3f, want 0 "+
+					"within .1", same, residual.DefaultRho, other)
 			}
 		})
 	}

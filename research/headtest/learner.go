@@ -22,7 +22,8 @@ const (
 	step          = .02    // of the calibration, in ln seconds per miss
 )
 
-// learner corrects the exact method's quantiles by boosted trees on what was seen of earlier asks, weighs both by their late losses, and keeps the coverage.
+// learner corrects the exact method's quantiles by boosted trees on what was seen of earlier asks, weighs both by their
+// late losses, and keeps the coverage.
 type learner struct {
 	levels  []float64
 	columns [][]float64
@@ -64,7 +65,8 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		w := l.weight(k)
 		served[k] = (1-w)*own[k] + w*trees[k] + l.shift[k]
 	}
-	// Each level's calibration looks at its own quantile, before these are put in order: with those after it, one level's shift would answer for another's misses, and both run away.
+	// Each level's calibration looks at its own quantile, before these are put in order: with those after it, one
+	// level's shift would answer for another's misses, and both run away.
 	l.last.own, l.last.trees, l.last.raw, l.last.trained = own, trees, served, l.models != nil
 	for k, x := range slices.Sorted(slices.Values(served)) {
 		out[k] = unlog(x)

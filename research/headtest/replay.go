@@ -25,7 +25,8 @@ type watcher interface {
 	asked(a *ask) error
 }
 
-// replay tells a watcher all that happens, in the order ends, starts, and asks at the instants when jobs reach the head: each learns what was known by then.
+// replay tells a watcher all that happens, in the order ends, starts, and asks at the instants when jobs reach the
+// head: each learns what was known by then.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {

@@ -28,7 +28,8 @@ type Options struct {
 	Forecast func(Forecast)
 }
 
-// Run replays a trace and scores every method on the jobs that do not fit when they reach the head of the queue. An error names the job that the machine cannot run.
+// Run replays a trace and scores every method on the jobs that do not fit when they reach the head of the queue. An
+// error names the job that the machine cannot run.
 func Run(t *Trace, o Options) (*Result, error) {
 	jobs, err := t.schedule()
 	if err != nil {
@@ -66,7 +67,8 @@ type Forecast struct {
 	Method string
 	// At is the instant at which the job reached the head; Wait how long it then waited, in seconds.
 	At, Wait float64
-	// Quantiles are the waits in seconds at Levels; NaN where the method has none (Downey's A, B and combined have a median only).
+	// Quantiles are the waits in seconds at Levels; NaN where the method has none (Downey's A, B and combined have a
+	// median only).
 	Quantiles []float64
 }
 
@@ -132,7 +134,8 @@ func (f *forecaster) asked(a *ask) error {
 	return nil
 }
 
-// classic returns the medians of Downey's three methods and of the exact one, and the exact one's quantiles, by his laws; NaN where there are none.
+// classic returns the medians of Downey's three methods and of the exact one, and the exact one's quantiles, by his
+// laws; NaN where there are none.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}

@@ -14,7 +14,8 @@ type Result struct {
 	Methods []Score `json:"methods"`
 }
 
-// Score is how well one method did. What it cannot be scored on is missing in the maps; a correlation that is not defined is 0.
+// Score is how well one method did. What it cannot be scored on is missing in the maps; a correlation that is not
+// defined is 0.
 type Score struct {
 	Method string `json:"method"`
 	N      int    `json:"n"` // forecasts scored
@@ -24,7 +25,8 @@ type Score struct {
 	LogPinball map[string]float64 `json:"log_pinball"`
 	// Strata are the forecasts by true wait: le_1m, le_1h, gt_1h.
 	Strata map[string]Stratum `json:"strata"`
-	// WithinFactor2 and 3 are the parts of the medians that, with 60 s more, are within that factor of the wait with 60 s more.
+	// WithinFactor2 and 3 are the parts of the medians that, with 60 s more, are within that factor of the wait with 60
+	// s more.
 	WithinFactor2 float64 `json:"within_factor_2"`
 	WithinFactor3 float64 `json:"within_factor_3"`
 	// R is the correlation of medians and waits, RLog that of ln(max(1 s, .)) of both.
@@ -66,7 +68,8 @@ func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1
 
 func (t *tally) score(method string) Score {
 	s := Score{
-		Method: method, N: len(t.waits), Coverage: map[string][2]float64{}, LogPinball: t.pinball(-1, math.Inf(1)).LogPinball, Strata: map[string]Stratum{},
+		Method: method, N: len(t.waits), Coverage: map[string][2]float64{},
+		LogPinball: t.pinball(-1, math.Inf(1)).LogPinball, Strata: map[string]Stratum{},
 	}
 	names, upTo := strata()
 	over := -1.
@@ -126,7 +129,8 @@ func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 // medians fills in what is scored on the medians alone.
 func (t *tally) medians(s *Score) {
 	n := len(t.waits)
-	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n),
+		make([]float64, n), make([]float64, n)
 	for i, w := range t.waits {
 		q := t.quantiles[i]
 		median[i], logMedian[i], logWait[i] = q[0], math.Log(max(1, q[0])), math.Log(max(1, w))

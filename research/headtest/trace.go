@@ -30,8 +30,8 @@ type Trace struct {
 // ErrNoProcs says that the size of the machine is not known.
 var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
 
-// Read reads the jobs that ran; procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the machine. A runtime of 0 counts as 1 s. Lines that cannot be used are
-// left out.
+// Read reads the jobs that ran; procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the
+// machine. A runtime of 0 counts as 1 s. Lines that cannot be used are left out.
 func Read(r *swf.Reader, procs int) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, fmt.Errorf("headtest: read header: %w", err)

@@ -25,7 +25,8 @@ not a job
 6 300 0 5 1 -1 -1 1 -1 -1 1 8 -1 -1 1 -1 -1 -1
 `
 
-// Jobs that never ran and lines that are none are left out, a job larger than the machine is cut to it, a runtime of 0 is 1 s.
+// Jobs that never ran and lines that are none are left out, a job larger than the machine is cut to it, a runtime of 0
+// is 1 s.
 func TestRead(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -41,7 +42,8 @@ func TestRead(t *testing.T) {
 	if trace.Procs != 10 || !slices.Equal(trace.Jobs, want) {
 		t.Errorf("%d processors, jobs %+v", trace.Procs, trace.Jobs)
 	}
-	if _, err := Read(swf.NewReader(strings.NewReader("1 0 0 1 1 -1 -1 1 1 -1 1 7 -1 3 1 -1 -1 -1\n")), 0); !errors.Is(err, ErrNoProcs) {
+	if _, err := Read(swf.NewReader(strings.NewReader("1 0 0 1 1 -1 -1 1 1 -1 1 7 -1 3 1 -1 -1 -1\n")),
+		0); !errors.Is(err, ErrNoProcs) {
 		t.Errorf("a log without MaxProcs: %v", err)
 	}
 }
@@ -64,8 +66,8 @@ func (r *recorder) asked(a *ask) error {
 	return nil
 }
 
-// Worked out by hand: job 4 needs the whole machine and waits at the head from its submit at 30 until job 1 ends at 100; job 5 reaches the head when that starts, and waits a second;
-// job 6 finds the machine empty.
+// Worked out by hand: job 4 needs the whole machine and waits at the head from its submit at 30 until job 1 ends at
+// 100; job 5 reaches the head when that starts, and waits a second; job 6 finds the machine empty.
 func TestReplayByHand(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -84,7 +86,8 @@ func TestReplayByHand(t *testing.T) {
 		t.Errorf("events %v, want %v", r.events, want)
 	}
 	a, b := r.asks[0], r.asks[1]
-	if a.at != 30 || a.need != 10 || a.free != 0 || a.wait != 70 || len(a.running) != 2 || a.lastStart != 10 || !math.IsNaN(a.lastEnd) {
+	if a.at != 30 || a.need != 10 || a.free != 0 || a.wait != 70 || len(a.running) != 2 || a.lastStart != 10 ||
+		!math.IsNaN(a.lastEnd) {
 		t.Errorf("first ask %+v", a)
 	}
 	if b.at != 100 || b.need != 1 || b.wait != 1 || len(b.running) != 1 || b.lastEnd != 100 || b.passed != 1 {
@@ -92,7 +95,8 @@ func TestReplayByHand(t *testing.T) {
 	}
 }
 
-// Strict first come, first served on random jobs: at each ask what is free and what runs make up the machine, the need is more than nothing, and the wait is what the schedule says.
+// Strict first come, first served on random jobs: at each ask what is free and what runs make up the machine, the need
+// is more than nothing, and the wait is what the schedule says.
 func TestAsksAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace := &Trace{Procs: 16}
@@ -159,14 +163,16 @@ func TestScoreByHand(t *testing.T) {
 		t.Errorf("strata %+v", s.Strata)
 	}
 	if s.WithinFactor2 != .75 || s.WithinFactor3 != .75 || s.MedianAbsError != 0 || s.Interval != 180 {
-		t.Errorf("within 2 %v, within 3 %v, error %v, interval %v", s.WithinFactor2, s.WithinFactor3, s.MedianAbsError, s.Interval)
+		t.Errorf("within 2 %v, within 3 %v, error %v, interval %v", s.WithinFactor2, s.WithinFactor3,
+			s.MedianAbsError, s.Interval)
 	}
 	if _, err := json.Marshal(Result{Methods: []Score{s, (&tally{}).score("none")}}); err != nil {
 		t.Error(err)
 	}
 }
 
-// A perfect median correlates fully; a method with medians only is scored on nothing else, and all of it can be written as JSON.
+// A perfect median correlates fully; a method with medians only is scored on nothing else, and all of it can be written
+// as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
 	var c tally
 	nan := math.NaN()
@@ -174,7 +180,8 @@ func TestScoreOfMediansOnly(t *testing.T) {
 		c.add(float64(i*i), []float64{float64(i * i), nan, nan, nan})
 	}
 	s := c.score("m")
-	if math.Abs(s.R-1) > 1e-12 || math.Abs(s.RLog-1) > 1e-12 || s.LogPinball["0.5"] != 0 || len(s.LogPinball) != 1 || len(s.Coverage) != 1 {
+	if math.Abs(s.R-1) > 1e-12 || math.Abs(s.RLog-1) > 1e-12 || s.LogPinball["0.5"] != 0 || len(s.LogPinball) != 1 ||
+		len(s.Coverage) != 1 {
 		t.Errorf("%+v", s)
 	}
 	if _, err := json.Marshal(s); err != nil {
@@ -182,8 +189,8 @@ func TestScoreOfMediansOnly(t *testing.T) {
 	}
 }
 
-// Where the exact method's quantiles are off by a factor that a feature tells, and too close together, the learner finds both: its quantiles cover what they
-// should and lose less. They stay in order, and no calibration runs away.
+// Where the exact method's quantiles are off by a factor that a feature tells, and too close together, the learner
+// finds both: its quantiles cover what they should and lose less. They stay in order, and no calibration runs away.
 func TestLearnerCorrects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := newLearner()

@@ -16,7 +16,8 @@ import (
 func (d *Data) downey() (Section, error) {
 	s := Section{
 		Title: "Downey 1996: uniform-log lifetimes",
-		Intro: "A. B. Downey, \"Predicting queue times on space-sharing parallel computers\", UCB/CSD-96-906, 1996. His log of 1995 is not at hand; that of the same machine in the next year, SDSC-Par-1996-3.1-cln, is.",
+		Intro: "A. B. Downey, \"Predicting queue times on space-sharing parallel computers\", UCB/CSD-96-906, 1996. " +
+			"His log of 1995 is not at hand; that of the same machine in the next year, SDSC-Par-1996-3.1-cln, is.",
 	}
 	return s, s.gather(d.downeyModel, d.downeyClasses, d.downeyTable6, d.downeyLaws)
 }
@@ -24,12 +25,16 @@ func (d *Data) downey() (Section, error) {
 func (d *Data) downeyModel() (Table, error) {
 	t := Table{Title: "Table 1: what the printed model says"}
 	m := uniformlog.Model{B0: -.183, B1: .104}
-	t.promise("tmin of b0 = -.183, b1 = .104", number(m.TMin(), 1)+" s", "5.8 s", "5.8 s", "5.8 s", number(m.TMin(), 1) == "5.8")
+	t.promise("tmin of b0 = -.183, b1 = .104", number(m.TMin(), 1)+" s", "5.8 s", "5.8 s", "5.8 s",
+		number(m.TMin(), 1) == "5.8")
 	t.promise("tmax", number(m.TMax()/3600, 1)+" h", "24.2 h", "24.2 h", "24.2 h", number(m.TMax()/3600, 1) == "24.2")
 	age := m.TMax() / 4
-	t.promise("age after which the median remaining lifetime falls", number(age/m.TMax(), 2)+" tmax", "1/4 tmax", "", "1/4 tmax",
+	t.promise("age after which the median remaining lifetime falls", number(age/m.TMax(), 2)+" tmax", "1/4 tmax",
+		"", "1/4 tmax",
 		m.MedianRemaining(age) > m.MedianRemaining(.99*age) && m.MedianRemaining(age) > m.MedianRemaining(1.01*age))
-	t.because("Two slips of the paper: what section 4 prints as the average *remaining* lifetime is the average total lifetime of the jobs that reach an age, the remaining is that minus the age; and equation 5 has its two factors exchanged.")
+	t.because("Two slips of the paper: what section 4 prints as the average *remaining* lifetime is the average " +
+		"total lifetime of the jobs that reach an age, the remaining is that minus the age; and equation 5 has its " +
+		"two factors exchanged.")
 	return t, nil
 }
 
@@ -50,8 +55,10 @@ func (d *Data) downeyClasses() (Table, error) {
 		class, paper string
 		want         [3]float64 // of an independent fit; 0 for none
 	}{
-		{"sequential", "-.65 .21, .99", [3]float64{-.608, .137, .940}}, {"short", "-.30 .15, .97", [3]float64{-.569, .222, .971}}, {"medium", "-.50 .14, .99", [3]float64{}},
-		{"long", "-.73 .13, .74", [3]float64{-.408, .103, .728}}, {"interactive", "", [3]float64{-.082, .193, .948}}, {"standby", "", [3]float64{}},
+		{"sequential", "-.65 .21, .99", [3]float64{-.608, .137, .940}},
+		{"short", "-.30 .15, .97", [3]float64{-.569, .222, .971}}, {"medium", "-.50 .14, .99", [3]float64{}},
+		{"long", "-.73 .13, .74", [3]float64{-.408, .103, .728}}, {"interactive", "", [3]float64{-.082, .193, .948}},
+		{"standby", "", [3]float64{}},
 	} {
 		f, err := uniformlog.FitValues(lifetimes[c.class])
 		if err != nil {
@@ -65,17 +72,23 @@ func (d *Data) downeyClasses() (Table, error) {
 			continue
 		}
 		met := math.Abs(m.B0-c.want[0]) <= .01 && math.Abs(m.B1-c.want[1]) <= .01 && math.Abs(f.R2-c.want[2]) <= .01
-		t.promise(what, ours, c.paper, fmt.Sprintf("%.3f %.3f, %.3f", c.want[0], c.want[1], c.want[2]), "the independent one within .01", met)
+		t.promise(what, ours, c.paper, fmt.Sprintf("%.3f %.3f, %.3f", c.want[0], c.want[1], c.want[2]),
+			"the independent one within .01", met)
 	}
-	t.because("The paper's column is of 1995 and therefore no target: his Figure 13 shows the laws drift towards longer jobs from one two-month interval to the next, and of 1996 the medium class has 389 jobs only, beside 9,313 of a standby queue that his table does not have. " +
-		"The poor fit of the long queues (.74 there, .73 here) is his own finding; the last table of this section has the laws that do better.")
-	t.because("The empirical cdf is taken at the middle of its steps, (i + 1/2)/n, as in the independent fit. `waitcast fit --model uniformlog` takes their tops, which moves b0 by 1/(2n).")
+	t.because("The paper's column is of 1995 and therefore no target: his Figure 13 shows the laws drift towards " +
+		"longer jobs from one two-month interval to the next, and of 1996 the medium class has 389 jobs only, beside " +
+		"9,313 of a standby queue that his table does not have. " +
+		"The poor fit of the long queues (.74 there, .73 here) is his own finding; the last table of this section " +
+		"has the laws that do better.")
+	t.because("The empirical cdf is taken at the middle of its steps, (i + 1/2)/n, as in the independent fit. " +
+		"`waitcast fit --model uniformlog` takes their tops, which moves b0 by 1/(2n).")
 	return t, nil
 }
 
 // downeyLaws lets the laws of lifetimes compete on his classes.
 func (d *Data) downeyLaws() (Table, error) {
-	t := Table{Title: "Section 6.5: laws for the long queues", Header: []string{"class", "jobs", "chosen", "log scores out of sample, of a job"}}
+	t := Table{Title: "Section 6.5: laws for the long queues",
+		Header: []string{"class", "jobs", "chosen", "log scores out of sample, of a job"}}
 	l, err := d.log(paragon)
 	if err != nil {
 		return t, err
@@ -102,8 +115,11 @@ func (d *Data) downeyLaws() (Table, error) {
 		}
 		t.Cells = append(t.Cells, []string{c, fmt.Sprint(len(stream[c])), standings[0].Name, scores})
 	}
-	t.because("Downey left his long queues at \"an alternative functional form\" that he does not print. Here laws compete: each job, in the order of ends, is foretold by laws fitted to the 4,000 before it, and scored by the logarithm of the " +
-		"probability that they gave to what happened (higher is better). The log has no time limits, so that the law cut at the limit is not among them.")
+	t.because("Downey left his long queues at \"an alternative functional form\" that he does not print. Here laws " +
+		"compete: each job, in the order of ends, is foretold by laws fitted to the 4,000 before it, and scored by " +
+		"the logarithm of the " +
+		"probability that they gave to what happened (higher is better). The log has no time limits, so that the law " +
+		"cut at the limit is not among them.")
 	return t, nil
 }
 
@@ -122,15 +138,24 @@ func (d *Data) downeyTable6() (Table, error) {
 	for _, m := range []struct {
 		name, what         string
 		paper, independent float64
-	}{{headqueue.NameA, "predictor A", .56, .54}, {headqueue.NameB, "predictor B", .50, .52}, {headqueue.NameCombined, "combined", .58, .56}} {
+	}{
+		{headqueue.NameA, "predictor A", .56, .54}, {headqueue.NameB, "predictor B", .50, .52},
+		{headqueue.NameCombined, "combined", .58, .56},
+	} {
 		pair := logs[m.name]
 		r := stat.Correlation(pair.Forecast, pair.Wait, nil)
-		t.promise(fmt.Sprintf("%s: correlation of logarithms, %d jobs", m.what, len(pair.Wait)), number(r, 3), number(m.paper, 2), number(m.independent, 2),
-			"the paper's within .05, the independent one within .01", math.Abs(r-m.paper) <= .05 && math.Abs(r-m.independent) <= .01)
-		t.note(m.what+": of plain seconds", number(stat.Correlation(plain(pair.Forecast), plain(pair.Wait), nil), 3), "", ".20 to .41")
+		t.promise(fmt.Sprintf("%s: correlation of logarithms, %d jobs", m.what, len(pair.Wait)), number(r, 3),
+			number(m.paper, 2), number(m.independent, 2),
+			"the paper's within .05, the independent one within .01",
+			math.Abs(r-m.paper) <= .05 && math.Abs(r-m.independent) <= .01)
+		t.note(m.what+": of plain seconds", number(stat.Correlation(plain(pair.Forecast), plain(pair.Wait), nil), 3),
+			"", ".20 to .41")
 	}
-	t.because("Batch jobs of 1 January to 15 May 1996, started strictly first come, first served on the paper's 368 processors; forecasts for the job at the head of the queue that has to wait. His correlations are those of logarithms, which the paper " +
-		"does not say: those of plain seconds are far lower. The letterless standby queues count as medium. A job older than the law's tmax counts as not ending.")
+	t.because("Batch jobs of 1 January to 15 May 1996, started strictly first come, first served on the paper's 368 " +
+		"processors; forecasts for the job at the head of the queue that has to wait. His correlations are those of " +
+		"logarithms, which the paper " +
+		"does not say: those of plain seconds are far lower. The letterless standby queues count as medium. A job " +
+		"older than the law's tmax counts as not ending.")
 	return t, nil
 }
 

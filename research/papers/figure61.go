@@ -27,7 +27,8 @@ type curveStudy struct {
 
 func curveStudies() []curveStudy {
 	return []curveStudy{
-		{"figure61-default", "10 % of the jobs by up to 1 minute (the thesis' least effective shaking)", shake.Default()},
+		{"figure61-default", "10 % of the jobs by up to 1 minute (the thesis' least effective shaking)",
+			shake.Default()},
 		{"figure61-minute", "all jobs by up to 1 minute", interarrivals(60, 0, 1)},
 		{"figure61-hour", "all jobs by up to 1 hour", interarrivals(3600, 0, 1)},
 	}
@@ -43,20 +44,25 @@ const (
 // curve is a study's result.
 type curve struct {
 	curveStudy
-	groups          []study.Group
-	runs            int     // that the speed is of; 0 where it is not known
-	jobs            int     // of each of them
-	cpu             float64 // seconds of a core that they took
-	single, shaken  float64 // roughness
-	falls, fallsOff int     // loads at which the slowdown is below that of the load before: of the log, of the shaken means
+	groups         []study.Group
+	runs           int     // that the speed is of; 0 where it is not known
+	jobs           int     // of each of them
+	cpu            float64 // seconds of a core that they took
+	single, shaken float64 // roughness
+	// loads at which the slowdown is below that of the load before: of the log, of the shaken means
+	falls, fallsOff int
 }
 
 // figure61 is the study of the thesis' figure 6.1.
 func (d *Data) figure61() (Section, error) {
 	s := Section{
 		Title: "Ouaknine 2007: figure 6.1, load variations",
-		Intro: fmt.Sprintf("CTC-SP2-1996-3.1-cln under EASY at offered loads of .5 to .95 by .01, the log itself and %d shaken copies at each load: %d simulations of 77,222 jobs for each kind of shaking. The curves are kept as CSV "+
-			"beside this page. The command of each is `waitcast study %s.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out runs.csv --points curve.csv --plot curve.svg`, with `--shake-fraction` and `--shake-degree`.", curveShakes, curveLoads*(curveShakes+1), ctc),
+		Intro: fmt.Sprintf("CTC-SP2-1996-3.1-cln under EASY at offered loads of .5 to .95 by .01, the log itself and "+
+			"%d shaken copies at each load: %d simulations of 77,222 jobs for each kind of shaking. The curves are "+
+			"kept as CSV "+
+			"beside this page. The command of each is `waitcast study %s.swf.gz --load 0.5:0.95:0.01 --shakes 100 "+
+			"--out runs.csv --points curve.csv --plot curve.svg`, with `--shake-fraction` and `--shake-degree`.",
+			curveShakes, curveLoads*(curveShakes+1), ctc),
 	}
 	return s, s.gather(d.curveTable)
 }
@@ -74,9 +80,11 @@ func (d *Data) curveTable() (Table, error) {
 	c := &all[0]
 	t.note("roughness of the log's own curve", fmt.Sprintf("%.2f %%", 100*c.single), "\"very noisy\"", "")
 	for _, c := range all {
-		t.promise("roughness of the means of 100 shaken copies, "+c.what, fmt.Sprintf("%.2f %%", 100*c.shaken), "\"much smoother\"", "", "at most half the log's", c.shaken <= c.single/2)
+		t.promise("roughness of the means of 100 shaken copies, "+c.what, fmt.Sprintf("%.2f %%", 100*c.shaken),
+			"\"much smoother\"", "", "at most half the log's", c.shaken <= c.single/2)
 	}
-	t.note(fmt.Sprintf("of %d steps in load, the slowdown falls at: the log", curveLoads-1), fmt.Sprint(c.falls), "", "")
+	t.note(fmt.Sprintf("of %d steps in load, the slowdown falls at: the log", curveLoads-1),
+		fmt.Sprint(c.falls), "", "")
 	for _, c := range all {
 		t.note("the same, means of shaken copies, "+c.what, fmt.Sprint(c.fallsOff), "\"the expected trend\"", "")
 	}
@@ -86,12 +94,18 @@ func (d *Data) curveTable() (Table, error) {
 		}
 		rate := float64(c.runs) * float64(c.jobs) / c.cpu
 		full := float64(fullLoads*(curveShakes+1)) * float64(c.jobs) / rate / 2 / 60
-		t.note(fmt.Sprintf("speed, %s: %d runs", c.what, c.runs), fmt.Sprintf("%.0f s of one core, %.2f M jobs/s", c.cpu, rate/1e6), "", "")
-		t.promise("the full study at .001, on 2 cores", fmt.Sprintf("%.0f minutes", full), "", "", "an hour", full <= 60)
+		t.note(fmt.Sprintf("speed, %s: %d runs", c.what, c.runs),
+			fmt.Sprintf("%.0f s of one core, %.2f M jobs/s", c.cpu, rate/1e6), "", "")
+		t.promise("the full study at .001, on 2 cores", fmt.Sprintf("%.0f minutes", full), "", "",
+			"an hour", full <= 60)
 	}
-	t.because("Roughness is the mean absolute second difference of the logarithm of the slowdown from load to load: 0 for even growth. The shaken curves keep the real bends of the curve, and some of the log's own: the least shaking moves every " +
+	t.because("Roughness is the mean absolute second difference of the logarithm of the slowdown from load to load: " +
+		"0 for even growth. The shaken curves keep the real bends of the curve, and some of the log's own: the least " +
+		"shaking moves every " +
 		"tenth job by less than a minute, so that its copies are near relatives. Stronger shaking is smoother.")
-	t.because("Speed is by the CPU time of the runs that made these files, in one go and one at a time; the full study of %d runs is reckoned from it for 2 cores, as runs do not depend on one another.", fullLoads*(curveShakes+1))
+	t.because("Speed is by the CPU time of the runs that made these files, in one go and one at a time; the full "+
+		"study of %d runs is reckoned from it for 2 cores, as runs do not depend on one another.",
+		fullLoads*(curveShakes+1))
 	t.Picture = filepath.ToSlash(filepath.Join(filepath.Base(d.Folder), all[2].name+".svg"))
 	return t, nil
 }
@@ -158,7 +172,8 @@ func create(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// study runs a study, going on from where an earlier one ended, and writes its points and, if all was run at once, its speed.
+// study runs a study, going on from where an earlier one ended, and writes its points and, if all was run at once, its
+// speed.
 func (d *Data) study(c curveStudy, points string) error {
 	path, err := d.path("traces/" + ctc + ".swf.gz")
 	if err != nil {
@@ -168,7 +183,8 @@ func (d *Data) study(c curveStudy, points string) error {
 	if err != nil {
 		return err
 	}
-	grid := study.Grid{Policies: []string{"easy"}, Estimates: []string{"limits"}, Shakes: curveShakes, Seeds: []uint64{1}, Shake: c.shake}
+	grid := study.Grid{Policies: []string{"easy"}, Estimates: []string{"limits"}, Shakes: curveShakes,
+		Seeds: []uint64{1}, Shake: c.shake}
 	for i := range curveLoads {
 		grid.Loads = append(grid.Loads, math.Round(100*(.5+.01*float64(i)))/100)
 	}
@@ -196,12 +212,16 @@ func (d *Data) runStudy(name string, grid study.Grid, trace *swfload.Trace, poin
 		return err
 	}
 	seconds := cpuSeconds() - began
-	if err := create(points, func(to io.Writer) error { return study.WritePoints(to, study.Groups(rows)) }); err != nil {
+	if err := create(points, func(to io.Writer) error {
+		return study.WritePoints(to, study.Groups(rows))
+	}); err != nil {
 		return err
 	}
-	speed := [][]string{{"runs", "jobs", "cpu_seconds"}, {strconv.Itoa(plan.Cells()), strconv.Itoa(len(trace.Jobs)), strconv.FormatFloat(seconds, 'f', 1, 64)}}
+	speed := [][]string{{"runs", "jobs", "cpu_seconds"},
+		{strconv.Itoa(plan.Cells()), strconv.Itoa(len(trace.Jobs)), strconv.FormatFloat(seconds, 'f', 1, 64)}}
 	if before == 0 && seconds > 0 {
-		err = create(filepath.Join(d.Folder, name+"-speed.csv"), func(to io.Writer) error { return csv.NewWriter(to).WriteAll(speed) })
+		err = create(filepath.Join(d.Folder, name+"-speed.csv"),
+			func(to io.Writer) error { return csv.NewWriter(to).WriteAll(speed) })
 	}
 	return errors.Join(err, os.Remove(runs))
 }

@@ -27,9 +27,14 @@ func (d *Data) lublinCycles() (Table, error) {
 	t.note("by the plain fit, as Table 7 has it", gamma(f.Daily), "", gamma(want)+" (drawn)")
 	t.promise("by the law's weights", gamma(f.Cycle), "", gamma(want)+" (drawn)", "alpha and mean within 5 %",
 		math.Abs(f.Cycle.Shape/want.Shape-1) <= .05 && math.Abs(f.Cycle.Mean()/want.Mean()-1) <= .05)
-	t.because("A Gamma law goes on beyond the day: the authors' has 2 %% of its weight before the first slot or after the last. The weights of the slots leave that out, so that what is drawn spreads less than the law, and a plain "+
-		"fit finds %s where %s was drawn. A model fitted so to a log would lose a part of the cycle's width, and again with each further fit of its own output. That was a bias of the fit, not of the generator. The model's law is "+
-		"now the one whose 48 weights are likeliest to give the half hours of the log; the plain fit is kept for Table 7.", gamma(f.Daily), gamma(want))
+	t.because("A Gamma law goes on beyond the day: the authors' has 2 %% of its weight before the first slot or "+
+		"after the last. The weights of the slots leave that out, so that what is drawn spreads less than the law, "+
+		"and a plain "+
+		"fit finds %s where %s was drawn. A model fitted so to a log would lose a part of the cycle's width, and "+
+		"again with each further fit of its own output. That was a bias of the fit, not of the generator. The "+
+		"model's law is "+
+		"now the one whose 48 weights are likeliest to give the half hours of the log; the plain fit is kept for "+
+		"Table 7.", gamma(f.Daily), gamma(want))
 	return t, nil
 }
 

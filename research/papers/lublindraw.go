@@ -33,8 +33,11 @@ const (
 func (d *Data) lublinDrawn() (Section, error) {
 	s := Section{
 		Title: "Lublin and Feitelson 2003: generated jobs",
-		Intro: "200,000 jobs drawn with the parameters of the authors' own program (version lublin99), against statistics of 200,000 jobs of that program (`reference/lublin99.json`). Largest gaps: at every reference quantile x_p, " +
-			"of our share of values <= x_p from p (times are whole seconds: a quantile tells Pr{X < x_p} <= p <= Pr{X <= x_p}); of the probabilities of sizes; of the fractions of arrivals in half hours.",
+		Intro: "200,000 jobs drawn with the parameters of the authors' own program (version lublin99), against " +
+			"statistics of 200,000 jobs of that program (`reference/lublin99.json`). Largest gaps: at every " +
+			"reference quantile x_p, " +
+			"of our share of values <= x_p from p (times are whole seconds: a quantile tells Pr{X < x_p} <= p <= " +
+			"Pr{X <= x_p}); of the probabilities of sizes; of the fractions of arrivals in half hours.",
 	}
 	return s, s.gather(d.lublinAll, d.lublinMixed, d.lublinMethods)
 }
@@ -47,8 +50,11 @@ func (d *Data) lublinAll() (Table, error) {
 func (d *Data) lublinMixed() (Table, error) {
 	t := Table{Title: "Batch and interactive models together, against the authors' program"}
 	err := d.againstProgram(&t, "batch and interactive models", "lublin99-mixed")
-	t.because("The share of batch jobs, whose interarrivals have the heavier tail, differs between two correct runs of 200,000 jobs by .0045 (standard deviation, over runs of ours), and by it every figure that depends on the class: " +
-		"a single run is often beyond .004 at some quantile, and so would a second run of the authors' program be beside its first. With runtimes and sizes weighted to the reference's own share of both classes all but " +
+	t.because("The share of batch jobs, whose interarrivals have the heavier tail, differs between two correct runs " +
+		"of 200,000 jobs by .0045 (standard deviation, over runs of ours), and by it every figure that depends on " +
+		"the class: " +
+		"a single run is often beyond .004 at some quantile, and so would a second run of the authors' program be " +
+		"beside its first. With runtimes and sizes weighted to the reference's own share of both classes all but " +
 		"few runs hold, which is what the laws themselves can be held to.")
 	return t, err
 }
@@ -57,10 +63,12 @@ func (d *Data) lublinMixed() (Table, error) {
 type gaps struct{ runtime, interarrival, size, halfHour float64 }
 
 func (g gaps) hold() bool {
-	return g.runtime <= quantileBound && g.interarrival <= quantileBound && g.size <= sizeBound && g.halfHour <= halfHourBound
+	return g.runtime <= quantileBound && g.interarrival <= quantileBound && g.size <= sizeBound &&
+		g.halfHour <= halfHourBound
 }
 
-// againstProgram fills a table with the largest gaps of the run of seed 1, and with how many of 20 runs keep the bounds.
+// againstProgram fills a table with the largest gaps of the run of seed 1, and with how many of 20 runs keep the
+// bounds.
 func (d *Data) againstProgram(t *Table, model, set string) error {
 	path, err := d.path("reference/lublin99.json")
 	if err != nil {
@@ -101,12 +109,14 @@ func (d *Data) againstProgram(t *Table, model, set string) error {
 			weighted++
 		}
 		worst = gaps{
-			max(worst.runtime, asIs.runtime), max(worst.interarrival, asIs.interarrival), max(worst.size, asIs.size), max(worst.halfHour, asIs.halfHour),
+			max(worst.runtime, asIs.runtime), max(worst.interarrival, asIs.interarrival), max(worst.size, asIs.size),
+			max(worst.halfHour, asIs.halfHour),
 		}
 	}
 	t.rows("", one)
 	t.note("runs of 20 that keep every bound", fmt.Sprint(held), "", "")
-	t.note("largest gaps of the 20: runtimes, interarrival times, sizes, half hours", fmt.Sprintf("%.4f, %.4f, %.4f, %.4f", worst.runtime, worst.interarrival, worst.size, worst.halfHour), "", "")
+	t.note("largest gaps of the 20: runtimes, interarrival times, sizes, half hours",
+		fmt.Sprintf("%.4f, %.4f, %.4f, %.4f", worst.runtime, worst.interarrival, worst.size, worst.halfHour), "", "")
 	if mixed {
 		t.rows(", at the reference's share of the classes", oneWeighted)
 		t.note("runs of 20 that keep every bound, at the reference's share", fmt.Sprint(weighted), "", "")
@@ -118,7 +128,11 @@ func (t *Table) rows(how string, g gaps) {
 	for _, r := range []struct {
 		what       string
 		gap, bound float64
-	}{{"runtimes at quantiles", g.runtime, quantileBound}, {"interarrival times at quantiles", g.interarrival, quantileBound}, {"sizes", g.size, sizeBound}, {"half hours", g.halfHour, halfHourBound}} {
+	}{
+		{"runtimes at quantiles", g.runtime, quantileBound},
+		{"interarrival times at quantiles", g.interarrival, quantileBound}, {"sizes", g.size, sizeBound},
+		{"half hours", g.halfHour, halfHourBound},
+	} {
 		t.promise(r.what+how, number(r.gap, 4), "", "", fmt.Sprintf("at most %v", r.bound), r.gap <= r.bound)
 	}
 }
@@ -152,7 +166,8 @@ func drawRun(set string, seed uint64, n int) (*drawnRun, error) {
 	return r, nil
 }
 
-// gaps compares a run with the reference; with share in [0, 1] as if that share of the jobs were of class 0, otherwise with the run's own share.
+// gaps compares a run with the reference; with share in [0, 1] as if that share of the jobs were of class 0, otherwise
+// with the run's own share.
 func (r *drawnRun) gaps(ref *drawnJobs, share float64) (g gaps) {
 	n := [2]float64{float64(len(r.runtimes[0])), float64(len(r.runtimes[1]))}
 	weight := [2]float64{n[0] / (n[0] + n[1]), n[1] / (n[0] + n[1])}

@@ -14,7 +14,8 @@ import (
 // slots is a value for each half hour of the day.
 type slots = [hypergamma.Slots]float64
 
-// reading is a way to read the paper's iteration of the expected time slots (section 7.3): from the shapes alpha(t) to the next ones.
+// reading is a way to read the paper's iteration of the expected time slots (section 7.3): from the shapes alpha(t) to
+// the next ones.
 type reading struct {
 	name string
 	next func(p hypergamma.ArrivalParams, w, alpha slots) slots
@@ -48,24 +49,32 @@ func readings() []reading {
 		return jumps
 	}
 	return []reading{
-		{name: "as printed, Pr of the current alpha(t)", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots { return printed(current(p, w, alpha), w, alpha) }},
-		{name: "the same, half a step at a time", half: true, next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
+		{name: "as printed, Pr of the current alpha(t)", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
 			return printed(current(p, w, alpha), w, alpha)
 		}},
-		{name: "as printed, Pr of the original law", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots { return printed(fixed(p, w, alpha), w, alpha) }},
-		{name: "e^(alpha beta) for alpha, Pr of the current alpha(t)", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
-			return inLogs(current(p, w, alpha), w, p.Peak.Shape*p.ARAR, p.Peak.Scale)
+		{name: "the same, half a step at a time", half: true,
+			next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
+				return printed(current(p, w, alpha), w, alpha)
+			}},
+		{name: "as printed, Pr of the original law", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
+			return printed(fixed(p, w, alpha), w, alpha)
 		}},
-		{name: "alpha(t) until the jumps by Pr alone are those by w Pr", next: func(p hypergamma.ArrivalParams, w, alpha slots) (out slots) {
-			with, without := expectedJumps(alpha, p.Peak.Scale, &w)
-			for t := range out {
-				out[t] = alpha[t] + .5*math.Log(with[t]/without[t])/p.Peak.Scale
-			}
-			return out
-		}},
-		{name: "e^(alpha beta) for alpha, Pr of the original law (what the package has)", next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
-			return inLogs(fixed(p, w, alpha), w, p.Peak.Shape*p.ARAR, p.Peak.Scale)
-		}},
+		{name: "e^(alpha beta) for alpha, Pr of the current alpha(t)",
+			next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
+				return inLogs(current(p, w, alpha), w, p.Peak.Shape*p.ARAR, p.Peak.Scale)
+			}},
+		{name: "alpha(t) until the jumps by Pr alone are those by w Pr",
+			next: func(p hypergamma.ArrivalParams, w, alpha slots) (out slots) {
+				with, without := expectedJumps(alpha, p.Peak.Scale, &w)
+				for t := range out {
+					out[t] = alpha[t] + .5*math.Log(with[t]/without[t])/p.Peak.Scale
+				}
+				return out
+			}},
+		{name: "e^(alpha beta) for alpha, Pr of the original law (what the package has)",
+			next: func(p hypergamma.ArrivalParams, w, alpha slots) slots {
+				return inLogs(fixed(p, w, alpha), w, p.Peak.Shape*p.ARAR, p.Peak.Scale)
+			}},
 	}
 }
 
@@ -81,7 +90,8 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	return out
 }
 
-// expectedJumps are E(t), the expected slots from each to the next arrival's within the day that follows, each slot's probability multiplied by its weight; and the same without weights.
+// expectedJumps are E(t), the expected slots from each to the next arrival's within the day that follows, each slot's
+// probability multiplied by its weight; and the same without weights.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}
@@ -98,7 +108,8 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	return with, without
 }
 
-// settle iterates a reading from the law's own shape. It tells after how many rounds the shapes stay within 1e-6, 0 if they never do or leave what a law can have.
+// settle iterates a reading from the law's own shape. It tells after how many rounds the shapes stay within 1e-6, 0 if
+// they never do or leave what a law can have.
 func (r *reading) settle(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR
@@ -123,7 +134,8 @@ func (r *reading) settle(p hypergamma.ArrivalParams, w slots) (alpha slots, roun
 	return alpha, 0
 }
 
-// cycleOf draws arrivals whose law has its own shape in each slot, and returns the distance of their daily cycle from the weights, for 20,000 jobs.
+// cycleOf draws arrivals whose law has its own shape in each slot, and returns the distance of their daily cycle from
+// the weights, for 20,000 jobs.
 func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	const n, jobs = 200_000, 20_000
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -147,7 +159,8 @@ func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 
 // lublinMethods compares the three methods of section 7.3, the second in every reading that was thought of.
 func (d *Data) lublinMethods() (Table, error) {
-	t := Table{Title: "Section 7.3: the three methods for the daily cycle", Header: []string{"method", "settles after", "shapes in the slots", "distance of the cycle"}}
+	t := Table{Title: "Section 7.3: the three methods for the daily cycle",
+		Header: []string{"method", "settles after", "shapes in the slots", "distance of the cycle"}}
 	p := hypergamma.ProgramAll(128).Arrival
 	var w slots
 	for k, x := range p.Weights() {
@@ -163,7 +176,8 @@ func (d *Data) lublinMethods() (Table, error) {
 		want[k] = w[k] * jobs
 	}
 	best := hypergamma.CycleDistance(got, want)
-	t.Cells = append(t.Cells, []string{"slot weights (the paper's choice)", "", number(p.Peak.Shape*p.ARAR, 1), number(best, 0)})
+	t.Cells = append(t.Cells, []string{"slot weights (the paper's choice)", "", number(p.Peak.Shape*p.ARAR, 1),
+		number(best, 0)})
 	first, err := p.SlotShapes(hypergamma.ExpectedInterarrival)
 	if err != nil {
 		return t, err
@@ -181,11 +195,19 @@ func (d *Data) lublinMethods() (Table, error) {
 		}
 		t.Cells = append(t.Cells, cells)
 	}
-	t.promise("distance of the cycle: the slot weights are best, as the paper chose", number(best, 0), "", "", fmt.Sprintf("below the others' %s and %s", number(distance, 0), number(least, 0)), best < distance && best < least)
-	t.because("The distance is the paper's, for 20,000 jobs of the authors' all-jobs parameters, from the shares among 200,000: of independent jobs chance alone would give about 2.")
-	t.because("The method of expected time slots, which the paper calls better than that of the expected interarrival time, is printed as an iteration \"until the values converge\". Its step takes alpha(t) for proportional to the mean " +
-		"interarrival time, which in log space it is not (that is e^(alpha beta)), and the table has what comes of each reading. Where a reading settles, its cycle is worse than the simplest method's, for a reason that no reading changes: " +
-		"E(t) is a mean of jumps to slots by their weights relative to each other. It knows how the weights change after t, but not how high they are, so that a quiet night gets far too many arrivals. " +
+	t.promise("distance of the cycle: the slot weights are best, as the paper chose", number(best, 0), "", "",
+		fmt.Sprintf("below the others' %s and %s", number(distance, 0), number(least, 0)),
+		best < distance && best < least)
+	t.because("The distance is the paper's, for 20,000 jobs of the authors' all-jobs parameters, from the shares " +
+		"among 200,000: of independent jobs chance alone would give about 2.")
+	t.because("The method of expected time slots, which the paper calls better than that of the expected " +
+		"interarrival time, is printed as an iteration \"until the values converge\". Its step takes alpha(t) for " +
+		"proportional to the mean " +
+		"interarrival time, which in log space it is not (that is e^(alpha beta)), and the table has what comes of " +
+		"each reading. Where a reading settles, its cycle is worse than the simplest method's, for a reason that no " +
+		"reading changes: " +
+		"E(t) is a mean of jumps to slots by their weights relative to each other. It knows how the weights change " +
+		"after t, but not how high they are, so that a quiet night gets far too many arrivals. " +
 		"So this page holds the method for not reproducible as printed, and nothing uses it.")
 	return t, nil
 }

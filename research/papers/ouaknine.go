@@ -11,7 +11,8 @@ import (
 
 // interarrivals shakes the interarrival times of a share of the jobs.
 func interarrivals(degree, relative, fraction float64) shake.Config {
-	return shake.Config{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: degree, Relative: relative, Fraction: fraction}
+	return shake.Config{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: degree, Relative: relative,
+		Fraction: fraction}
 }
 
 // shakings are all cases of the thesis' chapters 5 and 6 that are simulated, each once.
@@ -38,7 +39,9 @@ func shakings() []shakeCase {
 	}
 	for _, degree := range degrees() {
 		for _, fraction := range fractions() {
-			if c := (shakeCase{asLogged, interarrivals(degree, 0, fraction), surfaceRuns}); degree != 60 || fraction == .03 || fraction == .3 { // the others are there
+			// the others are there
+			if c := (shakeCase{asLogged, interarrivals(degree, 0, fraction), surfaceRuns}); degree != 60 ||
+				fraction == .03 || fraction == .3 {
 				all = append(all, c)
 			}
 		}
@@ -56,11 +59,16 @@ func fractions() []float64 { return []float64{.01, .03, .1, .3, 1} }
 // attributes are what is shaken, by up to 60 s, or so many processors.
 func attributes() []shake.Config {
 	return []shake.Config{
-		{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: 60}, {Attribute: shake.Runtime, Level: shake.Jobs, Degree: 60},
-		{Attribute: shake.Estimate, Level: shake.Jobs, Degree: 60}, {Attribute: shake.Size, Level: shake.Jobs, Degree: 1},
-		{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: 60, Relative: .1}, {Attribute: shake.Runtime, Level: shake.Jobs, Degree: 60, Relative: .1},
-		{Attribute: shake.Estimate, Level: shake.Jobs, Degree: 60, Relative: .1}, {Attribute: shake.Size, Level: shake.Jobs, Degree: 5, Relative: .1},
-		{Attribute: shake.Interarrival, Level: shake.Sessions, Degree: 60}, {Attribute: shake.Interarrival, Level: shake.Users, Degree: 60},
+		{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: 60},
+		{Attribute: shake.Runtime, Level: shake.Jobs, Degree: 60},
+		{Attribute: shake.Estimate, Level: shake.Jobs, Degree: 60},
+		{Attribute: shake.Size, Level: shake.Jobs, Degree: 1},
+		{Attribute: shake.Interarrival, Level: shake.Jobs, Degree: 60, Relative: .1},
+		{Attribute: shake.Runtime, Level: shake.Jobs, Degree: 60, Relative: .1},
+		{Attribute: shake.Estimate, Level: shake.Jobs, Degree: 60, Relative: .1},
+		{Attribute: shake.Size, Level: shake.Jobs, Degree: 5, Relative: .1},
+		{Attribute: shake.Interarrival, Level: shake.Sessions, Degree: 60},
+		{Attribute: shake.Interarrival, Level: shake.Users, Degree: 60},
 	}
 }
 
@@ -68,9 +76,14 @@ func attributes() []shake.Config {
 func (d *Data) ouaknine() (Section, error) {
 	s := Section{
 		Title: "Ouaknine 2007: shaking",
-		Intro: "K. Ouaknine, \"Reducing performance evaluation sensitivity and variability by input shaking\", M.Sc. thesis, The Hebrew University, 2007. SDSC-SP2-1998-4.2-cln under EASY; mean bounded slowdown, max(1, (wait + runtime) / max(10, runtime)), " +
-			"of the jobs that ran. The thesis has another version of the log (its slowdown is 88.15) and another simulator, and does not say how it reads jobs that ran longer than their limits. Here their estimates are raised to the runtime; " +
-			"*limits as given* keeps them, and such a job overruns its reservation. Figures of shaken runs are kept in `papers/shaken.csv`. Tables 6.3 and 6.4 carry misprints and are left out.",
+		Intro: "K. Ouaknine, \"Reducing performance evaluation sensitivity and variability by input shaking\", M.Sc. " +
+			"thesis, The Hebrew University, 2007. SDSC-SP2-1998-4.2-cln under EASY; mean bounded slowdown, max(1, " +
+			"(wait + runtime) / max(10, runtime)), " +
+			"of the jobs that ran. The thesis has another version of the log (its slowdown is 88.15) and another " +
+			"simulator, and does not say how it reads jobs that ran longer than their limits. Here their estimates " +
+			"are raised to the runtime; " +
+			"*limits as given* keeps them, and such a job overruns its reservation. Figures of shaken runs are kept " +
+			"in `papers/shaken.csv`. Tables 6.3 and 6.4 carry misprints and are left out.",
 	}
 	outcomes, err := d.shaken(shakings())
 	var missing *MissingError
@@ -119,17 +132,23 @@ func (o *shakenTables) singles() (Table, error) {
 				t.note("the log itself"+reading, number(slowdown, 2), "88.15", "")
 				continue
 			}
-			t.note(map[string]string{cutOff: "without the 30 s of job 64241", reversed: "simultaneous arrivals reversed"}[state]+reading, fmt.Sprintf("%.2f, %+.2f %%", slowdown, 100*(slowdown/base-1)),
-				map[string]string{cutOff: "81.38, -7.7 % (printed as 8.31 %)", reversed: "6.7 %"}[state], map[string]string{cutOff: "none", cutOff + asGiven: "-3.4 to +2.9 %, by the reading", reversed: "-1.1 to +2.2 %, by the reading"}[state+reading])
+			t.note(map[string]string{cutOff: "without the 30 s of job 64241",
+				reversed: "simultaneous arrivals reversed"}[state]+reading,
+				fmt.Sprintf("%.2f, %+.2f %%", slowdown, 100*(slowdown/base-1)),
+				map[string]string{cutOff: "81.38, -7.7 % (printed as 8.31 %)", reversed: "6.7 %"}[state],
+				map[string]string{cutOff: "none", cutOff + asGiven: "-3.4 to +2.9 %, by the reading",
+					reversed: "-1.1 to +2.2 %, by the reading"}[state+reading])
 		}
 	}
-	t.because("The size and the sign of a single effect depend on how the log is read, which is the very point of the thesis: it is an accident of one workload. In ours the 30 s change " +
+	t.because("The size and the sign of a single effect depend on how the log is read, which is the very point of " +
+		"the thesis: it is an accident of one workload. In ours the 30 s change " +
 		"nothing in either reading. What can be repeated is that shaking removes it.")
 	return t, nil
 }
 
 // pair compares the shaken means of two states.
-func (o *shakenTables) pair(t *Table, what, other, reading string, cfg shake.Config, paper string, bound float64) error {
+func (o *shakenTables) pair(t *Table, what, other, reading string, cfg shake.Config, paper string,
+	bound float64) error {
 	a, err := o.of(asLogged+reading, cfg, shake.DefaultRuns)
 	if err != nil {
 		return err
@@ -156,15 +175,20 @@ func (o *shakenTables) table61() (Table, error) {
 		what   string
 		paper  string
 		bound  float64
-	}{{60, "1 minute", "88.57 and 88.28, .3 %", .003}, {300, "5 minutes", "90.48 and 90.57, .09 %", .003}, {900, "15 minutes", "91.66 and 91.33, .3 %", .003}} {
-		if err := o.pair(&t, "means of 100 runs, up to "+c.what, cutOff, "", interarrivals(c.degree, 0, 1), c.paper, c.bound); err != nil {
+	}{
+		{60, "1 minute", "88.57 and 88.28, .3 %", .003}, {300, "5 minutes", "90.48 and 90.57, .09 %", .003},
+		{900, "15 minutes", "91.66 and 91.33, .3 %", .003},
+	} {
+		if err := o.pair(&t, "means of 100 runs, up to "+c.what, cutOff, "", interarrivals(c.degree, 0, 1), c.paper,
+			c.bound); err != nil {
 			return t, err
 		}
 	}
 	if err := o.pair(&t, "the same, 1 minute"+asGiven, cutOff, asGiven, interarrivals(60, 0, 1), "", 0); err != nil {
 		return t, err
 	}
-	t.because("Both states are shaken with the same seeds, as pairs. With limits as given results vary by 4 %%, so that the means of 100 runs cannot be expected to be nearer than their standard error.")
+	t.because("Both states are shaken with the same seeds, as pairs. With limits as given results vary by 4 %%, so " +
+		"that the means of 100 runs cannot be expected to be nearer than their standard error.")
 	return t, nil
 }
 
@@ -173,8 +197,12 @@ func (o *shakenTables) table62() (Table, error) {
 	for _, c := range []struct {
 		degree      float64
 		what, paper string
-	}{{60, "1 minute", "86.82 and 86.62, .23 %"}, {300, "5 minutes", "86.99 and 87.01, .02 %"}, {900, "15 minutes", "87.04 and 86.91, .14 %"}} {
-		if err := o.pair(&t, "means of 100 runs, up to "+c.what, cutOff, "", interarrivals(c.degree, .1, 1), c.paper, .003); err != nil {
+	}{
+		{60, "1 minute", "86.82 and 86.62, .23 %"}, {300, "5 minutes", "86.99 and 87.01, .02 %"},
+		{900, "15 minutes", "87.04 and 86.91, .14 %"},
+	} {
+		if err := o.pair(&t, "means of 100 runs, up to "+c.what, cutOff, "", interarrivals(c.degree, .1, 1), c.paper,
+			.003); err != nil {
 			return t, err
 		}
 	}
@@ -196,19 +224,24 @@ func (o *shakenTables) ranges() (Table, error) {
 	for _, c := range []struct {
 		fraction, low, high float64
 		paper               string
-	}{{.01, .95, 1.08, "98 to 105 %"}, {.1, .94, 1.15, "96 to 112 %"}, {1, 0, 0, "no larger span, further from the original"}} {
+	}{
+		{.01, .95, 1.08, "98 to 105 %"}, {.1, .94, 1.15, "96 to 112 %"},
+		{1, 0, 0, "no larger span, further from the original"},
+	} {
 		r, err := o.of(asLogged, interarrivals(60, 0, c.fraction), surfaceRuns)
 		if err != nil {
 			return t, err
 		}
 		s := &r.slowdown
 		low, high := s.Min/s.Original, s.Max/s.Original
-		what, ours := fmt.Sprintf("%g %% of the jobs: least and greatest, mean, of the unshaken", 100*c.fraction), fmt.Sprintf("%.1f to %.1f %%, mean %.1f %%", 100*low, 100*high, 100*s.Mean/s.Original)
+		what, ours := fmt.Sprintf("%g %% of the jobs: least and greatest, mean, of the unshaken", 100*c.fraction),
+			fmt.Sprintf("%.1f to %.1f %%, mean %.1f %%", 100*low, 100*high, 100*s.Mean/s.Original)
 		if c.low == 0 {
 			t.note(what, ours, c.paper, "")
 			continue
 		}
-		t.promise(what, ours, c.paper, "", fmt.Sprintf("every run within %.0f to %.0f %%", 100*c.low, 100*c.high), low >= c.low && high <= c.high)
+		t.promise(what, ours, c.paper, "", fmt.Sprintf("every run within %.0f to %.0f %%", 100*c.low, 100*c.high),
+			low >= c.low && high <= c.high)
 	}
 	t.because("The bounds are the ranges of the thesis with the slack that another version of the log needs.")
 	return t, nil
@@ -216,8 +249,9 @@ func (o *shakenTables) ranges() (Table, error) {
 
 func (o *shakenTables) byAttribute() (Table, error) {
 	t := Table{
-		Title:  "Figures 5.3 to 5.10: span, distance and concentration by attribute, 60 runs each",
-		Header: []string{"shaken", "share", "slowdown: span", "distance", "concentration", "wait: span", "distance", "concentration"},
+		Title: "Figures 5.3 to 5.10: span, distance and concentration by attribute, 60 runs each",
+		Header: []string{"shaken", "share", "slowdown: span", "distance", "concentration", "wait: span", "distance",
+			"concentration"},
 	}
 	for _, cfg := range attributes() {
 		name := fmt.Sprintf("%s, up to %g s", cfg.Attribute, cfg.Degree)
@@ -237,13 +271,18 @@ func (o *shakenTables) byAttribute() (Table, error) {
 			}
 			cells := []string{name, fmt.Sprintf("%g %%", 100*cfg.Fraction)}
 			for _, s := range []*spread{&r.slowdown, &r.wait} {
-				cells = append(cells, fmt.Sprintf("%.1f %%", 100*s.Span), percent(s.Distance), fmt.Sprintf("%.0f %%", 100*s.Concentration))
+				cells = append(cells, fmt.Sprintf("%.1f %%", 100*s.Span), percent(s.Distance),
+					fmt.Sprintf("%.0f %%", 100*s.Concentration))
 			}
 			t.Cells = append(t.Cells, cells)
 		}
 	}
-	t.because("Span: from the 5th to the 95th percentile; distance: of the mean; concentration: share of the runs within 1 %% of the unshaken result. The thesis shows them as surfaces without numbers, and as general results that span and " +
-		"distance grow with stronger shaking, and that estimates matter less than arrivals. Absolute shaking of all runtimes by up to 60 s makes other jobs of the shortest ones and moves the bounded slowdown most: the thesis recommends " +
+	t.because("Span: from the 5th to the 95th percentile; distance: of the mean; concentration: share of the runs " +
+		"within 1 %% of the unshaken result. The thesis shows them as surfaces without numbers, and as general " +
+		"results that span and " +
+		"distance grow with stronger shaking, and that estimates matter less than arrivals. Absolute shaking of all " +
+		"runtimes by up to 60 s makes other jobs of the shortest ones and moves the bounded slowdown most: the " +
+		"thesis recommends " +
 		"relative shaking. Sessions and users as units are proposals of Zakay and Feitelson (2013, section 6.5.3).")
 	return t, nil
 }
@@ -271,7 +310,9 @@ func (o *shakenTables) surface() (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	t.note("concentration of the wait with the strongest shaking (Figure 5.9 a)", fmt.Sprintf("%.0f %%", 100*strongest.wait.Concentration), "65 %", "")
-	t.because("The thesis reads from its surface that 10 %% of the jobs and 10 to 30 s are needed for a real effect, and that more makes no difference.")
+	t.note("concentration of the wait with the strongest shaking (Figure 5.9 a)",
+		fmt.Sprintf("%.0f %%", 100*strongest.wait.Concentration), "65 %", "")
+	t.because("The thesis reads from its surface that 10 %% of the jobs and 10 to 30 s are needed for a real effect, " +
+		"and that more makes no difference.")
 	return t, nil
 }

@@ -1,8 +1,8 @@
-// Package papers sets the figures of the five papers beside ours: it works out every table that the traces allow, with what was promised of each figure and the reason for
-// every deviation, and writes them as a page.
+// Package papers sets the figures of the five papers beside ours: it works out every table that the traces allow, with
+// what was promised of each figure and the reason for every deviation, and writes them as a page.
 //
-// What takes minutes (hundreds of simulations) is kept as CSV beside the page and worked out again only where asked for; all else is worked out every time. Everything random is
-// seeded: the same traces give the same page.
+// What takes minutes (hundreds of simulations) is kept as CSV beside the page and worked out again only where asked
+// for; all else is worked out every time. Everything random is seeded: the same traces give the same page.
 package papers
 
 import (
@@ -101,8 +101,10 @@ func Write(to io.Writer, command string, sections []Section) error {
 	var b strings.Builder
 	met, missed := Tally(sections)
 	fmt.Fprintf(&b, "# The papers' tables beside ours\n\n<!-- Made by %s; do not edit. -->\n\n", command)
-	fmt.Fprintf(&b, "Made by `%s`. Each table of the five papers that the traces at hand allow, beside what this program gives. *Independent* are figures of a program that "+
-		"was written separately from the same papers, on the same traces. *Promised* is the bound that ours are held to; where none stands, the figure is reported only.\n\n", command)
+	fmt.Fprintf(&b, "Made by `%s`. Each table of the five papers that the traces at hand allow, beside what this "+
+		"program gives. *Independent* are figures of a program that "+
+		"was written separately from the same papers, on the same traces. *Promised* is the bound that ours are held "+
+		"to; where none stands, the figure is reported only.\n\n", command)
 	fmt.Fprintf(&b, "Of %d promised figures %d are met and %d missed", met+missed, met, missed)
 	if missed == 0 {
 		b.WriteString(".\n")

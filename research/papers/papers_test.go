@@ -26,7 +26,9 @@ func TestPage(t *testing.T) {
 	table.promise("kept", "1", "", "", "1", true)
 	table.promise("broken", "7", "", "", "at most 1", false)
 	table.because("%d reasons", 2)
-	s := Section{Title: "A paper", Missing: []string{"a trace"}, Tables: []Table{table, {Title: "Grid", Header: []string{"x", "y"}, Cells: [][]string{{"1", "2"}}, Picture: "p.svg"}}}
+	s := Section{Title: "A paper", Missing: []string{"a trace"},
+		Tables: []Table{table,
+			{Title: "Grid", Header: []string{"x", "y"}, Cells: [][]string{{"1", "2"}}, Picture: "p.svg"}}}
 	if met, missed := Tally([]Section{s}); met != 1 || missed != 1 {
 		t.Errorf("%d met, %d missed", met, missed)
 	}
@@ -35,7 +37,9 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		"Made by `make it`", "Of 2 promised figures 1 are met and 1 missed:\n\n- Table 1, broken: 7, promised at most 1\n", `| a\|b | 1 | 2 | 3 |  |  |`, "| broken | 7 |  |  | at most 1 | **MISSED** |",
+		"Made by `make it`",
+		"Of 2 promised figures 1 are met and 1 missed:\n\n- Table 1, broken: 7, promised at most 1\n",
+		`| a\|b | 1 | 2 | 3 |  |  |`, "| broken | 7 |  |  | at most 1 | **MISSED** |",
 		"**Missing:** a trace.", "2 reasons", "| x | y |\n|---|---|\n| 1 | 2 |", "![Grid](p.svg)",
 	} {
 		if !strings.Contains(page.String(), part) {
@@ -44,7 +48,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Without any shared data every section says what is missing, and there is a page all the same; what needs none is there.
+// Without any shared data every section says what is missing, and there is a page all the same; what needs none is
+// there.
 func TestNothingShared(t *testing.T) {
 	d := Data{Shared: t.TempDir(), Folder: t.TempDir()}
 	sections, err := d.All()
@@ -56,12 +61,15 @@ func TestNothingShared(t *testing.T) {
 			t.Errorf("%s: nothing is missing", s.Title)
 		}
 	}
-	if i := slices.IndexFunc(sections, func(s Section) bool { return strings.HasPrefix(s.Title, "Downey") }); len(sections[i].Tables) != 1 || !strings.Contains(sections[i].Missing[0], paragon) {
+	if i := slices.IndexFunc(sections, func(s Section) bool {
+		return strings.HasPrefix(s.Title, "Downey")
+	}); len(sections[i].Tables) != 1 || !strings.Contains(sections[i].Missing[0], paragon) {
 		t.Errorf("Downey: %+v", sections[i])
 	}
 }
 
-// The page is the same every time, and of what it promises without the long part only the one figure is missed that research/docs/papers.md speaks of: a single run of the mixed model.
+// The page is the same every time, and of what it promises without the long part only the one figure is missed that
+// research/docs/papers.md speaks of: a single run of the mixed model.
 func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: half a minute of traces")
@@ -108,7 +116,9 @@ func TestCasesAreDifferent(t *testing.T) {
 		s := spread{Summary: shake.Summary{Original: 1, Mean: 1, Low: 1, High: 1, Runs: c.runs}, SD: 1, Min: 1, Max: 1}
 		o.outcomes["["+key+"]"] = outcome{s, s}
 	}
-	for _, table := range []func() (Table, error){o.table61, o.table62, o.section62, o.ranges, o.byAttribute, o.surface} {
+	for _, table := range []func() (Table, error){
+		o.table61, o.table62, o.section62, o.ranges, o.byAttribute, o.surface,
+	} {
 		if _, err := table(); err != nil {
 			t.Error(err)
 		}
@@ -139,7 +149,9 @@ func TestShakenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for problem, bad := range map[string]string{shakenFile + ":1: another header": "a,b\n", shakenFile + ":2: ": strings.Replace(string(text), "2.5", "x", 1)} {
+	for problem, bad := range map[string]string{
+		shakenFile + ":1: another header": "a,b\n", shakenFile + ":2: ": strings.Replace(string(text), "2.5", "x", 1),
+	} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -152,8 +164,8 @@ func TestShakenFile(t *testing.T) {
 	}
 }
 
-// Figure 6.1 without its files says what makes them; with those of a made-up study it tells roughness and the time that the full one would take: 451 x 101 runs of 1,000 jobs at 46,460 jobs a second
-// and core are 8 minutes on 2.
+// Figure 6.1 without its files says what makes them; with those of a made-up study it tells roughness and the time that
+// the full one would take: 451 x 101 runs of 1,000 jobs at 46,460 jobs a second and core are 8 minutes on 2.
 func TestFigure61(t *testing.T) {
 	d := Data{Folder: filepath.Join(t.TempDir(), "papers")}
 	if err := os.Mkdir(d.Folder, 0o700); err != nil {
@@ -166,8 +178,10 @@ func TestFigure61(t *testing.T) {
 	var groups []study.Group
 	for i := range curveLoads {
 		even := 10 * math.Pow(1.05, float64(i))
-		g := study.Group{Policy: "easy", Estimates: "limits", Load: .5 + .01*float64(i), Offered: .5 + .01*float64(i), MeanWait: 1, Bounded: even * (1 + .2*float64(i%2))}
-		g.Shaken = &study.Shaken{Bounded: &shake.Summary{Original: g.Bounded, Mean: even * (1 + .001*float64(i%2)), Low: .9 * even, High: 1.2 * even, Runs: 100}}
+		g := study.Group{Policy: "easy", Estimates: "limits", Load: .5 + .01*float64(i), Offered: .5 + .01*float64(i),
+			MeanWait: 1, Bounded: even * (1 + .2*float64(i%2))}
+		g.Shaken = &study.Shaken{Bounded: &shake.Summary{Original: g.Bounded, Mean: even * (1 + .001*float64(i%2)),
+			Low: .9 * even, High: 1.2 * even, Runs: 100}}
 		groups = append(groups, g)
 	}
 	for _, c := range curveStudies() {
@@ -175,7 +189,9 @@ func TestFigure61(t *testing.T) {
 		if err := study.WritePoints(&points, groups); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{c.name + ".csv": points.String(), c.name + "-speed.csv": "runs,jobs,cpu_seconds\n4646,1000,100.0\n"} {
+		for name, text := range map[string]string{
+			c.name + ".csv": points.String(), c.name + "-speed.csv": "runs,jobs,cpu_seconds\n4646,1000,100.0\n",
+		} {
 			if err := os.WriteFile(filepath.Join(d.Folder, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +208,9 @@ func TestFigure61(t *testing.T) {
 			t.Errorf("%s: %s, promised %s", r.What, r.Ours, r.Promise)
 		}
 	}
-	if told["the full study at .001, on 2 cores"] != "8 minutes" || told["of 45 steps in load, the slowdown falls at: the log"] != "22" || table.Picture != "papers/figure61-hour.svg" {
+	if told["the full study at .001, on 2 cores"] != "8 minutes" ||
+		told["of 45 steps in load, the slowdown falls at: the log"] != "22" ||
+		table.Picture != "papers/figure61-hour.svg" {
 		t.Errorf("%v, picture %s", told, table.Picture)
 	}
 	if _, err := os.Stat(filepath.Join(d.Folder, "figure61-hour.svg")); err != nil {
@@ -200,7 +218,8 @@ func TestFigure61(t *testing.T) {
 	}
 }
 
-// The long part works a case out once: what an interrupted run left is taken as it is, the rest is simulated, and the next time all is read from the CSV.
+// The long part works a case out once: what an interrupted run left is taken as it is, the rest is simulated, and the
+// next time all is read from the CSV.
 func TestShakenGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: simulations of a whole trace")
@@ -212,14 +231,16 @@ func TestShakenGoesOn(t *testing.T) {
 		*x = 7
 	}
 	first, second := "["+strings.Join(cases[0].key(), " ")+"]", "["+strings.Join(cases[1].key(), " ")+"]"
-	if err := writeShaken(filepath.Join(d.Runs, shakenFile), cases, map[string]outcome{first: {left, left}}); err != nil {
+	if err := writeShaken(filepath.Join(d.Runs, shakenFile), cases,
+		map[string]outcome{first: {left, left}}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := d.shaken(cases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made[first].wait.Mean != 7 || !(made[second].slowdown.Mean > 50 && made[second].slowdown.Mean < 150) || made[second].wait.Runs != 2 {
+	if made[first].wait.Mean != 7 || !(made[second].slowdown.Mean > 50 && made[second].slowdown.Mean < 150) ||
+		made[second].wait.Runs != 2 {
 		t.Errorf("%+v", made)
 	}
 	if _, err := os.Stat(filepath.Join(d.Runs, shakenFile)); err == nil {
@@ -236,10 +257,12 @@ func TestRunStudy(t *testing.T) {
 	d := Data{Folder: t.TempDir(), Runs: filepath.Join(t.TempDir(), "new")}
 	trace := &swfload.Trace{Procs: 4}
 	for i := range 20_000 {
-		trace.Jobs = append(trace.Jobs, simulator.Job{ID: int64(i), Submit: float64(100 * i), Procs: 1 + i%4, Runtime: float64(50 + 37*i%90), Estimate: 200, Limit: 200})
+		trace.Jobs = append(trace.Jobs, simulator.Job{ID: int64(i), Submit: float64(100 * i), Procs: 1 + i%4,
+			Runtime: float64(50 + 37*i%90), Estimate: 200, Limit: 200})
 	}
 	points := filepath.Join(d.Folder, "small.csv")
-	grid := study.Grid{Policies: []string{"easy"}, Loads: []float64{.7, .9}, Shakes: 3, Seeds: []uint64{1}, Shake: shake.Default()}
+	grid := study.Grid{Policies: []string{"easy"}, Loads: []float64{.7, .9}, Shakes: 3, Seeds: []uint64{1},
+		Shake: shake.Default()}
 	if err := d.runStudy("small", grid, trace, points); err != nil {
 		t.Fatal(err)
 	}
@@ -248,11 +271,13 @@ func TestRunStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if groups, err := study.ReadPoints(file); err != nil || len(groups) != 2 || groups[1].Load != .9 || groups[1].Shaken.Bounded.Runs != 3 {
+	if groups, err := study.ReadPoints(file); err != nil || len(groups) != 2 || groups[1].Load != .9 ||
+		groups[1].Shaken.Bounded.Runs != 3 {
 		t.Errorf("%v, %+v", err, groups)
 	}
 	var c curve
-	if err := c.readSpeed(filepath.Join(d.Folder, "small-speed.csv")); err != nil || c.runs != 8 || c.jobs != 20_000 || c.cpu <= 0 {
+	if err := c.readSpeed(filepath.Join(d.Folder, "small-speed.csv")); err != nil || c.runs != 8 ||
+		c.jobs != 20_000 || c.cpu <= 0 {
 		t.Errorf("%v, %+v", err, c)
 	}
 	if left, err := os.ReadDir(d.Runs); err != nil || len(left) != 0 {
@@ -260,14 +285,16 @@ func TestRunStudy(t *testing.T) {
 	}
 }
 
-// By the definition: a jump to the arrival's own slot or the next with equal probability, the next of three times the weight, is 3/4 of a slot with weights and 1/2 without.
+// By the definition: a jump to the arrival's own slot or the next with equal probability, the next of three times the
+// weight, is 3/4 of a slot with weights and 1/2 without.
 func TestExpectedJumps(t *testing.T) {
 	var alpha, w slots
 	for k := range w {
 		alpha[k], w[k] = 1e4, 1
 	}
 	w[1] = 3
-	// A law so narrow about ln of 900 s, where slot 0 ends for an arrival in the middle of its slot, that half of it lies on either side.
+	// A law so narrow about ln of 900 s, where slot 0 ends for an arrival in the middle of its slot, that half of it
+	// lies on either side.
 	scale := math.Log(900) / (1e4 - 1./3)
 	with, without := expectedJumps(alpha, scale, &w)
 	if math.Abs(with[0]-.75) > .01 || math.Abs(without[0]-.5) > .01 || math.Abs(with[5]-.5) > .01 {

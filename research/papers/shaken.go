@@ -37,7 +37,8 @@ type shakeCase struct {
 // key tells the case from the others: the first columns of the CSV.
 func (c *shakeCase) key() []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	return []string{c.state, c.cfg.Attribute.String(), c.cfg.Level.String(), number(c.cfg.Degree), number(c.cfg.Relative), number(c.cfg.Fraction), strconv.Itoa(c.runs)}
+	return []string{c.state, c.cfg.Attribute.String(), c.cfg.Level.String(), number(c.cfg.Degree),
+		number(c.cfg.Relative), number(c.cfg.Fraction), strconv.Itoa(c.runs)}
 }
 
 // spread is how the results of shaken runs lie around that of the log itself.
@@ -95,7 +96,8 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	results, err := shake.Runs(context.Background(), s, c.runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
+	results, err := shake.Runs(context.Background(), s, c.runs, 1,
+		func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
 	if err != nil {
 		return out, err
 	}
@@ -103,7 +105,9 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 	if err != nil {
 		return out, err
 	}
-	if out.slowdown, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Slowdown }); err != nil {
+	if out.slowdown, err = spreadOf(original, results, func(m ouaknine.Means) float64 {
+		return m.Slowdown
+	}); err != nil {
 		return out, err
 	}
 	out.wait, err = spreadOf(original, results, func(m ouaknine.Means) float64 { return m.Wait })
@@ -111,7 +115,8 @@ func (d *Data) run(c *shakeCase) (out outcome, err error) {
 }
 
 // spreadOf summarizes one of the measures.
-func spreadOf(original ouaknine.Means, results []ouaknine.Means, of func(ouaknine.Means) float64) (s spread, err error) {
+func spreadOf(original ouaknine.Means, results []ouaknine.Means,
+	of func(ouaknine.Means) float64) (s spread, err error) {
 	values := make([]float64, len(results))
 	for i, r := range results {
 		values[i] = of(r)
@@ -188,7 +193,8 @@ func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) er
 	return os.Rename(path+".new", path)
 }
 
-// shaken returns the outcomes of cases: those of the CSV, or, where asked for, worked out again. What was worked out before an interruption is not worked out twice.
+// shaken returns the outcomes of cases: those of the CSV, or, where asked for, worked out again. What was worked out
+// before an interruption is not worked out twice.
 func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	path := filepath.Join(d.Folder, shakenFile)
 	if !d.Long {

@@ -79,8 +79,10 @@ func (s series) figures(original series) (f figures, err error) {
 func (d *Data) song() (Section, error) {
 	s := Section{
 		Title: "Song, Ernemann and Yahyapour 2004: Markov chains",
-		Intro: "B. Song, C. Ernemann and R. Yahyapour, \"Parallel computer workload modeling with Markov chains\", JSSPP 2004. The chains run in the order of submission, over jobs with processors and runtime above 0. " +
-			"Of the other logs the versions differ too much from the paper's for more than the dimensions (it counts 201,378 jobs of LANL, 67,667 of SDSC-SP2; ours have 122,060 and 59,715).",
+		Intro: "B. Song, C. Ernemann and R. Yahyapour, \"Parallel computer workload modeling with Markov chains\", " +
+			"JSSPP 2004. The chains run in the order of submission, over jobs with processors and runtime above 0. " +
+			"Of the other logs the versions differ too much from the paper's for more than the dimensions (it counts " +
+			"201,378 jobs of LANL, 67,667 of SDSC-SP2; ours have 122,060 and 59,715).",
 	}
 	return s, s.gather(d.songTable3, d.songDimensions, d.songTable4, d.songTables56)
 }
@@ -103,9 +105,12 @@ func (d *Data) songTable3() (Table, error) {
 	}
 	t.note("runtime states", fmt.Sprint(len(c.Runtime.States)), "18", "18")
 	t.note("processor states", fmt.Sprint(len(c.Procs.States)), "8", "7")
-	t.promise("cor0", number(c.Cor0, 4), ".037", ".036", "the independent one within .002", math.Abs(c.Cor0-.036) <= .002)
-	t.promise("cor1", number(c.Cor1, 4), ".142", ".143", "the independent one within .002", math.Abs(c.Cor1-.143) <= .002)
-	t.because("By equation 3 the 100 processors of KTH have the 7 states 1 to 64; the 8 of the table would take a job of 128.")
+	t.promise("cor0", number(c.Cor0, 4), ".037", ".036", "the independent one within .002",
+		math.Abs(c.Cor0-.036) <= .002)
+	t.promise("cor1", number(c.Cor1, 4), ".142", ".143", "the independent one within .002",
+		math.Abs(c.Cor1-.143) <= .002)
+	t.because("By equation 3 the 100 processors of KTH have the 7 states 1 to 64; the 8 of the table would take a " +
+		"job of 128.")
 	return t, nil
 }
 
@@ -124,10 +129,14 @@ func (d *Data) songDimensions() (Table, error) {
 			return t, err
 		}
 		met := len(c.Runtime.States) == log.runtime && len(c.Procs.States) == log.procs
-		t.promise(log.label+": runtime and processor states, cor0, cor1", fmt.Sprintf("%d, %d, %.3f, %.3f", len(c.Runtime.States), len(c.Procs.States), c.Cor0, c.Cor1),
-			fmt.Sprintf("%d, %d, %s", log.runtime, log.procs, map[string]string{"CTC": "-.077, -.041", "LANL": ".136, .325", "SDSC-SP2": ".177, .292", "NASA": ".639, .744"}[log.label]), "", "states as in the paper", met)
+		t.promise(log.label+": runtime and processor states, cor0, cor1",
+			fmt.Sprintf("%d, %d, %.3f, %.3f", len(c.Runtime.States), len(c.Procs.States), c.Cor0, c.Cor1),
+			fmt.Sprintf("%d, %d, %s", log.runtime, log.procs,
+				map[string]string{"CTC": "-.077, -.041", "LANL": ".136, .325", "SDSC-SP2": ".177, .292",
+					"NASA": ".639, .744"}[log.label]), "", "states as in the paper", met)
 	}
-	t.because("cor0 and cor1 of these logs are not targets: the paper's versions have more jobs (CTC 79,302 on 430 processors, NASA 42,264), than the archive's cleaned ones. The signs agree.")
+	t.because("cor0 and cor1 of these logs are not targets: the paper's versions have more jobs (CTC 79,302 on 430 " +
+		"processors, NASA 42,264), than the archive's cleaned ones. The signs agree.")
 	return t, nil
 }
 
@@ -188,17 +197,22 @@ func (d *Data) songTable4() (Table, error) {
 			return t, err
 		}
 		if !v.rules {
-			t.note(v.name+": KS of sizes, of runtimes, squashed area", fmt.Sprintf("%.3f, %.3f, %s", f.ksProcs, f.ksRuntime, percent(f.area)), "", "")
+			t.note(v.name+": KS of sizes, of runtimes, squashed area",
+				fmt.Sprintf("%.3f, %.3f, %s", f.ksProcs, f.ksRuntime, percent(f.area)), "", "")
 			continue
 		}
 		least = min(least, f.area)
 		t.promise(v.name+": KS of sizes", number(f.ksProcs, 3), ".04", ".033", "at most .045", f.ksProcs <= .045)
 		t.promise(v.name+": KS of runtimes", number(f.ksRuntime, 3), ".03", ".030", "at most .04", f.ksRuntime <= .04)
-		t.promise(v.name+": squashed area", percent(f.area), "+15 %", "+16 to +36 %", "within 38 %", math.Abs(f.area) <= .38)
+		t.promise(v.name+": squashed area", percent(f.area), "+15 %", "+16 to +36 %", "within 38 %",
+			math.Abs(f.area) <= .38)
 	}
 	t.promise("squashed area of the best rounding", percent(least), "+15 %", "+16 %", "at most +20 %", least <= .20)
-	t.because("The rules give states such as n (a/b), which are no whole numbers; the paper does not say how it rounds, and the squashed area depends on it: rounding down comes nearest to its +15 %%. The surplus is the rules' doing, " +
-		"which join long runtimes to large sizes: the chains by themselves give the log's work back within a few percent.")
+	t.because("The rules give states such as n (a/b), which are no whole numbers; the paper does not say how it " +
+		"rounds, and the squashed area depends on it: rounding down comes nearest to its +15 %%. The surplus is the " +
+		"rules' doing, " +
+		"which join long runtimes to large sizes: the chains by themselves give the log's work back within a few " +
+		"percent.")
 	return t, nil
 }
 
@@ -212,22 +226,29 @@ func (d *Data) songTables56() (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	t.promise("correlation of sizes and runtimes, the log", number(raw.correlation, 4), ".011", ".010", "the independent one within .002", math.Abs(raw.correlation-.010) <= .002)
-	t.promise("autocorrelation of sizes, the log", number(raw.acProcs, 4), ".29", ".287", "the independent one within .005", math.Abs(raw.acProcs-.287) <= .005)
-	t.promise("autocorrelation of runtimes, the log", number(raw.acRuntime, 4), ".29", ".293", "the independent one within .005", math.Abs(raw.acRuntime-.293) <= .005)
+	t.promise("correlation of sizes and runtimes, the log", number(raw.correlation, 4), ".011", ".010",
+		"the independent one within .002", math.Abs(raw.correlation-.010) <= .002)
+	t.promise("autocorrelation of sizes, the log", number(raw.acProcs, 4), ".29", ".287",
+		"the independent one within .005", math.Abs(raw.acProcs-.287) <= .005)
+	t.promise("autocorrelation of runtimes, the log", number(raw.acRuntime, 4), ".29", ".293",
+		"the independent one within .005", math.Abs(raw.acRuntime-.293) <= .005)
 	for _, v := range variants() {
 		f, err := s.draw(c, v.options...)
 		if err != nil {
 			return t, err
 		}
 		if !v.rules {
-			t.note(v.name+": autocorrelations, correlation", fmt.Sprintf("%.3f, %.3f, %.3f", f.acProcs, f.acRuntime, f.correlation), "", "")
+			t.note(v.name+": autocorrelations, correlation",
+				fmt.Sprintf("%.3f, %.3f, %.3f", f.acProcs, f.acRuntime, f.correlation), "", "")
 			continue
 		}
-		t.promise(v.name+": autocorrelation of sizes", number(f.acProcs, 3), ".29", ".294", "the log's within .03", math.Abs(f.acProcs-raw.acProcs) <= .03)
-		t.promise(v.name+": autocorrelation of runtimes", number(f.acRuntime, 3), ".30", ".267", "the log's within .05", math.Abs(f.acRuntime-raw.acRuntime) <= .05)
+		t.promise(v.name+": autocorrelation of sizes", number(f.acProcs, 3), ".29", ".294", "the log's within .03",
+			math.Abs(f.acProcs-raw.acProcs) <= .03)
+		t.promise(v.name+": autocorrelation of runtimes", number(f.acRuntime, 3), ".30", ".267", "the log's within .05",
+			math.Abs(f.acRuntime-raw.acRuntime) <= .05)
 		t.note(v.name+": correlation", number(f.correlation, 3), ".005", ".027 to .036")
 	}
-	t.because("The paper's generated correlation of .005 is met by no reading of its rules; the independent program had .027 to .036 as well.")
+	t.because("The paper's generated correlation of .005 is met by no reading of its rules; the independent program " +
+		"had .027 to .036 as well.")
 	return t, nil
 }

@@ -127,12 +127,14 @@ func ran(r *swf.Record) bool { return r.Runtime > 0 && r.Allocated > 0 }
 
 // trace returns the log as Zakay counts it: with the processors allocated, and the runtimes as recorded.
 func (l *tracelog) trace(name string) users.Trace {
-	t := users.Trace{Name: name, Start: 0} // the header's time, as the paper counts; waitcast resample needs --start header for it
+	// the header's time, as the paper counts; waitcast resample needs --start header for it
+	t := users.Trace{Name: name, Start: 0}
 	for i := range l.records {
 		r := &l.records[i]
 		t.Jobs = append(t.Jobs, users.Job{
 			Index: i, User: r.User, Queue: r.Queue, Procs: int(r.Allocated),
-			Submit: float64(r.Submit), Wait: float64(r.Wait), Runtime: float64(r.Runtime), Estimate: float64(r.TimeLimit),
+			Submit: float64(r.Submit), Wait: float64(r.Wait), Runtime: float64(r.Runtime),
+			Estimate: float64(r.TimeLimit),
 		})
 	}
 	const monday, week = 4 * 86400, 7 * 86400 // 1970 began on a Thursday
@@ -150,7 +152,9 @@ func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 // All works out all sections. What the shared data is missing for is said in the section; any other error ends it.
 func (d *Data) All() ([]Section, error) {
 	var out []Section
-	for _, make := range []func() (Section, error){d.lublin, d.lublinDrawn, d.downey, d.song, d.zakay, d.ouaknine, d.figure61} {
+	for _, make := range []func() (Section, error){
+		d.lublin, d.lublinDrawn, d.downey, d.song, d.zakay, d.ouaknine, d.figure61,
+	} {
 		s, err := make()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Title, err)

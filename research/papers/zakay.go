@@ -15,7 +15,9 @@ import (
 func (d *Data) zakay() (Section, error) {
 	s := Section{
 		Title: "Zakay and Feitelson 2013: resampling by users",
-		Intro: "N. Zakay and D. G. Feitelson, \"Workload resampling for performance evaluation of parallel job schedulers\", Concurrency and Computation 2013. Jobs with processors above 0 and runtimes of at least 0 count; a user ends with the " +
+		Intro: "N. Zakay and D. G. Feitelson, \"Workload resampling for performance evaluation of parallel job " +
+			"schedulers\", Concurrency and Computation 2013. Jobs with processors above 0 and runtimes of at least 0 " +
+			"count; a user ends with the " +
 			"end of the last job to end; the log begins at the header's time.",
 	}
 	return s, s.gather(d.zakayTable1, d.zakayTable5, d.zakayTable6, d.zakayTable7, d.zakayLoads)
@@ -42,22 +44,28 @@ type zakayLog struct {
 func zakayLogs() []zakayLog {
 	return []zakayLog{
 		{
-			name: kth, label: "KTH", version: "KTH-SP2-1996-2", users: 214, jobs: 28489, longTerm: poolCount{102, 25202}, temporary: poolCount{66, 2349},
-			with8: poolCount{67, 2359}, locality: [3]float64{35.25, 6.46, 3.83}, resampled: [3]float64{35.03, 6.42, 3.87}, localityBound: .015,
+			name: kth, label: "KTH", version: "KTH-SP2-1996-2", users: 214, jobs: 28489,
+			longTerm: poolCount{102, 25202}, temporary: poolCount{66, 2349},
+			with8: poolCount{67, 2359}, locality: [3]float64{35.25, 6.46, 3.83},
+			resampled: [3]float64{35.03, 6.42, 3.87}, localityBound: .015,
 			hurst: .666, hurstResampled: .648, hurstSD: ".040",
 		},
 		{
-			name: ctc, label: "CTC", version: "CTC-SP2-1996-2.1-cln", users: 679, jobs: 77222, longTerm: poolCount{314, 63287}, temporary: poolCount{236, 10625},
+			name: ctc, label: "CTC", version: "CTC-SP2-1996-2.1-cln", users: 679, jobs: 77222,
+			longTerm: poolCount{314, 63287}, temporary: poolCount{236, 10625},
 			locality: [3]float64{28.01, 4.51, 3.44}, resampled: [3]float64{27.72, 4.33, 3.35}, localityBound: .015,
 			hurst: .617, hurstResampled: .620, hurstSD: ".059",
 		},
 		{
-			name: lanl, label: "LANL", version: "LANL-CM5-1994-3.1-cln", users: 213, jobs: 122060, longTerm: poolCount{159, 119998}, temporary: poolCount{37, 1727},
-			with8: poolCount{39, 1739}, locality: [3]float64{36.01, 2.53, 1.15}, resampled: [3]float64{36.97, 2.51, 1.08}, localityBound: .05,
+			name: lanl, label: "LANL", version: "LANL-CM5-1994-3.1-cln", users: 213, jobs: 122060,
+			longTerm: poolCount{159, 119998}, temporary: poolCount{37, 1727},
+			with8: poolCount{39, 1739}, locality: [3]float64{36.01, 2.53, 1.15},
+			resampled: [3]float64{36.97, 2.51, 1.08}, localityBound: .05,
 			hurst: .690, hurstResampled: .679, hurstSD: ".043",
 		},
 		{
-			name: sdsc, label: "SDSC-SP2", version: "SDSC-SP2-1998-3.1-cln", users: 437, jobs: 59725, longTerm: poolCount{173, 44251}, temporary: poolCount{206, 8790},
+			name: sdsc, label: "SDSC-SP2", version: "SDSC-SP2-1998-3.1-cln", users: 437, jobs: 59725,
+			longTerm: poolCount{173, 44251}, temporary: poolCount{206, 8790},
 			locality: [3]float64{25.13, 4.09, 2.89}, resampled: [3]float64{24.48, 3.96, 2.79}, localityBound: .015,
 			hurst: .638, hurstResampled: .715, hurstSD: ".028",
 		},
@@ -75,7 +83,8 @@ func (d *Data) zakayTable1() (Table, error) {
 		for i := range l.records {
 			people[l.records[i].User] = true
 		}
-		t.note(log.label+": version, users, jobs", fmt.Sprintf("%s, %d, %d", log.name, len(people), len(l.records)), fmt.Sprintf("%s, %d, %d", log.version, log.users, log.jobs), "")
+		t.note(log.label+": version, users, jobs", fmt.Sprintf("%s, %d, %d", log.name, len(people), len(l.records)),
+			fmt.Sprintf("%s, %d, %d", log.version, log.users, log.jobs), "")
 	}
 	t.because("The archive's later versions of the same logs: what differs below by a few jobs differs for that.")
 	return t, nil
@@ -107,17 +116,22 @@ func (d *Data) zakayTable5() (Table, error) {
 			}
 			if edge == 4 {
 				got := count(p.LongTerm)
-				t.promise(log.label+": long-term users, jobs", got.String(), log.longTerm.String(), "", "users within 1, jobs within .15 %", near(got, log.longTerm))
+				t.promise(log.label+": long-term users, jobs", got.String(), log.longTerm.String(), "",
+					"users within 1, jobs within .15 %", near(got, log.longTerm))
 			}
-			got, what := count(p.Temporary), fmt.Sprintf("%s: temporary users, jobs, %.0f weeks from both ends", log.label, edge)
+			got, what := count(p.Temporary),
+				fmt.Sprintf("%s: temporary users, jobs, %.0f weeks from both ends", log.label, edge)
 			if want := log.with8; edge == 8 && want.users > 0 {
-				t.promise(what, got.String(), log.temporary.String(), want.String(), "the independent ones: users within 1, jobs within .15 %", near(got, want))
+				t.promise(what, got.String(), log.temporary.String(), want.String(),
+					"the independent ones: users within 1, jobs within .15 %", near(got, want))
 			} else {
 				t.note(what, got.String(), log.temporary.String(), "")
 			}
 		}
 	}
-	t.because("The long-term rows follow from the paper's text, once jobs that never ran are left out. The temporary ones do not: the text drops users who were active within 4 weeks of an end of the log only, but its table is near what 8 weeks give. " +
+	t.because("The long-term rows follow from the paper's text, once jobs that never ran are left out. The temporary " +
+		"ones do not: the text drops users who were active within 4 weeks of an end of the log only, but its table " +
+		"is near what 8 weeks give. " +
 		"8 is the default here, and an option.")
 	return t, nil
 }
@@ -220,12 +234,17 @@ func (d *Data) zakayTable6() (Table, error) {
 		}
 		for k, what := range []string{"runtime", "max runtime", "CPU number"} {
 			got, want := r.original.depths[k], log.locality[k]
-			t.promise(fmt.Sprintf("%s: %s, original", log.label, what), number(got, 2), number(want, 2), "", fmt.Sprintf("within %g %%", 100*log.localityBound), math.Abs(got/want-1) <= log.localityBound)
+			t.promise(fmt.Sprintf("%s: %s, original", log.label, what), number(got, 2), number(want, 2), "",
+				fmt.Sprintf("within %g %%", 100*log.localityBound), math.Abs(got/want-1) <= log.localityBound)
 			mean, sd := r.over(func(c character) float64 { return c.depths[k] })
-			t.promise(fmt.Sprintf("%s: %s, mean of 8 resampled", log.label, what), fmt.Sprintf("%.2f +- %.2f", mean, sd), number(log.resampled[k], 2), "", "within 7 %", math.Abs(mean/log.resampled[k]-1) <= .07)
+			t.promise(fmt.Sprintf("%s: %s, mean of 8 resampled", log.label, what),
+				fmt.Sprintf("%.2f +- %.2f", mean, sd), number(log.resampled[k], 2), "", "within 7 %",
+				math.Abs(mean/log.resampled[k]-1) <= .07)
 		}
 	}
-	t.because("Where the paper is silent: the tolerance of 5 %% is of the stack's value, which moves up unchanged; depths count from 0, and their mean is over hits; the processors are those allocated. By these the paper's originals come out.")
+	t.because("Where the paper is silent: the tolerance of 5 %% is of the stack's value, which moves up unchanged; " +
+		"depths count from 0, and their mean is over hits; the processors are those allocated. By these the paper's " +
+		"originals come out.")
 	return t, nil
 }
 
@@ -236,11 +255,15 @@ func (d *Data) zakayTable7() (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		t.promise(log.label+": original", number(r.original.hurst, 3), number(log.hurst, 3), "", "within .07", math.Abs(r.original.hurst-log.hurst) <= .07)
+		t.promise(log.label+": original", number(r.original.hurst, 3), number(log.hurst, 3), "", "within .07",
+			math.Abs(r.original.hurst-log.hurst) <= .07)
 		mean, sd := r.over(func(c character) float64 { return c.hurst })
-		t.promise(log.label+": mean of 8 resampled", fmt.Sprintf("%.3f +- %.3f", mean, sd), number(log.hurstResampled, 3)+" +- "+log.hurstSD, "", "within .07", math.Abs(mean-log.hurstResampled) <= .07)
+		t.promise(log.label+": mean of 8 resampled", fmt.Sprintf("%.3f +- %.3f", mean, sd),
+			number(log.hurstResampled, 3)+" +- "+log.hurstSD, "", "within .07",
+			math.Abs(mean-log.hurstResampled) <= .07)
 	}
-	t.because("The paper does not give the width of its bins, \"where there are enough samples so that most intervals are not empty\"; 3 h here, of 2 to 6 h the nearest.")
+	t.because("The paper does not give the width of its bins, \"where there are enough samples so that most " +
+		"intervals are not empty\"; 3 h here, of 2 to 6 h the nearest.")
 	return t, nil
 }
 
@@ -272,7 +295,9 @@ func (d *Data) zakayLoads() (Table, error) {
 			worst = max(worst, math.Abs(loads[seed]/target-1))
 		}
 		mean, sd := stat.MeanStdDev(loads, nil)
-		t.promise(fmt.Sprintf("%s x %v: offered load of 8 seeds, target %.3f", c.label, c.factor, target), fmt.Sprintf("%.3f +- %.3f, worst %.1f %% off", mean, sd, 100*worst), "", "", "every seed within 10 %", worst <= .1)
+		t.promise(fmt.Sprintf("%s x %v: offered load of 8 seeds, target %.3f", c.label, c.factor, target),
+			fmt.Sprintf("%.3f +- %.3f, worst %.1f %% off", mean, sd, 100*worst), "", "",
+			"every seed within 10 %", worst <= .1)
 	}
 	return t, nil
 }

@@ -5,7 +5,8 @@ import "math"
 // memory is over how many seconds a backlog looks back: a day.
 const memory = 86400
 
-// backlog is the mean number of jobs that waited lately: an average over time in which what was t seconds ago weighs exp(-t/memory). Weights.Lately tries it.
+// backlog is the mean number of jobs that waited lately: an average over time in which what was t seconds ago weighs
+// exp(-t/memory). Weights.Lately tries it.
 type backlog struct {
 	at, sum, weight float64
 	waiting         int

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// By hand: a constant queue has its length as mean; one that jumps from 0 to 10 for a memory, after long quiet, has 10 (1 - 1/e).
+// By hand: a constant queue has its length as mean; one that jumps from 0 to 10 for a memory, after long quiet, has 10
+// (1 - 1/e).
 func TestBacklogByHand(t *testing.T) {
 	var b, quiet backlog
 	b.observe(100, 10)

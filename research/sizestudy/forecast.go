@@ -11,13 +11,16 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// futures is in how many futures a wait is forecast. The mean over 8 stratified ones was as good in trials as that over 32.
+// futures is in how many futures a wait is forecast. The mean over 8 stratified ones was as good in trials as that over
+// 32.
 const futures = 8
 
-// deep is how many waiting jobs are placed one by one in a future; the work of those behind is taken to flow over the whole machine.
+// deep is how many waiting jobs are placed one by one in a future; the work of those behind is taken to flow over the
+// whole machine.
 const deep = 48
 
-// forecaster forecasts waits from what has been seen of a run: a law for every job from its user's and all others' ends.
+// forecaster forecasts waits from what has been seen of a run: a law for every job from its user's and all others'
+// ends.
 type forecaster struct {
 	seed  uint64
 	jobs  []simulator.Job
@@ -65,7 +68,8 @@ func asked(j *simulator.Job) residual.Job {
 	return residual.Job{User: strconv.FormatInt(j.User, 10), Procs: j.Procs, Limit: j.Limit}
 }
 
-// fate returns what is known of a job. It is made once for a running job, and once for a waiting one: what others end like meanwhile changes it little.
+// fate returns what is known of a job. It is made once for a running job, and once for a waiting one: what others end
+// like meanwhile changes it little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {
@@ -105,7 +109,8 @@ func (f *forecaster) running(p *simulator.Pool) {
 	}
 }
 
-// head returns the waits of sizes, rising, for the first job of the queue: in each future until enough processors are free.
+// head returns the waits of sizes, rising, for the first job of the queue: in each future until enough processors are
+// free.
 func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	waits := table(len(sizes))
 	if sizes[len(sizes)-1].procs <= p.Free() {
@@ -125,8 +130,9 @@ func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// joining returns the waits of sizes, rising, for a job that is submitted now: in each future it takes the first gap that those before it leave, each
-// of which has taken its first gap before. By EASY's rules it may start sooner or later.
+// joining returns the waits of sizes, rising, for a job that is submitted now: in each future it takes the first gap
+// that those before it leave, each of which has taken its first gap before. By EASY's rules it may start sooner or
+// later.
 func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	if p.Waiting() == 0 {
 		return f.head(p, sizes)
@@ -146,7 +152,8 @@ func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// place fills the profile of a future with the jobs that run and the first that wait, and returns how long the work of the others takes.
+// place fills the profile of a future with the jobs that run and the first that wait, and returns how long the work of
+// the others takes.
 func (f *forecaster) place(p *simulator.Pool, future int) (behind float64) {
 	f.profile.Reset(0, p.Free())
 	for _, e := range f.ends[future] {

@@ -13,8 +13,10 @@ type sure float64
 
 func (s sure) Residual(float64, float64) float64 { return float64(s) }
 
-// watch plays a stretch of the trace by the requests and shows every pool at the instant at which a job comes to the head, or is submitted.
-func watch(t *testing.T, w *Workload, when simulator.MoldTime, look func(f *forecaster, p *simulator.Pool, j *simulator.Job)) {
+// watch plays a stretch of the trace by the requests and shows every pool at the instant at which a job comes to the
+// head, or is submitted.
+func watch(t *testing.T, w *Workload, when simulator.MoldTime,
+	look func(f *forecaster, p *simulator.Pool, j *simulator.Job)) {
 	t.Helper()
 	f := newForecaster(w, 1)
 	s := must(simulator.New(simulator.Config{
@@ -26,7 +28,8 @@ func watch(t *testing.T, w *Workload, when simulator.MoldTime, look func(f *fore
 	}
 }
 
-// At the head, the waits in a future are those that package forward, which the daemon forecasts with, has for the same lifetimes.
+// At the head, the waits in a future are those that package forward, which the daemon forecasts with, has for the same
+// lifetimes.
 func TestHeadIsForward(t *testing.T) {
 	var sizes []size
 	for _, n := range []int{1, 2, 3, 8, 21, 50, 100} {
@@ -44,7 +47,8 @@ func TestHeadIsForward(t *testing.T) {
 			for r := range p.Running() {
 				job := p.Job(r)
 				k, age := f.fate(job, p.Now()), p.Now()-job.Start
-				state.Running = append(state.Running, forward.Running{Procs: p.Held(r), Age: age, Law: sure(k.law.Residual(age, k.levels[future]))})
+				state.Running = append(state.Running,
+					forward.Running{Procs: p.Held(r), Age: age, Law: sure(k.law.Residual(age, k.levels[future]))})
 			}
 			for i, n := range sizes {
 				want, err := sim.Waits(&state, forward.Request{Procs: n.procs}, 1, 0, nil)
@@ -52,7 +56,8 @@ func TestHeadIsForward(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := waits[i][future]; math.Abs(got-want[0]) > 1e-6*(1+want[0]) {
-					t.Fatalf("at %v, %d processors, future %d: %v s, forward says %v", p.Now(), n.procs, future, got, want[0])
+					t.Fatalf("at %v, %d processors, future %d: %v s, forward says %v", p.Now(), n.procs, future,
+						got, want[0])
 				}
 				if want[0] > 0 {
 					waited++
@@ -65,8 +70,8 @@ func TestHeadIsForward(t *testing.T) {
 	}
 }
 
-// At submission the waits rise with the size and none is less than without the queue; and they are no worse a forecast than the wait at the head: of jobs that find others
-// waiting, those forecast to wait longer do.
+// At submission the waits rise with the size and none is less than without the queue; and they are no worse a forecast
+// than the wait at the head: of jobs that find others waiting, those forecast to wait longer do.
 func TestJoining(t *testing.T) {
 	sizes := []size{{1, 600}, {4, 600}, {16, 600}, {64, 600}, {100, 600}}
 	w := stretch(t, 3000, .9, 1)
@@ -81,7 +86,8 @@ func TestJoining(t *testing.T) {
 		for i := range sizes {
 			for k := range futures {
 				if waits[i][k] < alone[i][k]-1e-6 && waits[i][k] > 0 || i > 0 && waits[i][k] < waits[i-1][k]-1e-6 {
-					t.Fatalf("%d processors: %v s, alone %v, fewer %v", sizes[i].procs, waits[i][k], alone[i][k], waits[max(0, i-1)][k])
+					t.Fatalf("%d processors: %v s, alone %v, fewer %v", sizes[i].procs, waits[i][k], alone[i][k],
+						waits[max(0, i-1)][k])
 				}
 			}
 		}

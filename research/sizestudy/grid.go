@@ -47,9 +47,11 @@ type Outcome struct {
 	Utilization float64 // of the machine, between the first and the last submission
 	Work        float64 // processor-seconds over those of the requests
 
-	// Change of the mean turnaround against the users' requests: of all, of the jobs that ask, and of the others; -.2 is a fifth less. P95Change is of the 95th percentile.
+	// Change of the mean turnaround against the users' requests: of all, of the jobs that ask, and of the others; -.2
+	// is a fifth less. P95Change is of the 95th percentile.
 	Change, Askers, Others, P95Change float64
-	// Worse is the share of users, of ten scored jobs or more, whose mean turnaround is more than a twentieth longer than by the requests.
+	// Worse is the share of users, of ten scored jobs or more, whose mean turnaround is more than a twentieth longer
+	// than by the requests.
 	Worse float64
 }
 
@@ -74,8 +76,9 @@ func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	return interval
 }
 
-// Run plays the grid: by trace, load and choice. Every choice of a trace, load and seed has the same workload and the same jobs that ask. The same grid gives the same outcomes on any
-// number of workers. The error is that of a run or the context's.
+// Run plays the grid: by trace, load and choice. Every choice of a trace, load and seed has the same workload and the
+// same jobs that ask. The same grid gives the same outcomes on any number of workers. The error is that of a run or the
+// context's.
 func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	places := len(g.Traces) * len(g.Loads)
 	runs, err := simulator.Replicas(ctx, places*g.Seeds, g.Workers, 0, func() struct{} { return struct{}{} },
@@ -121,7 +124,8 @@ func (g *Grid) workload(t *Trace, load float64, seed uint64) ([]Outcome, error) 
 			c.Objective = Selfish
 		}
 		if c.Rule != Request {
-			if s, err = w.Play(Settings{Rule: c.Rule, Share: c.Share, Seed: seed, Once: c.Once, Objective: c.Objective}); err != nil {
+			if s, err = w.Play(Settings{Rule: c.Rule, Share: c.Share, Seed: seed, Once: c.Once,
+				Objective: c.Objective}); err != nil {
 				return nil, fmt.Errorf("%v: %w", c.Rule, err)
 			}
 		}
@@ -138,8 +142,9 @@ func (w *Workload) score(s, request *Schedule, share float64) Outcome {
 	p95 := func(sorted []float64) float64 { return stat.Quantile(.95, stat.Empirical, sorted, nil) }
 	span := w.Jobs[len(w.Jobs)-1].Submit - w.Jobs[0].Submit
 	o := Outcome{
-		Mean: stat.Mean(scored, nil), P95: p95(sorted), Wait: stat.Mean(s.Wait[from:], nil), Utilization: s.Busy / span / float64(w.Procs),
-		Work: s.Work / request.Work,
+		Mean: stat.Mean(scored, nil), P95: p95(sorted), Wait: stat.Mean(s.Wait[from:], nil),
+		Utilization: s.Busy / span / float64(w.Procs),
+		Work:        s.Work / request.Work,
 	}
 	o.Change, o.P95Change = o.Mean/stat.Mean(base, nil)-1, o.P95/p95(sortedBase)-1
 	var askers, others, users = newGroups(), newGroups(), newGroups()

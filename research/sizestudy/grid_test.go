@@ -17,13 +17,15 @@ func small(t *testing.T) *Grid {
 	return &Grid{
 		Traces: []*Trace{kth(t)}, Jobs: 3000, Loads: []float64{.5, .7, .95}, Seeds: 3,
 		Choices: []Choice{
-			{Rule: Request}, {Rule: Efficient, Share: 1}, {Rule: Knee, Share: 1}, {Rule: Largest, Share: 1}, {Rule: AtHead, Share: 1}, {Rule: AtHead, Share: .2},
+			{Rule: Request}, {Rule: Efficient, Share: 1}, {Rule: Knee, Share: 1}, {Rule: Largest, Share: 1},
+			{Rule: AtHead, Share: 1}, {Rule: AtHead, Share: .2},
 		},
 	}
 }
 
-// The promise, on a small grid of stretches of KTH-SP2: advice at the head takes a fifth off the mean turnaround of the requests at load .7, and no fixed rule is better by more than 2 %
-// at any load. And the price is what does it: by its own finish alone every job is worse off than by the requests.
+// The promise, on a small grid of stretches of KTH-SP2: advice at the head takes a fifth off the mean turnaround of the
+// requests at load .7, and no fixed rule is better by more than 2 % at any load. And the price is what does it: by its
+// own finish alone every job is worse off than by the requests.
 func TestAdvicePays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays 63 workloads")
@@ -67,7 +69,8 @@ func TestGrid(t *testing.T) {
 	a, b := one[1].Outcomes[0].Mean, one[1].Outcomes[1].Mean
 	got := one[1].Mean(func(o *Outcome) float64 { return o.Mean })
 	// Student's t at .975 with one degree of freedom is 12.706; the deviation of two values is |a-b|/sqrt 2.
-	if half := 12.7062 * math.Abs(a-b) / 2; got.N != 2 || math.Abs(got.Mean-(a+b)/2) > 1e-9*a || math.Abs(got.High-got.Mean-half) > 1e-4*half {
+	if half := 12.7062 * math.Abs(a-b) / 2; got.N != 2 || math.Abs(got.Mean-(a+b)/2) > 1e-9*a ||
+		math.Abs(got.High-got.Mean-half) > 1e-4*half {
 		t.Errorf("interval %+v of %v and %v", got, a, b)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,7 +80,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// By hand: the mean of those who ask falls from 100 to 50, of the others it rises from 100 to 120; the user with two of two jobs longer is worse off.
+// By hand: the mean of those who ask falls from 100 to 50, of the others it rises from 100 to 120; the user with two of
+// two jobs longer is worse off.
 func TestScore(t *testing.T) {
 	var jobs []simulator.Job
 	var here, base []float64
@@ -105,7 +109,9 @@ func TestScore(t *testing.T) {
 
 // The weights that the tables call chosen are those that advice serves.
 func TestChosenIsServed(t *testing.T) {
-	for _, q := range []Queue{{Machine: 100}, {Machine: 100, Waiting: 7, Mean: 3.5}, {Machine: 430, Waiting: 1, Mean: 99}} {
+	for _, q := range []Queue{
+		{Machine: 100}, {Machine: 100, Waiting: 7, Mean: 3.5}, {Machine: 430, Waiting: 1, Mean: 99},
+	} {
 		a, b := Chosen().Objective(q), Served(q)
 		if math.Abs(a.ProcHour-b.ProcHour) > 1e-12 || a.Kind != b.Kind || b.Kind != advice.Cost || a.Hour != b.Hour {
 			t.Errorf("%+v: %+v, served %+v", q, a, b)
@@ -113,10 +119,12 @@ func TestChosenIsServed(t *testing.T) {
 	}
 }
 
-// By hand: of trials with scores .849 (regret .01), .671 (.09), .5 (.1), .675 (.08) and .676 (.05) the best with a regret below .1 is the second; within 1 % of it the last has the least regret.
+// By hand: of trials with scores .849 (regret .01), .671 (.09), .5 (.1), .675 (.08) and .676 (.05) the best with a
+// regret below .1 is the second; within 1 % of it the last has the least regret.
 func TestBest(t *testing.T) {
 	trials := []Trial{
-		{Weights{1, 0, 0}, .8, .9, .01}, {Weights{2, 0, 0}, .5, .9, .09}, {Weights{3, 0, 0}, .5, .5, .1}, {Weights{4, 0, 0}, .675, .675, .08}, {Weights{5, 0, 0}, .676, .676, .05},
+		{Weights{1, 0, 0}, .8, .9, .01}, {Weights{2, 0, 0}, .5, .9, .09}, {Weights{3, 0, 0}, .5, .5, .1},
+		{Weights{4, 0, 0}, .675, .675, .08}, {Weights{5, 0, 0}, .676, .676, .05},
 	}
 	if best, serve, ok := Best(trials, .1, .01); !ok || best.Base != 2 || serve.Base != 5 {
 		t.Errorf("best %+v, served %+v, %v", best, serve, ok)

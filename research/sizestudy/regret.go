@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Regret is what one advice at the head of the queue came to, beside every other size that was thought of. Turnaround counts from the instant of the advice, as nobody
-// can choose what has been waited before, but for Whole.
+// Regret is what one advice at the head of the queue came to, beside every other size that was thought of. Turnaround
+// counts from the instant of the advice, as nobody can choose what has been waited before, but for Whole.
 type Regret struct {
 	ID     int64
 	Chosen int // processors
@@ -22,7 +22,8 @@ type Regret struct {
 	Least      float64 // of the best
 	Whole      float64 // of the chosen size, from the submission
 
-	// Cost and LeastCost are in hours what the objective makes of the chosen size, and of the size of which it makes the least, in hindsight.
+	// Cost and LeastCost are in hours what the objective makes of the chosen size, and of the size of which it makes
+	// the least, in hindsight.
 	Cost, LeastCost float64
 }
 
@@ -32,13 +33,15 @@ func (r *Regret) Share() float64 { return (r.Turnaround - r.Least) / r.Turnaroun
 // CostShare returns by how much less it could have cost.
 func (r *Regret) CostShare() float64 { return (r.Cost - r.LeastCost) / r.Cost }
 
-// Regrets plays a workload in which all jobs that can be molded ask once, when they come to the head of the queue, and for each advice plays on from the same instant with every other
-// size that was thought of, until the job starts: everything else, past and future, happens as it did. Under EASY no other job comes to the head meanwhile.
+// Regrets plays a workload in which all jobs that can be molded ask once, when they come to the head of the queue, and
+// for each advice plays on from the same instant with every other size that was thought of, until the job starts:
+// everything else, past and future, happens as it did. Under EASY no other job comes to the head meanwhile.
 func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) ([]Regret, error) {
 	if objective == nil {
 		objective = Served
 	}
-	h := &hindsight{chooser: chooser{w: w, s: Settings{Rule: AtHead, Share: 1, Seed: seed, Once: true, Objective: objective}}, sizes: map[int64]int{}}
+	h := &hindsight{chooser: chooser{w: w,
+		s: Settings{Rule: AtHead, Share: 1, Seed: seed, Once: true, Objective: objective}}, sizes: map[int64]int{}}
 	h.forecast = newForecaster(w, seed)
 	cfg := h.config(nil)
 	cfg.Mold.Choose = h.choose
@@ -202,7 +205,8 @@ func Summarize(regrets []Regret) Regretted {
 	r := Regretted{Advices: len(regrets)}
 	for i := range regrets {
 		g := &regrets[i]
-		share, whole, cost = append(share, g.Share()), append(whole, (g.Turnaround-g.Least)/g.Whole), append(cost, g.CostShare())
+		share, whole, cost = append(share, g.Share()), append(whole, (g.Turnaround-g.Least)/g.Whole),
+			append(cost, g.CostShare())
 		if g.Turnaround <= g.Least {
 			r.Best += 1 / float64(len(regrets))
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// What hindsight takes for the chosen size is what happened: played by a simulator that is given every size that was chosen, jobs have the turnarounds that are told. No best is worse
-// than the chosen.
+// What hindsight takes for the chosen size is what happened: played by a simulator that is given every size that was
+// chosen, jobs have the turnarounds that are told. No best is worse than the chosen.
 func TestRegretsAreOfTheRun(t *testing.T) {
 	w := stretch(t, 1500, .8, 5)
 	regrets := must(w.Regrets(5, nil))(t)
@@ -28,7 +28,9 @@ func TestRegretsAreOfTheRun(t *testing.T) {
 			}
 		}},
 	}))(t)
-	if err := s.Advance(math.Inf(1), func(e simulator.Event) { turnaround[e.Job.ID] = e.Job.End - e.Job.Submit }); err != nil {
+	if err := s.Advance(math.Inf(1), func(e simulator.Event) {
+		turnaround[e.Job.ID] = e.Job.End - e.Job.Submit
+	}); err != nil {
 		t.Fatal(err)
 	}
 	played := must(w.Play(Settings{Rule: AtHead, Share: 1, Seed: 5, Once: true}))(t)
@@ -48,14 +50,16 @@ func TestRegretsAreOfTheRun(t *testing.T) {
 	}
 }
 
-// By hand: one of two processors is busy for 100 s more. A job of linear speedup that takes 80 s on both, and 160 s on one, has 160 s if it starts now and 180 s if it waits. Where
-// the other job ends after 50 s, 130 s are to be had by waiting.
+// By hand: one of two processors is busy for 100 s more. A job of linear speedup that takes 80 s on both, and 160 s on
+// one, has 160 s if it starts now and 180 s if it waits. Where the other job ends after 50 s, 130 s are to be had by
+// waiting.
 func TestRegretByHand(t *testing.T) {
 	for _, c := range []struct{ other, least float64 }{{100, 160}, {50, 130}} {
 		w := &Workload{
 			Procs: 2, luck: make([]float64, 2), belief: []float64{1, 1},
 			Jobs: []simulator.Job{
-				{ID: 0, Procs: 1, Runtime: c.other, Limit: 1000, Estimate: 1000}, {ID: 1, Submit: 0.5, Procs: 2, Runtime: 80, Limit: 80, Estimate: 80},
+				{ID: 0, Procs: 1, Runtime: c.other, Limit: 1000, Estimate: 1000},
+				{ID: 1, Submit: 0.5, Procs: 2, Runtime: 80, Limit: 80, Estimate: 80},
 			},
 		}
 		rule := moldable.Rule{Machine: 2, MaxSigma: 1e-9, MaxA: 2, LeastEfficiency: .999999}
@@ -81,8 +85,9 @@ func TestRegretByHand(t *testing.T) {
 	}
 }
 
-// The promise: over a run of all of KTH-SP2 with moldable jobs, at its own load, half of the advices at the head lose less than a tenth of the turnaround against the best size in hindsight,
-// by the objective that is served and by the job's own finish alone.
+// The promise: over a run of all of KTH-SP2 with moldable jobs, at its own load, half of the advices at the head lose
+// less than a tenth of the turnaround against the best size in hindsight, by the objective that is served and by the
+// job's own finish alone.
 func TestHindsight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the whole trace takes seconds")
@@ -92,7 +97,8 @@ func TestHindsight(t *testing.T) {
 		r := Summarize(must(w.Regrets(1, o.Objective))(t))
 		t.Logf("%s: %+v", name, r)
 		if !(r.Median < .1 && r.WholeMedian < .1) || r.Advices < 5000 {
-			t.Errorf("%s: median regret %v of the turnaround from the advice, %v from the submission, of %d advices", name, r.Median, r.WholeMedian, r.Advices)
+			t.Errorf("%s: median regret %v of the turnaround from the advice, %v from the submission, of %d advices",
+				name, r.Median, r.WholeMedian, r.Advices)
 		}
 	}
 }

@@ -20,8 +20,10 @@ const (
 	Knee                  // always the size of the highest efficiency per runtime
 	Largest               // always the largest that still gains something
 	AtSubmit              // waitcast's advice once, at submission
-	AtHead                // waitcast's advice at the head of the queue, anew until the job starts; one that is backfilled before keeps its request
-	AtBoth                // both
+	// waitcast's advice at the head of the queue, anew until the job starts; one that is backfilled before keeps its
+	// request
+	AtHead
+	AtBoth // both
 )
 
 // Rules returns all of them.
@@ -96,7 +98,8 @@ func (w *Workload) Play(s Settings) (*Schedule, error) {
 	if s.Rule.Advised() {
 		c.forecast = newForecaster(w, s.Seed)
 	}
-	out := &Schedule{Turnaround: make([]float64, len(w.Jobs)), Wait: make([]float64, len(w.Jobs)), Procs: make([]int, len(w.Jobs))}
+	out := &Schedule{Turnaround: make([]float64, len(w.Jobs)), Wait: make([]float64, len(w.Jobs)),
+		Procs: make([]int, len(w.Jobs))}
 	until := w.Jobs[len(w.Jobs)-1].Submit
 	sim, err := simulator.New(c.config(simulator.FromSlice(w.Jobs)))
 	if err != nil {

@@ -98,7 +98,8 @@ func TestAsks(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct{ share, n float64 }{{.2, float64(few)}, {.5, float64(half)}} { // within 4 standard deviations
+	// within 4 standard deviations
+	for _, c := range []struct{ share, n float64 }{{.2, float64(few)}, {.5, float64(half)}} {
 		if want := c.share * float64(can); math.Abs(c.n-want) > 4*math.Sqrt(want*(1-c.share)) {
 			t.Errorf("%v of %d ask, want a share of %v", c.n, can, c.share)
 		}
@@ -126,7 +127,8 @@ func TestRulesGive(t *testing.T) {
 			}
 			run, _, err := m.At(procs)
 			if err != nil || math.Abs(s.Turnaround[id]-s.Wait[id]-run) > 1e-6*(1+run)+1e-6*s.Wait[id] {
-				t.Fatalf("%v: job %d on %d waits %v of %v, and runs %v (%v)", rule, id, procs, s.Wait[id], s.Turnaround[id], run, err)
+				t.Fatalf("%v: job %d on %d waits %v of %v, and runs %v (%v)", rule, id, procs, s.Wait[id],
+					s.Turnaround[id], run, err)
 			}
 		}
 		if (changed == 0) != (rule == Request) {
@@ -149,8 +151,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Advice rests on nothing that is not known: where the jobs that cannot choose and run at some instant are made to end right after it, instead of when they did, nothing that
-// started by then changes.
+// Advice rests on nothing that is not known: where the jobs that cannot choose and run at some instant are made to end
+// right after it, instead of when they did, nothing that started by then changes.
 func TestNoForesight(t *testing.T) {
 	w := stretch(t, 2500, .8, 4)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {
@@ -174,7 +176,8 @@ func TestNoForesight(t *testing.T) {
 		for id := range w.Jobs {
 			switch start := w.Jobs[id].Submit + s.Wait[id]; {
 			case start <= at && (o.Procs[id] != s.Procs[id] || o.Wait[id] != s.Wait[id]):
-				t.Fatalf("%v: job %d started at %v on %d, and now waits %v instead of %v and has %d", rule, id, start, s.Procs[id], o.Wait[id], s.Wait[id], o.Procs[id])
+				t.Fatalf("%v: job %d started at %v on %d, and now waits %v instead of %v and has %d", rule, id, start,
+					s.Procs[id], o.Wait[id], s.Wait[id], o.Procs[id])
 			case start <= at:
 				same++
 			case o.Wait[id] != s.Wait[id]:

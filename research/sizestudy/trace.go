@@ -29,7 +29,8 @@ func Open(name, path string) (*Trace, error) {
 // Part is which jobs of a trace are played.
 type Part uint8
 
-// The parts. The weights of advice.Considerate were chosen on the first halves; what is told of rules is measured on the second.
+// The parts. The weights of advice.Considerate were chosen on the first halves; what is told of rules is measured on
+// the second.
 const (
 	Whole Part = iota
 	FirstHalf
@@ -62,7 +63,8 @@ type Workload struct {
 type Model struct {
 	Within   int     // the sizes of a job lie within its recorded one by and times this factor; 0 for no bound
 	MaxSigma float64 // see moldable.Rule; 0 for its default
-	// Error is the standard deviation of the logarithm of what a user believes that his job runs, over what it runs. He tells waitcast what he believes.
+	// Error is the standard deviation of the logarithm of what a user believes that his job runs, over what it runs. He
+	// tells waitcast what he believes.
 	Error float64
 }
 
@@ -72,9 +74,9 @@ type size struct {
 	run   float64 // seconds
 }
 
-// Make returns a workload of some jobs of a part (0 for all of it) from a place that the seed chooses, with the times between submissions
-// stretched so that the recorded sizes offer the load; 0 leaves them. The seed also draws the curves, and who asks. Errors are of package moldable, or
-// say that the trace is too short.
+// Make returns a workload of some jobs of a part (0 for all of it) from a place that the seed chooses, with the times
+// between submissions stretched so that the recorded sizes offer the load; 0 leaves them. The seed also draws the
+// curves, and who asks. Errors are of package moldable, or say that the trace is too short.
 func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
 	from := t.part(part)
 	rng := rand.New(rand.NewPCG(seed, 0x512e))
@@ -93,7 +95,8 @@ func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*
 	if load > 0 {
 		factor = offered / load
 	}
-	w := &Workload{Procs: t.Procs, Jobs: make([]simulator.Job, 0, len(from)), luck: make([]float64, len(from)), belief: make([]float64, len(from))}
+	w := &Workload{Procs: t.Procs, Jobs: make([]simulator.Job, 0, len(from)), luck: make([]float64, len(from)),
+		belief: make([]float64, len(from))}
 	records := make([]moldable.Recorded, len(from))
 	first := from[0].Submit
 	next := simulator.ScaleInterarrivals(simulator.FromSlice(from), factor)
@@ -105,7 +108,8 @@ func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*
 		records[i] = moldable.Recorded{Procs: j.Procs, Runtime: j.Runtime, Limit: j.Limit}
 	}
 	var err error
-	w.Molds, err = moldable.Rule{Machine: t.Procs, Seed: seed, MaxSigma: m.MaxSigma, Down: m.Within, Up: m.Within}.Make(records)
+	w.Molds, err = moldable.Rule{Machine: t.Procs, Seed: seed, MaxSigma: m.MaxSigma, Down: m.Within,
+		Up: m.Within}.Make(records)
 	if err == nil {
 		err = w.think()
 	}

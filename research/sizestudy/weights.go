@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// Weights are those of advice.Considerate, to be chosen, and one more that was tried: the price of a processor-hour is (Base + Waiting x jobs that wait + Lately x their mean number lately) / processors,
-// in hours.
+// Weights are those of advice.Considerate, to be chosen, and one more that was tried: the price of a processor-hour is
+// (Base + Waiting x jobs that wait + Lately x their mean number lately) / processors, in hours.
 type Weights struct{ Base, Waiting, Lately float64 }
 
 // Chosen returns the weights that advice.Considerate has, for the tables.
@@ -23,8 +23,8 @@ func (w Weights) Objective(q Queue) advice.Objective {
 // Trial is what some weights did on the first halves.
 type Trial struct {
 	Weights
-	// Submit and Head are the mean turnaround over that by the requests where all jobs ask at submission, and once at the head: the geometric mean over traces, loads
-	// and seeds.
+	// Submit and Head are the mean turnaround over that by the requests where all jobs ask at submission, and once at
+	// the head: the geometric mean over traces, loads and seeds.
 	Submit, Head float64
 	Regret       float64 // median of Regret.Share over the first trace's first half
 }
@@ -36,7 +36,8 @@ func (t *Trial) Score() float64 { return math.Sqrt(t.Submit * t.Head) }
 func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	g.Part, g.Choices = FirstHalf, nil
 	for _, w := range weights {
-		g.Choices = append(g.Choices, Choice{Rule: AtSubmit, Share: 1, Objective: w.Objective}, Choice{Rule: AtHead, Share: 1, Once: true, Objective: w.Objective})
+		g.Choices = append(g.Choices, Choice{Rule: AtSubmit, Share: 1, Objective: w.Objective},
+			Choice{Rule: AtHead, Share: 1, Once: true, Objective: w.Objective})
 	}
 	cells, err := g.Run(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	return trials, nil
 }
 
-// Best returns the trial of the least score among those whose median regret is below a share, and what is to be served: of those whose score is within a share of that, too, the one of
-// the least regret. False if there is none.
+// Best returns the trial of the least score among those whose median regret is below a share, and what is to be served:
+// of those whose score is within a share of that, too, the one of the least regret. False if there is none.
 func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
 	for _, t := range trials {
 		if t.Regret < regret && (!ok || t.Score() < best.Score()) {

@@ -25,8 +25,10 @@ type difference struct {
 // sizes is how much was compared.
 type sizes struct{ Entries, Rows, Bad, Parts int }
 
-// compare compares all that outlives the process, one entry after the other: nothing is held in memory but the state. Left out is what depends on when a record was read, as in
-// the daemon's kill test: whether it was live, the surface that was served, the wall clock (which the message of a line of the future tells, too), and the name that a log had then.
+// compare compares all that outlives the process, one entry after the other: nothing is held in memory but the state.
+// Left out is what depends on when a record was read, as in the daemon's kill test: whether it was live, the surface
+// that was served, the wall clock (which the message of a line of the future tells, too), and the name that a log had
+// then.
 func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
 	note := func(what, text string) {
 		if text != "" {
@@ -74,17 +76,19 @@ func each[T any](read func(func(T) error) error, text func(*T) string) iter.Seq2
 }
 
 func entries(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
-	return each(func(f func(modelstore.Entry) error) error { return s.Replay(ctx, 0, f) }, func(e *modelstore.Entry) string {
-		e.Event.Live = false
-		return fmt.Sprintf("%+v", *e)
-	})
+	return each(func(f func(modelstore.Entry) error) error { return s.Replay(ctx, 0, f) },
+		func(e *modelstore.Entry) string {
+			e.Event.Live = false
+			return fmt.Sprintf("%+v", *e)
+		})
 }
 
 func rows(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
-	return each(func(f func(modelstore.Row) error) error { return s.Rows(ctx, modelstore.RowQuery{}, f) }, func(r *modelstore.Row) string {
-		r.Replayed, r.Served = false, 0
-		return fmt.Sprintf("%+v", *r) // NaN equals NaN; every other number is told to the last bit
-	})
+	return each(func(f func(modelstore.Row) error) error { return s.Rows(ctx, modelstore.RowQuery{}, f) },
+		func(r *modelstore.Row) string {
+			r.Replayed, r.Served = false, 0
+			return fmt.Sprintf("%+v", *r) // NaN equals NaN; every other number is told to the last bit
+		})
 }
 
 // badLines are the lines in quarantine, sorted: of the lines of one transaction, those that are set aside come first.
@@ -127,7 +131,8 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 		case !ok:
 			return n, fmt.Sprintf("after %d that are the same, one too many: %s", n, short(g)), nil
 		case g != w:
-			return n, fmt.Sprintf("after %d that are the same\n  undisturbed: %s\n  disturbed:   %s", n, short(w), short(g)), nil
+			return n, fmt.Sprintf("after %d that are the same\n  undisturbed: %s\n  disturbed:   %s", n, short(w),
+				short(g)), nil
 		}
 		n++
 	}
@@ -141,8 +146,9 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 
 func short(text string) string { return text[:min(len(text), 1500)] }
 
-// diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same to the bit; of what is JSON the live flags and the counters of
-// records that changed nothing, which are in no journal, are left out.
+// diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same
+// to the bit; of what is JSON the live flags and the counters of records that changed nothing, which are in no journal,
+// are left out.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {

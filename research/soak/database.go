@@ -67,18 +67,23 @@ func (f *plainFile) open(ctx context.Context) (modelstore.Store, error) {
 	return store, nil
 }
 
-// newFile returns a SQLite database on a small file system of its own, so that its disk can be full; the note says why where that cannot be.
+// newFile returns a SQLite database on a small file system of its own, so that its disk can be full; the note says why
+// where that cannot be.
 func newFile(dir string) (database, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err
 	}
 	plain := plainFile{dir}
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return &plain, "skipped: a full disk, a read-only disk: they need root on Linux, to mount a small file system", nil
+		return &plain, "skipped: a full disk, a read-only disk: they need root on Linux, to mount a small file system",
+			nil
 	}
 	disk, err := mountSmall(dir)
 	if err != nil {
-		return &plain, fmt.Sprintf("skipped: a full disk, a read-only disk: this machine does not let root mount a file system: %v", err), nil
+		return &plain,
+			fmt.Sprintf(
+				"skipped: a full disk, a read-only disk: this machine does not let root mount a file system: %v", err),
+			nil
 	}
 	return &smallFile{plainFile: plain, disk: disk}, "", nil
 }

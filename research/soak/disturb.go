@@ -25,7 +25,8 @@ func (s *run) disturbances() []disturbance {
 		{"reload of a broken configuration", 1, s.misread},
 	}
 	if s.db.failure() != "" {
-		all = append(all, disturbance{s.db.failure(), 3, s.failed}, disturbance{s.db.failure() + " and daemon killed", 1, s.failedAndKilled})
+		all = append(all, disturbance{s.db.failure(), 3, s.failed},
+			disturbance{s.db.failure() + " and daemon killed", 1, s.failedAndKilled})
 	}
 	if _, ok := s.db.(*smallFile); ok {
 		all = append(all, disturbance{"disk read-only at the start", 1, s.readOnly})
@@ -112,16 +113,18 @@ func (s *run) follow(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until the daemon has read what is written. That it is ready says that it had once, and how many bytes it is behind is not looked at while its database fails; so the newest instant in
-// its picture must be the newest in the log.
+// caughtUp waits until the daemon has read what is written. That it is ready says that it had once, and how many bytes
+// it is behind is not looked at while its database fails; so the newest instant in its picture must be the newest in
+// the log.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
 		return s.program.ready(ctx) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
 	})
 }
 
-// behind is how many bytes of the log the daemon has not read yet. One that stands by, until the lease of a killed one has run out, reads no log and saves no state: it is not there yet,
-// though it may know all that the killed one had written.
+// behind is how many bytes of the log the daemon has not read yet. One that stands by, until the lease of a killed one
+// has run out, reads no log and saves no state: it is not there yet, though it may know all that the killed one had
+// written.
 func (s *run) behind(ctx context.Context) float64 {
 	lag, ok := total(s.program.metrics(ctx), "waitcast_tail_lag_bytes", "")
 	if !ok {

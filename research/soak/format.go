@@ -18,7 +18,8 @@ type record struct {
 	Submit, Start, End time.Time
 }
 
-// format writes the lines of one scheduler. Every function appends whole lines, or nothing where the format does not tell.
+// format writes the lines of one scheduler. Every function appends whole lines, or nothing where the format does not
+// tell.
 type format interface {
 	submitted(dst []byte, r *record) []byte
 	started(dst []byte, r *record) []byte
@@ -84,7 +85,8 @@ func (pbsFormat) repeats() bool { return true }
 
 func (pbsFormat) record(r *record) pbs.Record {
 	return pbs.Record{
-		ID: fmt.Sprintf("%d.soak", r.ID), User: r.User, Group: "users", Name: "job", Queue: r.Queue, Created: r.Submit, Queued: r.Submit, Eligible: r.Submit,
+		ID: fmt.Sprintf("%d.soak", r.ID), User: r.User, Group: "users", Name: "job", Queue: r.Queue, Created: r.Submit,
+		Queued: r.Submit, Eligible: r.Submit,
 		Start: r.Start, End: r.End, Procs: r.Procs, Nodes: r.Procs, TimeLimit: r.Limit,
 	}
 }
@@ -104,7 +106,8 @@ const pbsTime = "01/02/2006 15:04:05"
 
 func (pbsFormat) reasons() []string {
 	return []string{
-		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs, collector.ReasonUnknown, collector.ReasonFuture,
+		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs,
+		collector.ReasonUnknown, collector.ReasonFuture,
 		collector.ReasonLongLine,
 	}
 }
@@ -115,14 +118,17 @@ func (f pbsFormat) bad(dst []byte, reason string, n int64, at time.Time) []byte 
 	case collector.ReasonField:
 		return fmt.Appendf(dst, "%s;Q;b%d.soak;user=u1 queue=short Resource_List.ncpus=many\n", stamp, n)
 	case collector.ReasonTime:
-		return fmt.Appendf(dst, "%s;E;b%d.soak;user=u1 queue=short ctime=%d start=%d end=%d Resource_List.ncpus=2\n", stamp, n, at.Unix(), at.Unix(), at.Unix()-5)
+		return fmt.Appendf(dst, "%s;E;b%d.soak;user=u1 queue=short ctime=%d start=%d end=%d Resource_List.ncpus=2\n",
+			stamp, n, at.Unix(), at.Unix(), at.Unix()-5)
 	case collector.ReasonProcs:
-		return fmt.Appendf(dst, "%s;S;b%d.soak;user=u1 queue=short start=%d Resource_List.ncpus=0\n", stamp, n, at.Unix())
+		return fmt.Appendf(dst, "%s;S;b%d.soak;user=u1 queue=short start=%d Resource_List.ncpus=0\n", stamp,
+			n, at.Unix())
 	case collector.ReasonUnknown:
 		return fmt.Appendf(dst, "%s;?;b%d.soak;user=u1\n", stamp, n)
 	case collector.ReasonFuture:
 		at = at.AddDate(80, 0, 0)
-		return pbs.AppendQueued(dst, f.record(&record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Submit: at}))
+		return pbs.AppendQueued(dst,
+			f.record(&record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Submit: at}))
 	}
 	return fmt.Appendf(dst, "torn line %d of no record\n", n)
 }

@@ -12,15 +12,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Styles are the ways in which the log can be rotated: mixed is one file that is renamed, at times compressed, at times held open for a while, at times
-// copied and truncated; dated is a folder of files by date.
+// Styles are the ways in which the log can be rotated: mixed is one file that is renamed, at times compressed, at times
+// held open for a while, at times copied and truncated; dated is a folder of files by date.
 func Styles() []string { return []string{"mixed", "dated"} }
 
 // rotation counts how the log was rotated.
 type rotation struct{ Renamed, Zipped, Held, Copied, Dated int }
 
 func (r rotation) String() string {
-	return fmt.Sprintf("%d renamed, %d compressed, %d held open, %d copied and truncated, %d dated", r.Renamed, r.Zipped, r.Held, r.Copied, r.Dated)
+	return fmt.Sprintf("%d renamed, %d compressed, %d held open, %d copied and truncated, %d dated", r.Renamed,
+		r.Zipped, r.Held, r.Copied, r.Dated)
 }
 
 // logs is the log on disk.
@@ -152,7 +153,8 @@ func zip(path string) (err error) {
 	}
 	z := gzip.NewWriter(out)
 	_, err = io.Copy(z, in)
-	if err := errors.Join(err, z.Close(), out.Close(), os.Chtimes(path+".gz", info.ModTime(), info.ModTime())); err != nil {
+	if err := errors.Join(err, z.Close(), out.Close(),
+		os.Chtimes(path+".gz", info.ModTime(), info.ModTime())); err != nil {
 		return err
 	}
 	return os.Remove(path)

@@ -13,13 +13,16 @@ import (
 )
 
 const (
-	// cancelled is the share of the jobs that their users delete while they wait, by a minute to some hours after the submission.
+	// cancelled is the share of the jobs that their users delete while they wait, by a minute to some hours after the
+	// submission.
 	cancelled = .02
 	// repeated is the share of the lines that the scheduler writes twice.
 	repeated = .002
-	// crashDays is the mean time from crash to crash of the machine; a crash kills what runs, and the jobs are queued again.
+	// crashDays is the mean time from crash to crash of the machine; a crash kills what runs, and the jobs are queued
+	// again.
 	crashDays = 20
-	// stepDays is the mean time from step to step of the clock that the log is written by; stepSeconds bounds a step, and after stepLasts the clock is right again.
+	// stepDays is the mean time from step to step of the clock that the log is written by; stepSeconds bounds a step,
+	// and after stepLasts the clock is right again.
 	stepDays, stepSeconds, stepLasts = 5, 8, 600.
 	// pauseDays is the mean time between the pauses of the users, in which nobody submits for pauseHours.
 	pauseDays, pauseHours = 30, 18
@@ -76,10 +79,12 @@ type deletion struct {
 	line record
 }
 
-// newMachine returns a cluster at midnight of epoch. badLines is about how many of its log's lines will be bad ones, of all reasons in turn.
+// newMachine returns a cluster at midnight of epoch. badLines is about how many of its log's lines will be bad ones, of
+// all reasons in turn.
 func newMachine(epoch time.Time, nodes, jobs, badLines int, f format, source arrivals, seed uint64) (*machine, error) {
 	m := &machine{
-		epoch: epoch, nodes: nodes, format: f, rng: rand.New(rand.NewPCG(seed, 4)), source: source, live: map[int64]*told{},
+		epoch: epoch, nodes: nodes, format: f, rng: rand.New(rand.NewPCG(seed, 4)), source: source,
+		live:     map[int64]*told{},
 		badEvery: max(2, int64(3*jobs/max(1, badLines))), long: mostLongLines,
 	}
 	m.tally.Bad = map[string]int{}
@@ -94,14 +99,16 @@ func (m *machine) after(at, days float64) float64 {
 // boot starts the scheduler in a state.
 func (m *machine) boot(state simulator.State) error {
 	var err error
-	m.sim, err = simulator.New(simulator.Config{Procs: m.nodes, Policy: &simulator.EASY{}, Kill: true, Arrivals: m.next})
+	m.sim, err = simulator.New(simulator.Config{Procs: m.nodes, Policy: &simulator.EASY{}, Kill: true,
+		Arrivals: m.next})
 	if err != nil {
 		return err
 	}
 	return m.sim.Load(state)
 }
 
-// next draws the simulator's next job: it asks when the one before has been submitted. Jobs that are deleted while they wait go into the log alone.
+// next draws the simulator's next job: it asks when the one before has been submitted. Jobs that are deleted while they
+// wait go into the log alone.
 func (m *machine) next() (simulator.Job, bool) {
 	if m.handed {
 		m.ahead, m.handed = nil, false
@@ -184,7 +191,8 @@ func (m *machine) clock(at float64, not time.Time) time.Time {
 }
 
 func (m *machine) record(j *simulator.Job) record {
-	return record{ID: j.ID, User: fmt.Sprintf("u%d", j.User), Queue: j.Queue, Procs: j.Procs, Limit: time.Duration(j.Limit) * time.Second}
+	return record{ID: j.ID, User: fmt.Sprintf("u%d", j.User), Queue: j.Queue, Procs: j.Procs,
+		Limit: time.Duration(j.Limit) * time.Second}
 }
 
 // happened writes what the simulator tells into the log.
@@ -243,7 +251,8 @@ func (m *machine) delete(d deletion) error {
 	return m.say(m.format.cancelled(m.buf[:0], &line), d.at)
 }
 
-// crashed lets the machine fall: what runs is killed and queued again, before what waits; nothing happens until it is up again.
+// crashed lets the machine fall: what runs is killed and queued again, before what waits; nothing happens until it is
+// up again.
 func (m *machine) crashed(at float64) error {
 	m.tally.Crashes++
 	down := 1800 + math.Floor(m.rng.ExpFloat64()*4*3600)

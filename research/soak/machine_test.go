@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// TestMachine proves that a cluster's log ends, with as many jobs as were asked for, is the same for the same seed however it is asked for, and holds all that it says it does.
+// TestMachine proves that a cluster's log ends, with as many jobs as were asked for, is the same for the same seed
+// however it is asked for, and holds all that it says it does.
 func TestMachine(t *testing.T) {
 	for _, name := range Formats() {
 		one, first := written(t, name, 3600)
@@ -16,7 +17,8 @@ func TestMachine(t *testing.T) {
 			t.Errorf("%s: the log depends on how it is asked for: %d and %d bytes", name, len(first), len(second))
 		}
 		c := one.tally
-		if c.Jobs != 2000 || c.Cancelled == 0 || c.Crashes == 0 || c.Requeued == 0 || c.Steps == 0 || len(c.Bad) != len(one.format.reasons()) {
+		if c.Jobs != 2000 || c.Cancelled == 0 || c.Crashes == 0 || c.Requeued == 0 || c.Steps == 0 ||
+			len(c.Bad) != len(one.format.reasons()) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}

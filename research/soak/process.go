@@ -37,7 +37,8 @@ const kept = 12
 
 // spawn starts a daemon. said counts what it says at warn or above, by message.
 func spawn(ctx context.Context, program, config string, said *messages) (*process, error) {
-	p := &process{cmd: exec.CommandContext(ctx, program, "--config", config), served: make(chan struct{}), gone: make(chan struct{}), began: time.Now()}
+	p := &process{cmd: exec.CommandContext(ctx, program, "--config", config), served: make(chan struct{}),
+		gone: make(chan struct{}), began: time.Now()}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -119,7 +120,8 @@ func (p *process) stop(patience time.Duration) error {
 	select {
 	case <-p.gone:
 	case <-time.After(patience):
-		return errors.Join(fmt.Errorf("the daemon does not end within %v of SIGTERM\n%s", patience, p.lastWords()), p.kill())
+		return errors.Join(fmt.Errorf("the daemon does not end within %v of SIGTERM\n%s", patience, p.lastWords()),
+			p.kill())
 	}
 	if p.err != nil {
 		return fmt.Errorf("an orderly stop failed: %w\n%s", p.err, p.lastWords())
@@ -140,7 +142,8 @@ func (p *process) poll(ctx context.Context, what string, patience time.Duration,
 		case <-p.gone:
 			return fmt.Errorf("waiting for: %s: the daemon ended by itself: %w\n%s", what, p.err, p.lastWords())
 		case <-deadline.C:
-			return fmt.Errorf("waited %v in vain for: %s\n%s\n%s", patience, what, p.body(ctx, "/readyz"), p.lastWords())
+			return fmt.Errorf("waited %v in vain for: %s\n%s\n%s", patience, what, p.body(ctx, "/readyz"),
+				p.lastWords())
 		case <-tick.C:
 		}
 	}
@@ -159,7 +162,8 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 	})
 }
 
-// ready reports whether the daemon answers and nothing is wrong but what the soak does for good: records that are dated ahead are set aside.
+// ready reports whether the daemon answers and nothing is wrong but what the soak does for good: records that are dated
+// ahead are set aside.
 func (p *process) ready(ctx context.Context) bool {
 	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
 	for line := range strings.Lines(rest) {
@@ -231,7 +235,8 @@ func (p *process) highWater() float64 {
 	}
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64) // 0 where it is no number
+			// 0 where it is no number
+			kb, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
 			return kb * 1024
 		}
 	}

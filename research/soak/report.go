@@ -182,12 +182,14 @@ func (r *Report) judge() {
 	for _, d := range r.differ {
 		miss("%s differs: %s", d.What, d.Text)
 	}
-	if !r.o.Calm && (r.compared.Entries == 0 || r.compared.Rows == 0 && r.o.Format != "slurm-jobcomp" || r.compared.Bad == 0 || r.compared.Parts == 0) {
+	if !r.o.Calm && (r.compared.Entries == 0 || r.compared.Rows == 0 && r.o.Format != "slurm-jobcomp" ||
+		r.compared.Bad == 0 || r.compared.Parts == 0) {
 		miss("there was nothing to compare: %+v", r.compared)
 	}
 	for reason, n := range r.tally.Bad {
 		if int(r.counted[reason]) != n || r.kept[reason] != n {
-			miss("bad lines (%s): %d were written, %.0f counted, %d quarantined", reason, n, r.counted[reason], r.kept[reason])
+			miss("bad lines (%s): %d were written, %.0f counted, %d quarantined", reason, n, r.counted[reason],
+				r.kept[reason])
 		}
 	}
 	for reason, n := range r.counted {
@@ -206,7 +208,8 @@ func (r *Report) judge() {
 			}
 		}
 		if peak := w.peak(); peak > float64(r.o.Memory) && !r.o.Mild {
-			miss("%s: memory: %.1f MiB resident at most, the limit is %.1f MiB", w.name, peak/mib, float64(r.o.Memory)/mib)
+			miss("%s: memory: %.1f MiB resident at most, the limit is %.1f MiB", w.name, peak/mib,
+				float64(r.o.Memory)/mib)
 		}
 	}
 	r.calibrated(miss)
@@ -240,9 +243,11 @@ func (r *Report) calibrated(miss func(string, ...any)) {
 
 // Write writes the report as text.
 func (r *Report) Write(out io.Writer) {
-	fmt.Fprintf(out, "\nseed %d: %d jobs in %d days on %d nodes, %s, %s, %s\n%s\n", r.o.Seed, r.tally.Jobs, r.o.Days, r.o.Nodes, r.o.Format, r.o.Style, r.o.Store, r.about)
+	fmt.Fprintf(out, "\nseed %d: %d jobs in %d days on %d nodes, %s, %s, %s\n%s\n", r.o.Seed, r.tally.Jobs, r.o.Days,
+		r.o.Nodes, r.o.Format, r.o.Style, r.o.Store, r.about)
 	t := &r.tally
-	fmt.Fprintf(out, "the log: %d lines, %.1f MiB, %d of them twice; %d jobs cancelled, %d crashes requeued %d, %d steps of the clock, %d pauses; busy %.2f; rotations: %v\n",
+	fmt.Fprintf(out, "the log: %d lines, %.1f MiB, %d of them twice; %d jobs cancelled, %d crashes requeued %d, %d "+
+		"steps of the clock, %d pauses; busy %.2f; rotations: %v\n",
 		t.Lines, float64(r.bytes)/mib, t.Repeated, t.Cancelled, t.Crashes, t.Requeued, t.Steps, t.Pauses,
 		t.Busy/(float64(r.o.Days)*daySeconds*float64(r.o.Nodes)), r.rotation)
 	tell := func(what string, m map[string]int) {
@@ -258,7 +263,8 @@ func (r *Report) Write(out io.Writer) {
 	if !r.o.Calm {
 		tell("what befell the daemon", r.count)
 		tell("what it said about it", r.said)
-		fmt.Fprintf(out, "compared: %d entries of the journal, %d rows of the ledger, %d bad lines, %d parts of the state; %d differ\n",
+		fmt.Fprintf(out, "compared: %d entries of the journal, %d rows of the ledger, %d bad lines, %d parts of the "+
+			"state; %d differ\n",
 			r.compared.Entries, r.compared.Rows, r.compared.Bad, r.compared.Parts, len(r.differ))
 	}
 	for _, w := range r.watches() {
@@ -269,7 +275,8 @@ func (r *Report) Write(out io.Writer) {
 			fmt.Fprintf(out, "  %s\n", text)
 		}
 	}
-	fmt.Fprintf(out, "\ntime: disturbed %v, undisturbed %v (%.0f jobs/s)\n", r.took.Round(time.Second), r.calmTook.Round(time.Second), float64(t.Jobs)/r.calmTook.Seconds())
+	fmt.Fprintf(out, "\ntime: disturbed %v, undisturbed %v (%.0f jobs/s)\n", r.took.Round(time.Second),
+		r.calmTook.Round(time.Second), float64(t.Jobs)/r.calmTook.Seconds())
 	for _, l := range r.still {
 		fmt.Fprintf(out, "covered at level %s: %.3f - %.3f of %d\n", l.Name, l.Low, l.High, l.N)
 	}

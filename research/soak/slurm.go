@@ -27,7 +27,8 @@ func (slurmLog) submitted(dst []byte, r *record) []byte {
 }
 
 func (slurmLog) started(dst []byte, r *record) []byte {
-	return slurmLine(dst, r.Start, "sched: Allocate JobId=%d NodeList=n[1-%d] #CPUs=%d Partition=%s", r.ID, r.Procs, r.Procs, r.Queue)
+	return slurmLine(dst, r.Start, "sched: Allocate JobId=%d NodeList=n[1-%d] #CPUs=%d Partition=%s", r.ID, r.Procs,
+		r.Procs, r.Queue)
 }
 
 func (slurmLog) ended(dst []byte, r *record) []byte {
@@ -45,7 +46,8 @@ func (slurmLog) cancelled(dst []byte, r *record) []byte {
 
 func (slurmLog) reasons() []string {
 	return []string{
-		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs, collector.ReasonUnknown, collector.ReasonFuture,
+		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs,
+		collector.ReasonUnknown, collector.ReasonFuture,
 		collector.ReasonLongLine,
 	}
 }
@@ -75,9 +77,12 @@ func (jobcomp) submitted(dst []byte, _ *record) []byte { return dst }
 func (jobcomp) started(dst []byte, _ *record) []byte   { return dst }
 
 func (jobcomp) line(dst []byte, r *record, state string, start time.Time, nodes string) []byte {
-	return fmt.Appendf(dst, "JobId=%d UserId=%s(1001) GroupId=users(100) Name=job JobState=%s Partition=%s TimeLimit=%d StartTime=%s EndTime=%s NodeList=%s NodeCnt=%d "+
-		"ProcCnt=%d WorkDir=/tmp ReservationName= Tres=cpu=%d,node=%d,billing=1 Account=physics QOS=normal WcKey= Cluster=soak SubmitTime=%s EligibleTime=%s "+
-		"DerivedExitCode=0:0 ExitCode=0:0 \n", r.ID, r.User, state, r.Queue, int(r.Limit.Minutes()), start.Format(slurmTime), r.End.Format(slurmTime), nodes, r.Procs,
+	return fmt.Appendf(dst, "JobId=%d UserId=%s(1001) GroupId=users(100) Name=job JobState=%s Partition=%s "+
+		"TimeLimit=%d StartTime=%s EndTime=%s NodeList=%s NodeCnt=%d "+
+		"ProcCnt=%d WorkDir=/tmp ReservationName= Tres=cpu=%d,node=%d,billing=1 Account=physics QOS=normal WcKey= "+
+		"Cluster=soak SubmitTime=%s EligibleTime=%s "+
+		"DerivedExitCode=0:0 ExitCode=0:0 \n", r.ID, r.User, state, r.Queue, int(r.Limit.Minutes()),
+		start.Format(slurmTime), r.End.Format(slurmTime), nodes, r.Procs,
 		r.Procs, r.Procs, r.Procs, r.Submit.Format(slurmTime), r.Submit.Format(slurmTime))
 }
 
@@ -98,10 +103,12 @@ func (jobcomp) reasons() []string {
 }
 
 func (f jobcomp) bad(dst []byte, reason string, n int64, at time.Time) []byte {
-	r := record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Limit: time.Hour, Submit: at, Start: at, End: at}
+	r := record{ID: 1_000_000_000 + n, User: "u1", Queue: "short", Procs: 1, Limit: time.Hour, Submit: at,
+		Start: at, End: at}
 	switch reason {
 	case collector.ReasonField:
-		return append(dst, strings.Replace(string(f.ended(nil, &r)), "EndTime="+at.Format(slurmTime), "EndTime=soon", 1)...)
+		return append(dst,
+			strings.Replace(string(f.ended(nil, &r)), "EndTime="+at.Format(slurmTime), "EndTime=soon", 1)...)
 	case collector.ReasonFuture:
 		r.Submit, r.Start, r.End = at.AddDate(80, 0, 0), at.AddDate(80, 0, 0), at.AddDate(80, 0, 0)
 		return f.ended(dst, &r)

@@ -1,6 +1,7 @@
-// Package soak replays a year of a busy cluster through the real daemon while everything goes wrong that can: the log is rotated in every way and has bad lines, the machine and the
-// daemon go down, the clock steps, the database fails, and the daemon is killed every few simulated days. At the end all that the daemon knows must be what a daemon knows that read the same log
-// undisturbed, in bounded memory, with forecasts that are calibrated.
+// Package soak replays a year of a busy cluster through the real daemon while everything goes wrong that can: the log
+// is rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
+// and the daemon is killed every few simulated days. At the end all that the daemon knows must be what a daemon knows
+// that read the same log undisturbed, in bounded memory, with forecasts that are calibrated.
 package soak
 
 import (
@@ -100,12 +101,14 @@ type run struct {
 	begun   time.Time
 }
 
-// Run soaks a daemon and returns what was found. An error means that the soak itself could not go on, or that the daemon died.
+// Run soaks a daemon and returns what was found. An error means that the soak itself could not go on, or that the
+// daemon died.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	s := &run{o: o, rng: rand.New(rand.NewPCG(o.Seed, 9)), count: map[string]int{}, next: rotateDays * daySeconds, pace: 100 * time.Millisecond}
+	s := &run{o: o, rng: rand.New(rand.NewPCG(o.Seed, 9)), count: map[string]int{}, next: rotateDays * daySeconds,
+		pace: 100 * time.Millisecond}
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,8 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return r, err
 	}
 	r.disturbed, r.took = s.watch, time.Since(s.begun)
-	r.tally, r.rotation, r.bytes, r.count, r.said, r.skipped = s.m.tally, s.logs.count, s.logs.bytes, s.count, s.said.by, s.skipped
+	r.tally, r.rotation, r.bytes, r.count, r.said, r.skipped = s.m.tally, s.logs.count, s.logs.bytes, s.count,
+		s.said.by, s.skipped
 	if err := s.calm(ctx, r); err != nil {
 		return r, err
 	}
@@ -189,7 +193,8 @@ store:
   journal_retention: 4000d
 %s
 accuracy: {retention: 4000d}
-`, dir, stale, clusterName, s.o.Nodes, queueList, sourceName, s.o.Format, s.logs.path, min(20_000, max(500, s.o.Jobs/20)), db.yaml())
+`, dir, stale, clusterName, s.o.Nodes, queueList, sourceName, s.o.Format, s.logs.path,
+		min(20_000, max(500, s.o.Jobs/20)), db.yaml())
 	return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
@@ -208,7 +213,8 @@ func (s *run) finished() bool { return s.m.tally.Jobs >= s.o.Jobs && s.m.over() 
 const (
 	// rotateDays is the time from rotation to rotation of a log that is not dated.
 	rotateDays = 7
-	// burstLines is the mean number of lines that are written before the daemon is waited for, of logs of a year of up to 100,000 jobs; longer logs come in larger bursts.
+	// burstLines is the mean number of lines that are written before the daemon is waited for, of logs of a year of up
+	// to 100,000 jobs; longer logs come in larger bursts.
 	burstLines = 400
 )
 
@@ -229,7 +235,8 @@ func (s *run) burst(times float64) error {
 		if to < s.next {
 			continue
 		}
-		if err := errors.Join(s.flush(len(s.pending)), s.logs.rotate(epoch().Add(time.Duration(to)*time.Second))); err != nil {
+		if err := errors.Join(s.flush(len(s.pending)),
+			s.logs.rotate(epoch().Add(time.Duration(to)*time.Second))); err != nil {
 			return err
 		}
 		s.next += s.rotation()

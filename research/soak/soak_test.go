@@ -20,7 +20,8 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcastd")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/daemon").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+		"../../cmd/daemon").CombinedOutput(); err != nil {
 		t.Fatalf("building waitcastd: %v\n%s", err, out)
 	}
 	return program
@@ -37,7 +38,8 @@ func (l testLog) Write(text []byte) (int, error) {
 func soak(t *testing.T, o Options) {
 	t.Helper()
 	o.Out, o.Dir, o.Seed = testLog{t}, t.TempDir(), uint64(time.Now().UnixNano())
-	t.Logf("to repeat: go run ./research/cmd/soak -mild -jobs %d -days %d -every %v -format %s -style %s -store %s -seed %d -shared none",
+	t.Logf("to repeat: go run ./research/cmd/soak -mild -jobs %d -days %d -every %v -format %s -style %s -store %s "+
+		"-seed %d -shared none",
 		o.Jobs, o.Days, o.Every, o.Format, o.Style, o.Store, o.Seed)
 	r, err := Run(t.Context(), o)
 	if errors.Is(err, ErrSkipped) {
@@ -52,8 +54,9 @@ func soak(t *testing.T, o Options) {
 	}
 }
 
-// TestSoak proves on a small log that a daemon that is killed, reloaded and stopped, whose database fails and whose log is rotated in every way, ends with what one
-// knows that read the same log undisturbed, and that every bad line is counted by its reason. (make soak does it with a year, and judges memory and calibration.)
+// TestSoak proves on a small log that a daemon that is killed, reloaded and stopped, whose database fails and whose log
+// is rotated in every way, ends with what one knows that read the same log undisturbed, and that every bad line is
+// counted by its reason. (make soak does it with a year, and judges memory and calibration.)
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
@@ -70,7 +73,8 @@ func TestSoak(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			soak(t, Options{
-				Program: program, Jobs: jobs, Days: 60, Every: 144 * time.Hour, Format: c.format, Style: c.style, Store: c.store, Mild: true,
+				Program: program, Jobs: jobs, Days: 60, Every: 144 * time.Hour, Format: c.format, Style: c.style,
+				Store: c.store, Mild: true,
 			})
 		})
 	}
@@ -78,12 +82,14 @@ func TestSoak(t *testing.T) {
 
 func parsers() map[string]collector.Format {
 	return map[string]collector.Format{
-		"pbs": pbs.Format(), "slurm-log": slurm.Log(func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }), "slurm-jobcomp": slurm.Jobcomp(),
+		"pbs":           pbs.Format(),
+		"slurm-log":     slurm.Log(func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }),
+		"slurm-jobcomp": slurm.Jobcomp(),
 	}
 }
 
-// TestBadLines proves that every bad line is bad for the reason that it is counted under, and tells no event; those of the future are records, which only the clock refuses, and
-// long ones are never given to a parser.
+// TestBadLines proves that every bad line is bad for the reason that it is counted under, and tells no event; those of
+// the future are records, which only the clock refuses, and long ones are never given to a parser.
 func TestBadLines(t *testing.T) {
 	for name, parser := range parsers() {
 		f, err := newFormat(name)
@@ -96,7 +102,8 @@ func TestBadLines(t *testing.T) {
 			}
 			events := 0
 			line := f.bad(nil, reason, int64(i), epoch().Add(time.Hour))
-			err := parser.New(collector.Options{Cluster: "main", Location: time.UTC, MaxProcs: 10_000}).Parse(line, func(job.Event) { events++ })
+			err := parser.New(collector.Options{Cluster: "main", Location: time.UTC, MaxProcs: 10_000}).Parse(line,
+				func(job.Event) { events++ })
 			if reason == collector.ReasonFuture {
 				if err != nil || events == 0 {
 					t.Errorf("%s: %s: %v, %d events", name, line, err, events)
@@ -114,11 +121,13 @@ func TestBadLines(t *testing.T) {
 // TestLines proves that the log of each format tells the whole life of a job.
 func TestLines(t *testing.T) {
 	r := record{
-		ID: 7, User: "u1", Queue: "short", Procs: 4, Limit: time.Hour, Submit: epoch(), Start: epoch().Add(time.Minute), End: epoch().Add(time.Hour),
+		ID: 7, User: "u1", Queue: "short", Procs: 4, Limit: time.Hour, Submit: epoch(), Start: epoch().Add(time.Minute),
+		End: epoch().Add(time.Hour),
 	}
 	for name, want := range map[string][]job.Kind{
-		"pbs":           {job.Submit, job.Start, job.Requeue, job.End, job.Cancel},
-		"slurm-log":     {job.Submit, job.Start, job.Requeue, job.End, job.End}, // the picture takes the kill of a waiting job for a cancel
+		"pbs": {job.Submit, job.Start, job.Requeue, job.End, job.Cancel},
+		// the picture takes the kill of a waiting job for a cancel
+		"slurm-log":     {job.Submit, job.Start, job.Requeue, job.End, job.End},
 		"slurm-jobcomp": {job.Start, job.Requeue, job.End, job.Cancel},
 	} {
 		f, err := newFormat(name)

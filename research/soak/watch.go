@@ -25,7 +25,8 @@ func (w *watch) look(ctx context.Context, p *process, lines int64, day float64) 
 		return m
 	}
 	w.samples = append(w.samples, sample{
-		Lines: lines, Day: day, Memory: m["process_resident_memory_bytes"], Peak: p.highWater(), Heap: m["go_memstats_heap_inuse_bytes"],
+		Lines: lines, Day: day, Memory: m["process_resident_memory_bytes"], Peak: p.highWater(),
+		Heap:       m["go_memstats_heap_inuse_bytes"],
 		Goroutines: m["go_goroutines"], Files: m["process_open_fds"],
 	})
 	return m
@@ -43,15 +44,18 @@ const mib = 1 << 20
 
 // table writes the greatest of each tenth of a run.
 func (w *watch) table(out io.Writer) {
-	fmt.Fprintf(out, "%12s %6s %9s %9s %9s %11s %6s\n", "lines", "day", "RSS MiB", "peak MiB", "heap MiB", "goroutines", "files")
+	fmt.Fprintf(out, "%12s %6s %9s %9s %9s %11s %6s\n", "lines", "day", "RSS MiB", "peak MiB", "heap MiB",
+		"goroutines", "files")
 	for _, part := range parts(w.samples) {
 		var s sample
 		for _, x := range part {
 			s = sample{
-				x.Lines, x.Day, max(s.Memory, x.Memory), max(s.Peak, x.Peak), max(s.Heap, x.Heap), max(s.Goroutines, x.Goroutines), max(s.Files, x.Files),
+				x.Lines, x.Day, max(s.Memory, x.Memory), max(s.Peak, x.Peak), max(s.Heap, x.Heap),
+				max(s.Goroutines, x.Goroutines), max(s.Files, x.Files),
 			}
 		}
-		fmt.Fprintf(out, "%12d %6.0f %9.1f %9.1f %9.1f %11.0f %6.0f\n", s.Lines, s.Day, s.Memory/mib, s.Peak/mib, s.Heap/mib, s.Goroutines, s.Files)
+		fmt.Fprintf(out, "%12d %6.0f %9.1f %9.1f %9.1f %11.0f %6.0f\n", s.Lines, s.Day, s.Memory/mib, s.Peak/mib,
+			s.Heap/mib, s.Goroutines, s.Files)
 	}
 }
 
@@ -98,7 +102,8 @@ func memoryGrows() bounds {
 	return bounds{"resident memory, MiB", func(s *sample) float64 { return s.Memory }, .15, 24 * mib, mib}
 }
 
-// growth judges the second half of a run: Theil and Sen's slope, the median of the slopes of pairs (P. Sen, JASA 63, 1968), times its length.
+// growth judges the second half of a run: Theil and Sen's slope, the median of the slopes of pairs (P. Sen, JASA 63,
+// 1968), times its length.
 func (w *watch) growth(b bounds) (text string, ok bool) {
 	half := w.samples[len(w.samples)/2:]
 	if len(half) < 4 {
@@ -120,7 +125,8 @@ func (w *watch) growth(b bounds) (text string, ok bool) {
 	grown := median(slopes) * float64(half[len(half)-1].Lines-half[0].Lines)
 	mid := median(values)
 	allowed := max(b.share*mid, b.some)
-	return fmt.Sprintf("%s: median %.1f, %+.1f over the second half, allowed %.1f", b.name, mid/b.unit, grown/b.unit, allowed/b.unit), grown <= allowed
+	return fmt.Sprintf("%s: median %.1f, %+.1f over the second half, allowed %.1f", b.name, mid/b.unit, grown/b.unit,
+		allowed/b.unit), grown <= allowed
 }
 
 // mostPairs bounds the number of samples of which all pairs are looked at.

@@ -17,18 +17,21 @@ import (
 const (
 	daySeconds  = 86400.
 	weekSeconds = 7 * daySeconds
-	// serialKept is the share of the jobs of one processor that stay so when sizes are scaled up to a larger machine: clusters of ten thousand nodes have them too.
+	// serialKept is the share of the jobs of one processor that stay so when sizes are scaled up to a larger machine:
+	// clusters of ten thousand nodes have them too.
 	serialKept = .4
-	// least and most are the shares of its scaled size that a job gets: a job of a trace of a small machine stands for others than the ones of exactly
-	// so many times its size. Their mean of .8 brings the load of SDSC-SP2, .83, to two thirds, as downtimes need some room.
+	// least and most are the shares of its scaled size that a job gets: a job of a trace of a small machine stands for
+	// others than the ones of exactly so many times its size. Their mean of .8 brings the load of SDSC-SP2, .83, to two
+	// thirds, as downtimes need some room.
 	least, most = .6, 1.
 )
 
 // arrivals yields jobs in order of submission; it ends the workload with false.
 type arrivals func() (simulator.Job, bool)
 
-// newArrivals returns a workload of so many jobs over so many days on a machine of so many nodes of one processor each, and says what it is made from. The jobs are drawn
-// one by one. trace is a workload file whose users are resampled; where it is not there the model of Lublin and Feitelson stands in.
+// newArrivals returns a workload of so many jobs over so many days on a machine of so many nodes of one processor each,
+// and says what it is made from. The jobs are drawn one by one. trace is a workload file whose users are resampled;
+// where it is not there the model of Lublin and Feitelson stands in.
 func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	if trace != "" {
 		next, about, err := resampled(trace, jobs, days, nodes, seed)
@@ -40,7 +43,8 @@ func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, st
 	return next, "the model of Lublin and Feitelson (no trace to resample users from)", err
 }
 
-// resampled resamples the users of a trace, more or fewer of them, so that there are as many jobs as wanted, with sizes scaled so that the load stays that of the trace.
+// resampled resamples the users of a trace, more or fewer of them, so that there are as many jobs as wanted, with sizes
+// scaled so that the load stays that of the trace.
 func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	records, procs, err := readTrace(trace)
 	if err != nil {
@@ -67,7 +71,8 @@ func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, stri
 		if left--; left < 0 || !ok {
 			return simulator.Job{}, false
 		}
-		return shaped(simulator.Job{ID: a.Serial, Submit: a.Submit, Procs: a.Procs, Runtime: a.Runtime, Limit: a.Estimate, User: a.User}, nodes), true
+		return shaped(simulator.Job{ID: a.Serial, Submit: a.Submit, Procs: a.Procs, Runtime: a.Runtime,
+			Limit: a.Estimate, User: a.User}, nodes), true
 	}, about, nil
 }
 
@@ -98,7 +103,8 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 			return nil, 0, err
 		}
 		jobs = append(jobs, users.Job{
-			Index: len(jobs), User: r.User, Queue: r.Queue, Procs: int(r.Procs()), Submit: float64(r.Submit), Wait: float64(r.Wait),
+			Index: len(jobs), User: r.User, Queue: r.Queue, Procs: int(r.Procs()), Submit: float64(r.Submit),
+			Wait:    float64(r.Wait),
 			Runtime: float64(r.Runtime), Estimate: float64(r.TimeLimit),
 		})
 	}
@@ -107,7 +113,8 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 // sampleJobs is how many jobs of the model are drawn to find its rate.
 const sampleJobs = 5000
 
-// modeled draws jobs of the model of Lublin and Feitelson: as many copies of its stream as there are to be jobs, with runtimes cut so that two thirds of the machine are busy.
+// modeled draws jobs of the model of Lublin and Feitelson: as many copies of its stream as there are to be jobs, with
+// runtimes cut so that two thirds of the machine are busy.
 func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	set := hypergamma.ProgramAll(nodes)
 	probe, err := hypergamma.New(rand.New(rand.NewPCG(seed, 2)), set)
@@ -140,7 +147,8 @@ func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 		for rng.Float64() >= keep {
 			j = gen.Next()
 		}
-		return shaped(simulator.Job{ID: id, Submit: j.Submit, Procs: min(j.Procs, nodes), Runtime: j.Runtime * shorter, User: 1 + int64(200*rng.Float64()*rng.Float64())}, nodes), true
+		return shaped(simulator.Job{ID: id, Submit: j.Submit, Procs: min(j.Procs, nodes), Runtime: j.Runtime * shorter,
+			User: 1 + int64(200*rng.Float64()*rng.Float64())}, nodes), true
 	}, nil
 }
 

@@ -1,5 +1,5 @@
-// Command accuracy replays the traces beside the repository through every predictor and writes docs/accuracy.md: what is promised of the forecasts beside what was
-// measured.
+// Command accuracy replays the traces beside the repository through every predictor and writes docs/accuracy.md: what
+// is promised of the forecasts beside what was measured.
 package main
 
 import (
@@ -26,10 +26,13 @@ func main() {
 	}
 }
 
-// traces are the names of the traces with recorded waits, and of those whose machine's size makes Downey's test possible.
+// traces are the names of the traces with recorded waits, and of those whose machine's size makes Downey's test
+// possible.
 func traces() (waits, heads []string) {
-	const kth, ctc, sdsc, par = "KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln", "SDSC-Par-1996-3.1-cln"
-	return []string{kth, ctc, sdsc, par, "DOST-ASTI_COARE-Saliksik-2020-cln"}, []string{kth, sdsc, par, ctc, "LANL-CM5-1994-4.1-cln"}
+	const kth, ctc, sdsc, par = "KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln",
+		"SDSC-Par-1996-3.1-cln"
+	return []string{kth, ctc, sdsc, par, "DOST-ASTI_COARE-Saliksik-2020-cln"},
+		[]string{kth, sdsc, par, ctc, "LANL-CM5-1994-4.1-cln"}
 }
 
 func run(shared, out string) error {
@@ -78,7 +81,8 @@ const preface = `# Measured accuracy
 
 <!-- Made by make accuracy; do not edit. -->
 
-Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" + ` does. Every forecast was made from what was known at its submission; the first tenth
+Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
+	` does. Every forecast was made from what was known at its submission; the first tenth
 of each log is learnt from and not scored. [How the forecasts are made](predictions.md), and what the figures mean: *loss* is the mean pinball loss of
 ln(wait + 60 s), lower is better; *covered* is [P(W < q), P(W <= q)], which must hold the level; *x2* is the share of medians within a factor 2 of the wait, 60 s added to both.
 
@@ -97,10 +101,13 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
-	fmt.Fprintf(page, "### %s\n\n%d jobs, %d scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% lower at .95. Medians within a factor 2: %.3f; the best constant in hindsight: %.3f.\n\n",
-		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]), 100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]),
+	fmt.Fprintf(page, "### %s\n\n%d jobs, %d scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% lower "+
+		"at .95. Medians within a factor 2: %.3f; the best constant in hindsight: %.3f.\n\n",
+		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
+		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]),
 		served.Within2, r.Constant.Within2)
-	fmt.Fprintln(page, "| method | n | loss .5 | .75 | .9 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(page,
+		"| method | n | loss .5 | .75 | .9 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|---|---|")
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		fmt.Fprintf(page, "| %s | %d |", m.Method, m.N)
@@ -113,7 +120,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nCoverage of waitcast, q rounded to the log's %.0f s: the interval must come within .02 of the level. Of %d pairs of level and month %.1f %% hold.\n\n", r.Resolution, c.Months, 100*c.MonthsHeld)
+	fmt.Fprintf(page, "\nCoverage of waitcast, q rounded to the log's %.0f s: the interval must come within .02 of "+
+		"the level. Of %d pairs of level and month %.1f %% hold.\n\n", r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
 	for _, row := range []struct {
 		name string
@@ -129,10 +137,13 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		}
 		fmt.Fprintln(page)
 	}
-	fmt.Fprintf(page, "\nBy the true wait (n, loss .5, x2): up to a minute %d, %.3f, %.3f; up to an hour %d, %.3f, %.3f; longer %d, %.3f, %.3f. Mean distance from the median to the .95 quantile: %.0f s. Median error of the median: %.0f s.\n\n",
+	fmt.Fprintf(page, "\nBy the true wait (n, loss .5, x2): up to a minute %d, %.3f, %.3f; up to an hour %d, %.3f, "+
+		"%.3f; longer %d, %.3f, %.3f. Mean distance from the median to the .95 quantile: %.0f s. Median error of the "+
+		"median: %.0f s.\n\n",
 		served.Strata.UpToMinute.N, served.Strata.UpToMinute.LogPinball["0.5"], served.Strata.UpToMinute.Within2,
 		served.Strata.UpToHour.N, served.Strata.UpToHour.LogPinball["0.5"], served.Strata.UpToHour.Within2,
-		served.Strata.Longer.N, served.Strata.Longer.LogPinball["0.5"], served.Strata.Longer.Within2, *served.Interval, *served.MedianAbsError)
+		served.Strata.Longer.N, served.Strata.Longer.LogPinball["0.5"], served.Strata.Longer.Within2, *served.Interval,
+		*served.MedianAbsError)
 }
 
 func headTable(page io.Writer, name string, r *headtest.Result) {
@@ -145,7 +156,8 @@ func headTable(page io.Writer, name string, r *headtest.Result) {
 			}
 			return "-"
 		}
-		fmt.Fprintf(page, "| %s | %d | %.3f | %s | %s | %.3f |\n", m.Method, m.N, m.RLog, cell("0.5"), cell("0.95"), m.WithinFactor2)
+		fmt.Fprintf(page, "| %s | %d | %.3f | %s | %s | %.3f |\n", m.Method, m.N, m.RLog, cell("0.5"), cell("0.95"),
+			m.WithinFactor2)
 	}
 	fmt.Fprintln(page)
 }

@@ -20,7 +20,8 @@ func counts(unit string) bool {
 	return !strings.HasSuffix(unit, "/s")
 }
 
-// slack is what may come on top of a measure whatever its size: a pool that is filled anew after a collection of garbage, a map that grows.
+// slack is what may come on top of a measure whatever its size: a pool that is filled anew after a collection of
+// garbage, a map that grows.
 func slack(unit string) float64 {
 	switch unit {
 	case "allocs/op":
@@ -49,13 +50,14 @@ func (f *finding) String() string {
 	if f.worse {
 		word = "FAIL"
 	}
-	return fmt.Sprintf("%s %s: %s %s, it was %s (%+.0f %%)", word, f.benchmark, figure(f.now), f.unit, figure(f.before), 100*(f.now/f.before-1))
+	return fmt.Sprintf("%s %s: %s %s, it was %s (%+.0f %%)", word, f.benchmark, figure(f.now), f.unit, figure(f.before),
+		100*(f.now/f.before-1))
 }
 
 func figure(v float64) string { return fmt.Sprintf("%.12g", v) }
 
-// compare returns what is worse or better by more than the tolerance, and what is only on one side, which is worse too: the baseline is not what it seems. It goes by
-// benchmark and unit in their order.
+// compare returns what is worse or better by more than the tolerance, and what is only on one side, which is worse too:
+// the baseline is not what it seems. It goes by benchmark and unit in their order.
 func compare(before, now map[string]map[string]float64, tolerance float64) []finding {
 	var out []finding
 	all := map[string]map[string]float64{}

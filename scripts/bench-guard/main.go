@@ -1,5 +1,6 @@
-// Command bench-guard runs a few benchmarks with a fixed number of turns and compares what does not hang on the machine's speed (allocations, bytes, counts of work)
-// with a baseline that is kept in the repository. It fails where something takes over a fifth more. Nothing in them is left to chance but the scheduling of goroutines.
+// Command bench-guard runs a few benchmarks with a fixed number of turns and compares what does not hang on the
+// machine's speed (allocations, bytes, counts of work) with a baseline that is kept in the repository. It fails where
+// something takes over a fifth more. Nothing in them is left to chance but the scheduling of goroutines.
 package main
 
 import (
@@ -48,7 +49,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench-guard", flag.ContinueOnError)
-	baseline := flags.String("baseline", filepath.Join("scripts", "bench-guard", "baseline.txt"), "what it is compared with")
+	baseline := flags.String("baseline", filepath.Join("scripts", "bench-guard", "baseline.txt"),
+		"what it is compared with")
 	renew := flags.Bool("renew", false, "write the baseline anew")
 	tolerance := flags.Float64("tolerance", .2, "by what part something may grow")
 	switch err := flags.Parse(args); {
@@ -80,8 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return tell(out, compare(benchtext.Medians(before), benchtext.Medians(now), *tolerance))
 }
 
-// measure builds each package's tests once, runs all benchmarks, two at a time, and returns what they print, in the order of the list, without what is a matter of time
-// or place.
+// measure builds each package's tests once, runs all benchmarks, two at a time, and returns what they print, in the
+// order of the list, without what is a matter of time or place.
 func measure(ctx context.Context) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "bench-guard-")
 	if err != nil {
@@ -108,7 +110,8 @@ func measure(ctx context.Context) ([]byte, error) {
 				return
 			}
 			// The processors are fixed: work that is split among them takes memory for each.
-			cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", w.bench, "-test.benchtime", w.turns, "-test.benchmem", "-test.cpu", "2")
+			cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", w.bench, "-test.benchtime",
+				w.turns, "-test.benchmem", "-test.cpu", "2")
 			cmd.Dir, cmd.Stderr = w.pkg, os.Stderr
 			if printed[i], failed[i] = cmd.Output(); failed[i] != nil {
 				failed[i] = fmt.Errorf("%s of %s: %w\n%s", w.bench, w.pkg, failed[i], printed[i])

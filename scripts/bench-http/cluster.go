@@ -33,11 +33,14 @@ func newCluster(dir string, o *options) *cluster {
 // job returns the next job, submitted at an instant. Its runtime is told apart: nobody knows it.
 func (c *cluster) job(submit time.Time) pbs.Record {
 	c.next++
-	runtime := time.Duration(math.Exp(math.Log(30)+c.rnd.Float64()*math.Log(4000)) * float64(time.Second)).Round(time.Second)
+	runtime := time.Duration(math.Exp(math.Log(30)+c.rnd.Float64()*math.Log(4000)) *
+		float64(time.Second)).Round(time.Second)
 	procs := 1 << c.rnd.IntN(8)
 	rec := pbs.Record{
-		ID: fmt.Sprintf("%d.server", c.next), User: fmt.Sprintf("u%d", int(200*math.Pow(c.rnd.Float64(), 2))), Group: "users",
-		Name: fmt.Sprintf("run%d", c.next%50), Queue: []string{"batch", "batch", "batch", "short", "long", "wide"}[c.rnd.IntN(6)],
+		ID: fmt.Sprintf("%d.server", c.next), User: fmt.Sprintf("u%d", int(200*math.Pow(c.rnd.Float64(), 2))),
+		Group:    "users",
+		Name:     fmt.Sprintf("run%d", c.next%50),
+		Queue:    []string{"batch", "batch", "batch", "short", "long", "wide"}[c.rnd.IntN(6)],
 		ExecHost: fmt.Sprintf("n1/0*%d", procs), Procs: procs,
 		TimeLimit: time.Duration(float64(runtime)*(1+3*c.rnd.Float64())).Truncate(time.Minute) + time.Minute,
 	}
@@ -56,9 +59,11 @@ func (c *cluster) begin() error {
 	now := time.Now().UTC().Truncate(time.Second)
 	for i := range c.o.history {
 		j := c.job(now.Add(-time.Duration(c.o.history-i)*20*time.Second - 48*time.Hour))
-		j.Start = j.Queued.Add(time.Duration(c.rnd.ExpFloat64() * float64(j.Procs) * float64(time.Minute)).Truncate(time.Second))
+		j.Start = j.Queued.Add(
+			time.Duration(c.rnd.ExpFloat64() * float64(j.Procs) * float64(time.Minute)).Truncate(time.Second))
 		j.End = j.Start.Add(c.runtimes[j.ID])
-		lines = append(lines, line{j.Queued, pbs.AppendQueued(nil, j)}, line{j.Start, pbs.AppendStarted(nil, j)}, line{j.End, pbs.AppendEnded(nil, j)})
+		lines = append(lines, line{j.Queued, pbs.AppendQueued(nil, j)}, line{j.Start, pbs.AppendStarted(nil, j)},
+			line{j.End, pbs.AppendEnded(nil, j)})
 	}
 	for range c.o.running {
 		j := c.job(now)

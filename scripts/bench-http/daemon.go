@@ -92,7 +92,9 @@ func certify(dir string) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return nil, err
@@ -204,10 +206,12 @@ func (d *server) work(ctx context.Context) (work, error) {
 		}
 		return n
 	}
-	return work{sum("waitcast_engine_simulations_total"), sum("waitcast_load_forecasts_total"), sum("waitcast_engine_trainings_total")}, nil
+	return work{sum("waitcast_engine_simulations_total"), sum("waitcast_load_forecasts_total"),
+		sum("waitcast_engine_trainings_total")}, nil
 }
 
-// usage returns the seconds of CPU that the daemon has used and its resident memory (proc_pid_stat(5); ticks are hundredths of a second).
+// usage returns the seconds of CPU that the daemon has used and its resident memory (proc_pid_stat(5); ticks are
+// hundredths of a second).
 func (d *server) usage() (seconds float64, memory int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
 	if err != nil {

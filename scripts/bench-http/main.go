@@ -1,7 +1,9 @@
-// Command bench-http measures the daemon's HTTP interface on a large busy cluster: it plays OpenPBS's part (an accounting log of tens of thousands of jobs that
-// grows on), starts waitcastd beside it, and lets wrk ask for forecasts, over plain HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
+// Command bench-http measures the daemon's HTTP interface on a large busy cluster: it plays OpenPBS's part (an
+// accounting log of tens of thousands of jobs that grows on), starts waitcastd beside it, and lets wrk ask for
+// forecasts, over plain HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
 //
-// Who may ask is looked at as always; loopback alone is not rate-limited. All connections are kept alive. What it prints is in the format of `go test -bench`.
+// Who may ask is looked at as always; loopback alone is not rate-limited. All connections are kept alive. What it
+// prints is in the format of `go test -bench`.
 package main
 
 import (
@@ -92,14 +94,16 @@ func against(ctx context.Context, dir string, c *cluster, secure bool, o *option
 	if err != nil {
 		return err
 	}
-	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s %.1f CPU-s %.0f simulations %.0f trainings\n", name, time.Since(begun).Seconds(), cpu, did.simulations, did.trainings)
+	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s %.1f CPU-s %.0f simulations %.0f trainings\n", name,
+		time.Since(begun).Seconds(), cpu, did.simulations, did.trainings)
 	var moving sync.WaitGroup
 	moving.Go(func() { c.live(ctx, o.rate) })
 	defer moving.Wait()
 	defer cancel() // before that
 	loads := []load{{"varied", varied}, {"paced", varied + pause}}
 	if !secure {
-		loads = append(loads, load{"one_request", single}, load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
+		loads = append(loads, load{"one_request", single},
+			load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
 	}
 	for _, l := range loads {
 		if err := d.measure(ctx, dir, name+"/"+l.name, l.script, o); err != nil {
@@ -144,7 +148,8 @@ func (d *server) measure(ctx context.Context, dir, name, script string, o *optio
 		return err
 	}
 	before, _ := d.usage()
-	cmd := exec.CommandContext(ctx, "wrk", "-t1", "--latency", fmt.Sprintf("-c%d", o.connections), fmt.Sprintf("-d%ds", o.seconds), "-s", path, d.url)
+	cmd := exec.CommandContext(ctx, "wrk", "-t1", "--latency", fmt.Sprintf("-c%d", o.connections),
+		fmt.Sprintf("-d%ds", o.seconds), "-s", path, d.url)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("wrk: %w\n%s", err, out)
@@ -157,10 +162,12 @@ func (d *server) measure(ctx context.Context, dir, name, script string, o *optio
 	var n, span, failed int
 	var p50, p90, p99, p999, most float64
 	_, line, _ := strings.Cut(string(out), "\nwrk ")
-	if _, err := fmt.Sscanf(line, "%d %d %d %f %f %f %f %f", &n, &span, &failed, &p50, &p90, &p99, &p999, &most); err != nil {
+	if _, err := fmt.Sscanf(line, "%d %d %d %f %f %f %f %f", &n, &span, &failed, &p50, &p90, &p99, &p999,
+		&most); err != nil {
 		return fmt.Errorf("wrk: %w\n%s", err, out)
 	}
-	fmt.Printf("BenchmarkHTTP/%s %d %.0f req/s %.2f p50-ms %.2f p90-ms %.2f p99-ms %.2f p99.9-ms %.1f max-ms %d failed %.0f CPU-us/req %.2f cores %d MiB %.0f simulations %.0f load-forecasts %.0f trainings\n", name, n,
+	fmt.Printf("BenchmarkHTTP/%s %d %.0f req/s %.2f p50-ms %.2f p90-ms %.2f p99-ms %.2f p99.9-ms %.1f max-ms %d "+
+		"failed %.0f CPU-us/req %.2f cores %d MiB %.0f simulations %.0f load-forecasts %.0f trainings\n", name, n,
 		float64(n)/float64(span)*1e6, p50/1e3, p90/1e3, p99/1e3, p999/1e3, most/1e3, failed,
 		(after-before)/float64(n)*1e6, (after-before)/float64(o.seconds), memory>>20,
 		now.simulations-did.simulations, now.loads-did.loads, now.trainings-did.trainings)
@@ -173,5 +180,7 @@ func (d *server) measure(ctx context.Context, dir, name, script string, o *optio
 // newToken makes a token of a user's and writes the file that knows it.
 func newToken(path string) (string, error) {
 	secret := token.New()
-	return secret, os.WriteFile(path, fmt.Appendf(nil, "- {name: bench, role: user, user: u7, sha256: %s}\n", token.Hash(secret)), 0o600)
+	return secret,
+		os.WriteFile(path, fmt.Appendf(nil, "- {name: bench, role: user, user: u7, sha256: %s}\n", token.Hash(secret)),
+			0o600)
 }

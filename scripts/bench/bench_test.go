@@ -21,9 +21,13 @@ func example() []budget {
 	}
 }
 
-// TestTable proves that the best of a benchmark's runs and the worst of several benchmarks count, on the right side of the limit, and that what is missing is named.
+// TestTable proves that the best of a benchmark's runs and the worst of several benchmarks count, on the right side of
+// the limit, and that what is missing is named.
 func TestTable(t *testing.T) {
-	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 600000 jobs/s\n", "loaded": "machine: 2 cores, X\nload: 2.01\nBenchmarkTime 1 11000000 ns/op\n", "nothing": "skipped: wrk is missing\n"}
+	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 " +
+		"2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 " +
+		"600000 jobs/s\n", "loaded": "machine: 2 cores, X\nload: 2.01\nBenchmarkTime 1 11000000 ns/op\n",
+		"nothing": "skipped: wrk is missing\n"}
 	got, err := table(example(), kept)
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +36,10 @@ func TestTable(t *testing.T) {
 		"| a time | at most 10 ms | 11 ms | 1.10 | MISS | `go test -bench X ./a` | 0.10 |\n" +
 		"| a rate | at least 0.5 M jobs/s | 0.6 M jobs/s | 1.20 | held | `go test -bench X ./a` | 0.10 |\n" +
 		"| a time beside other work | at most 10 ms | 11 ms | 1.10 | MISS under load | `loaded` | 2.01 |\n" +
-		"| what is not printed | at most 1 ns | ns/op of Other is not there | | skipped | `go test -bench X ./a` | |\n" +
-		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 cores.\n\nMachine: 2 cores, X.\n"
+		"| what is not printed | at most 1 ns | ns/op of Other is not there | | skipped | `go test -bench X ./a` | " +
+		"|\n" +
+		"| what cannot be run | at most 1 ns | wrk is missing | | skipped | `nothing` | |\n\nMachine: 2 " +
+		"cores.\n\nMachine: 2 cores, X.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
@@ -62,13 +68,15 @@ one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
 waitcast import, into a database: 854280 lines, 72.10 s (0.012 M lines/s), 80 s of CPU, 167 MiB, database 900 MB
 memory, waitcast import: 85428 lines, 7.10 s (0.012 M lines/s), 8 s of CPU, 154 MiB, database 90 MB
 `
-	want := "BenchmarkImport/swf 1 2.83 Mlines/s\nBenchmarkImport/pbs 1 0.83 Mlines/s\nBenchmarkImport/database 1 0.012 Mlines/s\nBenchmarkImportMemory 1 167 MiB\n"
+	want := "BenchmarkImport/swf 1 2.83 Mlines/s\nBenchmarkImport/pbs 1 0.83 Mlines/s\nBenchmarkImport/database 1 " +
+		"0.012 Mlines/s\nBenchmarkImportMemory 1 167 MiB\n"
 	if diff := cmp.Diff(want, readImport(imported)); diff != "" {
 		t.Errorf("import (-want +got):\n%s", diff)
 	}
 }
 
-// TestBudgets proves that every budget can be asked for and that the table of the page has a row for each, without pipes that would break it.
+// TestBudgets proves that every budget can be asked for and that the table of the page has a row for each, without
+// pipes that would break it.
 func TestBudgets(t *testing.T) {
 	list := budgets()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))

@@ -14,7 +14,8 @@ import (
 type budget struct {
 	name, what string
 	by         command
-	// benchmark is matched with package and name; of several the worst counts. unit is what is read of them, times is what it is multiplied with.
+	// benchmark is matched with package and name; of several the worst counts. unit is what is read of them, times is
+	// what it is multiplied with.
 	benchmark string
 	unit      string
 	times     float64
@@ -45,9 +46,11 @@ func benchmark(pkg, name string) command {
 	return command{words: "go test -run ^$ -bench " + name + counting + " ./" + pkg}
 }
 
-// brief is a benchmark of few turns each time, and often: of work that is short the best is then one that nothing came between.
+// brief is a benchmark of few turns each time, and often: of work that is short the best is then one that nothing came
+// between.
 func brief(turns int, pkg, name string) command {
-	return command{words: fmt.Sprintf("go test -run ^$ -bench %s -benchtime %dx%s ./%s", name, turns, counting+"0", pkg)}
+	return command{words: fmt.Sprintf("go test -run ^$ -bench %s -benchtime %dx%s ./%s", name, turns,
+		counting+"0", pkg)}
 }
 
 func onTraces(c command) command {
@@ -60,46 +63,75 @@ const (
 	whole = 1e-9
 )
 
-// budgets are those of the design, section 10, and those that were set for parts of the work. The figures of peers that limits rest on were measured once on a machine
-// of the same kind: mtail read .24 M lines/s of such a file, pyss simulated 5,200 jobs/s of KTH-SP2.
+// budgets are those of the design, section 10, and those that were set for parts of the work. The figures of peers that
+// limits rest on were measured once on a machine of the same kind: mtail read .24 M lines/s of such a file, pyss
+// simulated 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
-		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./client/slurm", tools: []string{"slurmctld", "sbatch"},
+		words: "go test -run ^$ -bench ^BenchmarkRealSlurmDelay$ -benchtime 15x ./client/slurm",
+		tools: []string{"slurmctld", "sbatch"},
 	}
-	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"), brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
+	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"),
+		brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
-	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"} // once: some minutes
+	// once: some minutes
+	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"}
 	return []budget{
-		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf", "Mlines/s", 1, 2.4, true, "M lines/s"},
+		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf",
+			"Mlines/s", 1, 2.4, true, "M lines/s"},
 		{"import", "the same of PBS accounting", imports, "Import/pbs", "Mlines/s", 1, 2.4, true, "M lines/s"},
-		{"latency", "log line to new forecast, the 99th of a hundred", latency, "Latency", "p99-ms", 1, 100, false, "ms"},
-		{"delay", "longest delay of a submission by Slurm's plugin, whatever the daemon does", delay, "RealSlurmDelay/", "delay-ms", 1, 200, false, "ms"},
-		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, as many as it can", answers, "HTTP/plain/varied", "req/s", 1, 5000, true, "/s"},
-		{"http", "its 99th of a hundred, 16 connections that never rest", answers, "HTTP/plain/varied", "p99-ms", 1, 5, false, "ms"},
-		{"http", "its 99th of a hundred at a steady rate near 5,000/s or what is reached", answers, "HTTP/plain/paced", "p99-ms", 1, 5, false, "ms"},
+		{"latency", "log line to new forecast, the 99th of a hundred", latency, "Latency", "p99-ms", 1, 100,
+			false, "ms"},
+		{"delay", "longest delay of a submission by Slurm's plugin, whatever the daemon does", delay, "RealSlurmDelay/",
+			"delay-ms", 1, 200, false, "ms"},
+		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, as many as it can", answers,
+			"HTTP/plain/varied", "req/s", 1, 5000, true, "/s"},
+		{"http", "its 99th of a hundred, 16 connections that never rest", answers, "HTTP/plain/varied", "p99-ms", 1, 5,
+			false, "ms"},
+		{"http", "its 99th of a hundred at a steady rate near 5,000/s or what is reached", answers, "HTTP/plain/paced",
+			"p99-ms", 1, 5, false, "ms"},
 		{"http", "as many as it can, TLS", answers, "HTTP/tls/varied", "req/s", 1, 5000, true, "/s"},
 		{"http", "its 99th of a hundred, TLS", answers, "HTTP/tls/varied", "p99-ms", 1, 5, false, "ms"},
-		{"http", "its 99th of a hundred at the steady rate, TLS", answers, "HTTP/tls/paced", "p99-ms", 1, 5, false, "ms"},
-		{"refresh", "full refresh of that cluster's forecasts, 100 EASY replicas, limits in round numbers", benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/RoundLimits", "ns/op", whole, 5, false, "s"},
-		{"refresh", "the same with any limits, and with outages", benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/(Any|Out)", "ns/op", whole, 5, false, "s"},
-		{"exact", "exact Pr{F >= n'} at one t for every n' up to 10,000, 1,000 running, the worst of three machines", tail, "Tail1000x10000/", "ns/op", milli, 10, false, "ms"},
-		{"exact", "six exact quantiles, 1,000 running, n' = 1,000, the worst of four", six, "SixQuantiles1000/exact/", "ns/op", milli, 20, false, "ms"},
-		{"exact", "six quantiles at any size by saddlepoint, the worst of five", six, "SixQuantiles1000/saddlepoint/", "ns/op", milli, 1, false, "ms"},
-		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss", onTraces(brief(1, "simulator", "^BenchmarkTrace$/^EASY$/KTH")), "Trace/EASY/KTH", "jobs/s", 1e-6, .5, true, "M jobs/s"},
-		{"memory", "memory, import of a year's million jobs into a database", imports, "ImportMemory", "MiB", 1, 256, false, "MiB"},
-		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
+		{"http", "its 99th of a hundred at the steady rate, TLS", answers, "HTTP/tls/paced", "p99-ms", 1, 5,
+			false, "ms"},
+		{"refresh", "full refresh of that cluster's forecasts, 100 EASY replicas, limits in round numbers",
+			benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/RoundLimits", "ns/op", whole, 5, false, "s"},
+		{"refresh", "the same with any limits, and with outages", benchmark("predictor/forward", "^BenchmarkSurface$"),
+			"Surface/(Any|Out)", "ns/op", whole, 5, false, "s"},
+		{"exact", "exact Pr{F >= n'} at one t for every n' up to 10,000, 1,000 running, the worst of three machines",
+			tail, "Tail1000x10000/", "ns/op", milli, 10, false, "ms"},
+		{"exact", "six exact quantiles, 1,000 running, n' = 1,000, the worst of four", six, "SixQuantiles1000/exact/",
+			"ns/op", milli, 20, false, "ms"},
+		{"exact", "six quantiles at any size by saddlepoint, the worst of five", six, "SixQuantiles1000/saddlepoint/",
+			"ns/op", milli, 1, false, "ms"},
+		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss",
+			onTraces(brief(1, "simulator", "^BenchmarkTrace$/^EASY$/KTH")), "Trace/EASY/KTH", "jobs/s", 1e-6, .5,
+			true, "M jobs/s"},
+		{"memory", "memory, import of a year's million jobs into a database", imports, "ImportMemory", "MiB", 1, 256,
+			false, "MiB"},
+		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each " +
+			"tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
 		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
-		{"queues", "memory, the daemon that has read 30,000 jobs of 30,000 users in 10,000 queues, and the first requests", queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
-		{"queues", "reading that log, as a multiple of the same jobs in 2 queues", queues, "ManyQueues", "times-as-long", 1, 2, false, "times"},
-		{"queues", "a scrape of that daemon, the slower one of the first two", queues, "ManyQueues", "scrape-s", 1, 1, false, "s"},
+		{"queues",
+			"memory, the daemon that has read 30,000 jobs of 30,000 users in 10,000 queues, and the first requests",
+			queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
+		{"queues", "reading that log, as a multiple of the same jobs in 2 queues", queues, "ManyQueues",
+			"times-as-long", 1, 2, false, "times"},
+		{"queues", "a scrape of that daemon, the slower one of the first two", queues, "ManyQueues", "scrape-s", 1,
+			1, false, "s"},
 		{"queues", "its `/metrics`", queues, "ManyQueues", "metrics-MB", 1, 5, false, "MB"},
-		{"update", "all models of a queue and of the cluster learn one job", brief(2000, "pipeline/livemodels", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
-		{"fit", "every model of the papers fitted to 100,000 jobs", benchmark("workload/lifetime", "^BenchmarkFitAll100k$"), "FitAll100k", "ns/op", whole, 1, false, "s"},
-		{"generate", "a million jobs drawn and written, the slowest model", benchmark("workload/lifetime", "^BenchmarkGenerate1M$"), "Generate1M", "ns/op", whole, 2, false, "s"},
-		{"resample", "a million jobs resampled from users", onTraces(benchmark("workload/users", "^BenchmarkResampleMillion$")), "ResampleMillion", "ns/op", whole, 2, false, "s"},
+		{"update", "all models of a queue and of the cluster learn one job",
+			brief(2000, "pipeline/livemodels", "^BenchmarkUpdate$"), "Update", "ns/op", 1e-3, 20, false, "us"},
+		{"fit", "every model of the papers fitted to 100,000 jobs",
+			benchmark("workload/lifetime", "^BenchmarkFitAll100k$"), "FitAll100k", "ns/op", whole, 1, false, "s"},
+		{"generate", "a million jobs drawn and written, the slowest model",
+			benchmark("workload/lifetime", "^BenchmarkGenerate1M$"), "Generate1M", "ns/op", whole, 2, false, "s"},
+		{"resample", "a million jobs resampled from users",
+			onTraces(benchmark("workload/users", "^BenchmarkResampleMillion$")), "ResampleMillion", "ns/op", whole,
+			2, false, "s"},
 	}
 }
 
@@ -116,7 +148,8 @@ func commands(list []budget, names *regexp.Regexp) []command {
 	return out
 }
 
-// figure returns the worst of the matching benchmarks, each with its best run: what other work on the machine takes away is no matter of the program's.
+// figure returns the worst of the matching benchmarks, each with its best run: what other work on the machine takes
+// away is no matter of the program's.
 func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
 	best := map[string]float64{}
@@ -166,7 +199,8 @@ func (b *budget) promise() string {
 // share says how much of the limit is reached or used.
 func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
 
-// verdict says whether the limit was held. A time that was measured while other work took the machine, and is over the limit, may or may not be a miss.
+// verdict says whether the limit was held. A time that was measured while other work took the machine, and is over the
+// limit, may or may not be a miss.
 func (b *budget) verdict(v float64, loaded bool) string {
 	switch missed := b.least == (v < b.limit) && v != b.limit; {
 	case missed && loaded && b.unit != "MiB":
@@ -195,7 +229,8 @@ func readImport(text string) string {
 		{"Import/swf", "Mlines/s", regexp.MustCompile(`(?m)^round \d+: .*\(([\d.]+) M lines/s\)`)},
 		{"Import/pbs", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, PBS: .*\(([\d.]+) M lines/s\)`)},
 		{"Import/jobcomp", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, jobcomp: .*\(([\d.]+) M lines/s\)`)},
-		{"Import/database", "Mlines/s", regexp.MustCompile(`(?m)^waitcast import, into a database: .*\(([\d.]+) M lines/s\)`)},
+		{"Import/database", "Mlines/s",
+			regexp.MustCompile(`(?m)^waitcast import, into a database: .*\(([\d.]+) M lines/s\)`)},
 		{"ImportMemory", "MiB", regexp.MustCompile(`(?m)^waitcast import, into a database: .* ([\d.]+) MiB`)},
 	} {
 		for _, m := range r.line.FindAllStringSubmatch(text, -1) {

@@ -1,5 +1,5 @@
-// Command bench measures what is promised of waitcast's speed: it runs the benchmarks and scripts of a table of budgets, and writes each budget with its figure, its limit,
-// the command and the machine into docs/performance.md.
+// Command bench measures what is promised of waitcast's speed: it runs the benchmarks and scripts of a table of
+// budgets, and writes each budget with its figure, its limit, the command and the machine into docs/performance.md.
 package main
 
 import (
@@ -42,8 +42,10 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	names := flags.String("run", ".", "which budgets, a regular expression on their names")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "performance.md"), "the page")
-	flags.StringVar(&o.kept, "kept", filepath.Join("scripts", "bench", "newest.txt"), "what was printed last of each command, for benchstat and for the rows that are not measured now")
-	flags.StringVar(&o.shared, "shared", cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")), "folder with the traces")
+	flags.StringVar(&o.kept, "kept", filepath.Join("scripts", "bench", "newest.txt"),
+		"what was printed last of each command, for benchstat and for the rows that are not measured now")
+	flags.StringVar(&o.shared, "shared", cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")),
+		"folder with the traces")
 	flags.IntVar(&o.count, "count", 3, "how often each benchmark runs; the table has the best")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -133,7 +135,8 @@ func (c command) measure(ctx context.Context, count int) (string, error) {
 
 // machine is the machine in lines "key: value": what it is, and how much it had to do.
 func machine() string {
-	return fmt.Sprintf("machine: %d cores, %s, Go %s, %s/%s\nload: %s\n", runtime.NumCPU(), model(), strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, runtime.GOARCH, load())
+	return fmt.Sprintf("machine: %d cores, %s, Go %s, %s/%s\nload: %s\n", runtime.NumCPU(), model(),
+		strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, runtime.GOARCH, load())
 }
 
 func model() string {

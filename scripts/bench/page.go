@@ -82,7 +82,8 @@ func table(list []budget, kept map[string]string) (string, error) {
 			text = skipped + "not measured yet"
 		}
 		if why, is := strings.CutPrefix(text, skipped); is {
-			fmt.Fprintf(&out, "| %s | %s | %s | | skipped | `%s` | |\n", b.what, b.promise(), strings.TrimSpace(why), b.by.text(0))
+			fmt.Fprintf(&out, "| %s | %s | %s | | skipped | `%s` | |\n", b.what, b.promise(), strings.TrimSpace(why),
+				b.by.text(0))
 			continue
 		}
 		results, facts, err := benchtext.Read(strings.NewReader(text))
@@ -92,10 +93,12 @@ func table(list []budget, kept map[string]string) (string, error) {
 		machines[facts["machine"]] = true
 		v, ok := b.figure(results)
 		if !ok {
-			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit, b.benchmark, b.by.text(0))
+			fmt.Fprintf(&out, "| %s | %s | %s of %s is not there | | skipped | `%s` | |\n", b.what, b.promise(), b.unit,
+				b.benchmark, b.by.text(0))
 			continue
 		}
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v), b.verdict(v, loaded(facts["load"], facts["machine"])), b.by.text(0), facts["load"])
+		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | `%s` | %s |\n", b.what, b.promise(), b.write(v), b.share(v),
+			b.verdict(v, loaded(facts["load"], facts["machine"])), b.by.text(0), facts["load"])
 	}
 	for _, m := range benchtext.Keys(machines) {
 		fmt.Fprintf(&out, "\nMachine: %s.\n", m)
@@ -110,13 +113,17 @@ func httpTable(text string) (string, error) {
 		return "", err
 	}
 	var out strings.Builder
-	out.WriteString("By `make bench-http`:\n\n| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | CPU a request | memory | simulations, load forecasts, trainings meanwhile |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("By `make bench-http`:\n\n| | requests per second | p50 | p90 | p99 | p99.9 | most | failed | " +
+		"CPU a request | memory | simulations, load forecasts, trainings meanwhile " +
+		"|\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range results {
 		name, v := strings.TrimPrefix(results[i].Name, "HTTP/"), results[i].Values
 		if _, ok := v["req/s"]; !ok {
 			continue
 		}
-		fmt.Fprintf(&out, "| %s | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %.0f ms | %.0f | %.0f us | %.0f MiB | %.0f, %.0f, %.0f |\n", strings.ReplaceAll(name, "/", ", "), v["req/s"], v["p50-ms"], v["p90-ms"], v["p99-ms"], v["p99.9-ms"], v["max-ms"],
+		fmt.Fprintf(&out, "| %s | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %.0f ms | %.0f | %.0f us | %.0f MiB "+
+			"| %.0f, %.0f, %.0f |\n", strings.ReplaceAll(name, "/", ", "), v["req/s"], v["p50-ms"], v["p90-ms"],
+			v["p99-ms"], v["p99.9-ms"], v["max-ms"],
 			v["failed"], v["CPU-us/req"], v["MiB"], v["simulations"], v["load-forecasts"], v["trainings"])
 	}
 	return out.String(), nil

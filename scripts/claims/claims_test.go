@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPagesAreCovered fails where README.md or a page of docs has a figure of which claims.yaml does not say where it comes from, and
-// where claims.yaml speaks of what is no longer there.
+// TestPagesAreCovered fails where README.md or a page of docs has a figure of which claims.yaml does not say where it
+// comes from, and where claims.yaml speaks of what is no longer there.
 func TestPagesAreCovered(t *testing.T) {
 	table, err := read("claims.yaml")
 	if err != nil {
@@ -32,7 +32,8 @@ func TestPagesAreCovered(t *testing.T) {
 	}
 }
 
-// TestFigures: what has a unit or two digits behind the point is a figure; code, levels of quantiles, years, sections and small numbers are none.
+// TestFigures: what has a unit or two digits behind the point is a figure; code, levels of quantiles, years, sections
+// and small numbers are none.
 func TestFigures(t *testing.T) {
 	for text, want := range map[string][]string{
 		"It took 118 ms instead of 11 ms.":              {"118 ms", "11 ms"},
@@ -51,18 +52,20 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUncovered: a figure without a line in the table, a line without a text in the page, one with two, and a timing without a command are told; figures
-// in code, in pages that a command makes and in pages without claims are not.
+// TestUncovered: a figure without a line in the table, a line without a text in the page, one with two, and a timing
+// without a command are told; figures in code, in pages that a command makes and in pages without claims are not.
 func TestUncovered(t *testing.T) {
 	table := Table{
-		Generated:   []Generated{{Page: "docs/made.md"}},
-		Timings:     []Page{{Page: "docs/fast.md"}},
-		Without:     []Page{{Page: "docs/settings.md"}},
-		Measured:    []Claim{{Page: "README.md", Text: []string{"known", "gone", "twice"}}, {Page: "docs/none.md", Text: []string{"x"}}},
+		Generated: []Generated{{Page: "docs/made.md"}},
+		Timings:   []Page{{Page: "docs/fast.md"}},
+		Without:   []Page{{Page: "docs/settings.md"}},
+		Measured: []Claim{{Page: "README.md", Text: []string{"known", "gone", "twice"}},
+			{Page: "docs/none.md", Text: []string{"x"}}},
 		Definitions: []Page{{Page: "README.md", Text: []string{"waits at most"}}},
 	}
 	got := table.uncovered(map[string]string{
-		"README.md": "# 7 ms\n\nA known 12 ms,\nand 13 ms.\n\nIt waits at most 5 s.\n\n    code: 5 s\n\n```\n6 s\n```\n\ntwice\n\ntwice\n\n" +
+		"README.md": "# 7 ms\n\nA known 12 ms,\nand 13 ms.\n\nIt waits at most 5 s.\n\n    code: 5 s\n\n```\n6 " +
+			"s\n```\n\ntwice\n\ntwice\n\n" +
 			"Then somebody wrote that it\ntakes 17 % of a core.\n",
 		"docs/made.md":     "1 ms",
 		"docs/settings.md": "1 ms",
@@ -81,13 +84,16 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestMeasure: a figure that its command gives to the last digit printed is reproduced, one that is off by as much as allowed is within tolerance, any other
-// fails, as does a command that fails; what lacks its data or takes long is not run.
+// TestMeasure: a figure that its command gives to the last digit printed is reproduced, one that is off by as much as
+// allowed is within tolerance, any other fails, as does a command that fails; what lacks its data or takes long is not
+// run.
 func TestMeasure(t *testing.T) {
-	r := runner{root: t.TempDir(), shared: t.TempDir(), pages: map[string]string{"p": "r is .53 of 11,293."}, ran: map[string]result{}}
+	r := runner{root: t.TempDir(), shared: t.TempDir(), pages: map[string]string{"p": "r is .53 of 11,293."},
+		ran: map[string]result{}}
 	claim := func(by string, within float64) Claim {
 		return Claim{Page: "p", Text: []string{"r"}, By: by, Compare: []Compare{{
-			Page: pattern{regexp.MustCompile(`r is (?P<r>\S+) of (?P<n>[\d,]+)`)}, Output: pattern{regexp.MustCompile(`n (?P<n>\d+) r (?P<r>\S+)`)}, Within: within,
+			Page:   pattern{regexp.MustCompile(`r is (?P<r>\S+) of (?P<n>[\d,]+)`)},
+			Output: pattern{regexp.MustCompile(`n (?P<n>\d+) r (?P<r>\S+)`)}, Within: within,
 		}}}
 	}
 	lacking, long := claim("false", 0), claim("false", 0)

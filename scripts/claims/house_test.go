@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestHouse proves what docs/architecture.md says: every package has a depguard rule that says what it may import, but for programs in scripts and research/cmd, and every folder is in
-// the page's table.
+// TestHouse proves what docs/architecture.md says: every package has a depguard rule that says what it may import, but
+// for programs in scripts and research/cmd, and every folder is in the page's table.
 func TestHouse(t *testing.T) {
 	root := filepath.Join("..", "..")
 	var lint struct {
@@ -52,7 +52,8 @@ func TestHouse(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimPrefix(filepath.ToSlash(file), "../../")
 		dir := filepath.ToSlash(filepath.Dir(name))
-		if seen[dir] || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "scripts/") || strings.HasPrefix(name, "research/cmd/") {
+		if seen[dir] || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "scripts/") ||
+			strings.HasPrefix(name, "research/cmd/") {
 			continue
 		}
 		seen[dir] = true

@@ -1,5 +1,6 @@
-// Command claims holds every measured figure in README.md and docs against its origin: it writes the pages anew that are made by programs, runs the
-// commands again that claims.yaml names for figures in prose, compares, and lists what was reproduced, what is missing and what was not run.
+// Command claims holds every measured figure in README.md and docs against its origin: it writes the pages anew that
+// are made by programs, runs the commands again that claims.yaml names for figures in prose, compares, and lists what
+// was reproduced, what is missing and what was not run.
 package main
 
 import (
@@ -55,7 +56,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	for _, w := range wrong {
 		fmt.Fprintln(stdout, "no origin         "+w)
 	}
-	fmt.Fprintf(stdout, "%d reproduced, %d within tolerance, %d without their data, %d not rerun, %d measured once, %d failed, %d without origin\n",
+	fmt.Fprintf(stdout, "%d reproduced, %d within tolerance, %d without their data, %d not rerun, %d measured once, "+
+		"%d failed, %d without origin\n",
 		count[reproduced], count[within], count[missing], count[notRerun], count[once], count[failed], len(wrong))
 	if count[failed]+len(wrong) > 0 {
 		return errors.New("not every figure holds")

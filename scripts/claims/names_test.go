@@ -22,8 +22,8 @@ var (
 	fileNames = regexp.MustCompile(`\.(?:go|md|ya?ml|json|js)$`)
 )
 
-// TestPagesNameCode fails where a page for developers names a file, a package, a type or a function that does not exist,
-// or links to a missing page.
+// TestPagesNameCode fails where a page for developers names a file, a package, a type or a function that does not
+// exist, or links to a missing page.
 func TestPagesNameCode(t *testing.T) {
 	root := filepath.Join("..", "..")
 	known, err := declared(root)
@@ -58,7 +58,8 @@ func TestWrongNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "`job.Event`, `job.Nothing`, `State.Apply`, `State.Nothing`, `cluster.State.Apply`, `cluster.State.Nothing`, " +
+	text := "`job.Event`, `job.Nothing`, `State.Apply`, `State.Nothing`, `cluster.State.Apply`, " +
+		"`cluster.State.Nothing`, " +
 		"`job/job.go`, `job/nothing.go`, `modelstore/sqlite`, `modelstore/nothing`, `limits.body`, `go test ./job`, " +
 		"`/v1/wait`, [here](../README.md), [nowhere](nothing.md), [web](https://example.org)"
 	want := []string{

@@ -18,8 +18,11 @@ type block struct {
 
 var (
 	inlineCode = regexp.MustCompile("`[^`]*`")
-	// A figure with a unit, or a fraction of two digits or more. Small numbers of things, years and sections of papers are none.
-	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
+	// A figure with a unit, or a fraction of two digits or more. Small numbers of things, years and sections of papers
+	// are none.
+	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ` +
+		`?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a ` +
+		`second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
 	// Of these, what is the name of a quantile, and the minute that every loss adds to a wait.
 	noFigure = regexp.MustCompile(`^(?:0?\.(?:05|10|25|50|75|90|95)|95 %|90 %|60 s)$`)
 )
@@ -96,7 +99,8 @@ func pages(root string) (map[string]string, error) {
 	return out, nil
 }
 
-// uncovered tells of figures of which the table does not say where they come from, and of lines of the table that speak of nothing.
+// uncovered tells of figures of which the table does not say where they come from, and of lines of the table that speak
+// of nothing.
 func (t *Table) uncovered(pages map[string]string) []string {
 	whole := map[string]bool{}
 	for _, g := range t.Generated {
@@ -158,13 +162,15 @@ func holes(page string, bs []block, texts []string) []string {
 // command is a command in a page of timings.
 var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
 
-// unnamed finds the figures of a page of timings that stand beside no command: in its row of a table, or in its block or the one before.
+// unnamed finds the figures of a page of timings that stand beside no command: in its row of a table, or in its block
+// or the one before.
 func unnamed(page, text string) []string {
 	var wrong []string
 	before := ""
 	for _, b := range blocks(text) {
 		if len(figures(b.text)) > 0 && !command.MatchString(b.text) && !command.MatchString(before) {
-			wrong = append(wrong, fmt.Sprintf("%s:%d: no command is named that measures %q", page, b.line, figures(b.text)))
+			wrong = append(wrong,
+				fmt.Sprintf("%s:%d: no command is named that measures %q", page, b.line, figures(b.text)))
 		}
 		before = b.text
 	}

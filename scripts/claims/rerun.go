@@ -123,7 +123,8 @@ func (r *runner) measure(ctx context.Context, c Claim) outcome {
 	return o
 }
 
-// compare tells whether all figures are the page's to the last digit given, and fails where one is not within the tolerance either.
+// compare tells whether all figures are the page's to the last digit given, and fails where one is not within the
+// tolerance either.
 func (e *Compare) compare(page, output string) (exact bool, err error) {
 	said := e.Page.FindAllStringSubmatch(page, -1)
 	if len(said) != 1 {

@@ -15,8 +15,8 @@ import (
 type Table struct {
 	// Generated are pages, or folders, that a command writes.
 	Generated []Generated `yaml:"generated"`
-	// Timings are pages of speeds: other on each machine and in each run, so that nothing is compared. Each of their figures must
-	// stand beside the command that measures it.
+	// Timings are pages of speeds: other on each machine and in each run, so that nothing is compared. Each of their
+	// figures must stand beside the command that measures it.
 	Timings []Page `yaml:"timings"`
 	// Without are pages whose figures are settings, formats, examples and definitions.
 	Without []Page `yaml:"without"`
@@ -41,17 +41,19 @@ type Page struct {
 	Why  string   `yaml:"why"`
 }
 
-// Claim is the blocks of a page that have one of the texts, each text being in one block, and how their figures are had. Exactly
-// one of By and Once is there.
+// Claim is the blocks of a page that have one of the texts, each text being in one block, and how their figures are
+// had. Exactly one of By and Once is there.
 type Claim struct {
-	Page    string    `yaml:"page"`
-	Text    []string  `yaml:"text"`
-	By      string    `yaml:"by"`     // the command that measures
-	Once    string    `yaml:"once"`   // why there is none: measured once, outside of this tree or by an earlier state of it
-	Varies  string    `yaml:"varies"` // why a run again gives other figures, so that none is made
-	Full    bool      `yaml:"full"`   // takes long: only on request
-	Needs   []string  `yaml:"needs"`
-	Compare []Compare `yaml:"compare"` // without any it is enough that the command succeeds: it is a test of these figures
+	Page string   `yaml:"page"`
+	Text []string `yaml:"text"`
+	By   string   `yaml:"by"` // the command that measures
+	// why there is none: measured once, outside of this tree or by an earlier state of it
+	Once   string   `yaml:"once"`
+	Varies string   `yaml:"varies"` // why a run again gives other figures, so that none is made
+	Full   bool     `yaml:"full"`   // takes long: only on request
+	Needs  []string `yaml:"needs"`
+	// without any it is enough that the command succeeds: it is a test of these figures
+	Compare []Compare `yaml:"compare"`
 }
 
 // Compare finds figures in the page and in what the command says, by as many groups of both expressions, in one order
@@ -115,7 +117,8 @@ func (c *Claim) valid() error {
 		return errors.New("what is not run again cannot be compared")
 	}
 	for _, e := range c.Compare {
-		if e.Page.Regexp == nil || e.Output.Regexp == nil || e.Page.NumSubexp() == 0 || e.Page.NumSubexp() != e.Output.NumSubexp() {
+		if e.Page.Regexp == nil || e.Output.Regexp == nil || e.Page.NumSubexp() == 0 ||
+			e.Page.NumSubexp() != e.Output.NumSubexp() {
 			return errors.New("page and output of a comparison must have the same number of groups, at least one")
 		}
 		for _, name := range e.Page.SubexpNames() {

@@ -96,16 +96,21 @@ func pbsLines(jobs []swf.Record, ids, shift int64) []line {
 		start := submit + max(j.Wait, 0)
 		end := start + max(j.Runtime, 0)
 		rec := pbs.Record{
-			ID: strconv.FormatInt(j.ID+ids, 10) + ".server", User: fmt.Sprintf("u%d", j.User), Group: "users", Name: "job", Queue: "batch",
-			Created: instant(submit), Queued: instant(submit), Eligible: instant(submit), Start: instant(start), End: instant(end),
-			ExecHost: fmt.Sprintf("n1/0*%d", j.Procs()), Procs: int(j.Procs()), TimeLimit: time.Duration(max(j.TimeLimit, 0)) * time.Second,
+			ID: strconv.FormatInt(j.ID+ids, 10) + ".server", User: fmt.Sprintf("u%d", j.User), Group: "users",
+			Name: "job", Queue: "batch",
+			Created: instant(submit), Queued: instant(submit), Eligible: instant(submit), Start: instant(start),
+			End:      instant(end),
+			ExecHost: fmt.Sprintf("n1/0*%d", j.Procs()), Procs: int(j.Procs()),
+			TimeLimit: time.Duration(max(j.TimeLimit, 0)) * time.Second,
 		}
-		out = append(out, line{submit, pbs.AppendQueued(nil, rec)}, line{start, pbs.AppendStarted(nil, rec)}, line{end, pbs.AppendEnded(nil, rec)})
+		out = append(out, line{submit, pbs.AppendQueued(nil, rec)}, line{start, pbs.AppendStarted(nil, rec)},
+			line{end, pbs.AppendEnded(nil, rec)})
 	}
 	return inOrder(out)
 }
 
-// jobcompLines writes what jobcomp/filetxt of Slurm 22.05 writes (JOB_FORMAT in src/plugins/jobcomp/filetxt/jobcomp_filetxt.c).
+// jobcompLines writes what jobcomp/filetxt of Slurm 22.05 writes (JOB_FORMAT in
+// src/plugins/jobcomp/filetxt/jobcomp_filetxt.c).
 func jobcompLines(jobs []swf.Record, ids, shift int64) []line {
 	const clock = "2006-01-02T15:04:05"
 	var out []line
@@ -115,11 +120,16 @@ func jobcompLines(jobs []swf.Record, ids, shift int64) []line {
 		start := submit + max(j.Wait, 0)
 		end := start + max(j.Runtime, 0)
 		at := func(unix int64) string { return instant(unix).Format(clock) }
-		out = append(out, line{end, fmt.Appendf(nil, "JobId=%d UserId=u%d(%d) GroupId=users(100) Name=job JobState=COMPLETED Partition=batch TimeLimit=%d StartTime=%s "+
-			"EndTime=%s NodeList=n[1-%d] NodeCnt=%d ProcCnt=%d WorkDir=/home/u%d ReservationName= Tres=cpu=%d,node=%d,billing=%d Account=a QOS=normal "+
-			"WcKey= Cluster=c SubmitTime=%s EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0 \n",
-			j.ID+ids, j.User, j.User, max(j.TimeLimit, 0)/60, at(start), at(end), j.Procs(), j.Procs(), j.Procs(), j.User, j.Procs(), j.Procs(), j.Procs(),
-			at(submit), at(submit))})
+		out = append(out,
+			line{end,
+				fmt.Appendf(nil, "JobId=%d UserId=u%d(%d) GroupId=users(100) Name=job JobState=COMPLETED "+
+					"Partition=batch TimeLimit=%d StartTime=%s "+
+					"EndTime=%s NodeList=n[1-%d] NodeCnt=%d ProcCnt=%d WorkDir=/home/u%d ReservationName= "+
+					"Tres=cpu=%d,node=%d,billing=%d Account=a QOS=normal "+
+					"WcKey= Cluster=c SubmitTime=%s EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0 \n",
+					j.ID+ids, j.User, j.User, max(j.TimeLimit, 0)/60, at(start), at(end), j.Procs(), j.Procs(),
+					j.Procs(), j.User, j.Procs(), j.Procs(), j.Procs(),
+					at(submit), at(submit))})
 	}
 	return inOrder(out)
 }

@@ -167,7 +167,8 @@ func (w *world) waits(get func(path string, query ...string)) {
 		for _, procs := range w.sizes {
 			get("/v1/wait", "queue", w.queue(i), "procs", fmt.Sprint(procs), "time_limit", "2h")
 		}
-		get("/v1/wait", "queue", w.queue(i), "procs", "8", "time_limit", "1-12:00", "user", "user05", "account", "proj0")
+		get("/v1/wait", "queue", w.queue(i), "procs", "8", "time_limit", "1-12:00", "user", "user05",
+			"account", "proj0")
 		get("/v1/wait", "queue", w.queue(i), "procs", "8", "time_limit", "600", "explain", "true")
 	}
 	get("/v1/wait", "queue", w.queue(0), "procs", "8")
@@ -188,9 +189,11 @@ func (w *world) posts() []request {
 		`{"procs": 64, "seconds": 1500}]}`
 	size := []string{
 		fmt.Sprintf(`{"places": [%s], "sizes": [1, 4, 16, 64], %s, "time_limit_factor": 1.5}`, place(0), table),
-		fmt.Sprintf(`{"places": [%s], "min": 2, "max": 32, "runtime": {"amdahl": {"serial": 0.05, "t1_seconds": 40000}}, `+
-			`"time_limit": "12h", "objective": {"deadline": "8h"}, "request": {"procs": 8}}`, both),
-		fmt.Sprintf(`{"places": [%s], "sizes": [2, 8, 32], "runtime": {"downey": {"a": 20, "sigma": 0.5, "t1_seconds": 90000}}, `+
+		fmt.Sprintf(
+			`{"places": [%s], "min": 2, "max": 32, "runtime": {"amdahl": {"serial": 0.05, "t1_seconds": 40000}}, `+
+				`"time_limit": "12h", "objective": {"deadline": "8h"}, "request": {"procs": 8}}`, both),
+		fmt.Sprintf(`{"places": [%s], "sizes": [2, 8, 32], "runtime": {"downey": {"a": 20, "sigma": 0.5, `+
+			`"t1_seconds": 90000}}, `+
 			`"time_limit_factor": 2, "objective": {"kind": "quantile", "level": 0.9}}`, place(1)),
 		fmt.Sprintf(`{"places": [%s], "sizes": [1, 8], %s, "time_limit_factor": 2, `+
 			`"objective": {"kind": "cost", "price_proc_hour": 0.1, "price_hour": 3}}`, both, table),
@@ -198,8 +201,9 @@ func (w *world) posts() []request {
 			`"objective": {"kind": "considerate"}}`, place(0), table),
 		fmt.Sprintf(`{"places": [%s], "sizes": [4, 8, 16, 32], %s, "time_limit_factor": 2, `+
 			`"running": {"procs": 8, "remaining_seconds": 4000, "overhead_seconds": 60}}`, place(0), table),
-		fmt.Sprintf(`{"places": [%s], "sizes": [1, 2, 4, 8], "runtime": {"history": {"user": "user02", "name": "case7"}}, `+
-			`"time_limit_factor": 2}`, place(0)),
+		fmt.Sprintf(
+			`{"places": [%s], "sizes": [1, 2, 4, 8], "runtime": {"history": {"user": "user02", "name": "case7"}}, `+
+				`"time_limit_factor": 2}`, place(0)),
 		fmt.Sprintf(`{"places": [%s], "sizes": []}`, place(0)),
 	}
 	wait := []string{
@@ -250,7 +254,8 @@ func (c *chapter) answers(ctx context.Context, base, when string, w *world) erro
 			return fmt.Errorf("%s %s: %w", q.method, q.path, err)
 		}
 		media, _, _ := strings.Cut(header.Get("Content-Type"), ";")
-		text := fmt.Sprintf("%s %s\n%s\n%d %s, tag %t\n", q.method, q.path, q.body, status, media, header.Get("ETag") != "")
+		text := fmt.Sprintf("%s %s\n%s\n%d %s, tag %t\n", q.method, q.path, q.body, status, media,
+			header.Get("ETag") != "")
 		switch {
 		case strings.HasSuffix(media, "json") || q.streams || strings.HasSuffix(media, "ndjson"):
 			text += maskJSON([]byte(body), dropped...)

@@ -190,7 +190,8 @@ func offlineCommands() []command {
 	}
 	list = append(list,
 		call("waitcast", "simulate own.swf --rules pyss --plot queue.svg --warm-up 0.1").writes("queue.svg"),
-		call("waitcast", "study own.swf --policy fcfs,easy --load 0.8,0.9 --shakes 3 --out study.csv --points points.csv").
+		call("waitcast",
+			"study own.swf --policy fcfs,easy --load 0.8,0.9 --shakes 3 --out study.csv --points points.csv").
 			writes("study.csv", "points.csv").tellsTime(),
 		call("waitcast", "backtest own.swf --json --predictions predictions.csv --report report.html").
 			writes("predictions.csv").tellsTime(),

@@ -213,7 +213,8 @@ func workloadFile(jobs []job, w io.Writer) error {
 		}
 		user, _ := strconv.Atoi(strings.TrimPrefix(j.user, "user"))
 		fmt.Fprintf(out, "%d %d %d %d %d -1 -1 %d %d -1 %d %d 1 %d %d 1 -1 -1\n",
-			j.id, j.submit-ownStart, wait, runtime, j.procs, j.procs, j.limit, status, user+1, i%30+1, slices.Index(queues, j.queue)+1)
+			j.id, j.submit-ownStart, wait, runtime, j.procs, j.procs, j.limit, status, user+1, i%30+1,
+			slices.Index(queues, j.queue)+1)
 	}
 	return out.Flush()
 }

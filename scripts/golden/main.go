@@ -127,7 +127,8 @@ func (g *golden) judge(renew, partial bool, dir, kept string, out io.Writer) err
 	}
 	if renew {
 		if partial && dir == recordDir {
-			return errors.New("only a whole run can renew the record: without -only, with ../shared and with PostgreSQL")
+			return errors.New(
+				"only a whole run can renew the record: without -only, with ../shared and with PostgreSQL")
 		}
 		return g.record.write(dir)
 	}

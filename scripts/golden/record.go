@@ -180,7 +180,8 @@ func difference(was *stored, kept, name, text string) string {
 	if !ok {
 		data, err := os.ReadFile(filepath.Join(kept, was.hashes[name]))
 		if err != nil {
-			return fmt.Sprintf("it differs; the record holds its hash alone, and no earlier run kept its text in %s", kept)
+			return fmt.Sprintf("it differs; the record holds its hash alone, and no earlier run kept its text in %s",
+				kept)
 		}
 		old = string(data)
 	}

@@ -52,7 +52,8 @@ func newSite(t *tools, name string, sources []source, database string) (*site, e
 	for _, in := range sources {
 		fmt.Fprintf(&out, "  - name: %s\n    procs: %d\n    time_zone: UTC\n    sources:\n", in.cluster, in.procs)
 		if in.answer != "" {
-			fmt.Fprintf(&out, "      - {name: log, format: %s, socket: %q, interval: 1s}\n", in.format, s.path(in.cluster))
+			fmt.Fprintf(&out, "      - {name: log, format: %s, socket: %q, interval: 1s}\n", in.format,
+				s.path(in.cluster))
 			continue
 		}
 		fmt.Fprintf(&out, "      - {name: log, format: %s, path: %q, poll: 20ms}\n", in.format, s.path(in.file))

@@ -110,7 +110,8 @@ func (p *policy) check(names []declared) error {
 	}
 	for key := range p.Allowed {
 		if !used[key] {
-			errs = append(errs, fmt.Errorf("scripts/names/names.yaml: allowed %q is no banned name any more: delete it", key))
+			errs = append(errs,
+				fmt.Errorf("scripts/names/names.yaml: allowed %q is no banned name any more: delete it", key))
 		}
 	}
 	return errors.Join(errs...)

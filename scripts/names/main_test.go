@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCheck: banned names are found as types, functions, methods, fields, values and methods of interfaces, in their rooms only.
+// TestCheck: banned names are found as types, functions, methods, fields, values and methods of interfaces, in their
+// rooms only.
 func TestCheck(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned:
@@ -28,7 +29,8 @@ const HTTPCrowd, accrowd = 1, 2
 var Rest int
 `
 	for folder, want := range map[string][]string{
-		"room/sub":  {"crowdSize", "crowdSize.rest", "crowdSize.Crowd", "open", "asker.newCrowd", "open.theCrowd", "HTTPCrowd", "Rest"},
+		"room/sub": {"crowdSize", "crowdSize.rest", "crowdSize.Crowd", "open", "asker.newCrowd", "open.theCrowd",
+			"HTTPCrowd", "Rest"},
 		"room/wire": {"crowdSize", "crowdSize.Crowd", "open", "asker.newCrowd", "open.theCrowd", "HTTPCrowd"},
 		"rooms":     {"crowdSize", "crowdSize.Crowd", "asker.newCrowd", "open.theCrowd", "HTTPCrowd"},
 	} {
@@ -68,7 +70,8 @@ allowed: {"x: crowd": soon}
 		t.Errorf("an entry without its name: %v", err)
 	}
 	p.Allowed = nil
-	if err := p.check(names); err == nil || !strings.Contains(err.Error(), "x.go:2:5: the name x: crowd is banned (an index): write jobIndex") {
+	if err := p.check(names); err == nil ||
+		!strings.Contains(err.Error(), "x.go:2:5: the name x: crowd is banned (an index): write jobIndex") {
 		t.Errorf("a banned name: %v", err)
 	}
 }
@@ -78,7 +81,9 @@ func TestPolicy(t *testing.T) {
 	if _, err := readPolicy(list); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"banned: [{word: x}]", "banned: [{wrd: x}]", "banned: [{word: x, instead: y, reason: z, kind: func}]"} {
+	for _, bad := range []string{
+		"banned: [{word: x}]", "banned: [{wrd: x}]", "banned: [{word: x, instead: y, reason: z, kind: func}]",
+	} {
 		if _, err := readPolicy([]byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}
@@ -87,7 +92,8 @@ func TestPolicy(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for name, want := range map[string]string{
-		"crowdSize": "crowd size", "HTTPCrowd": "http crowd", "theQOS": "the qos", "x2Bell": "x bell", "URL": "url", "A": "a", "lookAtIt": "look at it",
+		"crowdSize": "crowd size", "HTTPCrowd": "http crowd", "theQOS": "the qos", "x2Bell": "x bell", "URL": "url",
+		"A": "a", "lookAtIt": "look at it",
 	} {
 		if got := strings.Join(wordsOf(name), " "); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

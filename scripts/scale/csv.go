@@ -83,11 +83,14 @@ func parseRow(line []string) (row, error) {
 	}
 	span := func(i int, unit time.Duration) time.Duration { return time.Duration(v[i] * float64(unit)) }
 	return row{
-		point: point{grown: line[0], nodes: int(v[2]), running: int(v[3]), queued: int(v[4]), users: int(v[5]), historical: int(v[6])},
-		size:  int(v[1]),
+		point: point{grown: line[0], nodes: int(v[2]), running: int(v[3]), queued: int(v[4]), users: int(v[5]),
+			historical: int(v[6])},
+		size: int(v[1]),
 		cost: cost{
-			load: span(7, time.Microsecond), event: span(8, time.Microsecond), view: span(9, time.Microsecond), forecast: span(10, time.Microsecond),
-			first: span(11, time.Microsecond), refresh: span(12, time.Second), train: span(13, time.Second), save: span(14, time.Millisecond), snapshot: int(v[15]), journal: int(v[16]), heap: uint64(v[17]),
+			load: span(7, time.Microsecond), event: span(8, time.Microsecond), view: span(9, time.Microsecond),
+			forecast: span(10, time.Microsecond),
+			first:    span(11, time.Microsecond), refresh: span(12, time.Second), train: span(13, time.Second),
+			save: span(14, time.Millisecond), snapshot: int(v[15]), journal: int(v[16]), heap: uint64(v[17]),
 		},
 	}, nil
 }

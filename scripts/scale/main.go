@@ -1,5 +1,6 @@
-// Command scale measures what size costs: a pipeline in this process learns a cluster of so many nodes, running and queued jobs, users and jobs of history, each grown
-// alone from a middling cluster, and is then asked for what it does all day. It writes docs/performance-scale.csv, docs/images/scale.svg and a table in docs/performance.md.
+// Command scale measures what size costs: a pipeline in this process learns a cluster of so many nodes, running and
+// queued jobs, users and jobs of history, each grown alone from a middling cluster, and is then asked for what it does
+// all day. It writes docs/performance-scale.csv, docs/images/scale.svg and a table in docs/performance.md.
 package main
 
 import (

@@ -26,12 +26,15 @@ import (
 
 // cost is what a cluster costs.
 type cost struct {
-	load     time.Duration // CPU time of reading the history and the present, training and simulating, per event
-	event    time.Duration // CPU time of one event among many, its forecast and score, and its part of the simulations, included
+	load time.Duration // CPU time of reading the history and the present, training and simulating, per event
+	// CPU time of one event among many, its forecast and score, and its part of the simulations, included
+	event    time.Duration
 	view     time.Duration // CPU time of one event alone, with the view that has it
 	forecast time.Duration // CPU time of GET /v1/wait
-	first    time.Duration // and of the first one of a view, which works out what all need; the event and the view included
-	refresh  time.Duration // the newest simulation of the pool for all requests, by the clock; 0 where each request is played itself
+	// and of the first one of a view, which works out what all need; the event and the view included
+	first time.Duration
+	// the newest simulation of the pool for all requests, by the clock; 0 where each request is played itself
+	refresh  time.Duration
 	train    time.Duration // the newest training of trees, by the clock
 	save     time.Duration // CPU time of a snapshot of state and models
 	snapshot int           // its bytes
@@ -216,7 +219,8 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 // ofForecasts measures requests through the whole handler, of one view, one after the other; no two are the same.
 func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheus.Registry) error {
 	handler := api.New(b.pipeline, api.Options{
-		Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg, Log: zap.NewNop(),
+		Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg,
+		Log: zap.NewNop(),
 	}).Handler()
 	ask := func(i int) error {
 		path := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=%dm&user=u%d",

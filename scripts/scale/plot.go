@@ -27,7 +27,8 @@ func draw(path string, rows []row) (err error) {
 		{"heap, MiB", func(c *cost) float64 { return float64(c.heap) / (1 << 20) }},
 	}
 	image := vgsvg.New(18*vg.Centimeter, 13*vg.Centimeter)
-	tiles := vgdraw.Tiles{Rows: 2, Cols: 2, PadX: 8 * vg.Millimeter, PadY: 4 * vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 8 * vg.Millimeter, PadTop: 2 * vg.Millimeter}
+	tiles := vgdraw.Tiles{Rows: 2, Cols: 2, PadX: 8 * vg.Millimeter, PadY: 4 * vg.Millimeter,
+		PadLeft: 2 * vg.Millimeter, PadRight: 8 * vg.Millimeter, PadTop: 2 * vg.Millimeter}
 	canvas := vgdraw.New(image)
 	for i := range curves {
 		p, err := curves[i].plot(rows)

@@ -14,10 +14,14 @@ import (
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scale.csv")
 	of := func(grown string, size int, view time.Duration) row {
-		return row{point{grown: grown, nodes: 5, running: 4, queued: 3, users: 2, historical: 1}, size, cost{view: view, snapshot: 7, heap: 1 << 20}}
+		return row{point{grown: grown, nodes: 5, running: 4, queued: 3, users: 2, historical: 1}, size,
+			cost{view: view, snapshot: 7, heap: 1 << 20}}
 	}
 	var rows []row
-	for _, r := range []row{of("queued", 1000, time.Second), of("nodes", 100, time.Millisecond), of("queued", 100, time.Minute), of("queued", 1000, time.Microsecond)} {
+	for _, r := range []row{
+		of("queued", 1000, time.Second), of("nodes", 100, time.Millisecond), of("queued", 100, time.Minute),
+		of("queued", 1000, time.Microsecond),
+	} {
 		rows = put(rows, r)
 	}
 	if err := writeCSV(path, rows); err != nil {
@@ -27,7 +31,8 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []row{of("nodes", 100, time.Millisecond), of("queued", 100, time.Minute), of("queued", 1000, time.Microsecond)}
+	want := []row{of("nodes", 100, time.Millisecond), of("queued", 100, time.Minute),
+		of("queued", 1000, time.Microsecond)}
 	if len(got) != len(want) {
 		t.Fatalf("%d rows, want %d", len(got), len(want))
 	}
@@ -44,7 +49,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestWorld proves that the world is of the size it says: every job that starts has come, every one that ends has started, and what is left is what runs and waits.
+// TestWorld proves that the world is of the size it says: every job that starts has come, every one that ends has
+// started, and what is left is what runs and waits.
 func TestWorld(t *testing.T) {
 	w := newWorld(point{nodes: 10, running: 30, queued: 20, users: 3, historical: 200})
 	events := append(w.past(200), w.fill()...)
@@ -59,7 +65,8 @@ func TestWorld(t *testing.T) {
 			t.Errorf("%v at %s, after an event at %s", ev.Kind, ev.Time, before)
 		}
 		before = ev.Time
-		if want := map[job.Kind]job.Kind{job.Submit: 0, job.Start: job.Submit, job.End: job.Start}[ev.Kind]; state[ev.ID] != want {
+		if want := map[job.Kind]job.Kind{job.Submit: 0, job.Start: job.Submit,
+			job.End: job.Start}[ev.Kind]; state[ev.ID] != want {
 			t.Errorf("%v of job %s after %v", ev.Kind, ev.ID, state[ev.ID])
 		}
 		state[ev.ID] = ev.Kind
@@ -75,8 +82,12 @@ func TestWorld(t *testing.T) {
 
 // TestTable proves how a row reads.
 func TestTable(t *testing.T) {
-	r := row{point{grown: "nodes"}, 100_000, cost{event: 120 * time.Microsecond, view: 3 * time.Millisecond, forecast: 500 * time.Microsecond, first: 4 * time.Millisecond, train: 2 * time.Second, save: time.Second, snapshot: 2_500_000, heap: 30 << 20}}
-	if got, want := table([]row{r}), "| nodes | 100,000 | 120 us | 3 ms | 4 ms | 0.5 ms | - | 2 s | 1000 ms | 2.5 MB | 30 MiB |\n"; !strings.HasSuffix(got, want) {
+	r := row{point{grown: "nodes"}, 100_000,
+		cost{event: 120 * time.Microsecond, view: 3 * time.Millisecond, forecast: 500 * time.Microsecond,
+			first: 4 * time.Millisecond, train: 2 * time.Second, save: time.Second, snapshot: 2_500_000,
+			heap: 30 << 20}}
+	if got, want := table([]row{r}),
+		"| nodes | 100,000 | 120 us | 3 ms | 4 ms | 0.5 ms | - | 2 s | 1000 ms | 2.5 MB | 30 MiB |\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("table %q, want its end %q", got, want)
 	}
 }

@@ -17,7 +17,9 @@ type row struct {
 }
 
 func header() []string {
-	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_cpu_us_per_event", "event_cpu_us", "event_and_view_cpu_us", "forecast_cpu_us", "event_view_and_first_forecast_cpu_us", "refresh_s", "training_s", "save_cpu_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
+	return []string{"dimension", "size", "nodes", "running", "queued", "users", "history", "load_cpu_us_per_event",
+		"event_cpu_us", "event_and_view_cpu_us", "forecast_cpu_us", "event_view_and_first_forecast_cpu_us", "refresh_s",
+		"training_s", "save_cpu_ms", "snapshot_bytes", "journal_bytes_per_event", "heap_bytes"}
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
@@ -28,7 +30,10 @@ func (r *row) fields() []string {
 		out = append(out, fmt.Sprint(n))
 	}
 	c := &r.cost
-	for _, v := range [...]float64{micros(c.load), micros(c.event), micros(c.view), micros(c.forecast), micros(c.first), c.refresh.Seconds(), c.train.Seconds(), micros(c.save) / 1e3} {
+	for _, v := range [...]float64{
+		micros(c.load), micros(c.event), micros(c.view), micros(c.forecast), micros(c.first), c.refresh.Seconds(),
+		c.train.Seconds(), micros(c.save) / 1e3,
+	} {
 		out = append(out, fmt.Sprintf("%.4g", v))
 	}
 	return append(out, fmt.Sprint(c.snapshot), fmt.Sprint(c.journal), fmt.Sprint(c.heap))
@@ -37,15 +42,19 @@ func (r *row) fields() []string {
 // table returns the rows as Markdown.
 func table(rows []row) string {
 	var b strings.Builder
-	b.WriteString("By `make scale`:\n\n| grown | to | event | event and view | and its first forecast | forecast | refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("By `make scale`:\n\n| grown | to | event | event and view | and its first forecast | forecast | " +
+		"refresh | training | save | snapshot | heap |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
 		refresh := "-"
 		if r.cost.refresh > 0 {
 			refresh = fmt.Sprintf("%.3g s", r.cost.refresh.Seconds())
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.0f us | %.3g ms | %.3g ms | %.3g ms | %s | %.2g s | %.0f ms | %.3g MB | %.0f MiB |\n", r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3, micros(r.cost.first)/1e3,
-			micros(r.cost.forecast)/1e3, refresh, r.cost.train.Seconds(), micros(r.cost.save)/1e3, float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
+		fmt.Fprintf(&b,
+			"| %s | %s | %.0f us | %.3g ms | %.3g ms | %.3g ms | %s | %.2g s | %.0f ms | %.3g MB | %.0f MiB |\n",
+			r.grown, thousands(r.size), micros(r.cost.event), micros(r.cost.view)/1e3, micros(r.cost.first)/1e3,
+			micros(r.cost.forecast)/1e3, refresh, r.cost.train.Seconds(), micros(r.cost.save)/1e3,
+			float64(r.cost.snapshot)/1e6, float64(r.cost.heap)/(1<<20))
 	}
 	return b.String()
 }

@@ -15,7 +15,8 @@ const perNode = 32
 // clusterName is that of the cluster.
 const clusterName = "scale"
 
-// world makes the events of a cluster, with jobs of log-uniform runtimes in four queues, and as many processors each that the running ones fill the machine.
+// world makes the events of a cluster, with jobs of log-uniform runtimes in four queues, and as many processors each
+// that the running ones fill the machine.
 type world struct {
 	p       point
 	rng     *rand.Rand
@@ -38,7 +39,8 @@ func (w *world) submit() job.Event {
 	ev := job.Event{Kind: job.Submit, Cluster: clusterName, ID: fmt.Sprint(w.made), Time: w.now, Live: true}
 	ev.Times.Submit = w.now
 	ev.Attributes = job.Attributes{
-		Queue: []string{"batch", "short", "long", "wide"}[w.rng.IntN(4)], User: fmt.Sprint("u", w.rng.IntN(w.p.users)), Name: fmt.Sprint("run", w.rng.IntN(50)),
+		Queue: []string{"batch", "short", "long", "wide"}[w.rng.IntN(4)], User: fmt.Sprint("u", w.rng.IntN(w.p.users)),
+		Name:      fmt.Sprint("run", w.rng.IntN(50)),
 		Procs:     max(1, int(mean*math.Exp2(2*w.rng.Float64()-1.2))),
 		TimeLimit: time.Duration(math.Ceil(runtime*(1+3*w.rng.Float64())/600)) * 10 * time.Minute,
 	}

@@ -1,5 +1,5 @@
-// Command screenshots takes the pictures of the web page that the documentation shows: it runs the demonstration, waits until there is something to see, and
-// lets a real Chromium draw the page.
+// Command screenshots takes the pictures of the web page that the documentation shows: it runs the demonstration, waits
+// until there is something to see, and lets a real Chromium draw the page.
 package main
 
 import (
@@ -43,7 +43,10 @@ func shots() []shot {
 // more are those that a developer looks at: every view, in both themes and on a phone.
 func more() []shot {
 	out := []shot{}
-	for _, view := range []string{"wait&procs=16&time_limit=2h&queue=medium", "sizes&queue=medium", "ahead", "accuracy", "lifetimes&queue=medium", "jobs"} {
+	for _, view := range []string{
+		"wait&procs=16&time_limit=2h&queue=medium", "sizes&queue=medium", "ahead", "accuracy",
+		"lifetimes&queue=medium", "jobs",
+	} {
 		name, _, _ := strings.Cut(view, "&")
 		for _, theme := range []string{"light", "dark"} {
 			out = append(out,
@@ -143,13 +146,15 @@ func (s shot) take(ctx context.Context, url, dir string) error {
 	return os.WriteFile(file, png, 0o644) //nolint:gosec // a picture for everybody
 }
 
-// runDemo runs the demonstration, slowly, so that the jobs with which its history ends still wait, and returns its address when it has one.
+// runDemo runs the demonstration, slowly, so that the jobs with which its history ends still wait, and returns its
+// address when it has one.
 func runDemo(ctx context.Context) (string, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := demo.Run(ctx, demo.Options{Listen: "127.0.0.1:0", Speed: 5, Seed: 1, Version: "screenshots", Log: zap.NewNop(), Out: out})
+		err := demo.Run(ctx, demo.Options{Listen: "127.0.0.1:0", Speed: 5, Seed: 1, Version: "screenshots",
+			Log: zap.NewNop(), Out: out})
 		done <- errors.Join(err, out.Close())
 	}()
 	stop := func() {

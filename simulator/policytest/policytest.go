@@ -14,21 +14,26 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Run checks, on random workloads on random machines (of several pools and queues with limits, of processors or of nodes, with outages,
-// with estimates that are right, wrong or missing, with kills, in either order within an instant), that the policy
+// Run checks, on random workloads on random machines (of several pools and queues with limits, of processors or of
+// nodes, with outages, with estimates that are right, wrong or missing, with kills, in either order within an instant),
+// that the policy
 //
-//   - never lets more processors be busy than there are, nor more than are not away while estimates are upper bounds; keeps the
-//     limits of queues; starts every job once, not before its submit, and all of them in the end;
+//   - never lets more processors be busy than there are, nor more than are not away while estimates are upper bounds;
+//     keeps the limits of queues; starts every job once, not before its submit, and all of them in the end;
 //   - never leaves a job waiting on a pool that is idle and whole;
 //   - does the same again, however the clock is driven, in a clone, in a copy over another state, and does not notice
 //     what its clone does;
 //   - goes on from a state it is given;
 //   - does not allocate once its memory has grown.
 func Run(t *testing.T, policy simulator.Policy) {
-	t.Run("every schedule is sound", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { sound(t, draw(t, policy)) }) })
+	t.Run("every schedule is sound", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) { sound(t, draw(t, policy)) })
+	})
 	t.Run("same again", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { again(t, draw(t, policy)) }) })
 	t.Run("clone is original", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { cloned(t, draw(t, policy)) }) })
-	t.Run("goes on from a state", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { loaded(t, draw(t, policy)) }) })
+	t.Run("goes on from a state", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) { loaded(t, draw(t, policy)) })
+	})
 	t.Run("the loop does not allocate", func(t *testing.T) { allocates(t, policy) })
 }
 
@@ -47,7 +52,8 @@ func seconds(least int) *rapid.Generator[float64] {
 func draw(t *rapid.T, policy simulator.Policy) scenario {
 	s := scenario{upper: rapid.Bool().Draw(t, "estimates are upper bounds")}
 	s.cfg = simulator.Config{
-		Policy: policy, Order: rapid.SampledFrom([]simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst}).Draw(t, "order"),
+		Policy:    policy,
+		Order:     rapid.SampledFrom([]simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst}).Draw(t, "order"),
 		NodeProcs: rapid.SampledFrom([]int{0, 1, 2, 3}).Draw(t, "procs per node"), Kill: rapid.Bool().Draw(t, "kill"),
 	}
 	unit := max(1, s.cfg.NodeProcs)
@@ -59,7 +65,8 @@ func draw(t *rapid.T, policy simulator.Policy) scenario {
 		for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "outages") {
 			from := seconds(0).Draw(t, "outage from")
 			p.Outages = append(p.Outages, simulator.Outage{
-				From: from, Until: from + seconds(1).Draw(t, "outage of"), Procs: unit * rapid.IntRange(0, p.Procs/unit/2).Draw(t, "away"),
+				From: from, Until: from + seconds(1).Draw(t, "outage of"),
+				Procs: unit * rapid.IntRange(0, p.Procs/unit/2).Draw(t, "away"),
 			})
 		}
 	}
@@ -90,7 +97,8 @@ func (s *scenario) job(t *rapid.T) simulator.Job {
 	}
 	j := simulator.Job{
 		Queue: q.Name, Procs: rapid.IntRange(1, most).Draw(t, "procs"), User: rapid.Int64Range(0, 3).Draw(t, "user"),
-		Submit: seconds(0).Draw(t, "submit"), Runtime: seconds(0).Draw(t, "runtime"), Limit: seconds(0).Draw(t, "limit"),
+		Submit: seconds(0).Draw(t, "submit"), Runtime: seconds(0).Draw(t, "runtime"),
+		Limit: seconds(0).Draw(t, "limit"),
 	}
 	if s.upper && j.Limit != 0 {
 		j.Limit = max(1, j.Limit, j.Runtime)
@@ -144,7 +152,9 @@ func again(t *rapid.T, s scenario) {
 	m := s.machine(t)
 	var got []entry
 	for until := 0.0; len(got) < len(want); until += rapid.Float64Range(1, 400).Draw(t, "step") {
-		if err := m.Advance(until, func(e simulator.Event) { got = append(got, entry{e.Time, e.Kind, e.Job.ID, e.Held}) }); err != nil {
+		if err := m.Advance(until, func(e simulator.Event) {
+			got = append(got, entry{e.Time, e.Kind, e.Job.ID, e.Held})
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if until > 1e6 {
@@ -225,7 +235,8 @@ func allocates(t *testing.T, policy simulator.Policy) {
 	m, err := simulator.New(simulator.Config{Procs: 64, Policy: policy, Arrivals: func() (simulator.Job, bool) {
 		n++
 		return simulator.Job{
-			Submit: float64(n), Procs: 1 + n*7%29, Runtime: float64(1 + n*5%6), Limit: float64(1 + n*5%6 + n%3), User: int64(n % 5),
+			Submit: float64(n), Procs: 1 + n*7%29, Runtime: float64(1 + n*5%6), Limit: float64(1 + n*5%6 + n%3),
+			User: int64(n % 5),
 		}, true
 	}})
 	if err != nil {

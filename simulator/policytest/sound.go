@@ -25,7 +25,8 @@ type ledger struct {
 // sound plays a scenario and checks every event.
 func sound(t *rapid.T, s scenario) {
 	l := &ledger{
-		t: t, s: s, busy: map[string]int{}, inUse: map[string]int{}, waiting: map[string]int{}, state: map[int64]simulator.Kind{},
+		t: t, s: s, busy: map[string]int{}, inUse: map[string]int{}, waiting: map[string]int{},
+		state:  map[int64]simulator.Kind{},
 		queues: map[string]simulator.Queue{}, pools: map[string]simulator.PoolConfig{},
 	}
 	for _, q := range s.cfg.Queues {
@@ -112,7 +113,8 @@ func (l *ledger) check(q simulator.Queue, e simulator.Event, m *simulator.Simula
 			e.Time, l.busy[q.Pool], pool.Procs, q.Pool, l.inUse[q.Name], q.Name, q.Procs)
 	}
 	if there := capacity(pool, e.Time); e.Kind == simulator.Started && l.busy[q.Pool] > there {
-		l.t.Fatalf("at %v job %d started on %s: %d busy of %d that are there", e.Time, e.Job.ID, q.Pool, l.busy[q.Pool], there)
+		l.t.Fatalf("at %v job %d started on %s: %d busy of %d that are there", e.Time, e.Job.ID, q.Pool,
+			l.busy[q.Pool], there)
 	}
 	waiting := 0
 	for _, n := range l.waiting {

@@ -18,9 +18,10 @@ import (
 // Row is what became of a cell: a line of the CSV. Waits are in seconds.
 type Row struct {
 	Cell
-	Offered    float64 // load that was offered: work over what the machine can do between the first and the last submission
-	Jobs       int     // that started and count
-	Waiting    int     // that never started
+	// load that was offered: work over what the machine can do between the first and the last submission
+	Offered    float64
+	Jobs       int // that started and count
+	Waiting    int // that never started
 	MeanWait   float64
 	MedianWait float64
 	P95Wait    float64
@@ -37,18 +38,22 @@ type Row struct {
 // Columns returns the header of the CSV.
 func Columns() []string {
 	return []string{
-		"study", "run", "policy", "estimates", "load_asked", "load_offered", "seed", "shake", "jobs", "waiting_at_end", "mean_wait_seconds",
-		"median_wait_seconds", "p95_wait_seconds", "mean_slowdown", "mean_bounded_slowdown", "utilization", "throughput_per_hour", "max_queue_length",
+		"study", "run", "policy", "estimates", "load_asked", "load_offered", "seed", "shake", "jobs", "waiting_at_end",
+		"mean_wait_seconds",
+		"median_wait_seconds", "p95_wait_seconds", "mean_slowdown", "mean_bounded_slowdown", "utilization",
+		"throughput_per_hour", "max_queue_length",
 		"growth_jobs_per_week", "saturated",
 	}
 }
 
-// OtherStudyError says that a CSV has the results of another study: another grid, another trace, or the same trace read by other rules.
+// OtherStudyError says that a CSV has the results of another study: another grid, another trace, or the same trace read
+// by other rules.
 type OtherStudyError struct{ Path, Found, Want string }
 
 // Error says what to do.
 func (e *OtherStudyError) Error() string {
-	return fmt.Sprintf("%s has the results of another study (%s, this one is %s): its grid, its trace or the way to read it was another one; "+
+	return fmt.Sprintf("%s has the results of another study (%s, this one is %s): its grid, its trace or the way to "+
+		"read it was another one; "+
 		"name another file, or delete it", e.Path, e.Found, e.Want)
 }
 
@@ -61,15 +66,19 @@ type NotResultsError struct {
 
 // Error names the line.
 func (e *NotResultsError) Error() string {
-	return fmt.Sprintf("%s:%d: not the results of a study: %s; name another file, or delete it", e.Path, e.Line, e.Problem)
+	return fmt.Sprintf("%s:%d: not the results of a study: %s; name another file, or delete it", e.Path,
+		e.Line, e.Problem)
 }
 
 func (r *Row) record(study string) []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return []string{
-		study, strconv.Itoa(r.Index), r.Policy, r.Estimates, number(r.Load), number(r.Offered), strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Shake),
-		strconv.Itoa(r.Jobs), strconv.Itoa(r.Waiting), number(r.MeanWait), number(r.MedianWait), number(r.P95Wait), number(r.Slowdown), number(r.Bounded),
-		number(r.Utilization), number(r.PerHour), strconv.Itoa(r.MaxQueue), number(r.Growth), strconv.FormatBool(r.Saturated),
+		study, strconv.Itoa(r.Index), r.Policy, r.Estimates, number(r.Load), number(r.Offered),
+		strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Shake),
+		strconv.Itoa(r.Jobs), strconv.Itoa(r.Waiting), number(r.MeanWait), number(r.MedianWait), number(r.P95Wait),
+		number(r.Slowdown), number(r.Bounded),
+		number(r.Utilization), number(r.PerHour), strconv.Itoa(r.MaxQueue), number(r.Growth),
+		strconv.FormatBool(r.Saturated),
 	}
 }
 
@@ -81,7 +90,8 @@ func (p *Plan) row(rec []string) (r Row, err error) {
 	}
 	r.Cell = p.cells[index]
 	for column, to := range map[int]any{
-		5: &r.Offered, 8: &r.Jobs, 9: &r.Waiting, 10: &r.MeanWait, 11: &r.MedianWait, 12: &r.P95Wait, 13: &r.Slowdown, 14: &r.Bounded,
+		5: &r.Offered, 8: &r.Jobs, 9: &r.Waiting, 10: &r.MeanWait, 11: &r.MedianWait, 12: &r.P95Wait, 13: &r.Slowdown,
+		14: &r.Bounded,
 		15: &r.Utilization, 16: &r.PerHour, 17: &r.MaxQueue, 18: &r.Growth, 19: &r.Saturated,
 	} {
 		var failed error
@@ -103,8 +113,8 @@ func (p *Plan) row(rec []string) (r Row, err error) {
 	return r, nil
 }
 
-// readRows returns the rows of a CSV by their cells, and how many bytes of it are whole lines: a last line without an end was torn when its writer was killed.
-// There are none in a file that does not exist.
+// readRows returns the rows of a CSV by their cells, and how many bytes of it are whole lines: a last line without an
+// end was torn when its writer was killed. There are none in a file that does not exist.
 func (p *Plan) readRows(path string) (rows map[int]Row, whole int64, err error) {
 	rows = map[int]Row{}
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it

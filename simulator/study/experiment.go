@@ -1,5 +1,6 @@
-// Package study simulates traces under a scheduler of choice: one experiment at a time, or grids of them (policies, loads, seeds, shakes) on all
-// cores or as a Slurm job array, whose results are rows of a CSV file that a study which was interrupted goes on with.
+// Package study simulates traces under a scheduler of choice: one experiment at a time, or grids of them (policies,
+// loads, seeds, shakes) on all cores or as a Slurm job array, whose results are rows of a CSV file that a study which
+// was interrupted goes on with.
 package study
 
 import (
@@ -15,8 +16,9 @@ import (
 // Policies are the names of the policies, in the order in which they are listed.
 func Policies() []string { return []string{"fcfs", "easy", "conservative", "priority"} }
 
-// Estimates are the names of what a policy may plan with: the time limits of the trace; the runtimes themselves; or the mean of the user's last two runtimes, at most the limit
-// (D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
+// Estimates are the names of what a policy may plan with: the time limits of the trace; the runtimes themselves; or the
+// mean of the user's last two runtimes, at most the limit (D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling using
+// system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
 func Estimates() []string { return []string{"limits", "actual", "recent"} }
 
 // Experiment says how a trace is simulated.
@@ -66,15 +68,17 @@ func (e *Experiment) Check() error {
 // Result is what became of a trace.
 type Result struct {
 	simulator.Report
-	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed says which ended at their limits.
+	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed says which ended at
+	// their limits.
 	Start, End []float64
 	Killed     []bool
 	// Factor is by what the times between submissions were multiplied.
 	Factor float64
 }
 
-// NewPolicy returns a new policy by its name, an *OptionError for a name that is not known. The priority policy is a plain multifactor one: a job's age counts ten times
-// as much as its user's share, and large jobs gain a little, as many sites set Slurm up.
+// NewPolicy returns a new policy by its name, an *OptionError for a name that is not known. The priority policy is a
+// plain multifactor one: a job's age counts ten times as much as its user's share, and large jobs gain a little, as
+// many sites set Slurm up.
 func NewPolicy(name string) (simulator.Policy, error) {
 	switch name {
 	case "", "fcfs":
@@ -84,7 +88,8 @@ func NewPolicy(name string) (simulator.Policy, error) {
 	case "conservative":
 		return new(simulator.Conservative), nil
 	case "priority":
-		return &simulator.Priority{WeightAge: 1000, WeightFairShare: 10000, WeightSize: 100, Backfill: simulator.BackfillEASY}, nil
+		return &simulator.Priority{WeightAge: 1000, WeightFairShare: 10000, WeightSize: 100,
+			Backfill: simulator.BackfillEASY}, nil
 	}
 	return nil, &OptionError{"policy", name, strings.Join(Policies(), ", ")}
 }
@@ -99,7 +104,8 @@ func (e *Experiment) Simulate(trace *swfload.Trace) (*Result, error) {
 		factor = offered / e.Load
 	}
 	out := &Result{
-		Start: filled(len(trace.Jobs), math.NaN()), End: filled(len(trace.Jobs), math.NaN()), Killed: make([]bool, len(trace.Jobs)), Factor: factor,
+		Start: filled(len(trace.Jobs), math.NaN()), End: filled(len(trace.Jobs), math.NaN()),
+		Killed: make([]bool, len(trace.Jobs)), Factor: factor,
 	}
 	numbered := 0
 	jobs := simulator.ScaleInterarrivals(func() (simulator.Job, bool) {
@@ -175,7 +181,8 @@ func (r *recentRuntimes) ended(j *simulator.Job) {
 	r.last[j.User] = [2]float64{j.End - j.Start, before[0]}
 }
 
-// estimate returns the mean of the user's last two runtimes, at most the limit; the limit where the user has not run a job yet.
+// estimate returns the mean of the user's last two runtimes, at most the limit; the limit where the user has not run a
+// job yet.
 func (r *recentRuntimes) estimate(j *simulator.Job) float64 {
 	limit := j.Limit
 	if limit <= 0 {

@@ -45,7 +45,8 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// The estimate of a user's next job is the mean of the last two runtimes, at most the limit; the limit before the first.
+// The estimate of a user's next job is the mean of the last two runtimes, at most the limit; the limit before the
+// first.
 func TestRecentRuntimes(t *testing.T) {
 	r := newRecentRuntimes()
 	next := &simulator.Job{User: 1, Limit: 100}

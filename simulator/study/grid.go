@@ -24,14 +24,15 @@ import (
 // MaxCells is how many cells a grid may have.
 const MaxCells = 1_000_000
 
-// Grid is experiments on one trace: each policy with each kind of estimates at each load, and there the trace itself and, for each seed, so many shaken
-// ones.
+// Grid is experiments on one trace: each policy with each kind of estimates at each load, and there the trace itself
+// and, for each seed, so many shaken ones.
 type Grid struct {
 	Policies  []string
 	Estimates []string  // empty is limits alone
 	Loads     []float64 // 0 leaves the times between submissions as they are; empty is 0 alone
-	// Shakes is how many shaken traces each seed gives; 0 for the trace itself alone, in which nothing is random, and which therefore has no seeds. A
-	// shaken trace depends on its seed and number only: all policies, estimates and loads see the same ones, so that they can be compared in pairs.
+	// Shakes is how many shaken traces each seed gives; 0 for the trace itself alone, in which nothing is random, and
+	// which therefore has no seeds. A shaken trace depends on its seed and number only: all policies, estimates and
+	// loads see the same ones, so that they can be compared in pairs.
 	Shakes int
 	Seeds  []uint64
 	Shake  shake.Config // MaxProcs is set to the machine's
@@ -84,7 +85,8 @@ func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
 	if grid.Shakes > 0 {
 		p.jobs = make([]users.Job, len(trace.Jobs))
 		for i, j := range trace.Jobs {
-			p.jobs[i] = users.Job{Index: i, User: j.User, Procs: j.Procs, Submit: j.Submit, Wait: -1, Runtime: j.Runtime, Estimate: j.Limit}
+			p.jobs[i] = users.Job{Index: i, User: j.User, Procs: j.Procs, Submit: j.Submit, Wait: -1,
+				Runtime: j.Runtime, Estimate: j.Limit}
 		}
 		grid.Shake.MaxProcs = trace.Procs
 		var err error
@@ -99,7 +101,8 @@ func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
 
 // check finds what cannot be.
 func (g *Grid) check() error {
-	if err := errors.Join(some("policy", g.Policies), some("estimates", g.Estimates), some("load", g.Loads)); err != nil {
+	if err := errors.Join(some("policy", g.Policies), some("estimates", g.Estimates),
+		some("load", g.Loads)); err != nil {
 		return err
 	}
 	if g.Shakes < 0 {
@@ -113,7 +116,8 @@ func (g *Grid) check() error {
 			return err
 		}
 	}
-	n := float64(len(g.Policies)) * float64(len(g.Estimates)) * float64(len(g.Loads)) * (1 + float64(len(g.Seeds))*float64(g.Shakes))
+	n := float64(len(g.Policies)) * float64(len(g.Estimates)) * float64(len(g.Loads)) *
+		(1 + float64(len(g.Seeds))*float64(g.Shakes))
 	if n > MaxCells {
 		return &OptionError{"grid", fmt.Sprintf("%.0f cells", n), fmt.Sprintf("up to %d", MaxCells)}
 	}
@@ -163,7 +167,8 @@ func (g *Grid) cells() []Cell {
 }
 
 func (g *Grid) experiment(c *Cell) Experiment {
-	return Experiment{Policy: c.Policy, Estimates: c.Estimates, Load: c.Load, Kill: g.Kill, WarmUp: g.WarmUp, SubmitsFirst: g.SubmitsFirst}
+	return Experiment{Policy: c.Policy, Estimates: c.Estimates, Load: c.Load, Kill: g.Kill, WarmUp: g.WarmUp,
+		SubmitsFirst: g.SubmitsFirst}
 }
 
 // fingerprint tells this grid on this trace from all others, by a hash of both.
@@ -222,9 +227,10 @@ func (e *InterruptedError) Error() string {
 // Unwrap returns the context's error.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// Run simulates the cells that the CSV does not have yet and returns all rows, in the order of the grid. Every row is on the disk before it counts as
-// done; in the end the file is in order too, and the same however many workers there were and however often it was interrupted. When the
-// context ends, the cells that have begun are finished, and an *InterruptedError is returned.
+// Run simulates the cells that the CSV does not have yet and returns all rows, in the order of the grid. Every row is
+// on the disk before it counts as done; in the end the file is in order too, and the same however many workers there
+// were and however often it was interrupted. When the context ends, the cells that have begun are finished, and an
+// *InterruptedError is returned.
 func (p *Plan) Run(ctx context.Context, o Options) ([]Row, error) {
 	if err := o.Part.check(); err != nil {
 		return nil, err
@@ -316,19 +322,24 @@ func (p *Plan) simulate(c *Cell) (Row, error) {
 	e := p.grid.experiment(c)
 	r, err := e.Simulate(trace)
 	if err != nil {
-		return Row{}, fmt.Errorf("policy %s, estimates %s, load %v, seed %d, shake %d: %w", c.Policy, c.Estimates, c.Load, c.Seed, c.Shake, err)
+		return Row{}, fmt.Errorf("policy %s, estimates %s, load %v, seed %d, shake %d: %w", c.Policy, c.Estimates,
+			c.Load, c.Seed, c.Shake, err)
 	}
 	return Row{
-		Cell: *c, Offered: simulator.OfferedLoad(trace.Jobs, trace.Procs) / r.Factor, Jobs: r.All.Jobs, Waiting: r.Waiting,
-		MeanWait: r.All.Wait.Mean, MedianWait: r.All.Wait.Median, P95Wait: r.All.Wait.P95, Slowdown: r.All.Slowdown.Mean, Bounded: r.All.Bounded.Mean,
-		Utilization: r.Utilization, PerHour: 3600 * r.Throughput, MaxQueue: r.MaxQueue, Growth: r.Growth, Saturated: r.Saturated,
+		Cell: *c, Offered: simulator.OfferedLoad(trace.Jobs, trace.Procs) / r.Factor, Jobs: r.All.Jobs,
+		Waiting:  r.Waiting,
+		MeanWait: r.All.Wait.Mean, MedianWait: r.All.Wait.Median, P95Wait: r.All.Wait.P95,
+		Slowdown: r.All.Slowdown.Mean, Bounded: r.All.Bounded.Mean,
+		Utilization: r.Utilization, PerHour: 3600 * r.Throughput, MaxQueue: r.MaxQueue, Growth: r.Growth,
+		Saturated: r.Saturated,
 	}, nil
 }
 
-// shake returns the cell's shaken trace. What was shaken is the time limit; the estimate that policies plan with follows it, and is never below the
-// runtime, as in the rules by which traces are read.
+// shake returns the cell's shaken trace. What was shaken is the time limit; the estimate that policies plan with
+// follows it, and is never below the runtime, as in the rules by which traces are read.
 func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
-	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1)))) // as shake.Runs seeds its runs
+	// as shake.Runs seeds its runs
+	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1))))
 	t := &memory.trace
 	t.Procs, t.Jobs = p.trace.Procs, t.Jobs[:0]
 	for i := range memory.jobs {

@@ -31,7 +31,8 @@ func generated(n int, seed uint64) *swfload.Trace {
 		runtime := float64(1 + rng.IntN(2000))
 		limit := runtime + float64(rng.IntN(4000))
 		t.Jobs = append(t.Jobs, simulator.Job{
-			ID: int64(i + 1), User: rng.Int64N(7), Submit: at, Procs: 1 + rng.IntN(16), Runtime: runtime, Limit: limit, Estimate: limit,
+			ID: int64(i + 1), User: rng.Int64N(7), Submit: at, Procs: 1 + rng.IntN(16), Runtime: runtime, Limit: limit,
+			Estimate: limit,
 		})
 	}
 	return t
@@ -40,7 +41,8 @@ func generated(n int, seed uint64) *swfload.Trace {
 // small has 2 x 2 x (1 + 2 x 2) = 20 cells.
 func small() study.Grid {
 	return study.Grid{
-		Policies: []string{"easy", "conservative"}, Loads: []float64{0, .8}, Seeds: []uint64{3, 9}, Shakes: 2, Shake: shake.Default(),
+		Policies: []string{"easy", "conservative"}, Loads: []float64{0, .8}, Seeds: []uint64{3, 9}, Shakes: 2,
+		Shake: shake.Default(),
 	}
 }
 
@@ -98,8 +100,8 @@ func TestTheFileIsTheSameWhateverTheWorkers(t *testing.T) {
 	}
 }
 
-// A run that was killed at any moment goes on: whatever beginning of the file is left, even a torn line, the end is the same, and only what is
-// missing is run.
+// A run that was killed at any moment goes on: whatever beginning of the file is left, even a torn line, the end is the
+// same, and only what is missing is run.
 func TestAKilledRunGoesOn(t *testing.T) {
 	g := small()
 	g.Loads = nil
@@ -119,7 +121,8 @@ func TestAKilledRunGoesOn(t *testing.T) {
 			}
 		}})
 		if again != whole || first != kept {
-			t.Fatalf("cut at %d: %d runs were kept, want %d; the file is the same: %v", cut, first, kept, again == whole)
+			t.Fatalf("cut at %d: %d runs were kept, want %d; the file is the same: %v", cut, first, kept,
+				again == whole)
 		}
 	}
 }
@@ -135,7 +138,8 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 		}
 	}})
 	var interrupted *study.InterruptedError
-	if !errors.As(err, &interrupted) || !errors.Is(err, context.Canceled) || interrupted.Done < 5 || interrupted.Done > 8 || interrupted.Of != 20 {
+	if !errors.As(err, &interrupted) || !errors.Is(err, context.Canceled) || interrupted.Done < 5 ||
+		interrupted.Done > 8 || interrupted.Of != 20 {
 		t.Fatalf("%v", err)
 	}
 	if lines := bytes.Count([]byte(read(t, out)), []byte("\n")); lines != interrupted.Done+1 {
@@ -156,9 +160,12 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	otherGrid.Shake.Degree = 61
 	otherTrace := generated(60, 4)
 	otherTrace.Jobs[59].Runtime++
-	for name, p := range map[string]*study.Plan{"grid": plan(t, otherGrid, trace), "trace": plan(t, small(), otherTrace)} {
+	for name, p := range map[string]*study.Plan{
+		"grid": plan(t, otherGrid, trace), "trace": plan(t, small(), otherTrace),
+	} {
 		var other *study.OtherStudyError
-		if _, err := p.Run(context.Background(), study.Options{Out: out}); !errors.As(err, &other) || other.Path != out || read(t, out) != whole {
+		if _, err := p.Run(context.Background(), study.Options{Out: out}); !errors.As(err, &other) ||
+			other.Path != out || read(t, out) != whole {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
@@ -168,7 +175,8 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	for text, line := range bad {
 		write(t, out, text)
 		var none *study.NotResultsError
-		if _, err := plan(t, small(), trace).Run(context.Background(), study.Options{Out: out}); !errors.As(err, &none) || none.Line != line || read(t, out) != text {
+		if _, err := plan(t, small(), trace).Run(context.Background(), study.Options{Out: out}); !errors.As(err,
+			&none) || none.Line != line || read(t, out) != text {
 			t.Errorf("%.20q...: %v", text, err)
 		}
 	}
@@ -181,7 +189,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 	got := make([]study.Row, len(whole))
 	n := 0
 	for k := range 3 {
-		rows, _ := run(t, p, study.Options{Out: filepath.Join(t.TempDir(), "out.csv"), Part: study.Part{Index: k, Of: 3}})
+		rows, _ := run(t, p,
+			study.Options{Out: filepath.Join(t.TempDir(), "out.csv"), Part: study.Part{Index: k, Of: 3}})
 		for _, r := range rows {
 			got[r.Index] = r
 			n++
@@ -190,19 +199,22 @@ func TestPartsAreTheWhole(t *testing.T) {
 	if d := cmp.Diff(whole, got); d != "" || n != len(whole) {
 		t.Errorf("%d rows (-whole +parts):\n%s", n, d)
 	}
-	if _, err := p.Run(context.Background(), study.Options{Out: filepath.Join(t.TempDir(), "x"), Part: study.Part{Index: 3, Of: 3}}); err == nil {
+	if _, err := p.Run(context.Background(),
+		study.Options{Out: filepath.Join(t.TempDir(), "x"), Part: study.Part{Index: 3, Of: 3}}); err == nil {
 		t.Error("part 3 of 3 (from 0) was taken")
 	}
 }
 
-// A shaken row is the simulation of the workload that shake.Runs makes of the same seed, and shake 0 is the trace itself.
+// A shaken row is the simulation of the workload that shake.Runs makes of the same seed, and shake 0 is the trace
+// itself.
 func TestRowsAreTheExperiments(t *testing.T) {
 	trace := generated(300, 6)
 	g := small()
 	rows, _ := run(t, plan(t, g, trace), study.Options{Out: filepath.Join(t.TempDir(), "out.csv")})
 	jobs := make([]users.Job, len(trace.Jobs))
 	for i, j := range trace.Jobs {
-		jobs[i] = users.Job{Index: i, User: j.User, Procs: j.Procs, Submit: j.Submit, Runtime: j.Runtime, Estimate: j.Limit}
+		jobs[i] = users.Job{Index: i, User: j.User, Procs: j.Procs, Submit: j.Submit, Runtime: j.Runtime,
+			Estimate: j.Limit}
 	}
 	shaker, err := shake.New(jobs, g.Shake)
 	if err != nil {
@@ -213,7 +225,8 @@ func TestRowsAreTheExperiments(t *testing.T) {
 		shaken := &swfload.Trace{Procs: trace.Procs}
 		for _, j := range jobs {
 			shaken.Jobs = append(shaken.Jobs, simulator.Job{
-				User: j.User, Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime, Limit: j.Estimate, Estimate: j.Estimate,
+				User: j.User, Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime, Limit: j.Estimate,
+				Estimate: j.Estimate,
 			})
 		}
 		r, err := e.Simulate(shaken)
@@ -291,7 +304,8 @@ func TestGroups(t *testing.T) {
 	row := func(policy string, n int, wait float64) study.Row {
 		return study.Row{Cell: study.Cell{Policy: policy, Shake: n}, MeanWait: wait, Bounded: 1}
 	}
-	got := study.Groups([]study.Row{row("easy", 0, 100), row("easy", 1, 90), row("easy", 2, 100.5), row("easy", 3, 130), row("fcfs", 0, 0), row("fcfs", 1, 3)})
+	got := study.Groups([]study.Row{row("easy", 0, 100), row("easy", 1, 90), row("easy", 2, 100.5), row("easy", 3, 130),
+		row("fcfs", 0, 0), row("fcfs", 1, 3)})
 	if len(got) != 2 || got[0].Policy != "easy" || got[1].Policy != "fcfs" || got[1].Shaken.Wait != nil {
 		t.Fatalf("%+v", got)
 	}
@@ -319,7 +333,8 @@ func BenchmarkCTCByLoad(b *testing.B) {
 	b.ReportMetric(float64(46*len(trace.Jobs)*b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
 
-// Whatever is in the file: it is refused and left as it was, or it is gone on with to a file that is read again to the same rows.
+// Whatever is in the file: it is refused and left as it was, or it is gone on with to a file that is read again to the
+// same rows.
 func FuzzResults(f *testing.F) {
 	g := small()
 	g.Loads, g.Shakes, g.Seeds = nil, 0, nil

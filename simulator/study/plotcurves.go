@@ -16,8 +16,9 @@ import (
 // logFrom is from how many times the least value on the axis of the bounded slowdown is logarithmic.
 const logFrom = 8
 
-// PlotCurves draws the mean bounded slowdown over the load as SVG: for each policy and kind of estimates a thin line for the trace itself and, with shakes, a thick one for the mean
-// of the shaken copies in the band from their 5th to their 95th percentile.
+// PlotCurves draws the mean bounded slowdown over the load as SVG: for each policy and kind of estimates a thin line
+// for the trace itself and, with shakes, a thick one for the mean of the shaken copies in the band from their 5th to
+// their 95th percentile.
 func PlotCurves(to io.Writer, title string, groups []Group) error {
 	p, err := curvesPlot(title, groups)
 	if err != nil {

@@ -26,8 +26,8 @@ func PointColumns() []string {
 	return columns
 }
 
-// WritePoints writes a line of CSV for each group: what the trace itself gave, and the mean and the 5 to 95 % span of its shaken copies. Numbers have six digits; the columns of
-// what there is not are empty.
+// WritePoints writes a line of CSV for each group: what the trace itself gave, and the mean and the 5 to 95 % span of
+// its shaken copies. Numbers have six digits; the columns of what there is not are empty.
 func WritePoints(to io.Writer, groups []Group) error {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	records := [][]string{PointColumns()}
@@ -42,7 +42,8 @@ func WritePoints(to io.Writer, groups []Group) error {
 				runs = s.Runs
 			}
 		}
-		rec := []string{g.Policy, g.Estimates, number(g.Load), number(g.Offered), strconv.FormatBool(g.Saturated), strconv.Itoa(runs)}
+		rec := []string{g.Policy, g.Estimates, number(g.Load), number(g.Offered), strconv.FormatBool(g.Saturated),
+			strconv.Itoa(runs)}
 		for _, m := range []struct {
 			single float64
 			shaken *shake.Summary
@@ -52,7 +53,9 @@ func WritePoints(to io.Writer, groups []Group) error {
 				rec = append(rec, "", "", "", "", "", "")
 				continue
 			}
-			for _, x := range []float64{m.shaken.Mean, m.shaken.Low, m.shaken.High, m.shaken.Span, m.shaken.Distance, m.shaken.Concentration} {
+			for _, x := range []float64{
+				m.shaken.Mean, m.shaken.Low, m.shaken.High, m.shaken.Span, m.shaken.Distance, m.shaken.Concentration,
+			} {
 				rec = append(rec, number(x))
 			}
 		}
@@ -77,19 +80,22 @@ func ReadPoints(from io.Reader) (groups []Group, err error) {
 			failed = errors.Join(failed, err)
 			return x
 		}
-		g := Group{Policy: row[0], Estimates: row[1], Load: number(row[2]), Offered: number(row[3]), Saturated: row[4] == "true"}
+		g := Group{Policy: row[0], Estimates: row[1], Load: number(row[2]), Offered: number(row[3]),
+			Saturated: row[4] == "true"}
 		runs := int(number(row[5]))
 		summary := func(single float64, cells []string) *shake.Summary {
 			if cells[0] == "" {
 				return nil
 			}
 			return &shake.Summary{
-				Original: single, Mean: number(cells[0]), Low: number(cells[1]), High: number(cells[2]), Span: number(cells[3]), Distance: number(cells[4]),
+				Original: single, Mean: number(cells[0]), Low: number(cells[1]), High: number(cells[2]),
+				Span: number(cells[3]), Distance: number(cells[4]),
 				Concentration: number(cells[5]), Runs: runs,
 			}
 		}
 		g.MeanWait, g.Bounded = number(row[6]), number(row[13])
-		if s := (Shaken{Wait: summary(g.MeanWait, row[7:13]), Bounded: summary(g.Bounded, row[14:20])}); s != (Shaken{}) {
+		if s := (Shaken{Wait: summary(g.MeanWait, row[7:13]),
+			Bounded: summary(g.Bounded, row[14:20])}); s != (Shaken{}) {
 			g.Shaken = &s
 		}
 		if failed != nil {
@@ -149,9 +155,10 @@ func (c *Curve) Shaken() (out []shake.Summary, ok bool) {
 	return out, len(out) > 0
 }
 
-// Roughness tells how much a curve over evenly spaced points jumps: the mean absolute second difference of its logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for
-// a curve that grows by the same share at each step, and .1 is a curve whose points lie about a twentieth beside the middle of their neighbors. It is 0 for fewer than 3 points, and for
-// values that are not positive, which have no logarithm.
+// Roughness tells how much a curve over evenly spaced points jumps: the mean absolute second difference of its
+// logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step, and .1
+// is a curve whose points lie about a twentieth beside the middle of their neighbors. It is 0 for fewer than 3 points,
+// and for values that are not positive, which have no logarithm.
 func Roughness(y []float64) float64 {
 	if len(y) < 3 {
 		return 0
@@ -177,7 +184,8 @@ func (c *Curve) String() string {
 	if single == 0 || means == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: from load to load the bounded slowdown of the trace itself jumps by %.2f %%, the mean of %d shaken copies by %.2f %% (mean absolute second difference of ln)",
+	return fmt.Sprintf("%s: from load to load the bounded slowdown of the trace itself jumps by %.2f %%, the mean of "+
+		"%d shaken copies by %.2f %% (mean absolute second difference of ln)",
 		c.name(), 100*single, shaken[0].Runs, 100*means)
 }
 

@@ -19,7 +19,8 @@ import (
 func point(policy string, load, single, mean, low, high float64) study.Group {
 	return study.Group{
 		Policy: policy, Estimates: "limits", Load: load, Offered: load, MeanWait: 10 * single, Bounded: single,
-		Shaken: &study.Shaken{Bounded: &shake.Summary{Original: single, Mean: mean, Low: low, High: high, Runs: 7, Span: .25}},
+		Shaken: &study.Shaken{Bounded: &shake.Summary{Original: single, Mean: mean, Low: low, High: high,
+			Runs: 7, Span: .25}},
 	}
 }
 
@@ -44,8 +45,10 @@ func TestPoints(t *testing.T) {
 		return ""
 	}
 	for column, want := range map[string]string{
-		"policy": "easy", "load_asked": "0.7", "shaken_runs": "7", "mean_bounded_slowdown": "10", "mean_bounded_slowdown_shaken_mean": "11",
-		"mean_bounded_slowdown_shaken_p05": "9", "mean_bounded_slowdown_shaken_p95": "12", "mean_bounded_slowdown_span": "0.25", "mean_wait_seconds": "100",
+		"policy": "easy", "load_asked": "0.7", "shaken_runs": "7", "mean_bounded_slowdown": "10",
+		"mean_bounded_slowdown_shaken_mean": "11",
+		"mean_bounded_slowdown_shaken_p05":  "9", "mean_bounded_slowdown_shaken_p95": "12",
+		"mean_bounded_slowdown_span": "0.25", "mean_wait_seconds": "100",
 		"mean_wait_seconds_span": "",
 	} {
 		if got := at(1, column); got != want {
@@ -60,8 +63,10 @@ func TestPoints(t *testing.T) {
 // Points that are read are those that were written; other files are refused.
 func TestReadPoints(t *testing.T) {
 	both := point("easy", .7, 10, 11, 9, 12)
-	both.Shaken.Wait = &shake.Summary{Original: 100, Mean: 101, Low: 90, High: 120, Span: .3, Distance: .01, Concentration: .4, Runs: 7}
-	want := []study.Group{both, point("easy", .8, 20, 21, 19, 22), {Policy: "fcfs", Estimates: "actual", Load: .5, Offered: .5, MeanWait: 7, Bounded: 3, Saturated: true}}
+	both.Shaken.Wait = &shake.Summary{Original: 100, Mean: 101, Low: 90, High: 120, Span: .3, Distance: .01,
+		Concentration: .4, Runs: 7}
+	want := []study.Group{both, point("easy", .8, 20, 21, 19, 22),
+		{Policy: "fcfs", Estimates: "actual", Load: .5, Offered: .5, MeanWait: 7, Bounded: 3, Saturated: true}}
 	var text bytes.Buffer
 	if err := study.WritePoints(&text, want); err != nil {
 		t.Fatal(err)
@@ -71,7 +76,8 @@ func TestReadPoints(t *testing.T) {
 		t.Errorf("%v (-written +read):\n%s", err, d)
 	}
 	for problem, bad := range map[string]string{
-		"another header": "a,b\n1,2\n", "line 2": strings.Replace(text.String(), "0.7", "x", 1), "wrong number of fields": text.String() + "1,2\n", "line 1": "",
+		"another header": "a,b\n1,2\n", "line 2": strings.Replace(text.String(), "0.7", "x", 1),
+		"wrong number of fields": text.String() + "1,2\n", "line 1": "",
 	} {
 		if _, err := study.ReadPoints(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", problem, err)
@@ -85,7 +91,8 @@ func TestRoughness(t *testing.T) {
 		y    []float64
 		want float64
 	}{
-		{[]float64{1, 2, 4, 8}, 0}, {[]float64{1, math.E, 1, math.E}, 2}, {[]float64{1, math.E, math.E * math.E, math.E}, 1},
+		{[]float64{1, 2, 4, 8}, 0}, {[]float64{1, math.E, 1, math.E}, 2},
+		{[]float64{1, math.E, math.E * math.E, math.E}, 1},
 		{[]float64{1, 2}, 0}, {nil, 0}, {[]float64{1, 0, 1}, 0},
 	} {
 		if got := study.Roughness(c.y); math.Abs(got-c.want) > 1e-12 {
@@ -97,13 +104,16 @@ func TestRoughness(t *testing.T) {
 // Curves part policies and sort by load; what they say names both roughnesses.
 func TestCurves(t *testing.T) {
 	groups := []study.Group{
-		point("easy", .7, math.E, 2, 1, 3), point("easy", .5, 1, 1, 1, 3), point("fcfs", .5, 1, 1, 1, 1), point("easy", .6, 1, 1.5, 1, 3),
+		point("easy", .7, math.E, 2, 1, 3), point("easy", .5, 1, 1, 1, 3), point("fcfs", .5, 1, 1, 1, 1),
+		point("easy", .6, 1, 1.5, 1, 3),
 	}
 	curves := study.Curves(groups)
-	if len(curves) != 2 || len(curves[0].Groups) != 3 || curves[0].Groups[0].Load != .5 || curves[0].Groups[2].Load != .7 {
+	if len(curves) != 2 || len(curves[0].Groups) != 3 || curves[0].Groups[0].Load != .5 ||
+		curves[0].Groups[2].Load != .7 {
 		t.Fatalf("%+v", curves)
 	}
-	if text := curves[0].String(); !strings.Contains(text, "jumps by 100.00 %") || !strings.Contains(text, "7 shaken copies") {
+	if text := curves[0].String(); !strings.Contains(text, "jumps by 100.00 %") ||
+		!strings.Contains(text, "7 shaken copies") {
 		t.Errorf("%q", text)
 	}
 	if text := curves[1].String(); text != "" {
@@ -114,15 +124,19 @@ func TestCurves(t *testing.T) {
 // The picture is XML with the curves' names in it, with shakes and without, and for one load.
 func TestPlotCurves(t *testing.T) {
 	for name, groups := range map[string][]study.Group{
-		"shaken":   {point("easy", .5, 10, 11, 9, 12), point("easy", .6, 20, 21, 15, 30), point("easy", .7, 200, 210, 150, 300)},
-		"plain":    {{Policy: "easy", Estimates: "limits", Offered: .5, Bounded: 3}, {Policy: "easy", Estimates: "limits", Offered: .6, Bounded: 4}},
+		"shaken": {point("easy", .5, 10, 11, 9, 12), point("easy", .6, 20, 21, 15, 30),
+			point("easy", .7, 200, 210, 150, 300)},
+		"plain": {{Policy: "easy", Estimates: "limits", Offered: .5, Bounded: 3},
+			{Policy: "easy", Estimates: "limits", Offered: .6, Bounded: 4}},
 		"one load": {point("easy", .5, 10, 11, 9, 12)},
 	} {
 		var text bytes.Buffer
 		if err := study.PlotCurves(&text, "a title", groups); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if svg := text.String(); !strings.Contains(svg, "a title") || !strings.Contains(svg, "easy, the trace itself") || name != "plain" != strings.Contains(svg, "mean of shaken") {
+		if svg := text.String(); !strings.Contains(svg, "a title") ||
+			!strings.Contains(svg, "easy, the trace itself") ||
+			name != "plain" != strings.Contains(svg, "mean of shaken") {
 			t.Errorf("%s: %s", name, svg)
 		}
 		for d := xml.NewDecoder(&text); ; {
@@ -141,7 +155,8 @@ func TestPlotCurves(t *testing.T) {
 // Whatever is in the file: it is refused, or written again to what is read to the same points.
 func FuzzReadPoints(f *testing.F) {
 	var text bytes.Buffer
-	if err := study.WritePoints(&text, []study.Group{point("easy", .7, 10, 11, 9, 12), {Policy: "fcfs", Estimates: "limits"}}); err != nil {
+	if err := study.WritePoints(&text,
+		[]study.Group{point("easy", .7, 10, 11, 9, 12), {Policy: "fcfs", Estimates: "limits"}}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text.String())
@@ -161,7 +176,8 @@ func FuzzReadPoints(f *testing.F) {
 			t.Fatalf("%v of\n%s", err, text)
 		}
 		first.Reset()
-		if err := errors.Join(study.WritePoints(&first, groups), study.WritePoints(&second, again)); err != nil || first.String() != second.String() {
+		if err := errors.Join(study.WritePoints(&first, groups), study.WritePoints(&second, again)); err != nil ||
+			first.String() != second.String() {
 			t.Errorf("%v\n%s\n%s", err, first.String(), second.String())
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Array runs a plan as a Slurm job array: each task runs a part of it, and what the parts wrote is gathered. It needs sbatch and squeue, and a folder
-// that the nodes see under the same name.
+// Array runs a plan as a Slurm job array: each task runs a part of it, and what the parts wrote is gathered. It needs
+// sbatch and squeue, and a folder that the nodes see under the same name.
 type Array struct {
 	// Command is what a task runs, by absolute names; --part K/N --out FILE are added to it.
 	Command []string
@@ -33,7 +33,8 @@ type Array struct {
 	Done func(done, of int)
 }
 
-// MissingError says that the array is over and parts of the study are not done. Nothing is submitted again unless the same command is run again.
+// MissingError says that the array is over and parts of the study are not done. Nothing is submitted again unless the
+// same command is run again.
 type MissingError struct {
 	Dir   string
 	Tasks []int
@@ -42,7 +43,8 @@ type MissingError struct {
 
 // Error names the tasks and their logs.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("the Slurm job is over, but of %d parts these are missing: %s; %s says why. The same command submits those again",
+	return fmt.Sprintf("the Slurm job is over, but of %d parts these are missing: %s; %s says why. The same command "+
+		"submits those again",
 		e.Of, spans(e.Tasks), filepath.Join(e.Dir, fmt.Sprintf("part-%d-of-%d.log", e.Tasks[0], e.Of)))
 }
 
@@ -52,15 +54,17 @@ type submitted struct {
 	Study string `json:"study"`
 }
 
-// Run submits the parts that out and the folder do not have yet, waits until Slurm is done with them, and writes out, which is the same as if
-// the plan had been run here. Parts that then are missing are a *MissingError. If an array of this study that was submitted before is still in Slurm's
-// queue, Run waits for that one first. When the context ends, the array goes on.
+// Run submits the parts that out and the folder do not have yet, waits until Slurm is done with them, and writes out,
+// which is the same as if the plan had been run here. Parts that then are missing are a *MissingError. If an array of
+// this study that was submitted before is still in Slurm's queue, Run waits for that one first. When the context ends,
+// the array goes on.
 func (a *Array) Run(ctx context.Context, p *Plan, out string) ([]Row, error) {
 	if a.Tasks == 0 {
 		a.Tasks = min(100, len(p.cells))
 	}
 	if a.Tasks < 1 || a.Tasks > len(p.cells) {
-		return nil, &OptionError{"parts", strconv.Itoa(a.Tasks), fmt.Sprintf("1 up to the number of runs, %d", len(p.cells))}
+		return nil,
+			&OptionError{"parts", strconv.Itoa(a.Tasks), fmt.Sprintf("1 up to the number of runs, %d", len(p.cells))}
 	}
 	if err := os.MkdirAll(a.Dir, 0o777); err != nil { //nolint:gosec // umask decides
 		return nil, err
@@ -186,9 +190,10 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	args := []string{
 		"--parsable", "--job-name=waitcast-study", "--array=" + array,
 		// Slurm reads %a in the name of the log, and %% as %.
-		"--output=" + strings.ReplaceAll(filepath.Dir(name), "%", "%%") + "/" + fmt.Sprintf(filepath.Base(name), "%a") + ".log",
+		"--output=" + strings.ReplaceAll(filepath.Dir(name), "%", "%%") + "/" +
+			fmt.Sprintf(filepath.Base(name), "%a") + ".log",
 	}
-	cmd := exec.CommandContext(ctx, "sbatch", append(args, a.Options...)...) //nolint:gosec // the options are the user's own
+	cmd := exec.CommandContext(ctx, "sbatch", append(args, a.Options...)...)
 	cmd.Stdin = strings.NewReader(a.script())
 	var answer, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &answer, &complaint
@@ -216,14 +221,16 @@ func (a *Array) script() string {
 	for i, w := range a.Command {
 		words[i] = quoted(w)
 	}
-	return fmt.Sprintf("#!/bin/sh\nexec %s --part \"$SLURM_ARRAY_TASK_ID/%d\" --out %s\"$SLURM_ARRAY_TASK_ID\"-of-%d.csv\n",
+	return fmt.Sprintf(
+		"#!/bin/sh\nexec %s --part \"$SLURM_ARRAY_TASK_ID/%d\" --out %s\"$SLURM_ARRAY_TASK_ID\"-of-%d.csv\n",
 		strings.Join(words, " "), a.Tasks, quoted(filepath.Join(a.Dir, "part-")), a.Tasks)
 }
 
 // quoted makes one word of the shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// wait waits until no task of an array is in Slurm's queue. It asks after 1 s, and then less and less often, up to twice a minute.
+// wait waits until no task of an array is in Slurm's queue. It asks after 1 s, and then less and less often, up to
+// twice a minute.
 func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	failures := 0
 	for pause := time.Second; ; pause = min(30*time.Second, pause*3/2) {
@@ -231,7 +238,9 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("interrupted: Slurm job %s goes on ('scancel %s' ends it); the same command waits for it: %w", job, job, ctx.Err())
+			return fmt.Errorf(
+				"interrupted: Slurm job %s goes on ('scancel %s' ends it); the same command waits for it: %w", job,
+				job, ctx.Err())
 		case <-timer.C:
 		}
 		live, err := inQueue(ctx, job)
@@ -243,7 +252,8 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 		case ctx.Err() != nil: // the next round says it
 		default: // slurmctld may be restarting
 			if failures++; failures == 20 {
-				return fmt.Errorf("slurm job %s goes on, as far as is known; the same command waits for it: %w", job, err)
+				return fmt.Errorf("slurm job %s goes on, as far as is known; the same command waits for it: %w", job,
+					err)
 			}
 		}
 		if _, err := a.gather(p, out); err != nil {

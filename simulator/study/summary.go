@@ -11,7 +11,8 @@ type Group struct {
 	Saturated bool    `json:"saturated"` // the trace itself
 	MeanWait  float64 `json:"mean_wait_seconds"`
 	Bounded   float64 `json:"mean_bounded_slowdown"`
-	// Shaken tells how the shaken results lie around those of the trace itself; nil without shakes, and Wait where no job of the trace waits.
+	// Shaken tells how the shaken results lie around those of the trace itself; nil without shakes, and Wait where no
+	// job of the trace waits.
 	Shaken *Shaken `json:"shaken,omitempty"`
 }
 
@@ -39,7 +40,8 @@ func Groups(rows []Row) []Group {
 		}
 		end()
 		out = append(out, Group{
-			Policy: r.Policy, Estimates: r.Estimates, Load: r.Load, Offered: r.Offered, Saturated: r.Saturated, MeanWait: r.MeanWait, Bounded: r.Bounded,
+			Policy: r.Policy, Estimates: r.Estimates, Load: r.Load, Offered: r.Offered, Saturated: r.Saturated,
+			MeanWait: r.MeanWait, Bounded: r.Bounded,
 		})
 	}
 	end()

@@ -17,16 +17,17 @@ type Rules uint8
 
 const (
 	// Plain takes the log at its word. Processors are those allocated, else those requested. A job that never ran (see
-	// swf.Record.Ran), or has no processors, is left out. The time limit is the estimate; a missing one is replaced by the
-	// runtime, and so is an estimate below the runtime (schedulers grant a grace). A negative submit time becomes 0. A
-	// job larger than the machine is left out, or, with Options.Clamp, cut to the machine's size.
+	// swf.Record.Ran), or has no processors, is left out. The time limit is the estimate; a missing one is replaced by
+	// the runtime, and so is an estimate below the runtime (schedulers grant a grace). A negative submit time becomes
+	// 0. A job larger than the machine is left out, or, with Options.Clamp, cut to the machine's size.
 	Plain Rules = iota
 
-	// Pyss reads as pyss does, the Python simulator of the Hebrew University's parallel systems group (dinesh121991/pyss on GitHub). A job
-	// with runtime <= 0, allocated processors <= 0 or submit time < 0 becomes a job of 1 s, estimate 1 s, max(1, allocated) processors,
-	// submitted at 1 s at the earliest. Of any other the estimate is max(limit, runtime, 1), the runtime max(min(limit, runtime), 1), and the
-	// processors are those allocated. All jobs larger than the machine are cut to its size. Where the log has no limit (-1), the
-	// runtime is therefore 1 s, which is hardly meant: Report.NoEstimate counts such jobs.
+	// Pyss reads as pyss does, the Python simulator of the Hebrew University's parallel systems group
+	// (dinesh121991/pyss on GitHub). A job with runtime <= 0, allocated processors <= 0 or submit time < 0 becomes a
+	// job of 1 s, estimate 1 s, max(1, allocated) processors, submitted at 1 s at the earliest. Of any other the
+	// estimate is max(limit, runtime, 1), the runtime max(min(limit, runtime), 1), and the processors are those
+	// allocated. All jobs larger than the machine are cut to its size. Where the log has no limit (-1), the runtime is
+	// therefore 1 s, which is hardly meant: Report.NoEstimate counts such jobs.
 	Pyss
 )
 
@@ -134,7 +135,8 @@ func Read(r *swf.Reader, o Options) (*Trace, error) {
 
 // job turns a record into a job, or says that it is left out.
 func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
-	j := simulator.Job{ID: rec.ID, User: rec.User, Submit: float64(max(0, rec.Submit)), Limit: float64(max(0, rec.TimeLimit))}
+	j := simulator.Job{ID: rec.ID, User: rec.User, Submit: float64(max(0, rec.Submit)),
+		Limit: float64(max(0, rec.TimeLimit))}
 	p := &t.Report
 	if rec.TimeLimit <= 0 {
 		p.NoEstimate.add(rec.ID)

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// awkward has, after a good job, every defect that the reading rules speak of; number, submit, runtime, allocated, requested processors,
-// limit and status vary.
+// awkward has, after a good job, every defect that the reading rules speak of; number, submit, runtime, allocated,
+// requested processors, limit and status vary.
 const awkward = `; MaxProcs: 8
 ; Queue: 3 normal
 1  10 -1  100  4 -1 -1  4  200 -1  1 7 -1 -1 3 -1 -1 -1
@@ -56,14 +56,16 @@ func one(ids ...int64) swfload.Tally { return swfload.Tally{N: len(ids), First: 
 func TestPlainRules(t *testing.T) {
 	trace := read(t, awkward, swfload.Options{Queue: true, Keep: true})
 	want := []row{
-		{6, 0, 4, 100, 200, 200}, {1, 10, 4, 100, 200, 200}, {3, 30, 4, 0, 200, 200}, {5, 50, 4, 100, 100, 0}, {7, 55, 2, 100, 200, 200},
+		{6, 0, 4, 100, 200, 200}, {1, 10, 4, 100, 200, 200}, {3, 30, 4, 0, 200, 200}, {5, 50, 4, 100, 100, 0},
+		{7, 55, 2, 100, 200, 200},
 		{6, 60, 4, 100, 100, 60},
 	}
 	if d := cmp.Diff(want, rows(trace)); d != "" {
 		t.Errorf("jobs (-want +got):\n%s", d)
 	}
 	report := swfload.Report{
-		Records: 9, TooLarge: one(2), NeverRan: one(4), NoProcs: one(7), NoEstimate: one(5), Raised: one(6), Early: one(6),
+		Records: 9, TooLarge: one(2), NeverRan: one(4), NoProcs: one(7), NoEstimate: one(5), Raised: one(6),
+		Early:     one(6),
 		Unordered: one(7, 6), Duplicates: one(6),
 	}
 	if d := cmp.Diff(report, trace.Report); d != "" {
@@ -74,7 +76,8 @@ func TestPlainRules(t *testing.T) {
 			t.Errorf("job %d of queue %q has record %d", j.ID, j.Queue, trace.Records[i].ID)
 		}
 	}
-	if clamped := read(t, awkward, swfload.Options{Clamp: true}); clamped.Jobs[2].Procs != 8 || clamped.Report.TooLarge.N != 1 {
+	if clamped := read(t, awkward, swfload.Options{Clamp: true}); clamped.Jobs[2].Procs != 8 ||
+		clamped.Report.TooLarge.N != 1 {
 		t.Errorf("clamped: %+v, %+v", clamped.Jobs[2], clamped.Report.TooLarge)
 	}
 	if larger := read(t, awkward, swfload.Options{Procs: 16}); larger.Procs != 16 || larger.Report.TooLarge.N != 0 {
@@ -86,7 +89,8 @@ func TestPlainRules(t *testing.T) {
 func TestPyssRules(t *testing.T) {
 	trace := read(t, awkward, swfload.Options{Rules: swfload.Pyss})
 	want := []row{
-		{6, 1, 4, 1, 1, 200}, {1, 10, 4, 100, 200, 200}, {2, 20, 8, 100, 200, 200}, {3, 30, 4, 1, 1, 200}, {4, 40, 4, 1, 1, 200},
+		{6, 1, 4, 1, 1, 200}, {1, 10, 4, 100, 200, 200}, {2, 20, 8, 100, 200, 200}, {3, 30, 4, 1, 1, 200},
+		{4, 40, 4, 1, 1, 200},
 		{5, 50, 4, 1, 100, 0}, {7, 55, 1, 1, 1, 200}, {6, 60, 4, 60, 100, 60}, {7, 70, 1, 1, 1, 200},
 	}
 	if d := cmp.Diff(want, rows(trace)); d != "" {
@@ -109,7 +113,8 @@ func TestATraceWithoutJobs(t *testing.T) {
 	if _, err := swfload.Read(swf.NewReader(strings.NewReader("")), swfload.Options{}); err == nil {
 		t.Error("a machine without a size was taken")
 	}
-	if _, err := swfload.Read(swf.NewReader(strings.NewReader("; MaxProcs: 8\n1 2 x\n")), swfload.Options{}); err == nil {
+	if _, err := swfload.Read(swf.NewReader(strings.NewReader("; MaxProcs: 8\n1 2 x\n")),
+		swfload.Options{}); err == nil {
 		t.Error("a bad line was passed over")
 	}
 	if _, err := swfload.Open("no such file", swfload.Options{}); err == nil {
@@ -119,7 +124,9 @@ func TestATraceWithoutJobs(t *testing.T) {
 
 // TestEveryTraceIsRead proves that the real logs give as many jobs as they have records, less those left out.
 func TestEveryTraceIsRead(t *testing.T) {
-	for _, name := range []string{"KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln", "LANL-CM5-1994-4.1-cln"} {
+	for _, name := range []string{
+		"KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln", "LANL-CM5-1994-4.1-cln",
+	} {
 		path := refdata.Shared(t, "traces/"+name+".swf.gz")
 		for _, rules := range []swfload.Rules{swfload.Plain, swfload.Pyss} {
 			trace, err := swfload.Open(path, swfload.Options{Rules: rules})

@@ -1,10 +1,10 @@
-// Package clean finds the jobs of a workload that are no sample of what its users do: jobs that never ran, flurries (bursts of one user) and
-// daily robots (jobs submitted at the same time of day, day after day, by no human hand). It marks them with the reason and removes nothing; a fit
-// leaves out what it wants to.
+// Package clean finds the jobs of a workload that are no sample of what its users do: jobs that never ran, flurries
+// (bursts of one user) and daily robots (jobs submitted at the same time of day, day after day, by no human hand). It
+// marks them with the reason and removes nothing; a fit leaves out what it wants to.
 //
 // The archive's cleaned logs were cleaned by hand (D. Feitelson and D. Tsafrir, "Workload sanitation for performance
-// evaluation", ISPASS 2006): a job number range of a user for a flurry, "user=5 and hour=3" for the robot of 3:30 of the San
-// Diego Paragon. There are no published thresholds; those of Options are ours, and say what they compare.
+// evaluation", ISPASS 2006): a job number range of a user for a flurry, "user=5 and hour=3" for the robot of 3:30 of
+// the San Diego Paragon. There are no published thresholds; those of Options are ours, and say what they compare.
 package clean
 
 import (
@@ -50,18 +50,20 @@ func (r Reason) String() string {
 
 // Options are the thresholds. The zero value takes the defaults.
 type Options struct {
-	// Start is the instant of time 0 in the machine's time zone, by whose clock robots keep their hour; the zero value takes time 0 for a midnight
-	// in a place without daylight saving.
+	// Start is the instant of time 0 in the machine's time zone, by whose clock robots keep their hour; the zero value
+	// takes time 0 for a midnight in a place without daylight saving.
 	Start time.Time
 
-	Window     float64 // seconds in which jobs of one user make a flurry; 0 for a day
-	Factor     float64 // a flurry has more jobs in a window than this many times the median of all users' jobs in one; 0 for 3
-	FlurryJobs int     // ... and at least so many; 0 for 200
+	Window float64 // seconds in which jobs of one user make a flurry; 0 for a day
+	// a flurry has more jobs in a window than this many times the median of all users' jobs in one; 0 for 3
+	Factor     float64
+	FlurryJobs int // ... and at least so many; 0 for 200
 
 	RobotWidth float64 // seconds of the day within which a robot submits; 0 for 600
 	RobotDays  int     // on how many days at least; 0 for 20
 	RobotShare float64 // on which share of the days from the first to the last of them; 0 for .4
-	RobotPeak  float64 // on how many times as many days as in an equal stretch of the two hours around, on average; 0 for 3
+	// on how many times as many days as in an equal stretch of the two hours around, on average; 0 for 3
+	RobotPeak float64
 }
 
 func (o *Options) defaults() error {
@@ -106,19 +108,21 @@ type Finding struct {
 	From    float64 `json:"from_seconds"`  // first submit
 	Until   float64 `json:"until_seconds"` // last submit
 	Jobs    int     `json:"jobs"`
-	Typical float64 `json:"typical,omitempty"`             // flurry: median of all users' jobs in a window
-	Most    int     `json:"most,omitempty"`                // flurry: the user's jobs in his busiest window
-	Clock   float64 `json:"clock_seconds,omitempty"`       // robot: begin of its stretch of the day, seconds after midnight
-	Width   float64 `json:"clock_width_seconds,omitempty"` // robot: length of that stretch
-	Days    int     `json:"days,omitempty"`                // robot: on which it submitted
-	Span    int     `json:"span_days,omitempty"`           // robot: from the first to the last of them
+	Typical float64 `json:"typical,omitempty"` // flurry: median of all users' jobs in a window
+	Most    int     `json:"most,omitempty"`    // flurry: the user's jobs in his busiest window
+	// robot: begin of its stretch of the day, seconds after midnight
+	Clock float64 `json:"clock_seconds,omitempty"`
+	Width float64 `json:"clock_width_seconds,omitempty"` // robot: length of that stretch
+	Days  int     `json:"days,omitempty"`                // robot: on which it submitted
+	Span  int     `json:"span_days,omitempty"`           // robot: from the first to the last of them
 }
 
 // String describes the finding in one line.
 func (f Finding) String() string {
 	if f.Reason == Robot {
 		c := int(f.Clock)
-		return fmt.Sprintf("user %d: %d jobs around %d:%02d on %d of %d days (daily robot)", f.User, f.Jobs, c/3600, c%3600/60, f.Days, f.Span)
+		return fmt.Sprintf("user %d: %d jobs around %d:%02d on %d of %d days (daily robot)", f.User, f.Jobs, c/3600,
+			c%3600/60, f.Days, f.Span)
 	}
 	return fmt.Sprintf("user %d: %d jobs in %.1f days, up to %d in a window in which all users have %.0f (flurry)",
 		f.User, f.Jobs, (f.Until-f.From)/86400, f.Most, f.Typical)
@@ -134,7 +138,8 @@ type Report struct {
 // ErrNoJobs is returned where there is nothing to look at.
 var ErrNoJobs = errors.New("clean: no jobs")
 
-// Find looks at jobs, in any order, and does not change them. Jobs of unknown users (negative) are in no flurry and no robot.
+// Find looks at jobs, in any order, and does not change them. Jobs of unknown users (negative) are in no flurry and no
+// robot.
 func Find(jobs []users.Job, o Options) (*Report, error) {
 	if len(jobs) == 0 {
 		return nil, ErrNoJobs
@@ -185,7 +190,8 @@ func (r *Report) RareBehaviors() []users.RareBehavior {
 	var rare []users.RareBehavior
 	for _, f := range r.Findings {
 		if f.Reason == Flurry {
-			rare = append(rare, users.RareBehavior{User: f.User, From: f.From, Until: math.Nextafter(f.Until, math.Inf(1))})
+			rare = append(rare,
+				users.RareBehavior{User: f.User, From: f.From, Until: math.Nextafter(f.Until, math.Inf(1))})
 		}
 	}
 	return rare

@@ -37,7 +37,8 @@ func readTrace(t testing.TB, name string) ([]users.Job, time.Time) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		j := users.Job{Index: int(r.ID), User: r.User, Procs: int(r.Procs()), Submit: float64(r.Submit), Wait: -1, Runtime: -1}
+		j := users.Job{Index: int(r.ID), User: r.User, Procs: int(r.Procs()), Submit: float64(r.Submit),
+			Wait: -1, Runtime: -1}
 		if r.Ran() {
 			j.Runtime = float64(r.Runtime)
 		}
@@ -75,7 +76,8 @@ func people(seed uint64) []users.Job {
 	for d := range 365 {
 		for u := range int64(20) {
 			for range rng.IntN(7) {
-				jobs = append(jobs, users.Job{User: u, Procs: 1, Submit: float64(d)*day + 8*hour + rng.Float64()*10*hour, Runtime: 60})
+				jobs = append(jobs,
+					users.Job{User: u, Procs: 1, Submit: float64(d)*day + 8*hour + rng.Float64()*10*hour, Runtime: 60})
 			}
 		}
 	}
@@ -98,7 +100,8 @@ func TestPeopleAreNeitherFlurriesNorRobots(t *testing.T) {
 	}
 }
 
-// TestFlurryIsFoundAsAWhole puts three days of 400 jobs of one user, and a smaller burst of another, into a year of people.
+// TestFlurryIsFoundAsAWhole puts three days of 400 jobs of one user, and a smaller burst of another, into a year of
+// people.
 func TestFlurryIsFoundAsAWhole(t *testing.T) {
 	jobs := people(1)
 	n := len(jobs)
@@ -113,7 +116,8 @@ func TestFlurryIsFoundAsAWhole(t *testing.T) {
 		t.Fatalf("found %v, want one flurry", r.Findings)
 	}
 	f := r.Findings[0]
-	if f.Reason != clean.Flurry || f.User != 5 || f.Jobs < 1200 || f.Jobs > 1240 || f.From > 100*day || f.Until < 103*day-216 {
+	if f.Reason != clean.Flurry || f.User != 5 || f.Jobs < 1200 || f.Jobs > 1240 || f.From > 100*day ||
+		f.Until < 103*day-216 {
 		t.Errorf("flurry %+v", f)
 	}
 	for i := n; i < n+1200; i++ {
@@ -153,8 +157,8 @@ func TestThresholdIsExact(t *testing.T) {
 	}
 }
 
-// TestRobotKeepsItsHourThroughSummerTime puts the archive's robot of the San Diego Paragon, about 14 jobs a day around 3:30 by the clock on the wall,
-// into a year of people, of which it is one.
+// TestRobotKeepsItsHourThroughSummerTime puts the archive's robot of the San Diego Paragon, about 14 jobs a day around
+// 3:30 by the clock on the wall, into a year of people, of which it is one.
 func TestRobotKeepsItsHourThroughSummerTime(t *testing.T) {
 	zone, err := time.LoadLocation("US/Pacific")
 	if err != nil {
@@ -174,7 +178,8 @@ func TestRobotKeepsItsHourThroughSummerTime(t *testing.T) {
 		t.Fatalf("found %v, want one robot", r.Findings)
 	}
 	f := r.Findings[0]
-	if f.Reason != clean.Robot || f.User != 5 || f.Jobs != 14*300 || f.Days != 300 || f.Span != 300 || f.Clock != 3.5*hour {
+	if f.Reason != clean.Robot || f.User != 5 || f.Jobs != 14*300 || f.Days != 300 || f.Span != 300 ||
+		f.Clock != 3.5*hour {
 		t.Errorf("robot %+v", f)
 	}
 	for i, m := range r.Marks {
@@ -198,7 +203,8 @@ func TestRobotsAtMidnightAndOnWeekdays(t *testing.T) {
 		}
 	}
 	r := find(t, jobs, clean.Options{})
-	if len(r.Findings) != 2 || r.Findings[0].Jobs != 100 || r.Findings[1].Jobs != 72 || slices.Contains(r.Marks, clean.None) {
+	if len(r.Findings) != 2 || r.Findings[0].Jobs != 100 || r.Findings[1].Jobs != 72 ||
+		slices.Contains(r.Marks, clean.None) {
 		t.Errorf("found %v", r.Findings)
 	}
 }
@@ -259,7 +265,9 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 	want := find(t, jobs, clean.Options{})
 	shuffled := slices.Clone(jobs)
-	rand.New(rand.NewPCG(1, 1)).Shuffle(len(jobs), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(jobs), func(i, j int) {
+		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+	})
 	got := find(t, shuffled, clean.Options{})
 	for i, j := range shuffled {
 		if got.Marks[i] != want.Marks[j.Index] {
@@ -271,10 +279,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestKnownLogs finds in the cleaned logs what was left. An independent count has more than three times the median day, and 200 jobs, in some 24 hours
-// for just the users given as flurries; by user and ten minutes of the day it has SDSC-Par's user 17 at midnight, LANL's
-// user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and 18:00 on a third of the days and more. That 5,681 jobs of SDSC-SP2 never ran is
-// in the traces' description.
+// TestKnownLogs finds in the cleaned logs what was left. An independent count has more than three times the median day,
+// and 200 jobs, in some 24 hours for just the users given as flurries; by user and ten minutes of the day it has
+// SDSC-Par's user 17 at midnight, LANL's user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and 18:00 on a third of
+// the days and more. That 5,681 jobs of SDSC-SP2 never ran is in the traces' description.
 func TestKnownLogs(t *testing.T) {
 	for name, want := range map[string]struct {
 		neverRan int
@@ -300,8 +308,10 @@ func TestKnownLogs(t *testing.T) {
 					flurries = append(flurries, f.User)
 				}
 			}
-			if flurries = slices.Compact(flurries); r.NeverRan != want.neverRan || !slices.Equal(flurries, want.flurries) {
-				t.Errorf("%d never ran, flurries of users %v; want %d and %v", r.NeverRan, flurries, want.neverRan, want.flurries)
+			if flurries = slices.Compact(flurries); r.NeverRan != want.neverRan ||
+				!slices.Equal(flurries, want.flurries) {
+				t.Errorf("%d never ran, flurries of users %v; want %d and %v", r.NeverRan, flurries, want.neverRan,
+					want.flurries)
 			}
 			for _, user := range want.robots {
 				if !slices.Contains(robots, user) {
@@ -321,7 +331,8 @@ func TestFindRefuses(t *testing.T) {
 	}
 	jobs := people(1)
 	for _, o := range []clean.Options{
-		{Window: -1}, {Factor: math.NaN()}, {FlurryJobs: 1}, {RobotDays: -4}, {RobotWidth: 2 * hour}, {RobotShare: -1}, {RobotPeak: -1},
+		{Window: -1}, {Factor: math.NaN()}, {FlurryJobs: 1}, {RobotDays: -4}, {RobotWidth: 2 * hour}, {RobotShare: -1},
+		{RobotPeak: -1},
 	} {
 		if _, err := clean.Find(jobs, o); err == nil {
 			t.Errorf("%+v was taken", o)

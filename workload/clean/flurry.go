@@ -25,7 +25,8 @@ func median(jobs []users.Job, window float64) float64 {
 // FlurryWindow is the default of Options.Window.
 const FlurryWindow = 24 * time.Hour
 
-// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options; of no jobs, as if few were typical.
+// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options; of
+// no jobs, as if few were typical.
 func Least(jobs []users.Job) float64 {
 	o := Options{}
 	if err := o.defaults(); err != nil || len(jobs) == 0 { // there is nothing to be wrong with
@@ -39,8 +40,8 @@ func (o *Options) least(typical float64) float64 {
 	return max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
 }
 
-// flurries marks the jobs of one user, in order of submission, that lie in a window with too many of them. Windows that overlap are one
-// flurry.
+// flurries marks the jobs of one user, in order of submission, that lie in a window with too many of them. Windows that
+// overlap are one flurry.
 func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Options) {
 	least := o.least(typical)
 	open, until, most := -1, 0, 0
@@ -52,8 +53,9 @@ func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Option
 			r.Marks[i] |= Flurry
 		}
 		r.Findings = append(r.Findings, Finding{
-			Reason: Flurry, Kind: Flurry.String(), User: jobs[own[open]].User, From: jobs[own[open]].Submit, Until: jobs[own[until-1]].Submit,
-			Jobs: until - open, Typical: typical, Most: most,
+			Reason: Flurry, Kind: Flurry.String(), User: jobs[own[open]].User, From: jobs[own[open]].Submit,
+			Until: jobs[own[until-1]].Submit,
+			Jobs:  until - open, Typical: typical, Most: most,
 		})
 		open, most = -1, 0
 	}

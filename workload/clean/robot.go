@@ -32,12 +32,14 @@ func ticks(jobs []users.Job, own []int, start time.Time) []tick {
 		day := int64(math.Floor(float64(local) / seconds))
 		out[k] = tick{job: i, day: int(day), clock: float64(local-day*int64(seconds)) + fraction}
 	}
-	slices.SortFunc(out, func(a, b tick) int { return cmp.Or(cmp.Compare(a.clock, b.clock), cmp.Compare(a.job, b.job)) })
+	slices.SortFunc(out, func(a, b tick) int {
+		return cmp.Or(cmp.Compare(a.clock, b.clock), cmp.Compare(a.job, b.job))
+	})
 	return out
 }
 
-// robots marks the jobs of one user that come at a time of day of their own. The stretch of the day with the most days is looked at first; what a
-// robot has is taken out, and the search goes on until the best stretch is no robot's.
+// robots marks the jobs of one user that come at a time of day of their own. The stretch of the day with the most days
+// is looked at first; what a robot has is taken out, and the search goes on until the best stretch is no robot's.
 func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	if len(own) < o.RobotDays {
 		return
@@ -45,7 +47,8 @@ func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	left := ticks(jobs, own, o.Start)
 	for len(left) >= o.RobotDays {
 		f, members := busiest(left, o)
-		if f.Days < o.RobotDays || float64(f.Days) < o.RobotShare*float64(f.Span) || float64(f.Days) < o.RobotPeak*around(left, f.Clock, o.RobotWidth) {
+		if f.Days < o.RobotDays || float64(f.Days) < o.RobotShare*float64(f.Span) ||
+			float64(f.Days) < o.RobotPeak*around(left, f.Clock, o.RobotWidth) {
 			return
 		}
 		f.User, f.From, f.Until = jobs[own[0]].User, math.Inf(1), math.Inf(-1)
@@ -58,8 +61,8 @@ func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	}
 }
 
-// busiest returns the stretch of the day, of the width given, with submits on the most days; the shortest one that has them all. Midnight
-// does not end it.
+// busiest returns the stretch of the day, of the width given, with submits on the most days; the shortest one that has
+// them all. Midnight does not end it.
 func busiest(ticks []tick, o Options) (Finding, []tick) {
 	n := len(ticks)
 	at := func(k int) float64 { return ticks[k%n].clock + float64(k/n)*seconds }
@@ -90,8 +93,8 @@ func busiest(ticks []tick, o Options) (Finding, []tick) {
 	return best, members
 }
 
-// around returns on how many days the user submits in a stretch as long as width, on average of those in the hour before and the hour after
-// the one that begins at clock.
+// around returns on how many days the user submits in a stretch as long as width, on average of those in the hour
+// before and the hour after the one that begins at clock.
 func around(ticks []tick, clock, width float64) float64 {
 	stretches := int(hour / width)
 	total := 0
@@ -102,7 +105,8 @@ func around(ticks []tick, clock, width float64) float64 {
 		}
 		days := map[int]bool{}
 		for _, t := range ticks {
-			if within(t.clock, math.Mod(from+seconds, seconds), width) && t.clock != math.Mod(from+width+seconds, seconds) {
+			if within(t.clock, math.Mod(from+seconds, seconds), width) &&
+				t.clock != math.Mod(from+width+seconds, seconds) {
 				days[t.day] = true
 			}
 		}

@@ -1,10 +1,11 @@
-// Package compare tells how alike two workloads are, by the measures of the papers: distances of distributions, squashed area,
-// correlations, locality, self-similarity, users and the week.
+// Package compare tells how alike two workloads are, by the measures of the papers: distances of distributions,
+// squashed area, correlations, locality, self-similarity, users and the week.
 //
-// Sources: B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP 2004 ("Song"); N. Zakay
-// and D. G. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers", 2013 ("Zakay"). Every function
-// takes plain slices, one element for each job, in the order of submission where order matters. No function changes its arguments. Where
-// there are too few values for a measure, the error wraps [ErrTooFew]; no result is ever NaN.
+// Sources: B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP 2004
+// ("Song"); N. Zakay and D. G. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
+// 2013 ("Zakay"). Every function takes plain slices, one element for each job, in the order of submission where order
+// matters. No function changes its arguments. Where there are too few values for a measure, the error wraps
+// [ErrTooFew]; no result is ever NaN.
 package compare
 
 import (
@@ -27,7 +28,8 @@ var (
 	ErrValue = errors.New("value out of range")
 )
 
-// finite returns an error that names the first value that is not a finite number, or tells that there are fewer than least.
+// finite returns an error that names the first value that is not a finite number, or tells that there are fewer than
+// least.
 func finite(what string, x []float64, least int) error {
 	if len(x) < least {
 		return fmt.Errorf("compare: %s: %d values: %w (at least %d needed)", what, len(x), ErrTooFew, least)
@@ -47,8 +49,9 @@ func sameLength(what string, a, b int) error {
 	return nil
 }
 
-// KS returns the Kolmogorov-Smirnov distance of two samples in any order, the largest gap between their empirical distributions, in
-// [0, 1]. Song's Table 4 compares sizes and runtimes of a generated workload with the original's by it.
+// KS returns the Kolmogorov-Smirnov distance of two samples in any order, the largest gap between their empirical
+// distributions, in [0, 1]. Song's Table 4 compares sizes and runtimes of a generated workload with the original's by
+// it.
 func KS(a, b []float64) (float64, error) {
 	if err := errors.Join(finite("KS, first sample", a, 1), finite("KS, second sample", b, 1)); err != nil {
 		return 0, err
@@ -62,7 +65,8 @@ func SquashedArea(procs, runtimes []float64) (float64, error) {
 	if err := sameLength("squashed area", len(procs), len(runtimes)); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(finite("squashed area, processors", procs, 0), finite("squashed area, runtimes", runtimes, 0)); err != nil {
+	if err := errors.Join(finite("squashed area, processors", procs, 0),
+		finite("squashed area, runtimes", runtimes, 0)); err != nil {
 		return 0, err
 	}
 	area := 0.0
@@ -72,8 +76,8 @@ func SquashedArea(procs, runtimes []float64) (float64, error) {
 	return area, nil
 }
 
-// AreaDifference returns (synthetic - original) / original of two squashed areas (Song, eq. 13): 0.15 is 15 % too much work. The
-// original must be positive.
+// AreaDifference returns (synthetic - original) / original of two squashed areas (Song, eq. 13): 0.15 is 15 % too much
+// work. The original must be positive.
 func AreaDifference(synthetic, original float64) (float64, error) {
 	if err := finite("squashed area difference", []float64{synthetic, original}, 2); err != nil {
 		return 0, err
@@ -84,13 +88,15 @@ func AreaDifference(synthetic, original float64) (float64, error) {
 	return (synthetic - original) / original, nil
 }
 
-// Correlation returns Pearson's correlation of two columns, in [-1, 1] (Song's Table 5 and the paper of Lublin and Feitelson, sec. 6.1: of sizes
-// and runtimes as they stand, not of logarithms or states). The error wraps [ErrNoSpread] where one column is constant.
+// Correlation returns Pearson's correlation of two columns, in [-1, 1] (Song's Table 5 and the paper of Lublin and
+// Feitelson, sec. 6.1: of sizes and runtimes as they stand, not of logarithms or states). The error wraps [ErrNoSpread]
+// where one column is constant.
 func Correlation(x, y []float64) (float64, error) {
 	if err := sameLength("correlation", len(x), len(y)); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(finite("correlation, first column", x, 2), finite("correlation, second column", y, 2)); err != nil {
+	if err := errors.Join(finite("correlation, first column", x, 2),
+		finite("correlation, second column", y, 2)); err != nil {
 		return 0, err
 	}
 	r := stat.Correlation(x, y, nil)
@@ -102,11 +108,13 @@ func Correlation(x, y []float64) (float64, error) {
 
 func constant(x []float64) bool { return slices.Min(x) == slices.Max(x) }
 
-// Autocorrelation returns the correlation of a series with itself shifted by lag jobs, lag >= 1 (Song, sec. 5.3 and Table 6: lag 1 of the
-// raw sizes and runtimes, in the order of submission).
+// Autocorrelation returns the correlation of a series with itself shifted by lag jobs, lag >= 1 (Song, sec. 5.3 and
+// Table 6: lag 1 of the raw sizes and runtimes, in the order of submission).
 func Autocorrelation(x []float64, lag int) (float64, error) {
 	if lag < 1 || len(x) < lag+2 {
-		return 0, fmt.Errorf("compare: autocorrelation of %d values at lag %d: %w (lag 1 or more, and lag + 2 values needed)", len(x), lag, ErrTooFew)
+		return 0,
+			fmt.Errorf("compare: autocorrelation of %d values at lag %d: %w (lag 1 or more, and lag + 2 values needed)",
+				len(x), lag, ErrTooFew)
 	}
 	return Correlation(x[:len(x)-lag], x[lag:])
 }

@@ -30,7 +30,8 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// Worked by hand: the gap of the two step functions between 2 and 3 is 2/3 - 1/4; order does not matter and arguments stay.
+// Worked by hand: the gap of the two step functions between 2 and 3 is 2/3 - 1/4; order does not matter and arguments
+// stay.
 func TestKSByHand(t *testing.T) {
 	a, b := []float64{2, 9, 1}, []float64{9, 3, 2, 10}
 	near(t, "KS", must[float64](t)(compare.KS(a, b)), 2./3-1./4, 1e-12)
@@ -60,8 +61,10 @@ func TestKSLaws(t *testing.T) {
 			return y
 		}
 		d := ks(a, b)
-		if d < 0 || d > 1 || math.Abs(ks(b, a)-d) > 1e-12 || ks(a, a) != 0 || math.Abs(ks(square(a), square(b))-d) > 1e-12 {
-			t.Fatalf("distance %v, back %v, to itself %v, in another scale %v", d, ks(b, a), ks(a, a), ks(square(a), square(b)))
+		if d < 0 || d > 1 || math.Abs(ks(b, a)-d) > 1e-12 || ks(a, a) != 0 ||
+			math.Abs(ks(square(a), square(b))-d) > 1e-12 {
+			t.Fatalf("distance %v, back %v, to itself %v, in another scale %v", d, ks(b, a), ks(a, a),
+				ks(square(a), square(b)))
 		}
 	})
 }
@@ -82,8 +85,8 @@ func TestAutocorrelationByHand(t *testing.T) {
 	}
 }
 
-// By hand: 100 200 103 (hits 100 at depth 1) 98 (hits the unchanged 100 at depth 0) 200 (depth 1) 106 (6 % off: new) 100 (the
-// new 106 is 5.7 % off, the stack is 106 200 100: depth 2).
+// By hand: 100 200 103 (hits 100 at depth 1) 98 (hits the unchanged 100 at depth 0) 200 (depth 1) 106 (6 % off: new)
+// 100 (the new 106 is 5.7 % off, the stack is 106 200 100: depth 2).
 func TestStackDepthByHand(t *testing.T) {
 	l := must[compare.Locality](t)(compare.StackDepth([]float64{100, 200, 103, 98, 200, 106, 100}, .05))
 	if want := (compare.Locality{Depth: 1, Hits: 4, Misses: 3, Size: 3}); l != want {
@@ -116,7 +119,8 @@ func TestDailyConcentrationByHand(t *testing.T) {
 		days, values = append(days, 99), append(values, float64(bin))
 	}
 	out := must[[]compare.Day](t)(compare.DailyConcentration(days, values, 1))
-	if len(out) != 17 || out[16] != (compare.Day{Day: 99, Jobs: 16, Max: 1. / 16}) || out[3] != (compare.Day{Day: 3, Jobs: 16, Max: 1}) {
+	if len(out) != 17 || out[16] != (compare.Day{Day: 99, Jobs: 16, Max: 1. / 16}) ||
+		out[3] != (compare.Day{Day: 3, Jobs: 16, Max: 1}) {
 		t.Errorf("got %+v", out)
 	}
 	if few := must[[]compare.Day](t)(compare.DailyConcentration(days, values, 17)); len(few) != 0 {
@@ -132,8 +136,9 @@ func hurst(t *testing.T, x []float64) float64 {
 	return must[compare.HurstFit](t)(compare.Hurst(x, compare.HurstOptions{})).H
 }
 
-// Independent values have H = .5 (rescaled ranges of short stretches lie a little above, by Anis and Lloyd's small-sample bias up to .06 here);
-// a random walk's own values about 1; fractional Gaussian noise made with H = .8 comes out near it.
+// Independent values have H = .5 (rescaled ranges of short stretches lie a little above, by Anis and Lloyd's
+// small-sample bias up to .06 here); a random walk's own values about 1; fractional Gaussian noise made with H = .8
+// comes out near it.
 func TestHurstOfKnownSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	white, walk := make([]float64, 1<<14), make([]float64, 1<<14)
@@ -184,7 +189,8 @@ func TestPoxPoints(t *testing.T) {
 		t.Errorf("other stretches: %v", count)
 	}
 	// R/S by hand: 1 2 3 has deviations -1 -1 0 summed, range 1, standard deviation sqrt(2/3).
-	one := must[compare.HurstFit](t)(compare.Hurst([]float64{1, 2, 3, 9, 1, 2, 3, 9}, compare.HurstOptions{Start: 2, Factor: 1.5, Subsets: 1}))
+	one := must[compare.HurstFit](t)(compare.Hurst([]float64{1, 2, 3, 9, 1, 2, 3, 9},
+		compare.HurstOptions{Start: 2, Factor: 1.5, Subsets: 1}))
 	for _, p := range one.Points {
 		if p.N == 3 {
 			near(t, "R/S of 1 2 3", p.RS, 1/math.Sqrt(2./3), 1e-12)
@@ -208,7 +214,8 @@ func TestUsersByHand(t *testing.T) {
 	}, 0))
 	for name, c := range map[string][2][]float64{
 		"jobs": {s.Jobs, {1, 3}}, "sessions": {s.Sessions, {1, 2}}, "session length": {s.SessionLength, {10, 85}},
-		"work": {s.Work, {30, 130}}, "first": {s.First, {0, 10}}, "last": {s.Last, {20, 5010}}, "active": {s.Active, {10, 5010}},
+		"work": {s.Work, {30, 130}}, "first": {s.First, {0, 10}}, "last": {s.Last, {20, 5010}},
+		"active": {s.Active, {10, 5010}},
 	} {
 		if !slices.Equal(c[0], c[1]) {
 			t.Errorf("%s: %v, want %v", name, c[0], c[1])
@@ -231,26 +238,28 @@ func TestErrors(t *testing.T) {
 	nan := []float64{1, math.NaN()}
 	second := func(_ any, err error) error { return err }
 	for name, c := range map[string]struct{ err, want error }{
-		"KS of nothing":           {second(compare.KS(nil, []float64{1})), compare.ErrTooFew},
-		"KS of NaN":               {second(compare.KS(nan, []float64{1})), compare.ErrValue},
-		"area of lengths":         {second(compare.SquashedArea(nan, nil)), compare.ErrLengths},
-		"area of nothing":         {second(compare.AreaDifference(1, 0)), compare.ErrValue},
-		"correlation of constant": {second(compare.Correlation([]float64{1, 1, 1}, []float64{1, 2, 3})), compare.ErrNoSpread},
-		"autocorrelation":         {second(compare.Autocorrelation([]float64{1, 2}, 1)), compare.ErrTooFew},
-		"lag 0":                   {second(compare.Autocorrelation([]float64{1, 2, 3}, 0)), compare.ErrTooFew},
-		"stack of nothing":        {second(compare.StackDepth(nil, 0)), compare.ErrTooFew},
-		"tolerance":               {second(compare.StackDepth([]float64{1}, 1)), compare.ErrValue},
-		"concentration":           {second(compare.DailyConcentration(nil, nil, 1)), compare.ErrTooFew},
-		"Hurst of few":            {second(compare.Hurst(make([]float64, 39), compare.HurstOptions{})), compare.ErrTooFew},
-		"Hurst of constant":       {second(compare.Hurst(make([]float64, 100), compare.HurstOptions{})), compare.ErrNoSpread},
-		"Hurst options":           {second(compare.Hurst(make([]float64, 100), compare.HurstOptions{Factor: 1})), compare.ErrValue},
-		"counts of width 0":       {second(compare.Counts([]float64{1}, 0, 0)), compare.ErrValue},
-		"counts too many":         {second(compare.Counts([]float64{1e18}, 0, 1)), compare.ErrValue},
-		"users of lengths":        {second(compare.Users(compare.UserJobs{User: []int64{1}}, 0)), compare.ErrLengths},
-		"users of nothing":        {second(compare.Users(compare.UserJobs{}, 0)), compare.ErrTooFew},
-		"users' gap":              {second(compare.Users(compare.UserJobs{}, -1)), compare.ErrValue},
-		"week in 0 slots":         {second(compare.WeeklyProfile([]float64{1}, 0, 0)), compare.ErrValue},
-		"profiles":                {second(compare.ProfileDistance([]float64{1}, nil)), compare.ErrLengths},
+		"KS of nothing":   {second(compare.KS(nil, []float64{1})), compare.ErrTooFew},
+		"KS of NaN":       {second(compare.KS(nan, []float64{1})), compare.ErrValue},
+		"area of lengths": {second(compare.SquashedArea(nan, nil)), compare.ErrLengths},
+		"area of nothing": {second(compare.AreaDifference(1, 0)), compare.ErrValue},
+		"correlation of constant": {second(compare.Correlation([]float64{1, 1, 1}, []float64{1, 2, 3})),
+			compare.ErrNoSpread},
+		"autocorrelation":   {second(compare.Autocorrelation([]float64{1, 2}, 1)), compare.ErrTooFew},
+		"lag 0":             {second(compare.Autocorrelation([]float64{1, 2, 3}, 0)), compare.ErrTooFew},
+		"stack of nothing":  {second(compare.StackDepth(nil, 0)), compare.ErrTooFew},
+		"tolerance":         {second(compare.StackDepth([]float64{1}, 1)), compare.ErrValue},
+		"concentration":     {second(compare.DailyConcentration(nil, nil, 1)), compare.ErrTooFew},
+		"Hurst of few":      {second(compare.Hurst(make([]float64, 39), compare.HurstOptions{})), compare.ErrTooFew},
+		"Hurst of constant": {second(compare.Hurst(make([]float64, 100), compare.HurstOptions{})), compare.ErrNoSpread},
+		"Hurst options": {second(compare.Hurst(make([]float64, 100), compare.HurstOptions{Factor: 1})),
+			compare.ErrValue},
+		"counts of width 0": {second(compare.Counts([]float64{1}, 0, 0)), compare.ErrValue},
+		"counts too many":   {second(compare.Counts([]float64{1e18}, 0, 1)), compare.ErrValue},
+		"users of lengths":  {second(compare.Users(compare.UserJobs{User: []int64{1}}, 0)), compare.ErrLengths},
+		"users of nothing":  {second(compare.Users(compare.UserJobs{}, 0)), compare.ErrTooFew},
+		"users' gap":        {second(compare.Users(compare.UserJobs{}, -1)), compare.ErrValue},
+		"week in 0 slots":   {second(compare.WeeklyProfile([]float64{1}, 0, 0)), compare.ErrValue},
+		"profiles":          {second(compare.ProfileDistance([]float64{1}, nil)), compare.ErrLengths},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)

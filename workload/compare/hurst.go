@@ -9,9 +9,10 @@ import (
 
 // HurstOptions says how the pox plot is made. Its zero value takes the defaults.
 type HurstOptions struct {
-	Factor  float64 // between successive n; 1.2 if 0 (Zakay, sec. 5.3)
-	Start   int     // the smallest n; 10 if 0
-	Subsets int     // the fewest subsets of each n below the full length; 10 if 0. They overlap where fewer fit side by side
+	Factor float64 // between successive n; 1.2 if 0 (Zakay, sec. 5.3)
+	Start  int     // the smallest n; 10 if 0
+	// the fewest subsets of each n below the full length; 10 if 0. They overlap where fewer fit side by side
+	Subsets int
 }
 
 // PoxPoint is one point of a pox plot: the rescaled range of one stretch of N observations.
@@ -28,12 +29,13 @@ type HurstFit struct {
 	Points    []PoxPoint `json:"points"`
 }
 
-// HurstBin is the default width in seconds of the bins of [Counts] for [Hurst]: 3 h. The paper gives none ("where there are enough samples
-// so that most intervals are not empty"); with 3 h its Table VII comes out for KTH and CTC to .001, for the others within .06.
+// HurstBin is the default width in seconds of the bins of [Counts] for [Hurst]: 3 h. The paper gives none ("where there
+// are enough samples so that most intervals are not empty"); with 3 h its Table VII comes out for KTH and CTC to .001,
+// for the others within .06.
 const HurstBin = 3 * 3600
 
-// Counts returns the number of times in each successive bin of the given width in seconds, from the first time's bin edge (from) up to
-// the bin of the last time. Times before from are left out.
+// Counts returns the number of times in each successive bin of the given width in seconds, from the first time's bin
+// edge (from) up to the bin of the last time. Times before from are left out.
 func Counts(times []float64, from, width float64) ([]float64, error) {
 	if !(width > 0) || math.IsInf(width, 0) || math.IsNaN(from) || math.IsInf(from, 0) {
 		return nil, fmt.Errorf("compare: counts from %v in bins of %v s: %w", from, width, ErrValue)
@@ -45,7 +47,8 @@ func Counts(times []float64, from, width float64) ([]float64, error) {
 	last := -1
 	for _, t := range times {
 		if b := (t - from) / width; b >= most {
-			return nil, fmt.Errorf("compare: time %v lies more than %d bins of %v s after %v: %w", t, most, width, from, ErrValue)
+			return nil, fmt.Errorf("compare: time %v lies more than %d bins of %v s after %v: %w", t, most, width,
+				from, ErrValue)
 		} else if b >= 0 {
 			last = max(last, int(b))
 		}
@@ -59,12 +62,14 @@ func Counts(times []float64, from, width float64) ([]float64, error) {
 	return counts, nil
 }
 
-// Hurst estimates the Hurst parameter of a series (for arrivals: of [Counts]) by rescaled ranges (Zakay, sec. 5.3): for n spaced by a
-// factor of 1.2 and several stretches of each n, R(n)/S(n) is a point of the pox plot, and the least-squares line through all points of ln R/S over
-// ln n has the slope H. Between .5 and 1 the series is self-similar; independent values give about .5 (a little more for short ones).
+// Hurst estimates the Hurst parameter of a series (for arrivals: of [Counts]) by rescaled ranges (Zakay, sec. 5.3): for
+// n spaced by a factor of 1.2 and several stretches of each n, R(n)/S(n) is a point of the pox plot, and the
+// least-squares line through all points of ln R/S over ln n has the slope H. Between .5 and 1 the series is
+// self-similar; independent values give about .5 (a little more for short ones).
 //
-// The stretches of one n start evenly spaced from the series' first value to its last possible start: as many as fit side by side, but
-// at least [HurstOptions].Subsets, which then overlap. Stretches of equal values have no R/S and are left out.
+// The stretches of one n start evenly spaced from the series' first value to its last possible start: as many as fit
+// side by side, but at least [HurstOptions].Subsets, which then overlap. Stretches of equal values have no R/S and are
+// left out.
 func Hurst(series []float64, o HurstOptions) (HurstFit, error) {
 	if o.Factor == 0 {
 		o.Factor = 1.2
@@ -76,7 +81,8 @@ func Hurst(series []float64, o HurstOptions) (HurstFit, error) {
 		o.Subsets = 10
 	}
 	if !(o.Factor > 1) || o.Start < 2 || o.Subsets < 1 {
-		return HurstFit{}, fmt.Errorf("compare: Hurst: %w: need factor %v > 1, start %d >= 2, subsets %d >= 1", ErrValue, o.Factor, o.Start, o.Subsets)
+		return HurstFit{}, fmt.Errorf("compare: Hurst: %w: need factor %v > 1, start %d >= 2, subsets %d >= 1",
+			ErrValue, o.Factor, o.Start, o.Subsets)
 	}
 	if err := finite("Hurst", series, 4*o.Start); err != nil {
 		return HurstFit{}, err
@@ -118,8 +124,8 @@ func starts(total, n, least int) []int {
 	return out
 }
 
-// rescaledRange is R(n)/S(n) of a stretch (Zakay, sec. 5.3): the range of the sums of deviations from the mean over the standard deviation; 0
-// where the values do not differ.
+// rescaledRange is R(n)/S(n) of a stretch (Zakay, sec. 5.3): the range of the sums of deviations from the mean over the
+// standard deviation; 0 where the values do not differ.
 func rescaledRange(x []float64) float64 {
 	mean, sd := stat.PopMeanStdDev(x, nil)
 	if !(sd > 1e-12*math.Abs(mean)) {

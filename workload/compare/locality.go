@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// DefaultTolerance is the relative difference up to which two runtimes or time limits count as the same in [StackDepth]: 5 % (Zakay, sec. 5.2). Sizes
-// are compared with tolerance 0.
+// DefaultTolerance is the relative difference up to which two runtimes or time limits count as the same in
+// [StackDepth]: 5 % (Zakay, sec. 5.2). Sizes are compared with tolerance 0.
 const DefaultTolerance = .05
 
 // Locality is the result of [StackDepth].
@@ -21,16 +21,18 @@ type Locality struct {
 	Size   int     `json:"size"`   // values in the stack at the end
 }
 
-// StackDepth measures the locality of a series in the order of submission by the stack-depth algorithm (Zakay, sec. 5.2 and Table VI): a value that
-// lies in the stack is moved to its top and its depth noted, any other is put on top. The smaller the mean depth, the more the
-// workload repeats itself.
+// StackDepth measures the locality of a series in the order of submission by the stack-depth algorithm (Zakay, sec. 5.2
+// and Table VI): a value that lies in the stack is moved to its top and its depth noted, any other is put on top. The
+// smaller the mean depth, the more the workload repeats itself.
 //
-// Where the paper is silent: a value x hits the topmost stacked value s with |x - s| <= tolerance |s|; s moves up unchanged; depths count
-// from 0; misses do not enter the mean. (These readings give the paper's Table VI.) A tolerance outside [0, 1) is an error. The
-// time is that of the depths and, for each miss, of the whole stack, which a tolerance of 5 % keeps at a few hundred values.
+// Where the paper is silent: a value x hits the topmost stacked value s with |x - s| <= tolerance |s|; s moves up
+// unchanged; depths count from 0; misses do not enter the mean. (These readings give the paper's Table VI.) A tolerance
+// outside [0, 1) is an error. The time is that of the depths and, for each miss, of the whole stack, which a tolerance
+// of 5 % keeps at a few hundred values.
 func StackDepth(values []float64, tolerance float64) (Locality, error) {
 	if !(tolerance >= 0 && tolerance < 1) {
-		return Locality{}, fmt.Errorf("compare: stack depth: tolerance %v: %w (0 to below 1 expected)", tolerance, ErrValue)
+		return Locality{},
+			fmt.Errorf("compare: stack depth: tolerance %v: %w (0 to below 1 expected)", tolerance, ErrValue)
 	}
 	if err := finite("stack depth", values, 1); err != nil {
 		return Locality{}, err
@@ -71,10 +73,11 @@ type Day struct {
 	Max  float64 `json:"max"`  // share of them in the fullest bin, from 1/16 (about) to 1
 }
 
-// DailyConcentration measures local concentration: values are sorted into 16 bins of equal weight over the whole workload, and for each
-// day with at least minJobs jobs the share of the fullest bin is returned, days ascending (Zakay, sec. 5.2 and Fig. 5). days tells the day
-// of each job; see [DayOf]. A bin ends at a quantile and holds values up to it, so that equal values share one bin: where a value is more
-// common than 1/16, bins are fewer and the shares start higher. minJobs below 1 counts as 1.
+// DailyConcentration measures local concentration: values are sorted into 16 bins of equal weight over the whole
+// workload, and for each day with at least minJobs jobs the share of the fullest bin is returned, days ascending
+// (Zakay, sec. 5.2 and Fig. 5). days tells the day of each job; see [DayOf]. A bin ends at a quantile and holds values
+// up to it, so that equal values share one bin: where a value is more common than 1/16, bins are fewer and the shares
+// start higher. minJobs below 1 counts as 1.
 func DailyConcentration(days []int64, values []float64, minJobs int) ([]Day, error) {
 	if err := sameLength("daily concentration", len(days), len(values)); err != nil {
 		return nil, err
@@ -114,8 +117,8 @@ func DailyConcentration(days []int64, values []float64, minJobs int) ([]Day, err
 	return out, nil
 }
 
-// DayOf returns the number of the day that each time, in seconds, lies in; offset is added first (seconds from the midnight before time 0
-// to time 0, to follow the local day).
+// DayOf returns the number of the day that each time, in seconds, lies in; offset is added first (seconds from the
+// midnight before time 0 to time 0, to follow the local day).
 func DayOf(times []float64, offset float64) []int64 {
 	days := make([]int64, len(times))
 	for i, t := range times {

@@ -1,48 +1,56 @@
 package compare
 
-// Workload are a workload's columns, one element for each job, in the order of submission. A column that the log does not have is nil; the others
-// have the same length.
+// Workload are a workload's columns, one element for each job, in the order of submission. A column that the log does
+// not have is nil; the others have the same length.
 type Workload struct {
-	Submit       []float64 // seconds
-	Runtime      []float64 // seconds
-	Procs        []float64
-	Limit        []float64 // time limits in seconds
-	User         []int64
-	End          []float64 // seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are told apart
-	Start        float64   // seconds: when the log starts, from which on the arrivals are counted for the Hurst parameter
-	MondayOffset float64   // seconds from a Monday's midnight, local time, to time 0
+	Submit  []float64 // seconds
+	Runtime []float64 // seconds
+	Procs   []float64
+	Limit   []float64 // time limits in seconds
+	User    []int64
+	// seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are told apart
+	End []float64
+	// seconds: when the log starts, from which on the arrivals are counted for the Hurst parameter
+	Start        float64
+	MondayOffset float64 // seconds from a Monday's midnight, local time, to time 0
 }
 
 // Measures are what is told of one workload. A measure that cannot be had is missing, and Missing says why.
 type Measures struct {
-	Jobs            int                 `json:"jobs"`
-	SquashedArea    *float64            `json:"squashed_area,omitempty"`           // processor seconds
-	Correlation     *float64            `json:"correlation,omitempty"`             // of sizes and runtimes
-	ProcsAutocorr   *float64            `json:"procs_autocorrelation,omitempty"`   // at lag 1
-	RuntimeAutocorr *float64            `json:"runtime_autocorrelation,omitempty"` // at lag 1
-	StackDepth      map[string]Locality `json:"stack_depth,omitempty"`             // of "runtime", "limit" and "procs" (Zakay, Table VI)
-	Concentration   map[string]float64  `json:"concentration,omitempty"`           // mean over days of the share of the fullest of 16 bins
-	Hurst           *HurstFit           `json:"hurst,omitempty"`                   // of arrivals in bins of [HurstBin]
-	Weekly          []float64           `json:"weekly,omitempty"`                  // share of submits in each hour of the week
-	Users           *UserStats          `json:"users,omitempty"`
-	Missing         map[string]string   `json:"missing,omitempty"`
+	Jobs            int      `json:"jobs"`
+	SquashedArea    *float64 `json:"squashed_area,omitempty"`           // processor seconds
+	Correlation     *float64 `json:"correlation,omitempty"`             // of sizes and runtimes
+	ProcsAutocorr   *float64 `json:"procs_autocorrelation,omitempty"`   // at lag 1
+	RuntimeAutocorr *float64 `json:"runtime_autocorrelation,omitempty"` // at lag 1
+	// of "runtime", "limit" and "procs" (Zakay, Table VI)
+	StackDepth map[string]Locality `json:"stack_depth,omitempty"`
+	// mean over days of the share of the fullest of 16 bins
+	Concentration map[string]float64 `json:"concentration,omitempty"`
+	Hurst         *HurstFit          `json:"hurst,omitempty"` // of arrivals in bins of [HurstBin]
+	// share of submits in each hour of the week
+	Weekly  []float64         `json:"weekly,omitempty"`
+	Users   *UserStats        `json:"users,omitempty"`
+	Missing map[string]string `json:"missing,omitempty"`
 }
 
 // Report sets a workload beside another one, its original.
 type Report struct {
-	Original Measures           `json:"original"`
-	Other    Measures           `json:"other"`
-	KS       map[string]float64 `json:"ks"` // of "procs", "runtime", "interarrival", and of users by "user_jobs", "user_sessions", "user_work", "user_active"
-	// WaitsCount is true where users' sessions and times are told apart by the ends of the jobs, waits included; else a job of either workload counts as
-	// ending a runtime after its submission.
+	Original Measures `json:"original"`
+	Other    Measures `json:"other"`
+	// of "procs", "runtime", "interarrival", and of users by "user_jobs", "user_sessions", "user_work", "user_active"
+	KS map[string]float64 `json:"ks"`
+	// WaitsCount is true where users' sessions and times are told apart by the ends of the jobs, waits included; else a
+	// job of either workload counts as ending a runtime after its submission.
 	WaitsCount bool `json:"waits_count"`
-	// AreaDifference is that of squashed areas for each job, (other - original) / original (Song, eq. 13, where both have as many jobs).
+	// AreaDifference is that of squashed areas for each job, (other - original) / original (Song, eq. 13, where both
+	// have as many jobs).
 	AreaDifference *float64          `json:"area_difference,omitempty"`
 	WeeklyDistance *float64          `json:"weekly_distance,omitempty"` // see [ProfileDistance]
 	Missing        map[string]string `json:"missing,omitempty"`
 }
 
-// minDayJobs is the fewest jobs with which a day counts for the mean concentration: as many as there are bins, so that an even day is possible.
+// minDayJobs is the fewest jobs with which a day counts for the mean concentration: as many as there are bins, so that
+// an even day is possible.
 const minDayJobs = ConcentrationBins
 
 // missing collects why measures are missing.
@@ -60,7 +68,8 @@ func keep[T any](m missing, name string, v T, err error) *T {
 // Measure works out all measures of a workload.
 func Measure(w Workload) Measures {
 	m := missing{}
-	out := Measures{Jobs: max(len(w.Submit), len(w.Procs), len(w.Runtime)), StackDepth: map[string]Locality{}, Concentration: map[string]float64{}, Missing: m}
+	out := Measures{Jobs: max(len(w.Submit), len(w.Procs), len(w.Runtime)), StackDepth: map[string]Locality{},
+		Concentration: map[string]float64{}, Missing: m}
 	area, err := SquashedArea(w.Procs, w.Runtime)
 	out.SquashedArea = keep(m, "squashed_area", area, err)
 	r, err := Correlation(w.Procs, w.Runtime)
@@ -124,20 +133,23 @@ func meanConcentration(days []int64, values []float64) (float64, error) {
 	return sum / float64(len(out)), nil
 }
 
-// Compare measures both workloads and the distances between them. Sessions end by one rule on both sides: by End only where both have it.
+// Compare measures both workloads and the distances between them. Sessions end by one rule on both sides: by End only
+// where both have it.
 func Compare(original, other Workload) Report {
 	m := missing{}
 	waits := original.End != nil && other.End != nil
 	if !waits {
 		original.End, other.End = nil, nil
 	}
-	r := Report{WaitsCount: waits, Original: Measure(original), Other: Measure(other), KS: map[string]float64{}, Missing: m}
+	r := Report{WaitsCount: waits, Original: Measure(original), Other: Measure(other),
+		KS: map[string]float64{}, Missing: m}
 	columns := map[string][2][]float64{
 		"procs": {original.Procs, other.Procs}, "runtime": {original.Runtime, other.Runtime},
 		"interarrival": {Interarrivals(original.Submit), Interarrivals(other.Submit)},
 	}
 	if a, b := r.Original.Users, r.Other.Users; a != nil && b != nil {
-		columns["user_jobs"], columns["user_sessions"] = [2][]float64{a.Jobs, b.Jobs}, [2][]float64{a.Sessions, b.Sessions}
+		columns["user_jobs"], columns["user_sessions"] = [2][]float64{a.Jobs, b.Jobs},
+			[2][]float64{a.Sessions, b.Sessions}
 		columns["user_work"], columns["user_active"] = [2][]float64{a.Work, b.Work}, [2][]float64{a.Active, b.Active}
 	}
 	for name, c := range columns {
@@ -146,7 +158,8 @@ func Compare(original, other Workload) Report {
 			r.KS[name] = *p
 		}
 	}
-	if a, b := r.Original.SquashedArea, r.Other.SquashedArea; a != nil && b != nil && r.Original.Jobs > 0 && r.Other.Jobs > 0 {
+	if a, b := r.Original.SquashedArea, r.Other.SquashedArea; a != nil && b != nil && r.Original.Jobs > 0 &&
+		r.Other.Jobs > 0 {
 		d, err := AreaDifference(*b/float64(r.Other.Jobs), *a/float64(r.Original.Jobs))
 		r.AreaDifference = keep(m, "area_difference", d, err)
 	}

@@ -24,8 +24,8 @@ func randomWorkload(seed uint64, n int) compare.Workload {
 	return w
 }
 
-// A workload beside itself has no distance in any measure; beside an independent one of the same law small ones, beside one of twice the runtimes
-// large ones where runtimes count and none elsewhere.
+// A workload beside itself has no distance in any measure; beside an independent one of the same law small ones, beside
+// one of twice the runtimes large ones where runtimes count and none elsewhere.
 func TestCompareWorkloads(t *testing.T) {
 	w := randomWorkload(1, 4000)
 	same := compare.Compare(w, w)
@@ -34,7 +34,8 @@ func TestCompareWorkloads(t *testing.T) {
 			t.Errorf("%s: distance %v to itself", name, d)
 		}
 	}
-	if len(same.KS) != 7 || *same.AreaDifference != 0 || *same.WeeklyDistance != 0 || len(same.Missing)+len(same.Original.Missing) > 0 {
+	if len(same.KS) != 7 || *same.AreaDifference != 0 || *same.WeeklyDistance != 0 ||
+		len(same.Missing)+len(same.Original.Missing) > 0 {
 		t.Errorf("%+v", same)
 	}
 	near(t, "H of Poisson arrivals over 230 bins", same.Original.Hurst.H, .54, .12)
@@ -60,7 +61,8 @@ func TestCompareWorkloads(t *testing.T) {
 func TestReportWithoutColumns(t *testing.T) {
 	w := randomWorkload(3, 500)
 	for name, other := range map[string]compare.Workload{
-		"empty": {}, "one job": randomWorkload(4, 1), "submits alone": {Submit: w.Submit}, "no users": {Submit: w.Submit, Runtime: w.Runtime, Procs: w.Procs},
+		"empty": {}, "one job": randomWorkload(4, 1), "submits alone": {Submit: w.Submit},
+		"no users":  {Submit: w.Submit, Runtime: w.Runtime, Procs: w.Procs},
 		"no number": {Submit: []float64{math.NaN()}, Procs: []float64{1}, Runtime: []float64{math.Inf(1)}},
 	} {
 		r := compare.Compare(w, other)

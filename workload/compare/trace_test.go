@@ -65,7 +65,8 @@ func TestStackDepthOfZakaysTableVI(t *testing.T) {
 // Table VII of Zakay, column "Original H", within .07.
 func TestHurstOfZakaysTableVII(t *testing.T) {
 	for name, want := range map[string]float64{
-		"KTH-SP2-1996-2.1-cln": .666, "CTC-SP2-1996-3.1-cln": .617, "SDSC-SP2-1998-4.2-cln": .638, "LANL-CM5-1994-4.1-cln": .690,
+		"KTH-SP2-1996-2.1-cln": .666, "CTC-SP2-1996-3.1-cln": .617, "SDSC-SP2-1998-4.2-cln": .638,
+		"LANL-CM5-1994-4.1-cln": .690,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := readTrace(t, name)

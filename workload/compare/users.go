@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// SessionGap is the default longest think time within a session in seconds: 20 minutes from the end of a user's work to his next submit, the
-// usual bound of Feitelson's group (Zakay, sec. 3, takes sessions from that work without a number).
+// SessionGap is the default longest think time within a session in seconds: 20 minutes from the end of a user's work to
+// his next submit, the usual bound of Feitelson's group (Zakay, sec. 3, takes sessions from that work without a
+// number).
 const SessionGap = 20 * 60
 
 // UserJobs are the columns that [Users] reads, one element for each job, in any order.
@@ -21,20 +22,22 @@ type UserJobs struct {
 	Runtime []float64 // seconds
 }
 
-// UserStats are the distributions over users of Zakay's Fig. 4, each sorted ascending by itself, one element for each user: the figure
-// draws them over the serial number after sorting. Two workloads can be compared by the [KS] of the same column.
+// UserStats are the distributions over users of Zakay's Fig. 4, each sorted ascending by itself, one element for each
+// user: the figure draws them over the serial number after sorting. Two workloads can be compared by the [KS] of the
+// same column.
 type UserStats struct {
-	Jobs          []float64 `json:"jobs"`           // jobs
-	Sessions      []float64 `json:"sessions"`       // sessions
-	SessionLength []float64 `json:"session_length"` // mean length of the user's sessions in seconds, first submit to last end
-	Work          []float64 `json:"work"`           // processor seconds
-	First         []float64 `json:"first"`          // first submit, seconds
-	Last          []float64 `json:"last"`           // last end, seconds
-	Active        []float64 `json:"active"`         // Last - First, seconds
+	Jobs     []float64 `json:"jobs"`     // jobs
+	Sessions []float64 `json:"sessions"` // sessions
+	// mean length of the user's sessions in seconds, first submit to last end
+	SessionLength []float64 `json:"session_length"`
+	Work          []float64 `json:"work"`   // processor seconds
+	First         []float64 `json:"first"`  // first submit, seconds
+	Last          []float64 `json:"last"`   // last end, seconds
+	Active        []float64 `json:"active"` // Last - First, seconds
 }
 
-// Users gathers the distributions over users (Zakay, sec. 5.1 and Fig. 4). A session ends where the user submits nothing for more
-// than gap seconds after the latest end of its jobs; gap is [SessionGap] if 0.
+// Users gathers the distributions over users (Zakay, sec. 5.1 and Fig. 4). A session ends where the user submits
+// nothing for more than gap seconds after the latest end of its jobs; gap is [SessionGap] if 0.
 func Users(j UserJobs, gap float64) (UserStats, error) {
 	if gap == 0 {
 		gap = SessionGap
@@ -102,12 +105,14 @@ func (s *UserStats) add(j *UserJobs, jobs []int, gap float64) {
 	s.Active = append(s.Active, last-first)
 }
 
-// WeeklyProfile returns the share of submits in each of slots equal parts of the week, from Monday 0 h (the last plot of Zakay's Fig. 4; 168
-// slots are hours, 7 are days). mondayOffset is the number of seconds from a Monday's midnight, local time, to time 0. The shares sum to 1.
+// WeeklyProfile returns the share of submits in each of slots equal parts of the week, from Monday 0 h (the last plot
+// of Zakay's Fig. 4; 168 slots are hours, 7 are days). mondayOffset is the number of seconds from a Monday's midnight,
+// local time, to time 0. The shares sum to 1.
 func WeeklyProfile(submits []float64, mondayOffset float64, slots int) ([]float64, error) {
 	const week = 7 * 86400
 	if slots < 1 || slots > week || math.IsNaN(mondayOffset) || math.IsInf(mondayOffset, 0) {
-		return nil, fmt.Errorf("compare: weekly profile in %d slots from offset %v: %w (1 to %d slots expected)", slots, mondayOffset, ErrValue, week)
+		return nil, fmt.Errorf("compare: weekly profile in %d slots from offset %v: %w (1 to %d slots expected)", slots,
+			mondayOffset, ErrValue, week)
 	}
 	if err := finite("weekly profile", submits, 1); err != nil {
 		return nil, err
@@ -126,13 +131,14 @@ func WeeklyProfile(submits []float64, mondayOffset float64, slots int) ([]float6
 	return counts, nil
 }
 
-// ProfileDistance returns half the sum of the absolute differences of two profiles of the same slots whose shares sum to 1 (total variation): the
-// share of jobs that would have to move, in [0, 1].
+// ProfileDistance returns half the sum of the absolute differences of two profiles of the same slots whose shares sum
+// to 1 (total variation): the share of jobs that would have to move, in [0, 1].
 func ProfileDistance(a, b []float64) (float64, error) {
 	if err := sameLength("profile distance", len(a), len(b)); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(finite("profile distance, first", a, 1), finite("profile distance, second", b, 1)); err != nil {
+	if err := errors.Join(finite("profile distance, first", a, 1),
+		finite("profile distance, second", b, 1)); err != nil {
 		return 0, err
 	}
 	sum := 0.0

@@ -16,8 +16,8 @@ func (a ArrivalParams) interarrival() Gamma {
 	return Gamma{Shape: a.Peak.Shape * a.ARAR, Scale: a.Peak.Scale}
 }
 
-// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and their sum: t' is the number of the slot, to which 48 is
-// added before the shifted day begins.
+// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and their sum: t' is the number of the
+// slot, to which 48 is added before the shifted day begins.
 func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	for k := range w {
 		t := float64(k + a.FirstSlot)
@@ -30,8 +30,8 @@ func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	return w, total
 }
 
-// Weights returns how many times faster than average virtual time passes in each half hour from midnight: the fraction of arrivals in
-// each, times 48. Their mean is 1.
+// Weights returns how many times faster than average virtual time passes in each half hour from midnight: the fraction
+// of arrivals in each, times 48. Their mean is 1.
 func (a ArrivalParams) Weights() [Slots]float64 {
 	w, total := a.rawWeights()
 	for k := range w {
@@ -40,8 +40,9 @@ func (a ArrivalParams) Weights() [Slots]float64 {
 	return w
 }
 
-// Arrivals is a stream of submit times. By the slot-weight method (paper, section 7.3) interarrival times are drawn in virtual seconds, of which
-// slot t has SlotSeconds w(t): in the long run a slot gets the fraction w(t)/48 of all jobs. For the others see [Method].
+// Arrivals is a stream of submit times. By the slot-weight method (paper, section 7.3) interarrival times are drawn in
+// virtual seconds, of which slot t has SlotSeconds w(t): in the long run a slot gets the fraction w(t)/48 of all jobs.
+// For the others see [Method].
 //
 // Times are kept as they come, unless [ArrivalParams].WholeSeconds asks for the clock of the authors' program.
 type Arrivals struct {
@@ -57,8 +58,9 @@ type Arrivals struct {
 	clock  float64
 }
 
-// NewArrivals returns a stream that starts at midnight, by the slot-weight method. The parameters must be valid ([Params.Validate]). Whatever
-// their cap, no interarrival is above e^40 seconds (7e9 years), so that the clock stays a number.
+// NewArrivals returns a stream that starts at midnight, by the slot-weight method. The parameters must be valid
+// ([Params.Validate]). Whatever their cap, no interarrival is above e^40 seconds (7e9 years), so that the clock stays a
+// number.
 func NewArrivals(p ArrivalParams) *Arrivals {
 	return &Arrivals{weights: p.Weights(), law: p.interarrival(), maxLog: min(p.MaxLog, 40), whole: p.WholeSeconds}
 }

@@ -40,7 +40,8 @@ type encoded struct {
 // MarshalBinary encodes the model; the bytes are determined by the calls it has seen.
 func (l *Live) MarshalBinary() ([]byte, error) {
 	e := encoded{
-		Version: codecVersion, Forget: l.forget, End: l.end, N: l.n, Short: l.short, Longest: l.longest, Bins: map[int]weights{},
+		Version: codecVersion, Forget: l.forget, End: l.end, N: l.n, Short: l.short, Longest: l.longest,
+		Bins:   map[int]weights{},
 		Submit: l.submit, Gap: l.gaps.longest, Slots: l.slots[:],
 	}
 	if !math.IsNaN(l.last) {
@@ -70,8 +71,8 @@ func (l *Live) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary replaces the model by the one encoded: every later result is the same, to the last bit. On an error, which wraps [ErrCorrupt], the
-// model stays as it was.
+// UnmarshalBinary replaces the model by the one encoded: every later result is the same, to the last bit. On an error,
+// which wraps [ErrCorrupt], the model stays as it was.
 func (l *Live) UnmarshalBinary(data []byte) error {
 	var e encoded
 	if err := json.Unmarshal(data, &e); err != nil {

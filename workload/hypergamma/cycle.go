@@ -6,17 +6,20 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A windowed law ends where the day does: its search stays within these bounds, beyond which 48 half hours cannot tell one law from the next.
+// A windowed law ends where the day does: its search stays within these bounds, beyond which 48 half hours cannot tell
+// one law from the next.
 const (
 	leastCycleShape = .5
 	mostCycleMean   = 2 * Slots
 )
 
-// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) are likeliest to give the counts of the half hours.
+// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) are likeliest to give the counts of the half
+// hours.
 //
-// A Gamma law goes on beyond the day: of the program's, 2 % lies before the first slot or after the last, and the weights leave it out. What is drawn
-// by the weights therefore spreads less than the law, and the plain fit of Table 7 ([FitGamma] on slot numbers) does not give the law back: of
-// jobs drawn with 7.99 and 3.69 it is 9.0 and 3.25. This one does. The plain fit is where the search begins, and what is returned if it fails.
+// A Gamma law goes on beyond the day: of the program's, 2 % lies before the first slot or after the last, and the
+// weights leave it out. What is drawn by the weights therefore spreads less than the law, and the plain fit of Table 7
+// ([FitGamma] on slot numbers) does not give the law back: of jobs drawn with 7.99 and 3.69 it is 9.0 and 3.25. This
+// one does. The plain fit is where the search begins, and what is returned if it fails.
 func fitCycle(counts *[Slots]float64, plain Gamma) Gamma {
 	unpack := func(x []float64) Gamma { return Gamma{Shape: math.Exp(x[0]), Scale: math.Exp(x[1] - x[0])} }
 	total := 0.0
@@ -44,8 +47,10 @@ func fitCycle(counts *[Slots]float64, plain Gamma) Gamma {
 	if math.IsInf(loss(start), 1) {
 		return plain
 	}
-	settings := &optimize.Settings{FuncEvaluations: 400, Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 20}}
-	best, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings, &optimize.NelderMead{SimplexSize: .05})
+	settings := &optimize.Settings{FuncEvaluations: 400,
+		Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 20}}
+	best, err := optimize.Minimize(optimize.Problem{Func: loss}, start, settings,
+		&optimize.NelderMead{SimplexSize: .05})
 	if err != nil || !(best.F <= loss(start)) {
 		return plain
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// TestCycleComesBack draws a million arrivals by the program's daily law (7.99 and 3.69) and two others, and fits them: the law comes back within 2 %, where
-// the plain fit of Table 7 is 12 % off (9.0 and 3.25).
+// TestCycleComesBack draws a million arrivals by the program's daily law (7.99 and 3.69) and two others, and fits them:
+// the law comes back within 2 %, where the plain fit of Table 7 is 12 % off (9.0 and 3.25).
 func TestCycleComesBack(t *testing.T) {
-	for _, want := range []hypergamma.Gamma{{Shape: 7.99, Scale: 3.69}, {Shape: 12.3, Scale: 2.49}, {Shape: 5, Scale: 5.6}} {
+	for _, want := range []hypergamma.Gamma{
+		{Shape: 7.99, Scale: 3.69}, {Shape: 12.3, Scale: 2.49}, {Shape: 5, Scale: 5.6},
+	} {
 		p := hypergamma.ProgramAll(128).Arrival
 		p.Daily, p.Shift, p.FirstSlot = want, 10, 1
 		p.Peak = hypergamma.Gamma{Shape: 60, Scale: .1} // gaps of about 7 minutes: nearly independent half hours
@@ -33,8 +35,9 @@ func TestCycleComesBack(t *testing.T) {
 	}
 }
 
-// TestCycleOfAnyDay fits days that no Gamma law has: flat, of one half hour but for a little, of the first or last half hours only. The law must stay one that jobs can be
-// drawn from, and the counts no less likely by it than by the plain fit.
+// TestCycleOfAnyDay fits days that no Gamma law has: flat, of one half hour but for a little, of the first or last half
+// hours only. The law must stay one that jobs can be drawn from, and the counts no less likely by it than by the plain
+// fit.
 func TestCycleOfAnyDay(t *testing.T) {
 	of := func(in bool) float64 {
 		if in {
@@ -54,7 +57,8 @@ func TestCycleOfAnyDay(t *testing.T) {
 			for k := range hypergamma.Slots {
 				n := int(50 * share(k))
 				for i := range n {
-					local = append(local, float64(day)*86400+(float64(k)+math.Pow(float64(i)/float64(n), 1.5))*hypergamma.SlotSeconds+float64(k*k%97))
+					local = append(local, float64(day)*86400+(float64(k)+math.Pow(float64(i)/float64(n), 1.5))*
+						hypergamma.SlotSeconds+float64(k*k%97))
 				}
 			}
 		}
@@ -84,7 +88,8 @@ func TestCycleOfAnyDay(t *testing.T) {
 
 // TestCycleFitsTheLogsBetter compares both laws' weights with the half hours of the log that they were fitted to.
 func TestCycleFitsTheLogsBetter(t *testing.T) {
-	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(readTrace(t, kth).jobs().Local, hypergamma.ArrivalOptions{}))
+	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(readTrace(t, kth).jobs().Local,
+		hypergamma.ArrivalOptions{}))
 	distance := func(g hypergamma.Gamma) float64 {
 		p := f.Params()
 		p.Daily = g

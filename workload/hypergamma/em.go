@@ -13,14 +13,16 @@ const MinSamples = 50
 // Fit is a hyper-Gamma law with how it was found.
 type Fit struct {
 	Law
-	N             int     `json:"n"`              // values fitted
-	Dropped       int     `json:"dropped"`        // of those given in seconds, the values of at most 1 s, which have no place in the law
-	Largest       float64 `json:"largest"`        // the greatest of them
-	LogLikelihood float64 `json:"log_likelihood"` // sum of ln density over them, in ln seconds where seconds were fitted
-	KS            float64 `json:"ks"`             // D of the paper, section 3.3.1
-	Split         float64 `json:"split"`          // the medium minimum from which it started
-	Iterations    int     `json:"iterations"`     // steps of EM
-	Converged     bool    `json:"converged"`      // false: MaxIterations came first
+	N int `json:"n"` // values fitted
+	// of those given in seconds, the values of at most 1 s, which have no place in the law
+	Dropped int     `json:"dropped"`
+	Largest float64 `json:"largest"` // the greatest of them
+	// sum of ln density over them, in ln seconds where seconds were fitted
+	LogLikelihood float64 `json:"log_likelihood"`
+	KS            float64 `json:"ks"`         // D of the paper, section 3.3.1
+	Split         float64 `json:"split"`      // the medium minimum from which it started
+	Iterations    int     `json:"iterations"` // steps of EM
+	Converged     bool    `json:"converged"`  // false: MaxIterations came first
 }
 
 // MaxIterations is the most steps that a fit takes; a step more than a few hundred is rare.
@@ -32,7 +34,8 @@ const tolerance = 1e-10
 // spot is a value with its logarithm and how often it occurs.
 type spot struct{ x, ln, w float64 }
 
-// tally sorts values and counts equal ones: logs are in whole seconds, so that 100,000 runtimes have some 10,000 values.
+// tally sorts values and counts equal ones: logs are in whole seconds, so that 100,000 runtimes have some 10,000
+// values.
 func tally(x []float64) []spot {
 	sorted := slices.Sorted(slices.Values(x))
 	var out []spot
@@ -69,8 +72,8 @@ func newMixture(l Law) mixture {
 // share is the probability that x belongs to First (the E-step).
 func (m *mixture) share(s spot) float64 { return 1 / (1 + math.Exp(-(m.a + m.b*s.ln + m.c*s.x))) }
 
-// step is one step of EM (paper, section 3.2.3): every value belongs to both components by its share, and each is fitted to its part. It
-// returns the old law's log-likelihood too. ok is false where a component has died out.
+// step is one step of EM (paper, section 3.2.3): every value belongs to both components by its share, and each is
+// fitted to its part. It returns the old law's log-likelihood too. ok is false where a component has died out.
 func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	m := newMixture(l)
 	lgamma, _ := math.Lgamma(l.Second.Shape)
@@ -117,9 +120,10 @@ func em(start Law, spots []spot, limit int) (l Law, steps int, converged bool) {
 	return l, limit, false
 }
 
-// mediumMinimum returns the value between the two modes of the histogram at which it is lowest (paper, section 3.2.3), found as the valley that
-// lies deepest below the lower of the highest peaks on its two sides. The histogram has 64 bins, smoothed by a Gaussian of 1.5 bins.
-// Where it has no valley (one mode), the median is returned: any split will do for a start.
+// mediumMinimum returns the value between the two modes of the histogram at which it is lowest (paper, section 3.2.3),
+// found as the valley that lies deepest below the lower of the highest peaks on its two sides. The histogram has 64
+// bins, smoothed by a Gaussian of 1.5 bins. Where it has no valley (one mode), the median is returned: any split will
+// do for a start.
 func mediumMinimum(spots []spot) float64 {
 	const bins, width = 64, 1.5
 	low, high := spots[0].x, spots[len(spots)-1].x
@@ -204,9 +208,10 @@ func coarse(spots []spot, bins int) []spot {
 	return out
 }
 
-// FitLaw fits a hyper-Gamma law to positive values by EM (paper, section 3.2.3), started by the medium-minimum method; for runtimes see [FitRuntimes].
-// EM first runs on 1,000 groups of neighboring values and then on the values themselves. First is the component with the smaller mean. At
-// least [MinSamples] values are needed; the error wraps [ErrTooFew], [ErrNoSpread] or [ErrValue].
+// FitLaw fits a hyper-Gamma law to positive values by EM (paper, section 3.2.3), started by the medium-minimum method;
+// for runtimes see [FitRuntimes]. EM first runs on 1,000 groups of neighboring values and then on the values
+// themselves. First is the component with the smaller mean. At least [MinSamples] values are needed; the error wraps
+// [ErrTooFew], [ErrNoSpread] or [ErrValue].
 func FitLaw(x []float64) (Fit, error) {
 	if len(x) < MinSamples {
 		return Fit{}, fmt.Errorf("hypergamma: fit of %d values: %w (at least %d needed)", len(x), ErrTooFew, MinSamples)
@@ -219,7 +224,8 @@ func FitLaw(x []float64) (Fit, error) {
 	return fitSpots(tally(x))
 }
 
-// FitWeighted is [FitLaw] for values with weights of at least 0, whose sum must be [MinSamples] or more; N is that sum, rounded.
+// FitWeighted is [FitLaw] for values with weights of at least 0, whose sum must be [MinSamples] or more; N is that sum,
+// rounded.
 func FitWeighted(x, weights []float64) (Fit, error) {
 	if len(x) != len(weights) {
 		return Fit{}, fmt.Errorf("hypergamma: %d values with %d weights: %w", len(x), len(weights), ErrValue)
@@ -229,7 +235,9 @@ func FitWeighted(x, weights []float64) (Fit, error) {
 	for i, v := range x {
 		w := weights[i]
 		if !(v > 0) || math.IsInf(v, 1) || !(w >= 0) || math.IsInf(w, 1) {
-			return Fit{}, fmt.Errorf("hypergamma: value %d is %v with weight %v: %w (above 0, and at least 0, expected)", i, v, w, ErrValue)
+			return Fit{},
+				fmt.Errorf("hypergamma: value %d is %v with weight %v: %w (above 0, and at least 0, expected)", i,
+					v, w, ErrValue)
 		}
 		if w > 0 {
 			spots = append(spots, spot{v, math.Log(v), w})
@@ -249,7 +257,8 @@ func fitSpots(spots []spot) (Fit, error) {
 		all.add(s.x, s.ln, s.w)
 	}
 	if _, ok := all.fit(); !ok || len(spots) < 3 {
-		return Fit{}, fmt.Errorf("hypergamma: fit of %v values, %d of them distinct, about %.6g: %w", all.n, len(spots), all.sum/all.n, ErrNoSpread)
+		return Fit{}, fmt.Errorf("hypergamma: fit of %v values, %d of them distinct, about %.6g: %w", all.n, len(spots),
+			all.sum/all.n, ErrNoSpread)
 	}
 	f := Fit{N: int(math.Round(all.n)), Largest: spots[len(spots)-1].x, Split: mediumMinimum(spots)}
 	start := startAt(f.Split, spots)
@@ -277,9 +286,9 @@ func ksSpots(spots []spot, n float64, cdf func(float64) float64) (d float64) {
 	return d
 }
 
-// LogSeconds returns ln t of runtimes (or gaps, or amounts of work) in seconds, without those of 1 s or less, and how many these were: ln 1 = 0 lies
-// outside a Gamma law. The paper does not say what it does with them; raised to 1.5 s or 2 s instead, KTH's 196 (1 %) pull the
-// first Gamma's shape from 4.9 to 3.9 or 4.2. The error wraps [ErrValue].
+// LogSeconds returns ln t of runtimes (or gaps, or amounts of work) in seconds, without those of 1 s or less, and how
+// many these were: ln 1 = 0 lies outside a Gamma law. The paper does not say what it does with them; raised to 1.5 s or
+// 2 s instead, KTH's 196 (1 %) pull the first Gamma's shape from 4.9 to 3.9 or 4.2. The error wraps [ErrValue].
 func LogSeconds(seconds []float64) (logs []float64, dropped int, err error) {
 	logs = make([]float64, 0, len(seconds))
 	for i, t := range seconds {
@@ -295,8 +304,8 @@ func LogSeconds(seconds []float64) (logs []float64, dropped int, err error) {
 	return logs, dropped, nil
 }
 
-// FitRuntimes fits the law of ln runtime (paper, section 5, Table 2) to runtimes in seconds; those of at most 1 s are left out ([LogSeconds]).
-// For the rest see [FitLaw].
+// FitRuntimes fits the law of ln runtime (paper, section 5, Table 2) to runtimes in seconds; those of at most 1 s are
+// left out ([LogSeconds]). For the rest see [FitLaw].
 func FitRuntimes(seconds []float64) (Fit, error) {
 	logs, dropped, err := LogSeconds(seconds)
 	if err != nil {

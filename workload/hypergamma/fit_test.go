@@ -16,14 +16,17 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// The maximum of a Gamma's likelihood is where both its derivatives vanish: mean = shape scale, and digamma(shape) + ln scale = mean of ln x.
+// The maximum of a Gamma's likelihood is where both its derivatives vanish: mean = shape scale, and digamma(shape) + ln
+// scale = mean of ln x.
 func TestGammaFitSolvesTheLikelihoodEquations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := math.Exp(rapid.Float64Range(-2, 8).Draw(t, "ln shape"))
-		g := distuv.Gamma{Alpha: shape, Beta: math.Exp(rapid.Float64Range(-3, 3).Draw(t, "ln rate")), Src: rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)}
+		g := distuv.Gamma{Alpha: shape, Beta: math.Exp(rapid.Float64Range(-3, 3).Draw(t, "ln rate")),
+			Src: rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)}
 		var x, w []float64
 		for range rapid.IntRange(5, 200).Draw(t, "n") {
-			x, w = append(x, max(g.Rand(), 1e-300)), append(w, rapid.SampledFrom([]float64{0, 1, 2.5}).Draw(t, "weight"))
+			x, w = append(x, max(g.Rand(), 1e-300)),
+				append(w, rapid.SampledFrom([]float64{0, 1, 2.5}).Draw(t, "weight"))
 		}
 		fit, err := hypergamma.FitGamma(x, w)
 		if err != nil {
@@ -68,13 +71,16 @@ func sampleOf(l hypergamma.Law, seed uint64, n int) []float64 {
 	return x
 }
 
-// EM finds the laws of the paper's Table 2 again from 50,000 of their values, and its likelihood is at least that of the true law.
+// EM finds the laws of the paper's Table 2 again from 50,000 of their values, and its likelihood is at least that of
+// the true law.
 func TestEMRecoversTheLaw(t *testing.T) {
 	average, search := hypergamma.PaperRuntimes()
 	for name, l := range map[string]hypergamma.Law{
 		"average": average, "search": search,
-		"KTH":  {First: hypergamma.Gamma{Shape: 4.9, Scale: .906}, Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6},
-		"LANL": {First: hypergamma.Gamma{Shape: 6, Scale: .66}, Second: hypergamma.Gamma{Shape: 68.5, Scale: .13}, P: .55},
+		"KTH": {First: hypergamma.Gamma{Shape: 4.9, Scale: .906},
+			Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6},
+		"LANL": {First: hypergamma.Gamma{Shape: 6, Scale: .66},
+			Second: hypergamma.Gamma{Shape: 68.5, Scale: .13}, P: .55},
 	} {
 		x := sampleOf(l, 1, 50_000)
 		f := must[hypergamma.Fit](t)(hypergamma.FitLaw(x))
@@ -83,11 +89,13 @@ func TestEMRecoversTheLaw(t *testing.T) {
 			truth += l.LogProb(v)
 		}
 		ratio := func(got, want float64) float64 { return math.Abs(got/want - 1) }
-		if ratio(f.First.Shape, l.First.Shape) > .06 || ratio(f.Second.Shape, l.Second.Shape) > .15 || math.Abs(f.P-l.P) > .02 ||
+		if ratio(f.First.Shape, l.First.Shape) > .06 || ratio(f.Second.Shape, l.Second.Shape) > .15 ||
+			math.Abs(f.P-l.P) > .02 ||
 			ratio(f.First.Mean(), l.First.Mean()) > .02 || ratio(f.Second.Mean(), l.Second.Mean()) > .01 {
 			t.Errorf("%s: %+v from %+v", name, f.Law, l)
 		}
-		if f.LogLikelihood < truth || f.LogLikelihood > truth+15 { // twice the gain is chi-squared with 5 degrees of freedom
+		// twice the gain is chi-squared with 5 degrees of freedom
+		if f.LogLikelihood < truth || f.LogLikelihood > truth+15 {
 			t.Errorf("%s: log-likelihood %v, of the true law %v", name, f.LogLikelihood, truth)
 		}
 		if !f.Converged || f.KS > 1.36/math.Sqrt(50_000) {
@@ -96,7 +104,8 @@ func TestEMRecoversTheLaw(t *testing.T) {
 	}
 }
 
-// Whatever positive values are given: a valid law with the sample's mean (EM keeps it), never NaN, the smaller mean first.
+// Whatever positive values are given: a valid law with the sample's mean (EM keeps it), never NaN, the smaller mean
+// first.
 func TestFitIsAlwaysALaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := rapid.SliceOfN(rapid.Float64Range(1e-3, 20), 1, 30).Draw(t, "pool")
@@ -108,7 +117,8 @@ func TestFitIsAlwaysALaw(t *testing.T) {
 			}
 			return
 		}
-		if math.IsNaN(f.LogLikelihood) || math.IsInf(f.LogLikelihood, 0) || !(f.KS >= 0 && f.KS <= 1) || f.First.Mean() > f.Second.Mean() || !(f.P >= 0 && f.P <= 1) {
+		if math.IsNaN(f.LogLikelihood) || math.IsInf(f.LogLikelihood, 0) || !(f.KS >= 0 && f.KS <= 1) ||
+			f.First.Mean() > f.Second.Mean() || !(f.P >= 0 && f.P <= 1) {
 			t.Fatalf("%+v", f)
 		}
 		if mean := stat.Mean(x, nil); math.Abs(f.Mean()/mean-1) > 1e-6 {
@@ -122,14 +132,17 @@ func TestFitIsAlwaysALaw(t *testing.T) {
 
 // The split of the medium-minimum method lies between the two modes.
 func TestMediumMinimum(t *testing.T) {
-	l := hypergamma.Law{First: hypergamma.Gamma{Shape: 400, Scale: .01}, Second: hypergamma.Gamma{Shape: 800, Scale: .01}, P: .3} // about 4 and 8
+	// about 4 and 8
+	l := hypergamma.Law{First: hypergamma.Gamma{Shape: 400, Scale: .01},
+		Second: hypergamma.Gamma{Shape: 800, Scale: .01}, P: .3}
 	f := must[hypergamma.Fit](t)(hypergamma.FitLaw(sampleOf(l, 3, 5000)))
 	if f.Split < 4.7 || f.Split > 7 {
 		t.Errorf("split at %v", f.Split)
 	}
 }
 
-// Sizes drawn from the paper's model are fitted by it again, p2 by the corrected estimate; what is drawn has the model's cdf.
+// Sizes drawn from the paper's model are fitted by it again, p2 by the corrected estimate; what is drawn has the
+// model's cdf.
 func TestSizeFitRecoversTheModel(t *testing.T) {
 	p := hypergamma.PaperAll(128).Size
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -159,8 +172,9 @@ func TestSizeFitRecoversTheModel(t *testing.T) {
 // Where the model has too little to go on it reduces: all serial, one size, few parallel jobs.
 func TestSizeFitReduces(t *testing.T) {
 	for name, sizes := range map[string][]int{
-		"all serial": slices.Repeat([]int{1}, 50), "one size": slices.Repeat([]int{12}, 50), "few parallel": append(slices.Repeat([]int{1}, 50), 4, 7),
-		"two sizes": append(slices.Repeat([]int{16}, 50), slices.Repeat([]int{17}, 50)...),
+		"all serial": slices.Repeat([]int{1}, 50), "one size": slices.Repeat([]int{12}, 50),
+		"few parallel": append(slices.Repeat([]int{1}, 50), 4, 7),
+		"two sizes":    append(slices.Repeat([]int{16}, 50), slices.Repeat([]int{17}, 50)...),
 	} {
 		f := must[hypergamma.SizeFit](t)(hypergamma.FitSizes(sizes, 64))
 		p := f.Params
@@ -179,7 +193,8 @@ func TestSizeFitReduces(t *testing.T) {
 
 // Runtimes drawn with p = -.004 s + .8: the line is found, and groups keep sizes whole.
 func TestWeightLineIsRecovered(t *testing.T) {
-	r := hypergamma.RuntimeParams{First: hypergamma.Gamma{Shape: 4.2, Scale: .94}, Second: hypergamma.Gamma{Shape: 312, Scale: .03}, PA: -.004, PB: .8, MaxLog: math.Inf(1)}
+	r := hypergamma.RuntimeParams{First: hypergamma.Gamma{Shape: 4.2, Scale: .94},
+		Second: hypergamma.Gamma{Shape: 312, Scale: .03}, PA: -.004, PB: .8, MaxLog: math.Inf(1)}
 	rng := rand.New(rand.NewPCG(7, 7))
 	var procs []int
 	var seconds []float64
@@ -210,7 +225,8 @@ func TestWeightLineIsRecovered(t *testing.T) {
 	}
 }
 
-// Arrivals generated by the program's model are fitted by its own parameters again: the daily cycle in particular, whose slots begin at 5:00.
+// Arrivals generated by the program's model are fitted by its own parameters again: the daily cycle in particular,
+// whose slots begin at 5:00.
 func TestArrivalFitRecoversTheCycle(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	a, rng := hypergamma.NewArrivals(p), rand.New(rand.NewPCG(5, 5))
@@ -265,13 +281,15 @@ func TestKSSignificance(t *testing.T) {
 	}
 	// Values of the law itself pass in 95 of 100 subsamples.
 	l, _ := hypergamma.PaperRuntimes()
-	s := must[hypergamma.Subsamples](t)(hypergamma.SubsampleTest(rand.New(rand.NewPCG(1, 1)), sampleOf(l, 9, 20_000), l.CDF, 700, 400))
+	s := must[hypergamma.Subsamples](t)(hypergamma.SubsampleTest(rand.New(rand.NewPCG(1, 1)), sampleOf(l, 9, 20_000),
+		l.CDF, 700, 400))
 	if s.Passed < .91 || s.Passed > .99 {
 		t.Errorf("%v of the subsamples pass", s.Passed)
 	}
 }
 
-// By hand: subranges that expect 2, 3 | 10 | 20, 4 (joined with its left) and 5 15 ...; significance of 1 degree of freedom at 3.841 is .05.
+// By hand: subranges that expect 2, 3 | 10 | 20, 4 (joined with its left) and 5 15 ...; significance of 1 degree of
+// freedom at 3.841 is .05.
 func TestChiSquaredByHand(t *testing.T) {
 	chi2, _, err := hypergamma.ChiSquared([]float64{1, 6, 8, 22, 3}, []float64{2, 3, 10, 20, 4})
 	if want := 4./5 + 4./10 + 1./24; err != nil || math.Abs(chi2-want) > 1e-12 {
@@ -306,12 +324,16 @@ func TestFitErrors(t *testing.T) {
 		"no processors":    {second(hypergamma.FitSizes(make([]int, 30), 4)), hypergamma.ErrValue},
 		"lengths":          {second(hypergamma.FitRuntimeModel([]int{1}, spread)), hypergamma.ErrValue},
 		"work's lengths":   {second(hypergamma.FitWork([]float64{1}, spread)), hypergamma.ErrValue},
-		"few arrivals":     {second(hypergamma.FitArrivals(spread[:20], hypergamma.ArrivalOptions{})), hypergamma.ErrTooFew},
-		"night arrivals":   {second(hypergamma.FitArrivals(spread, hypergamma.ArrivalOptions{})), hypergamma.ErrTooFew},
-		"NaN arrival":      {second(hypergamma.FitArrivals([]float64{math.NaN()}, hypergamma.ArrivalOptions{})), hypergamma.ErrValue},
-		"model's lengths":  {second(hypergamma.FitModel(hypergamma.Jobs{Procs: []int{1}}, 1, hypergamma.ArrivalOptions{})), hypergamma.ErrValue},
-		"model of nothing": {second(hypergamma.FitModel(hypergamma.Jobs{}, 1, hypergamma.ArrivalOptions{})), hypergamma.ErrTooFew},
-		"subsample of 7":   {second(hypergamma.SubsampleTest(nil, spread, math.Sqrt, 7, 1)), hypergamma.ErrTooFew},
+		"few arrivals": {second(hypergamma.FitArrivals(spread[:20], hypergamma.ArrivalOptions{})),
+			hypergamma.ErrTooFew},
+		"night arrivals": {second(hypergamma.FitArrivals(spread, hypergamma.ArrivalOptions{})), hypergamma.ErrTooFew},
+		"NaN arrival": {second(hypergamma.FitArrivals([]float64{math.NaN()}, hypergamma.ArrivalOptions{})),
+			hypergamma.ErrValue},
+		"model's lengths": {second(hypergamma.FitModel(hypergamma.Jobs{Procs: []int{1}}, 1,
+			hypergamma.ArrivalOptions{})), hypergamma.ErrValue},
+		"model of nothing": {second(hypergamma.FitModel(hypergamma.Jobs{}, 1, hypergamma.ArrivalOptions{})),
+			hypergamma.ErrTooFew},
+		"subsample of 7": {second(hypergamma.SubsampleTest(nil, spread, math.Sqrt, 7, 1)), hypergamma.ErrTooFew},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -333,12 +355,14 @@ func benchJobs(n int) hypergamma.Jobs {
 	var j hypergamma.Jobs
 	for range n {
 		x := g.Next()
-		j.Procs, j.Seconds, j.Local = append(j.Procs, x.Procs), append(j.Seconds, math.Floor(x.Runtime)), append(j.Local, math.Floor(x.Submit))
+		j.Procs, j.Seconds, j.Local = append(j.Procs, x.Procs), append(j.Seconds, math.Floor(x.Runtime)),
+			append(j.Local, math.Floor(x.Submit))
 	}
 	return j
 }
 
-// BenchmarkFitModel100k fits sizes, runtimes, p(s), arrivals and total work of 100,000 jobs; the aim for all models together is a second.
+// BenchmarkFitModel100k fits sizes, runtimes, p(s), arrivals and total work of 100,000 jobs; the aim for all models
+// together is a second.
 func BenchmarkFitModel100k(b *testing.B) {
 	j := benchJobs(100_000)
 	for b.Loop() {

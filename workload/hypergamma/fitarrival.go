@@ -25,35 +25,39 @@ const (
 
 // ArrivalOptions says how arrivals are fitted. The zero value takes all jobs.
 type ArrivalOptions struct {
-	// LeastGap leaves interarrivals below so many seconds out of Peak and ARAR. Those of at most 1 s are always left out (ln 1 = 0 lies
-	// outside a Gamma). KTH's printed alpha comes out only where gaps under 12 to 15 s are dropped.
+	// LeastGap leaves interarrivals below so many seconds out of Peak and ARAR. Those of at most 1 s are always left
+	// out (ln 1 = 0 lies outside a Gamma). KTH's printed alpha comes out only where gaps under 12 to 15 s are dropped.
 	LeastGap float64
-	// Weekdays fits the daily cycle to Mondays to Fridays alone, as its hours are in Peak. KTH's printed row is nearest so.
+	// Weekdays fits the daily cycle to Mondays to Fridays alone, as its hours are in Peak. KTH's printed row is nearest
+	// so.
 	Weekdays bool
 }
 
 // ArrivalFit is the arrival model of a log (paper, section 7; Tables 6 and 7).
 type ArrivalFit struct {
-	Peak      Gamma          `json:"peak"`       // of ln interarrival seconds at peak hours
-	PeakN     int            `json:"peak_n"`     // gaps it was fitted to
-	PeakKS    float64        `json:"peak_ks"`    // D (Table 6)
-	ARAR      float64        `json:"arar"`       // mean of ln interarrival over all hours / at peak hours
-	MeanGap   float64        `json:"mean_gap"`   // mean interarrival over all hours in seconds, short gaps included
-	Longest   float64        `json:"longest"`    // longest interarrival in seconds
-	Dropped   int            `json:"dropped"`    // gaps over all hours that were left out as too short
-	Daily     Gamma          `json:"daily"`      // of slot numbers, the slot at midnight being 1 and the day beginning at 5:00
-	DailyN    int            `json:"daily_n"`    // jobs it was fitted to
-	DailyKS   float64        `json:"daily_ks"`   // D of the slot numbers (Table 7)
-	Cycle     Gamma          `json:"cycle"`      // as Daily, but fitted by what the model draws with it, which ends where the day does; see fitCycle
+	Peak    Gamma   `json:"peak"`     // of ln interarrival seconds at peak hours
+	PeakN   int     `json:"peak_n"`   // gaps it was fitted to
+	PeakKS  float64 `json:"peak_ks"`  // D (Table 6)
+	ARAR    float64 `json:"arar"`     // mean of ln interarrival over all hours / at peak hours
+	MeanGap float64 `json:"mean_gap"` // mean interarrival over all hours in seconds, short gaps included
+	Longest float64 `json:"longest"`  // longest interarrival in seconds
+	Dropped int     `json:"dropped"`  // gaps over all hours that were left out as too short
+	// of slot numbers, the slot at midnight being 1 and the day beginning at 5:00
+	Daily   Gamma   `json:"daily"`
+	DailyN  int     `json:"daily_n"`  // jobs it was fitted to
+	DailyKS float64 `json:"daily_ks"` // D of the slot numbers (Table 7)
+	// as Daily, but fitted by what the model draws with it, which ends where the day does; see fitCycle
+	Cycle     Gamma          `json:"cycle"`
 	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
 }
 
-// Params returns the fitted arrival model, with Cycle as its daily law: Daily, which the paper's Table 7 has, would narrow the cycle with every
-// fit. Its slots are numbered as in the authors' program, from 1: by that numbering the paper's own row for KTH comes out.
+// Params returns the fitted arrival model, with Cycle as its daily law: Daily, which the paper's Table 7 has, would
+// narrow the cycle with every fit. Its slots are numbered as in the authors' program, from 1: by that numbering the
+// paper's own row for KTH comes out.
 //
-// Its cap is chosen so that the mean interarrival is the log's, and the offered load with it. Without a cap that mean is ruled by gaps that no
-// log shows (KTH's would be 4 days), and where the scale of Peak is 1 or more it does not exist; with the longest gap of the log as cap
-// it is still 1.3 (KTH) to 3 times (CTC) too long.
+// Its cap is chosen so that the mean interarrival is the log's, and the offered load with it. Without a cap that mean
+// is ruled by gaps that no log shows (KTH's would be 4 days), and where the scale of Peak is 1 or more it does not
+// exist; with the longest gap of the log as cap it is still 1.3 (KTH) to 3 times (CTC) too long.
 func (f *ArrivalFit) Params() ArrivalParams {
 	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Cycle, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
 	law := p.interarrival()
@@ -84,9 +88,10 @@ func (g Gamma) meanExp(limit float64) float64 {
 	return sum / below
 }
 
-// FitArrivals fits the arrival model to submit times in any order: local time in seconds since a Monday's midnight, so that hours and weekdays
-// can be told. Gaps at peak hours are those between successive jobs that both arrive in the peak hours of one day. The error wraps
-// [ErrTooFew] (less than [MinSamples] gaps at peak hours), [ErrNoSpread] or [ErrValue].
+// FitArrivals fits the arrival model to submit times in any order: local time in seconds since a Monday's midnight, so
+// that hours and weekdays can be told. Gaps at peak hours are those between successive jobs that both arrive in the
+// peak hours of one day. The error wraps [ErrTooFew] (less than [MinSamples] gaps at peak hours), [ErrNoSpread] or
+// [ErrValue].
 func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 	for i, t := range local {
 		if math.IsNaN(t) || math.Abs(t) > maxLocal {
@@ -104,8 +109,9 @@ func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 	return f, nil
 }
 
-// LocalSeconds returns the time on the wall clock of t's location in seconds since Monday, 5 January 1970, 0 h there: the scale of
-// [FitArrivals]. The daily cycle follows the wall clock; with UTC in place of Stockholm's summer time KTH's mean slot is .8 later.
+// LocalSeconds returns the time on the wall clock of t's location in seconds since Monday, 5 January 1970, 0 h there:
+// the scale of [FitArrivals]. The daily cycle follows the wall clock; with UTC in place of Stockholm's summer time
+// KTH's mean slot is .8 later.
 func LocalSeconds(t time.Time) float64 {
 	_, offset := t.Zone()
 	const monday = 4 * daySeconds // 1 January 1970 was a Thursday
@@ -178,7 +184,8 @@ func (f *ArrivalFit) setGaps(g *gaps, least float64) error {
 		f.MeanGap = g.sum / g.n
 	}
 	if g.peak.n < MinSamples-.5 {
-		return fmt.Errorf("hypergamma: fit of arrivals: %d interarrivals of at least %.3g s at peak hours: %w (at least %d needed)", f.PeakN, least, ErrTooFew, MinSamples)
+		return fmt.Errorf("hypergamma: fit of arrivals: %d interarrivals of at least %.3g s at peak hours: %w (at "+
+			"least %d needed)", f.PeakN, least, ErrTooFew, MinSamples)
 	}
 	law, ok := g.peak.fit()
 	if !ok {
@@ -213,7 +220,8 @@ func (f *ArrivalFit) setDay(counts *[Slots]float64) error {
 	}
 	f.DailyN = int(math.Round(m.n))
 	if m.n < MinSamples-.5 {
-		return fmt.Errorf("hypergamma: fit of the daily cycle to %d jobs: %w (at least %d needed)", f.DailyN, ErrTooFew, MinSamples)
+		return fmt.Errorf("hypergamma: fit of the daily cycle to %d jobs: %w (at least %d needed)", f.DailyN,
+			ErrTooFew, MinSamples)
 	}
 	for k, n := range counts {
 		f.HalfHours[k] = n / m.n

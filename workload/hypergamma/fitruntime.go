@@ -29,18 +29,21 @@ type RuntimeFit struct {
 	Groups []SizeGroup `json:"groups"`
 }
 
-// Params returns the fitted runtime model, capped at the longest runtime of the log (the paper caps nothing, its program does).
+// Params returns the fitted runtime model, capped at the longest runtime of the log (the paper caps nothing, its
+// program does).
 func (f *RuntimeFit) Params() RuntimeParams {
 	return RuntimeParams{First: f.First, Second: f.Second, PA: f.A, PB: f.B, MaxLog: f.Largest}
 }
 
-// FitRuntimeModel fits the runtime model: the two Gammas by [FitRuntimes] over all jobs, then, with these fixed, the weight of the first in
-// each of 8 size groups by EM, and the line p = A s + B through the groups by least squares, at their mean sizes and weighted by their jobs:
-// then the model's mean weight is that of all jobs together. (With every group counting the same KTH has B .730, far from the paper's .649.)
+// FitRuntimeModel fits the runtime model: the two Gammas by [FitRuntimes] over all jobs, then, with these fixed, the
+// weight of the first in each of 8 size groups by EM, and the line p = A s + B through the groups by least squares, at
+// their mean sizes and weighted by their jobs: then the model's mean weight is that of all jobs together. (With every
+// group counting the same KTH has B .730, far from the paper's .649.)
 //
-// A size is never split between groups (paper, section 6.3). Groups are filled from the smallest size up; each is closed where it holds as
-// near as can be its part of the jobs that are left, in equal parts for the groups that are left. So a size with more than its part, as the
-// serial jobs of KTH (34 %), is a group by itself, and the others share the rest equally. Jobs of at most 1 s are left out.
+// A size is never split between groups (paper, section 6.3). Groups are filled from the smallest size up; each is
+// closed where it holds as near as can be its part of the jobs that are left, in equal parts for the groups that are
+// left. So a size with more than its part, as the serial jobs of KTH (34 %), is a group by itself, and the others share
+// the rest equally. Jobs of at most 1 s are left out.
 func FitRuntimeModel(procs []int, seconds []float64) (RuntimeFit, error) {
 	if len(procs) != len(seconds) {
 		return RuntimeFit{}, fmt.Errorf("hypergamma: %d sizes with %d runtimes: %w", len(procs), len(seconds), ErrValue)

@@ -9,14 +9,16 @@ import (
 
 // SizeFit is the size model of a log (paper, section 4, Table 1) with how well it fits.
 type SizeFit struct {
-	// Params holds p1, l, m, h, p, and as PowerOfTwo the paper's p2: the share of powers of two among the parallel jobs.
+	// Params holds p1, l, m, h, p, and as PowerOfTwo the paper's p2: the share of powers of two among the parallel
+	// jobs.
 	Params SizeParams `json:"params"`
-	// Rounded is the PowerOfTwo with which the model gives that share: some jobs that are not rounded to a power of two are one too. With
-	// it in place of p2 generated sizes have the log's share.
+	// Rounded is the PowerOfTwo with which the model gives that share: some jobs that are not rounded to a power of two
+	// are one too. With it in place of p2 generated sizes have the log's share.
 	Rounded float64 `json:"rounded"`
 	N       int     `json:"n"`        // jobs
 	Jobs    int     `json:"parallel"` // parallel jobs
-	// KS is the distance of the parallel jobs' sizes from the model's, rounding to powers of two and to whole processors included.
+	// KS is the distance of the parallel jobs' sizes from the model's, rounding to powers of two and to whole
+	// processors included.
 	KS float64 `json:"ks"`
 }
 
@@ -44,15 +46,17 @@ func countSizes(procs []int) ([]sizeCount, error) {
 	return out, nil
 }
 
-// FitSizes fits the size model to the numbers of processors of jobs on a machine of at most machine processors (0: the largest job's).
+// FitSizes fits the size model to the numbers of processors of jobs on a machine of at most machine processors (0: the
+// largest job's).
 //
-// p1 and p2 are shares. The paper does not say how it found l, m, h and p; here h = log2 machine as in its Table 1, and l (at most .5 below the
-// least parallel size's log2, so that rounding gives that size at all), m and p make [SizeFit].KS as small as can be. Without enough
-// parallel jobs ([MinParallel]) of two sizes the fit is the reduced one that the model has for small machines: one uniform part. The error
-// wraps [ErrTooFew] or [ErrValue].
+// p1 and p2 are shares. The paper does not say how it found l, m, h and p; here h = log2 machine as in its Table 1, and
+// l (at most .5 below the least parallel size's log2, so that rounding gives that size at all), m and p make
+// [SizeFit].KS as small as can be. Without enough parallel jobs ([MinParallel]) of two sizes the fit is the reduced one
+// that the model has for small machines: one uniform part. The error wraps [ErrTooFew] or [ErrValue].
 func FitSizes(procs []int, machine int) (SizeFit, error) {
 	if len(procs) < MinParallel {
-		return SizeFit{}, fmt.Errorf("hypergamma: fit of %d sizes: %w (at least %d needed)", len(procs), ErrTooFew, MinParallel)
+		return SizeFit{},
+			fmt.Errorf("hypergamma: fit of %d sizes: %w (at least %d needed)", len(procs), ErrTooFew, MinParallel)
 	}
 	counts, err := countSizes(procs)
 	if err != nil {
@@ -127,8 +131,8 @@ func (s SizeParams) parallelCDF(procs int) float64 {
 	return (1-s.PowerOfTwo)*plain + s.PowerOfTwo*rounded
 }
 
-// sizeEdge is where the model's cdf is read for one size: log2 of its edges, with and without rounding to a power of two, so that a search does not
-// take logarithms over and over.
+// sizeEdge is where the model's cdf is read for one size: log2 of its edges, with and without rounding to a power of
+// two, so that a search does not take logarithms over and over.
 type sizeEdge struct {
 	plain, rounded         float64 // of the size itself
 	plainBelow, roundBelow float64 // of the size less one

@@ -17,8 +17,9 @@ var (
 	ErrValue = errors.New("value out of range")
 )
 
-// maxShape bounds the shape of a fitted Gamma: its standard deviation is then 1/316 of its mean. It keeps a component of a mixture from closing
-// in on one value, where the likelihood has no bound. The largest shape in the paper is 6,190 (Table 4).
+// maxShape bounds the shape of a fitted Gamma: its standard deviation is then 1/316 of its mean. It keeps a component
+// of a mixture from closing in on one value, where the likelihood has no bound. The largest shape in the paper is 6,190
+// (Table 4).
 const maxShape = 1e5
 
 // moments are what a Gamma's likelihood needs to know of a weighted sample (sufficient statistics).
@@ -34,9 +35,10 @@ func (m *moments) add(x, ln, weight float64) {
 	m.logs += weight * ln
 }
 
-// fit returns the Gamma of the greatest likelihood: its mean is the sample's, and its shape solves ln k - digamma(k) = s, where s = ln(mean) -
-// mean(ln x). The start is Minka's approximation and the steps are his for 1/k, which come from Newton's method and need 4 or so for all
-// of float64's digits ("Estimating a Gamma distribution", 2002). ok is false where the sample has no spread; the shape is then maxShape.
+// fit returns the Gamma of the greatest likelihood: its mean is the sample's, and its shape solves ln k - digamma(k) =
+// s, where s = ln(mean) - mean(ln x). The start is Minka's approximation and the steps are his for 1/k, which come from
+// Newton's method and need 4 or so for all of float64's digits ("Estimating a Gamma distribution", 2002). ok is false
+// where the sample has no spread; the shape is then maxShape.
 func (m moments) fit() (g Gamma, ok bool) {
 	mean := m.sum / m.n
 	s := math.Log(mean) - m.logs/m.n
@@ -56,8 +58,9 @@ func (m moments) fit() (g Gamma, ok bool) {
 	return Gamma{Shape: k, Scale: mean / k}, true
 }
 
-// FitGamma returns the Gamma law of the greatest likelihood for positive values, with weights or, where weights is nil, without. At least two
-// values with positive weight are needed; the error wraps [ErrTooFew], [ErrNoSpread] or [ErrValue].
+// FitGamma returns the Gamma law of the greatest likelihood for positive values, with weights or, where weights is nil,
+// without. At least two values with positive weight are needed; the error wraps [ErrTooFew], [ErrNoSpread] or
+// [ErrValue].
 func FitGamma(x, weights []float64) (Gamma, error) {
 	if weights != nil && len(weights) != len(x) {
 		return Gamma{}, fmt.Errorf("hypergamma: %d values with %d weights: %w", len(x), len(weights), ErrValue)

@@ -15,8 +15,8 @@ type Job struct {
 	Class   int     // which parameter set it comes from, by its place in the call of New
 }
 
-// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up, but never above
-// 2^High, so that no job is larger than the machine; the paper and the program let it be.
+// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up, but never
+// above 2^High, so that no job is larger than the machine; the paper and the program let it be.
 func (s SizeParams) Rand(rng *rand.Rand) int {
 	if rng.Float64() < s.Serial {
 		return 1
@@ -32,8 +32,8 @@ func (s SizeParams) Rand(rng *rand.Rand) int {
 	return max(1, int(math.Round(math.Exp2(x))))
 }
 
-// Law returns the law of ln runtime of a job of the given number of processors, without the cap. The paper's section 6.3 says that p
-// = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
+// Law returns the law of ln runtime of a job of the given number of processors, without the cap. The paper's section
+// 6.3 says that p = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
 func (r RuntimeParams) Law(procs int) Law {
 	p := min(max(r.PA*float64(procs)+r.PB, 0), 1)
 	return Law{First: r.First, Second: r.Second, P: p}
@@ -49,8 +49,8 @@ func (r RuntimeParams) Rand(rng *rand.Rand, procs int) float64 {
 	}
 }
 
-// Generator draws jobs from one or more sets of parameters, each of which is a stream of its own, merged in order of submission.
-// It is not safe for use by several goroutines.
+// Generator draws jobs from one or more sets of parameters, each of which is a stream of its own, merged in order of
+// submission. It is not safe for use by several goroutines.
 type Generator struct {
 	rng     *rand.Rand
 	sets    []Params

@@ -29,8 +29,9 @@ func generator(t testing.TB, seed uint64, p ...hypergamma.Params) *hypergamma.Ge
 // TestBuiltInNumbers compares with the numbers the program's source and the paper's tables give for 128 processors.
 func TestBuiltInNumbers(t *testing.T) {
 	for name, want := range map[string][4]float64{ // Low, Medium, High, power of two among all jobs
-		"program, all": {.8, 4.5, 7, .576}, "program, batch": {1.2, 5, 7, .6686}, "program, interactive": {1, 3, 5.5, .625},
-		"paper, all": {.8, 4.5, 7, .75 * .76},
+		"program, all": {.8, 4.5, 7, .576}, "program, batch": {1.2, 5, 7, .6686},
+		"program, interactive": {1, 3, 5.5, .625},
+		"paper, all":           {.8, 4.5, 7, .75 * .76},
 	} {
 		s := sets(128)[name].Size
 		for i, got := range [4]float64{s.Low, s.Medium, s.High, s.PowerOfTwo * (1 - s.Serial)} {
@@ -49,7 +50,8 @@ func TestJobsFitEveryMachine(t *testing.T) {
 				last, largest := 0.0, 0
 				for range 5000 {
 					j := g.Next()
-					if j.Submit < last || j.Procs < 1 || j.Procs > max(procs, 1) || j.Runtime < 1 || math.IsNaN(j.Submit) {
+					if j.Submit < last || j.Procs < 1 || j.Procs > max(procs, 1) || j.Runtime < 1 ||
+						math.IsNaN(j.Submit) {
 						t.Fatalf("after %v: %+v", last, j)
 					}
 					last, largest = j.Submit, max(largest, j.Procs)
@@ -62,8 +64,8 @@ func TestJobsFitEveryMachine(t *testing.T) {
 	}
 }
 
-// TestSizesFollowTheTwoStageUniform compares frequencies with probabilities worked out from the model's definition, within
-// 4.5 standard errors.
+// TestSizesFollowTheTwoStageUniform compares frequencies with probabilities worked out from the model's definition,
+// within 4.5 standard errors.
 func TestSizesFollowTheTwoStageUniform(t *testing.T) {
 	const n = 400_000
 	s := hypergamma.ProgramAll(128).Size
@@ -152,8 +154,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestArrivalsFollowTheDailyCycle compares the fraction of each half hour with its weight / 48. Arrivals of one day are not
-// independent, so that the standard error comes from 24 runs.
+// TestArrivalsFollowTheDailyCycle compares the fraction of each half hour with its weight / 48. Arrivals of one day are
+// not independent, so that the standard error comes from 24 runs.
 func TestArrivalsFollowTheDailyCycle(t *testing.T) {
 	const runs, n = 24, 40_000
 	p := hypergamma.ProgramAll(128).Arrival
@@ -172,7 +174,8 @@ func TestArrivalsFollowTheDailyCycle(t *testing.T) {
 	for k := range w {
 		want := w[k] / hypergamma.Slots
 		if z := (fractions[k].mean() - want) / (fractions[k].sd() / math.Sqrt(runs)); math.Abs(z) > 4.5 {
-			t.Errorf("slot %d: fraction %.5f, weight/48 %.5f, %.1f standard errors apart", k, fractions[k].mean(), want, z)
+			t.Errorf("slot %d: fraction %.5f, weight/48 %.5f, %.1f standard errors apart", k,
+				fractions[k].mean(), want, z)
 		}
 	}
 }

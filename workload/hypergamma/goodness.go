@@ -10,16 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// KS returns D of the paper's section 3.3.1: the largest gap between the empirical distribution of x, in any order, and cdf. It is 0 for no
-// values.
+// KS returns D of the paper's section 3.3.1: the largest gap between the empirical distribution of x, in any order, and
+// cdf. It is 0 for no values.
 func KS(x []float64, cdf func(x float64) float64) float64 {
 	spots := tally(x)
 	return ksSpots(spots, float64(len(x)), cdf)
 }
 
-// KSSignificance returns the probability that n independent values of the law have a larger D than d: Kolmogorov's limit law with Stephens's
-// correction for finite n ("Use of the Kolmogorov-Smirnov ... without extensive tables", 1970), good for n from 8. The paper rejects at
-// the 95 % level, below .05. It is too kind where the law was fitted to the same values.
+// KSSignificance returns the probability that n independent values of the law have a larger D than d: Kolmogorov's
+// limit law with Stephens's correction for finite n ("Use of the Kolmogorov-Smirnov ... without extensive tables",
+// 1970), good for n from 8. The paper rejects at the 95 % level, below .05. It is too kind where the law was fitted to
+// the same values.
 func KSSignificance(d float64, n int) float64 {
 	if n < 1 || !(d > 0) {
 		return 1
@@ -47,13 +48,14 @@ type Subsamples struct {
 	MeanD  float64 `json:"mean_d"`
 }
 
-// SubsampleTest is the paper's check (section 5.1) that a fit fails the KS test only for the number of jobs and their dependence: the law is
-// tested on random subsamples of size values (500 to 1,000 there), drawn without replacement, repeats times. size is cut to len(x). The
-// error wraps [ErrTooFew].
+// SubsampleTest is the paper's check (section 5.1) that a fit fails the KS test only for the number of jobs and their
+// dependence: the law is tested on random subsamples of size values (500 to 1,000 there), drawn without replacement,
+// repeats times. size is cut to len(x). The error wraps [ErrTooFew].
 func SubsampleTest(rng *rand.Rand, x []float64, cdf func(x float64) float64, size, repeats int) (Subsamples, error) {
 	size = min(size, len(x))
 	if size < 8 || repeats < 1 {
-		return Subsamples{}, fmt.Errorf("hypergamma: %d subsamples of %d values: %w (at least 1 of 8 needed)", repeats, size, ErrTooFew)
+		return Subsamples{}, fmt.Errorf("hypergamma: %d subsamples of %d values: %w (at least 1 of 8 needed)", repeats,
+			size, ErrTooFew)
 	}
 	var s Subsamples
 	pool := slices.Clone(x)
@@ -72,19 +74,21 @@ func SubsampleTest(rng *rand.Rand, x []float64, cdf func(x float64) float64, siz
 	return s, nil
 }
 
-// ChiSquared is the paper's second test (section 3.3.2): the sum of (O - E)^2 / E over subranges, and the probability that chance alone gives
-// more. There E are the numbers of random samples of the model in each subrange; they may as well be expectations. Subranges are joined
-// with their right neighbor (the last with its left) until each expects at least 5. The error wraps [ErrValue] or, with less than two
-// subranges left, [ErrTooFew].
+// ChiSquared is the paper's second test (section 3.3.2): the sum of (O - E)^2 / E over subranges, and the probability
+// that chance alone gives more. There E are the numbers of random samples of the model in each subrange; they may as
+// well be expectations. Subranges are joined with their right neighbor (the last with its left) until each expects at
+// least 5. The error wraps [ErrValue] or, with less than two subranges left, [ErrTooFew].
 func ChiSquared(observed, expected []float64) (chi2, significance float64, err error) {
 	if len(observed) != len(expected) {
-		return 0, 0, fmt.Errorf("hypergamma: %d observed and %d expected subranges: %w", len(observed), len(expected), ErrValue)
+		return 0, 0, fmt.Errorf("hypergamma: %d observed and %d expected subranges: %w", len(observed),
+			len(expected), ErrValue)
 	}
 	var o, e []float64
 	open := false
 	for i := range observed {
 		if !(observed[i] >= 0 && expected[i] >= 0) || math.IsInf(observed[i]+expected[i], 1) {
-			return 0, 0, fmt.Errorf("hypergamma: subrange %d: %v observed, %v expected: %w", i, observed[i], expected[i], ErrValue)
+			return 0, 0, fmt.Errorf("hypergamma: subrange %d: %v observed, %v expected: %w", i, observed[i],
+				expected[i], ErrValue)
 		}
 		if !open {
 			o, e = append(o, 0), append(e, 0)
@@ -101,7 +105,8 @@ func ChiSquared(observed, expected []float64) (chi2, significance float64, err e
 		o, e = o[:last], e[:last]
 	}
 	if len(e) < 2 {
-		return 0, 0, fmt.Errorf("hypergamma: chi-squared over %d subranges: %w (at least 2 that expect 5 needed)", len(e), ErrTooFew)
+		return 0, 0, fmt.Errorf("hypergamma: chi-squared over %d subranges: %w (at least 2 that expect 5 needed)",
+			len(e), ErrTooFew)
 	}
 	chi2 = stat.ChiSquare(o, e)
 	return chi2, distuv.ChiSquared{K: float64(len(e) - 1)}.Survival(chi2), nil

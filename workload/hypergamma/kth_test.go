@@ -75,8 +75,9 @@ func within(t testing.TB, what string, got, paper, tol float64) {
 	}
 }
 
-// TestKTHRuntimes compares with the paper's Table 2 (5.76 .82 159.5 .05 .61, D .081) and an independent fit of the 20,530 jobs of status 1, whose optimum from
-// every start is 4.90 .906 70.4 .1276, p .600, D .043. (The printed beta2, .05, would give D .21; 2-digit rounding allows .055.)
+// TestKTHRuntimes compares with the paper's Table 2 (5.76 .82 159.5 .05 .61, D .081) and an independent fit of the
+// 20,530 jobs of status 1, whose optimum from every start is 4.90 .906 70.4 .1276, p .600, D .043. (The printed beta2,
+// .05, would give D .21; 2-digit rounding allows .055.)
 func TestKTHRuntimes(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitRuntimes(k.runtime))
@@ -89,7 +90,8 @@ func TestKTHRuntimes(t *testing.T) {
 	if f.KS > .045 || !f.Converged || f.Dropped != 195 {
 		t.Errorf("D %v (at most .045), converged %v, %d jobs of at most 1 s", f.KS, f.Converged, f.Dropped)
 	}
-	independent := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.90, Scale: .906}, Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .600}
+	independent := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.90, Scale: .906},
+		Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .600}
 	logs, _, err := hypergamma.LogSeconds(k.runtime)
 	if err != nil {
 		t.Fatal(err)
@@ -101,16 +103,18 @@ func TestKTHRuntimes(t *testing.T) {
 	if f.LogLikelihood < theirs {
 		t.Errorf("log-likelihood %v below the independent optimum's %v", f.LogLikelihood, theirs)
 	}
-	// "In all cases, the models passed the test at the 95 % confidence level" on a subsample of 500 to 1,000 (section 5.1). A D of .043 is short of the .061
-	// that 500 values may have, so that most subsamples pass, but not all.
+	// "In all cases, the models passed the test at the 95 % confidence level" on a subsample of 500 to 1,000 (section
+	// 5.1). A D of .043 is short of the .061 that 500 values may have, so that most subsamples pass, but not all.
 	s := must[hypergamma.Subsamples](t)(hypergamma.SubsampleTest(rand.New(rand.NewPCG(1, 2)), logs, f.CDF, 500, 200))
-	t.Logf("subsamples of 500: %.2f pass, mean D %.3f; all %d: significance %.2g", s.Passed, s.MeanD, f.N, hypergamma.KSSignificance(f.KS, f.N))
+	t.Logf("subsamples of 500: %.2f pass, mean D %.3f; all %d: significance %.2g", s.Passed, s.MeanD, f.N,
+		hypergamma.KSSignificance(f.KS, f.N))
 	if s.Passed < .5 || hypergamma.KSSignificance(f.KS, f.N) > .05 {
 		t.Errorf("%v of the subsamples pass; the whole log should not", s.Passed)
 	}
 }
 
-// TestKTHSizes compares with the paper's Table 1, row KTH: .30 .60 .70 4.00 6.64 .84, D .033. Its p1 is not in the log: .346 is.
+// TestKTHSizes compares with the paper's Table 1, row KTH: .30 .60 .70 4.00 6.64 .84, D .033. Its p1 is not in the log:
+// .346 is.
 func TestKTHSizes(t *testing.T) {
 	f := must[hypergamma.SizeFit](t)(hypergamma.FitSizes(readTrace(t, kth).jobs().Procs, 100))
 	within(t, "p1", f.Params.Serial, .346, .001)
@@ -125,8 +129,8 @@ func TestKTHSizes(t *testing.T) {
 	}
 }
 
-// TestKTHWeightBySize compares with the paper's Table 5, row KTH: a -.0065, b .649, D .058; an independent fit gave b .635 to .686 by the way of treating
-// the 34 % serial jobs.
+// TestKTHWeightBySize compares with the paper's Table 5, row KTH: a -.0065, b .649, D .058; an independent fit gave b
+// .635 to .686 by the way of treating the 34 % serial jobs.
 func TestKTHWeightBySize(t *testing.T) {
 	j := readTrace(t, kth).jobs()
 	f := must[hypergamma.RuntimeFit](t)(hypergamma.FitRuntimeModel(j.Procs, j.Seconds))
@@ -140,13 +144,15 @@ func TestKTHWeightBySize(t *testing.T) {
 	}
 }
 
-// TestKTHWork reports the paper's Table 3, row KTH: 118.4 .06 42.2 .28 .30, D .050. As printed that law lies .38 from the log (a narrow first Gamma about e^7.1 s
-// with .30 of the jobs), so that it cannot be what gave its D. Ours is nearer than the paper's D.
+// TestKTHWork reports the paper's Table 3, row KTH: 118.4 .06 42.2 .28 .30, D .050. As printed that law lies .38 from
+// the log (a narrow first Gamma about e^7.1 s with .30 of the jobs), so that it cannot be what gave its D. Ours is
+// nearer than the paper's D.
 func TestKTHWork(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitWork(k.procs, k.runtime))
 	t.Logf("%.4g %.4g %.4g %.4g %.3g, D %.3f", f.First.Shape, f.First.Scale, f.Second.Shape, f.Second.Scale, f.P, f.KS)
-	paper := hypergamma.Law{First: hypergamma.Gamma{Shape: 118.4, Scale: .06}, Second: hypergamma.Gamma{Shape: 42.2, Scale: .28}, P: .3}
+	paper := hypergamma.Law{First: hypergamma.Gamma{Shape: 118.4, Scale: .06},
+		Second: hypergamma.Gamma{Shape: 42.2, Scale: .28}, P: .3}
 	var logs []float64
 	theirs := 0.0
 	for i, r := range k.runtime {
@@ -155,14 +161,16 @@ func TestKTHWork(t *testing.T) {
 			theirs += paper.LogProb(math.Log(w))
 		}
 	}
-	t.Logf("the printed law on our log: D %.3f, log-likelihood %.0f, ours %.0f", hypergamma.KS(logs, paper.CDF), theirs, f.LogLikelihood)
+	t.Logf("the printed law on our log: D %.3f, log-likelihood %.0f, ours %.0f", hypergamma.KS(logs, paper.CDF), theirs,
+		f.LogLikelihood)
 	if f.KS > .05 || f.LogLikelihood < theirs {
 		t.Errorf("D %v (the paper's .050), log-likelihood %v (the printed law's %v)", f.KS, f.LogLikelihood, theirs)
 	}
 }
 
-// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: 14.10 .37, D .064; 12.00 2.55, D .054, and an independent fit: mean ln interarrival
-// 5.247, alpha 6.0 unless gaps under 12 to 15 s are dropped; daily cycle 12.29 2.489, D .050 on Mondays to Fridays.
+// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: 14.10 .37, D .064; 12.00 2.55, D .054, and an
+// independent fit: mean ln interarrival 5.247, alpha 6.0 unless gaps under 12 to 15 s are dropped; daily cycle 12.29
+// 2.489, D .050 on Mondays to Fridays.
 func TestKTHArrivals(t *testing.T) {
 	local := readTrace(t, kth).jobs().Local
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{Weekdays: true}))
@@ -180,8 +188,8 @@ func TestKTHArrivals(t *testing.T) {
 	within(t, "D without gaps below 15 s, Table 6", long.PeakKS, .064, .002)
 }
 
-// TestFittedModelGivesTheLogBack draws as many jobs as KTH has from its own fit: the marginals come back within the distances of the fits, the mean
-// interarrival within its standard error (gaps have a heavy tail).
+// TestFittedModelGivesTheLogBack draws as many jobs as KTH has from its own fit: the marginals come back within the
+// distances of the fits, the mean interarrival within its standard error (gaps have a heavy tail).
 func TestFittedModelGivesTheLogBack(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.ModelFit](t)(hypergamma.FitModel(k.jobs(), 100, hypergamma.ArrivalOptions{}))

@@ -1,12 +1,14 @@
-// Package hypergamma fits and generates the workload model of Lublin and Feitelson: sizes, runtimes and arrivals of rigid jobs.
+// Package hypergamma fits and generates the workload model of Lublin and Feitelson: sizes, runtimes and arrivals of
+// rigid jobs.
 //
-// [FitModel] fits it to a log and [Live] to a queue as its jobs come and end; [Named] has the parameters that the authors give; [Generator] draws jobs from
-// either. The parts stand alone too: [FitGamma], [FitLaw] (EM), [FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork], and [KS], [SubsampleTest]
-// and [ChiSquared] for how well they fit.
+// [FitModel] fits it to a log and [Live] to a queue as its jobs come and end; [Named] has the parameters that the
+// authors give; [Generator] draws jobs from either. The parts stand alone too: [FitGamma], [FitLaw] (EM), [FitSizes],
+// [FitRuntimeModel], [FitArrivals], [FitWork], and [KS], [SubsampleTest] and [ChiSquared] for how well they fit.
 //
 // Source of every formula: U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
-// characteristics of rigid jobs", J. Parallel and Distributed Computing 63(11), 2003 ("the paper" below). Where the authors' own
-// program (version lublin99, "the program") differs from it, the difference is named at the function that has it.
+// characteristics of rigid jobs", J. Parallel and Distributed Computing 63(11), 2003 ("the paper" below). Where the
+// authors' own program (version lublin99, "the program") differs from it, the difference is named at the function that
+// has it.
 //
 // Gamma laws are given by shape alpha and scale beta as in the paper: mean alpha*beta. Times are in seconds.
 package hypergamma
@@ -63,8 +65,8 @@ func (g Gamma) Survival(x float64) float64 {
 // Prob returns the density at x, 0 for x < 0; at 0 it is infinite for shapes below 1.
 func (g Gamma) Prob(x float64) float64 { return g.dist(nil).Prob(x) }
 
-// Quantile returns the x with CDF(x) = p, for p in [0, 1]; NaN for any other p. For shapes well below 1, which the model never has,
-// gonum's inverse may give 0 for p below 1e-5.
+// Quantile returns the x with CDF(x) = p, for p in [0, 1]; NaN for any other p. For shapes well below 1, which the
+// model never has, gonum's inverse may give 0 for p below 1e-5.
 func (g Gamma) Quantile(p float64) float64 {
 	switch {
 	case !(p >= 0 && p <= 1):

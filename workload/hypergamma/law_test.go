@@ -32,7 +32,8 @@ func TestGammaAgainstClosedForms(t *testing.T) {
 }
 
 func TestEndsOfTheLaw(t *testing.T) {
-	l := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.2, Scale: .94}, Second: hypergamma.Gamma{Shape: 312, Scale: .03}, P: .7}
+	l := hypergamma.Law{First: hypergamma.Gamma{Shape: 4.2, Scale: .94},
+		Second: hypergamma.Gamma{Shape: 312, Scale: .03}, P: .7}
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
 		name      string
@@ -105,15 +106,16 @@ func TestDensityIntegratesToCDFAndMean(t *testing.T) {
 					t.Errorf("%s, %d processors: density to %v sums to %v, cdf is %v", name, procs, x, got, want)
 				}
 			}
-			if got, want := integral(func(x float64) float64 { return x * l.Prob(x) }, 60), l.Mean(); math.Abs(got-want) > 1e-6 {
+			if got, want := integral(func(x float64) float64 { return x * l.Prob(x) }, 60),
+				l.Mean(); math.Abs(got-want) > 1e-6 {
 				t.Errorf("%s, %d processors: mean by the density %v, Mean %v", name, procs, got, want)
 			}
 		}
 	}
 }
 
-// TestDrawsFollowTheLaw bounds the Kolmogorov-Smirnov distance of 50,000 draws by 1.95/sqrt(n), which chance passes once in
-// 1,000 times (Kolmogorov's limit law).
+// TestDrawsFollowTheLaw bounds the Kolmogorov-Smirnov distance of 50,000 draws by 1.95/sqrt(n), which chance passes
+// once in 1,000 times (Kolmogorov's limit law).
 func TestDrawsFollowTheLaw(t *testing.T) {
 	const n = 50_000
 	for name, p := range sets(128) {

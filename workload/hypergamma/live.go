@@ -40,7 +40,8 @@ const (
 // NewLive returns an empty model. forget must lie in [0, 1); 0 forgets nothing.
 func NewLive(forget float64) (*Live, error) {
 	if !(forget >= 0 && forget < 1) {
-		return nil, fmt.Errorf("hypergamma: forgetting factor %v: %w (at least 0 and below 1 expected)", forget, ErrValue)
+		return nil, fmt.Errorf("hypergamma: forgetting factor %v: %w (at least 0 and below 1 expected)",
+			forget, ErrValue)
 	}
 	return newLive(forget), nil
 }
@@ -212,7 +213,8 @@ func (l *Live) fitRuntimes() (RuntimeFit, error) {
 	}
 	spots, n := l.spots(&total)
 	if n < MinSamples-.5 {
-		return RuntimeFit{}, fmt.Errorf("hypergamma: fit of %.0f runtimes: %w (at least %d needed)", n, ErrTooFew, MinSamples)
+		return RuntimeFit{},
+			fmt.Errorf("hypergamma: fit of %.0f runtimes: %w (at least %d needed)", n, ErrTooFew, MinSamples)
 	}
 	all, err := fitSpots(spots)
 	if err != nil {

@@ -25,7 +25,8 @@ func feed(t testing.TB, l *hypergamma.Live, j hypergamma.Jobs, from, to int) {
 	}
 }
 
-// Without forgetting the live model is the batch fit, up to its bins (5 % of the runtime): KTH's law to 1 %, sizes and arrivals exactly.
+// Without forgetting the live model is the batch fit, up to its bins (5 % of the runtime): KTH's law to 1 %, sizes and
+// arrivals exactly.
 func TestLiveIsTheBatchFit(t *testing.T) {
 	j := readTrace(t, kth).jobs()
 	slices.Sort(j.Local) // the clock goes back an hour in October
@@ -45,12 +46,15 @@ func TestLiveIsTheBatchFit(t *testing.T) {
 			t.Errorf("runtimes: %v, want %v", c.got, c.want)
 		}
 	}
-	if d := got.Runtime.Law.CDF(9) - want.Runtime.Law.CDF(9); math.Abs(d) > .003 || got.Runtime.Dropped != want.Runtime.Dropped || got.Runtime.Largest != want.Runtime.Largest {
+	if d := got.Runtime.Law.CDF(9) - want.Runtime.Law.CDF(9); math.Abs(d) > .003 ||
+		got.Runtime.Dropped != want.Runtime.Dropped || got.Runtime.Largest != want.Runtime.Largest {
 		t.Errorf("runtimes %+v, want %+v", got.Runtime.Fit, want.Runtime.Fit)
 	}
 	a, b := got.Arrival, want.Arrival
 	b.PeakKS = 0
-	for _, x := range []*float64{&a.Peak.Shape, &a.Peak.Scale, &a.ARAR, &a.MeanGap, &b.Peak.Shape, &b.Peak.Scale, &b.ARAR, &b.MeanGap} {
+	for _, x := range []*float64{
+		&a.Peak.Shape, &a.Peak.Scale, &a.ARAR, &a.MeanGap, &b.Peak.Shape, &b.Peak.Scale, &b.ARAR, &b.MeanGap,
+	} {
 		*x = math.Round(*x*1e9) / 1e9 // sums are in another order
 	}
 	if a != b {
@@ -64,7 +68,8 @@ func TestLiveIsTheBatchFit(t *testing.T) {
 	}
 }
 
-// With forgetting the model is that of the latest jobs: after a change of everything the old is gone, also where weights were scaled down.
+// With forgetting the model is that of the latest jobs: after a change of everything the old is gone, also where
+// weights were scaled down.
 func TestLiveForgets(t *testing.T) {
 	old, fresh := benchJobs(5000), readTrace(t, kth).jobs()
 	slices.Sort(fresh.Local)
@@ -75,7 +80,9 @@ func TestLiveForgets(t *testing.T) {
 	only := newLive(t, .003)
 	feed(t, only, fresh, 0, len(fresh.Procs))
 	a, b := must[hypergamma.ModelFit](t)(l.Fit(128)), must[hypergamma.ModelFit](t)(only.Fit(128))
-	if math.Abs(a.Runtime.Law.Mean()/b.Runtime.Law.Mean()-1) > 1e-6 || math.Abs(a.Size.Params.Serial-b.Size.Params.Serial) > 1e-9 || math.Abs(a.Arrival.Peak.Shape/b.Arrival.Peak.Shape-1) > 1e-6 {
+	if math.Abs(a.Runtime.Law.Mean()/b.Runtime.Law.Mean()-1) > 1e-6 ||
+		math.Abs(a.Size.Params.Serial-b.Size.Params.Serial) > 1e-9 ||
+		math.Abs(a.Arrival.Peak.Shape/b.Arrival.Peak.Shape-1) > 1e-6 {
 		t.Errorf("%+v, without the old %+v", a, b)
 	}
 	if math.Abs(before.Runtime.Law.Mean()/a.Runtime.Law.Mean()-1) < .01 {
@@ -103,7 +110,8 @@ func TestLiveRestart(t *testing.T) {
 			}
 			restarted = back
 		}
-		if a, b := must[[]byte](t)(whole.MarshalBinary()), must[[]byte](t)(restarted.MarshalBinary()); !bytes.Equal(a, b) {
+		if a, b := must[[]byte](t)(whole.MarshalBinary()),
+			must[[]byte](t)(restarted.MarshalBinary()); !bytes.Equal(a, b) {
 			t.Error("bytes differ")
 		}
 		a, errA := whole.Fit(0)
@@ -121,7 +129,10 @@ func TestLiveErrors(t *testing.T) {
 		}
 	}
 	l := newLive(t, 0)
-	for _, err := range []error{l.Ended(0, 1), l.Ended(1<<30+1, 1), l.Ended(1, -1), l.Ended(1, math.NaN()), l.Ended(1, 1<<40), l.Submitted(math.NaN()), l.Submitted(1e13)} {
+	for _, err := range []error{
+		l.Ended(0, 1), l.Ended(1<<30+1, 1), l.Ended(1, -1), l.Ended(1, math.NaN()), l.Ended(1, 1<<40),
+		l.Submitted(math.NaN()), l.Submitted(1e13),
+	} {
 		if !errors.Is(err, hypergamma.ErrValue) {
 			t.Errorf("accepted or wrong: %v", err)
 		}
@@ -132,10 +143,13 @@ func TestLiveErrors(t *testing.T) {
 	feed(t, l, benchJobs(300), 0, 300)
 	good := must[[]byte](t)(l.MarshalBinary())
 	for name, bad := range map[string][]byte{
-		"nothing": nil, "cut": good[:100], "version": bytes.Replace(good, []byte(`"version":1`), []byte(`"version":7`), 1),
-		"forget": bytes.Replace(good, []byte(`"forget":0`), []byte(`"forget":1`), 1), "sizes": bytes.Replace(good, []byte(`"sizes":{"at":[1,`), []byte(`"sizes":{"at":[-1,`), 1),
-		"class": bytes.Replace(good, []byte(`"bins":{"0"`), []byte(`"bins":{"31"`), 1), "slots": bytes.Replace(good, []byte(`"slots":[`), []byte(`"slots":[1,`), 1),
-		"weight": bytes.Replace(good, []byte(`"end":1`), []byte(`"end":0`), 1),
+		"nothing": nil, "cut": good[:100],
+		"version": bytes.Replace(good, []byte(`"version":1`), []byte(`"version":7`), 1),
+		"forget":  bytes.Replace(good, []byte(`"forget":0`), []byte(`"forget":1`), 1),
+		"sizes":   bytes.Replace(good, []byte(`"sizes":{"at":[1,`), []byte(`"sizes":{"at":[-1,`), 1),
+		"class":   bytes.Replace(good, []byte(`"bins":{"0"`), []byte(`"bins":{"31"`), 1),
+		"slots":   bytes.Replace(good, []byte(`"slots":[`), []byte(`"slots":[1,`), 1),
+		"weight":  bytes.Replace(good, []byte(`"end":1`), []byte(`"end":0`), 1),
 	} {
 		if err := l.UnmarshalBinary(bad); !errors.Is(err, hypergamma.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -167,7 +181,8 @@ func FuzzLiveUnmarshal(f *testing.F) {
 	})
 }
 
-// BenchmarkLive is a job's submit and end, with a fit of everything every 500 jobs; all models of a queue together may take 20 us.
+// BenchmarkLive is a job's submit and end, with a fit of everything every 500 jobs; all models of a queue together may
+// take 20 us.
 func BenchmarkLive(b *testing.B) {
 	j := benchJobs(1 << 16)
 	l := newLive(b, .0005)

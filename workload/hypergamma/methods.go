@@ -12,16 +12,17 @@ type Method int
 const (
 	// SlotWeight draws virtual seconds, which pass faster in busy slots.
 	SlotWeight Method = iota
-	// ExpectedInterarrival shifts the law of the interarrival time in each slot so that its expectation is inverse to the slot's weight. The
-	// paper rejects it: its cycle is too flat and too late, as a gap's length is decided where it begins.
+	// ExpectedInterarrival shifts the law of the interarrival time in each slot so that its expectation is inverse to
+	// the slot's weight. The paper rejects it: its cycle is too flat and too late, as a gap's length is decided where
+	// it begins.
 	ExpectedInterarrival
-	// ExpectedSlots makes the interarrival times in each slot follow the expected jump to the next arrival's slot, slots taken by their weights;
-	// [ArrivalParams.SlotShapes] tells how the paper's formula is read.
+	// ExpectedSlots makes the interarrival times in each slot follow the expected jump to the next arrival's slot,
+	// slots taken by their weights; [ArrivalParams.SlotShapes] tells how the paper's formula is read.
 	ExpectedSlots
 )
 
-// NewArrivalsBy is [NewArrivals] by any method. The error wraps [ErrValue] for an unknown method and for shapes that leave a law without
-// meaning.
+// NewArrivalsBy is [NewArrivals] by any method. The error wraps [ErrValue] for an unknown method and for shapes that
+// leave a law without meaning.
 func NewArrivalsBy(p ArrivalParams, m Method) (*Arrivals, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("arrival model: %w", err)
@@ -38,8 +39,9 @@ func NewArrivalsBy(p ArrivalParams, m Method) (*Arrivals, error) {
 	return a, nil
 }
 
-// SlotShapes returns alpha(t), the shape of the law of ln interarrival seconds in each half hour from midnight, by one of the two rejected
-// methods; its scale is that of Peak. See expectedSlots in the source for the slip in the second one's formula.
+// SlotShapes returns alpha(t), the shape of the law of ln interarrival seconds in each half hour from midnight, by one
+// of the two rejected methods; its scale is that of Peak. See expectedSlots in the source for the slip in the second
+// one's formula.
 func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	switch m {
 	case ExpectedInterarrival:
@@ -60,14 +62,16 @@ func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	return shapes, nil
 }
 
-// expectedSlots gives alpha(t) the expected jumps E(t) from each slot to the next arrival's, each target slot's probability being multiplied by
-// its weight: the mean interarrival times e^(alpha(t) beta) are to one another as the E(t), and their weighted mean stays.
+// expectedSlots gives alpha(t) the expected jumps E(t) from each slot to the next arrival's, each target slot's
+// probability being multiplied by its weight: the mean interarrival times e^(alpha(t) beta) are to one another as the
+// E(t), and their weighted mean stays.
 //
-// The printed iteration, alpha'(t) = E(t) / sum(w E) * sum(w alpha), takes alpha itself for "proportional" to the mean interarrival time, which in
-// log space it is not: with Pr from the current alpha(t) it runs away (E grows as a power of e^alpha), with the original law's the shapes
-// reach from 6 to above 30. So it is e^(alpha beta) here, with the original law's Pr for an arrival in the middle of its slot, which settles
-// in one round. The paper calls the results better than those of the first method; these are not: E(t) knows how the weights
-// change after t but not how high they are, so that quiet nights get too many arrivals.
+// The printed iteration, alpha'(t) = E(t) / sum(w E) * sum(w alpha), takes alpha itself for "proportional" to the mean
+// interarrival time, which in log space it is not: with Pr from the current alpha(t) it runs away (E grows as a power
+// of e^alpha), with the original law's the shapes reach from 6 to above 30. So it is e^(alpha beta) here, with the
+// original law's Pr for an arrival in the middle of its slot, which settles in one round. The paper calls the results
+// better than those of the first method; these are not: E(t) knows how the weights change after t but not how high they
+// are, so that quiet nights get too many arrivals.
 func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	w := a.Weights()
 	var jumps [Slots]float64
@@ -95,8 +99,8 @@ func expectedJump(g Gamma, t int, w *[Slots]float64) float64 {
 	return sum / norm
 }
 
-// CycleDistance is the paper's measure of how well a daily cycle is met (section 7.3): the sum over the half hours of (m - d)^2 / (m + d), m and
-// d being the numbers of arrivals in model and data. Half hours empty in both count as 0.
+// CycleDistance is the paper's measure of how well a daily cycle is met (section 7.3): the sum over the half hours of
+// (m - d)^2 / (m + d), m and d being the numbers of arrivals in model and data. Half hours empty in both count as 0.
 func CycleDistance(model, data [Slots]float64) float64 {
 	sum := 0.0
 	for i, m := range model {

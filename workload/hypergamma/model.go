@@ -29,11 +29,13 @@ func (f *ModelFit) Params() Params {
 	return p
 }
 
-// FitModel fits sizes, runtimes, arrivals and total work ([FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork]). machine is the number of
-// processors there are, 0 for the largest job's. The error joins those of the parts; each part that has none is filled in.
+// FitModel fits sizes, runtimes, arrivals and total work ([FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork]).
+// machine is the number of processors there are, 0 for the largest job's. The error joins those of the parts; each part
+// that has none is filled in.
 func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	if len(j.Procs) != len(j.Seconds) || len(j.Procs) != len(j.Local) {
-		return ModelFit{}, fmt.Errorf("hypergamma: %d sizes, %d runtimes, %d submit times: %w", len(j.Procs), len(j.Seconds), len(j.Local), ErrValue)
+		return ModelFit{}, fmt.Errorf("hypergamma: %d sizes, %d runtimes, %d submit times: %w", len(j.Procs),
+			len(j.Seconds), len(j.Local), ErrValue)
 	}
 	var f ModelFit
 	var failed error

@@ -33,13 +33,14 @@ func draw(t *testing.T, name string, seed uint64, n int) run {
 	return r
 }
 
-// TestNamedSetsAgainstLublin99 draws 200,000 jobs with the authors' parameters, as their program's reference has: at every reference quantile x_p
-// our share of values <= x_p is p +- .004 (a quantile in whole seconds tells Pr{X < x_p} <= p <= Pr{X <= x_p}), size probabilities are within
-// .005, half-hour fractions within .004.
+// TestNamedSetsAgainstLublin99 draws 200,000 jobs with the authors' parameters, as their program's reference has: at
+// every reference quantile x_p our share of values <= x_p is p +- .004 (a quantile in whole seconds tells Pr{X < x_p}
+// <= p <= Pr{X <= x_p}), size probabilities are within .005, half-hour fractions within .004.
 //
-// Of the mixed model the share of batch jobs, whose interarrivals have the heavier tail, differs by .0045 (standard deviation) between runs of ours,
-// and by it all that depends on the class: of 12 runs 5 keep .004 as they are. So there runtimes and sizes are taken at the reference's
-// own share, and the share itself is checked within three standard deviations.
+// Of the mixed model the share of batch jobs, whose interarrivals have the heavier tail, differs by .0045 (standard
+// deviation) between runs of ours, and by it all that depends on the class: of 12 runs 5 keep .004 as they are. So
+// there runtimes and sizes are taken at the reference's own share, and the share itself is checked within three
+// standard deviations.
 func TestNamedSetsAgainstLublin99(t *testing.T) {
 	for model, name := range map[string]string{allModel: "lublin99", bothModel: "lublin99-mixed"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,9 @@ func TestNamedSetsAgainstLublin99(t *testing.T) {
 					t.Errorf("%s %s: off by %.4f, at most %v allowed", kind, what, gap, tolerance)
 				}
 			}
-			for kind, quantiles := range map[string]map[string]float64{"runtime": ref.Runtimes, "interarrival": ref.Interarrivals} {
+			for kind, quantiles := range map[string]map[string]float64{
+				"runtime": ref.Runtimes, "interarrival": ref.Interarrivals,
+			} {
 				for q := range quantiles {
 					p, err := strconv.ParseFloat(q, 64)
 					if err != nil {
@@ -137,7 +140,8 @@ func TestWholeSecondsDrift(t *testing.T) {
 	}
 }
 
-// The slot-weight method meets the daily cycle better than the two that the paper rejects, by the paper's own measure on 20,000 jobs.
+// The slot-weight method meets the daily cycle better than the two that the paper rejects, by the paper's own measure
+// on 20,000 jobs.
 func TestRejectedMethodsAreWorse(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	const n, jobs = 200_000, 20_000
@@ -146,7 +150,9 @@ func TestRejectedMethodsAreWorse(t *testing.T) {
 		want[k] = w / hypergamma.Slots * jobs
 	}
 	distance := map[hypergamma.Method]float64{}
-	for _, m := range []hypergamma.Method{hypergamma.SlotWeight, hypergamma.ExpectedInterarrival, hypergamma.ExpectedSlots} {
+	for _, m := range []hypergamma.Method{
+		hypergamma.SlotWeight, hypergamma.ExpectedInterarrival, hypergamma.ExpectedSlots,
+	} {
 		a, err := hypergamma.NewArrivalsBy(p, m)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +164,8 @@ func TestRejectedMethodsAreWorse(t *testing.T) {
 		}
 		distance[m] = hypergamma.CycleDistance(got, want)
 	}
-	t.Logf("slot weight %.0f, expected interarrival time %.0f, expected time slots %.0f", distance[0], distance[1], distance[2])
+	t.Logf("slot weight %.0f, expected interarrival time %.0f, expected time slots %.0f", distance[0],
+		distance[1], distance[2])
 	if best := distance[hypergamma.SlotWeight]; best > 48 || distance[1] < 2*best || distance[2] < 2*best {
 		t.Errorf("distances %v", distance)
 	}
@@ -167,8 +174,8 @@ func TestRejectedMethodsAreWorse(t *testing.T) {
 	}
 }
 
-// The expectation of the first rejected method, by its formula: in each slot the median interarrival e^(alpha beta) is about the original over
-// the slot's weight.
+// The expectation of the first rejected method, by its formula: in each slot the median interarrival e^(alpha beta) is
+// about the original over the slot's weight.
 func TestExpectedInterarrivalShapes(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	shapes, err := p.SlotShapes(hypergamma.ExpectedInterarrival)

@@ -7,12 +7,13 @@ import (
 
 // SizeParams describes the number of processors of a job (paper, section 4, Table 1).
 type SizeParams struct {
-	Serial     float64 `json:"serial"`       // p1: probability of one processor
-	PowerOfTwo float64 `json:"power_of_two"` // p2: probability that a *parallel* job's log2 size is rounded to a whole number
-	Low        float64 `json:"low"`          // l: least log2 size of a parallel job
-	Medium     float64 `json:"medium"`       // m: where the two uniform parts meet
-	High       float64 `json:"high"`         // h: greatest log2 size
-	Prob       float64 `json:"prob"`         // p: weight of the lower part [Low, Medium]
+	Serial float64 `json:"serial"` // p1: probability of one processor
+	// p2: probability that a *parallel* job's log2 size is rounded to a whole number
+	PowerOfTwo float64 `json:"power_of_two"`
+	Low        float64 `json:"low"`    // l: least log2 size of a parallel job
+	Medium     float64 `json:"medium"` // m: where the two uniform parts meet
+	High       float64 `json:"high"`   // h: greatest log2 size
+	Prob       float64 `json:"prob"`   // p: weight of the lower part [Low, Medium]
 }
 
 // RuntimeParams describes runtimes (paper, sections 5 and 6, Tables 2 and 5): the logarithm of the runtime is
@@ -27,14 +28,17 @@ type RuntimeParams struct {
 
 // ArrivalParams describes arrivals (paper, section 7, Tables 6 and 7).
 type ArrivalParams struct {
-	Peak      Gamma   `json:"peak"`       // of ln interarrival seconds at peak hours (AARR, BARR)
-	ARAR      float64 `json:"arar"`       // mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
+	Peak Gamma `json:"peak"` // of ln interarrival seconds at peak hours (AARR, BARR)
+	// mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
+	ARAR      float64 `json:"arar"`
 	Daily     Gamma   `json:"daily"`      // of the slot numbers at which jobs arrive (ANUM, BNUM)
 	Shift     int     `json:"shift"`      // half hours after midnight that count to the end of the day before, 0 to 47
 	FirstSlot int     `json:"first_slot"` // number of the slot at midnight before the shift: 0 or 1
-	MaxLog    float64 `json:"-"`          // virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
-	// WholeSeconds cuts the clock to whole seconds after every job, but not the place in the slot, as the authors' program does: its clock
-	// falls behind the daily cycle by half a second a job, a whole day in 172,800 jobs, so that the cycle of a long run is smeared flat.
+	// virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
+	MaxLog float64 `json:"-"`
+	// WholeSeconds cuts the clock to whole seconds after every job, but not the place in the slot, as the authors'
+	// program does: its clock falls behind the daily cycle by half a second a job, a whole day in 172,800 jobs, so that
+	// the cycle of a long run is smeared flat.
 	WholeSeconds bool `json:"whole_seconds"`
 }
 
@@ -51,9 +55,10 @@ const (
 	programMaxInterarrival = 13
 )
 
-// ProgramAll returns the numbers built into the authors' program for its model of all jobs together, on a machine of procs
-// processors; the program itself has 128. Low is 0.8 and Medium 2.5 below High = log2 procs, as in the paper's Table 1. Where the machine
-// is so small that Medium would lie below Low, the lower part is dropped; with one processor every job is serial.
+// ProgramAll returns the numbers built into the authors' program for its model of all jobs together, on a machine of
+// procs processors; the program itself has 128. Low is 0.8 and Medium 2.5 below High = log2 procs, as in the paper's
+// Table 1. Where the machine is so small that Medium would lie below Low, the lower part is dropped; with one processor
+// every job is serial.
 //
 // The program's "power of two" .576 is a fraction of *all* jobs (it compares one random number with p1 and with p1 +
 // .576); here it is the paper's p2, the fraction of parallel jobs: .576 / (1 - .244) = .762.
@@ -67,8 +72,8 @@ func ProgramAll(procs int) Params {
 	}
 }
 
-// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has Medium =
-// 5 and High = 7; here both keep their distance from log2 procs.
+// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has Medium
+// = 5 and High = 7; here both keep their distance from log2 procs.
 func ProgramBatch(procs int) Params {
 	return Params{
 		Size: programSize(procs, .2927, .6686, SizeParams{Low: 1.2, Prob: .875}, 0, 2),
@@ -79,8 +84,8 @@ func ProgramBatch(procs int) Params {
 	}
 }
 
-// ProgramInteractive returns the program's numbers for interactive jobs; see [ProgramAll]. On 128 processors the program has
-// Medium = 3 and High = 5.5; here both keep their distance from log2 procs.
+// ProgramInteractive returns the program's numbers for interactive jobs; see [ProgramAll]. On 128 processors the
+// program has Medium = 3 and High = 5.5; here both keep their distance from log2 procs.
 func ProgramInteractive(procs int) Params {
 	return Params{
 		Size: programSize(procs, .1541, .625, SizeParams{Low: 1, Prob: .705}, 1.5, 2.5),
@@ -91,10 +96,10 @@ func ProgramInteractive(procs int) Params {
 	}
 }
 
-// PaperAll returns the rows "Model" of the paper's Tables 1, 2, 5, 6 and 7, on procs processors. The paper caps nothing, numbers its
-// slots by the hour times 2 (the slot at 05:00 is 10; the program and, by refitting the KTH log, Table 7 have 11), and
-// gives no number for ARAR but "rather close to 1": it is 1 here. Without a cap the mean interarrival is finite only because
-// the scale of Peak is below 1.
+// PaperAll returns the rows "Model" of the paper's Tables 1, 2, 5, 6 and 7, on procs processors. The paper caps
+// nothing, numbers its slots by the hour times 2 (the slot at 05:00 is 10; the program and, by refitting the KTH log,
+// Table 7 have 11), and gives no number for ARAR but "rather close to 1": it is 1 here. Without a cap the mean
+// interarrival is finite only because the scale of Peak is below 1.
 func PaperAll(procs int) Params {
 	p := ProgramAll(procs)
 	if procs > 1 {
@@ -124,7 +129,8 @@ func programSize(procs int, serial, power float64, s SizeParams, below, drop flo
 	return s
 }
 
-// programArrival adds what is the same in the program's three sets. Its day begins with slot 11 of slots numbered from 1: 05:00.
+// programArrival adds what is the same in the program's three sets. Its day begins with slot 11 of slots numbered from
+// 1: 05:00.
 func programArrival(peak Gamma, arar float64, daily Gamma) ArrivalParams {
 	return ArrivalParams{
 		Peak: peak, ARAR: arar, Daily: daily, Shift: 10, FirstSlot: 1, MaxLog: programMaxInterarrival,
@@ -197,7 +203,8 @@ func checkCap(maxLog float64, laws ...Gamma) error {
 	const least = 1e-3
 	for _, l := range laws {
 		if !(l.CDF(maxLog) >= least) {
-			return fmt.Errorf("cap e^%v leaves less than %v of the law with shape %v and scale %v", maxLog, least, l.Shape, l.Scale)
+			return fmt.Errorf("cap e^%v leaves less than %v of the law with shape %v and scale %v", maxLog, least,
+				l.Shape, l.Scale)
 		}
 	}
 	return nil

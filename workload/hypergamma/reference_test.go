@@ -65,7 +65,8 @@ type run struct {
 	class                  []int   // where it was kept
 }
 
-// remix returns the statistics of runtimes and sizes as they would be with the given fraction of jobs in class 0, the others as they are.
+// remix returns the statistics of runtimes and sizes as they would be with the given fraction of jobs in class 0, the
+// others as they are.
 func (r run) remix(ref reference, first float64) stats {
 	parts := [2]run{}
 	for i, c := range r.class {
@@ -183,10 +184,11 @@ func (ref reference) wanted() stats {
 	return s
 }
 
-// compare returns by how many standard errors the reference lies from the mean of our runs, for each statistic. The reference is
-// one run, so that the error of the difference is sd sqrt(1 + 1/runs), with the sd between our runs; that holds too where
-// jobs depend on one another. For a quantile q at p the reference tells F(q-1) < p <= F(q) in whole seconds; what counts is by how
-// much our F breaks either. The sd of a probability is taken to be at least the binomial one.
+// compare returns by how many standard errors the reference lies from the mean of our runs, for each statistic. The
+// reference is one run, so that the error of the difference is sd sqrt(1 + 1/runs), with the sd between our runs; that
+// holds too where jobs depend on one another. For a quantile q at p the reference tells F(q-1) < p <= F(q) in whole
+// seconds; what counts is by how much our F breaks either. The sd of a probability is taken to be at least the binomial
+// one.
 func compare(ref reference, runs []stats) stats {
 	z := stats{}
 	gather := func(name string) (mean, sd float64) {
@@ -200,7 +202,9 @@ func compare(ref reference, runs []stats) stats {
 		mean, sd := gather(name)
 		z[name] = (want - mean) / sd
 	}
-	for kind, quantiles := range map[string]map[string]float64{"runtime ": ref.Runtimes, "interarrival ": ref.Interarrivals} {
+	for kind, quantiles := range map[string]map[string]float64{
+		"runtime ": ref.Runtimes, "interarrival ": ref.Interarrivals,
+	} {
 		for name := range quantiles {
 			p, err := strconv.ParseFloat(name, 64)
 			if err != nil {
@@ -273,13 +277,14 @@ func TestGeneratorAgreesWithTheAuthorsProgram(t *testing.T) {
 				t.Errorf("half hours: mean square %.2f, want about 1", m)
 			}
 			name, v := z.worst()
-			t.Logf("%d statistics, worst %s at %.1f standard errors; half hours' mean square %.2f", len(z), name, v, z.meanSquare())
+			t.Logf("%d statistics, worst %s at %.1f standard errors; half hours' mean square %.2f", len(z), name, v,
+				z.meanSquare())
 		})
 	}
 }
 
-// TestReferenceTellsMisreadingsApart proves that the comparison above could fail, by reading the model wrongly in the ways that are
-// easy to fall into.
+// TestReferenceTellsMisreadingsApart proves that the comparison above could fail, by reading the model wrongly in the
+// ways that are easy to fall into.
 func TestReferenceTellsMisreadingsApart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws millions of jobs; left out by -short")
@@ -289,8 +294,10 @@ func TestReferenceTellsMisreadingsApart(t *testing.T) {
 		cut     bool
 		misread func(p *params)
 	}{
-		"power of two":     {true, func(p *params) { p.Size.PowerOfTwo = .576 }},
-		"runtime 0.5":      {true, func(p *params) { p.Runtime.First, p.Runtime.Second = p.Runtime.Second, p.Runtime.First }},
+		"power of two": {true, func(p *params) { p.Size.PowerOfTwo = .576 }},
+		"runtime 0.5": {true, func(p *params) {
+			p.Runtime.First, p.Runtime.Second = p.Runtime.Second, p.Runtime.First
+		}},
 		"correlation":      {true, func(p *params) { p.Runtime.PA, p.Runtime.PB = 0, .71 }},
 		"interarrival 0.5": {true, func(p *params) { p.Arrival.ARAR = 1 }},
 		"interarrival 0.1": {true, func(p *params) { p.Arrival.Daily = hypergamma.Gamma{Shape: 40, Scale: .8} }},

@@ -23,7 +23,8 @@ func modelJobs(b *testing.B, n int) hypergamma.Jobs {
 	var j hypergamma.Jobs
 	for range n {
 		x := g.Next()
-		j.Procs, j.Seconds, j.Local = append(j.Procs, x.Procs), append(j.Seconds, math.Floor(x.Runtime)), append(j.Local, math.Floor(x.Submit))
+		j.Procs, j.Seconds, j.Local = append(j.Procs, x.Procs), append(j.Seconds, math.Floor(x.Runtime)),
+			append(j.Local, math.Floor(x.Submit))
 	}
 	return j
 }
@@ -62,8 +63,9 @@ func BenchmarkFitAll100k(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateAll is what one job costs from submit to end where every model of its queue is kept up to date: the uniform-log window with a fit
-// each time, the chains, the live Lublin-Feitelson model with a fit every 500 jobs, and the competing laws. The aim is 20 us.
+// BenchmarkUpdateAll is what one job costs from submit to end where every model of its queue is kept up to date: the
+// uniform-log window with a fit each time, the chains, the live Lublin-Feitelson model with a fit every 500 jobs, and
+// the competing laws. The aim is 20 us.
 func BenchmarkUpdateAll(b *testing.B) {
 	j := modelJobs(b, 1<<16)
 	window := uniformlog.NewWindow(10_000, 0)
@@ -144,7 +146,8 @@ func BenchmarkGenerate1M(b *testing.B) {
 				w := swf.NewWriter(io.Discard)
 				for id := range int64(1_000_000) {
 					submit, procs, runtime := next()
-					r := swf.Record{ID: id + 1, Submit: int64(submit), Wait: swf.Unknown, Runtime: int64(runtime), Allocated: int64(procs)}
+					r := swf.Record{ID: id + 1, Submit: int64(submit), Wait: swf.Unknown, Runtime: int64(runtime),
+						Allocated: int64(procs)}
 					if err := w.Write(&r); err != nil {
 						b.Fatal(err)
 					}

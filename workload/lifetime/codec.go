@@ -11,7 +11,8 @@ import (
 // codecVersion is that of the encoded selector, a JSON object.
 const codecVersion = 1
 
-// ErrCorrupt is returned by [Selector.UnmarshalBinary] for bytes that no selector of the same candidates was encoded to.
+// ErrCorrupt is returned by [Selector.UnmarshalBinary] for bytes that no selector of the same candidates was encoded
+// to.
 var ErrCorrupt = errors.New("corrupt selector")
 
 type encoded struct {
@@ -54,8 +55,9 @@ func (s *Selector) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary replaces the selector's state by the encoded one; its candidates stay, and must be those of the encoded selector by name and
-// order. The laws are fitted again to what they were fitted to. On an error, which wraps [ErrCorrupt], the selector stays as it was.
+// UnmarshalBinary replaces the selector's state by the encoded one; its candidates stay, and must be those of the
+// encoded selector by name and order. The laws are fitted again to what they were fitted to. On an error, which wraps
+// [ErrCorrupt], the selector stays as it was.
 func (s *Selector) UnmarshalBinary(data []byte) error {
 	var e encoded
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -72,7 +74,8 @@ func (s *Selector) UnmarshalBinary(data []byte) error {
 	}
 	if e.Seen < 0 || e.Scored < 0 || e.Scored > e.Seen || e.FittedAt < 0 || e.FittedAt > e.Seen || !(e.Weight >= 0) ||
 		len(e.Seconds) != min(e.Seen, in.held()) || e.Seen-e.FittedAt > max(in.options.Refit, firstFit) {
-		return fmt.Errorf("lifetime: selector of %d observations, %d kept, fitted at %d: %w", e.Seen, len(e.Seconds), e.FittedAt, ErrCorrupt)
+		return fmt.Errorf("lifetime: selector of %d observations, %d kept, fitted at %d: %w", e.Seen, len(e.Seconds),
+			e.FittedAt, ErrCorrupt)
 	}
 	for _, t := range e.Seconds {
 		in.recent = append(in.recent, Observation{Seconds: t})

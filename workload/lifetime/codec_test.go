@@ -12,7 +12,8 @@ import (
 
 var small = lifetime.Options{Window: 300, Refit: 70, Forget: .01}
 
-// A selector that goes through bytes again and again, at any moment, ends where one that never stopped does: same scores, same laws.
+// A selector that goes through bytes again and again, at any moment, ends where one that never stopped does: same
+// scores, same laws.
 func TestRestartChangesNothing(t *testing.T) {
 	stream := slices.Concat(draw(kth, 5, 1200), draw(limited, 6, 800))
 	for i := range stream {
@@ -48,7 +49,8 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	}
 	good := must[[]byte](t)(s.MarshalBinary())
 	for name, bad := range map[string][]byte{
-		"nothing": nil, "cut": good[:len(good)/2], "version": bytes.Replace(good, []byte(`"version":1`), []byte(`"version":2`), 1),
+		"nothing": nil, "cut": good[:len(good)/2],
+		"version":  bytes.Replace(good, []byte(`"version":1`), []byte(`"version":2`), 1),
 		"names":    bytes.Replace(good, []byte(lifetime.NameHyperGamma), []byte("other"), 1),
 		"seen":     bytes.Replace(good, []byte(`"seen":500`), []byte(`"seen":9`), 1),
 		"censored": bytes.Replace(good, []byte(`"censored":null`), []byte(`"censored":[-1]`), 1),
@@ -57,7 +59,8 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if other := lifetime.NewSelector(lifetime.Candidates(60), small); !errors.Is(other.UnmarshalBinary(good), lifetime.ErrCorrupt) {
+	if other := lifetime.NewSelector(lifetime.Candidates(60), small); !errors.Is(other.UnmarshalBinary(good),
+		lifetime.ErrCorrupt) {
 		t.Error("other candidates are taken")
 	}
 	if again := must[[]byte](t)(s.MarshalBinary()); !bytes.Equal(again, good) {

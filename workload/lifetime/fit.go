@@ -28,7 +28,8 @@ var (
 // Observation is what is known of one job's lifetime.
 type Observation struct {
 	Seconds float64 // its lifetime; or, where Censored, how long it has lived for sure
-	// Censored says that the job was still running then, or ended for a reason that says nothing of the law (a node failed).
+	// Censored says that the job was still running then, or ended for a reason that says nothing of the law (a node
+	// failed).
 	Censored bool
 }
 
@@ -39,19 +40,22 @@ type mass struct {
 	p       float64
 }
 
-// productLimit returns the masses by time, what remains after the last of them, the longest time observed, and the number of ended jobs.
+// productLimit returns the masses by time, what remains after the last of them, the longest time observed, and the
+// number of ended jobs.
 func productLimit(jobs []Observation) (out []mass, rest, longest float64, ended int, err error) {
 	sorted := slices.Clone(jobs)
 	for i, j := range sorted {
 		if !(j.Seconds >= 0 && j.Seconds <= uniformlog.MaxLifetime) {
-			return nil, 0, 0, 0, fmt.Errorf("lifetime: job %d of %v s: %w (0 to %d expected)", i, j.Seconds, ErrValue, int64(uniformlog.MaxLifetime))
+			return nil, 0, 0, 0, fmt.Errorf("lifetime: job %d of %v s: %w (0 to %d expected)", i, j.Seconds, ErrValue,
+				int64(uniformlog.MaxLifetime))
 		}
 		if !j.Censored {
 			ended++
 		}
 	}
 	if ended < MinSamples {
-		return nil, 0, 0, 0, fmt.Errorf("lifetime: fit of %d ended jobs: %w (at least %d needed)", ended, ErrTooFew, MinSamples)
+		return nil, 0, 0, 0,
+			fmt.Errorf("lifetime: fit of %d ended jobs: %w (at least %d needed)", ended, ErrTooFew, MinSamples)
 	}
 	slices.SortFunc(sorted, func(a, b Observation) int { return cmp.Compare(a.Seconds, b.Seconds) })
 	rest = 1
@@ -93,8 +97,9 @@ func FitKaplanMeier(jobs []Observation) (*KaplanMeier, error) {
 	return &k, nil
 }
 
-// FitUniformLog fits Downey's law: without running jobs by [uniformlog.FitValues]; with them by the same regression over the Kaplan-Meier estimate of
-// the cdf, between .1 and .9. The error wraps [ErrTooFew], [ErrNoSpread] or [ErrValue].
+// FitUniformLog fits Downey's law: without running jobs by [uniformlog.FitValues]; with them by the same regression
+// over the Kaplan-Meier estimate of the cdf, between .1 and .9. The error wraps [ErrTooFew], [ErrNoSpread] or
+// [ErrValue].
 func FitUniformLog(jobs []Observation) (UniformLog, error) {
 	if !slices.ContainsFunc(jobs, func(j Observation) bool { return j.Censored }) {
 		values := make([]float64, len(jobs))
@@ -104,7 +109,8 @@ func FitUniformLog(jobs []Observation) (UniformLog, error) {
 		f, err := uniformlog.FitValues(values)
 		switch {
 		case errors.Is(err, uniformlog.ErrTooFew):
-			err = fmt.Errorf("lifetime: fit of %d ended jobs: %w (at least %d needed)", len(jobs), ErrTooFew, MinSamples)
+			err = fmt.Errorf("lifetime: fit of %d ended jobs: %w (at least %d needed)", len(jobs),
+				ErrTooFew, MinSamples)
 		case errors.Is(err, uniformlog.ErrNoSpread):
 			err = fmt.Errorf("%w: %w", err, ErrNoSpread)
 		case err != nil:
@@ -127,7 +133,8 @@ func FitUniformLog(jobs []Observation) (UniformLog, error) {
 		}
 	}
 	if len(x) < 2 || x[0] == x[len(x)-1] {
-		return UniformLog{}, fmt.Errorf("lifetime: fit of %d ended jobs without the outer tenths: %w", ended, ErrNoSpread)
+		return UniformLog{},
+			fmt.Errorf("lifetime: fit of %d ended jobs without the outer tenths: %w", ended, ErrNoSpread)
 	}
 	b0, b1 := stat.LinearRegression(x, y, w, false)
 	u := UniformLog{uniformlog.Model{B0: b0, B1: b1}}
@@ -152,8 +159,8 @@ func FitAtLimit(jobs []Observation, limit float64) (AtLimit, error) {
 	return AtLimit{u.Model, limit}, err
 }
 
-// FitHyperGamma fits the hyper-Gamma law of ln lifetime. Running jobs count by what the Kaplan-Meier estimate makes of them: their weight moves to
-// the jobs that ended later.
+// FitHyperGamma fits the hyper-Gamma law of ln lifetime. Running jobs count by what the Kaplan-Meier estimate makes of
+// them: their weight moves to the jobs that ended later.
 func FitHyperGamma(jobs []Observation) (HyperGamma, error) {
 	masses, rest, longest, ended, err := productLimit(jobs)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package lifetime holds the laws of job lifetimes that compete for a queue behind one interface, and chooses among them by their scores on jobs that
-// they were not fitted to.
+// Package lifetime holds the laws of job lifetimes that compete for a queue behind one interface, and chooses among
+// them by their scores on jobs that they were not fitted to.
 //
-// Downey's uniform-log law (package uniformlog) fits his long queues badly (1996, sec. 4.1: R2 .74), which he leaves at "an alternative
-// functional form" (sec. 6.5). The alternatives here are that law cut at the time limit, the hyper-Gamma law of Lublin and Feitelson (package
-// hypergamma) and the Kaplan-Meier estimate, which has no form at all. Each is fitted to ended and still running jobs alike
-// ([Observation]), and all are compared by the logarithm of the probability that they gave, beforehand, to what then happened ([Score],
-// [Selector]).
+// Downey's uniform-log law (package uniformlog) fits his long queues badly (1996, sec. 4.1: R2 .74), which he leaves at
+// "an alternative functional form" (sec. 6.5). The alternatives here are that law cut at the time limit, the
+// hyper-Gamma law of Lublin and Feitelson (package hypergamma) and the Kaplan-Meier estimate, which has no form at all.
+// Each is fitted to ended and still running jobs alike ([Observation]), and all are compared by the logarithm of the
+// probability that they gave, beforehand, to what then happened ([Score], [Selector]).
 package lifetime
 
 import (
@@ -54,7 +54,8 @@ func (a AtLimit) Quantile(p float64) float64 { return min(a.Model.Quantile(p), a
 // Sample draws a lifetime.
 func (a AtLimit) Sample(rng *rand.Rand) float64 { return min(a.Rand(rng), a.Limit) }
 
-// HyperGamma says that ln lifetime is hyper-Gamma, but for a share Short of jobs of at most 1 s, which end at 1 s (ln 1 = 0 lies outside a Gamma).
+// HyperGamma says that ln lifetime is hyper-Gamma, but for a share Short of jobs of at most 1 s, which end at 1 s (ln 1
+// = 0 lies outside a Gamma).
 type HyperGamma struct {
 	Log   hypergamma.Law
 	Short float64
@@ -84,8 +85,9 @@ func (h HyperGamma) Sample(rng *rand.Rand) float64 {
 	return math.Exp(h.Log.Rand(rng))
 }
 
-// KaplanMeier is the product-limit estimate (E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", 1958), made a whole
-// distribution by Efron's rule: what has not ended by the longest time observed ends there.
+// KaplanMeier is the product-limit estimate (E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete
+// observations", 1958), made a whole distribution by Efron's rule: what has not ended by the longest time observed ends
+// there.
 type KaplanMeier struct {
 	times []float64 // at which jobs ended, ascending
 	upTo  []float64 // cdf at each; the last is 1

@@ -41,7 +41,8 @@ func near(t testing.TB, what string, got, want, tol float64) {
 
 var (
 	paragon = lifetime.UniformLog{Model: uniformlog.Model{B0: -.183, B1: .104}} // Downey 1996, Table 1
-	kth     = lifetime.HyperGamma{Log: hypergamma.Law{First: hypergamma.Gamma{Shape: 4.9, Scale: .906}, Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6}, Short: .01}
+	kth     = lifetime.HyperGamma{Log: hypergamma.Law{First: hypergamma.Gamma{Shape: 4.9, Scale: .906},
+		Second: hypergamma.Gamma{Shape: 70.4, Scale: .1276}, P: .6}, Short: .01}
 	limited = lifetime.AtLimit{Model: paragon.Model, Limit: 4 * 3600}
 )
 
@@ -63,7 +64,8 @@ func laws(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// Laws of every law: survival falls from 1, the quantile is the shortest time that reaches p, draws follow the survival.
+// Laws of every law: survival falls from 1, the quantile is the shortest time that reaches p, draws follow the
+// survival.
 func TestLawsOfEveryLaw(t *testing.T) {
 	for name, l := range laws(t) {
 		t.Run(name, func(t *testing.T) {
@@ -104,16 +106,20 @@ func TestLawsOfEveryLaw(t *testing.T) {
 	}
 }
 
-// By hand: of 12 jobs one ends at 1, 2 end at 3 where one is given up too, the rest at 10 and at 20 where one runs on: survival 11/12, then
-// 9/12; 8 at risk at 10 of which 4 end: 9/24; at 20 are 4, of which 3 end, and the last is given up at 30, where Efron's rule ends it.
+// By hand: of 12 jobs one ends at 1, 2 end at 3 where one is given up too, the rest at 10 and at 20 where one runs on:
+// survival 11/12, then 9/12; 8 at risk at 10 of which 4 end: 9/24; at 20 are 4, of which 3 end, and the last is given
+// up at 30, where Efron's rule ends it.
 func TestKaplanMeierByHand(t *testing.T) {
 	var jobs []lifetime.Observation
 	for _, x := range []float64{20, 3, 1, 10, 10, 3, 20, 10, 10, 20} {
 		jobs = append(jobs, lifetime.Observation{Seconds: x})
 	}
-	jobs = append(jobs, lifetime.Observation{Seconds: 3, Censored: true}, lifetime.Observation{Seconds: 30, Censored: true})
+	jobs = append(jobs, lifetime.Observation{Seconds: 3, Censored: true},
+		lifetime.Observation{Seconds: 30, Censored: true})
 	k := must[*lifetime.KaplanMeier](t)(lifetime.FitKaplanMeier(jobs))
-	for at, want := range map[float64]float64{.5: 1, 1: 11. / 12, 2.9: 11. / 12, 3: 9. / 12, 10: 9. / 24, 20: 9. / 96, 29: 9. / 96, 30: 0} {
+	for at, want := range map[float64]float64{
+		.5: 1, 1: 11. / 12, 2.9: 11. / 12, 3: 9. / 12, 10: 9. / 24, 20: 9. / 96, 29: 9. / 96, 30: 0,
+	} {
 		near(t, "survival", k.Survival(at), want, 1e-12)
 	}
 	near(t, "median", k.Quantile(.5), 10, 0)
@@ -123,8 +129,8 @@ func TestKaplanMeierByHand(t *testing.T) {
 	}
 }
 
-// Running jobs are not taken for ended ones: each fit to a sample of which a part is cut off at random times finds the law, where ignoring
-// that would halve the median.
+// Running jobs are not taken for ended ones: each fit to a sample of which a part is cut off at random times finds the
+// law, where ignoring that would halve the median.
 func TestFitsWithRunningJobs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for name, c := range map[string]struct {
@@ -168,7 +174,8 @@ func TestUniformLogWithoutRunningJobs(t *testing.T) {
 	}
 }
 
-// Scores of all cells of a law are the logarithms of a distribution: they sum to 1, running jobs' to what is above them.
+// Scores of all cells of a law are the logarithms of a distribution: they sum to 1, running jobs' to what is above
+// them.
 func TestScoreIsADistribution(t *testing.T) {
 	all := laws(t)
 	all["none"] = nil
@@ -182,16 +189,20 @@ func TestScoreIsADistribution(t *testing.T) {
 			t.Errorf("%s: score %v", name, s)
 		}
 		if l != nil {
-			near(t, name+", running", math.Exp(lifetime.Score(l, lifetime.Observation{Seconds: 600, Censored: true})), l.Survival(600), .01)
+			near(t, name+", running", math.Exp(lifetime.Score(l, lifetime.Observation{Seconds: 600, Censored: true})),
+				l.Survival(600), .01)
 		}
 	}
 }
 
-// On draws of each law that law is found to be the best, or within .01 of the best (the Kaplan-Meier estimate comes near any law, and a law cut at
-// its limit is the uniform-log law where nothing is cut).
+// On draws of each law that law is found to be the best, or within .01 of the best (the Kaplan-Meier estimate comes
+// near any law, and a law cut at its limit is the uniform-log law where nothing is cut).
 func TestTrueLawWins(t *testing.T) {
-	for name, truth := range map[string]lifetime.Law{lifetime.NameUniformLog: paragon, lifetime.NameHyperGamma: kth, lifetime.NameAtLimit: limited} {
-		standings := must[[]lifetime.Standing](t)(lifetime.Compare(draw(truth, 11, 8000), lifetime.Candidates(4*3600), lifetime.Options{}))
+	for name, truth := range map[string]lifetime.Law{
+		lifetime.NameUniformLog: paragon, lifetime.NameHyperGamma: kth, lifetime.NameAtLimit: limited,
+	} {
+		standings := must[[]lifetime.Standing](t)(lifetime.Compare(draw(truth, 11, 8000), lifetime.Candidates(4*3600),
+			lifetime.Options{}))
 		t.Logf("%s: %+v", name, standings)
 		own := standings[slices.IndexFunc(standings, func(s lifetime.Standing) bool { return s.Name == name })]
 		if standings[0].Mean-own.Mean > .01 || own.Failed > 0 || own.N != 8000-64 {
@@ -204,7 +215,8 @@ func TestTrueLawWins(t *testing.T) {
 	}
 }
 
-// A change of the stream changes the choice where old scores are forgotten, and what is predicted never depends on what comes later.
+// A change of the stream changes the choice where old scores are forgotten, and what is predicted never depends on what
+// comes later.
 func TestSelectorFollowsChange(t *testing.T) {
 	stream := slices.Concat(draw(kth, 1, 5000), draw(limited, 2, 5000))
 	s := lifetime.NewSelector(lifetime.Candidates(4*3600), lifetime.Options{Window: 1000, Refit: 200, Forget: .002})
@@ -213,7 +225,8 @@ func TestSelectorFollowsChange(t *testing.T) {
 	}
 	for i, o := range stream {
 		observe(t, s, o)
-		if _, name, _ := s.Best(); i == 4999 && name != lifetime.NameHyperGamma || i == 9999 && name != lifetime.NameAtLimit {
+		if _, name, _ := s.Best(); i == 4999 && name != lifetime.NameHyperGamma ||
+			i == 9999 && name != lifetime.NameAtLimit {
 			t.Errorf("after %d: %s, %+v", i+1, name, s.Standings())
 		}
 	}
@@ -237,7 +250,9 @@ func TestSelectorBearsAnything(t *testing.T) {
 		value := rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 60, 3600}), rapid.Float64Range(0, 1e7))
 		s := lifetime.NewSelector(lifetime.Candidates(3600), lifetime.Options{Window: 100, Refit: 20})
 		for range rapid.IntRange(0, 200).Draw(t, "n") {
-			observe(t, s, lifetime.Observation{Seconds: value.Draw(t, "seconds"), Censored: rapid.IntRange(0, 4).Draw(t, "running") == 0})
+			observe(t, s,
+				lifetime.Observation{Seconds: value.Draw(t, "seconds"),
+					Censored: rapid.IntRange(0, 4).Draw(t, "running") == 0})
 		}
 		for _, x := range s.Standings() {
 			if math.IsNaN(x.Mean) || x.Mean > 0 || x.Mean < -10 {
@@ -250,8 +265,10 @@ func TestSelectorBearsAnything(t *testing.T) {
 			}
 		}
 	})
-	same := must[[]lifetime.Standing](t)(lifetime.Compare(slices.Repeat([]lifetime.Observation{{Seconds: 60}}, 200), lifetime.Candidates(0), lifetime.Options{}))
-	if same[0].Name != lifetime.NameKaplanMeier || same[0].Error != "" || same[1].Error == "" || same[1].Failed != same[1].N {
+	same := must[[]lifetime.Standing](t)(lifetime.Compare(slices.Repeat([]lifetime.Observation{{Seconds: 60}}, 200),
+		lifetime.Candidates(0), lifetime.Options{}))
+	if same[0].Name != lifetime.NameKaplanMeier || same[0].Error != "" || same[1].Error == "" ||
+		same[1].Failed != same[1].N {
 		t.Errorf("equal lifetimes: %+v", same)
 	}
 }
@@ -265,7 +282,10 @@ func TestFitErrors(t *testing.T) {
 		for what, x := range map[string]struct {
 			jobs []lifetime.Observation
 			want error
-		}{"few": {few, lifetime.ErrTooFew}, "none": {nil, lifetime.ErrTooFew}, "NaN": {bad, lifetime.ErrValue}, "same": {same, lifetime.ErrNoSpread}, "same and running": {sameRunning, lifetime.ErrNoSpread}} {
+		}{
+			"few": {few, lifetime.ErrTooFew}, "none": {nil, lifetime.ErrTooFew}, "NaN": {bad, lifetime.ErrValue},
+			"same": {same, lifetime.ErrNoSpread}, "same and running": {sameRunning, lifetime.ErrNoSpread},
+		} {
 			if c.Name == lifetime.NameKaplanMeier && errors.Is(x.want, lifetime.ErrNoSpread) {
 				continue
 			}
@@ -282,7 +302,8 @@ func TestFitErrors(t *testing.T) {
 	}
 }
 
-// Downey's long queue on the Paragon (R2 .74 in 1995, .73 in 1996): another law than his is better there, out of sample.
+// Downey's long queue on the Paragon (R2 .74 in 1995, .73 in 1996): another law than his is better there, out of
+// sample.
 func TestParagonsLongQueue(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -299,7 +320,8 @@ func TestParagonsLongQueue(t *testing.T) {
 		}
 	}
 	for _, class := range []string{"s", "m", "l"} {
-		standings := must[[]lifetime.Standing](t)(lifetime.Compare(classes[class], lifetime.Candidates(0), lifetime.Options{}))
+		standings := must[[]lifetime.Standing](t)(lifetime.Compare(classes[class], lifetime.Candidates(0),
+			lifetime.Options{}))
 		t.Logf("%s, %d jobs: %+v", class, len(classes[class]), standings)
 		if class == "l" && (standings[0].Name == lifetime.NameUniformLog || len(classes[class]) < 5000) {
 			t.Errorf("long queue: %+v", standings)

@@ -13,7 +13,8 @@ const always = -math.MaxFloat64
 
 // running is what a selector knows of jobs that had not ended at its latest fit.
 type running struct {
-	since float64   // every job that began then or later was observed, or runs; always, while nothing has left the window
+	// every job that began then or later was observed, or runs; always, while nothing has left the window
+	since float64
 	ages  []float64 // of those that ran
 }
 
@@ -91,7 +92,8 @@ func (r *running) decode(e *encoded) error {
 	}
 	wrong := func(age float64) bool { return !(age >= 0 && age <= uniformlog.MaxLifetime) }
 	if len(e.Starts) != len(e.Seconds) || slices.ContainsFunc(e.Alive, wrong) {
-		return fmt.Errorf("lifetime: selector of %d observations, %d starts: %w", len(e.Seconds), len(e.Starts), ErrCorrupt)
+		return fmt.Errorf("lifetime: selector of %d observations, %d starts: %w", len(e.Seconds),
+			len(e.Starts), ErrCorrupt)
 	}
 	return nil
 }

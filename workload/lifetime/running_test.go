@@ -14,7 +14,8 @@ import (
 type arrival struct{ start, life float64 }
 
 // play tells a selector of jobs in the order of their ends, up to an instant, and returns it.
-func play(t testing.TB, s *lifetime.Selector, jobs []arrival, until float64, after func(*lifetime.Selector) *lifetime.Selector) *lifetime.Selector {
+func play(t testing.TB, s *lifetime.Selector, jobs []arrival, until float64,
+	after func(*lifetime.Selector) *lifetime.Selector) *lifetime.Selector {
 	t.Helper()
 	ended := map[int]bool{}
 	for {
@@ -29,14 +30,15 @@ func play(t testing.TB, s *lifetime.Selector, jobs []arrival, until float64, aft
 		}
 		ended[next] = true
 		now := jobs[next].start + jobs[next].life
-		err := s.ObserveAt(lifetime.Observation{Seconds: jobs[next].life}, jobs[next].start, func(since float64) (ages []float64) {
-			for i, j := range jobs {
-				if !ended[i] && j.start <= now && j.start >= since {
-					ages = append(ages, now-j.start)
+		err := s.ObserveAt(lifetime.Observation{Seconds: jobs[next].life}, jobs[next].start,
+			func(since float64) (ages []float64) {
+				for i, j := range jobs {
+					if !ended[i] && j.start <= now && j.start >= since {
+						ages = append(ages, now-j.start)
+					}
 				}
-			}
-			return ages
-		})
+				return ages
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +59,8 @@ func stream(n int, gap, mean float64, seed uint64) []arrival {
 	return out
 }
 
-// Jobs that still run are counted as such: at the beginning of a log, where mostly the short ones have ended, the median is that of all
-// jobs, and not that of those that ended.
+// Jobs that still run are counted as such: at the beginning of a log, where mostly the short ones have ended, the
+// median is that of all jobs, and not that of those that ended.
 func TestRunningJobsAreCounted(t *testing.T) {
 	const mean = 1000.
 	jobs := stream(600, 2, mean, 1) // within about 1.2 mean lifetimes
@@ -81,16 +83,18 @@ func TestRunningJobsAreCounted(t *testing.T) {
 	}
 }
 
-// Where the window has forgotten jobs, what remains is a window by start as long as that has enough of them: the law stays the true one, also when
-// nothing but a part of the lifetimes fits into the window.
+// Where the window has forgotten jobs, what remains is a window by start as long as that has enough of them: the law
+// stays the true one, also when nothing but a part of the lifetimes fits into the window.
 func TestWindowByStartKeepsTheLaw(t *testing.T) {
 	const mean = 1000.
 	for name, gap := range map[string]float64{"window longer than lives": 20, "window shorter than lives": .5} {
 		jobs := stream(8000, gap, mean, 2) // four lives at least: those who leave live as those who come
-		s := play(t, lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{Window: 400, Refit: 100}), jobs, jobs[len(jobs)-1].start, nil)
+		s := play(t, lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{Window: 400, Refit: 100}), jobs,
+			jobs[len(jobs)-1].start, nil)
 		law := s.Law(lifetime.NameKaplanMeier)
 		for _, at := range []float64{300, 1000} {
-			if got, want := law.Survival(at), math.Exp(-(at-1)/mean); math.Abs(got-want) > .09 { // 400 jobs: three standard errors
+			// 400 jobs: three standard errors
+			if got, want := law.Survival(at), math.Exp(-(at-1)/mean); math.Abs(got-want) > .09 {
 				t.Errorf("%s: alive after %v s: %.3f, want %.3f", name, at, got, want)
 			}
 		}
@@ -103,16 +107,17 @@ func TestRestartWithRunningJobs(t *testing.T) {
 	candidates := lifetime.Candidates(0)
 	whole := play(t, lifetime.NewSelector(candidates, small), jobs, 20_000, nil)
 	n := 0
-	restarted := play(t, lifetime.NewSelector(candidates, small), jobs, 20_000, func(s *lifetime.Selector) *lifetime.Selector {
-		if n++; n%23 != 0 {
-			return s
-		}
-		back := lifetime.NewSelector(candidates, lifetime.Options{})
-		if err := back.UnmarshalBinary(must[[]byte](t)(s.MarshalBinary())); err != nil {
-			t.Fatal(n, ": ", err)
-		}
-		return back
-	})
+	restarted := play(t, lifetime.NewSelector(candidates, small), jobs, 20_000,
+		func(s *lifetime.Selector) *lifetime.Selector {
+			if n++; n%23 != 0 {
+				return s
+			}
+			back := lifetime.NewSelector(candidates, lifetime.Options{})
+			if err := back.UnmarshalBinary(must[[]byte](t)(s.MarshalBinary())); err != nil {
+				t.Fatal(n, ": ", err)
+			}
+			return back
+		})
 	if whole.Seen() < 500 || whole.Seen() != restarted.Seen() {
 		t.Fatalf("%d and %d jobs", whole.Seen(), restarted.Seen())
 	}

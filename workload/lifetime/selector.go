@@ -11,8 +11,9 @@ import (
 
 // Options say how a [Selector] works; a zero field takes its default.
 type Options struct {
-	Window int     // observations that laws are fitted to, the latest; 4,000
-	Refit  int     // observations between refits; 500. At the beginning refits come whenever their number has doubled, from 64 on
+	Window int // observations that laws are fitted to, the latest; 4,000
+	// observations between refits; 500. At the beginning refits come whenever their number has doubled, from 64 on
+	Refit  int
 	Forget float64 // weight that old scores lose with every new one, in [0, 1); 0 forgets nothing
 }
 
@@ -40,8 +41,9 @@ type Standing struct {
 	Error  string  `json:"error,omitempty"` // of its latest fit
 }
 
-// Selector scores the candidates on a stream of observations, each before it is learned from (prequentially), and refits them as it goes. It is for one
-// goroutine; the laws it returns are for any. The result depends on the observations and their order alone.
+// Selector scores the candidates on a stream of observations, each before it is learned from (prequentially), and
+// refits them as it goes. It is for one goroutine; the laws it returns are for any. The result depends on the
+// observations and their order alone.
 type Selector struct {
 	options    Options
 	candidates []Candidate
@@ -65,26 +67,29 @@ const firstFit = 64
 func NewSelector(candidates []Candidate, o Options) *Selector {
 	n := len(candidates)
 	return &Selector{
-		options: o.withDefaults(), candidates: slices.Clone(candidates), laws: make([]Law, n), errors: make([]string, n),
-		sums: make([]float64, n), failed: make([]int, n), alive: running{since: always},
+		options: o.withDefaults(), candidates: slices.Clone(candidates), laws: make([]Law, n),
+		errors: make([]string, n),
+		sums:   make([]float64, n), failed: make([]int, n), alive: running{since: always},
 	}
 }
 
-// Observe scores the candidates on an observation, if they have been fitted, and learns from it. A running job is observed once, when it ends or is
-// given up as censored. The error wraps [ErrValue]; the observation is then ignored.
+// Observe scores the candidates on an observation, if they have been fitted, and learns from it. A running job is
+// observed once, when it ends or is given up as censored. The error wraps [ErrValue]; the observation is then ignored.
 func (s *Selector) Observe(o Observation) error { return s.ObserveAt(o, always, nil) }
 
-// ObserveAt is Observe of a job that began at start, in seconds by any clock, so that laws are fitted to a window by start: one by end favors short
-// jobs. Observations must come in the order of ends. At a refit running is asked how long the jobs have lived, in seconds, that began at since or
-// later and run still: these count as censored. A window by start that keeps less than half of the latest observations, because jobs live longer
-// than the window is, tells too little of long lives; then laws are fitted to the observations alone, for in the long run jobs leave by the
-// same law by which they come.
+// ObserveAt is Observe of a job that began at start, in seconds by any clock, so that laws are fitted to a window by
+// start: one by end favors short jobs. Observations must come in the order of ends. At a refit running is asked how
+// long the jobs have lived, in seconds, that began at since or later and run still: these count as censored. A window
+// by start that keeps less than half of the latest observations, because jobs live longer than the window is, tells too
+// little of long lives; then laws are fitted to the observations alone, for in the long run jobs leave by the same law
+// by which they come.
 func (s *Selector) ObserveAt(o Observation, start float64, running func(since float64) []float64) error {
 	if math.IsNaN(start) {
 		return fmt.Errorf("lifetime: observation that began at %v: %w", start, ErrValue)
 	}
 	if !(o.Seconds >= 0 && o.Seconds <= uniformlog.MaxLifetime) {
-		return fmt.Errorf("lifetime: observation of %v s: %w (0 to %d expected)", o.Seconds, ErrValue, int64(uniformlog.MaxLifetime))
+		return fmt.Errorf("lifetime: observation of %v s: %w (0 to %d expected)", o.Seconds, ErrValue,
+			int64(uniformlog.MaxLifetime))
 	}
 	if s.seen >= firstFit {
 		keep := 1 - s.options.Forget
@@ -139,8 +144,8 @@ func (s *Selector) refit() {
 	}
 }
 
-// Best returns the law with the highest mean score among those whose latest fit succeeded, and its name; ok is false where there is none. Before
-// anything was scored, that is the first candidate with a law.
+// Best returns the law with the highest mean score among those whose latest fit succeeded, and its name; ok is false
+// where there is none. Before anything was scored, that is the first candidate with a law.
 func (s *Selector) Best() (l Law, name string, ok bool) {
 	best := -1
 	for i, law := range s.laws {
@@ -167,7 +172,8 @@ func (s *Selector) Standings() []Standing {
 	return out
 }
 
-// Compare scores the candidates prequentially on a whole stream, in the order in which jobs ended; the best comes first. The error wraps [ErrValue].
+// Compare scores the candidates prequentially on a whole stream, in the order in which jobs ended; the best comes
+// first. The error wraps [ErrValue].
 func Compare(stream []Observation, candidates []Candidate, o Options) ([]Standing, error) {
 	s := NewSelector(candidates, o)
 	for i, j := range stream {

@@ -73,7 +73,8 @@ func ranks(occupancy *[states]float64) (rank [states]float64) {
 }
 
 func (c *chainCount) chain(occupancy *[states]float64, weight float64) Chain {
-	out := Chain{States: []int64{}, Counts: []float64{}, Transitions: [][]float64{}, Quality: []float64{}, Max: int64(c.max)}
+	out := Chain{States: []int64{}, Counts: []float64{}, Transitions: [][]float64{}, Quality: []float64{},
+		Max: int64(c.max)}
 	var exponents []int
 	var total float64
 	for i, w := range occupancy {

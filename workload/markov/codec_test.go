@@ -66,8 +66,9 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		"key twice":       bytes.Replace(good, []byte{0, 1, '1'}, []byte{0, 1, '0'}, 1),
 		"unknown flags":   bytes.Replace(good, []byte{0, 1, '1'}, []byte{7, 1, '0'}, 1),
 		"joined to none":  slices.Concat(bytes.TrimSuffix(good, []byte{0, 1, '5'}), []byte{3, 1, 1}),
-		"joined to open":  slices.Concat(bytes.TrimSuffix(good, []byte{1, 2, 8, 0, 1, '5'}), []byte{3, 1, 1, 0, 1, '5'}),
-		"state too high":  slices.Concat(bytes.TrimSuffix(good, []byte{0, 1, '5'}), []byte{1, 40, 1}),
+		"joined to open": slices.Concat(bytes.TrimSuffix(good, []byte{1, 2, 8, 0, 1, '5'}),
+			[]byte{3, 1, 1, 0, 1, '5'}),
+		"state too high": slices.Concat(bytes.TrimSuffix(good, []byte{0, 1, '5'}), []byte{1, 40, 1}),
 	}
 	for cut := range good {
 		damaged["first "+strconv.Itoa(cut)+" bytes"] = good[:cut]

@@ -5,7 +5,8 @@ import "math"
 // row holds weights by one exponent.
 type row [states]float64
 
-// table holds weights by two exponents. A row is nil until something in it is counted: a queue has few states, and there are many queues.
+// table holds weights by two exponents. A row is nil until something in it is counted: a queue has few states, and
+// there are many queues.
 type table [states]*row
 
 // add adds to a weight.

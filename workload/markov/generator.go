@@ -15,7 +15,8 @@ var ErrEmpty = errors.New("markov: no jobs to learn from yet")
 // Each job is a transition in both chains, after which the three rules of Song et al. 2004, sec. 4.2, adjust the new
 // processor state, and the adjusted state is the one the chain goes on from. Where the paper is silent: the adjusted
 // state is rounded to the nearest (halves away from zero; see [WithRounding]) and clamped to the states there are; a
-// negative cor0 never adjusts, because its rule asks for a probability; the first job's states are drawn by their counts.
+// negative cor0 never adjusts, because its rule asks for a probability; the first job's states are drawn by their
+// counts.
 type Generator struct {
 	chains  *Chains
 	rng     *rand.Rand

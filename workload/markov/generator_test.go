@@ -44,18 +44,23 @@ func TestRules(t *testing.T) {
 		chains markov.Chains
 		want   []int // processors
 	}{
-		{"rule 1: processors stay", markov.Chains{Procs: steps(0, 1), Runtime: cycle(), Cor0: 1, Cor1: 1}, []int{1, 1, 1, 1, 1}},
-		{"rule 2 without correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor1: 1}, []int{1, 2, 1, 2, 1}},
+		{"rule 1: processors stay", markov.Chains{Procs: steps(0, 1), Runtime: cycle(), Cor0: 1, Cor1: 1},
+			[]int{1, 1, 1, 1, 1}},
+		{"rule 2 without correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor1: 1},
+			[]int{1, 2, 1, 2, 1}},
 		// n (a/b) = 1 * 2/1 = state 2, whatever the chain wants.
 		{"rule 2", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: 1}, []int{1, 2, 2, 2, 2}},
-		{"rule 2, negative correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: -1}, []int{1, 2, 1, 2, 1}},
+		{"rule 2, negative correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: -1},
+			[]int{1, 2, 1, 2, 1}},
 		// n (a/b) = 1 * 3/2, rounded to state 2; from there the chain goes to state 3, adjusted to 2 again.
 		{"rule 2, rounded", markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}, []int{1, 2, 2, 2}},
-		{"rule 3 without correlation", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor0: 1}, []int{1, 4, 1, 4, 1}},
+		{"rule 3 without correlation", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor0: 1},
+			[]int{1, 4, 1, 4, 1}},
 		// The processors follow the runtime's changes +1 +1 +1 -3.
 		{"rule 3", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: 1}, []int{1, 2, 4, 8, 1, 2, 4, 8, 1}},
 		// Changes -1 (clamped at state 1) three times, then +3.
-		{"rule 3, negative", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: -1}, []int{1, 1, 1, 1, 8, 4, 2, 1, 8}},
+		{"rule 3, negative", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: -1},
+			[]int{1, 1, 1, 1, 8, 4, 2, 1, 8}},
 		// a/b = 3/2: 1 + 1.5 is rounded to state 3, 3 - 1.5 to state 2, 2 + 1.5 to 4 and clamped to 3.
 		{"rule 3, rounded", markov.Chains{Procs: steps(1, 0, 0), Runtime: steps(1, 0), Cor1: 1}, []int{1, 4, 2, 4, 2}},
 	} {
@@ -73,15 +78,18 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The variants by the same means: 1 * 3/2 is state 1 rounded down and state 2 rounded up; without feedback the chain goes on from its own state.
+// The variants by the same means: 1 * 3/2 is state 1 rounded down and state 2 rounded up; without feedback the chain
+// goes on from its own state.
 func TestVariants(t *testing.T) {
 	rule2 := markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}
 	for name, c := range map[string]struct {
 		option markov.Option
 		want   []int
 	}{
-		"down": {markov.WithRounding(markov.Down), []int{1, 1, 1, 1, 1}}, "up": {markov.WithRounding(markov.Up), []int{1, 2, 2, 2, 2}},
-		"without feedback": {markov.WithoutFeedback(), []int{1, 2, 2, 2, 2}}, "without rules": {markov.WithoutRules(), []int{1, 2, 4, 1, 2}},
+		"down":             {markov.WithRounding(markov.Down), []int{1, 1, 1, 1, 1}},
+		"up":               {markov.WithRounding(markov.Up), []int{1, 2, 2, 2, 2}},
+		"without feedback": {markov.WithoutFeedback(), []int{1, 2, 2, 2, 2}},
+		"without rules":    {markov.WithoutRules(), []int{1, 2, 4, 1, 2}},
 	} {
 		g, err := markov.NewGenerator(&rule2, rand.New(rand.NewPCG(1, 1)), c.option)
 		must(t, err)
@@ -94,7 +102,8 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%s: processors %v, want %v", name, got, c.want)
 		}
 	}
-	// Up to state 4 of 4 both ways: with feedback it stays there where the chain stays, without it the chain is in state 1 or 2 all along.
+	// Up to state 4 of 4 both ways: with feedback it stays there where the chain stays, without it the chain is in
+	// state 1 or 2 all along.
 	stay := markov.Chains{Procs: steps(1, 1, 2, 3), Runtime: steps(0), Cor0: 1}
 	g, err := markov.NewGenerator(&stay, rand.New(rand.NewPCG(1, 1)), markov.WithoutFeedback())
 	must(t, err)
@@ -103,14 +112,16 @@ func TestVariants(t *testing.T) {
 		p, _ := g.Next()
 		got = append(got, p)
 	}
-	if want := []int{1, 8, 2, 2}; !slices.Equal(got, want) { // 1 * 4/1 = state 4, then the chain stays in its own state 2
+	// 1 * 4/1 = state 4, then the chain stays in its own state 2
+	if want := []int{1, 8, 2, 2}; !slices.Equal(got, want) {
 		t.Errorf("without feedback: %v, want %v", got, want)
 	}
 }
 
 // Recorded submit times come in their order, whatever the chains draw in between, and then end.
 func TestRecorded(t *testing.T) {
-	g, next := generator(t, &markov.Chains{Procs: steps(1, 0), Runtime: steps(0)}, 1), markov.Recorded([]float64{3, 5, 5})
+	g, next := generator(t, &markov.Chains{Procs: steps(1, 0), Runtime: steps(0)}, 1),
+		markov.Recorded([]float64{3, 5, 5})
 	type drawn struct {
 		submit  float64
 		procs   int
@@ -157,7 +168,8 @@ func TestQualityRatio(t *testing.T) {
 }
 
 func TestGeneratorNeedsJobs(t *testing.T) {
-	if _, err := markov.NewGenerator(newModel(t, 0).Chains(), rand.New(rand.NewPCG(1, 1))); !errors.Is(err, markov.ErrEmpty) {
+	if _, err := markov.NewGenerator(newModel(t, 0).Chains(), rand.New(rand.NewPCG(1, 1))); !errors.Is(err,
+		markov.ErrEmpty) {
 		t.Errorf("generator of an empty model: %v", err)
 	}
 }

@@ -113,10 +113,12 @@ func TestKTHChains(t *testing.T) {
 	compareChains(t, c, batch(jobs.values()))
 }
 
-// Table 3's dimensions of the logs there are (the versions differ too much from the paper's for more): runtime and processor states.
+// Table 3's dimensions of the logs there are (the versions differ too much from the paper's for more): runtime and
+// processor states.
 func TestDimensionsOfTable3(t *testing.T) {
 	for name, want := range map[string][2]int{
-		"NASA-iPSC-1993-3.1-cln": {16, 8}, "CTC-SP2-1996-3.1-cln": {17, 9}, "LANL-CM5-1994-4.1-cln": {18, 6}, "SDSC-SP2-1998-4.2-cln": {19, 8},
+		"NASA-iPSC-1993-3.1-cln": {16, 8}, "CTC-SP2-1996-3.1-cln": {17, 9}, "LANL-CM5-1994-4.1-cln": {18, 6},
+		"SDSC-SP2-1998-4.2-cln": {19, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := learn(t, readTrace(t, name)).Chains()
@@ -155,10 +157,10 @@ func drawKTH(t *testing.T, jobs jobsOf, c *markov.Chains, options ...markov.Opti
 }
 
 // Jobs drawn from KTH's chains come as near to it as those of an independent program: KS .033 (processors) and .030
-// (runtime), autocorrelation .294 +- .008 and .267 +- .022, correlation .027 to .036, squashed area +16 to +36 % by the way of rounding. In
-// the paper: KS .04 and .03, autocorrelation .29 and .30, area +15 % there and +38 % at worst (Tables 4 and 6). With every way of rounding KS is at
-// most .045 and .04, autocorrelations are within .03 and .05 of the trace's, the area is off by 38 % at most; rounding down keeps it below
-// +20 %.
+// (runtime), autocorrelation .294 +- .008 and .267 +- .022, correlation .027 to .036, squashed area +16 to +36 % by the
+// way of rounding. In the paper: KS .04 and .03, autocorrelation .29 and .30, area +15 % there and +38 % at worst
+// (Tables 4 and 6). With every way of rounding KS is at most .045 and .04, autocorrelations are within .03 and .05 of
+// the trace's, the area is off by 38 % at most; rounding down keeps it below +20 %.
 func TestKTHGenerated(t *testing.T) {
 	jobs := readKTH(t)
 	c := learn(t, jobs).Chains()

@@ -184,7 +184,9 @@ func TestPaperTable2(t *testing.T) {
 // -1/8 + ... = 0 - 1/8.
 func TestHandComputedCorrelations(t *testing.T) {
 	m := newModel(t, 0)
-	for _, j := range []ran{{procs: 1, runtime: 60}, {procs: 2, runtime: 100}, {procs: 1, runtime: 90}, {procs: 5, runtime: 33}} {
+	for _, j := range []ran{
+		{procs: 1, runtime: 60}, {procs: 2, runtime: 100}, {procs: 1, runtime: 90}, {procs: 5, runtime: 33},
+	} {
 		must(t, m.Append(j.procs, j.runtime))
 	}
 	c := m.Chains()
@@ -243,7 +245,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("submitted twice: %v", err)
 	}
 	for _, bad := range []ran{{procs: 0, runtime: 1}, {procs: -1, runtime: 1}, {procs: markov.MaxValue, runtime: 1},
-		{procs: 1, runtime: -1}, {procs: 1, runtime: math.NaN()}, {procs: 1, runtime: math.Inf(1)}, {procs: 1, runtime: markov.MaxValue}} {
+		{procs: 1, runtime: -1}, {procs: 1, runtime: math.NaN()}, {procs: 1, runtime: math.Inf(1)},
+		{procs: 1, runtime: markov.MaxValue}} {
 		if err := m.Ended("a", bad.procs, bad.runtime); !errors.Is(err, markov.ErrValue) {
 			t.Errorf("ended with %+v: %v", bad, err)
 		}
@@ -256,7 +259,8 @@ func TestErrors(t *testing.T) {
 	}
 	must(t, m.Ended("a", markov.MaxValue-1, markov.MaxValue-1))
 	for what, err := range map[string]error{
-		"ended twice": m.Ended("a", 1, 1), "ended, then given up": m.NeverRan("a"), "never submitted": m.Ended("b", 1, 1),
+		"ended twice": m.Ended("a", 1, 1), "ended, then given up": m.NeverRan("a"),
+		"never submitted": m.Ended("b", 1, 1),
 	} {
 		if !errors.Is(err, markov.ErrUnknown) {
 			t.Errorf("%s: %v", what, err)
@@ -417,7 +421,8 @@ func TestJSON(t *testing.T) {
 	m := newModel(t, 0)
 	const chain = `{"states":[],"counts":[],"transitions":[],"quality":[],"max":0}`
 	got, err := json.Marshal(m.Chains())
-	if want := `{"procs":` + chain + `,"runtime":` + chain + `,"cor0":0,"cor1":0,"jobs":0,"pairs":0}`; err != nil || string(got) != want {
+	if want := `{"procs":` + chain + `,"runtime":` + chain + `,"cor0":0,"cor1":0,"jobs":0,"pairs":0}`; err != nil ||
+		string(got) != want {
 		t.Errorf("JSON %s (%v), want %s", got, err, want)
 	}
 }

@@ -1,6 +1,6 @@
-// Package moldable makes moldable workloads of recorded ones: each job gets a speedup curve of Downey's model that its recorded size and runtime
-// lie on, so that it can be simulated at any other size. Logs do not tell how their programs scale; the rule by which curves are drawn ([Rule]) is an
-// assumption that every result made with it rests on.
+// Package moldable makes moldable workloads of recorded ones: each job gets a speedup curve of Downey's model that its
+// recorded size and runtime lie on, so that it can be simulated at any other size. Logs do not tell how their programs
+// scale; the rule by which curves are drawn ([Rule]) is an assumption that every result made with it rests on.
 package moldable
 
 import (
@@ -14,22 +14,23 @@ import (
 
 // Rule says how the jobs of a trace become moldable.
 //
-// The average parallelism A is log-uniform between 1 and MaxA, as in A. Downey, "A parallel workload model and its implications for processor allocation",
-// HPDC 1997. The variance sigma is uniform between 0 and MaxSigma, which by default gives either case of the model an even chance; this is ours. The two
-// are drawn together until the job runs at the recorded size with at least LeastEfficiency = S(n)/n: its user chose that size, so it is not without sense. Half is
-// the efficiency that the knee of any program reaches (D. Eager, J. Zahorjan and E. Lazowska, "Speedup versus efficiency in parallel
-// systems", IEEE TC 38(3), 1989).
+// The average parallelism A is log-uniform between 1 and MaxA, as in A. Downey, "A parallel workload model and its
+// implications for processor allocation", HPDC 1997. The variance sigma is uniform between 0 and MaxSigma, which by
+// default gives either case of the model an even chance; this is ours. The two are drawn together until the job runs at
+// the recorded size with at least LeastEfficiency = S(n)/n: its user chose that size, so it is not without sense. Half
+// is the efficiency that the knee of any program reaches (D. Eager, J. Zahorjan and E. Lazowska, "Speedup versus
+// efficiency in parallel systems", IEEE TC 38(3), 1989).
 type Rule struct {
 	Machine         int     // processors of the machine, 1 or more
 	MaxA            float64 // 0 for Machine
 	MaxSigma        float64 // 0 for 2
 	LeastEfficiency float64 // 0 for .5; below 1
 
-	// Serial lets jobs recorded on one processor choose, too. Without it they stay there: nothing tells that such a program is parallel, and a
-	// third of the jobs of a log are.
+	// Serial lets jobs recorded on one processor choose, too. Without it they stay there: nothing tells that such a
+	// program is parallel, and a third of the jobs of a log are.
 	Serial bool
-	// Down and Up bound the sizes of a job: from the recorded one by Down to the recorded one times Up, both 0 for no bound. Memory
-	// that does not fit on fewer processors is a reason for the first.
+	// Down and Up bound the sizes of a job: from the recorded one by Down to the recorded one times Up, both 0 for no
+	// bound. Memory that does not fit on fewer processors is a reason for the first.
 	Down, Up int
 
 	// Seed and a job's index in the trace make its curve, so that it does not depend on the other jobs.
@@ -75,7 +76,8 @@ func (r *Rule) check() error {
 	finite := func(x float64) bool { return !math.IsInf(x, 0) }
 	switch {
 	case r.Machine < 1:
-		return &speedup.ParameterError{Name: "Machine", Value: float64(r.Machine), Want: "the processors of the machine, 1 or more"}
+		return &speedup.ParameterError{Name: "Machine", Value: float64(r.Machine),
+			Want: "the processors of the machine, 1 or more"}
 	case !(r.MaxA >= 1) || !finite(r.MaxA):
 		return &speedup.ParameterError{Name: "MaxA", Value: r.MaxA, Want: "1 or more"}
 	case !(r.MaxSigma > 0) || !finite(r.MaxSigma):
@@ -83,10 +85,12 @@ func (r *Rule) check() error {
 	case !(r.LeastEfficiency > 0 && r.LeastEfficiency < 1):
 		return &speedup.ParameterError{Name: "LeastEfficiency", Value: r.LeastEfficiency, Want: "above 0 and below 1"}
 	case r.Down < 0 || r.Up < 0:
-		return &speedup.ParameterError{Name: "Down or Up", Value: float64(min(r.Down, r.Up)), Want: "0 for no bound, or a factor from 1"}
+		return &speedup.ParameterError{Name: "Down or Up", Value: float64(min(r.Down, r.Up)),
+			Want: "0 for no bound, or a factor from 1"}
 	case r.MaxA < r.LeastEfficiency*float64(r.Machine):
 		return &speedup.ParameterError{Name: "MaxA", Value: r.MaxA,
-			Want: fmt.Sprintf("%v or more, else a job of the whole machine is never so efficient", r.LeastEfficiency*float64(r.Machine))}
+			Want: fmt.Sprintf("%v or more, else a job of the whole machine is never so efficient",
+				r.LeastEfficiency*float64(r.Machine))}
 	}
 	return nil
 }
@@ -153,8 +157,8 @@ func (j *Job) Recorded() Recorded { return j.recorded }
 // Range returns the smallest and the largest size that the job can have.
 func (j *Job) Range() (from, to int) { return j.from, j.to }
 
-// At returns the job's runtime and time limit at a size, in seconds: as recorded at the recorded size; elsewhere the limit is as many times the runtime as
-// there, 0 for none. The error is a *speedup.SizeError for a size outside Range.
+// At returns the job's runtime and time limit at a size, in seconds: as recorded at the recorded size; elsewhere the
+// limit is as many times the runtime as there, 0 for none. The error is a *speedup.SizeError for a size outside Range.
 func (j *Job) At(procs int) (runtime, limit float64, err error) {
 	switch {
 	case procs < j.from || procs > j.to:
@@ -168,7 +172,8 @@ func (j *Job) At(procs int) (runtime, limit float64, err error) {
 	return runtime, j.recorded.Limit * (runtime / j.recorded.Runtime), nil
 }
 
-// Sizes returns the sizes that are worth a thought, rising: powers of two, the recorded size, the knee, and the smallest and largest useful ones.
+// Sizes returns the sizes that are worth a thought, rising: powers of two, the recorded size, the knee, and the
+// smallest and largest useful ones.
 func (j *Job) Sizes() []int {
 	from, to := j.from, j.Largest()
 	sizes := []int{from, j.recorded.Procs, j.Knee(), to}
@@ -190,13 +195,14 @@ func (j *Job) Largest() int {
 	return int(min(max(n, float64(j.from)), float64(j.to)))
 }
 
-// Thriftiest returns the size that takes the fewest processor-seconds, the largest of those that do: the smallest size there is, unless some speedup is
-// linear.
+// Thriftiest returns the size that takes the fewest processor-seconds, the largest of those that do: the smallest size
+// there is, unless some speedup is linear.
 func (j *Job) Thriftiest() int {
 	return j.best(func(n, speedup float64) float64 { return speedup / n })
 }
 
-// Knee returns the size of the highest efficiency per runtime, S(n)^2/n, the largest of those (Eager, Zahorjan and Lazowska 1989): what a system gives that looks at both.
+// Knee returns the size of the highest efficiency per runtime, S(n)^2/n, the largest of those (Eager, Zahorjan and
+// Lazowska 1989): what a system gives that looks at both.
 func (j *Job) Knee() int {
 	return j.best(func(n, speedup float64) float64 { return speedup * speedup / n })
 }

@@ -26,8 +26,8 @@ func maker(t fataler, r moldable.Rule, jobs ...moldable.Recorded) []moldable.Job
 	return made
 }
 
-// Whatever the job and the rule, the recorded size and runtime lie on the job's curve, it is as efficient there as the rule says, runtimes never rise with
-// the size, and processor-seconds never fall.
+// Whatever the job and the rule, the recorded size and runtime lie on the job's curve, it is as efficient there as the
+// rule says, runtimes never rise with the size, and processor-seconds never fall.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		machine := rapid.IntRange(1, 1024).Draw(t, "machine")
@@ -106,10 +106,11 @@ func checkSizes(t *rapid.T, job *moldable.Job) {
 	}
 }
 
-// At the knee a program reaches at least half of each: efficiency, and the speedup that it can ever have (Eager, Zahorjan and Lazowska 1989). Whole
-// processors cost a little where A is small.
+// At the knee a program reaches at least half of each: efficiency, and the speedup that it can ever have (Eager,
+// Zahorjan and Lazowska 1989). Whole processors cost a little where A is small.
 func TestKnee(t *testing.T) {
-	jobs := maker(t, moldable.Rule{Machine: 512, MaxA: 256, Seed: 5}, slices.Repeat([]moldable.Recorded{{Procs: 8, Runtime: 100}}, 500)...)
+	jobs := maker(t, moldable.Rule{Machine: 512, MaxA: 256, Seed: 5},
+		slices.Repeat([]moldable.Recorded{{Procs: 8, Runtime: 100}}, 500)...)
 	for i := range jobs {
 		p, _ := jobs[i].Profile()
 		n := float64(jobs[i].Knee())
@@ -119,10 +120,12 @@ func TestKnee(t *testing.T) {
 	}
 }
 
-// Where the condition of efficiency excludes nothing, as on 2 processors, where S(2) is at least 1, A is log-uniform and sigma uniform.
+// Where the condition of efficiency excludes nothing, as on 2 processors, where S(2) is at least 1, A is log-uniform
+// and sigma uniform.
 func TestDrawnLaws(t *testing.T) {
 	const n = 4000
-	jobs := maker(t, moldable.Rule{Machine: 128, Seed: 7}, slices.Repeat([]moldable.Recorded{{Procs: 2, Runtime: 100}}, n)...)
+	jobs := maker(t, moldable.Rule{Machine: 128, Seed: 7},
+		slices.Repeat([]moldable.Recorded{{Procs: 2, Runtime: 100}}, n)...)
 	var a, sigma, uniform []float64
 	for i := range jobs {
 		p, _ := jobs[i].Profile()
@@ -142,7 +145,8 @@ func TestDrawnLaws(t *testing.T) {
 
 // A job's curve depends on the seed and its place, and on no other job.
 func TestSeed(t *testing.T) {
-	recs := []moldable.Recorded{{Procs: 4, Runtime: 10}, {Procs: 16, Runtime: 500, Limit: 600}, {Procs: 16, Runtime: 500, Limit: 600}}
+	recs := []moldable.Recorded{{Procs: 4, Runtime: 10}, {Procs: 16, Runtime: 500, Limit: 600},
+		{Procs: 16, Runtime: 500, Limit: 600}}
 	rule := moldable.Rule{Machine: 64, Seed: 1}
 	profile := func(j moldable.Job) speedup.Profile { p, _ := j.Profile(); return p }
 	first := maker(t, rule, recs...)
@@ -165,7 +169,8 @@ func TestRigid(t *testing.T) {
 		if _, ok := jobs[0].Profile(); ok != serial {
 			t.Errorf("serial %v: the serial job has a curve: %v", serial, ok)
 		}
-		if from, to := jobs[1].Range(); from != 8 || to != 8 || jobs[1].Knee() != 8 || jobs[1].Thriftiest() != 8 || jobs[1].Largest() != 8 {
+		if from, to := jobs[1].Range(); from != 8 || to != 8 || jobs[1].Knee() != 8 || jobs[1].Thriftiest() != 8 ||
+			jobs[1].Largest() != 8 {
 			t.Errorf("the job of no time has sizes %d to %d", from, to)
 		}
 		var size *speedup.SizeError
@@ -190,7 +195,9 @@ func TestBadInput(t *testing.T) {
 	if _, err := (moldable.Rule{Machine: 64, MaxA: 8}).Make(nil); !errors.As(err, &bad) || bad.Name != "MaxA" {
 		t.Errorf("A too small for the machine: %v", err)
 	}
-	for _, rec := range []moldable.Recorded{{0, 1, 0}, {9, 1, 0}, {2, math.NaN(), 0}, {2, -1, 0}, {2, 1, math.NaN()}, {2, 1e15, 0}} {
+	for _, rec := range []moldable.Recorded{
+		{0, 1, 0}, {9, 1, 0}, {2, math.NaN(), 0}, {2, -1, 0}, {2, 1, math.NaN()}, {2, 1e15, 0},
+	} {
 		_, err := moldable.Rule{Machine: 8}.Make([]moldable.Recorded{{1, 1, 1}, rec})
 		var job *moldable.JobError
 		if !errors.As(err, &job) || job.Index != 1 {
@@ -199,8 +206,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Jobs of KTH-SP2 that choose their sizes run through the simulator with the runtimes of their curves: with the recorded sizes every wait is as without
-// molding, and the thriftiest sizes take less processor time in all than the recorded, those less than the largest.
+// Jobs of KTH-SP2 that choose their sizes run through the simulator with the runtimes of their curves: with the
+// recorded sizes every wait is as without molding, and the thriftiest sizes take less processor time in all than the
+// recorded, those less than the largest.
 func TestSimulated(t *testing.T) {
 	trace, err := swfload.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), swfload.Options{})
 	if err != nil {
@@ -240,7 +248,8 @@ func TestSimulated(t *testing.T) {
 	rigidWait, rigidWork := run(nil)
 	wait, work := run(func(j *moldable.Job) int { return j.Recorded().Procs })
 	if wait != rigidWait || work != rigidWork {
-		t.Errorf("recorded sizes: waits of %v s in all, work %v; without molding %v, %v", wait, work, rigidWait, rigidWork)
+		t.Errorf("recorded sizes: waits of %v s in all, work %v; without molding %v, %v", wait, work,
+			rigidWait, rigidWork)
 	}
 	_, least := run((*moldable.Job).Thriftiest)
 	_, most := run((*moldable.Job).Largest)

@@ -19,9 +19,10 @@ import (
 // DefaultRuns is how many shaken workloads the thesis simulates (section 5.1).
 const DefaultRuns = 100
 
-// Runs simulates so many shaken workloads, several at once, and returns the result of each, in order. A run's workload depends on the seed and
-// the run's number only, so the results do not depend on how many cores there are. Simulate is called by several goroutines at once; it
-// must not keep or change the jobs. The first error, by number of the run, ends the work, as does the end of the context.
+// Runs simulates so many shaken workloads, several at once, and returns the result of each, in order. A run's workload
+// depends on the seed and the run's number only, so the results do not depend on how many cores there are. Simulate is
+// called by several goroutines at once; it must not keep or change the jobs. The first error, by number of the run,
+// ends the work, as does the end of the context.
 func Runs[R any](
 	ctx context.Context, s *Shaker, n int, seed uint64, simulate func(run int, jobs []users.Job) (R, error),
 ) ([]R, error) {
@@ -59,8 +60,8 @@ func Runs[R any](
 	return results, nil
 }
 
-// Summary is how the results of shaken runs lie around that of the original workload: the three measures of section 5.2.1 of
-// the thesis, as shares of the original result (.01 is its 1 %).
+// Summary is how the results of shaken runs lie around that of the original workload: the three measures of section
+// 5.2.1 of the thesis, as shares of the original result (.01 is its 1 %).
 type Summary struct {
 	Original      float64 `json:"original"`
 	Mean          float64 `json:"mean"`          // of the shaken results: what to go by
@@ -78,7 +79,8 @@ func Summarize(original float64, results []float64) (Summary, error) {
 		return Summary{}, errors.New("shake: no results to summarize")
 	}
 	if original == 0 || math.IsNaN(original) || math.IsInf(original, 0) {
-		return Summary{}, fmt.Errorf("shake: the original result is %v; shares of it need a number other than 0", original)
+		return Summary{},
+			fmt.Errorf("shake: the original result is %v; shares of it need a number other than 0", original)
 	}
 	sorted := slices.Sorted(slices.Values(results))
 	if math.IsNaN(sorted[0]) || math.IsInf(sorted[0], 0) || math.IsInf(sorted[len(sorted)-1], 0) {

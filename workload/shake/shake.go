@@ -1,10 +1,11 @@
-// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be told from an accident of that one
-// workload (K. Ouaknine, "Reducing performance evaluation sensitivity and variability by input shaking", M.Sc. thesis, The Hebrew
-// University 2007; "the thesis" below).
+// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be told
+// from an accident of that one workload (K. Ouaknine, "Reducing performance evaluation sensitivity and variability by
+// input shaking", M.Sc. thesis, The Hebrew University 2007; "the thesis" below).
 //
-// A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand (equations 4.2 and 4.3), by
-// jobs as in the thesis, or by sessions or users (the thesis' later authors propose both: N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs]
-// simulates many shaken workloads in parallel, and [Summarize] tells how their results lie around that of the original one.
+// A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand
+// (equations 4.2 and 4.3), by jobs as in the thesis, or by sessions or users (the thesis' later authors propose both:
+// N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs] simulates many shaken workloads in parallel, and [Summarize]
+// tells how their results lie around that of the original one.
 package shake
 
 import (
@@ -23,7 +24,8 @@ type Attribute uint8
 
 // The attributes, the mildest first (section 4.2.1 of the thesis).
 const (
-	Interarrival Attribute = iota + 1 // added to the original arrival before, so that changes do not add up; jobs may change places
+	// added to the original arrival before, so that changes do not add up; jobs may change places
+	Interarrival Attribute = iota + 1
 	Runtime
 	Estimate
 	Size // processors
@@ -57,8 +59,8 @@ func ParseAttribute(name string) (Attribute, error) {
 // Level is what is shaken together.
 type Level uint8
 
-// The levels. All jobs of a session, or of a user, share their selection, direction and rand; arrivals move by the same time, so that
-// their own order and intervals stay.
+// The levels. All jobs of a session, or of a user, share their selection, direction and rand; arrivals move by the same
+// time, so that their own order and intervals stay.
 const (
 	Jobs Level = iota + 1
 	Sessions
@@ -94,9 +96,9 @@ type Config struct {
 	Level     Level   // 0 for Jobs
 	Degree    float64 // the largest change, in seconds, or in processors of Size
 
-	// Relative limits the change to this share of the original value, as .1; 0 for no such limit. The thesis recommends it: results then
-	// depend less on the degree. Of an interarrival time the value is the time since the arrival before: of any job, or, of a session, of
-	// the user's job before, or, of a user, since the log's first arrival.
+	// Relative limits the change to this share of the original value, as .1; 0 for no such limit. The thesis recommends
+	// it: results then depend less on the degree. Of an interarrival time the value is the time since the arrival
+	// before: of any job, or, of a session, of the user's job before, or, of a user, since the log's first arrival.
 	Relative float64
 
 	Fraction float64 // of the jobs, sessions or users that are shaken, at random: above 0, up to 1
@@ -104,8 +106,8 @@ type Config struct {
 	Gap      float64 // seconds between two submits that end a session; 0 for users.SessionGap
 }
 
-// Default returns the least shaking that the thesis found to have an effect (section 5.3): the interarrival times of a tenth of the jobs, by up to
-// 60 s.
+// Default returns the least shaking that the thesis found to have an effect (section 5.3): the interarrival times of a
+// tenth of the jobs, by up to 60 s.
 func Default() Config {
 	return Config{Attribute: Interarrival, Level: Jobs, Degree: 60, Fraction: .1}
 }
@@ -139,8 +141,8 @@ type Shaker struct {
 	groups int
 }
 
-// New returns a shaker of jobs, which must be in order of submission and are not changed. Values that are not known (a negative runtime, an estimate of
-// 0 or less) are never shaken.
+// New returns a shaker of jobs, which must be in order of submission and are not changed. Values that are not known (a
+// negative runtime, an estimate of 0 or less) are never shaken.
 func New(jobs []users.Job, cfg Config) (*Shaker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -204,8 +206,8 @@ func (s *Shaker) measure() {
 	s.groups = len(s.since)
 }
 
-// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission; those of one instant keep the order they had. Times are whole
-// seconds, as they are in logs.
+// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission; those of one instant keep the order they
+// had. Times are whole seconds, as they are in logs.
 func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
 	dst = append(dst[:0], s.jobs...)
 	var shared []float64 // of each group: its direction and rand, 0 if it is not shaken

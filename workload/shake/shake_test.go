@@ -52,8 +52,9 @@ func value(j users.Job, a shake.Attribute) (v float64, known bool) {
 	return j.Submit, true
 }
 
-// TestShakingIsTheFormula proves equations 4.2 and 4.3 for every attribute and any setting: no value moves by more than min(degree, share x original), rounded,
-// nothing else of a job changes, unknown values stay, the order is that of submission, and the original is left alone.
+// TestShakingIsTheFormula proves equations 4.2 and 4.3 for every attribute and any setting: no value moves by more than
+// min(degree, share x original), rounded, nothing else of a job changes, unknown values stay, the order is that of
+// submission, and the original is left alone.
 func TestShakingIsTheFormula(t *testing.T) {
 	jobs := load(400)
 	before := slices.Clone(jobs)
@@ -91,7 +92,8 @@ func TestShakingIsTheFormula(t *testing.T) {
 				pert = min(pert, cfg.Relative*original)
 			}
 			if moved := math.Abs(new - old); known && moved > pert+.5 || !known && moved != 0 {
-				t.Fatalf("%v of job %d went from %v to %v; at most %v was to be", cfg.Attribute, j.Index, old, new, pert)
+				t.Fatalf("%v of job %d went from %v to %v; at most %v was to be", cfg.Attribute, j.Index,
+					old, new, pert)
 			}
 			least := 1.
 			if cfg.Attribute == shake.Interarrival {
@@ -121,8 +123,9 @@ func restore(j *users.Job, was users.Job, a shake.Attribute) {
 	}
 }
 
-// TestPerturbationsAreUniform proves that changes are symmetric and uniform, that they do not add up along the log, and that as many jobs are
-// shaken as asked for. 20,000 jobs: the standard errors are .0035 of the share, .4 s of the mean and .3 s of the mean size.
+// TestPerturbationsAreUniform proves that changes are symmetric and uniform, that they do not add up along the log, and
+// that as many jobs are shaken as asked for. 20,000 jobs: the standard errors are .0035 of the share, .4 s of the mean
+// and .3 s of the mean size.
 func TestPerturbationsAreUniform(t *testing.T) {
 	jobs := make([]users.Job, 40_000)
 	for i := range jobs {
@@ -173,7 +176,8 @@ func TestSessionsAndUsersMoveAsOne(t *testing.T) {
 		shake.Users:    func(i int) int { return int(jobs[i].User) },
 	} {
 		for _, relative := range []float64{0, .2} {
-			s := shaker(t, jobs, shake.Config{Attribute: shake.Interarrival, Level: level, Degree: 600, Relative: relative, Fraction: .6})
+			s := shaker(t, jobs, shake.Config{Attribute: shake.Interarrival, Level: level, Degree: 600,
+				Relative: relative, Fraction: .6})
 			shift, moved := map[int]float64{}, 0
 			for _, j := range s.Shake(nil, rand.New(rand.NewPCG(3, 4))) {
 				d, g := j.Submit-jobs[j.Index].Submit, group(j.Index)
@@ -231,10 +235,13 @@ func TestRunsEndWithTheFirstError(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := shake.Runs(ctx, s, 20, 1, func(int, []users.Job) (int, error) { return 1, nil }); !errors.Is(err, context.Canceled) {
+	if _, err := shake.Runs(ctx, s, 20, 1, func(int, []users.Job) (int, error) { return 1, nil }); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
-	if _, err := shake.Runs(context.Background(), s, 0, 1, func(int, []users.Job) (int, error) { return 1, nil }); err == nil {
+	if _, err := shake.Runs(context.Background(), s, 0, 1, func(int, []users.Job) (int, error) {
+		return 1, nil
+	}); err == nil {
 		t.Error("0 runs were taken")
 	}
 }
@@ -249,7 +256,8 @@ func TestSummaryIsSpanDistanceAndConcentration(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 5th and 95th percentile 105 and 195; mean 150.5; within 148.5 to 151.5 are 149, 150 and 151.
-	want := shake.Summary{Original: 150, Mean: 150.5, Low: 105, High: 195, Span: .6, Distance: .5 / 150, Concentration: .03, Runs: 100}
+	want := shake.Summary{Original: 150, Mean: 150.5, Low: 105, High: 195, Span: .6, Distance: .5 / 150,
+		Concentration: .03, Runs: 100}
 	if math.Abs(s.Concentration-want.Concentration) > 1e-12 || math.Abs(s.Distance-want.Distance) > 1e-12 {
 		t.Errorf("%+v, want %+v", s, want)
 	}

@@ -66,7 +66,9 @@ func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := shake.Runs(context.Background(), s, runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) { return ouaknine.Simulate(jobs, procs) })
+	results, err := shake.Runs(context.Background(), s, runs, 1, func(_ int, jobs []users.Job) (ouaknine.Means, error) {
+		return ouaknine.Simulate(jobs, procs)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +78,11 @@ func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) [
 // long reports whether the full number of runs is asked for.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// TestShakingRemovesAccidents repeats sections 6.1 and 6.2 of the thesis: an effect of 30 s of one job, and of the order of jobs submitted at one instant, is
-// there in single runs and gone from the means of shaken ones: they agree within .3 % (all jobs by up to 60 s) and .7 % (by up to 5 minutes). The
-// size of the single effects depends on how the log is read. With estimates as given the results vary so much (4 %) that the means of 100
-// runs cannot be expected to be that near; there they agree within three standard errors. The short form has few runs and wider bounds.
+// TestShakingRemovesAccidents repeats sections 6.1 and 6.2 of the thesis: an effect of 30 s of one job, and of the
+// order of jobs submitted at one instant, is there in single runs and gone from the means of shaken ones: they agree
+// within .3 % (all jobs by up to 60 s) and .7 % (by up to 5 minutes). The size of the single effects depends on how the
+// log is read. With estimates as given the results vary so much (4 %) that the means of 100 runs cannot be expected to
+// be that near; there they agree within three standard errors. The short form has few runs and wider bounds.
 func TestShakingRemovesAccidents(t *testing.T) {
 	runs, forTruncation, forOrder := 10, .01, .025
 	if long() {
@@ -111,17 +114,21 @@ func TestShakingRemovesAccidents(t *testing.T) {
 			if asGiven {
 				c.bound = 3 * math.Hypot(sa, sb) / math.Sqrt(float64(runs)) / a
 			}
-			t.Logf("%s, estimates as given %v, %d runs: single %.3f and %.3f (%+.3f %%), shaken means %.3f and %.3f (%+.3f %%); thesis: %s",
-				c.name, asGiven, runs, one.Slowdown, other.Slowdown, 100*(other.Slowdown/one.Slowdown-1), a, b, 100*(b/a-1), c.paper)
+			t.Logf("%s, estimates as given %v, %d runs: single %.3f and %.3f (%+.3f %%), shaken means %.3f and %.3f "+
+				"(%+.3f %%); thesis: %s",
+				c.name, asGiven, runs, one.Slowdown, other.Slowdown, 100*(other.Slowdown/one.Slowdown-1), a, b,
+				100*(b/a-1), c.paper)
 			if math.Abs(b/a-1) > c.bound {
-				t.Errorf("%s: mean bounded slowdowns %v and %v of %d shaken runs differ by more than %v", c.name, a, b, runs, c.bound)
+				t.Errorf("%s: mean bounded slowdowns %v and %v of %d shaken runs differ by more than %v", c.name, a, b,
+					runs, c.bound)
 			}
 		}
 	}
 }
 
-// TestLittleShakingStaysNear repeats the ranges of section 5.1 (98-105 % with 1 % of the jobs, 96-112 % with 10 %), with the slack that another version of
-// the log needs: every run's mean bounded slowdown is within 95-108 % and 94-115 % of the unshaken one.
+// TestLittleShakingStaysNear repeats the ranges of section 5.1 (98-105 % with 1 % of the jobs, 96-112 % with 10 %),
+// with the slack that another version of the log needs: every run's mean bounded slowdown is within 95-108 % and 94-115
+// % of the unshaken one.
 func TestLittleShakingStaysNear(t *testing.T) {
 	runs := 10
 	if long() {
@@ -139,9 +146,11 @@ func TestLittleShakingStaysNear(t *testing.T) {
 			t.Fatal(err)
 		}
 		low, high := slices.Min(x)/original, slices.Max(x)/original
-		t.Logf("%v of the jobs: %.3f to %.3f, mean %.3f of the unshaken; span %.3f, concentration %.2f", c.fraction, low, high, s.Mean/original, s.Span, s.Concentration)
+		t.Logf("%v of the jobs: %.3f to %.3f, mean %.3f of the unshaken; span %.3f, concentration %.2f", c.fraction,
+			low, high, s.Mean/original, s.Span, s.Concentration)
 		if low < c.low || high > c.high {
-			t.Errorf("%v of the jobs: results from %.3f to %.3f of the unshaken, want %v to %v", c.fraction, low, high, c.low, c.high)
+			t.Errorf("%v of the jobs: results from %.3f to %.3f of the unshaken, want %v to %v", c.fraction, low, high,
+				c.low, c.high)
 		}
 		spans = append(spans, s.Span)
 	}
@@ -150,9 +159,10 @@ func TestLittleShakingStaysNear(t *testing.T) {
 	}
 }
 
-// TestAllAttributes reports span, distance and concentration for all four attributes, and for sessions and users, and proves that shaking does something,
-// that fewer results stay within 1 % when all jobs are shaken than when a hundredth is, and that a tenth of the jobs leaves the mean within a tenth. (The thesis shows them as
-// surfaces without numbers. Absolute shaking of all runtimes moves the bounded slowdown by half: it makes other jobs of the shortest ones.)
+// TestAllAttributes reports span, distance and concentration for all four attributes, and for sessions and users, and
+// proves that shaking does something, that fewer results stay within 1 % when all jobs are shaken than when a hundredth
+// is, and that a tenth of the jobs leaves the mean within a tenth. (The thesis shows them as surfaces without numbers.
+// Absolute shaking of all runtimes moves the bounded slowdown by half: it makes other jobs of the shortest ones.)
 func TestAllAttributes(t *testing.T) {
 	if !long() {
 		t.Skip("set WAITCAST_LONG=1")
@@ -164,7 +174,8 @@ func TestAllAttributes(t *testing.T) {
 		{Attribute: shake.Estimate, Degree: 60}, {Attribute: shake.Size, Degree: 1, MaxProcs: procs},
 		{Attribute: shake.Interarrival, Degree: 60, Relative: .1}, {Attribute: shake.Runtime, Degree: 60, Relative: .1},
 		{Attribute: shake.Size, Degree: 5, Relative: .1, MaxProcs: procs},
-		{Attribute: shake.Interarrival, Degree: 60, Level: shake.Sessions}, {Attribute: shake.Interarrival, Degree: 60, Level: shake.Users},
+		{Attribute: shake.Interarrival, Degree: 60, Level: shake.Sessions},
+		{Attribute: shake.Interarrival, Degree: 60, Level: shake.Users},
 	} {
 		concentration := map[string]float64{}
 		for _, fraction := range []float64{.01, .1, 1} {
@@ -176,7 +187,8 @@ func TestAllAttributes(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Logf("%v of %v, %v/%v, %v of them, %s: span %.1f %%, distance %+.1f %%, concentration %.0f %%",
-					c.Attribute, c.Level, c.Degree, c.Relative, fraction, what, 100*s.Span, 100*s.Distance, 100*s.Concentration)
+					c.Attribute, c.Level, c.Degree, c.Relative, fraction, what, 100*s.Span, 100*s.Distance,
+					100*s.Concentration)
 				if s.Span <= 0 || fraction < 1 && math.Abs(s.Distance) > .1 {
 					t.Errorf("%+v, %s: %+v", c, what, s)
 				}
@@ -184,7 +196,8 @@ func TestAllAttributes(t *testing.T) {
 					concentration[what] = s.Concentration
 				}
 				if fraction == 1 && s.Concentration >= concentration[what] {
-					t.Errorf("%+v, %s: concentration %v, with a hundredth of the jobs %v", c, what, s.Concentration, concentration[what])
+					t.Errorf("%+v, %s: concentration %v, with a hundredth of the jobs %v", c, what, s.Concentration,
+						concentration[what])
 				}
 			}
 		}

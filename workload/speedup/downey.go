@@ -2,11 +2,11 @@ package speedup
 
 import "math"
 
-// Profile is Downey's model of a program's parallelism (A. Downey, "A model for speedup of parallel programs", UCB/CSD-97-933, 1997): its
-// average A, and the coefficient Sigma of its variance V = Sigma (A-1)^2. On as many processors as it can use, a program of low
-// variance (Sigma up to 1) spends 1-Sigma of its time at parallelism A, and half of the rest at 1 and at 2A-1 each. One of high
-// variance (Sigma from 1) spends Sigma units of time at 1 for one unit at A + Sigma. Sigma 0 is linear speedup up to A;
-// Sigma without bound is Amdahl's law with F = 1/A.
+// Profile is Downey's model of a program's parallelism (A. Downey, "A model for speedup of parallel programs",
+// UCB/CSD-97-933, 1997): its average A, and the coefficient Sigma of its variance V = Sigma (A-1)^2. On as many
+// processors as it can use, a program of low variance (Sigma up to 1) spends 1-Sigma of its time at parallelism A, and
+// half of the rest at 1 and at 2A-1 each. One of high variance (Sigma from 1) spends Sigma units of time at 1 for one
+// unit at A + Sigma. Sigma 0 is linear speedup up to A; Sigma without bound is Amdahl's law with F = 1/A.
 type Profile struct {
 	A     float64 // average parallelism, 1 or more
 	Sigma float64 // 0 or more
@@ -38,8 +38,8 @@ func (p Profile) Speedup(n float64) float64 {
 	return n / (sigma*(1-0.5/a) + n/a*(1-sigma/2)) // A n / (sigma (A-1/2) + n (1-sigma/2))
 }
 
-// Saturation returns the size from which more processors gain nothing, where S = A: 2A-1 for low variance (A without any), and
-// A + Sigma for high variance.
+// Saturation returns the size from which more processors gain nothing, where S = A: 2A-1 for low variance (A without
+// any), and A + Sigma for high variance.
 func (p Profile) Saturation() float64 {
 	switch {
 	case p.Sigma == 0:
@@ -67,8 +67,8 @@ func NewDowney(profile Profile, t1 float64) (*Downey, error) {
 	return &Downey{model{t1}, profile}, nil
 }
 
-// Through returns the program of a profile that runs so many seconds on so many processors. Errors are a *ParameterError (of T1, where the
-// seconds are none) and a *SizeError.
+// Through returns the program of a profile that runs so many seconds on so many processors. Errors are a
+// *ParameterError (of T1, where the seconds are none) and a *SizeError.
 func Through(profile Profile, procs int, seconds float64) (*Downey, error) {
 	if procs < 1 {
 		return nil, &SizeError{Procs: procs, From: 1}

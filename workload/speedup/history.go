@@ -24,15 +24,16 @@ func (e *HistoryError) Error() string {
 	return fmt.Sprintf("%d runs on %d different sizes: %s", e.Runs, e.Sizes, e.Problem)
 }
 
-// Reach is how far beyond the sizes that were tried a [History] still answers: down to the smallest by Reach, up to the largest times
-// Reach. A power law holds for no program forever; a doubling is as far as users step when they try a size.
+// Reach is how far beyond the sizes that were tried a [History] still answers: down to the smallest by Reach, up to the
+// largest times Reach. A power law holds for no program forever; a doubling is as far as users step when they try a
+// size.
 const Reach = 2
 
 // coverage is the level at which a history's spread is that of the Student law, and its mirror 1 - coverage.
 const coverage = .9
 
-// History is a runtime curve fitted to the runs of one program: ln R = a + b ln n by least squares. The runs differ from it because their inputs
-// differ, and so will the next one: Spread tells by how much.
+// History is a runtime curve fitted to the runs of one program: ln R = a + b ln n by least squares. The runs differ
+// from it because their inputs differ, and so will the next one: Spread tells by how much.
 type History struct {
 	runs     int
 	from, to int // sizes that it answers for
@@ -42,15 +43,18 @@ type History struct {
 	student  float64 // by how much the Student law is wider than the normal one at the coverage
 }
 
-// NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs leave nothing to tell how they differ).
-// The error is a *HistoryError.
+// NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs leave
+// nothing to tell how they differ). The error is a *HistoryError.
 func NewHistory(runs []Point) (*History, error) {
 	x, y := make([]float64, len(runs)), make([]float64, len(runs))
 	sizes := map[int]bool{}
 	h := &History{runs: len(runs)}
 	for i, r := range runs {
 		if r.Procs < 1 || !sensible(r.Seconds) {
-			return nil, &HistoryError{Runs: len(runs), Place: i + 1, Problem: fmt.Sprintf("%d processors for %v s; both must be above 0, and the runtime at most 1e12 s", r.Procs, r.Seconds)}
+			return nil,
+				&HistoryError{Runs: len(runs), Place: i + 1,
+					Problem: fmt.Sprintf("%d processors for %v s; both must be above 0, and the runtime at most 1e12 s",
+						r.Procs, r.Seconds)}
 		}
 		if i == 0 {
 			h.from, h.to = r.Procs, r.Procs
@@ -61,14 +65,18 @@ func NewHistory(runs []Point) (*History, error) {
 	}
 	switch {
 	case len(sizes) < 2:
-		return nil, &HistoryError{Runs: len(runs), Sizes: len(sizes), Problem: "runs on two sizes or more are needed; try another size once"}
+		return nil,
+			&HistoryError{Runs: len(runs), Sizes: len(sizes),
+				Problem: "runs on two sizes or more are needed; try another size once"}
 	case len(runs) < 3:
 		return nil, &HistoryError{Runs: len(runs), Sizes: len(sizes),
 			Problem: "three are needed to tell how runs differ; give these as a table to take them at their word"}
 	}
 	h.fit(x, y)
 	if h.sx < 1e-4 { // sizes 1 % apart, and the like
-		return nil, &HistoryError{Runs: len(runs), Sizes: len(sizes), Problem: "the sizes are too close to each other; try another size once"}
+		return nil,
+			&HistoryError{Runs: len(runs), Sizes: len(sizes),
+				Problem: "the sizes are too close to each other; try another size once"}
 	}
 	h.from, h.to = (h.from+Reach-1)/Reach, h.to*Reach
 	return h, nil
@@ -93,7 +101,8 @@ func (h *History) Runs() int { return h.runs }
 // Exponent returns b of R(n) ~ n^b: -1 is linear speedup, 0 none.
 func (h *History) Exponent() float64 { return h.b }
 
-// Runtime returns the median seconds on so many processors. The error is a *SizeError for a size further than Reach from those that were tried.
+// Runtime returns the median seconds on so many processors. The error is a *SizeError for a size further than Reach
+// from those that were tried.
 func (h *History) Runtime(procs int) (float64, error) {
 	if procs < h.from || procs > h.to {
 		return 0, &SizeError{Procs: procs, From: h.from, To: h.to}
@@ -101,9 +110,10 @@ func (h *History) Runtime(procs int) (float64, error) {
 	return min(max(math.Exp(h.a+h.b*math.Log(float64(procs))), shortest), longest), nil
 }
 
-// Spread returns the standard deviation of ln R of the next run. It is the prediction interval's of a regression, residual sqrt(1 + 1/N + (x - mean)^2/Sxx)
-// (N. Draper and H. Smith, "Applied Regression Analysis"), so it grows away from the sizes that were tried. Its law is Student's; the normal one with
-// the spread returned has the same quantiles at .1 and .9, and lighter tails beyond them.
+// Spread returns the standard deviation of ln R of the next run. It is the prediction interval's of a regression,
+// residual sqrt(1 + 1/N + (x - mean)^2/Sxx) (N. Draper and H. Smith, "Applied Regression Analysis"), so it grows away
+// from the sizes that were tried. Its law is Student's; the normal one with the spread returned has the same quantiles
+// at .1 and .9, and lighter tails beyond them.
 func (h *History) Spread(procs int) float64 {
 	d := math.Log(float64(procs)) - h.mean
 	return h.student * h.residual * math.Sqrt(1+1/float64(h.runs)+d*d/h.sx)

@@ -1,5 +1,5 @@
-// Package speedup says how long a program runs on any number of processors: from a table of measured runtimes ([Table]), Amdahl's
-// law ([Amdahl]), Downey's model ([Downey]), or the history of its runs ([History]).
+// Package speedup says how long a program runs on any number of processors: from a table of measured runtimes
+// ([Table]), Amdahl's law ([Amdahl]), Downey's model ([Downey]), or the history of its runs ([History]).
 //
 // All of them are a [Curve]. Times are seconds; a size is a number of processors, from 1.
 package speedup
@@ -8,12 +8,12 @@ import "fmt"
 
 // Curve is a runtime as a function of the size. A curve never changes and may be used by any number of goroutines.
 type Curve interface {
-	// Runtime returns the seconds on so many processors: the median where the runtime is uncertain. It is finite and above 0. The error
-	// is a *SizeError for a size that is below 1, or of which the curve knows nothing.
+	// Runtime returns the seconds on so many processors: the median where the runtime is uncertain. It is finite and
+	// above 0. The error is a *SizeError for a size that is below 1, or of which the curve knows nothing.
 	Runtime(procs int) (float64, error)
 
-	// Spread returns the standard deviation of ln runtime around Runtime, 0 where the curve is certain. It is only meant for sizes at which
-	// Runtime gives no error.
+	// Spread returns the standard deviation of ln runtime around Runtime, 0 where the curve is certain. It is only
+	// meant for sizes at which Runtime gives no error.
 	Spread(procs int) float64
 }
 
@@ -28,7 +28,8 @@ func (e *SizeError) Error() string {
 	if e.To == 0 {
 		return fmt.Sprintf("no runtime for %d processors: sizes go from %d", e.Procs, e.From)
 	}
-	return fmt.Sprintf("no runtime for %d processors: what is known covers %d to %d; add a size, or leave this one out", e.Procs, e.From, e.To)
+	return fmt.Sprintf("no runtime for %d processors: what is known covers %d to %d; add a size, or leave this one out",
+		e.Procs, e.From, e.To)
 }
 
 // ParameterError is a parameter of a model that cannot be.
@@ -74,14 +75,15 @@ func checkT1(t1 float64) error {
 	return nil
 }
 
-// Amdahl is the law that a share of the work is serial and the rest perfectly parallel (G. Amdahl, "Validity of the single processor
-// approach to achieving large scale computing capabilities", AFIPS 1967): R(n) = T1 (F + (1-F)/n).
+// Amdahl is the law that a share of the work is serial and the rest perfectly parallel (G. Amdahl, "Validity of the
+// single processor approach to achieving large scale computing capabilities", AFIPS 1967): R(n) = T1 (F + (1-F)/n).
 type Amdahl struct {
 	model
 	serial float64
 }
 
-// NewAmdahl returns Amdahl's law for a serial share F, 0 to 1, and the seconds T1 on one processor. The error is a *ParameterError.
+// NewAmdahl returns Amdahl's law for a serial share F, 0 to 1, and the seconds T1 on one processor. The error is a
+// *ParameterError.
 func NewAmdahl(serial, t1 float64) (*Amdahl, error) {
 	if !(serial >= 0 && serial <= 1) {
 		return nil, &ParameterError{"F", serial, "the serial share of the work, 0 to 1"}

@@ -46,8 +46,8 @@ func TestDowneyByHand(t *testing.T) {
 	near(t, "runtime", runtime(t, d, 4), 1080, 1e-14) // 3600 x 36/120
 }
 
-// profileSpeedup works the speedup out from what the model says of a program: how long it is at which parallelism when it has all the processors it
-// can use. On n processors, work at parallelism m takes m/min(m, n) times as long.
+// profileSpeedup works the speedup out from what the model says of a program: how long it is at which parallelism when
+// it has all the processors it can use. On n processors, work at parallelism m takes m/min(m, n) times as long.
 func profileSpeedup(a, sigma, n float64) float64 {
 	type phase struct{ share, parallelism float64 }
 	phases := []phase{{1 - sigma, a}, {sigma / 2, 1}, {sigma / 2, 2*a - 1}}
@@ -62,7 +62,8 @@ func profileSpeedup(a, sigma, n float64) float64 {
 	return alone / with
 }
 
-// The closed forms are what the profiles come to. Speedup is 1 on one processor, at most n and A, never falls, is least efficient where it is largest, and falls with sigma.
+// The closed forms are what the profiles come to. Speedup is 1 on one processor, at most n and A, never falls, is least
+// efficient where it is largest, and falls with sigma.
 func TestDowneyLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 1e5).Draw(t, "A"), Sigma: rapid.OneOf(
@@ -100,13 +101,15 @@ func TestDowneyBecomesAmdahl(t *testing.T) {
 // A program made to run so long on so many processors does.
 func TestThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := speedup.Profile{A: rapid.Float64Range(1, 1e4).Draw(t, "A"), Sigma: rapid.Float64Range(0, 3).Draw(t, "sigma")}
+		p := speedup.Profile{A: rapid.Float64Range(1, 1e4).Draw(t, "A"),
+			Sigma: rapid.Float64Range(0, 3).Draw(t, "sigma")}
 		n, seconds := rapid.IntRange(1, 1<<20).Draw(t, "n"), rapid.Float64Range(1e-3, 1e7).Draw(t, "seconds")
 		near(t, "runtime", runtime(t, must[*speedup.Downey](t)(speedup.Through(p, n, seconds)), n), seconds, 1e-12)
 	})
 }
 
-// Amdahl's law by hand, and its limits: F = 0 is linear, F = 1 constant, and no number of processors is faster than F T1.
+// Amdahl's law by hand, and its limits: F = 0 is linear, F = 1 constant, and no number of processors is faster than F
+// T1.
 func TestAmdahl(t *testing.T) {
 	a := must[*speedup.Amdahl](t)(speedup.NewAmdahl(.1, 100))
 	for n, want := range map[int]float64{1: 100, 10: 19, 90: 11, 1_000_000_000: 10.00000009} {
@@ -124,7 +127,8 @@ func TestParameters(t *testing.T) {
 		serial, t1 float64
 	}{
 		{"A", .9, 0, -1, 10}, {"A", math.NaN(), 0, -1, 10}, {"A", math.Inf(1), 0, -1, 10}, {"sigma", 2, -.1, -1, 10},
-		{"sigma", 2, math.NaN(), -1, 10}, {"T1", 2, 1, -1, 0}, {"T1", 2, 1, -1, math.NaN()}, {"T1", 2, 1, -1, math.Inf(1)},
+		{"sigma", 2, math.NaN(), -1, 10}, {"T1", 2, 1, -1, 0}, {"T1", 2, 1, -1, math.NaN()},
+		{"T1", 2, 1, -1, math.Inf(1)},
 		{"F", 0, 0, 1.1, 10}, {"F", 0, 0, math.NaN(), 10}, {"T1", 0, 0, .5, -1},
 	} {
 		_, err := speedup.NewDowney(speedup.Profile{A: c.a, Sigma: c.sigma}, c.t1)
@@ -163,7 +167,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Whatever the table, each runtime in between lies between its neighbors', and a table of Amdahl's law at every size is Amdahl's law.
+// Whatever the table, each runtime in between lies between its neighbors', and a table of Amdahl's law at every size is
+// Amdahl's law.
 func TestTableLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfNDistinct(rapid.IntRange(1, 4096), 2, 12, rapid.ID[int]).Draw(t, "sizes")
@@ -205,7 +210,8 @@ func TestBadTables(t *testing.T) {
 // A history that follows a power law without noise gives it back, with no spread, up to twice and half the sizes tried.
 func TestHistoryExact(t *testing.T) {
 	law := func(n int) float64 { return 1000 * math.Pow(float64(n), -.8) }
-	h := must[*speedup.History](t)(speedup.NewHistory([]speedup.Point{{4, law(4)}, {8, law(8)}, {32, law(32)}, {8, law(8)}}))
+	h := must[*speedup.History](t)(
+		speedup.NewHistory([]speedup.Point{{4, law(4)}, {8, law(8)}, {32, law(32)}, {8, law(8)}}))
 	for _, n := range []int{2, 4, 16, 64} {
 		near(t, "runtime", runtime(t, h, n), law(n), 1e-12)
 		if s := h.Spread(n); s > 1e-12 {
@@ -221,8 +227,9 @@ func TestHistoryExact(t *testing.T) {
 	}
 }
 
-// By hand: ln R = 4, 2, 3, 1 at ln n = 0, 0, 1, 1 (in units of ln 2 for n) has slope -1, intercept 3, residuals +-1, so s^2 = 4/2; at the middle of
-// the sizes the spread is s sqrt(1 + 1/4) by Student's t of 2 degrees, whose quantile at .9 is 1.885618 (tables) to the normal 1.281552.
+// By hand: ln R = 4, 2, 3, 1 at ln n = 0, 0, 1, 1 (in units of ln 2 for n) has slope -1, intercept 3, residuals +-1, so
+// s^2 = 4/2; at the middle of the sizes the spread is s sqrt(1 + 1/4) by Student's t of 2 degrees, whose quantile at .9
+// is 1.885618 (tables) to the normal 1.281552.
 func TestHistoryByHand(t *testing.T) {
 	e := math.Exp
 	h := must[*speedup.History](t)(speedup.NewHistory([]speedup.Point{{1, e(4)}, {1, e(2)}, {4, e(3)}, {4, e(1)}}))
@@ -232,8 +239,8 @@ func TestHistoryByHand(t *testing.T) {
 	near(t, "spread on 4", h.Spread(4), math.Sqrt(2)*math.Sqrt(1.5)*1.885618/1.281552, 1e-6) // d^2/Sxx = 1/4
 }
 
-// Of runs that do scatter normally around a line, a share .9 of the next ones is below the quantile .9 and .1 below .1, however few there were
-// to learn from. Without Student's factor it would be .84 with 4 runs.
+// Of runs that do scatter normally around a line, a share .9 of the next ones is below the quantile .9 and .1 below .1,
+// however few there were to learn from. Without Student's factor it would be .84 with 4 runs.
 func TestHistoryCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	run := func(n int) speedup.Point {
@@ -281,7 +288,8 @@ func TestBadHistories(t *testing.T) {
 func TestHistoryIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		point := rapid.Custom(func(t *rapid.T) speedup.Point {
-			return speedup.Point{Procs: rapid.IntRange(1, 1<<30).Draw(t, "n"), Seconds: rapid.Float64Range(1e-9, 1e12).Draw(t, "s")}
+			return speedup.Point{Procs: rapid.IntRange(1, 1<<30).Draw(t, "n"),
+				Seconds: rapid.Float64Range(1e-9, 1e12).Draw(t, "s")}
 		})
 		h, err := speedup.NewHistory(rapid.SliceOfN(point, 0, 8).Draw(t, "runs"))
 		if err != nil {

@@ -25,11 +25,12 @@ func (e *PointError) Error() string {
 	if e.Place == 0 {
 		return "runtime table: " + e.Problem
 	}
-	return fmt.Sprintf("runtime table, entry %d (%d processors, %v s): %s", e.Place, e.Point.Procs, e.Point.Seconds, e.Problem)
+	return fmt.Sprintf("runtime table, entry %d (%d processors, %v s): %s", e.Place, e.Point.Procs,
+		e.Point.Seconds, e.Problem)
 }
 
-// Table is a table of runtimes. Between its sizes ln R is linear in ln n, so that R is a power of n there and exact at the sizes; beyond them it knows
-// nothing. Runtimes may rise with the size: some programs do get slower.
+// Table is a table of runtimes. Between its sizes ln R is linear in ln n, so that R is a power of n there and exact at
+// the sizes; beyond them it knows nothing. Runtimes may rise with the size: some programs do get slower.
 type Table struct {
 	sizes   []int
 	seconds []float64
@@ -38,7 +39,9 @@ type Table struct {
 // NewTable returns the table of at least two points, in any order. The error is a *PointError.
 func NewTable(points []Point) (*Table, error) {
 	if len(points) < 2 {
-		return nil, &PointError{Problem: fmt.Sprintf("it has %d sizes; two or more are needed to know how the runtime depends on the size", len(points))}
+		return nil,
+			&PointError{Problem: fmt.Sprintf(
+				"it has %d sizes; two or more are needed to know how the runtime depends on the size", len(points))}
 	}
 	place := map[int]int{}
 	for i, p := range points {

@@ -17,23 +17,27 @@ type Class struct {
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// Generator draws jobs' classes and lifetimes. Sizes and arrivals, which Downey does not model, come from elsewhere. It is for one goroutine.
+// Generator draws jobs' classes and lifetimes. Sizes and arrivals, which Downey does not model, come from elsewhere. It
+// is for one goroutine.
 type Generator struct {
 	classes []Class
 	upTo    []float64 // running sums of the weights
 	rng     *rand.Rand
 }
 
-// NewGenerator returns a generator that draws by rng. Weights must be at least 0 with a positive sum, models valid, limits at least 0.
+// NewGenerator returns a generator that draws by rng. Weights must be at least 0 with a positive sum, models valid,
+// limits at least 0.
 func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
 	g := &Generator{classes: slices.Clone(classes), rng: rng}
 	sum := 0.0
 	for i, c := range classes {
 		switch {
 		case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
-			return nil, fmt.Errorf("uniformlog: class %d (%q): weight %v: must be at least 0 and finite", i, c.Name, c.Weight)
+			return nil, fmt.Errorf("uniformlog: class %d (%q): weight %v: must be at least 0 and finite", i,
+				c.Name, c.Weight)
 		case !c.Model.Valid():
-			return nil, fmt.Errorf("uniformlog: class %d (%q): b0 %v and b1 %v are no distribution: b1 must be above 0", i, c.Name, c.Model.B0, c.Model.B1)
+			return nil, fmt.Errorf("uniformlog: class %d (%q): b0 %v and b1 %v are no distribution: b1 must be above 0",
+				i, c.Name, c.Model.B0, c.Model.B1)
 		case !(c.Limit >= 0):
 			return nil, fmt.Errorf("uniformlog: class %d (%q): limit %v s: must be at least 0", i, c.Name, c.Limit)
 		}
@@ -59,8 +63,8 @@ func (g *Generator) Next() (class int, lifetimeSeconds float64) {
 	return max(class, 0), t
 }
 
-// Midpoint returns the model with the empirical cdf of the i-th smallest of n lifetimes taken at (i - 1/2)/n, the middle of its step, where
-// [Window.Fit] takes the top of the step, i/n: the line lies half a step lower.
+// Midpoint returns the model with the empirical cdf of the i-th smallest of n lifetimes taken at (i - 1/2)/n, the
+// middle of its step, where [Window.Fit] takes the top of the step, i/n: the line lies half a step lower.
 func (f Fit) Midpoint() Model {
 	if f.N == 0 {
 		return f.Model

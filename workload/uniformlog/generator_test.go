@@ -49,7 +49,8 @@ func TestGenerator(t *testing.T) {
 func TestGeneratorRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for want, classes := range map[string][]uniformlog.Class{
-		"no class": nil, "above 0 to draw": {{Model: paragon}}, `"x"): weight -1`: {{Name: "x", Weight: -1, Model: paragon}},
+		"no class": nil, "above 0 to draw": {{Model: paragon}},
+		`"x"): weight -1`: {{Name: "x", Weight: -1, Model: paragon}},
 		"no distribution": {{Weight: 1}}, "limit -1": {{Weight: 1, Model: paragon, Limit: -1}},
 	} {
 		if _, err := uniformlog.NewGenerator(rng, classes...); err == nil || !strings.Contains(err.Error(), want) {
@@ -58,7 +59,8 @@ func TestGeneratorRefuses(t *testing.T) {
 	}
 }
 
-// The Paragon of the next year, by Downey's classes, all jobs with runtime > 0. An independent fit, empirical cdf at the middle of its steps, gave these b0, b1, R2; ours are within .01.
+// The Paragon of the next year, by Downey's classes, all jobs with runtime > 0. An independent fit, empirical cdf at
+// the middle of its steps, gave these b0, b1, R2; ours are within .01.
 func TestParagon1996(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -74,8 +76,10 @@ func TestParagon1996(t *testing.T) {
 		}
 	}
 	for class, want := range map[string]uniformlog.Fit{
-		"short": {Model: uniformlog.Model{B0: -.569, B1: .222}, R2: .971}, "long": {Model: uniformlog.Model{B0: -.408, B1: .103}, R2: .728},
-		"interactive": {Model: uniformlog.Model{B0: -.082, B1: .193}, R2: .948}, "sequential": {Model: uniformlog.Model{B0: -.608, B1: .137}, R2: .940},
+		"short":       {Model: uniformlog.Model{B0: -.569, B1: .222}, R2: .971},
+		"long":        {Model: uniformlog.Model{B0: -.408, B1: .103}, R2: .728},
+		"interactive": {Model: uniformlog.Model{B0: -.082, B1: .193}, R2: .948},
+		"sequential":  {Model: uniformlog.Model{B0: -.608, B1: .137}, R2: .940},
 	} {
 		fit, err := uniformlog.FitValues(lifetimes[class])
 		if err != nil {
@@ -90,7 +94,8 @@ func TestParagon1996(t *testing.T) {
 }
 
 func BenchmarkGenerator(b *testing.B) {
-	g, err := uniformlog.NewGenerator(rand.New(rand.NewPCG(1, 1)), uniformlog.Class{Weight: 1, Model: paragon}, uniformlog.Class{Weight: 2, Model: paragon})
+	g, err := uniformlog.NewGenerator(rand.New(rand.NewPCG(1, 1)), uniformlog.Class{Weight: 1, Model: paragon},
+		uniformlog.Class{Weight: 2, Model: paragon})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -77,7 +77,9 @@ func TestPastTMax(t *testing.T) {
 				t.Errorf("ConditionalCDF(%v, %v) = %v, want 0", rest, age, p)
 			}
 		}
-		for _, rest := range []float64{paragon.MedianRemaining(age), paragon.MeanTotal(age), paragon.MeanRemaining(age)} {
+		for _, rest := range []float64{
+			paragon.MedianRemaining(age), paragon.MeanTotal(age), paragon.MeanRemaining(age),
+		} {
 			if !math.IsInf(rest, 1) {
 				t.Errorf("age %v: remaining %v, want +Inf", age, rest)
 			}
@@ -88,12 +90,15 @@ func TestPastTMax(t *testing.T) {
 // What is no distribution gives NaN everywhere, and does not panic.
 func TestInvalidModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, m := range []uniformlog.Model{{}, {B0: 1}, {B1: -1}, {B0: math.NaN(), B1: 1}, {B1: math.Inf(1)}, {B0: math.Inf(-1), B1: 1}} {
+	for _, m := range []uniformlog.Model{
+		{}, {B0: 1}, {B1: -1}, {B0: math.NaN(), B1: 1}, {B1: math.Inf(1)}, {B0: math.Inf(-1), B1: 1},
+	} {
 		if m.Valid() {
 			t.Errorf("%v counts as valid", m)
 		}
 		for i, v := range []float64{
-			m.TMin(), m.TMax(), m.CDF(0), m.CDF(5), m.Survival(5), m.PDF(5), m.PDF(0), m.Quantile(0.5), m.Mean(), m.ConditionalCDF(1, 1),
+			m.TMin(), m.TMax(), m.CDF(0), m.CDF(5), m.Survival(5), m.PDF(5), m.PDF(0), m.Quantile(0.5), m.Mean(),
+			m.ConditionalCDF(1, 1),
 			m.ConditionalCDF(0, 0), m.MedianRemaining(1), m.MeanTotal(1), m.MeanRemaining(1), m.Rand(rng),
 		} {
 			if !math.IsNaN(v) {

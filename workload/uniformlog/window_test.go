@@ -59,7 +59,8 @@ func TestFitAgreesWithGonum(t *testing.T) {
 		}
 		// The error of a slope grows as the spread of ln t shrinks towards the step.
 		tol := 1e-5 * math.Max(1, b1*b1)
-		if math.Abs(got.B0-b0) > 15*tol || math.Abs(got.B1-b1) > tol || math.Abs(got.R2-r2) > tol || got.N != len(lifetimes) {
+		if math.Abs(got.B0-b0) > 15*tol || math.Abs(got.B1-b1) > tol || math.Abs(got.R2-r2) > tol ||
+			got.N != len(lifetimes) {
 			t.Fatalf("got %+v, gonum %v %v %v", got, b0, b1, r2)
 		}
 	})
@@ -126,7 +127,8 @@ func TestFitErrors(t *testing.T) {
 	if _, err := uniformlog.FitValues(same); !errors.Is(err, uniformlog.ErrNoSpread) {
 		t.Errorf("equal kept lifetimes: %v", err)
 	}
-	if _, err := uniformlog.FitValues([]float64{0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1}); !errors.Is(err, uniformlog.ErrNoSpread) {
+	if _, err := uniformlog.FitValues([]float64{0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1}); !errors.Is(err,
+		uniformlog.ErrNoSpread) {
 		t.Errorf("lifetimes up to 1 s: %v", err)
 	}
 }
@@ -219,7 +221,8 @@ func TestWindowAgainstBruteForce(t *testing.T) {
 		addSome := func(n int) {
 			for range n {
 				now = now.Add(time.Duration(rng.IntN(5)) * time.Second)
-				j := shadowJob{now.Add(-time.Duration(rng.IntN(7200)) * time.Second), float64(rng.IntN(1 << rng.IntN(18)))}
+				j := shadowJob{now.Add(-time.Duration(rng.IntN(7200)) * time.Second),
+					float64(rng.IntN(1 << rng.IntN(18)))}
 				s.add(j)
 				if err := w.Add(j.start, j.lifetime); err != nil {
 					t.Fatal(err)

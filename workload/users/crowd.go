@@ -62,8 +62,8 @@ func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 			q.firstWeek = int(math.Floor((u.First + offset - first.Start) / week))
 			q.lastWeek = int(math.Floor((u.Last + offset - first.Start) / week))
 			if cycle {
-				// A pass takes as long as the log: the activity and what is left of the log around it. It is rounded to whole
-				// weeks, but not so that two passes overlap.
+				// A pass takes as long as the log: the activity and what is left of the log around it. It is rounded to
+				// whole weeks, but not so that two passes overlap.
 				q.cycle = max(1, int(math.Round(p.Weeks())), int(math.Ceil((u.Last-u.First)/week)))
 			}
 			out = append(out, q)
@@ -137,8 +137,8 @@ func (g *Generator) populate(c *crowd) {
 	}
 }
 
-// admit starts the temporary users that come in the next week: a binomial number, so that each user of the pool is selected with the
-// probability that makes the average right.
+// admit starts the temporary users that come in the next week: a binomial number, so that each user of the pool is
+// selected with the probability that makes the average right.
 func (g *Generator) admit() {
 	rare := newDraw(g.rare, func(p *profile) float64 { return p.weight })
 	for i := range g.crowds {
@@ -161,10 +161,11 @@ func (g *Generator) admit() {
 	g.week++
 }
 
-// copies returns how often each of the users is selected for so many places. What each can expect is n by his weight; he gets its whole part,
-// so that without weights nobody is replicated before all are in, and the places left go out at random. The paper's choice is
-// wholly random; with a few users who have most of the work, the load then misses its target by a tenth and more. Here users with
-// like work share a place, which leaves everyone his chance and makes the load vary less.
+// copies returns how often each of the users is selected for so many places. What each can expect is n by his weight;
+// he gets its whole part, so that without weights nobody is replicated before all are in, and the places left go out at
+// random. The paper's choice is wholly random; with a few users who have most of the work, the load then misses its
+// target by a tenth and more. Here users with like work share a place, which leaves everyone his chance and makes the
+// load vary less.
 func (g *Generator) copies(users []*profile, n int) []int {
 	counts := make([]int, len(users))
 	sum := total(users)
@@ -190,8 +191,8 @@ func (g *Generator) copies(users []*profile, n int) []int {
 	return counts
 }
 
-// shuffled returns the indexes of the users in the order of their work, but at random among the neighbors that share one of so many
-// places.
+// shuffled returns the indexes of the users in the order of their work, but at random among the neighbors that share
+// one of so many places.
 func (g *Generator) shuffled(users []*profile, places int) []int {
 	work := make([]float64, len(users))
 	order := make([]int, len(users))

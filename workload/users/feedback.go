@@ -2,19 +2,20 @@ package users
 
 import "math"
 
-// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). Within a session, a job that was submitted after
-// the end of the one before waits for that one's end in the simulation, and then for as long as the user took to think; a
-// slow machine so gets less work, a fast one more. A job that did not wait for the one before follows it after the same time as in the
-// log. Every session begins when it did in the log, but not before the last job of the one before has been submitted; so
-// a workload catches up.
+// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). Within a session, a
+// job that was submitted after the end of the one before waits for that one's end in the simulation, and then for as
+// long as the user took to think; a slow machine so gets less work, a fast one more. A job that did not wait for the
+// one before follows it after the same time as in the log. Every session begins when it did in the log, but not before
+// the last job of the one before has been submitted; so a workload catches up.
 //
-// The simulation drives it: it asks Generator.Peek when the next job is due, runs up to there while telling Generator.Ended of every end, and
-// takes the job once nothing happens before it.
+// The simulation drives it: it asks Generator.Peek when the next job is due, runs up to there while telling
+// Generator.Ended of every end, and takes the job once nothing happens before it.
 type Feedback struct {
 	Gap float64 // seconds between two submits that end a session; 0 for SessionGap
 
-	// Patience is how many seconds later than in the log a user submits a job at most. When a job's end comes later than that, he comes
-	// back at the time of day at which he submitted it in the log, on the first day that has not passed it. 0: he waits.
+	// Patience is how many seconds later than in the log a user submits a job at most. When a job's end comes later
+	// than that, he comes back at the time of day at which he submitted it in the log, on the first day that has not
+	// passed it. 0: he waits.
 	Patience float64
 }
 
@@ -40,8 +41,8 @@ func (f *Feedback) release(m *member, last int, submitted float64) (float64, boo
 	return submitted + jobs[m.next].Submit - jobs[last].Submit, true
 }
 
-// Ended tells of the end of a job of the workload, at an instant that is not before any job taken so far. It does nothing without Feedback, and for
-// jobs that nobody waits for.
+// Ended tells of the end of a job of the workload, at an instant that is not before any job taken so far. It does
+// nothing without Feedback, and for jobs that nobody waits for.
 func (g *Generator) Ended(serial int64, at float64) {
 	i, ok := g.awaited[serial]
 	if !ok {

@@ -8,14 +8,15 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// session is a log of 20 weeks with one long-term user: on every day three jobs, of which the second waits for the first and is thought about for
-// 5 minutes, and the third is submitted a minute after the second.
+// session is a log of 20 weeks with one long-term user: on every day three jobs, of which the second waits for the
+// first and is thought about for 5 minutes, and the third is submitted a minute after the second.
 func session() users.Trace {
 	trace := users.Trace{End: 20 * week}
 	for d := range 140 {
 		at := float64(d)*day + 9*hour
 		for _, j := range []users.Job{
-			{Submit: at, Wait: 100, Runtime: 500}, {Submit: at + 900, Wait: 10, Runtime: 600}, {Submit: at + 960, Wait: 700, Runtime: 60},
+			{Submit: at, Wait: 100, Runtime: 500}, {Submit: at + 900, Wait: 10, Runtime: 600},
+			{Submit: at + 960, Wait: 700, Runtime: 60},
 		} {
 			j.User, j.Procs, j.Index = 1, 1, len(trace.Jobs)
 			trace.Jobs = append(trace.Jobs, j)
@@ -24,7 +25,8 @@ func session() users.Trace {
 	return trace
 }
 
-// respond runs a workload on a machine on which every job takes so many seconds from submit to end, and returns the submits.
+// respond runs a workload on a machine on which every job takes so many seconds from submit to end, and returns the
+// submits.
 func respond(t *testing.T, g *users.Generator, seconds float64) []users.Arrival {
 	t.Helper()
 	type end struct {
@@ -82,7 +84,8 @@ func TestUsersWaitForTheirJobs(t *testing.T) {
 			if math.Abs(second-c.second) > 1e-6 || math.Abs(third-c.third) > 1e-6 {
 				t.Errorf("%s: jobs follow after %v and %v s, want %v and %v", name, second, third, c.second, c.third)
 			}
-			if late := math.Mod(arrivals[i].Submit, day) - 9*hour; c.response <= 5000 && c.patience != 3000 && math.Abs(late) > 1e-6 {
+			if late := math.Mod(arrivals[i].Submit, day) - 9*hour; c.response <= 5000 && c.patience != 3000 &&
+				math.Abs(late) > 1e-6 {
 				t.Errorf("%s: a session begins %v s after its time of day", name, late)
 			}
 		}
@@ -100,8 +103,8 @@ func TestWithoutFeedbackEndsMeanNothing(t *testing.T) {
 	}
 }
 
-// TestFeedbackThrottlesASaturatedMachine simulates KTH with twice its users under EASY: without feedback the machine saturates, and with it the queue is
-// far shorter.
+// TestFeedbackThrottlesASaturatedMachine simulates KTH with twice its users under EASY: without feedback the machine
+// saturates, and with it the queue is far shorter.
 func TestFeedbackThrottlesASaturatedMachine(t *testing.T) {
 	trace, procs := readTrace(t, kth)
 	p := split(t, trace, users.Options{})
@@ -115,7 +118,8 @@ func TestFeedbackThrottlesASaturatedMachine(t *testing.T) {
 	}
 	openSlope, saturated, openJobs, openMean := run(nil)
 	slope, _, jobs, mean := run(&users.Feedback{Patience: 4 * hour})
-	t.Logf("open: %.2f jobs a week more, %d jobs, %.0f outstanding; with feedback: %.2f, %d, %.0f", openSlope, openJobs, openMean, slope, jobs, mean)
+	t.Logf("open: %.2f jobs a week more, %d jobs, %.0f outstanding; with feedback: %.2f, %d, %.0f", openSlope, openJobs,
+		openMean, slope, jobs, mean)
 	if !saturated {
 		t.Errorf("KTH with twice its users does not saturate: slope %v", openSlope)
 	}

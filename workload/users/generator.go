@@ -14,17 +14,17 @@ type Config struct {
 	Length float64 // seconds; 0 for the length of the first source's log, +Inf for no end
 	Load   float64 // factor on the number of users, and so on the average load; 0 for 1
 
-	// Stationary starts long-term users at any week of their cycle, the time until they are started over included, so that as many
-	// are active at the begin as later. The paper starts all of them within their activity, which makes the begin busier than
-	// the rest.
+	// Stationary starts long-term users at any week of their cycle, the time until they are started over included, so
+	// that as many are active at the begin as later. The paper starts all of them within their activity, which makes
+	// the begin busier than the rest.
 	Stationary bool
 
-	// RarePerWeek is how many of the new temporary users of a week, on the average, come from the rare pool instead: the paper's RB_NPW.
-	// It is at most the rate at which temporary users come.
+	// RarePerWeek is how many of the new temporary users of a week, on the average, come from the rare pool instead:
+	// the paper's RB_NPW. It is at most the rate at which temporary users come.
 	RarePerWeek float64
 
-	// Weight, if set, is the relative weight with which a user is selected, 0 or more; the numbers of users stay as they are. It
-	// biases the workload to a class of users (the paper's section 6.5.4).
+	// Weight, if set, is the relative weight with which a user is selected, 0 or more; the numbers of users stay as
+	// they are. It biases the workload to a class of users (the paper's section 6.5.4).
 	Weight func(*User) float64
 
 	// Feedback, if set, makes the users wait for their jobs; see Generator.Ended.
@@ -33,8 +33,9 @@ type Config struct {
 
 // Source is a log to resample from.
 type Source struct {
-	Pools     *Pools
-	LongTerm  float64             // factor on the number of long-term users, beside Config.Load; 0 for 1, negative for none
+	Pools *Pools
+	// factor on the number of long-term users, beside Config.Load; 0 for 1, negative for none
+	LongTerm  float64
 	Temporary float64             // the same of temporary ones
 	Procs     func(procs int) int // if set, fits the sizes of the jobs to the machine that the workload is for
 }
@@ -66,16 +67,17 @@ type Generator struct {
 	lastSubmit float64
 }
 
-// NewGenerator returns a generator of a workload made from one log, or mixed from several: for each, a pool of long-term users of its
-// own, and temporary ones that come at its own rate. Weeks are those of the first source; jobs of the others keep their weekday
-// and time of day by Pools.Monday. The error names the setting that cannot be.
+// NewGenerator returns a generator of a workload made from one log, or mixed from several: for each, a pool of
+// long-term users of its own, and temporary ones that come at its own rate. Weeks are those of the first source; jobs
+// of the others keep their weekday and time of day by Pools.Monday. The error names the setting that cannot be.
 func NewGenerator(cfg Config, sources ...Source) (*Generator, error) {
 	if err := cfg.defaults(sources); err != nil {
 		return nil, fmt.Errorf("resample: %w", err)
 	}
 	first := sources[0].Pools
 	g := &Generator{
-		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a616b6179)), origin: first.Start, until: first.Start + cfg.Length,
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a616b6179)), origin: first.Start,
+		until:   first.Start + cfg.Length,
 		awaited: map[int64]int32{}, lastSubmit: math.Inf(-1),
 	}
 	for i := range sources {
@@ -91,14 +93,16 @@ func NewGenerator(cfg Config, sources ...Source) (*Generator, error) {
 	case cfg.RarePerWeek > 0 && total(g.rare) == 0:
 		return nil, errors.New("resample: RarePerWeek is set, but no source has a rare behavior; see Options.Rare")
 	case cfg.RarePerWeek > g.weekly:
-		return nil, fmt.Errorf("resample: %v rare behaviors per week are more than the %.3g temporary users", cfg.RarePerWeek, g.weekly)
+		return nil, fmt.Errorf("resample: %v rare behaviors per week are more than the %.3g temporary users",
+			cfg.RarePerWeek, g.weekly)
 	}
 	for i := range g.crowds {
 		g.populate(&g.crowds[i])
 	}
 	g.week = 1
 	if g.memberSeq == 0 && g.weekly == 0 {
-		return nil, fmt.Errorf("resample %q: %w: no long-term user was selected and no temporary one comes", first.Name, ErrNoJobs)
+		return nil, fmt.Errorf("resample %q: %w: no long-term user was selected and no temporary one comes",
+			first.Name, ErrNoJobs)
 	}
 	return g, nil
 }
@@ -129,8 +133,8 @@ func (c *Config) defaults(sources []Source) error {
 	return nil
 }
 
-// Peek returns when the next job is submitted, +Inf if there is none before the end of the workload. With Feedback it is as of what is
-// known: Ended may make it earlier.
+// Peek returns when the next job is submitted, +Inf if there is none before the end of the workload. With Feedback it
+// is as of what is known: Ended may make it earlier.
 func (g *Generator) Peek() float64 {
 	for {
 		boundary := g.origin + float64(g.week)*week

@@ -28,7 +28,8 @@ func anyTrace(t *rapid.T) users.Trace {
 	add := func(user int64, at float64) {
 		if at < trace.End {
 			trace.Jobs = append(trace.Jobs, users.Job{
-				Index: len(trace.Jobs), User: user, Procs: 1 + len(trace.Jobs)%7, Submit: at, Runtime: float64(len(trace.Jobs) % 5000), Estimate: 6000,
+				Index: len(trace.Jobs), User: user, Procs: 1 + len(trace.Jobs)%7, Submit: at,
+				Runtime: float64(len(trace.Jobs) % 5000), Estimate: 6000,
 			})
 		}
 	}
@@ -55,8 +56,9 @@ func anyConfig(t *rapid.T) users.Config {
 	}
 }
 
-// TestEveryJobIsAJobOfItsUser proves for any log what resampling promises: order of submission, jobs moved by whole weeks and otherwise
-// unchanged, and every member doing, one by one and with the same gaps, what one user of the log did, whoever else there is.
+// TestEveryJobIsAJobOfItsUser proves for any log what resampling promises: order of submission, jobs moved by whole
+// weeks and otherwise unchanged, and every member doing, one by one and with the same gaps, what one user of the log
+// did, whoever else there is.
 func TestEveryJobIsAJobOfItsUser(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace, cfg := anyTrace(t), anyConfig(t)
@@ -177,7 +179,8 @@ func TestNobodyIsReplicatedBeforeAllAreIn(t *testing.T) {
 	p := split(t, trace, users.Options{})
 	rapid.Check(t, func(t *rapid.T) {
 		load := rapid.Float64Range(.05, 5).Draw(t, "load")
-		g, err := users.NewGenerator(users.Config{Seed: rapid.Uint64().Draw(t, "seed"), Load: load}, users.Source{Pools: p})
+		g, err := users.NewGenerator(users.Config{Seed: rapid.Uint64().Draw(t, "seed"), Load: load},
+			users.Source{Pools: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +233,8 @@ func crowded() users.Trace {
 		trace.Jobs = append(trace.Jobs, campaign(i, int(i)*7/2, 6)...)
 	}
 	for i := range 50 {
-		trace.Jobs = append(trace.Jobs, users.Job{User: 1000, Procs: 1, Runtime: 1, Submit: 30*week + 3*day + float64(i)})
+		trace.Jobs = append(trace.Jobs,
+			users.Job{User: 1000, Procs: 1, Runtime: 1, Submit: 30*week + 3*day + float64(i)})
 	}
 	return trace
 }
@@ -281,12 +285,14 @@ func TestTemporaryUsersKeepComing(t *testing.T) {
 	}
 }
 
-// TestRareBehaviorsComeAtTheirRate proves RB_NPW: so many a week on the average, without changing how many temporary users come.
+// TestRareBehaviorsComeAtTheirRate proves RB_NPW: so many a week on the average, without changing how many temporary
+// users come.
 func TestRareBehaviorsComeAtTheirRate(t *testing.T) {
 	p := split(t, crowded(), users.Options{Rare: []users.RareBehavior{{User: 1000, From: 0, Until: math.Inf(1)}}})
 	const weeks = 4000
 	for _, rate := range []float64{0, .125, .25, .5} {
-		arrivals := take(generator(t, users.Config{Length: weeks * week, RarePerWeek: rate}, users.Source{Pools: p}), math.MaxInt)
+		arrivals := take(generator(t, users.Config{Length: weeks * week, RarePerWeek: rate}, users.Source{Pools: p}),
+			math.MaxInt)
 		rare, regular := sum(newcomers(arrivals, users.Rare))/weeks, sum(newcomers(arrivals, users.Temporary))/weeks
 		if math.Abs(rare-rate) > .04 || math.Abs(rare+regular-p.Arrivals) > .1 {
 			t.Errorf("rate %v: %v rare and %v other users a week, want %v in all", rate, rare, regular, p.Arrivals)
@@ -352,15 +358,19 @@ func TestGeneratorRefuses(t *testing.T) {
 		sources []users.Source
 		want    string
 	}{
-		"no source":       {users.Config{}, nil, "no source"},
-		"no pools":        {users.Config{}, []users.Source{{}}, "source 0"},
-		"load":            {users.Config{Load: math.NaN()}, []users.Source{{Pools: p}}, "load factor"},
-		"length":          {users.Config{Length: -1}, []users.Source{{Pools: p}}, "length"},
-		"weight":          {users.Config{Weight: func(*users.User) float64 { return -1 }}, []users.Source{{Pools: p}}, "weight of user"},
-		"no rare pool":    {users.Config{RarePerWeek: .1}, []users.Source{{Pools: p}}, "Options.Rare"},
-		"factor":          {users.Config{}, []users.Source{{Pools: p, LongTerm: math.Inf(1)}}, "factor LongTerm"},
-		"nothing at all":  {users.Config{Load: .01}, []users.Source{{Pools: p, Temporary: -1}}, "no long-term user"},
-		"rare above rate": {users.Config{RarePerWeek: 9}, []users.Source{{Pools: split(t, sample(), users.Options{Rare: []users.RareBehavior{{User: 3, Until: 1e9}}})}}, "more than"},
+		"no source": {users.Config{}, nil, "no source"},
+		"no pools":  {users.Config{}, []users.Source{{}}, "source 0"},
+		"load":      {users.Config{Load: math.NaN()}, []users.Source{{Pools: p}}, "load factor"},
+		"length":    {users.Config{Length: -1}, []users.Source{{Pools: p}}, "length"},
+		"weight": {users.Config{Weight: func(*users.User) float64 { return -1 }}, []users.Source{{Pools: p}},
+			"weight of user"},
+		"no rare pool":   {users.Config{RarePerWeek: .1}, []users.Source{{Pools: p}}, "Options.Rare"},
+		"factor":         {users.Config{}, []users.Source{{Pools: p, LongTerm: math.Inf(1)}}, "factor LongTerm"},
+		"nothing at all": {users.Config{Load: .01}, []users.Source{{Pools: p, Temporary: -1}}, "no long-term user"},
+		"rare above rate": {users.Config{RarePerWeek: 9},
+			[]users.Source{
+				{Pools: split(t, sample(), users.Options{Rare: []users.RareBehavior{{User: 3, Until: 1e9}}})},
+			}, "more than"},
 	} {
 		if _, err := users.NewGenerator(c.cfg, c.sources...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error about %q", name, err, c.want)
@@ -374,7 +384,9 @@ func TestGeneratorRefuses(t *testing.T) {
 
 func TestEndlessWorkloadIsAStream(t *testing.T) {
 	p := split(t, sample(), users.Options{})
-	for name, s := range map[string]users.Source{"all": {Pools: p}, "only long-term": {Pools: p, Temporary: -1}, "only temporary": {Pools: p, LongTerm: -1}} {
+	for name, s := range map[string]users.Source{
+		"all": {Pools: p}, "only long-term": {Pools: p, Temporary: -1}, "only temporary": {Pools: p, LongTerm: -1},
+	} {
 		got := take(generator(t, users.Config{Length: math.Inf(1)}, s), 20_000)
 		if len(got) != 20_000 {
 			t.Errorf("%s: the stream ended after %d jobs", name, len(got))

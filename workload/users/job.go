@@ -1,13 +1,13 @@
-// Package users resamples a recorded workload user by user, and so makes workloads of any length and load that keep what the
-// users' own sequences of jobs are like (N. Zakay and D. Feitelson, "Workload resampling for performance evaluation of
-// parallel job schedulers", Concurrency and Computation 2013; "the paper" below).
+// Package users resamples a recorded workload user by user, and so makes workloads of any length and load that keep
+// what the users' own sequences of jobs are like (N. Zakay and D. Feitelson, "Workload resampling for performance
+// evaluation of parallel job schedulers", Concurrency and Computation 2013; "the paper" below).
 //
-// [Split] takes a log apart into pools of users who stay for long, who come for a while, and whose behavior is rare. A [Generator]
-// puts them together again: it starts each at some week of his activity and moves his jobs by whole weeks, so that every job
-// keeps its weekday and time of day, brings new temporary users every week, and starts long-term ones over when they are
-// through. It yields jobs one by one in order of submission, with no end if asked to. With [Feedback] the users react to how
-// fast a simulated machine is. Whether a load was more than a machine could do (the paper's section 6.3) is for the simulator to tell,
-// whose Saturation counts what is left undone.
+// [Split] takes a log apart into pools of users who stay for long, who come for a while, and whose behavior is rare. A
+// [Generator] puts them together again: it starts each at some week of his activity and moves his jobs by whole weeks,
+// so that every job keeps its weekday and time of day, brings new temporary users every week, and starts long-term ones
+// over when they are through. It yields jobs one by one in order of submission, with no end if asked to. With
+// [Feedback] the users react to how fast a simulated machine is. Whether a load was more than a machine could do (the
+// paper's section 6.3) is for the simulator to tell, whose Saturation counts what is left undone.
 package users
 
 import (
@@ -35,16 +35,16 @@ type Job struct {
 // End returns when the job ended, taking an unknown wait or runtime as 0.
 func (j *Job) End() float64 { return j.Submit + max(j.Wait, 0) + max(j.Runtime, 0) }
 
-// Trace is a recorded workload. Weeks are weeks of seconds: where the clock on the wall is put forward and back, a job that is moved to
-// the other half of the year is an hour off by that clock.
+// Trace is a recorded workload. Weeks are weeks of seconds: where the clock on the wall is put forward and back, a job
+// that is moved to the other half of the year is an hour off by that clock.
 type Trace struct {
 	Name  string  // for errors
 	Jobs  []Job   // in any order; Split does not change them
 	Start float64 // when logging started: 0 in the Standard Workload Format
 	End   float64 // when it ended; 0 for the end of the last job
 
-	// Monday is how many seconds before time 0 the week of the log began, by the clock on the wall. It matters only where logs are
-	// mixed, for which weekdays and hours must be told apart.
+	// Monday is how many seconds before time 0 the week of the log began, by the clock on the wall. It matters only
+	// where logs are mixed, for which weekdays and hours must be told apart.
 	Monday float64
 }
 

@@ -18,9 +18,9 @@ const (
 	saliksik = "DOST-ASTI_COARE-Saliksik-2020-cln"
 )
 
-// TestTableV compares the pools with the paper's Table V. Its long-term rows follow from its text. The temporary ones do not with the text's 4
-// weeks, but nearly with 8: the figures for both come from an independent program (KTH's 2,359 jobs and 8 weeks are
-// those of log version 2; version 2.1 has 2 fewer).
+// TestTableV compares the pools with the paper's Table V. Its long-term rows follow from its text. The temporary ones
+// do not with the text's 4 weeks, but nearly with 8: the figures for both come from an independent program (KTH's 2,359
+// jobs and 8 weeks are those of log version 2; version 2.1 has 2 fewer).
 func TestTableV(t *testing.T) {
 	type pool struct{ users, jobs int }
 	for name, want := range map[string]struct{ longTerm, table, with4, with8 pool }{
@@ -37,11 +37,13 @@ func TestTableV(t *testing.T) {
 			for edge, temporary := range map[float64]pool{4: want.with4, 8: want.with8} {
 				p := split(t, trace, users.Options{Edge: edge})
 				got := pool{len(p.LongTerm), jobsOf(p.LongTerm)}
-				if math.Abs(float64(got.users-want.longTerm.users)) > 1 || math.Abs(float64(got.jobs)/float64(want.longTerm.jobs)-1) > .0015 {
+				if math.Abs(float64(got.users-want.longTerm.users)) > 1 ||
+					math.Abs(float64(got.jobs)/float64(want.longTerm.jobs)-1) > .0015 {
 					t.Errorf("%d long-term users with %d jobs, the paper has %+v", got.users, got.jobs, want.longTerm)
 				}
 				if got := (pool{len(p.Temporary), jobsOf(p.Temporary)}); got != temporary {
-					t.Errorf("edge %v weeks: %+v temporary users and jobs, want %+v (the paper has %+v)", edge, got, temporary, want.table)
+					t.Errorf("edge %v weeks: %+v temporary users and jobs, want %+v (the paper has %+v)", edge, got,
+						temporary, want.table)
 				}
 				t.Logf("long-term %+v (paper %+v), temporary with %v weeks %d, %d (paper %+v)",
 					got, want.longTerm, edge, len(p.Temporary), jobsOf(p.Temporary), want.table)
@@ -81,11 +83,12 @@ func measure(t testing.TB, jobs []users.Job, from float64) character {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return character{depth(runtime, compare.DefaultTolerance), depth(estimate, compare.DefaultTolerance), depth(procs, 0), h.H}
+	return character{depth(runtime, compare.DefaultTolerance), depth(estimate, compare.DefaultTolerance),
+		depth(procs, 0), h.H}
 }
 
-// TestTablesVIAndVII compares the mean locality of eight resampled workloads with the paper's Table VI within 7 %, and their Hurst
-// parameter with its Table VII within .07. (The columns of the original logs are in package compare.)
+// TestTablesVIAndVII compares the mean locality of eight resampled workloads with the paper's Table VI within 7 %, and
+// their Hurst parameter with its Table VII within .07. (The columns of the original logs are in package compare.)
 func TestTablesVIAndVII(t *testing.T) {
 	for name, want := range map[string]character{
 		kth:  {35.03, 6.42, 3.87, .648},
@@ -112,9 +115,13 @@ func TestTablesVIAndVII(t *testing.T) {
 			for what, x := range map[string]struct {
 				values []float64
 				want   float64
-			}{"runtime": {runtime, want.runtime}, "max runtime": {estimate, want.estimate}, "CPU number": {procs, want.procs}} {
+			}{
+				"runtime": {runtime, want.runtime}, "max runtime": {estimate, want.estimate},
+				"CPU number": {procs, want.procs},
+			} {
 				mean := stat.Mean(x.values, nil)
-				t.Logf("%s: %.2f +- %.2f, paper %.2f (%+.1f %%)", what, mean, stat.StdDev(x.values, nil), x.want, 100*(mean/x.want-1))
+				t.Logf("%s: %.2f +- %.2f, paper %.2f (%+.1f %%)", what, mean, stat.StdDev(x.values, nil), x.want,
+					100*(mean/x.want-1))
 				if math.Abs(mean/x.want-1) > .07 {
 					t.Errorf("%s: mean depth %.2f of eight workloads, the paper has %.2f", what, mean, x.want)
 				}
@@ -128,8 +135,8 @@ func TestTablesVIAndVII(t *testing.T) {
 	}
 }
 
-// TestLoadReachesItsTarget resamples with more users: the offered load (processor seconds per processor and second) of every single
-// workload is the log's times the factor, within 10 %.
+// TestLoadReachesItsTarget resamples with more users: the offered load (processor seconds per processor and second) of
+// every single workload is the log's times the factor, within 10 %.
 func TestLoadReachesItsTarget(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -151,20 +158,22 @@ func TestLoadReachesItsTarget(t *testing.T) {
 			}
 			t.Logf("%s x %v, seed %d: load %.3f, target %.3f", c.name, c.factor, seed, load, c.factor*original)
 			if math.Abs(load/(c.factor*original)-1) > .1 {
-				t.Errorf("%s x %v, seed %d: offered load %.3f, target %.3f", c.name, c.factor, seed, load, c.factor*original)
+				t.Errorf("%s x %v, seed %d: offered load %.3f, target %.3f", c.name, c.factor, seed, load,
+					c.factor*original)
 			}
 		}
 	}
 }
 
-// TestExtendedWorkloadIsLikeTheLog makes KTH five times as long: each of its five parts has about as many jobs, as much work and
-// the locality of the log (the paper's section 6.2).
+// TestExtendedWorkloadIsLikeTheLog makes KTH five times as long: each of its five parts has about as many jobs, as much
+// work and the locality of the log (the paper's section 6.2).
 func TestExtendedWorkloadIsLikeTheLog(t *testing.T) {
 	trace, _ := readTrace(t, kth)
 	p := split(t, trace, users.Options{})
 	length := p.End - p.Start
 	parts := make([][]users.Job, 5)
-	for a := range generator(t, users.Config{Seed: 2, Length: 5 * length, Stationary: true}, users.Source{Pools: p}).All() {
+	for a := range generator(t, users.Config{Seed: 2, Length: 5 * length, Stationary: true},
+		users.Source{Pools: p}).All() {
 		i := int((a.Submit - p.Start) / length)
 		parts[i] = append(parts[i], a.Job)
 	}

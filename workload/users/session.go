@@ -2,14 +2,14 @@ package users
 
 // Gaps that end a session, in seconds.
 const (
-	// SessionGap is the hour between two submits of a user that ends his session. The paper takes its sessions from N. Zakay and D. Feitelson,
-	// "On identifying user session boundaries in parallel workload logs", JSSPP 2012: by submits, the proven activity of a user,
-	// not by when his jobs end.
+	// SessionGap is the hour between two submits of a user that ends his session. The paper takes its sessions from N.
+	// Zakay and D. Feitelson, "On identifying user session boundaries in parallel workload logs", JSSPP 2012: by
+	// submits, the proven activity of a user, not by when his jobs end.
 	SessionGap = 3600
 )
 
-// Sessions returns where the sessions of one user begin: indexes into his jobs, which are in order of submission. A session ends with a
-// submit that none follows within gap seconds; 0 is SessionGap.
+// Sessions returns where the sessions of one user begin: indexes into his jobs, which are in order of submission. A
+// session ends with a submit that none follows within gap seconds; 0 is SessionGap.
 func Sessions(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap
@@ -23,8 +23,8 @@ func Sessions(jobs []Job, gap float64) []int {
 	return starts
 }
 
-// SessionNumbers returns for each job of a workload, in order of submission, the number of its session, counted from 0 over all
-// users in the order in which they begin.
+// SessionNumbers returns for each job of a workload, in order of submission, the number of its session, counted from 0
+// over all users in the order in which they begin.
 func SessionNumbers(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap

@@ -32,8 +32,8 @@ func (c Class) String() string {
 	return "unknown"
 }
 
-// Defaults of Options, in weeks. The text of the paper (section 4) drops temporary users within 4 weeks of an end of the log, but its
-// Table V fits 8.
+// Defaults of Options, in weeks. The text of the paper (section 4) drops temporary users within 4 weeks of an end of
+// the log, but its Table V fits 8.
 const (
 	DefaultLongTerm = 12
 	DefaultEdge     = 8
@@ -41,17 +41,18 @@ const (
 
 // Options say how a log is split.
 type Options struct {
-	LongTerm float64 // weeks from the first job to the end of the last one above which a user is long-term; 0 for DefaultLongTerm
+	// weeks from the first job to the end of the last one above which a user is long-term; 0 for DefaultLongTerm
+	LongTerm float64
 
-	// Edge drops temporary users whose whole activity is within so many weeks of the log's begin, or of its end. 0 is DefaultEdge,
-	// but at most a fifth of the log; negative drops nobody.
+	// Edge drops temporary users whose whole activity is within so many weeks of the log's begin, or of its end. 0 is
+	// DefaultEdge, but at most a fifth of the log; negative drops nobody.
 	Edge float64
 
 	Rare []RareBehavior
 }
 
-// RareBehavior names a stretch of a user's activity that is to be a pseudo-user of its own (the paper's section 6.4), such as a
-// flurry.
+// RareBehavior names a stretch of a user's activity that is to be a pseudo-user of its own (the paper's section 6.4),
+// such as a flurry.
 type RareBehavior struct {
 	User        int64
 	From, Until float64 // of submits: From <= submit < Until
@@ -86,9 +87,10 @@ type Pools struct {
 	Monday     float64 // see Trace
 	Edge       float64 // weeks, as applied
 
-	// Present is how many temporary users there are in a week, and Arrivals how many come in a week, on the average. Both are
-	// estimated so that dropping users does not lower them: Present from the weeks that are further than Edge from both
-	// ends, and Arrivals by counting each user as 1 over the weeks in which he could have come without being dropped.
+	// Present is how many temporary users there are in a week, and Arrivals how many come in a week, on the average.
+	// Both are estimated so that dropping users does not lower them: Present from the weeks that are further than Edge
+	// from both ends, and Arrivals by counting each user as 1 over the weeks in which he could have come without being
+	// dropped.
 	Present, Arrivals float64
 
 	NeverRan int // jobs left out because their runtime is not known
@@ -98,9 +100,9 @@ type Pools struct {
 // Weeks returns the length of the log in weeks.
 func (p *Pools) Weeks() float64 { return (p.End - p.Start) / week }
 
-// Split takes a log apart into its users. Jobs that never ran, or have no processors, are left out and counted. Jobs whose user is
-// not known (negative) count as those of one more user. The errors wrap ErrNoJobs or ErrNoUsers, or name the option that
-// cannot be.
+// Split takes a log apart into its users. Jobs that never ran, or have no processors, are left out and counted. Jobs
+// whose user is not known (negative) count as those of one more user. The errors wrap ErrNoJobs or ErrNoUsers, or name
+// the option that cannot be.
 func Split(t Trace, o Options) (*Pools, error) {
 	p := &Pools{Name: t.Name, Start: t.Start, End: t.End, Monday: t.Monday}
 	jobs, err := p.usable(t)
@@ -156,7 +158,8 @@ func (p *Pools) usable(t Trace) ([]Job, error) {
 		jobs = append(jobs, *j)
 	}
 	if len(jobs) == 0 {
-		return nil, fmt.Errorf("%w (%d jobs without a runtime, %d without processors)", ErrNoJobs, p.NeverRan, p.NoProcs)
+		return nil,
+			fmt.Errorf("%w (%d jobs without a runtime, %d without processors)", ErrNoJobs, p.NeverRan, p.NoProcs)
 	}
 	if !known {
 		return nil, ErrNoUsers
@@ -179,7 +182,8 @@ func (p *Pools) defaults(o *Options) error {
 	case o.Edge > 0 && 2*o.Edge < p.Weeks():
 		p.Edge = o.Edge
 	case !(o.Edge < 0):
-		return fmt.Errorf("Options.Edge is %v weeks; a log of %.1f weeks needs less than half of that", o.Edge, p.Weeks())
+		return fmt.Errorf("Options.Edge is %v weeks; a log of %.1f weeks needs less than half of that",
+			o.Edge, p.Weeks())
 	}
 	return nil
 }

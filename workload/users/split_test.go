@@ -21,7 +21,8 @@ const (
 func campaign(user int64, firstDay, days int) []users.Job {
 	var jobs []users.Job
 	for d := range days {
-		jobs = append(jobs, users.Job{User: user, Procs: 2, Submit: float64(firstDay+d)*day + 10*hour, Wait: 60, Runtime: 600, Estimate: 900})
+		jobs = append(jobs, users.Job{User: user, Procs: 2, Submit: float64(firstDay+d)*day + 10*hour, Wait: 60,
+			Runtime: 600, Estimate: 900})
 	}
 	return jobs
 }
@@ -63,8 +64,8 @@ func TestUsersGoToTheirPools(t *testing.T) {
 	}
 }
 
-// A user's activity lasts from his first submit to the end of his last-ending job, 12 weeks are not more than 12 weeks, and activity
-// that reaches out of the edge keeps him.
+// A user's activity lasts from his first submit to the end of his last-ending job, 12 weeks are not more than 12 weeks,
+// and activity that reaches out of the edge keeps him.
 func TestThresholdsAreExact(t *testing.T) {
 	at := func(user int64, submit, runtime float64) users.Job {
 		return users.Job{User: user, Procs: 1, Submit: submit, Runtime: runtime}
@@ -95,16 +96,19 @@ func TestRatesAreThoseOfTheArrivals(t *testing.T) {
 	}
 	p := split(t, trace, users.Options{})
 	if len(p.Dropped) == 0 || math.Abs(p.Arrivals-2) > .06 || p.Present < 6 || p.Present > 8 {
-		t.Errorf("%d dropped, %v come a week and %v are there; want 2 a week, who touch 3 or 4 weeks each", len(p.Dropped), p.Arrivals, p.Present)
+		t.Errorf("%d dropped, %v come a week and %v are there; want 2 a week, who touch 3 or 4 weeks each",
+			len(p.Dropped), p.Arrivals, p.Present)
 	}
 }
 
 func TestRareBehaviorsAreUsersOfTheirOwn(t *testing.T) {
 	trace := sample()
 	p := split(t, trace, users.Options{Rare: []users.RareBehavior{
-		{User: 1, From: 50 * day, Until: 60 * day}, {User: 99, From: 0, Until: week}, {User: 1, From: 90 * day, Until: 92 * day},
+		{User: 1, From: 50 * day, Until: 60 * day}, {User: 99, From: 0, Until: week},
+		{User: 1, From: 90 * day, Until: 92 * day},
 	}})
-	if len(p.Rare) != 2 || len(p.Rare[0].Jobs) != 10 || len(p.Rare[1].Jobs) != 2 || p.Rare[0].ID != 1 || p.Rare[0].Class != users.Rare {
+	if len(p.Rare) != 2 || len(p.Rare[0].Jobs) != 10 || len(p.Rare[1].Jobs) != 2 || p.Rare[0].ID != 1 ||
+		p.Rare[0].Class != users.Rare {
 		t.Fatalf("rare pool: %+v", p.Rare)
 	}
 	all := jobsOf(p.LongTerm) + jobsOf(p.Temporary) + jobsOf(p.Dropped) + jobsOf(p.Rare)
@@ -136,7 +140,8 @@ func TestSplitRefuses(t *testing.T) {
 	if _, err := users.Split(anonymous, users.Options{}); !errors.Is(err, users.ErrNoUsers) {
 		t.Errorf("no user field: %v, want ErrNoUsers", err)
 	}
-	if _, err := users.Split(users.Trace{Jobs: []users.Job{{Procs: 1, Runtime: -1}}}, users.Options{}); !errors.Is(err, users.ErrNoJobs) {
+	if _, err := users.Split(users.Trace{Jobs: []users.Job{{Procs: 1, Runtime: -1}}}, users.Options{}); !errors.Is(err,
+		users.ErrNoJobs) {
 		t.Errorf("no job that ran: %v, want ErrNoJobs", err)
 	}
 	for _, o := range []users.Options{{Edge: 15}, {Edge: math.NaN()}, {LongTerm: -1}, {LongTerm: math.NaN()}} {

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// readTrace reads a log of the shared data as the paper counts: with the processors allocated, and the runtimes as recorded.
+// readTrace reads a log of the shared data as the paper counts: with the processors allocated, and the runtimes as
+// recorded.
 func readTrace(t testing.TB, name string) (users.Trace, int) {
 	t.Helper()
 	f, err := swf.Open(refdata.Shared(t, "traces/"+name+".swf.gz"))
@@ -28,7 +29,8 @@ func readTrace(t testing.TB, name string) (users.Trace, int) {
 		}
 		trace.Jobs = append(trace.Jobs, users.Job{
 			Index: i, User: r.User, Queue: r.Queue, Procs: int(r.Allocated),
-			Submit: float64(r.Submit), Wait: float64(r.Wait), Runtime: float64(r.Runtime), Estimate: float64(r.TimeLimit),
+			Submit: float64(r.Submit), Wait: float64(r.Wait), Runtime: float64(r.Runtime),
+			Estimate: float64(r.TimeLimit),
 		})
 	}
 	const monday = 4 * 86400 // 1970 began on a Thursday

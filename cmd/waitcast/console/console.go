@@ -1,4 +1,5 @@
-// Package console is where the command waitcast reads from and writes to: lines for people, JSON for programs, progress.
+// Package console is where the command waitcast reads from and writes to: lines for people, JSON for programs,
+// progress.
 package console
 
 import (
@@ -26,7 +27,8 @@ const (
 // Console is where a command reads from and writes to.
 type Console struct {
 	Stdin io.Reader
-	// stdout and stderr take lines for people: run makes them replace what cannot be printed. JSON goes to jsonTo, records to data.
+	// stdout and stderr take lines for people: run makes them replace what cannot be printed. JSON goes to jsonTo,
+	// records to data.
 	Stdout, Stderr io.Writer
 	// Plain are stdout and stderr as they were given, nil before run.
 	Plain [2]io.Writer
@@ -107,11 +109,11 @@ func (c *Console) Open(file string) (io.ReadCloser, int64, error) {
 
 // Note tells something on standard error.
 func (c *Console) Note(format string, args ...any) {
-	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...))) //nolint:errcheck // there is nowhere left to say so
+	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...)))
 }
 
-// Progress returns a bar of so many bytes on a terminal, a spinner where size is not known (0), and one that nobody sees where there is no terminal or the answer is
-// for a program.
+// Progress returns a bar of so many bytes on a terminal, a spinner where size is not known (0), and one that nobody
+// sees where there is no terminal or the answer is for a program.
 func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	if size == 0 {
 		size = -1
@@ -119,14 +121,16 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine of its own turns it, which Clear does not wait for
+		// else a goroutine of its own turns it, which Clear does not wait for
+		progressbar.OptionSetSpinnerChangeInterval(0),
 	)
 }
 
 // CountBar is a bar of so many jobs, or whatever they are called; nobody sees it where progress is not shown.
 func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(max(1, n),
-		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(), progressbar.OptionSetItsString(what),
+		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
+		progressbar.OptionSetItsString(what),
 		progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
 	)
 }

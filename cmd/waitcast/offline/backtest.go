@@ -34,18 +34,23 @@ func newBacktest(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backtest TRACE.swf...",
 		Short: "Replay recorded logs and score every method",
-		Long: "Replay logs in the Standard Workload Format as if they happened now: every submission is forecast by every method from what was\n" +
-			"known then, every start is learnt from and scored. --mode head is Downey's own test: the log is scheduled strictly first come, first\n" +
+		Long: "Replay logs in the Standard Workload Format as if they happened now: every submission is forecast by " +
+			"every method from what was\n" +
+			"known then, every start is learnt from and scored. --mode head is Downey's own test: the log is " +
+			"scheduled strictly first come, first\n" +
 			"served, and the wait from reaching the head of the queue is forecast. TRACE may be compressed with gzip.",
 		Example: "  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz\n" +
-			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv --report report.html\n" +
+			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv --report " +
+			"report.html\n" +
 			"  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz --mode head",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.backtest(args, f) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.mode, "mode", "wait", "what is forecast: wait, the whole wait from the submission; head, that from reaching the head of the queue")
-	flags.Float64Var(&f.warmup, "warmup", .1, "part of the jobs, from the beginning, that are learnt from but not scored")
+	flags.StringVar(&f.mode, "mode", "wait",
+		"what is forecast: wait, the whole wait from the submission; head, that from reaching the head of the queue")
+	flags.Float64Var(&f.warmup, "warmup", .1,
+		"part of the jobs, from the beginning, that are learnt from but not scored")
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 learns them (mode head: the header's MaxProcs)")
 	flags.StringVar(&f.predictions, "predictions", "", "file for a row per job and method, CSV")
 	flags.StringVar(&f.report, "report", "", "file for a report with plots, HTML")
@@ -95,7 +100,8 @@ func (a *Commands) backtest(paths []string, f backtestFlags) (err error) {
 }
 
 // replay replays one trace.
-func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*backtest.TraceResult, *backtest.Sample, error) {
+func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*backtest.TraceResult,
+	*backtest.Sample, error) {
 	trace, err := backtest.Open(path, traceName(path))
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +179,8 @@ func writeReport(path string, r *backtest.Result, samples []*backtest.Sample) er
 func printBacktest(to io.Writer, r *backtest.Result) error {
 	for i := range r.Traces {
 		t := &r.Traces[i]
-		_, _ = fmt.Fprintf(to, "%s: %d jobs, %.0f s; log-pinball loss (ln(wait + 60 s)), coverage P(W <= q), medians within a factor 2 (best constant %.3f)\n\n",
+		_, _ = fmt.Fprintf(to, "%s: %d jobs, %.0f s; log-pinball loss (ln(wait + 60 s)), coverage P(W <= q), medians "+
+			"within a factor 2 (best constant %.3f)\n\n",
 			console.Printable(t.Trace), t.Jobs, t.Seconds, t.Constant.Within2)
 		w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 		_, _ = fmt.Fprintln(w, "method\tn\tloss .5\t.75\t.9\t.95\tcovered .5\t.75\t.9\t.95\tx2\tx3\tr\tr log\t")

@@ -75,7 +75,8 @@ func headReplay(path string, f backtestFlags, rows *predictionRows) (result *hea
 }
 
 func printHead(to io.Writer, t *headTrace) error {
-	_, _ = fmt.Fprintf(to, "%s: %d jobs, strictly first come, first served; the wait from the head of the queue\n\n", console.Printable(t.Trace), t.Jobs)
+	_, _ = fmt.Fprintf(to, "%s: %d jobs, strictly first come, first served; the wait from the head of the queue\n\n",
+		console.Printable(t.Trace), t.Jobs)
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "method\tn\tr log\tr\tloss .5\tloss .95\tx2\tx3\t")
 	for i := range t.Methods {
@@ -86,7 +87,8 @@ func printHead(to io.Writer, t *headTrace) error {
 			}
 			return math.NaN()
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", m.Method, m.N, m.RLog, m.R, loss("0.5"), loss("0.95"), m.WithinFactor2, m.WithinFactor3)
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n", m.Method, m.N, m.RLog, m.R, loss("0.5"),
+			loss("0.95"), m.WithinFactor2, m.WithinFactor3)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -21,6 +21,7 @@ type Commands struct {
 func New(c *console.Console, daemon func() (*client.Client, error), timeout *duration.Value) []*cobra.Command {
 	a := &Commands{Console: c, daemon: daemon, timeout: timeout}
 	return []*cobra.Command{
-		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newSimulate(a), newStudy(a), newBacktest(a),
+		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newSimulate(a), newStudy(a),
+		newBacktest(a),
 	}
 }

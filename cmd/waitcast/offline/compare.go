@@ -21,8 +21,10 @@ func newCompare(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "compare ORIGINAL.swf OTHER.swf",
 		Short: "Set two workloads side by side",
-		Long: "Measure two workloads and how far they are apart: distributions of sizes, runtimes, interarrival times and users, work, correlations, locality,\n" +
-			"self-similarity and the weekly profile. Jobs that never ran or have no processors do not count. Files may be compressed with gzip; one may be -,\n" +
+		Long: "Measure two workloads and how far they are apart: distributions of sizes, runtimes, interarrival " +
+			"times and users, work, correlations, locality,\n" +
+			"self-similarity and the weekly profile. Jobs that never ran or have no processors do not count. Files " +
+			"may be compressed with gzip; one may be -,\n" +
 			"standard input.",
 		Example: "  waitcast generate --from log.swf --jobs 20000 | waitcast compare log.swf -",
 		Args:    cobra.ExactArgs(2),
@@ -148,7 +150,8 @@ func (c *Compared) notes(to io.Writer) error {
 		p.Line("Left out", fmt.Sprintf("of %s: %s", f.Name, f.LeftOut))
 	}
 	if !c.WaitsCount {
-		p.Line("Sessions", "a job counts as ending a runtime after its submission, on both sides: not all jobs have a wait (field 3)")
+		p.Line("Sessions", "a job counts as ending a runtime after its submission, on both sides: not all jobs have "+
+			"a wait (field 3)")
 	}
 	for _, m := range []struct {
 		who  string

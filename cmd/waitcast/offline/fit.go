@@ -37,16 +37,20 @@ func newFit(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "fit TRACE.swf | -",
 		Short: "Fit the papers' models to a workload",
-		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and of Downey (uniform-log, by queue) to a\n" +
-			"workload, and print their parameters and how well they fit; and say which law of lifetimes foretells each queue best. TRACE may be compressed\n" +
+		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and " +
+			"of Downey (uniform-log, by queue) to a\n" +
+			"workload, and print their parameters and how well they fit; and say which law of lifetimes foretells " +
+			"each queue best. TRACE may be compressed\n" +
 			"with gzip; - is standard input.",
 		Example: "  waitcast fit KTH-SP2-1996-2.1-cln.swf.gz --status 1\n" +
-			"  waitcast fit SDSC-Par-1996-3.1-cln.swf.gz --model uniformlog --group 'short=*s' --group 'long=*l' --sequential --sequential-keep interactive\n" +
+			"  waitcast fit SDSC-Par-1996-3.1-cln.swf.gz --model uniformlog --group 'short=*s' --group 'long=*l' " +
+			"--sequential --sequential-keep interactive\n" +
 			"  waitcast fit log.swf --model lublin --json > params.json && waitcast generate --params params.json",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains([]string{ModelLublin, ModelMarkov, modelUniformLog, modelLifetime, modelAll}, f.model) {
-				return console.NewUsageError(fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, lifetime, all", f.model))
+				return console.NewUsageError(
+					fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, lifetime, all", f.model))
 			}
 			if err := f.group.Parse(); err != nil {
 				return console.NewUsageError(err.Error())
@@ -123,7 +127,8 @@ func (a *Commands) fit(file string, f fitFlags) error {
 		return err
 	}
 	out := Fitted{
-		Trace: r.name, Jobs: len(r.records), LeftOut: left, BadLines: r.bad, MaxProcs: r.header.MaxProcs, Seed: f.seed.value, Missing: map[string]string{},
+		Trace: r.name, Jobs: len(r.records), LeftOut: left, BadLines: r.bad, MaxProcs: r.header.MaxProcs,
+		Seed: f.seed.value, Missing: map[string]string{},
 	}
 	var failures []error
 	wanted, machine := 0, int(min(r.header.MaxProcs, mostProcs))
@@ -183,7 +188,8 @@ func fitLublin(r *recording, machine int, rng *rand.Rand) (*LublinFit, error) {
 	if out.Runtime, err = judge(logs, m.Runtime.CDF); err != nil {
 		return nil, err
 	}
-	if out.Subsamples, err = hypergamma.SubsampleTest(rng, logs, m.Runtime.CDF, subsampleSize, subsampleRepeats); err != nil {
+	if out.Subsamples, err = hypergamma.SubsampleTest(rng, logs, m.Runtime.CDF, subsampleSize,
+		subsampleRepeats); err != nil {
 		return nil, err
 	}
 	for i, procs := range c.Procs {
@@ -203,7 +209,8 @@ func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarg
 			tooLarge++
 			continue
 		}
-		out.Procs, out.Seconds, out.Local = append(out.Procs, procs), append(out.Seconds, c.Seconds[i]), append(out.Local, c.Local[i])
+		out.Procs, out.Seconds, out.Local = append(out.Procs, procs), append(out.Seconds, c.Seconds[i]),
+			append(out.Local, c.Local[i])
 	}
 	return out, tooLarge
 }
@@ -211,7 +218,8 @@ func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarg
 // noteTooLarge reports the jobs that a fit left out because the machine is too small for them.
 func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
 	if fit != nil && fit.TooLarge > 0 {
-		a.Note("%s: lublin: left out %d jobs of more processors than the machine has, which are %d", r.name, fit.TooLarge, machine)
+		a.Note("%s: lublin: left out %d jobs of more processors than the machine has, which are %d", r.name,
+			fit.TooLarge, machine)
 	}
 }
 
@@ -261,7 +269,8 @@ func fitMarkov(r *recording, rng *rand.Rand) (*markovFit, error) {
 		return nil, err
 	}
 	n := len(r.records)
-	drawn, recorded := [2][]float64{make([]float64, n), make([]float64, n)}, [2][]float64{make([]float64, n), make([]float64, n)}
+	drawn, recorded := [2][]float64{make([]float64, n), make([]float64, n)},
+		[2][]float64{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		procs, seconds := g.Next()
 		drawn[0][i], drawn[1][i] = float64(procs), seconds

@@ -34,11 +34,13 @@ func (f *Fitted) print(to io.Writer) error {
 			continue
 		}
 		l := q.Law
-		row("  "+console.Printable(q.Queue), "%d jobs: b0 %.3f, b1 %.3f, from %.3g s to %.3g s; R2 %.3f, %s", q.Jobs, l.B0, l.B1, l.TMin, l.TMax, l.R2, l.Goodness)
+		row("  "+console.Printable(q.Queue), "%d jobs: b0 %.3f, b1 %.3f, from %.3g s to %.3g s; R2 %.3f, %s", q.Jobs,
+			l.B0, l.B1, l.TMin, l.TMax, l.R2, l.Goodness)
 	}
 	if len(f.Lifetimes) > 0 {
 		row("", "")
-		row("Lifetimes", "laws of each queue's runtimes, by mean log score on jobs that they were not fitted to; the best first")
+		row("Lifetimes",
+			"laws of each queue's runtimes, by mean log score on jobs that they were not fitted to; the best first")
 	}
 	for _, q := range f.Lifetimes {
 		q.rows(row)
@@ -74,14 +76,18 @@ func (l *LublinFit) rows(row func(label, format string, args ...any)) {
 	s := size.Params
 	row("", "")
 	row("Lublin-Feitelson", "2003")
-	row("  sizes", "p1 %.3f, p2 %.3f, l %.2f, m %.2f, h %.2f, p %.3f; KS %.3f, %d jobs", s.Serial, s.PowerOfTwo, s.Low, s.Medium, s.High, s.Prob, size.KS, size.N)
+	row("  sizes", "p1 %.3f, p2 %.3f, l %.2f, m %.2f, h %.2f, p %.3f; KS %.3f, %d jobs", s.Serial, s.PowerOfTwo, s.Low,
+		s.Medium, s.High, s.Prob, size.KS, size.N)
 	row("  ln runtime", "%s", lawText(runtime.Law))
 	row("", "%s", l.Runtime)
-	row("", "%d jobs; %d of at most 1 s left out; %.0f %% of subsamples of %d pass KS", runtime.N, runtime.Dropped, 100*l.Subsamples.Passed, min(subsampleSize, runtime.N))
+	row("", "%d jobs; %d of at most 1 s left out; %.0f %% of subsamples of %d pass KS", runtime.N, runtime.Dropped,
+		100*l.Subsamples.Passed, min(subsampleSize, runtime.N))
 	row("  p by size", "%.4g s + %.4g; KS %.3f over all jobs", runtime.A, runtime.B, runtime.AllKS)
-	row("  peak ln gap", "%s; KS %.3f, %d gaps; %d gaps of at most 1 s left out", gammaText(arrival.Peak), arrival.PeakKS, arrival.PeakN, l.ShortGaps)
+	row("  peak ln gap", "%s; KS %.3f, %d gaps; %d gaps of at most 1 s left out", gammaText(arrival.Peak),
+		arrival.PeakKS, arrival.PeakN, l.ShortGaps)
 	row("  arrivals", "ARAR %.4g, mean gap %.4g s, longest %.4g s", arrival.ARAR, arrival.MeanGap, arrival.Longest)
-	row("  daily cycle", "%s; KS %.3f; as drawn, within the day: %s", gammaText(arrival.Daily), arrival.DailyKS, gammaText(arrival.Cycle))
+	row("  daily cycle", "%s; KS %.3f; as drawn, within the day: %s", gammaText(arrival.Daily), arrival.DailyKS,
+		gammaText(arrival.Cycle))
 	row("  ln work", "%s", lawText(work.Law))
 	row("", "%s", l.Work)
 }
@@ -97,7 +103,8 @@ func (m *markovFit) rows(row func(label, format string, args ...any)) {
 	}{{"  sizes", &c.Procs}, {"  runtimes", &c.Runtime}} {
 		row(chain.name, "%d states, %d to %d", len(chain.States), chain.States[0], chain.States[len(chain.States)-1])
 	}
-	row("  drawn jobs", "KS of sizes %.3f, of runtimes %.3f; squashed area %+.1f %%", m.ProcsKS, m.RuntimeKS, 100*m.AreaDifference)
+	row("  drawn jobs", "KS of sizes %.3f, of runtimes %.3f; squashed area %+.1f %%", m.ProcsKS, m.RuntimeKS,
+		100*m.AreaDifference)
 }
 
 // rows writes how the laws of lifetimes did on a queue.
@@ -106,7 +113,8 @@ func (q *lifetimeFit) rows(row func(label, format string, args ...any)) {
 		row("  "+console.Printable(q.Queue), "%d jobs: %s", q.Jobs, q.Missing)
 		return
 	}
-	row("  "+console.Printable(q.Queue), "%d jobs: %s, median %.3g s, 95 %% within %.3g s", q.Jobs, q.Chosen, q.Median, q.P95)
+	row("  "+console.Printable(q.Queue), "%d jobs: %s, median %.3g s, 95 %% within %.3g s", q.Jobs, q.Chosen,
+		q.Median, q.P95)
 	for _, law := range q.Laws {
 		if law.N == law.Failed {
 			row("", "  %s: not fitted: %s", law.Name, law.Error)

@@ -19,8 +19,8 @@ import (
 // sequentialClass is the class of jobs on one processor, where they are apart.
 const sequentialClass = "sequential"
 
-// Grouping says which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1) took queues together by the last letter of their names, and
-// sequential jobs apart.
+// Grouping says which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1)
+// took queues together by the last letter of their names, and sequential jobs apart.
 type Grouping struct {
 	Groups     []string // NAME=PATTERN as they were given
 	Sequential bool
@@ -31,9 +31,11 @@ type Grouping struct {
 
 // flags adds the flags of a grouping.
 func (g *Grouping) flags(c *cobra.Command) {
-	c.Flags().StringArrayVar(&g.Groups, "group", nil, "NAME=PATTERN: fit queues whose names match the pattern together, as 'short=*s'; can be given several times, the first match counts")
+	c.Flags().StringArrayVar(&g.Groups, "group", nil, "NAME=PATTERN: fit queues whose names match the pattern "+
+		"together, as 'short=*s'; can be given several times, the first match counts")
 	c.Flags().BoolVar(&g.Sequential, "sequential", false, "fit jobs on one processor apart from the others")
-	c.Flags().StringSliceVar(&g.Keep, "sequential-keep", nil, "queues, or groups, whose jobs on one processor stay with the others")
+	c.Flags().StringSliceVar(&g.Keep, "sequential-keep", nil,
+		"queues, or groups, whose jobs on one processor stay with the others")
 }
 
 // Parse checks the flags.
@@ -155,7 +157,8 @@ type lifetimeFit struct {
 // firstFit is after how many jobs a lifetime.Selector fits for the first time.
 const firstFit = 64
 
-// compareLifetimes scores the laws of lifetimes on the jobs of each class as they ended, each job before it is learned from. It is an error if no class has a law.
+// compareLifetimes scores the laws of lifetimes on the jobs of each class as they ended, each job before it is learned
+// from. It is an error if no class has a law.
 func compareLifetimes(r *recording, g *Grouping) ([]lifetimeFit, error) {
 	names, of := byQueue(r, g)
 	out := make([]lifetimeFit, 0, len(names))

@@ -47,8 +47,10 @@ func newGenerate(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate a workload from a model",
-		Long: "Draw jobs from a workload model: Lublin and Feitelson's with built-in parameters (--set), with those of a file that 'waitcast fit --json' wrote\n" +
-			"(--params), any model fitted to a trace first (--from), or any model that the daemon keeps up to date (--live). The workload goes to standard\n" +
+		Long: "Draw jobs from a workload model: Lublin and Feitelson's with built-in parameters (--set), with those " +
+			"of a file that 'waitcast fit --json' wrote\n" +
+			"(--params), any model fitted to a trace first (--from), or any model that the daemon keeps up to date " +
+			"(--live). The workload goes to standard\n" +
 			"output.",
 		Example: "  waitcast generate --set lublin99 --procs 256 --jobs 100000 --seed 1 > synthetic.swf\n" +
 			"  waitcast generate --model markov --from KTH-SP2-1996-2.1-cln.swf.gz --jobs 20000 > markov.swf\n" +
@@ -70,12 +72,16 @@ func newGenerate(a *Commands) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.Model, "model", ModelLublin, "model: lublin, markov or uniformlog; with --live users too")
-	flags.StringVar(&f.Set, "set", "", "built-in parameters of the model lublin: "+strings.Join(hypergamma.SetNames(), ", "))
-	flags.StringVar(&f.params, "params", "", "file of parameters of the model lublin, as waitcast fit --json writes it; - is standard input")
+	flags.StringVar(&f.Set, "set", "", "built-in parameters of the model lublin: "+
+		strings.Join(hypergamma.SetNames(), ", "))
+	flags.StringVar(&f.params, "params", "",
+		"file of parameters of the model lublin, as waitcast fit --json writes it; - is standard input")
 	flags.StringVar(&f.From, "from", "", "trace that the model is fitted to first; - is standard input")
-	flags.StringVar(&f.Arrivals, "arrivals", ArrivalsLublin, "arrivals of the models markov and uniformlog: lublin, or recorded, which ends with the trace")
+	flags.StringVar(&f.Arrivals, "arrivals", ArrivalsLublin,
+		"arrivals of the models markov and uniformlog: lublin, or recorded, which ends with the trace")
 	flags.Int64Var(&f.Jobs, "jobs", 10000, "number of jobs")
-	flags.IntVar(&f.procs, "procs", 0, "processors of the machine (default: 128 with --set, the header's MaxProcs with --from)")
+	flags.IntVar(&f.procs, "procs", 0,
+		"processors of the machine (default: 128 with --set, the header's MaxProcs with --from)")
 	f.choice.flags(command)
 	f.seed.flag(command)
 	f.live.flags(command)
@@ -142,15 +148,18 @@ func (a *Commands) Generate(f *GenerateFlags) error {
 		return err
 	}
 	out := swf.NewWriter(a.Data())
-	header := madeBy(s.header, fmt.Sprintf("generate: model %s, %s, %d jobs, seed %d", f.Model, how, f.Jobs, f.seed.value), true)
+	header := madeBy(s.header,
+		fmt.Sprintf("generate: model %s, %s, %d jobs, seed %d", f.Model, how, f.Jobs, f.seed.value), true)
 	if err := out.WriteHeader(header); err != nil {
 		return err
 	}
 	bar := a.CountBar(int(f.Jobs), "jobs")
 	defer bar.Clear() //nolint:errcheck // it is only decoration
 	rec := swf.Record{
-		Wait: swf.Unknown, CPUTime: swf.Unknown, Memory: swf.Unknown, TimeLimit: swf.Unknown, RequestedMem: swf.Unknown, Status: swf.StatusCompleted,
-		User: swf.Unknown, Group: swf.Unknown, Executable: swf.Unknown, Partition: swf.Unknown, Preceding: swf.Unknown, ThinkTime: swf.Unknown,
+		Wait: swf.Unknown, CPUTime: swf.Unknown, Memory: swf.Unknown, TimeLimit: swf.Unknown, RequestedMem: swf.Unknown,
+		Status: swf.StatusCompleted,
+		User:   swf.Unknown, Group: swf.Unknown, Executable: swf.Unknown, Partition: swf.Unknown,
+		Preceding: swf.Unknown, ThinkTime: swf.Unknown,
 	}
 	for rec.ID = 1; rec.ID <= f.Jobs; rec.ID++ {
 		j, ok := s.next()
@@ -159,7 +168,8 @@ func (a *Commands) Generate(f *GenerateFlags) error {
 			break
 		}
 		if j.submit > math.MaxInt64/2 {
-			return fmt.Errorf("job %d would be submitted in %.3g years: the model's interarrival times have no mean", rec.ID, j.submit/(365*86400))
+			return fmt.Errorf("job %d would be submitted in %.3g years: the model's interarrival times have no mean",
+				rec.ID, j.submit/(365*86400))
 		}
 		runtime := math.Round(j.runtime)
 		if s.cut {
@@ -265,7 +275,8 @@ func (a *Commands) readParams(file string) (*hypergamma.Params, error) {
 			return nil, fmt.Errorf("%s: %w", file, placed(text, err))
 		}
 	default:
-		return nil, fmt.Errorf("%s: it has no member lublin.params; write it with 'waitcast fit --model lublin --json'", file)
+		return nil,
+			fmt.Errorf("%s: it has no member lublin.params; write it with 'waitcast fit --model lublin --json'", file)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -324,7 +335,8 @@ func (a *Commands) fitSource(f *GenerateFlags) (*synthetic, error) {
 	return s, nil
 }
 
-// submits returns the arrivals for the models that have none of their own, and the header of a workload with such arrivals.
+// submits returns the arrivals for the models that have none of their own, and the header of a workload with such
+// arrivals.
 func submits(r *recording, f *GenerateFlags, procs int) (func() (float64, bool), *swf.Header, error) {
 	if f.Arrivals == arrivalsRecorded {
 		times := make([]float64, len(r.records))
@@ -332,7 +344,8 @@ func submits(r *recording, f *GenerateFlags, procs int) (func() (float64, bool),
 			times[i] = float64(r.records[i].Submit)
 		}
 		h := newHeader(procs)
-		h.UnixStartTime, h.TimeZone, h.TimeZoneString = r.header.UnixStartTime, r.header.TimeZone, r.header.TimeZoneString
+		h.UnixStartTime, h.TimeZone, h.TimeZoneString = r.header.UnixStartTime, r.header.TimeZone,
+			r.header.TimeZoneString
 		return markov.Recorded(times), h, nil
 	}
 	fit, err := hypergamma.FitArrivals(r.columns().Local, hypergamma.ArrivalOptions{})
@@ -374,8 +387,9 @@ func drawMarkov(r *recording, f *GenerateFlags, procs int) (*synthetic, error) {
 	}}, nil
 }
 
-// drawQueues draws from Downey's laws: the queue by its share of the jobs, the runtime by the queue's law, up to the longest that was recorded, and a size
-// from those recorded in the queue. Jobs of queues without a law are drawn from the law of all jobs together.
+// drawQueues draws from Downey's laws: the queue by its share of the jobs, the runtime by the queue's law, up to the
+// longest that was recorded, and a size from those recorded in the queue. Jobs of queues without a law are drawn from
+// the law of all jobs together.
 func drawQueues(r *recording, f *GenerateFlags, procs int) (*synthetic, error) {
 	names, of := byQueue(r, new(Grouping))
 	var all []*swf.Record
@@ -393,7 +407,8 @@ func drawQueues(r *recording, f *GenerateFlags, procs int) (*synthetic, error) {
 			}
 			fit = common
 		}
-		classes = append(classes, uniformlog.Class{Name: name, Weight: float64(len(values)), Model: fit.Model, Limit: slices.Max(values)})
+		classes = append(classes,
+			uniformlog.Class{Name: name, Weight: float64(len(values)), Model: fit.Model, Limit: slices.Max(values)})
 	}
 	if len(classes) == 0 {
 		return nil, errors.New("no job of at least 1 s")

@@ -89,7 +89,8 @@ func (f *GenerateFlags) checkLive(c *cobra.Command) error {
 	const mostHours, mostJobs, mostSeed = 100_000, 10_000_000, 9_999_999_999_999_999_999
 	switch {
 	case !slices.Contains([]string{ModelLublin, ModelMarkov, modelUniformLog, modelUsers}, f.Model):
-		return console.NewUsageError(fmt.Sprintf("--model is %q; allowed with --live: lublin, markov, uniformlog, users", f.Model))
+		return console.NewUsageError(
+			fmt.Sprintf("--model is %q; allowed with --live: lublin, markov, uniformlog, users", f.Model))
 	case f.live.format != "swf" && f.live.format != "jsonl":
 		return console.NewUsageError(fmt.Sprintf("--format is %q; allowed: swf, jsonl", f.live.format))
 	case f.Jobs < 1 || f.Jobs > mostJobs:

@@ -33,8 +33,10 @@ func newResample(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "resample TRACE.swf [MORE.swf...]",
 		Short: "Make a workload of other users' sequences of jobs",
-		Long: "Resample a workload user by user: of any length, with more or fewer users, each with his own jobs at their weekdays and times of day. More traces\n" +
-			"are mixed in. The workload goes to standard output, its load to standard error. A trace may be compressed with gzip; - is standard input.",
+		Long: "Resample a workload user by user: of any length, with more or fewer users, each with his own jobs at " +
+			"their weekdays and times of day. More traces\n" +
+			"are mixed in. The workload goes to standard output, its load to standard error. A trace may be " +
+			"compressed with gzip; - is standard input.",
 		Example: "  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 1.3 --length 26w --seed 1 > busier.swf\n" +
 			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --favor wide=5 --temporary 0.5 > wider.swf\n" +
 			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 2 --feedback easy --patience 4h > throttled.swf",
@@ -63,9 +65,11 @@ func newResample(a *Commands) *cobra.Command {
 	flags.Float64Var(&f.load, "load", 1, "factor on the number of users, and so on the load")
 	flags.Var(&f.length, "length", "how much time the workload covers (by default that of the first trace)")
 	flags.Lookup("length").DefValue = "" // its text tells the default
-	flags.Float64Var(&f.rare, "rare", 0, "flurries a week; where it is given, 0 too, the traces' own flurries are taken out of their users")
+	flags.Float64Var(&f.rare, "rare", 0,
+		"flurries a week; where it is given, 0 too, the traces' own flurries are taken out of their users")
 	f.start.flag(command)
-	flags.BoolVar(&f.stationary, "stationary", false, "as many users at the beginning as later; otherwise the beginning is busier, as in the paper")
+	flags.BoolVar(&f.stationary, "stationary", false,
+		"as many users at the beginning as later; otherwise the beginning is busier, as in the paper")
 	f.bias.flags(command)
 	f.feedback.flags(command)
 	f.seed.flag(command)
@@ -92,8 +96,9 @@ func (a *Commands) resample(files []string, f resampleFlags) error {
 	}
 	f.bias.factors(m.sources)
 	cfg := users.Config{
-		Seed: f.seed.value, Length: time.Duration(f.length).Seconds(), Load: f.load, Stationary: f.stationary, RarePerWeek: f.rare,
-		Weight: f.bias.weight(m.sources), Feedback: f.feedback.config(),
+		Seed: f.seed.value, Length: time.Duration(f.length).Seconds(), Load: f.load, Stationary: f.stationary,
+		RarePerWeek: f.rare,
+		Weight:      f.bias.weight(m.sources), Feedback: f.feedback.config(),
 	}
 	g, err := users.NewGenerator(cfg, m.sources...)
 	if err != nil {
@@ -213,8 +218,8 @@ func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	return h
 }
 
-// copied is the record of a resampled job: the original's with another number, submit and user. What ties it to its old place is unknown, and so
-// are, in a trace that was mixed in, the numbers that mean something else there.
+// copied is the record of a resampled job: the original's with another number, submit and user. What ties it to its old
+// place is unknown, and so are, in a trace that was mixed in, the numbers that mean something else there.
 func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	rec := m.traces[arrival.Source].records[arrival.Index]
 	before := rec.Procs()
@@ -255,6 +260,7 @@ func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor floa
 	}
 	a.Note("offered load %.3f; %s has %.3f%s", load, r.name, recorded, target)
 	if load >= 1 {
-		a.Note("warning: that is more than the machine can do: waits grow with the length of the workload, and mean nothing")
+		a.Note("warning: that is more than the machine can do: waits grow with the length of the workload, and mean " +
+			"nothing")
 	}
 }

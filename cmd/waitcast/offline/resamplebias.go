@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// bias says which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective manipulation).
+// bias says which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective
+// manipulation).
 type bias struct {
 	favor               []string // CLASS=WEIGHT as they were given
 	longTerm, temporary float64  // factors on the numbers of users
@@ -24,7 +25,8 @@ type bias struct {
 
 func (b *bias) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&b.favor, "favor", nil,
-		"CLASS=WEIGHT: draw users of a class so many times as often: short, long, narrow, wide, few, many; can be given several times")
+		"CLASS=WEIGHT: draw users of a class so many times as often: short, long, narrow, wide, few, many; can be "+
+			"given several times")
 	c.Flags().Float64Var(&b.longTerm, "long-term", 1, "factor on the number of long-term users, beside --load")
 	c.Flags().Float64Var(&b.temporary, "temporary", 1, "factor on the number of temporary users, beside --load")
 }
@@ -73,7 +75,8 @@ func (b *bias) parse() error {
 		class, number, _ := strings.Cut(text, "=")
 		weight, err := console.ParseNumber(number)
 		if _, _, ok := habit(class); !ok || err != nil || !(weight >= 0) || math.IsInf(weight, 1) {
-			return fmt.Errorf("--favor is %q; want CLASS=WEIGHT, as wide=3; classes: short, long, narrow, wide, few, many", text)
+			return fmt.Errorf(
+				"--favor is %q; want CLASS=WEIGHT, as wide=3; classes: short, long, narrow, wide, few, many", text)
 		}
 		b.classes, b.weights = append(b.classes, class), append(b.weights, weight)
 	}
@@ -104,12 +107,14 @@ func (b *bias) factors(sources []users.Source) {
 	}
 }
 
-// weight returns how often a user is drawn beside others: the product over the classes that he is in. It is nil where no class is favored.
+// weight returns how often a user is drawn beside others: the product over the classes that he is in. It is nil where
+// no class is favored.
 func (b *bias) weight(sources []users.Source) func(*users.User) float64 {
 	if len(b.classes) == 0 {
 		return nil
 	}
-	of, above, middle := make([]func(*users.User) float64, len(b.classes)), make([]bool, len(b.classes)), make([]float64, len(b.classes))
+	of, above, middle := make([]func(*users.User) float64, len(b.classes)), make([]bool, len(b.classes)),
+		make([]float64, len(b.classes))
 	for i, class := range b.classes {
 		of[i], above[i], _ = habit(class)
 		var all []float64

@@ -24,10 +24,15 @@ type feedbackFlags struct {
 }
 
 func (f *feedbackFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.policy, "feedback", "", "let users wait for their jobs, as a machine under this policy runs them: "+strings.Join(study.Policies(), ", "))
-	c.Flags().IntVar(&f.procs, "procs", 0, "with --feedback: processors of the machine; 0 is the first trace's MaxProcs")
-	c.Flags().Var(&f.patience, "patience", "with --feedback: how much later than recorded a user submits at most, before he comes back another day (by default any time)")
-	c.Flags().Var(&f.gap, "session-gap", "with --feedback: time between two submits of a user that ends a session (default 1h)")
+	c.Flags().StringVar(&f.policy, "feedback", "",
+		"let users wait for their jobs, as a machine under this policy runs them: "+
+			strings.Join(study.Policies(), ", "))
+	c.Flags().IntVar(&f.procs, "procs", 0,
+		"with --feedback: processors of the machine; 0 is the first trace's MaxProcs")
+	c.Flags().Var(&f.patience, "patience", "with --feedback: how much later than recorded a user submits at most, "+
+		"before he comes back another day (by default any time)")
+	c.Flags().Var(&f.gap, "session-gap",
+		"with --feedback: time between two submits of a user that ends a session (default 1h)")
 	for _, name := range []string{"patience", "session-gap"} { // their texts tell the defaults
 		c.Flags().Lookup(name).DefValue = ""
 	}
@@ -73,14 +78,18 @@ func (f *feedbackFlags) String() string {
 	return fmt.Sprintf(", feedback of %s, patience %s", f.policy, f.patience.String())
 }
 
-// throttled runs the workload on a machine and returns its jobs with their waits in seconds, and tells how the machine did.
-func (a *Commands) throttled(g *users.Generator, first *recording, f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
+// throttled runs the workload on a machine and returns its jobs with their waits in seconds, and tells how the machine
+// did.
+func (a *Commands) throttled(g *users.Generator, first *recording,
+	f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
 	procs := f.procs
 	if procs == 0 {
 		procs = int(min(first.header.MaxProcs, mostProcs))
 	}
 	if procs < 1 {
-		return nil, fmt.Errorf("%s: its header has no MaxProcs: say with --procs how many processors the machine has", first.name)
+		return nil,
+			fmt.Errorf("%s: its header has no MaxProcs: say with --procs how many processors the machine has",
+				first.name)
 	}
 	policy, err := study.NewPolicy(f.policy)
 	if err != nil {
@@ -114,7 +123,8 @@ func (a *Commands) throttled(g *users.Generator, first *recording, f *feedbackFl
 		}
 		jobs, waits = append(jobs, j), append(waits, swf.Unknown)
 		if err := sim.Submit(simulator.Job{
-			ID: j.Serial, User: j.User, Submit: j.Submit, Procs: max(1, min(j.Procs, procs)), Runtime: j.Runtime, Limit: max(0, j.Estimate),
+			ID: j.Serial, User: j.User, Submit: j.Submit, Procs: max(1, min(j.Procs, procs)), Runtime: j.Runtime,
+			Limit:    max(0, j.Estimate),
 			Estimate: max(j.Runtime, j.Estimate, 1),
 		}); err != nil {
 			return nil, err
@@ -132,8 +142,10 @@ func (a *Commands) throttled(g *users.Generator, first *recording, f *feedbackFl
 
 // describeFeedback describes how the machine performed.
 func (a *Commands) describeFeedback(r simulator.Report, procs int, policy string) {
-	a.Note("%s on %d processors: mean wait %.0f s, mean bounded slowdown %.2f, utilization %.1f %%", policy, procs, r.All.Wait.Mean, r.All.Bounded.Mean, 100*r.Utilization)
+	a.Note("%s on %d processors: mean wait %.0f s, mean bounded slowdown %.2f, utilization %.1f %%", policy, procs,
+		r.All.Wait.Mean, r.All.Bounded.Mean, 100*r.Utilization)
 	if r.Saturated {
-		a.Note("warning: the machine is saturated, %.1f more jobs wait every week: waits grow with the length of the workload, and mean nothing", r.Growth)
+		a.Note("warning: the machine is saturated, %.1f more jobs wait every week: waits grow with the length of the "+
+			"workload, and mean nothing", r.Growth)
 	}
 }

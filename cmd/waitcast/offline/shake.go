@@ -27,10 +27,13 @@ func newShake(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "shake TRACE.swf | -",
 		Short: "Change a workload a little, at random",
-		Long: "Change one attribute of some of a workload's jobs a little, at random, so that an effect seen in one simulation can be told from an accident of\n" +
-			"that one workload. The workload with the changed fields goes to standard output. TRACE may be compressed with gzip; - is standard input.",
-		Example: "  waitcast shake SDSC-SP2-1998-4.2-cln.swf.gz --attribute interarrival --degree 60s --fraction 0.1 --seed 1 > shaken.swf",
-		Args:    cobra.ExactArgs(1),
+		Long: "Change one attribute of some of a workload's jobs a little, at random, so that an effect seen in one " +
+			"simulation can be told from an accident of\n" +
+			"that one workload. The workload with the changed fields goes to standard output. TRACE may be " +
+			"compressed with gzip; - is standard input.",
+		Example: "  waitcast shake SDSC-SP2-1998-4.2-cln.swf.gz --attribute interarrival --degree 60s --fraction 0.1 " +
+			"--seed 1 > shaken.swf",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.noJSON("shake"); err != nil {
 				return err
@@ -47,10 +50,13 @@ func newShake(a *Commands) *cobra.Command {
 	d := shake.Default()
 	f.gap = duration.Value(users.SessionGap * time.Second)
 	flags := command.Flags()
-	flags.StringVar(&f.attribute, "attribute", d.Attribute.String(), "what is changed: interarrival, runtime, estimate or size")
+	flags.StringVar(&f.attribute, "attribute", d.Attribute.String(),
+		"what is changed: interarrival, runtime, estimate or size")
 	flags.StringVar(&f.degree, "degree", "60s", "the largest change: a duration, or a number of processors for size")
-	flags.Float64Var(&f.relative, "relative", 0, "limit the change to this share of the original value; 0 for no such limit")
-	flags.Float64Var(&f.fraction, "fraction", d.Fraction, "share of the jobs, sessions or users that are changed, above 0 and up to 1")
+	flags.Float64Var(&f.relative, "relative", 0,
+		"limit the change to this share of the original value; 0 for no such limit")
+	flags.Float64Var(&f.fraction, "fraction", d.Fraction,
+		"share of the jobs, sessions or users that are changed, above 0 and up to 1")
 	flags.StringVar(&f.level, "level", d.Level.String(), "what is changed together: job, session or user")
 	flags.Var(&f.gap, "session-gap", "time between two submits of a user that ends a session")
 	f.seed.flag(command)
@@ -100,7 +106,8 @@ func (a *Commands) shake(file string, f shakeFlags, cfg shake.Config) error {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	out := swf.NewWriter(a.Data())
-	how := fmt.Sprintf("shake: attribute %s, degree %s, relative %v, fraction %v, level %s, session gap %s, seed %d, of %s",
+	how := fmt.Sprintf(
+		"shake: attribute %s, degree %s, relative %v, fraction %v, level %s, session gap %s, seed %d, of %s",
 		cfg.Attribute, f.degree, cfg.Relative, cfg.Fraction, cfg.Level, f.gap.String(), f.seed.value, r.name)
 	if err := out.WriteHeader(madeBy(r.header, how, false)); err != nil {
 		return err

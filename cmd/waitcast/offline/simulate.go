@@ -34,8 +34,10 @@ func newSimulate(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate TRACE.swf",
 		Short: "Schedule a workload file",
-		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, with the waits that the jobs\n" +
-			"would have had, goes to standard output, the measures go to standard error. TRACE may be compressed with gzip; - is\n" +
+		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, with the waits " +
+			"that the jobs\n" +
+			"would have had, goes to standard output, the measures go to standard error. TRACE may be compressed " +
+			"with gzip; - is\n" +
 			"standard input.",
 		Example: "  waitcast simulate KTH-SP2-1996-2.1-cln.swf.gz --policy easy > easy.swf\n" +
 			"  waitcast simulate log.swf --policy conservative --load 0.9 --plot queue.svg --json > /dev/null",
@@ -44,13 +46,17 @@ func newSimulate(a *Commands) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.experiment.Policy, "policy", "easy", strings.Join(study.Policies(), ", "))
-	flags.StringVar(&f.experiment.Estimates, "estimates", "limits", "what the policy plans with: "+strings.Join(study.Estimates(), ", "))
+	flags.StringVar(&f.experiment.Estimates, "estimates", "limits",
+		"what the policy plans with: "+strings.Join(study.Estimates(), ", "))
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 is the header's MaxProcs")
-	flags.StringVar(&f.rules, "rules", "plain", "how records are read, and what comes first in an instant: plain, or pyss as the Python simulator of that name does")
+	flags.StringVar(&f.rules, "rules", "plain", "how records are read, and what comes first in an instant: plain, or "+
+		"pyss as the Python simulator of that name does")
 	flags.BoolVar(&f.clamp, "clamp", false, "cut jobs larger than the machine to its size instead of leaving them out")
 	flags.BoolVar(&f.experiment.Kill, "kill", false, "end jobs at their time limits")
-	flags.Float64Var(&f.experiment.Load, "load", 0, "offered load to reach by scaling the times between submissions; 0 leaves them as they are")
-	flags.Float64Var(&f.experiment.WarmUp, "warm-up", 0, "share of the time, from the beginning, of which jobs do not count")
+	flags.Float64Var(&f.experiment.Load, "load", 0,
+		"offered load to reach by scaling the times between submissions; 0 leaves them as they are")
+	flags.Float64Var(&f.experiment.WarmUp, "warm-up", 0,
+		"share of the time, from the beginning, of which jobs do not count")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of queue length and utilization, SVG")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of all chance; no policy uses any yet")
 	return command
@@ -94,13 +100,15 @@ func (a *Commands) simulate(path string, f simulateFlags) error {
 	return a.measures(trace, bad, result, &f)
 }
 
-// writeScheduled writes the trace as it was scheduled: the records with other waits, and other runtimes where jobs were killed.
+// writeScheduled writes the trace as it was scheduled: the records with other waits, and other runtimes where jobs were
+// killed.
 func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
 	out := swf.NewWriter(to)
 	h := *header
 	h.MaxProcs = int64(trace.Procs)
 	h.Lines = append([]string{
-		fmt.Sprintf("; Note: scheduled by waitcast simulate: policy %s, estimates %s, %d processors, load factor %.4g", f.experiment.Policy, f.experiment.Estimates, trace.Procs, 1/r.Factor),
+		fmt.Sprintf("; Note: scheduled by waitcast simulate: policy %s, estimates %s, %d processors, load factor %.4g",
+			f.experiment.Policy, f.experiment.Estimates, trace.Procs, 1/r.Factor),
 	}, header.Lines...)
 	if err := out.WriteHeader(&h); err != nil {
 		return err
@@ -139,8 +147,10 @@ func describeRepairs(r *swfload.Report) string {
 		what string
 		swfload.Tally
 	}{
-		{"larger than the machine", r.TooLarge}, {"never ran", r.NeverRan}, {"without processors", r.NoProcs}, {"without a time limit", r.NoEstimate},
-		{"ran longer than their limit", r.Raised}, {"submitted before 0", r.Early}, {"out of order", r.Unordered}, {"with a number used before", r.Duplicates},
+		{"larger than the machine", r.TooLarge}, {"never ran", r.NeverRan}, {"without processors", r.NoProcs},
+		{"without a time limit", r.NoEstimate},
+		{"ran longer than their limit", r.Raised}, {"submitted before 0", r.Early}, {"out of order", r.Unordered},
+		{"with a number used before", r.Duplicates},
 	} {
 		if t.N > 0 {
 			out = append(out, fmt.Sprintf("%d %s (job %d)", t.N, t.what, t.First[0]))
@@ -169,7 +179,8 @@ type Simulated struct {
 func (a *Commands) measures(trace *swfload.Trace, bad badLines, r *study.Result, f *simulateFlags) error {
 	if a.JSON {
 		return json.NewEncoder(a.JSONOn(a.RawErr())).Encode(Simulated{
-			Policy: f.experiment.Policy, Estimates: f.experiment.Estimates, Procs: trace.Procs, Records: trace.Report.Records,
+			Policy: f.experiment.Policy, Estimates: f.experiment.Estimates, Procs: trace.Procs,
+			Records:   trace.Report.Records,
 			Simulated: len(trace.Jobs), Factor: r.Factor, Reading: trace.Report, BadLines: bad, Measures: r.Report,
 		})
 	}
@@ -177,7 +188,8 @@ func (a *Commands) measures(trace *swfload.Trace, bad badLines, r *study.Result,
 	row := func(label, format string, args ...any) {
 		fmt.Fprintf(t, "%s\t%s\n", label, fmt.Sprintf(format, args...))
 	}
-	row("Jobs", "%d of %d records on %d processors, policy %s", len(trace.Jobs), trace.Report.Records, trace.Procs, f.experiment.Policy)
+	row("Jobs", "%d of %d records on %d processors, policy %s", len(trace.Jobs), trace.Report.Records, trace.Procs,
+		f.experiment.Policy)
 	row("Noted", "%s", describeRepairs(&trace.Report))
 	for _, b := range bad.First {
 		row("Bad line", "%s", console.Printable(b))

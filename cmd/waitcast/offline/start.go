@@ -15,13 +15,14 @@ const (
 	startHeader = "header"
 )
 
-// start is the flag --start of the commands to which it matters when a log starts: from then on the time without jobs counts too. A header's
-// UnixStartTime is only the origin of the log's clock; a cleaned log may begin a year later.
+// start is the flag --start of the commands to which it matters when a log starts: from then on the time without jobs
+// counts too. A header's UnixStartTime is only the origin of the log's clock; a cleaned log may begin a year later.
 type start struct{ text string }
 
 func (s *start) flag(c *cobra.Command) {
 	c.Flags().StringVar(&s.text, "start", startFirst,
-		"when a log starts: first (its first submission), header (its UnixStartTime), or a time such as 1996-09-23 or 1996-09-23T17:00:00+02:00")
+		"when a log starts: first (its first submission), header (its UnixStartTime), or a time such as 1996-09-23 "+
+			"or 1996-09-23T17:00:00+02:00")
 }
 
 // check refuses a text that is no start.
@@ -40,10 +41,14 @@ func (s *start) at(zone *time.Location) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, console.NewUsageError(fmt.Sprintf("--start is %q; want first, header, or a time such as 1996-09-23 or 1996-09-23T17:00:00+02:00", s.text))
+	return time.Time{},
+		console.NewUsageError(
+			fmt.Sprintf("--start is %q; want first, header, or a time such as 1996-09-23 or 1996-09-23T17:00:00+02:00",
+				s.text))
 }
 
-// of returns when a log starts, in seconds of its clock. A start after the first submission is refused: it would have jobs before it.
+// of returns when a log starts, in seconds of its clock. A start after the first submission is refused: it would have
+// jobs before it.
 func (s *start) of(r *recording) (float64, error) {
 	first := r.first()
 	switch s.text {
@@ -59,7 +64,9 @@ func (s *start) of(r *recording) (float64, error) {
 	seconds := t.Sub(r.header.Start()).Seconds()
 	if seconds > first {
 		begun := r.header.Start().Add(time.Duration(first) * time.Second)
-		return 0, console.NewUsageError(fmt.Sprintf("--start is %s, after the first submission of %s, at %s", s.text, r.name, begun.Format(time.RFC3339)))
+		return 0,
+			console.NewUsageError(fmt.Sprintf("--start is %s, after the first submission of %s, at %s", s.text, r.name,
+				begun.Format(time.RFC3339)))
 	}
 	return seconds, nil
 }

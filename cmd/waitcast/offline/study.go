@@ -43,24 +43,30 @@ func newStudy(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "study TRACE.swf --out RESULTS.csv",
 		Short: "Simulate a workload many times over: policies, loads, shakes",
-		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, on all cores or as a Slurm\n" +
+		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, on all " +
+			"cores or as a Slurm\n" +
 			"job array. Every run is a line of RESULTS.csv; after an interruption the same command goes on from there.",
 		Example: "  waitcast study CTC.swf.gz --policy easy,conservative --load 0.5:0.95:0.01 --out ctc.csv\n" +
-			"  waitcast study CTC.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out ctc.csv --points curve.csv --plot curve.svg\n" +
-			"  waitcast study CTC.swf.gz --load 0.9 --shakes 100 --seeds 1:5 --out shaken.csv --slurm --slurm-option=--partition=short",
+			"  waitcast study CTC.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out ctc.csv --points curve.csv --plot " +
+			"curve.svg\n" +
+			"  waitcast study CTC.swf.gz --load 0.9 --shakes 100 --seeds 1:5 --out shaken.csv --slurm " +
+			"--slurm-option=--partition=short",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.study(c.Context(), args[0], f, c.Flags()) },
 	}
 	flags, d := command.Flags(), shake.Default()
 	flags.StringVar(&f.policies, "policy", "easy", "policies: "+strings.Join(study.Policies(), ","))
-	flags.StringVar(&f.estimates, "estimates", "limits", "what policies plan with: "+strings.Join(study.Estimates(), ","))
+	flags.StringVar(&f.estimates, "estimates", "limits",
+		"what policies plan with: "+strings.Join(study.Estimates(), ","))
 	flags.StringVar(&f.loads, "load", "0", "offered loads: 0.7,0.9 or FROM:TO:STEP; 0 leaves the trace's own")
 	flags.IntVar(&f.grid.Shakes, "shakes", 0, "shaken copies of the trace per seed")
 	flags.StringVar(&f.seeds, "seeds", "1", "seeds of the shakes: 1,2 or FROM:TO; nothing else is random")
-	flags.StringVar(&f.attribute, "shake-attribute", d.Attribute.String(), "what is shaken: interarrival, runtime, estimate, size")
+	flags.StringVar(&f.attribute, "shake-attribute", d.Attribute.String(),
+		"what is shaken: interarrival, runtime, estimate, size")
 	flags.StringVar(&f.level, "shake-level", d.Level.String(), "what is shaken together: job, session, user")
 	flags.StringVar(&f.degree, "shake-degree", "60s", "the largest change; of sizes a number of processors")
-	flags.Float64Var(&f.grid.Shake.Relative, "shake-relative", d.Relative, "limit of a change as a share of the value; 0 for none")
+	flags.Float64Var(&f.grid.Shake.Relative, "shake-relative", d.Relative,
+		"limit of a change as a share of the value; 0 for none")
 	flags.Float64Var(&f.grid.Shake.Fraction, "shake-fraction", d.Fraction, "share that is shaken")
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 is the header's MaxProcs")
 	flags.StringVar(&f.rules, "rules", "plain", "how records are read, and what comes first in an instant: plain, pyss")
@@ -68,12 +74,14 @@ func newStudy(a *Commands) *cobra.Command {
 	flags.BoolVar(&f.grid.Kill, "kill", false, "end jobs at their time limits")
 	flags.Float64Var(&f.grid.WarmUp, "warm-up", 0, "share of the time, from the beginning, of which jobs do not count")
 	flags.StringVar(&f.out, "out", "", "file for the results, CSV; required")
-	flags.StringVar(&f.points, "points", "", "file for a line per load, CSV: the trace's own result, mean and 5 to 95 % span of the shaken ones")
+	flags.StringVar(&f.points, "points", "",
+		"file for a line per load, CSV: the trace's own result, mean and 5 to 95 % span of the shaken ones")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of the bounded slowdown over the load, SVG")
 	flags.IntVar(&f.workers, "workers", 0, "runs at once; 0 is one per core, and 1 in a task of Slurm")
 	flags.StringVar(&f.part, "part", "", "only part K/N of the runs, K from 0 up to N-1")
 	flags.BoolVar(&f.slurm, "slurm", false, "submit the runs as a Slurm job array, wait, and gather the results")
-	flags.StringArrayVar(&f.slurmOptions, "slurm-option", nil, "option for sbatch, as --partition=short; can be given several times")
+	flags.StringArrayVar(&f.slurmOptions, "slurm-option", nil,
+		"option for sbatch, as --partition=short; can be given several times")
 	flags.IntVar(&f.parts, "slurm-parts", 0, "tasks of the array; 0 is one per run, at most 100")
 	flags.IntVar(&f.atOnce, "slurm-at-once", 0, "tasks that may run at once; 0 is no limit")
 	_ = command.MarkFlagRequired("out") // it exists
@@ -141,7 +149,8 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 		return nil // a summary would be of pieces
 	}
 	if seconds := time.Since(began).Seconds(); ran > 0 && !f.slurm {
-		fmt.Fprintf(a.Stderr, "%d runs in %.1f s: %.3g jobs a second\n", ran, seconds, float64(ran)*float64(len(trace.Jobs))/seconds)
+		fmt.Fprintf(a.Stderr, "%d runs in %.1f s: %.3g jobs a second\n", ran, seconds,
+			float64(ran)*float64(len(trace.Jobs))/seconds)
 	}
 	groups := study.Groups(rows)
 	if err := f.curves(path, groups); err != nil {
@@ -175,7 +184,8 @@ func (f *studyFlags) curves(trace string, groups []study.Group) error {
 
 // describeTrace reports irregularities of a trace on standard error.
 func (a *Commands) describeTrace(trace *swfload.Trace, bad badLines) {
-	fmt.Fprintf(a.Stderr, "%d of %d records on %d processors; noted: %s\n", len(trace.Jobs), trace.Report.Records, trace.Procs, describeRepairs(&trace.Report))
+	fmt.Fprintf(a.Stderr, "%d of %d records on %d processors; noted: %s\n", len(trace.Jobs), trace.Report.Records,
+		trace.Procs, describeRepairs(&trace.Report))
 	if bad.N > 0 {
 		fmt.Fprintf(a.Stderr, "%d bad lines, first %s\n", bad.N, console.Printable(bad.First[0]))
 	}
@@ -198,7 +208,8 @@ func (a *Commands) studySlurm(
 	}
 	workers := max(1, f.workers)
 	command := []string{self, "study", trace, "--workers=" + strconv.Itoa(workers)}
-	own := []string{"slurm", "slurm-option", "slurm-parts", "slurm-at-once", "out", "points", "plot", "workers", "json", "url", "timeout"}
+	own := []string{"slurm", "slurm-option", "slurm-parts", "slurm-at-once", "out", "points", "plot", "workers", "json",
+		"url", "timeout"}
 	given.Visit(func(flag *pflag.Flag) {
 		if !slices.Contains(own, flag.Name) {
 			command = append(command, "--"+flag.Name+"="+flag.Value.String())
@@ -326,7 +337,8 @@ func (a *Commands) printGroups(groups []study.Group) error {
 		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.0f\t%.2f\t", g.Policy, g.Estimates, g.Offered, g.MeanWait, g.Bounded)
 		if g.Shaken != nil && g.Shaken.Bounded != nil {
 			s := g.Shaken.Bounded
-			fmt.Fprintf(t, "%d\t%.2f\t%.1f %%\t%+.1f %%\t%.0f %%\t", s.Runs, s.Mean, 100*s.Span, 100*s.Distance, 100*s.Concentration)
+			fmt.Fprintf(t, "%d\t%.2f\t%.1f %%\t%+.1f %%\t%.0f %%\t", s.Runs, s.Mean, 100*s.Span, 100*s.Distance,
+				100*s.Concentration)
 		}
 		fmt.Fprintln(t)
 	}

@@ -28,7 +28,8 @@ import (
 const (
 	// shownBadLines is how many bad lines of a file are told one by one.
 	shownBadLines = 3
-	// mostSeconds and mostProcs bound what a job can have: 136 years, two billion processors. More is an error of the log, and would overflow dates.
+	// mostSeconds and mostProcs bound what a job can have: 136 years, two billion processors. More is an error of the
+	// log, and would overflow dates.
 	mostSeconds = 1 << 32
 	mostProcs   = 1 << 31
 	WeekSeconds = 7 * 86400
@@ -59,8 +60,8 @@ func called(file string) string {
 	return file
 }
 
-// readSWF opens a workload file, plain or gzip, "-" being standard input, and gives its reader to use, which skips bad lines. It is the one way in which the commands
-// read such files. Errors name the file.
+// readSWF opens a workload file, plain or gzip, "-" being standard input, and gives its reader to use, which skips bad
+// lines. It is the one way in which the commands read such files. Errors name the file.
 func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
 	name := called(file)
 	in, size, err := a.Open(file)
@@ -132,7 +133,8 @@ func (r *recording) read(reader *swf.Reader) error {
 }
 
 // readTrace reads a workload file for a simulation. A file without jobs that can be simulated is an error.
-func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header, bad badLines, err error) {
+func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header,
+	bad badLines, err error) {
 	bad, err = a.readSWF(file, func(reader *swf.Reader) error {
 		trace, err = swfload.Read(reader, o)
 		header = reader.Header()
@@ -142,7 +144,9 @@ func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Tra
 		return nil, nil, bad, err
 	}
 	if len(trace.Jobs) == 0 {
-		return nil, nil, bad, errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file), describeRepairs(&trace.Report)), firstBad(bad))
+		return nil, nil, bad,
+			errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file),
+				describeRepairs(&trace.Report)), firstBad(bad))
 	}
 	return trace, header, bad, nil
 }
@@ -158,7 +162,8 @@ func firstBad(b badLines) error {
 func (r *recording) job(i int) users.Job {
 	rec := &r.records[i]
 	return users.Job{
-		Index: i, User: rec.User, Queue: rec.Queue, Procs: int(rec.Procs()), Submit: float64(rec.Submit), Wait: float64(rec.Wait),
+		Index: i, User: rec.User, Queue: rec.Queue, Procs: int(rec.Procs()), Submit: float64(rec.Submit),
+		Wait:    float64(rec.Wait),
 		Runtime: float64(rec.Runtime), Estimate: float64(rec.TimeLimit),
 	}
 }
@@ -221,7 +226,8 @@ type selection struct {
 
 // flags adds the flags of a selection.
 func (s *selection) flags(c *cobra.Command) {
-	c.Flags().IntSliceVar(&s.statuses, "status", nil, "fit only jobs with these statuses (field 11), such as 1 for those that completed")
+	c.Flags().IntSliceVar(&s.statuses, "status", nil,
+		"fit only jobs with these statuses (field 11), such as 1 for those that completed")
 	c.Flags().BoolVar(&s.clean, "clean", false, "leave out flurries and daily robots")
 }
 
@@ -324,7 +330,8 @@ func (r *recording) workload() compare.Workload {
 type seed struct{ value uint64 }
 
 func (s *seed) flag(c *cobra.Command) {
-	c.Flags().Uint64Var(&s.value, "seed", 0, "seed of all chance: the same seed gives the same bytes (default: a random one, which is told)")
+	c.Flags().Uint64Var(&s.value, "seed", 0,
+		"seed of all chance: the same seed gives the same bytes (default: a random one, which is told)")
 }
 
 // drawIfUnset draws a seed where none was given, and prints it.
@@ -338,8 +345,8 @@ func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 // rng returns the stream of chance; purpose keeps those of different commands apart.
 func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
 
-// madeBy returns a copy of a header with a first line that says how the file was made. Lines with counts and times of the original are left out if they no
-// longer hold.
+// madeBy returns a copy of a header with a first line that says how the file was made. Lines with counts and times of
+// the original are left out if they no longer hold.
 func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	made := *h
 	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)

@@ -1,4 +1,5 @@
-// Package keys puts together what a store knows of a job's events: what its journal has, and what the ledger still tells of those that were pruned.
+// Package keys puts together what a store knows of a job's events: what its journal has, and what the ledger still
+// tells of those that were pruned.
 package keys
 
 import (
@@ -19,11 +20,14 @@ func Closed(k modelstore.Key, outcome string) []modelstore.Key {
 	return []modelstore.Key{submit, end}
 }
 
-// Join returns the keys of the journal, and those of the ledger that it lacks, by attempt and then in the order of kinds.
+// Join returns the keys of the journal, and those of the ledger that it lacks, by attempt and then in the order of
+// kinds.
 func Join(journal, ledger []modelstore.Key) []modelstore.Key {
 	n := len(journal)
 	for _, l := range ledger {
-		if !slices.ContainsFunc(journal[:n], func(k modelstore.Key) bool { return k.Attempt == l.Attempt && k.Kind == l.Kind }) {
+		if !slices.ContainsFunc(journal[:n], func(k modelstore.Key) bool {
+			return k.Attempt == l.Attempt && k.Kind == l.Kind
+		}) {
 			journal = append(journal, l)
 		}
 	}

@@ -32,7 +32,8 @@ func UnpackFloats(b []byte) []float64 {
 	return v
 }
 
-// Peers returns the bytes of other methods' answers, nil for none: for each its name's length (4 bytes, little-endian), its name, and its quantiles.
+// Peers returns the bytes of other methods' answers, nil for none: for each its name's length (4 bytes, little-endian),
+// its name, and its quantiles.
 func Peers(peers []modelstore.Peer) []byte {
 	var b []byte
 	for _, p := range peers {
@@ -51,7 +52,8 @@ func UnpackPeers(b []byte, levels int) []modelstore.Peer {
 		if b = b[4:]; n+uint64(8*levels) > uint64(len(b)) {
 			return peers
 		}
-		peers = append(peers, modelstore.Peer{Method: string(b[:n]), Quantiles: UnpackFloats(b[n : n+uint64(8*levels)])})
+		peers = append(peers,
+			modelstore.Peer{Method: string(b[:n]), Quantiles: UnpackFloats(b[n : n+uint64(8*levels)])})
 		b = b[n+uint64(8*levels):]
 	}
 	return peers

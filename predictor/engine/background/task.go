@@ -3,8 +3,8 @@ package background
 
 import "sync"
 
-// Task is work that goes on beside the engine until its result is due. Then the engine waits, has nothing else to do, and lends its core: while a backlog of events is read, that is most of
-// the time.
+// Task is work that goes on beside the engine until its result is due. Then the engine waits, has nothing else to do,
+// and lends its core: while a backlog of events is read, that is most of the time.
 type Task struct {
 	Done  chan struct{}
 	Hurry chan struct{} // closed once somebody waits

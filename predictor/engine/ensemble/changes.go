@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// After a downtime, with other limits or other queues, what was learnt before says less. The engine looks for such changes in what it is told and in how its forecasts do, and learns
-// faster for a while after one.
+// After a downtime, with other limits or other queues, what was learnt before says less. The engine looks for such
+// changes in what it is told and in how its forecasts do, and learns faster for a while after one.
 
 // Reason is why a change was noticed.
 type Reason uint8
@@ -21,11 +21,13 @@ type Reason uint8
 const (
 	// Scores: what is served covers more or less than it did.
 	Scores Reason = iota
-	// Capacity: a pool that is told has a fifth more or fewer processors, outages taken away, than when that was news last. Each of its queues has the alarm, and the whole.
+	// Capacity: a pool that is told has a fifth more or fewer processors, outages taken away, than when that was news
+	// last. Each of its queues has the alarm, and the whole.
 	Capacity
 	// Limit: a queue's time limit is another one, see SetLimit. The queue has the alarm, and the whole.
 	Limit
-	// NewQueue: the first job of a queue, once trees are trained. Nothing is forgotten for it, but trees are trained again when a few hundred of its waits are known.
+	// NewQueue: the first job of a queue, once trees are trained. Nothing is forgotten for it, but trees are trained
+	// again when a few hundred of its waits are known.
 	NewQueue
 	reasons
 )
@@ -65,13 +67,15 @@ func (d *Drift) Total() int {
 const (
 	// changedPart is by what part a pool's processors must change to be news.
 	changedPart = .2
-	// quietWaits is for how many waits after a change in the same queue, or in the whole, another is counted only: what was to be forgotten has been.
+	// quietWaits is for how many waits after a change in the same queue, or in the whole, another is counted only: what
+	// was to be forgotten has been.
 	quietWaits = 500
 	// settled is after how many waits in all scores are looked at: those before tell of what is being learnt first.
 	settled = 500
 )
 
-// How much is forgotten at a change. Set on the histories of TestRecovers, where more of it was not faster: the mildest that helped.
+// How much is forgotten at a change. Set on the histories of TestRecovers, where more of it was not faster: the mildest
+// that helped.
 const (
 	forgottenPart  = .2    // of the experts' weights
 	hastenedJobs   = 1000. // as after how many decided jobs the correction steps again
@@ -110,14 +114,17 @@ type DriftMonitor struct {
 
 // NewDriftMonitor returns a monitor of forecasts with so many levels that has seen nothing.
 func NewDriftMonitor(levels int) *DriftMonitor {
-	return &DriftMonitor{levels: levels, all: newScope("", true), queues: map[string]*scope{}, capacity: map[string]int{}, limits: map[string]float64{}}
+	return &DriftMonitor{levels: levels, all: newScope("", true), queues: map[string]*scope{},
+		capacity: map[string]int{}, limits: map[string]float64{}}
 }
 
 func newScope(queue string, whole bool) *scope {
-	return &scope{Drift: Drift{Queue: queue, Whole: whole, Last: math.NaN()}, covers: newDetector(), losses: newDetector()}
+	return &scope{Drift: Drift{Queue: queue, Whole: whole, Last: math.NaN()}, covers: newDetector(),
+		losses: newDetector()}
 }
 
-// newDetector returns one of changes in scores. Its blocks are shorter than the default's, since a hundred jobs' surprise is over soon, and its slack twice as large, since neighbors are alike: set so that the recorded scores of
+// newDetector returns one of changes in scores. Its blocks are shorter than the default's, since a hundred jobs'
+// surprise is over soon, and its slack twice as large, since neighbors are alike: set so that the recorded scores of
 // KTH-SP2, SDSC-Par, SDSC-SP2 and Saliksik have an alarm in 10,000 jobs or fewer.
 func newDetector() *drift.Detector {
 	return drift.New(drift.Config{Block: 50, Memory: 100, Slack: 1, Height: 8})
@@ -202,8 +209,8 @@ func (w *DriftMonitor) Drifts() []Drift {
 	return out
 }
 
-// SetLimit records the longest time limit of a queue, in seconds; 0 or less is none. A changed limit is news, the first is
-// not. It reports whether there is news.
+// SetLimit records the longest time limit of a queue, in seconds; 0 or less is none. A changed limit is news, the first
+// is not. It reports whether there is news.
 func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
 		seconds = 0
@@ -227,8 +234,8 @@ func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	w.Raised = append(w.Raised, alarm{whole: true, reason: why})
 }
 
-// SetCapacity records the processors that a configured pool has now. A fifth more or fewer than at the last news is news
-// for its queues. At most so many pools are followed.
+// SetCapacity records the processors that a configured pool has now. A fifth more or fewer than at the last news is
+// news for its queues. At most so many pools are followed.
 func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, mostPools int) {
 	was, known := w.capacity[pool]
 	switch most, least := max(procs, was), min(procs, was); {

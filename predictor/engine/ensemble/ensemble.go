@@ -1,5 +1,5 @@
-// Package ensemble combines the experts of the forecasting engine: their online members, the weights of all of them, the
-// correction of what is served, and the detectors of changes after which they learn faster.
+// Package ensemble combines the experts of the forecasting engine: their online members, the weights of all of them,
+// the correction of what is served, and the detectors of changes after which they learn faster.
 package ensemble
 
 import (

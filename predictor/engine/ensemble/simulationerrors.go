@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// A simulation that knows nothing of later arrivals, nodes that do not fit together and the scheduler's own pace is off by a factor that lasts for a while. The corrected
-// simulation gives its median the errors of the newest jobs.
+// A simulation that knows nothing of later arrivals, nodes that do not fit together and the scheduler's own pace is off
+// by a factor that lasts for a while. The corrected simulation gives its median the errors of the newest jobs.
 
 const (
 	// CorrectedJobs is how many started jobs' errors count, and at most how many of those that still wait.
@@ -61,8 +61,9 @@ func (s *SimulationErrors) Started(id uint64, z float64) {
 	s.Known = append(s.Known, z-g.said)
 }
 
-// Quantiles returns those of the errors at the levels; nil where too few are known. Jobs that still wait are right-censored (E. Kaplan and P. Meier, "Nonparametric
-// estimation from incomplete observations", JASA 53, 1958): short waits report first.
+// Quantiles returns those of the errors at the levels; nil where too few are known. Jobs that still wait are
+// right-censored (E. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958):
+// short waits report first.
 func (s *SimulationErrors) Quantiles(now float64, levels []float64) []float64 {
 	if len(s.Known) < correctedLeast {
 		return nil

@@ -33,7 +33,8 @@ func (f *Facts) Openings(at float64, r *track.Request) Openings {
 	return out
 }
 
-// PivotsOfRequest returns the running jobs whose ends the start of a request hangs on, see View.Pivots of package engine.
+// PivotsOfRequest returns the running jobs whose ends the start of a request hangs on, see View.Pivots of package
+// engine.
 func (f *Facts) PivotsOfRequest(at float64, r *track.Request, known *Memo) []Pivot {
 	if f.Large {
 		t := f.Surfaces[r.Queue]
@@ -50,8 +51,8 @@ func (f *Facts) PivotsOfRequest(at float64, r *track.Request, known *Memo) []Piv
 	return f.pivots(roots, at)
 }
 
-// PivotsOfJob returns the same of a job of a queue that waits; nil where the job does not wait there, or is not among the
-// first of a large pool.
+// PivotsOfJob returns the same of a job of a queue that waits; nil where the job does not wait there, or is not among
+// the first of a large pool.
 func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []Pivot {
 	if f.Large {
 		t := f.Surfaces[queue]
@@ -67,14 +68,16 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	s, w := &c.state, &f.Waiting[i]
 	f.state(s, at)
 	s.Waiting = slices.Delete(s.Waiting, i, i+1)
-	roots, err := c.sim.Pivots(s, forward.Request{Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Behind: len(s.Waiting) - i}, replicas, 1, nil)
+	roots, err := c.sim.Pivots(s,
+		forward.Request{Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Behind: len(s.Waiting) - i}, replicas, 1, nil)
 	if err != nil {
 		return nil
 	}
 	return f.pivots(roots, at)
 }
 
-// SimulatedQuantiles returns the quantiles of the simulation alone, in seconds at the levels; nil where it is not possible.
+// SimulatedQuantiles returns the quantiles of the simulation alone, in seconds at the levels; nil where it is not
+// possible.
 func (f *Facts) SimulatedQuantiles(at float64, levels []float64, r *track.Request, known *Memo) []float64 {
 	if f.Large {
 		if s := f.Surfaces[r.Queue].find(r); s != nil {
@@ -97,12 +100,14 @@ func (f *Facts) SimulatedQuantiles(at float64, levels []float64, r *track.Reques
 	return out
 }
 
-// surface plays a pool that is not large once for every request of a place in the queue; nil where that is not possible.
+// surface plays a pool that is not large once for every request of a place in the queue; nil where that is not
+// possible.
 func (f *Facts) surface(at float64, rank int, known *Memo) *forward.Surface {
 	return Ask(known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, at)
-		o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Rank: rank, Behind: s.Behind(rank), Plain: true}
+		o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Rank: rank,
+			Behind: s.Behind(rank), Plain: true}
 		surface, err := forward.NewSurface(context.Background(), &s, o)
 		if err != nil {
 			return nil

@@ -69,7 +69,8 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 		t.limits = append(last, math.Inf(1))
 	}
 	s.Singles(&t.cells)
-	if s.Reading && (t.levels > 64 || !slices.IsSorted(t.sizes) || !slices.IsSorted(t.limits) || len(t.cells) != len(t.sizes)*len(t.limits)*t.width()) {
+	if s.Reading && (t.levels > 64 || !slices.IsSorted(t.sizes) || !slices.IsSorted(t.limits) ||
+		len(t.cells) != len(t.sizes)*len(t.limits)*t.width()) {
 		s.Fail()
 	}
 }
@@ -229,7 +230,8 @@ func (m *Machine) codeRules(s *codec.Codec) {
 	}
 }
 
-// CodeCauses goes through what the starts of all tables hang on, and since when trees are in force. It finds the jobs again that still run where it is read.
+// CodeCauses goes through what the starts of all tables hang on, and since when trees are in force. It finds the jobs
+// again that still run where it is read.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

@@ -142,10 +142,12 @@ func (m *Machine) SetPool(queue string, p PoolConfig) {
 }
 
 func (p PoolConfig) equal(o PoolConfig) bool {
-	return p.Name == o.Name && p.Procs == o.Procs && p.Policy == o.Policy && p.PolicyKnown == o.PolicyKnown && slices.Equal(p.Order, o.Order)
+	return p.Name == o.Name && p.Procs == o.Procs && p.Policy == o.Policy && p.PolicyKnown == o.PolicyKnown &&
+		slices.Equal(p.Order, o.Order)
 }
 
-// SetOutages tells all outages of a pool, by the name in Pool, in place of what was told before. What makes no sense is left out.
+// SetOutages tells all outages of a pool, by the name in Pool, in place of what was told before. What makes no sense is
+// left out.
 func (m *Machine) SetOutages(name string, outages []Outage) {
 	var all []Outage
 	for _, o := range outages {
@@ -154,7 +156,9 @@ func (m *Machine) SetOutages(name string, outages []Outage) {
 			all = append(all, o)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Outage) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until)) })
+	slices.SortStableFunc(all, func(a, b Outage) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until))
+	})
 	all = all[:min(len(all), mostOutages)]
 	if slices.Equal(all, m.outages[name]) {
 		return
@@ -229,7 +233,8 @@ func (m *Machine) Touch(q *track.Queue) {
 func New(cfg Config, t *track.Tracker) *Machine {
 	return &Machine{
 		cfg: cfg, tracker: t, PolicyLearner: policyLearner{Old: newPolicyHistory()},
-		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, highest: map[string]int{}, Of: map[string]*Pool{},
+		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, highest: map[string]int{},
+		Of: map[string]*Pool{},
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 
 // Openings is what a queue would let start at once.
 type Openings struct {
-	// Holes are the largest requests that start at once by the processors that are free and the time limits of the jobs that run and wait; larger ones with shorter limits come first.
+	// Holes are the largest requests that start at once by the processors that are free and the time limits of the jobs
+	// that run and wait; larger ones with shorter limits come first.
 	Holes []forward.Opening
 	// Free is how many processors of the queue's pool are free, Procs how many it has, 0 where that is not known.
 	Free, Procs int
-	// Age is how old the plan is in seconds, 0 for one of now; NaN where there is none. The holes of an older one may have been filled.
+	// Age is how old the plan is in seconds, 0 for one of now; NaN where there is none. The holes of an older one may
+	// have been filled.
 	Age float64
 }
 

@@ -16,19 +16,22 @@ const (
 	PivotStarts = 256
 )
 
-// Pivot is a job that runs and whose end a start hangs on: in a Share of the futures that were played, had it ended a moment sooner, the start would have been as much sooner, while
-// the end of no other job that runs moves it. What is left of the shares is futures in which it starts at once, or hangs on no such end (an outage that ends).
+// Pivot is a job that runs and whose end a start hangs on: in a Share of the futures that were played, had it ended a
+// moment sooner, the start would have been as much sooner, while the end of no other job that runs moves it. What is
+// left of the shares is futures in which it starts at once, or hangs on no such end (an outage that ends).
 type Pivot struct {
 	ID    uint64
 	Procs int
 	// Share is in (0, 1]; those of one start sum to at most 1.
 	Share float64
-	// Age is how long it runs, Median and High are quantiles .5 and .9 of how much longer, all in seconds; NaN where that is not known.
+	// Age is how long it runs, Median and High are quantiles .5 and .9 of how much longer, all in seconds; NaN where
+	// that is not known.
 	Age, Median, High float64
 	law               *track.Law
 }
 
-// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran then, by what was known of it at its start; NaN where nothing is known.
+// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran then, by
+// what was known of it at its start; NaN where nothing is known.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
 		return math.NaN()
@@ -47,7 +50,8 @@ type blockingJob struct {
 // share counts the futures in which a job is the pivot.
 type share struct{ job, futures int }
 
-// leastFutures is in how many futures a pivot must be one to be told: in a crowd of small jobs everybody is once, by chance.
+// leastFutures is in how many futures a pivot must be one to be told: in a crowd of small jobs everybody is once, by
+// chance.
 const leastFutures = 2
 
 // shares counts roots, the most frequent first.
@@ -69,7 +73,8 @@ func shares(roots []int32) []share {
 }
 
 func (h *blockingJob) pivot(part, at float64) Pivot {
-	p := Pivot{ID: h.id, Procs: h.procs, Share: part, Age: math.Max(0, at-h.start), Median: math.NaN(), High: math.NaN(), law: h.law}
+	p := Pivot{ID: h.id, Procs: h.procs, Share: part, Age: math.Max(0, at-h.start), Median: math.NaN(),
+		High: math.NaN(), law: h.law}
 	if h.law != nil {
 		p.Median, p.High = h.law.Residual(p.Age, .5), h.law.Residual(p.Age, .9)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// played is the most jobs that a pool may have, running and waiting, for each request to be played itself; in larger ones it is looked up.
+// played is the most jobs that a pool may have, running and waiting, for each request to be played itself; in larger
+// ones it is looked up.
 const played = 300
 
 // Facts is a pool at an instant.
@@ -74,7 +75,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	f.Running, f.Waiting = make([]Member, 0, int(f.inUse.Jobs)), make([]Member, 0, int(f.ahead.Jobs))
 	for _, r := range m.tracker.RunningJobs {
 		if p == nil || m.At(r.QueueState) == p {
-			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs, Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue})
+			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs,
+				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue})
 		}
 	}
 	if f.ahead.Jobs == 0 {
@@ -90,7 +92,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
-			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: w.UserState.Number, Procs: w.Procs, Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request)})
+			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: w.UserState.Number, Procs: w.Procs,
+				Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request)})
 		}
 	}
 	if f.prioritized || p.ranked() {
@@ -104,7 +107,8 @@ func (p *Pool) ranked() bool {
 
 // state writes the pool into a State of the simulator, at an instant.
 func (f *Facts) state(s *forward.State, at float64) {
-	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0], Waiting: s.Waiting[:0], Outages: s.Outages[:0]}
+	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0]}
 	used := 0
 	for i := range f.Running {
 		r := &f.Running[i]
@@ -116,7 +120,8 @@ func (f *Facts) state(s *forward.State, at float64) {
 	s.Capacity = max(s.Capacity, used)
 	for i := range f.Waiting {
 		w := &f.Waiting[i]
-		s.Waiting = append(s.Waiting, forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Law: w.Law})
+		s.Waiting = append(s.Waiting,
+			forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Law: w.Law})
 	}
 	for _, o := range f.outages {
 		if o.Until > at {
@@ -136,7 +141,8 @@ func (f *Facts) away(at float64) int {
 	return n
 }
 
-// rankOf returns the place of a request in the pool's order, the lower the sooner: by its priority, else by that of its queue.
+// rankOf returns the place of a request in the pool's order, the lower the sooner: by its priority, else by that of its
+// queue.
 func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized && r.Priority > 0 {
 		return track.MostPriority - int(math.Min(r.Priority, track.MostPriority))
@@ -148,7 +154,8 @@ func (f *Facts) rankOf(r *track.Request) int {
 	return p.rank(r.Queue)
 }
 
-// likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits, else the last.
+// likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits,
+// else the last.
 func (f *Facts) likely(queue string) int {
 	rank, newest := track.MostPriority, uint64(0)
 	for i := range f.Waiting {
@@ -159,7 +166,8 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN where it cannot be said.
+// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN where it
+// cannot be said.
 func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float64) {
 	s := &c.state
 	f.state(s, at)
@@ -228,9 +236,10 @@ type Scratch struct {
 	waits []float64
 }
 
-// Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is nil
-// where that is not possible; age is that of the simulation in seconds, NaN for none.
-func (f *Facts) Ask(at float64, levels []float64, r *track.Request, known *Memo, c *Scratch) (s *Simulated, age float64) {
+// Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is
+// nil where that is not possible; age is that of the simulation in seconds, NaN for none.
+func (f *Facts) Ask(at float64, levels []float64, r *track.Request, known *Memo, c *Scratch) (s *Simulated,
+	age float64) {
 	age = math.NaN()
 	if f.Large {
 		t := f.Surfaces[r.Queue]

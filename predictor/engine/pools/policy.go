@@ -49,7 +49,8 @@ func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	b.order = slices.Clone(order)
 }
 
-// byPriority reports whether the jobs' priorities count in a pool: not where the configuration has a policy without them.
+// byPriority reports whether the jobs' priorities count in a pool: not where the configuration has a policy without
+// them.
 func (f *Facts) byPriority() bool {
 	return f.source != PolicyConfigured || f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// policyLearner learns the pools and their policies, and forgets: a second learner begins when the first has heard so many events, and takes its place when that
-// has heard twice as many. What each has heard is kept as it is saved; a restored one hears it again.
+// policyLearner learns the pools and their policies, and forgets: a second learner begins when the first has heard so
+// many events, and takes its place when that has heard twice as many. What each has heard is kept as it is saved; a
+// restored one hears it again.
 type policyLearner struct {
 	Old, young *policyHistory
 }
@@ -32,7 +33,8 @@ type policyHistory struct {
 }
 
 func newPolicyHistory() *policyHistory {
-	return &policyHistory{learner: learn.New(), names: map[string]uint64{}, Queues: map[string]bool{}, jobs: map[uint64]bool{}}
+	return &policyHistory{learner: learn.New(), names: map[string]uint64{}, Queues: map[string]bool{},
+		jobs: map[uint64]bool{}}
 }
 
 // The kinds of events in a log.
@@ -176,7 +178,8 @@ func readPolicyHistory(d *codec.Reader) *policyHistory {
 		}
 		var j *learn.Job
 		if kind == submitEvent {
-			j = &learn.Job{ID: int64(id), Queue: in.Name(&names), Partition: in.Name(&names), Procs: int(in.Uint() & math.MaxInt32), Limit: in.Real()}
+			j = &learn.Job{ID: int64(id), Queue: in.Name(&names), Partition: in.Name(&names),
+				Procs: int(in.Uint() & math.MaxInt32), Limit: in.Real()}
 			h.Queues[j.Queue] = true
 		}
 		h.learn(h.at, kind, id, j)

@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Simulated is what a simulation says of a request: its quantiles in seconds, what the features take from it, and the plan from the limits, NaN for none.
+// Simulated is what a simulation says of a request: its quantiles in seconds, what the features take from it, and the
+// plan from the limits, NaN for none.
 type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
@@ -34,12 +35,14 @@ func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 		sum += waittime.Log(w)
 	}
 	s.Features = [6]float64{
-		waittime.Log(QuantileOf(waits, .1)), waittime.Log(QuantileOf(waits, .35)), waittime.Log(QuantileOf(waits, .5)), waittime.Log(QuantileOf(waits, .75)), sum / n, atOnce / n,
+		waittime.Log(QuantileOf(waits, .1)), waittime.Log(QuantileOf(waits, .35)), waittime.Log(QuantileOf(waits, .5)),
+		waittime.Log(QuantileOf(waits, .75)), sum / n, atOnce / n,
 	}
 	return s
 }
 
-// waitSurface is the simulation of a large pool as it was at an instant, for requests of every size and limit. It is immutable.
+// waitSurface is the simulation of a large pool as it was at an instant, for requests of every size and limit. It is
+// immutable.
 type waitSurface struct {
 	At     float64
 	most   int // processors that the pool ever has
@@ -53,7 +56,8 @@ type waitSurface struct {
 // width is the number of values of a cell.
 func (t *waitSurface) width() int { return t.levels + 7 }
 
-// find returns what is said of a request: that of the next larger size and limit of the table. It is nil where there is nothing.
+// find returns what is said of a request: that of the next larger size and limit of the table. It is nil where there is
+// nothing.
 func (t *waitSurface) find(r *track.Request) *Simulated {
 	i, ok := t.index(r)
 	if !ok {
@@ -92,7 +96,8 @@ func (t *waitSurface) index(r *track.Request) (int, bool) {
 func newSurface(at float64, waits, plan *forward.Surface, levels []float64) *waitSurface {
 	const minute, hour, day = 60, 3600, 86400
 	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), limits: []float64{
-		minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, math.Inf(1),
+		minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 12 * hour, day,
+		2 * day, 4 * day, 7 * day, math.Inf(1),
 	}}
 	for n := 1; n < t.most; n *= 2 {
 		t.sizes = append(t.sizes, n)
@@ -146,8 +151,8 @@ type refresh struct {
 	took   time.Duration           // once done
 }
 
-// Tables are made anew after so many of a pool's events as are a part of its jobs, or after some seconds and fewer events: the cost of one grows with its jobs. They come into
-// force some events later, however long they took.
+// Tables are made anew after so many of a pool's events as are a part of its jobs, or after some seconds and fewer
+// events: the cost of one grows with its jobs. They come into force some events later, however long they took.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
@@ -206,7 +211,8 @@ func (m *Machine) beginSimulation(p *Pool, events, delay uint64) {
 	})
 }
 
-func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64, cores int, hurry <-chan struct{}) map[string]*waitSurface {
+func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64, cores int,
+	hurry <-chan struct{}) map[string]*waitSurface {
 	var state, planned forward.State
 	f.state(&state, at)
 	planned = state
@@ -220,7 +226,8 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	out := map[string]*waitSurface{}
 	for _, rank := range slices.Sorted(maps.Keys(queues)) {
 		o := forward.SurfaceOptions{
-			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: max(1, cores-1), Hurry: hurry, Seed: 1, Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: PivotStarts,
+			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: max(1, cores-1), Hurry: hurry, Seed: 1,
+			Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: PivotStarts,
 		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {

@@ -13,16 +13,19 @@ const QbetsSizes = 4
 // mostBounds is how many waits a history of QBETS keeps: at more, the newer half is gone through afresh.
 const mostBounds = 8_000
 
-// qbetsConfidence is that of QBETS's bounds. Its papers give bounds that hold with a confidence of .95; the bound of confidence .5 is nearer to the quantile itself, and a peer
-// is to be compared with at its best: it loses less on each of the five logs of docs/accuracy.md.
+// qbetsConfidence is that of QBETS's bounds. Its papers give bounds that hold with a confidence of .95; the bound of
+// confidence .5 is nearer to the quantile itself, and a peer is to be compared with at its best: it loses less on each
+// of the five logs of docs/accuracy.md.
 const qbetsConfidence = .5
 
-// qbetsRun is how many misses in a row of a level's bound QBETS takes for a change: as improbable by chance as the papers' three at the level .95, which are for waits that are independent. Adapted
-// to their correlation, as the papers do it with simulated tables, QBETS is worse on most traces in reach.
+// qbetsRun is how many misses in a row of a level's bound QBETS takes for a change: as improbable by chance as the
+// papers' three at the level .95, which are for waits that are independent. Adapted to their correlation, as the papers
+// do it with simulated tables, QBETS is worse on most traces in reach.
 func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
 
-// BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since each finds its changes itself: all end with the newest wait, and
-// begin where the level's last change was. The waits are beside them so that they are saved once.
+// BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since
+// each finds its changes itself: all end with the newest wait, and begin where the level's last change was. The waits
+// are beside them so that they are saved once.
 type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
@@ -42,7 +45,8 @@ func newBounds(levels []float64) *BoundHistory {
 // begin returns a level's history of waits.
 func (b *BoundHistory) begin(level int, waits []float64) *qbets.Series {
 	p := b.levels[level]
-	s, _ := qbets.New(qbets.Config{Level: p, Confidence: qbetsConfidence, Run: qbetsRun(p), Most: 2 * mostBounds}) // it can only complain of its configuration
+	// it can only complain of its configuration
+	s, _ := qbets.New(qbets.Config{Level: p, Confidence: qbetsConfidence, Run: qbetsRun(p), Most: 2 * mostBounds})
 	for _, w := range waits {
 		s.Add(w)
 	}

@@ -78,7 +78,8 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 		return
 	}
 	j.State = JobState(at)
-	if at > uint64(Running) || j.Procs < 1 || !(j.ExpectedRuntime >= 0 && j.ExpectedRuntime <= waittime.Longest) || !(j.Submit >= -Farthest && j.Submit <= Farthest) {
+	if at > uint64(Running) || j.Procs < 1 || !(j.ExpectedRuntime >= 0 && j.ExpectedRuntime <= waittime.Longest) ||
+		!(j.Submit >= -Farthest && j.Submit <= Farthest) {
 		s.Fail()
 	}
 }

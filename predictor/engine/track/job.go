@@ -17,7 +17,8 @@ type Request struct {
 	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 where there is none.
 	Procs int
 	Limit float64
-	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a pool of up to 300 jobs has one, the pool is played in that order.
+	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a
+	// pool of up to 300 jobs has one, the pool is played in that order.
 	Priority float64
 }
 
@@ -29,7 +30,8 @@ const (
 // Farthest bounds instants, in seconds.
 const Farthest = 1e12
 
-// MostPriority is the highest priority that is told apart: Slurm's have 32 bits, and what counts before them (tiers) may stand above.
+// MostPriority is the highest priority that is told apart: Slurm's have 32 bits, and what counts before them (tiers)
+// may stand above.
 const MostPriority = 1 << 52
 
 // Clean returns the request with what makes no sense taken out.
@@ -54,7 +56,8 @@ func (r *Request) Clean() Request {
 	return out
 }
 
-// Classes in which waiting jobs are counted: sizes by powers of two, limits by halves of them from a minute on; the last limit class is for jobs without.
+// Classes in which waiting jobs are counted: sizes by powers of two, limits by halves of them from a minute on; the
+// last limit class is for jobs without.
 const (
 	SizeClasses  = 20
 	limitClasses = 28
@@ -75,7 +78,8 @@ func LimitClass(limit float64) int {
 // Amount is a number of jobs and what they ask for.
 type Amount struct{ Jobs, Procs, Work float64 }
 
-// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see expect), so that sums are exact and do not depend on their order.
+// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see expect), so that sums are exact and do
+// not depend on their order.
 func (a *Amount) Add(j *Job, sign float64) {
 	a.Jobs += sign
 	a.Procs += sign * float64(j.Procs)

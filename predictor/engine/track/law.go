@@ -15,9 +15,9 @@ const (
 	surest    = 1e-9 // what is left at the highest quantile
 )
 
-// Law is a lifetime law of package residual as it was when it was asked for, sampled: a quarter of its size, and it can be saved. It is immutable and implements
-// forward.Law. Between its knots the survival is linear in ln t; beyond a limit it is over grace/(grace + t - limit), beyond the last knot of a law without one
-// it falls as 1/t.
+// Law is a lifetime law of package residual as it was when it was asked for, sampled: a quarter of its size, and it can
+// be saved. It is immutable and implements forward.Law. Between its knots the survival is linear in ln t; beyond a
+// limit it is over grace/(grace + t - limit), beyond the last knot of a law without one it falls as 1/t.
 type Law struct {
 	limit float64 // +Inf for none
 	over  float64 // Pr{it lives longer than the limit}

@@ -8,7 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// MostQueues and MostUsers are how many are remembered: of those without a job that waits or runs, the ones seen least recently are forgotten, an eighth at a time.
+// MostQueues and MostUsers are how many are remembered: of those without a job that waits or runs, the ones seen least
+// recently are forgotten, an eighth at a time.
 const (
 	MostQueues = 512 + 2 // models.max_queues by default, the default queue and the shared one
 	MostUsers  = 8192
@@ -56,7 +57,8 @@ func (l *latest) add(z float64) {
 
 func newSimilar() *SimilarJobs {
 	nan := math.NaN()
-	return &SimilarJobs{SimilarFacts: SimilarFacts{Oldest: nan, LastStart: nan, LastWait: nan, Newest: newest{nan, nan}}}
+	return &SimilarJobs{SimilarFacts: SimilarFacts{Oldest: nan, LastStart: nan, LastWait: nan,
+		Newest: newest{nan, nan}}}
 }
 
 // NoSimilarJobs returns the facts of a queue and size class without jobs.
@@ -175,7 +177,9 @@ func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) [
 
 // AddBounds takes a wait into the histories of QBETS. Thin says that their size is to be looked at.
 func (t *Tracker) AddBounds(j *Job, wait float64, thin bool) {
-	for _, b := range [...]**BoundHistory{&j.QueueState.series[qbets.Size(j.Procs)], &j.QueueState.series[QbetsSizes], &t.Bounds} {
+	for _, b := range [...]**BoundHistory{
+		&j.QueueState.series[qbets.Size(j.Procs)], &j.QueueState.series[QbetsSizes], &t.Bounds,
+	} {
 		if *b == nil {
 			*b = newBounds(t.levels)
 		}

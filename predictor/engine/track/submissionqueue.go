@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// SubmissionQueue is jobs in the order of their submission. Those that start or leave are passed over; one that is held, or comes back, is taken out by remove first.
+// SubmissionQueue is jobs in the order of their submission. Those that start or leave are passed over; one that is
+// held, or comes back, is taken out by remove first.
 type SubmissionQueue struct{ jobs []*Job }
 
 // Push puts a job where it belongs, which is mostly the end.

@@ -1,6 +1,6 @@
 // Package track follows the jobs, queues and users of one cluster for the forecasting engine, and holds the facts that
-// features are made from. Time is in seconds and never goes back. A fact is updated by a change of one job; frozen facts
-// are shared between views until they change.
+// features are made from. Time is in seconds and never goes back. A fact is updated by a change of one job; frozen
+// facts are shared between views until they change.
 package track
 
 import (
@@ -100,7 +100,8 @@ func (r *ForgettingRate) add(now float64) {
 	r.Last = math.Max(r.Last, now)
 }
 
-// Expected returns the runtime to expect: what this user's jobs in this queue took, else what the queue's did, at most the limit; in units of 1/64 s.
+// Expected returns the runtime to expect: what this user's jobs in this queue took, else what the queue's did, at most
+// the limit; in units of 1/64 s.
 func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	v := q.Runtimes.Value()
 	if m := u.runtimesIn(q.Code); m != nil {
@@ -122,7 +123,8 @@ func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job {
 	t.Entered++
 	j := &Job{
-		Request: r, ID: id, Number: t.Entered, Submit: submitted, SizeClass: SizeClass(r.Procs), LimitClass: LimitClass(r.Limit),
+		Request: r, ID: id, Number: t.Entered, Submit: submitted, SizeClass: SizeClass(r.Procs),
+		LimitClass: LimitClass(r.Limit),
 		QueueState: q, UserState: t.user(r.User),
 	}
 	j.QueueState.live++
@@ -306,7 +308,8 @@ type Facts struct {
 // Facts returns the state at an instant.
 func (t *Tracker) Facts(now float64) Facts {
 	f := Facts{
-		Instant: now, Levels: t.levels, Capacity: t.Capacity, Running: t.Running, Oldest: t.Line.oldest(), Recent: t.Recent,
+		Instant: now, Levels: t.levels, Capacity: t.Capacity, Running: t.Running, Oldest: t.Line.oldest(),
+		Recent:    t.Recent,
 		LastStart: t.LastStart, LastSubmit: t.LastSubmit, Rate: t.Rate,
 		Bounds: t.Bounds.at(t.levels), Queues: t.queueTable(), Users: t.userTable(),
 	}

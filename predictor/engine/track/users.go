@@ -75,7 +75,8 @@ func (u *UserFacts) runtimesIn(queue int) *ForgettingMean {
 	return nil
 }
 
-// moveToEnd puts what same finds, or else a new one, at the end of the list, and forgets the first where it is too long.
+// moveToEnd puts what same finds, or else a new one, at the end of the list, and forgets the first where it is too
+// long.
 func moveToEnd[T any](all []T, same func(T) bool) []T {
 	i := slices.IndexFunc(all, same)
 	if i < 0 {

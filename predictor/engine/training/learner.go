@@ -1,4 +1,5 @@
-// Package training keeps the rows of features whose waits are known, and trains quantile trees on them in the background.
+// Package training keeps the rows of features whose waits are known, and trains quantile trees on them in the
+// background.
 package training
 
 import (
@@ -14,8 +15,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/background"
 )
 
-// Learner keeps the rows whose waits are known and the trees trained on them. A training begins when so many waits have been learnt, and its trees come into force when
-// so many more have: the same starts give the same forecasts, however long it takes.
+// Learner keeps the rows whose waits are known and the trees trained on them. A training begins when so many waits have
+// been learnt, and its trees come into force when so many more have: the same starts give the same forecasts, however
+// long it takes.
 type Learner struct {
 	cfg     Config
 	Rows    [][]float32
@@ -98,7 +100,8 @@ func (l *Learner) Learn(row []float32, z float64) {
 	}
 }
 
-// More returns how many waits there are between two trainings: a part of the rows, but after a change, where that is sooner, as many as make a few rows since then, or double those that there were.
+// More returns how many waits there are between two trainings: a part of the rows, but after a change, where that is
+// sooner, as many as make a few rows since then, or double those that there were.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
@@ -117,7 +120,8 @@ func (l *Learner) More() int {
 	return max(LeastMore, int(more))
 }
 
-// Changed takes in that a change began so many waits ago: the rows before it count less, and trees are trained anew soon.
+// Changed takes in that a change began so many waits ago: the rows before it count less, and trees are trained anew
+// soon.
 func (l *Learner) Changed(ago int) {
 	at := max(0, l.Seen-ago)
 	if n := len(l.Changes); n > 0 {
@@ -172,7 +176,8 @@ func (l *Learner) Weights(n, seen int, changes []int) []float64 {
 	return out
 }
 
-// train trains on rows with as many workers as there are cores but one, and with one more once somebody is in a hurry. It is nil where that is not possible, or the learner is closed.
+// train trains on rows with as many workers as there are cores but one, and with one more once somebody is in a hurry.
+// It is nil where that is not possible, or the learner is closed.
 func (l *Learner) train(rows [][]float32, targets, weight []float64, hurry <-chan struct{}) []*boost.Model {
 	column := func(f int, into []float64) {
 		for i, r := range rows {
@@ -227,7 +232,8 @@ func (l *Learner) train(rows [][]float32, targets, weight []float64, hurry <-cha
 	return models
 }
 
-// Close waits until nothing is trained any more. A training that it cuts short begins again where the learner is restored.
+// Close waits until nothing is trained any more. A training that it cuts short begins again where the learner is
+// restored.
 func (l *Learner) Close() {
 	l.closed.Store(true)
 	if l.Next != nil && l.Next != l.shared {
@@ -241,7 +247,8 @@ type Importance struct {
 	Gain    float64
 }
 
-// Importance returns the features' parts of what the newest trees of the level nearest the median gained, in falling order; nil before they are trained.
+// Importance returns the features' parts of what the newest trees of the level nearest the median gained, in falling
+// order; nil before they are trained.
 func (l *Learner) Importance(names []string) []Importance {
 	var best *boost.Model
 	for _, m := range l.Models {

@@ -1,10 +1,10 @@
-// Package learn finds out, from nothing but the submits, starts and ends of jobs, which queues of a machine compete for the same processors and by
-// which policy: what a forward simulation has to know where nobody tells.
+// Package learn finds out, from nothing but the submits, starts and ends of jobs, which queues of a machine compete for
+// the same processors and by which policy: what a forward simulation has to know where nobody tells.
 //
-// What is looked for is what a policy would never do. In a pool that is right, a job that heads its queue does not wait while it fits into what is
-// free; where the pool is thought too large (two pools taken for one) or too small (one taken for two), it seems to do so often. A start says
-// which of the waiting jobs was preferred to which: the older one (first come, first served), one that fits where the first one does not (backfilling),
-// or the one of the better queue.
+// What is looked for is what a policy would never do. In a pool that is right, a job that heads its queue does not wait
+// while it fits into what is free; where the pool is thought too large (two pools taken for one) or too small (one
+// taken for two), it seems to do so often. A start says which of the waiting jobs was preferred to which: the older one
+// (first come, first served), one that fits where the first one does not (backfilling), or the one of the better queue.
 package learn
 
 import (
@@ -19,9 +19,9 @@ import (
 type Job struct {
 	ID    int64
 	Queue string
-	// Partition is the part of the machine, where the log tells that beside the queue (field 16 of the Standard Workload Format, beside
-	// field 15); empty where not. Queues of different partitions are in different pools. Where partitions are the queues, as Slurm's are, they may share
-	// nodes, and belong into Queue.
+	// Partition is the part of the machine, where the log tells that beside the queue (field 16 of the Standard
+	// Workload Format, beside field 15); empty where not. Queues of different partitions are in different pools. Where
+	// partitions are the queues, as Slurm's are, they may share nodes, and belong into Queue.
 	Partition string
 	Procs     int
 	Limit     float64 // seconds, 0 for unknown
@@ -44,8 +44,9 @@ const (
 	faster   = 1e-12 // so that a time equal but for rounding counts as equal
 )
 
-// Learner is told what happens, in order of time; within one instant ends first, then submits, then starts, if that can be had. It keeps the jobs that
-// wait and run, and a few thousand snapshots. It is not safe for use by several goroutines.
+// Learner is told what happens, in order of time; within one instant ends first, then submits, then starts, if that can
+// be had. It keeps the jobs that wait and run, and a few thousand snapshots. It is not safe for use by several
+// goroutines.
 type Learner struct {
 	now      float64
 	queues   []string
@@ -88,7 +89,8 @@ func New() *Learner {
 	return &Learner{index: map[string]int{}, jobs: map[int64]*job{}, searchAt: relearn / firstFew, now: math.Inf(-1)}
 }
 
-// Submit tells of a job that waits from an instant on, in seconds: from when it may compete, if it was held back before.
+// Submit tells of a job that waits from an instant on, in seconds: from when it may compete, if it was held back
+// before.
 func (l *Learner) Submit(at float64, j Job) error {
 	if err := l.advance(at); err != nil {
 		return err

@@ -40,7 +40,8 @@ func watched(t *testing.T, cfg simulator.Config, load float64, jobs int, names .
 		size := 1 + rng.IntN(24)
 		clock += math.Floor(rng.ExpFloat64() * 12.5 * 1800 / (load * float64(procs)))
 		return simulator.Job{
-			ID: int64(n), Submit: clock, Procs: size, Runtime: runtime, Limit: math.Ceil(runtime * (1 + 3*rng.Float64())),
+			ID: int64(n), Submit: clock, Procs: size, Runtime: runtime,
+			Limit: math.Ceil(runtime * (1 + 3*rng.Float64())),
 			Queue: names[rng.IntN(len(names))],
 		}, true
 	}
@@ -50,7 +51,8 @@ func watched(t *testing.T, cfg simulator.Config, load float64, jobs int, names .
 	check(t, s.Advance(math.Inf(1), func(e simulator.Event) {
 		switch e.Kind {
 		case simulator.Submitted:
-			check(t, l.Submit(e.Time, learn.Job{ID: e.Job.ID, Queue: e.Job.Queue, Procs: e.Job.Procs, Limit: e.Job.Limit}))
+			check(t,
+				l.Submit(e.Time, learn.Job{ID: e.Job.ID, Queue: e.Job.Queue, Procs: e.Job.Procs, Limit: e.Job.Limit}))
 		case simulator.Started:
 			check(t, l.Start(e.Time, e.Job.ID))
 		case simulator.Ended:
@@ -81,7 +83,8 @@ func TestPolicyIsFound(t *testing.T) {
 			if c.want == forward.FCFS || c.want == forward.PriorityFCFS {
 				load = .6
 			}
-			l := watched(t, simulator.Config{Procs: 64, Queues: three, Policy: c.policy}, load, 12_000, "high", "middle", "low")
+			l := watched(t, simulator.Config{Procs: 64, Queues: three, Policy: c.policy}, load, 12_000, "high",
+				"middle", "low")
 			pools := l.Pools()
 			if len(pools) != 1 {
 				t.Fatalf("%d pools, want 1: %+v", len(pools), pools)
@@ -100,8 +103,9 @@ func TestPolicyIsFound(t *testing.T) {
 // Queues of separate pools are told apart, and those that share one are found, with the sizes of the pools.
 func TestPoolsAreFound(t *testing.T) {
 	l := watched(t, simulator.Config{
-		Pools:  []simulator.PoolConfig{{Name: "batch", Procs: 96}, {Name: "interactive", Procs: 32}},
-		Queues: []simulator.Queue{{Name: "short", Pool: "batch"}, {Name: "long", Pool: "batch"}, {Name: "shell", Pool: "interactive"}},
+		Pools: []simulator.PoolConfig{{Name: "batch", Procs: 96}, {Name: "interactive", Procs: 32}},
+		Queues: []simulator.Queue{{Name: "short", Pool: "batch"}, {Name: "long", Pool: "batch"},
+			{Name: "shell", Pool: "interactive"}},
 		Policy: new(simulator.EASY),
 	}, .7, 12_000, "short", "long", "shell")
 	type pool struct {
@@ -159,7 +163,8 @@ func replay(t *testing.T, name string) *learn.Learner {
 	for i := range tr.Jobs {
 		if r := &tr.Records[i]; r.Wait >= 0 {
 			start := r.Submit + r.Wait
-			all = append(all, happening{r.Submit, 1, i}, happening{start, 2, i}, happening{start + max(1, r.Runtime), 0, i})
+			all = append(all, happening{r.Submit, 1, i}, happening{start, 2, i},
+				happening{start + max(1, r.Runtime), 0, i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b happening) int {
@@ -209,7 +214,9 @@ func TestTraces(t *testing.T) {
 			if c.procs > 0 && (len(pools) != 1 || pools[0].Procs != c.procs) {
 				t.Errorf("%d pools, the first of %d processors; want one of %d", len(pools), pools[0].Procs, c.procs)
 			}
-			home := slices.IndexFunc(pools, func(p learn.Pool) bool { return len(c.together) == 0 || slices.Contains(p.Queues, c.together[0]) })
+			home := slices.IndexFunc(pools, func(p learn.Pool) bool {
+				return len(c.together) == 0 || slices.Contains(p.Queues, c.together[0])
+			})
 			for _, q := range c.together {
 				if !slices.Contains(pools[home].Queues, q) {
 					t.Errorf("queue %s is not in the pool of %s", q, c.together[0])

@@ -17,7 +17,8 @@ type pool struct {
 	prefers map[[2]int]*preference // by the queue of the job that started and that of the one left waiting
 }
 
-// preference counts starts of one queue's jobs while the other's oldest one, which would have fitted as well, waited on.
+// preference counts starts of one queue's jobs while the other's oldest one, which would have fitted as well, waited
+// on.
 type preference struct{ older, younger int }
 
 // Finding is which policy explains the starts of a pool best, and why.
@@ -28,23 +29,26 @@ type Finding struct {
 	// Starts is how many starts left somebody waiting; the rest says nothing. Enough is whether that is enough to tell.
 	Starts int
 	Enough bool
-	// Overtakes is how many of these passed an older job that waits, Inside how many one of their own queue, and Fitting how many one that would have
-	// fitted: no rule of backfilling explains these.
+	// Overtakes is how many of these passed an older job that waits, Inside how many one of their own queue, and
+	// Fitting how many one that would have fitted: no rule of backfilling explains these.
 	Overtakes, Inside, Fitting int
-	// Checked is how many of those that passed a job that does not fit were checked against the rule of EASY backfilling, and Legal how many obey it: expected
-	// to end before the oldest one's reservation, or to leave it enough.
+	// Checked is how many of those that passed a job that does not fit were checked against the rule of EASY
+	// backfilling, and Legal how many obey it: expected to end before the oldest one's reservation, or to leave it
+	// enough.
 	Checked, Legal int
-	// Choices is how often a start preferred a job to another queue's oldest one that would have fitted; ByAge in how many of them it was the older
-	// one, ByQueue in how many it was of the queue that is preferred mostly.
+	// Choices is how often a start preferred a job to another queue's oldest one that would have fitted; ByAge in how
+	// many of them it was the older one, ByQueue in how many it was of the queue that is preferred mostly.
 	Choices, ByAge, ByQueue int
 }
 
 const (
-	enough     = 50  // starts that leave somebody waiting
-	choices    = 30  // starts that prefer one queue to another
-	overtaking = .03 // share of overtaking starts up to which the order is taken for strict: clocks are coarse, and jobs are held back for other reasons
-	lead       = .1  // by how much the order of the queues must explain more of the choices than age does
-	clear      = .8  // how much of them it must explain
+	enough  = 50 // starts that leave somebody waiting
+	choices = 30 // starts that prefer one queue to another
+	// share of overtaking starts up to which the order is taken for strict: clocks are coarse, and jobs are held back
+	// for other reasons
+	overtaking = .03
+	lead       = .1 // by how much the order of the queues must explain more of the choices than age does
+	clear      = .8 // how much of them it must explain
 )
 
 // used returns what the pool's queues hold together.

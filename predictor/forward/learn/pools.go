@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// shots is a sample of the instants so far, every one with the same chance to be in it (J. Vitter's algorithm R, ACM TOMS 11(1), 1985).
+// shots is a sample of the instants so far, every one with the same chance to be in it (J. Vitter's algorithm R, ACM
+// TOMS 11(1), 1985).
 type shots struct {
 	sample []shot
 	seen   uint64
@@ -20,14 +21,15 @@ type shots struct {
 	open      int     // index of the last one taken, whose duration is not known yet; -1 for none
 }
 
-// shot is what every queue held at an instant, for how long it stayed so, and how many processors the oldest waiting job of each asks for; 0 where nobody has
-// waited for the grace.
+// shot is what every queue held at an instant, for how long it stayed so, and how many processors the oldest waiting
+// job of each asks for; 0 where nobody has waited for the grace.
 type shot struct {
 	used, head []int32
 	at, lasted float64
 }
 
-// rare is the part of the time in which more may be in use than a pool has: ends and starts of logs are rounded, and some overlap.
+// rare is the part of the time in which more may be in use than a pool has: ends and starts of logs are rounded, and
+// some overlap.
 const rare = .005
 
 // take takes in the present instant.
@@ -70,8 +72,8 @@ func (l *Learner) shot() shot {
 	return s
 }
 
-// highest returns the most that was in use, but for a rare part of the time: the highest of so many levels between 0 and the maximum is found first, and then
-// looked through.
+// highest returns the most that was in use, but for a rare part of the time: the highest of so many levels between 0
+// and the maximum is found first, and then looked through.
 func (s *shots) highest(used []int32) int {
 	const levels = 128
 	var lasted [levels + 1]float64
@@ -124,8 +126,9 @@ type waits struct {
 	procs int32
 }
 
-// tolerance is the part of the waiting jobs explained so far that a union of two groups may leave without explanation. Of the traces at hand, the
-// partitions of the SDSC Paragon (interactive and batch) cost a quarter, queues of one machine that were hardly used 1 to 3 %.
+// tolerance is the part of the waiting jobs explained so far that a union of two groups may leave without explanation.
+// Of the traces at hand, the partitions of the SDSC Paragon (interactive and batch) cost a quarter, queues of one
+// machine that were hardly used 1 to 3 %.
 const tolerance = .05
 
 // union is what would become of two groups.
@@ -139,12 +142,14 @@ func (u union) before(o union) bool {
 	return u.rise < o.rise || u.rise == o.rise && u.heads > o.heads
 }
 
-// crowding is the part of the time in which two groups would have held more than they ever did together, had they known nothing of each other, from which on they are
-// taken to share their processors. Pools of their own differ from that by chance and the time of day.
+// crowding is the part of the time in which two groups would have held more than they ever did together, had they known
+// nothing of each other, from which on they are taken to share their processors. Pools of their own differ from that by
+// chance and the time of day.
 const crowding = .02
 
-// unite returns what would become of two groups: how many of the waiting jobs that they explain their union does not, as a part of them; how many more it
-// explains, negative, if these are more than chance; or, between -1 and 0, by how much their uses avoid each other: what says most comes first.
+// unite returns what would become of two groups: how many of the waiting jobs that they explain their union does not,
+// as a part of them; how many more it explains, negative, if these are more than chance; or, between -1 and 0, by how
+// much their uses avoid each other: what says most comes first.
 func (s *shots) unite(a, b *group) union {
 	if a.partition != b.partition {
 		return union{rise: math.Inf(1)}
@@ -165,8 +170,8 @@ func (s *shots) unite(a, b *group) union {
 	return u
 }
 
-// clash returns the part of the time in which two groups would hold more than so many processors if their uses were independent: those of
-// one are put beside those that the other had at other instants.
+// clash returns the part of the time in which two groups would hold more than so many processors if their uses were
+// independent: those of one are put beside those that the other had at other instants.
 func (s *shots) clash(a, b *group, procs int) float64 {
 	if a.procs+b.procs <= procs {
 		return 0
@@ -186,8 +191,9 @@ func (s *shots) clash(a, b *group, procs int) float64 {
 	return over / max(total, 1)
 }
 
-// cluster returns the queues in groups, each sorted. It begins with every queue alone, and joins two groups as long as their union explains about as many of the
-// waiting jobs, or they avoid each other; those first of which it explains more. What nothing is known of goes to where most jobs wait.
+// cluster returns the queues in groups, each sorted. It begins with every queue alone, and joins two groups as long as
+// their union explains about as many of the waiting jobs, or they avoid each other; those first of which it explains
+// more. What nothing is known of goes to where most jobs wait.
 func (s *shots) cluster(queues int) []*group {
 	groups := make([]*group, queues)
 	for q := range groups {
@@ -240,7 +246,8 @@ func (s *shots) alone(q int) *group {
 
 func (s *shots) join(a, b *group) *group {
 	g := &group{
-		queues: slices.Concat(a.queues, b.queues), widest: max(a.widest, b.widest), partition: a.partition, used: make([]int32, len(a.used)), heads: slices.Concat(a.heads, b.heads),
+		queues: slices.Concat(a.queues, b.queues), widest: max(a.widest, b.widest), partition: a.partition,
+		used: make([]int32, len(a.used)), heads: slices.Concat(a.heads, b.heads),
 	}
 	for i := range g.used {
 		g.used[i] = a.used[i] + b.used[i]

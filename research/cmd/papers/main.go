@@ -28,9 +28,12 @@ func run(args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("papers", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	shared := flags.String("shared", "../shared", "folder with the traces and references")
-	out := flags.String("out", filepath.Join("research", "docs", "papers.md"), "the page; its CSV files and pictures are in the folder beside it that has its name")
-	long := flags.Bool("long", false, "work out again what takes minutes: 4,500 simulations of SDSC-SP2 and three times 4,646 of CTC")
-	runs := flags.String("runs", "", "folder in which -long keeps its runs until it is through; by default one in the user's cache")
+	out := flags.String("out", filepath.Join("research", "docs", "papers.md"),
+		"the page; its CSV files and pictures are in the folder beside it that has its name")
+	long := flags.Bool("long", false,
+		"work out again what takes minutes: 4,500 simulations of SDSC-SP2 and three times 4,646 of CTC")
+	runs := flags.String("runs", "",
+		"folder in which -long keeps its runs until it is through; by default one in the user's cache")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil

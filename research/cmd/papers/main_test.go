@@ -16,7 +16,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(out)
-	if err != nil || !strings.Contains(string(page), "**Missing:** ") || !strings.Contains(string(page), "Made by `make papers`") {
+	if err != nil || !strings.Contains(string(page), "**Missing:** ") ||
+		!strings.Contains(string(page), "Made by `make papers`") {
 		t.Errorf("%v: %s", err, page)
 	}
 	for problem, args := range map[string][]string{"-color": {"-color"}, "no arguments": {"x"}} {

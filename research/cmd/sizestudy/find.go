@@ -19,7 +19,8 @@ func change(o *sizestudy.Outcome) float64 { return o.Change }
 func find(cells []sizestudy.Cell, trace string, load float64, c sizestudy.Choice) *sizestudy.Cell {
 	for i := range cells {
 		k := &cells[i]
-		if k.Trace == trace && k.Load == load && k.Choice.Rule == c.Rule && k.Choice.Share == c.Share && selfish(k.Choice) == selfish(c) {
+		if k.Trace == trace && k.Load == load && k.Choice.Rule == c.Rule && k.Choice.Share == c.Share &&
+			selfish(k.Choice) == selfish(c) {
 			return k
 		}
 	}
@@ -36,7 +37,8 @@ type ratio struct {
 
 type interval = simulator.Interval
 
-// worst compares a rule that all follow with each fixed rule, on the same workloads, and returns the comparison that is worst for it.
+// worst compares a rule that all follow with each fixed rule, on the same workloads, and returns the comparison that is
+// worst for it.
 func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst ratio) {
 	for i := range cells {
 		fixed := &cells[i]
@@ -59,8 +61,10 @@ func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst rati
 // rows returns the table of all cells.
 func (s *results) rows() [][]string {
 	rows := [][]string{{
-		"assumptions", "trace", "load", "rule", "objective", "share_asking", "seeds", "mean_turnaround_seconds", "p95_turnaround_seconds", "mean_wait_seconds",
-		"utilization", "work", "change", "change_low", "change_high", "p95_change", "p95_change_low", "p95_change_high", "askers_change", "askers_low", "askers_high",
+		"assumptions", "trace", "load", "rule", "objective", "share_asking", "seeds", "mean_turnaround_seconds",
+		"p95_turnaround_seconds", "mean_wait_seconds",
+		"utilization", "work", "change", "change_low", "change_high", "p95_change", "p95_change_low", "p95_change_high",
+		"askers_change", "askers_low", "askers_high",
 		"others_change", "others_low", "others_high", "users_worse", "users_worse_low", "users_worse_high",
 	}}
 	rows = append(rows, cellRows("study", s.Main)...)
@@ -80,7 +84,8 @@ func cellRows(name string, cells []sizestudy.Cell) (rows [][]string) {
 		case c.Choice.Rule.Advised():
 			objective = "served"
 		}
-		row := []string{name, c.Trace, fmt.Sprint(c.Load), c.Choice.Rule.String(), objective, fmt.Sprint(c.Choice.Share), strconv.Itoa(len(c.Outcomes))}
+		row := []string{name, c.Trace, fmt.Sprint(c.Load), c.Choice.Rule.String(), objective,
+			fmt.Sprint(c.Choice.Share), strconv.Itoa(len(c.Outcomes))}
 		for _, of := range []func(*sizestudy.Outcome) float64{
 			func(o *sizestudy.Outcome) float64 { return o.Mean }, func(o *sizestudy.Outcome) float64 { return o.P95 },
 			func(o *sizestudy.Outcome) float64 { return o.Wait },
@@ -124,7 +129,8 @@ func readTrials(path string) (trials []sizestudy.Trial, err error) {
 		var x [7]float64
 		for i := range x {
 			if len(row) != len(x) {
-				return nil, fmt.Errorf("%s:%d: %d columns, want %d; make it anew with -weights", path, line+1, len(row), len(x))
+				return nil, fmt.Errorf("%s:%d: %d columns, want %d; make it anew with -weights", path, line+1,
+					len(row), len(x))
 			}
 			if x[i], err = strconv.ParseFloat(row[i], 64); err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", path, line+1, err)

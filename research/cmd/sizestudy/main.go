@@ -1,5 +1,6 @@
-// Command sizestudy plays the traces beside the repository with jobs that choose their sizes, and writes research/docs/size-advice.md and research/docs/size-advice.csv: what
-// advice does to those who follow it, and to those who do not. With -weights it tries weights of advice.Considerate on the traces' first halves instead, and writes
+// Command sizestudy plays the traces beside the repository with jobs that choose their sizes, and writes
+// research/docs/size-advice.md and research/docs/size-advice.csv: what advice does to those who follow it, and to those
+// who do not. With -weights it tries weights of advice.Considerate on the traces' first halves instead, and writes
 // research/docs/size-advice-weights.csv.
 package main
 
@@ -89,5 +90,5 @@ func (s *results) write(out string) (err error) {
 	if err := writeCSV(filepath.Join(out, "size-advice.csv"), s.rows()); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, "size-advice.md"), []byte(s.page()), 0o644) //nolint:gosec // a page that everybody may read
+	return os.WriteFile(filepath.Join(out, "size-advice.md"), []byte(s.page()), 0o644)
 }

@@ -24,7 +24,8 @@ func TestReadTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := readTrials(path)
-	want := []sizestudy.Trial{{Weights: sizestudy.Weights{Base: 10, Waiting: 4, Lately: 2}, Submit: .6, Head: .7, Regret: .06}}
+	want := []sizestudy.Trial{{Weights: sizestudy.Weights{Base: 10, Waiting: 4, Lately: 2}, Submit: .6, Head: .7,
+		Regret: .06}}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("read back (%v):\n%s", err, d)
 	}
@@ -39,7 +40,8 @@ func TestReadTrials(t *testing.T) {
 	}
 }
 
-// The worst comparison is with the rule and load whose mean ratio over the seeds is highest: by hand, 75/50 and 90/100 give 1.2.
+// The worst comparison is with the rule and load whose mean ratio over the seeds is highest: by hand, 75/50 and 90/100
+// give 1.2.
 func TestWorst(t *testing.T) {
 	cell := func(load float64, rule sizestudy.Rule, means ...float64) sizestudy.Cell {
 		c := sizestudy.Cell{Trace: "x", Load: load, Choice: sizestudy.Choice{Rule: rule, Share: 1}}
@@ -61,20 +63,25 @@ func TestWorst(t *testing.T) {
 // Bad settings and missing traces are errors that name them.
 func TestRunErrors(t *testing.T) {
 	dir := t.TempDir()
-	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 1}); err == nil || !strings.Contains(err.Error(), "-seeds 1") {
+	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 1}); err == nil ||
+		!strings.Contains(err.Error(), "-seeds 1") {
 		t.Errorf("one seed: %v", err)
 	}
-	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 2}); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "KTH-SP2") {
+	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 2}); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "KTH-SP2") {
 		t.Errorf("no traces: %v", err)
 	}
 }
 
-// A promise that does not hold is said to be missed: of two traces one gains 30 % and one 10 % at the head, where the largest sizes are 5 % better than that; the median regret is 12 %.
+// A promise that does not hold is said to be missed: of two traces one gains 30 % and one 10 % at the head, where the
+// largest sizes are 5 % better than that; the median regret is 12 %.
 func TestPromises(t *testing.T) {
-	s := &results{Seeds: 2, Traces: []string{"good", "bad"}, Others: []variant{{Name: "stretches"}}, Regrets: []regret{{All: []sizestudy.Regretted{{Median: .12}, {Median: .12}}}}}
+	s := &results{Seeds: 2, Traces: []string{"good", "bad"}, Others: []variant{{Name: "stretches"}},
+		Regrets: []regret{{All: []sizestudy.Regretted{{Median: .12}, {Median: .12}}}}}
 	add := func(trace string, rule sizestudy.Rule, mean float64) {
 		o := sizestudy.Outcome{Mean: mean, Change: mean/100 - 1}
-		s.Main = append(s.Main, sizestudy.Cell{Trace: trace, Load: .7, Choice: sizestudy.Choice{Rule: rule, Share: 1}, Outcomes: []sizestudy.Outcome{o, o}})
+		s.Main = append(s.Main, sizestudy.Cell{Trace: trace, Load: .7, Choice: sizestudy.Choice{Rule: rule, Share: 1},
+			Outcomes: []sizestudy.Outcome{o, o}})
 	}
 	for trace, mean := range map[string]float64{"good": 70, "bad": 90} {
 		add(trace, sizestudy.Request, 100)
@@ -89,7 +96,8 @@ func TestPromises(t *testing.T) {
 	for _, want := range []string{
 		"| 12.0 % of what came after the advice, 0.0 % of what came after the submission | **missed** |",
 		"load .7, good | -30.0 ± 0.0 % | holds |", "load .7, bad | -10.0 ± 0.0 % | **missed** |",
-		"waitcast at the head, never worse than a fixed rule by more than 2 % at any load | at worst +5.0 % (5.0 to 5.0) against largest on ",
+		"waitcast at the head, never worse than a fixed rule by more than 2 % at any load | at worst +5.0 % (5.0 to " +
+			"5.0) against largest on ",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -45,15 +45,18 @@ func (s *results) promises(printf printer) {
 	median := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.Median })
 	whole := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.WholeMedian })
 	printf("| promised | measured | |\n|---|---|---|\n")
-	printf("| against the best size in hindsight, KTH-SP2: median regret under 10 %% of turnaround | %.1f %% of what came after the advice, %.1f %% of what came after the submission | %s |\n",
+	printf("| against the best size in hindsight, KTH-SP2: median regret under 10 %% of turnaround | %.1f %% of what "+
+		"came after the advice, %.1f %% of what came after the submission | %s |\n",
 		100*median.Mean, 100*whole.Mean, verdict(median.Mean < .1 && whole.Mean < .1))
 	for _, t := range s.Traces {
 		v := find(s.Main, t, .7, sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1}).Mean(change)
-		printf("| advice at the head takes 20 %% off the mean turnaround of the requests at load .7, %s | %s %% | %s |\n", t, percent(v), verdict(v.Mean <= -.2))
+		printf("| advice at the head takes 20 %% off the mean turnaround of the requests at load .7, %s | %s %% | %s "+
+			"|\n", t, percent(v), verdict(v.Mean <= -.2))
 	}
 	for _, rule := range []sizestudy.Rule{sizestudy.AtHead, sizestudy.AtSubmit, sizestudy.AtBoth} {
 		w := s.worst(s.Main, rule)
-		printf("| %s, never worse than a fixed rule by more than 2 %% at any load | at worst %+.1f %% (%.1f to %.1f) against %s on %s at load %v | %s |\n",
+		printf("| %s, never worse than a fixed rule by more than 2 %% at any load | at worst %+.1f %% (%.1f to %.1f) "+
+			"against %s on %s at load %v | %s |\n",
 			rule, 100*(w.Mean-1), 100*(w.Low-1), 100*(w.High-1), w.rule, w.trace, w.load, verdict(w.Mean <= 1.02))
 	}
 	printf("\n")
@@ -72,7 +75,8 @@ func meanOf(all []sizestudy.Regretted, of func(*sizestudy.Regretted) float64) in
 }
 
 // table writes a measure of cells: a line per choice, a column per load.
-func table(printf printer, cells []sizestudy.Cell, trace string, loads []float64, choices []sizestudy.Choice, of func(*sizestudy.Cell) string) {
+func table(printf printer, cells []sizestudy.Cell, trace string, loads []float64, choices []sizestudy.Choice,
+	of func(*sizestudy.Cell) string) {
 	printf("| %s |", trace)
 	for _, l := range loads {
 		printf(" load %v |", l)
@@ -100,7 +104,8 @@ func label(c sizestudy.Choice) string {
 }
 
 func (s *results) everybody(printf printer) {
-	printf("## Everybody asks\n\nMean turnaround, in hours by the requests, and its change by the other rules in %%, with the interval that holds the mean in 95 of 100 studies.\n\n")
+	printf("## Everybody asks\n\nMean turnaround, in hours by the requests, and its change by the other rules in %%, " +
+		"with the interval that holds the mean in 95 of 100 studies.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -123,7 +128,8 @@ func (s *results) everybody(printf printer) {
 }
 
 func (s *results) system(printf printer) {
-	printf("## The machine\n\nUtilization in %%, and beside it the processor-hours of all jobs over those of the requests.\n\n")
+	printf("## The machine\n\nUtilization in %%, and beside it the processor-hours of all jobs over those of the " +
+		"requests.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -134,7 +140,8 @@ func (s *results) system(printf printer) {
 }
 
 func (s *results) fairness(printf printer) {
-	printf("## Who gains\n\nChange in %% of the mean turnaround against the same jobs by the requests: of the jobs that ask / of all others. Jobs of one size are among the others always.\n\n")
+	printf("## Who gains\n\nChange in %% of the mean turnaround against the same jobs by the requests: of the jobs " +
+		"that ask / of all others. Jobs of one size are among the others always.\n\n")
 	var some []sizestudy.Choice
 	for _, c := range choices() {
 		if c.Rule.Advised() {
@@ -146,7 +153,8 @@ func (s *results) fairness(printf printer) {
 			return percent(c.Mean(askers)) + " / " + percent(c.Mean(others))
 		})
 	}
-	printf("Users, of ten jobs or more, whose mean turnaround is more than 5 %% longer than by the requests, in %%:\n\n")
+	printf("Users, of ten jobs or more, whose mean turnaround is more than 5 %% longer than by the requests, in " +
+		"%%:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, some, func(c *sizestudy.Cell) string {
 			return fmt.Sprintf("%.0f", 100*c.Mean(usersWorse).Mean)
@@ -157,18 +165,24 @@ func (s *results) fairness(printf printer) {
 
 func (s *results) hindsightTable(printf printer) {
 	printf(hindsightText, len(s.Regrets[0].All))
-	printf("| objective | advices a run | median regret, %% of turnaround from the advice | mean | nine of ten below | median, %% of turnaround from the submission | mean | the best size was chosen, %% |\n|---|---|---|---|---|---|---|---|\n")
+	printf("| objective | advices a run | median regret, %% of turnaround from the advice | mean | nine of ten below " +
+		"| median, %% of turnaround from the submission | mean | the best size was chosen, %% " +
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range s.Regrets {
 		cell := func(of func(*sizestudy.Regretted) float64) float64 { return 100 * meanOf(r.All, of).Mean }
 		printf("| %s | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f | %.0f |\n", r.Name,
 			meanOf(r.All, func(r *sizestudy.Regretted) float64 { return float64(r.Advices) }).Mean,
-			cell(func(r *sizestudy.Regretted) float64 { return r.Median }), cell(func(r *sizestudy.Regretted) float64 { return r.Mean }),
-			cell(func(r *sizestudy.Regretted) float64 { return r.P90 }), cell(func(r *sizestudy.Regretted) float64 { return r.WholeMedian }),
-			cell(func(r *sizestudy.Regretted) float64 { return r.WholeMean }), cell(func(r *sizestudy.Regretted) float64 { return r.Best }))
+			cell(func(r *sizestudy.Regretted) float64 { return r.Median }),
+			cell(func(r *sizestudy.Regretted) float64 { return r.Mean }),
+			cell(func(r *sizestudy.Regretted) float64 { return r.P90 }),
+			cell(func(r *sizestudy.Regretted) float64 { return r.WholeMedian }),
+			cell(func(r *sizestudy.Regretted) float64 { return r.WholeMean }),
+			cell(func(r *sizestudy.Regretted) float64 { return r.Best }))
 	}
 	cost := meanOf(s.Regrets[0].All, func(r *sizestudy.Regretted) float64 { return r.CostMean })
 	median := meanOf(s.Regrets[0].All, func(r *sizestudy.Regretted) float64 { return r.CostMedian })
-	printf("\nIn what it minimizes, its own time and the price of what it takes, the served advice could have been better by %.1f %% in the median and %.1f %% in the mean. "+
+	printf("\nIn what it minimizes, its own time and the price of what it takes, the served advice could have been "+
+		"better by %.1f %% in the median and %.1f %% in the mean. "+
 		"The rest of its regret is what it leaves to others on purpose.\n\n", 100*median.Mean, 100*cost.Mean)
 }
 
@@ -177,7 +191,8 @@ func (s *results) assumptions(printf printer) {
 	for _, v := range s.Others {
 		printf("### %s\n\n", strings.ToUpper(v.Name[:1])+v.Name[1:])
 		for _, t := range s.Traces {
-			table(printf, v.Cells, t, []float64{.5, .7, .95}, everybody()[1:], func(c *sizestudy.Cell) string { return percent(c.Mean(change)) })
+			table(printf, v.Cells, t, []float64{.5, .7, .95}, everybody()[1:],
+				func(c *sizestudy.Cell) string { return percent(c.Mean(change)) })
 		}
 		for _, rule := range []sizestudy.Rule{sizestudy.AtHead, sizestudy.AtSubmit} {
 			w := s.worst(v.Cells, rule)

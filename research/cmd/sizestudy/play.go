@@ -40,7 +40,8 @@ func variants() []variant {
 	return []variant{
 		{Name: "sizes within a factor 4 of the recorded one", Part: part, Model: sizestudy.Model{Within: 4}},
 		{Name: "programs of low variance (sigma up to 1)", Part: part, Model: sizestudy.Model{MaxSigma: 1}},
-		{Name: "users who misjudge their runtimes (by a factor 2 or more in a third of the jobs)", Part: part, Model: sizestudy.Model{Error: .7}},
+		{Name: "users who misjudge their runtimes (by a factor 2 or more in a third of the jobs)", Part: part,
+			Model: sizestudy.Model{Error: .7}},
 		{Name: "stretches from both halves of the traces", Part: sizestudy.Whole},
 	}
 }
@@ -85,7 +86,8 @@ func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, 
 		s.Traces = append(s.Traces, t.Name)
 	}
 	grid := sizestudy.Grid{
-		Traces: traces, Part: sizestudy.SecondHalf, Jobs: o.jobs, Loads: s.Loads, Choices: choices(), Seeds: o.seeds, Workers: o.workers,
+		Traces: traces, Part: sizestudy.SecondHalf, Jobs: o.jobs, Loads: s.Loads, Choices: choices(), Seeds: o.seeds,
+		Workers: o.workers,
 	}
 	var err error
 	if s.Main, err = grid.Run(ctx); err != nil {
@@ -95,7 +97,8 @@ func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, 
 	for i := range s.Others {
 		v := &s.Others[i]
 		few := grid
-		few.Part, few.Loads, few.Choices, few.Model, few.Seeds = v.Part, []float64{.5, .7, .95}, everybody(), v.Model, max(2, o.seeds/2)
+		few.Part, few.Loads, few.Choices, few.Model, few.Seeds = v.Part, []float64{.5, .7, .95}, everybody(), v.Model,
+			max(2, o.seeds/2)
 		if v.Cells, err = few.Run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}

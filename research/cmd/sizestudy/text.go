@@ -4,7 +4,8 @@ const preface = `# Which size pays
 
 <!-- Made by make study-size; do not edit. -->
 
-Made by ` + "`make study-size`" + `: recorded workloads whose jobs can run on any number of processors are played through EASY backfilling, and choose their sizes by one rule or another. Seeds of every
+Made by ` + "`make study-size`" +
+	`: recorded workloads whose jobs can run on any number of processors are played through EASY backfilling, and choose their sizes by one rule or another. Seeds of every
 trace and load: %d, each a stretch of %d jobs out of the second half of its trace. All figures of all cells are in [size-advice.csv](size-advice.csv).
 
 `
@@ -21,12 +22,16 @@ size that its user chose. Jobs of one processor, a third of all, stay as they ar
 *waitcast at submission*: the advice of waitcast once, when the job is submitted. *waitcast at the head*: while the job is the first of the queue, anew whenever the scheduler looks, until it starts, as a job that subscribes to /v1/watch has it; a job that
 is backfilled before that keeps its request. *waitcast at both*: at submission, and again while it is the first. "20 % ask" means a fifth of the jobs of more than one processor, the others run as requested.
 
-**What waitcast knows.** The asking user brings his curve, so that his own runtime is known at every size, as in ` + "`waitcast size --downey`" + `. Of the others' ends nothing is known: the running and waiting jobs have the laws that
+**What waitcast knows.** The asking user brings his curve, so that his own runtime is known at every size, as in ` +
+	"`waitcast size --downey`" +
+	`. Of the others' ends nothing is known: the running and waiting jobs have the laws that
 waitcast learns online from users, time limits and ages, and start out with none in every stretch; its first tenth is not scored. A wait is forecast in 8 futures of these laws: at the head until enough processors are free, as the forward simulation of the daemon has it;
 at submission by a first-fit plan of all that wait. The choice is made by the function that the daemon calls, among powers of two, the request, the knee and the extremes.
 
-**What waitcast minimizes.** The objective ` + "`considerate`" + `: the hours to the job's finish, and a price for the processor-hours that it takes from others, (10 + 4 waiting) / machine, where *waiting* is how many other jobs wait. The job puts off everybody who waits
-by its processor-hours over the machine's processors; the reasoning is told at ` + "`advice.Considerate`" + `. *Own finish alone* is the objective ` + "`mean`" + `, the same without the price: Downey's E[Q(n)] + R(n).
+**What waitcast minimizes.** The objective ` + "`considerate`" +
+	`: the hours to the job's finish, and a price for the processor-hours that it takes from others, (10 + 4 waiting) / machine, where *waiting* is how many other jobs wait. The job puts off everybody who waits
+by its processor-hours over the machine's processors; the reasoning is told at ` + "`advice.Considerate`" +
+	`. *Own finish alone* is the objective ` + "`mean`" + `, the same without the price: Downey's E[Q(n)] + R(n).
 
 `
 

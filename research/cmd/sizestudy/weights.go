@@ -28,7 +28,8 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 			}
 		}
 	}
-	grid := sizestudy.Grid{Traces: traces, Jobs: o.jobs, Loads: []float64{.5, .7, .9}, Seeds: o.seeds, Workers: o.workers}
+	grid := sizestudy.Grid{Traces: traces, Jobs: o.jobs, Loads: []float64{.5, .7, .9}, Seeds: o.seeds,
+		Workers: o.workers}
 	trials, err := grid.Try(ctx, weights)
 	if err != nil {
 		return err
@@ -37,12 +38,14 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 	for i := range trials {
 		t := &trials[i]
 		rows = append(rows, []string{
-			fmt.Sprint(t.Base), fmt.Sprint(t.Waiting), fmt.Sprint(t.Lately), fmt.Sprintf("%.4f", t.Submit), fmt.Sprintf("%.4f", t.Head),
+			fmt.Sprint(t.Base), fmt.Sprint(t.Waiting), fmt.Sprint(t.Lately), fmt.Sprintf("%.4f", t.Submit),
+			fmt.Sprintf("%.4f", t.Head),
 			fmt.Sprintf("%.4f", t.Score()), fmt.Sprintf("%.4f", t.Regret),
 		})
 	}
 	best, serve, ok := sizestudy.Best(trials, mostRegret, alike)
-	fmt.Fprintf(os.Stderr, "best with a median regret below %v: %+v (found %v); to be served: %+v; served: %+v\n", mostRegret, best, ok, serve, sizestudy.Chosen())
+	fmt.Fprintf(os.Stderr, "best with a median regret below %v: %+v (found %v); to be served: %+v; served: %+v\n",
+		mostRegret, best, ok, serve, sizestudy.Chosen())
 	return writeCSV(filepath.Join(o.out, "size-advice-weights.csv"), rows)
 }
 
@@ -56,12 +59,14 @@ func (s *results) weightsTable(printf printer) {
 	}
 	sorted := slices.Clone(s.trials)
 	slices.SortStableFunc(sorted, func(a, b sizestudy.Trial) int { return cmp.Compare(a.Score(), b.Score()) })
-	printf("| base | waiting | lately | turnaround over the requests', at submission | at the head | both | median regret, %% |\n|---|---|---|---|---|---|---|\n")
+	printf("| base | waiting | lately | turnaround over the requests', at submission | at the head | both | median " +
+		"regret, %% |\n|---|---|---|---|---|---|---|\n")
 	shown := 0
 	for i, t := range sorted {
 		served := t.Weights == sizestudy.Chosen()
 		below := t.Regret < mostRegret
-		if i > 0 && i < len(sorted)-1 && !served && (!below || shown >= 8) { // the first, the last, the served, and the best that may be
+		// the first, the last, the served, and the best that may be
+		if i > 0 && i < len(sorted)-1 && !served && (!below || shown >= 8) {
 			continue
 		}
 		note := ""
@@ -73,13 +78,16 @@ func (s *results) weightsTable(printf printer) {
 		if served {
 			note += ", **served**"
 		}
-		printf("| %v | %v | %v | %.3f | %.3f | %.4f | %.1f%s |\n", t.Base, t.Waiting, t.Lately, t.Submit, t.Head, t.Score(), 100*t.Regret, note)
+		printf("| %v | %v | %v | %.3f | %.3f | %.4f | %.1f%s |\n", t.Base, t.Waiting, t.Lately, t.Submit, t.Head,
+			t.Score(), 100*t.Regret, note)
 	}
 	printf("\n%d were tried; the table has the best, those that may be served, and the worst. ", len(sorted))
 	if serve.Weights != sizestudy.Chosen() {
-		printf("By the rule %v, %v and %v are to be served; the served ones are older. ", serve.Base, serve.Waiting, serve.Lately)
+		printf("By the rule %v, %v and %v are to be served; the served ones are older. ", serve.Base, serve.Waiting,
+			serve.Lately)
 	}
-	printf("The optimum is flat: weights off by a factor 2 cost a few per cent. All of them are in [size-advice-weights.csv](size-advice-weights.csv).\n\n")
+	printf("The optimum is flat: weights off by a factor 2 cost a few per cent. All of them are in " +
+		"[size-advice-weights.csv](size-advice-weights.csv).\n\n")
 }
 
 func writeCSV(path string, rows [][]string) error {

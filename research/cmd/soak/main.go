@@ -1,5 +1,5 @@
-// Command soak replays a year of a busy cluster through the real daemon while everything goes wrong that can, and judges what became of it: research/docs/soak.md. It ends with 1 where something did
-// not hold.
+// Command soak replays a year of a busy cluster through the real daemon while everything goes wrong that can, and
+// judges what became of it: research/docs/soak.md. It ends with 1 where something did not hold.
 package main
 
 import (
@@ -46,7 +46,8 @@ func run(ctx context.Context, args []string) error {
 	stores := flags.String("store", strings.Join(soak.Stores(), ","), "databases, one soak after the other")
 	memory := flags.Int64("memory", 256, "most resident memory of a daemon, MiB")
 	shared := flags.String("shared", "../shared", "folder with traces/")
-	dir := flags.String("dir", "", "where logs and databases are made and kept; empty: in a temporary folder that is removed")
+	dir := flags.String("dir", "",
+		"where logs and databases are made and kept; empty: in a temporary folder that is removed")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +66,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	if o.Program == "" {
 		o.Program = filepath.Join(top, "waitcastd")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.Program, "./cmd/daemon").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.Program,
+			"./cmd/daemon").CombinedOutput(); err != nil {
 			return fmt.Errorf("building waitcastd: %w\n%s", err, out)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package downey repeats the test of Downey's paper ("Predicting queue times on space-sharing parallel computers", UCB/CSD-96-906, 1996, section 6) on a log of the same machine, the
-// Paragon of the San Diego Supercomputer Center, in the next year: SDSC-Par-1996-3.1-cln of the Parallel Workloads Archive.
+// Package downey repeats the test of Downey's paper ("Predicting queue times on space-sharing parallel computers",
+// UCB/CSD-96-906, 1996, section 6) on a log of the same machine, the Paragon of the San Diego Supercomputer Center, in
+// the next year: SDSC-Par-1996-3.1-cln of the Parallel Workloads Archive.
 package downey
 
 import (
@@ -16,8 +17,8 @@ import (
 // Procs is how many processors the paper schedules batch jobs on (section 6).
 const Procs = 368
 
-// Class is Downey's class of a job: queues by the last letter of their names, one-processor jobs apart except in interactive and standby. What fits none of them is called by its
-// queue.
+// Class is Downey's class of a job: queues by the last letter of their names, one-processor jobs apart except in
+// interactive and standby. What fits none of them is called by its queue.
 func Class(queue string, procs int64) string {
 	switch {
 	case queue == "interactive" || queue == "standby":
@@ -34,7 +35,8 @@ func Class(queue string, procs int64) string {
 	return queue
 }
 
-// Printed returns the law that his Table 2 has for a class, of 1995; that of the medium class for those that it has none for, as the letterless standby queues.
+// Printed returns the law that his Table 2 has for a class, of 1995; that of the medium class for those that it has
+// none for, as the letterless standby queues.
 func Printed(class string) uniformlog.Model {
 	switch class {
 	case "sequential":
@@ -47,8 +49,9 @@ func Printed(class string) uniformlog.Model {
 	return uniformlog.Model{B0: -.50, B1: .14}
 }
 
-// Batch1996 returns the batch jobs submitted from 1 January to 15 May 1996 as strict first come, first served starts them on [Procs] processors, in order of their starts, and their printed laws
-// by ID. Times are in seconds from the log's beginning.
+// Batch1996 returns the batch jobs submitted from 1 January to 15 May 1996 as strict first come, first served starts
+// them on [Procs] processors, in order of their starts, and their printed laws by ID. Times are in seconds from the
+// log's beginning.
 func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
 	since := func(month time.Month, day int) float64 {
 		return time.Date(1996, month, day, 0, 0, 0, 0, h.Location()).Sub(h.Start()).Seconds()
@@ -63,12 +66,14 @@ func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]
 		r := &records[i]
 		const batch = 2 // the log's number of the partition
 		submit := float64(r.Submit)
-		if r.Runtime <= 0 || r.Allocated < 1 || r.Allocated > Procs || submit < from || submit >= to || r.Partition != batch {
+		if r.Runtime <= 0 || r.Allocated < 1 || r.Allocated > Procs || submit < from || submit >= to ||
+			r.Partition != batch {
 			continue
 		}
 		id := int64(len(laws))
 		laws[id] = Printed(Class(h.QueueName(r), r.Allocated))
-		if err := sim.Submit(simulator.Job{ID: id, Submit: submit, Procs: int(r.Allocated), Runtime: float64(r.Runtime)}); err != nil {
+		if err := sim.Submit(simulator.Job{ID: id, Submit: submit, Procs: int(r.Allocated),
+			Runtime: float64(r.Runtime)}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -84,9 +89,10 @@ func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]
 // Pairs are forecasts and the waits that followed, as natural logarithms of seconds.
 type Pairs struct{ Forecast, Wait []float64 }
 
-// AtHead forecasts every job that has to wait at the head of the queue of so many processors, and returns what came of it by method (see [headqueue.NameA] and its neighbors). The jobs are in
-// order of their starts, under strict first come, first served. Where a method has no forecast, as where only jobs older than their laws hold the processors, it is left out; forecasts
-// under a second count as one.
+// AtHead forecasts every job that has to wait at the head of the queue of so many processors, and returns what came of
+// it by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts, under strict first
+// come, first served. Where a method has no forecast, as where only jobs older than their laws hold the processors, it
+// is left out; forecasts under a second count as one.
 func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) map[string]Pairs {
 	out := map[string]Pairs{}
 	var calc headqueue.Calc
@@ -100,7 +106,8 @@ func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) 
 			if r.End > head {
 				kept = append(kept, r)
 				state.Free -= r.Procs
-				state.Running = append(state.Running, headqueue.Holder{Procs: r.Procs, Age: head - r.Start, Law: laws[r.ID]})
+				state.Running = append(state.Running,
+					headqueue.Holder{Procs: r.Procs, Age: head - r.Start, Law: laws[r.ID]})
 			}
 		}
 		running = kept

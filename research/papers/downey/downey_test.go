@@ -14,9 +14,9 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Downey's Table 6: the parameters of 1995, blindly, on the Paragon's batch jobs of 1 January to 15 May 1996, scheduled strictly first come, first served
-// on 368 processors (his section 6). His correlations are .56, .50 and .58 (A, B, combined); taken of logarithms, as they must be, an
-// independent run on the archive's log gave .54, .52 and .56.
+// Downey's Table 6: the parameters of 1995, blindly, on the Paragon's batch jobs of 1 January to 15 May 1996, scheduled
+// strictly first come, first served on 368 processors (his section 6). His correlations are .56, .50 and .58 (A, B,
+// combined); taken of logarithms, as they must be, an independent run on the archive's log gave .54, .52 and .56.
 func TestTable6(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -33,17 +33,20 @@ func TestTable6(t *testing.T) {
 		t.Fatal(err)
 	}
 	pairs := downey.AtHead(jobs, laws, downey.Procs)
-	for name, want := range map[string][2]float64{headqueue.NameA: {.56, .54}, headqueue.NameB: {.50, .52}, headqueue.NameCombined: {.58, .56}} {
+	for name, want := range map[string][2]float64{
+		headqueue.NameA: {.56, .54}, headqueue.NameB: {.50, .52}, headqueue.NameCombined: {.58, .56},
+	} {
 		got := stat.Correlation(pairs[name].Forecast, pairs[name].Wait, nil)
 		t.Logf("%s: %.3f of %d, paper %.2f, independent %.2f", name, got, len(pairs[name].Wait), want[0], want[1])
 		if math.Abs(got-want[0]) > .05 || math.Abs(got-want[1]) > .01 {
-			t.Errorf("%s: %.3f, want the paper's %.2f within .05 and the independent run's %.2f within .01", name, got, want[0], want[1])
+			t.Errorf("%s: %.3f, want the paper's %.2f within .05 and the independent run's %.2f within .01", name, got,
+				want[0], want[1])
 		}
 	}
 }
 
-// A job that waits for the end of one other is forecast by A to wait for the median of what remains of that, sqrt(tmax a) - a at age a; the first job, and one
-// that starts at once, are not forecast.
+// A job that waits for the end of one other is forecast by A to wait for the median of what remains of that, sqrt(tmax
+// a) - a at age a; the first job, and one that starts at once, are not forecast.
 func TestAtHeadOfOne(t *testing.T) {
 	law := uniformlog.Model{B0: -.183, B1: .104}
 	jobs := []simulator.Job{
@@ -69,7 +72,8 @@ func TestClass(t *testing.T) {
 		procs int64
 		want  string
 	}{
-		{"q32s", 32, "short"}, {"q8m", 8, "medium"}, {"q256l", 100, "long"}, {"q1l", 1, "sequential"}, {"interactive", 1, "interactive"}, {"standby", 1, "standby"},
+		{"q32s", 32, "short"}, {"q8m", 8, "medium"}, {"q256l", 100, "long"}, {"q1l", 1, "sequential"},
+		{"interactive", 1, "interactive"}, {"standby", 1, "standby"},
 		{"q4t", 4, "q4t"}, {"", 4, ""},
 	} {
 		if got := downey.Class(c.queue, c.procs); got != c.want {
