@@ -12,7 +12,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 const (
@@ -96,7 +96,7 @@ func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wi
 func (s *Server) change(ctx context.Context, cluster string) (string, wire.Change) {
 	views := s.views.Views()
 	out := wire.Change{Clusters: []wire.ClusterChange{}}
-	var told []*pipeline.View
+	var told []*readmodel.View
 	for _, v := range views {
 		if cluster == "" || v.Cluster == cluster {
 			_, age, stale := s.ask.AsOf(v)

@@ -3,7 +3,7 @@ package api
 import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // clusterMetrics are those of what is known of a cluster, and of the events that it was learnt from.
@@ -52,7 +52,7 @@ func newClusterMetrics(s *metricSet) clusterMetrics {
 	}
 }
 
-func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *pipeline.View) {
+func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.View) {
 	_, _, stale := service.AsOf(v)
 	ch.gauge(m.asOf, unix(service.AsOfInstant(v)), v.Cluster)
 	ch.gauge(m.stale, flag(stale), v.Cluster)
@@ -75,7 +75,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *pipeline.Vi
 	ch.counter(m.refusals, float64(v.Refused), v.Cluster)
 	ch.counter(m.lostEnds, float64(v.Counts.LostEnds), v.Cluster)
 	ch.gauge(m.queues, float64(len(v.Queues())), v.Cluster)
-	ch.counter(m.foldedQueues, float64(v.FoldedQueues), v.Cluster)
+	ch.counter(m.foldedQueues, float64(v.Names.Folded), v.Cluster)
 }
 
 // sourceMetrics are those of how the logs of a cluster are read.
@@ -102,7 +102,7 @@ func newSourceMetrics(s *metricSet) sourceMetrics {
 	}
 }
 
-func (m *sourceMetrics) collect(ch scrape, v *pipeline.View) {
+func (m *sourceMetrics) collect(ch scrape, v *readmodel.View) {
 	for _, src := range v.Sources {
 		ch.gauge(m.lastLine, unix(src.LastLine), v.Cluster, src.Name)
 		ch.gauge(m.caughtUp, flag(src.CaughtUp), v.Cluster, src.Name)

@@ -3,7 +3,7 @@ package api
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
@@ -56,7 +56,7 @@ func newEngineMetrics(s *metricSet) engineMetrics {
 	}
 }
 
-func (m *engineMetrics) collect(ch scrape, v *pipeline.View) {
+func (m *engineMetrics) collect(ch scrape, v *readmodel.View) {
 	s := v.Learning
 	trees := s.TreesAt
 	if math.IsNaN(trees) {
@@ -76,7 +76,7 @@ func (m *engineMetrics) collect(ch scrape, v *pipeline.View) {
 }
 
 // collectDrifts sends the changes that the engine noticed.
-func (m *engineMetrics) collectDrifts(ch scrape, v *pipeline.View) {
+func (m *engineMetrics) collectDrifts(ch scrape, v *readmodel.View) {
 	newest := 0.0
 	alarms := map[string]map[ensemble.Reason]float64{}
 	for _, queue := range v.MetricQueues() {

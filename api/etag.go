@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/api/access"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // reads is what answers to GET may say: kept by the one who asked, and only together with a question whether they still hold. Whatever stands between must
@@ -39,7 +39,7 @@ type hashed struct{ path, query string }
 
 // tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one at every request. It tells this process,
 // what was asked and by whom, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
-func (s *Server) tag(ctx context.Context, clock bool, views ...*pipeline.View) string {
+func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) string {
 	var room [128]byte
 	asked, _ := ctx.Value(requestKey{}).(hashed)
 	caller := access.Of(ctx)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/internal/duration"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -65,7 +65,7 @@ func horizonName(seconds float64) string {
 }
 
 // collect sends the newest forecast of a cluster's load, and how such forecasts turned out.
-func (m *loadMetrics) collect(ch scrape, v *pipeline.View) {
+func (m *loadMetrics) collect(ch scrape, v *readmodel.View) {
 	if v.ForecastsLoad() {
 		made, failures := v.LoadForecasts()
 		ch.counter(m.made, float64(made), v.Cluster)

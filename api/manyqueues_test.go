@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/queuenames"
 )
 
 // manyQueues returns a fixture with a limit of queues and a job that ran in each of many more.
@@ -35,7 +36,7 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 func TestFoldedQueue(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	w := f.wait("queue=q299&procs=2&time_limit=1h")
-	if w.Queue != pipeline.OtherQueue || w.AskedQueue != "q299" || !strings.Contains(w.Reason, "queue q299 are counted in queue other") {
+	if w.Queue != queuenames.Other || w.AskedQueue != "q299" || !strings.Contains(w.Reason, "queue q299 are counted in queue other") {
 		t.Errorf("queue %q, asked %q: %s", w.Queue, w.AskedQueue, w.Reason)
 	}
 	if w := f.wait("queue=q3&procs=2&time_limit=1h"); w.Queue != "q3" || w.AskedQueue != "" {
@@ -46,7 +47,7 @@ func TestFoldedQueue(t *testing.T) {
 		t.Errorf("an unknown queue: %+v", p)
 	}
 	var now wire.Now
-	if f.get("/v1/now?queue=q299", &now); len(now.Queues) != 1 || now.Queues[0].Queue != pipeline.OtherQueue || now.Queues[0].AskedQueue != "q299" {
+	if f.get("/v1/now?queue=q299", &now); len(now.Queues) != 1 || now.Queues[0].Queue != queuenames.Other || now.Queues[0].AskedQueue != "q299" {
 		t.Errorf("/v1/now: %+v", now.Queues)
 	}
 	for _, path := range []string{"/v1/models/q299", "/v1/models/q299/lifetimes", "/v1/jobs?queue=q299", "/v1/accuracy/recent?queue=q299"} {
@@ -55,8 +56,8 @@ func TestFoldedQueue(t *testing.T) {
 		}
 	}
 	var accuracy wire.Accuracy
-	if f.get("/v1/accuracy?queue=q299", &accuracy); f.asked.Queue != pipeline.OtherQueue {
-		t.Errorf("the ledger is asked for queue %q, want %s", f.asked.Queue, pipeline.OtherQueue)
+	if f.get("/v1/accuracy?queue=q299", &accuracy); f.asked.Queue != queuenames.Other {
+		t.Errorf("the ledger is asked for queue %q, want %s", f.asked.Queue, queuenames.Other)
 	}
 	if len(f.pipeline.View("main").Queues()) != 81 {
 		t.Errorf("%d queues, want 80 and other", len(f.pipeline.View("main").Queues()))

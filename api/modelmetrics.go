@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/api/ask"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
@@ -65,10 +65,10 @@ func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *livemod
 		}
 	}
 	uniform := models.Lifetimes[0].Err == nil || models.Lifetimes[1].Err == nil
-	ch.gauge(m.fitted, flag(uniform), cluster, queue, pipeline.ModelUniformLog)
-	ch.gauge(m.fitted, flag(known.Lublin.Err() == nil), cluster, queue, pipeline.ModelLublin)
-	ch.gauge(m.fitted, flag(models.Chains.Pairs > 0), cluster, queue, pipeline.ModelMarkov)
-	ch.gauge(m.fitted, flag(known.Users.Pools != nil), cluster, queue, pipeline.ModelUsers)
+	ch.gauge(m.fitted, flag(uniform), cluster, queue, readmodel.ModelUniformLog)
+	ch.gauge(m.fitted, flag(known.Lublin.Err() == nil), cluster, queue, readmodel.ModelLublin)
+	ch.gauge(m.fitted, flag(models.Chains.Pairs > 0), cluster, queue, readmodel.ModelMarkov)
+	ch.gauge(m.fitted, flag(known.Users.Pools != nil), cluster, queue, readmodel.ModelUsers)
 }
 
 // collectLaws sends how the competing laws of lifetimes of a class stand.
@@ -114,7 +114,7 @@ func newHistoryMetrics(s *metricSet) historyMetrics {
 	}
 }
 
-func (m *historyMetrics) collect(ch scrape, cluster, queue string, known *ask.Analysis, s pipeline.Saturation) {
+func (m *historyMetrics) collect(ch scrape, cluster, queue string, known *ask.Analysis, s readmodel.Saturation) {
 	u := ask.Users(known.Users, s)
 	newest := time.Time{}
 	for _, f := range known.Users.Findings {

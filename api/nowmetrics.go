@@ -3,7 +3,7 @@ package api
 import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // nowMetrics are those of what is in the queues now, and of what a job would wait there.
@@ -43,7 +43,7 @@ func newNowMetrics(s *metricSet, service *ask.Service) nowMetrics {
 }
 
 // collect sends what every queue holds, and the summary of the view.
-func (m *nowMetrics) collect(ch scrape, v *pipeline.View) {
+func (m *nowMetrics) collect(ch scrape, v *readmodel.View) {
 	loads := v.Loads()
 	for _, queue := range v.Queues() {
 		l := loads[queue]
@@ -59,7 +59,7 @@ func (m *nowMetrics) collect(ch scrape, v *pipeline.View) {
 }
 
 // collectSummary sends the waits of typical jobs and the sizes of bursts.
-func (m *nowMetrics) collectSummary(ch scrape, v *pipeline.View) {
+func (m *nowMetrics) collectSummary(ch scrape, v *readmodel.View) {
 	g := m.summaries.of(v)
 	if !g.view.At.IsZero() {
 		ch.gauge(m.waitAsOf, unix(g.view.At), v.Cluster)

@@ -9,21 +9,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"go.uber.org/zap"
 )
 
 // Views is where the published pictures come from.
 type Views interface {
 	// View returns the newest view of a cluster, nil if there is no such cluster.
-	View(cluster string) *pipeline.View
+	View(cluster string) *readmodel.View
 	// Views returns the newest view of every cluster.
-	Views() []*pipeline.View
+	Views() []*readmodel.View
 	// Published returns a channel that is closed when views are published next.
 	Published() <-chan struct{}
 	// Conditions returns what is wrong with the database and the sources, empty if nothing is.
-	Conditions() []pipeline.Condition
+	Conditions() []readmodel.Condition
 }
 
 // Options are what a server needs beside the views.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 type queuesInput struct {
@@ -34,7 +34,7 @@ func (s *Server) getQueues(ctx context.Context, in *queuesInput) (*queuesOutput,
 		if err != nil {
 			return nil, err
 		}
-		views = []*pipeline.View{v}
+		views = []*readmodel.View{v}
 	}
 	tag := s.tag(ctx, false, views...)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {

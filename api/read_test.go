@@ -18,6 +18,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // lively returns a fixture with a history, two running jobs, one waiting and one held.
@@ -208,7 +209,7 @@ func TestMetricsLint(t *testing.T) {
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
 		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "post", "unknown"}, "code": {"200", "404", "405", "422", "500", "503"}, "version": {"test"},
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
-		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": pipeline.SyntheticModels(),
+		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": readmodel.SyntheticModels(),
 		"stay": {"long_term", "temporary", "dropped"},
 		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing", "role", "cross_origin", "rate", "busy"),

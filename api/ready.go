@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // healthz says that the process serves.
@@ -59,7 +59,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // health returns the status of the daemon with all conditions.
 func (s *Server) health() wire.Health {
 	conditions := s.views.Conditions()
-	reading := slices.ContainsFunc(conditions, func(c pipeline.Condition) bool { return c.Name == pipeline.SourceReading })
+	reading := slices.ContainsFunc(conditions, func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
 	nothing := nothingReadAnywhere(s.views.Views())
 	if nothing != nil {
 		conditions = append(conditions, *nothing)
@@ -88,13 +88,13 @@ func (s *Server) health() wire.Health {
 
 // nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a record of it
 // is known, or all of its sources were read to their end and are empty.
-func nothingReadAnywhere(views []*pipeline.View) *pipeline.Condition {
-	c := pipeline.Condition{Name: pipeline.NothingRead, Reason: "no record of any cluster has been read yet"}
+func nothingReadAnywhere(views []*readmodel.View) *readmodel.Condition {
+	c := readmodel.Condition{Name: readmodel.NothingRead, Reason: "no record of any cluster has been read yet"}
 	if len(views) == 0 {
 		c.Reason = "no daemon has collected anything into the database yet"
 	}
 	for _, v := range views {
-		unknown := func(src pipeline.SourceStatus) bool { return !src.CaughtUp || src.Unreadable() != nil }
+		unknown := func(src readmodel.SourceStatus) bool { return !src.CaughtUp || src.Unreadable() != nil }
 		if !v.At.IsZero() || len(v.Sources) > 0 && !slices.ContainsFunc(v.Sources, unknown) {
 			return nil
 		}

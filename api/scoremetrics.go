@@ -3,8 +3,8 @@ package api
 import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // scoreMetrics are those of how forecasts turned out, beside those of other methods.
@@ -69,7 +69,7 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 }
 
 // collect sends the scores of a cluster. A queue that is known has all its series from the beginning.
-func (m *scoreMetrics) collect(ch scrape, v *pipeline.View) {
+func (m *scoreMetrics) collect(ch scrape, v *readmodel.View) {
 	none := accuracy.NewScore(len(waittime.Levels()))
 	scores, recent := v.MetricScores(), v.MetricRecent()
 	for _, queue := range v.MetricQueues() {

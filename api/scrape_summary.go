@@ -7,7 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 type scrapeSummary struct {
 	view    *cluster.View
 	made    time.Time // by the machine's clock
-	typical []pipeline.Typical
+	typical []readmodel.Typical
 	// forecasts are of the typical jobs, nil where none is possible.
 	forecasts [][]float64
 	// bursts are the jobs of the largest burst that is under way, by queue.
@@ -49,7 +49,7 @@ func newScrapeSummaries(service *ask.Service) *scrapeSummaries {
 }
 
 // of returns the summary of a view, or the previous one if that takes too long.
-func (g *scrapeSummaries) of(v *pipeline.View) *scrapeSummary {
+func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	newest, made := g.begin(v)
 	if made == nil {
 		return newest
@@ -71,7 +71,7 @@ func (g *scrapeSummaries) of(v *pipeline.View) *scrapeSummary {
 
 // begin returns the newest summary. If that is of another view, it starts a new one and returns a channel that is
 // closed once it is finished.
-func (g *scrapeSummaries) begin(v *pipeline.View) (*scrapeSummary, <-chan struct{}) {
+func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	newest := g.newest[v.Cluster]
@@ -95,9 +95,9 @@ func (g *scrapeSummaries) begin(v *pipeline.View) (*scrapeSummary, <-chan struct
 }
 
 // summarize computes the summary of a view.
-func summarize(service *ask.Service, v *pipeline.View) *scrapeSummary {
+func summarize(service *ask.Service, v *readmodel.View) *scrapeSummary {
 	g := &scrapeSummary{view: v.View, made: time.Now(), typical: v.Typical(mostTypical)}
-	g.typical = slices.DeleteFunc(g.typical, func(t pipeline.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
+	g.typical = slices.DeleteFunc(g.typical, func(t readmodel.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
 	now, _, _ := service.AsOf(v)
 	g.forecasts = make([][]float64, len(g.typical))
 	for i := range g.typical {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/swf"
 )
 
@@ -97,7 +97,7 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 
 // workloadProblem says why no jobs can be drawn.
 func workloadProblem(err error) error {
-	var missing *pipeline.NotFittedError
+	var missing *readmodel.NotFittedError
 	if errors.As(err, &missing) {
 		return ask.Unavailable(missing.Error(),
 			"let more jobs end, import an older log, or take another model; GET /v1/models/{queue} tells what each has")
@@ -106,7 +106,7 @@ func workloadProblem(err error) error {
 }
 
 // streamWorkload writes the jobs until there are enough, or the client is gone.
-func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *pipeline.View, jobs *pipeline.Synthetic, seed uint64) {
+func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic, seed uint64) {
 	media := swfMedia
 	if in.Format == "jsonl" {
 		media = ndjsonMedia
@@ -148,16 +148,16 @@ func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *pipeline
 
 // workloadWriter writes jobs in one of the formats.
 type workloadWriter struct {
-	write func(id int64, j *pipeline.SyntheticJob) error
+	write func(id int64, j *readmodel.SyntheticJob) error
 	flush func() error
 }
 
-func newWorkloadWriter(in *workloadInput, v *pipeline.View, jobs *pipeline.Synthetic, seed uint64, w io.Writer) workloadWriter {
+func newWorkloadWriter(in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic, seed uint64, w io.Writer) workloadWriter {
 	if in.Format == "jsonl" {
 		buffer := bufio.NewWriter(w)
 		encoder := json.NewEncoder(buffer)
 		return workloadWriter{
-			func(id int64, j *pipeline.SyntheticJob) error { return encoder.Encode(jsonJob(id, j, jobs.Queues)) }, buffer.Flush,
+			func(id int64, j *readmodel.SyntheticJob) error { return encoder.Encode(jsonJob(id, j, jobs.Queues)) }, buffer.Flush,
 		}
 	}
 	out := swf.NewWriter(w)
@@ -182,7 +182,7 @@ func newWorkloadWriter(in *workloadInput, v *pipeline.View, jobs *pipeline.Synth
 		}
 	}
 	failed := out.WriteHeader(header)
-	return workloadWriter{func(id int64, j *pipeline.SyntheticJob) error {
+	return workloadWriter{func(id int64, j *readmodel.SyntheticJob) error {
 		if failed != nil {
 			return failed
 		}
@@ -190,7 +190,7 @@ func newWorkloadWriter(in *workloadInput, v *pipeline.View, jobs *pipeline.Synth
 	}, out.Flush}
 }
 
-func jsonJob(id int64, j *pipeline.SyntheticJob, queues []string) *wire.SyntheticJob {
+func jsonJob(id int64, j *readmodel.SyntheticJob, queues []string) *wire.SyntheticJob {
 	out := &wire.SyntheticJob{
 		ID: id, SubmitSeconds: j.Submit, Procs: j.Procs, RuntimeSeconds: j.Runtime, TimeLimitSeconds: j.Limit, User: max(0, j.User),
 	}
@@ -201,7 +201,7 @@ func jsonJob(id int64, j *pipeline.SyntheticJob, queues []string) *wire.Syntheti
 }
 
 // swfJob cuts submissions to whole seconds and rounds runtimes, which are at least 1 s.
-func swfJob(id int64, j *pipeline.SyntheticJob) *swf.Record {
+func swfJob(id int64, j *readmodel.SyntheticJob) *swf.Record {
 	limit := int64(swf.Unknown)
 	if j.Limit > 0 {
 		limit = int64(math.Ceil(j.Limit))

@@ -224,7 +224,8 @@ func byStart(a, b *Job) int {
 	return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Seq, b.Seq))
 }
 
-func byOrder(a, b *Job) int {
+// ByOrder compares two jobs by the order of their submissions; of the same instant, by their numbers.
+func ByOrder(a, b *Job) int {
 	return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.Seq, b.Seq))
 }
 
@@ -260,7 +261,7 @@ func (s *State) put(j *Job) {
 		}
 		return
 	}
-	s.queued = insert(s.queued, j, byOrder)
+	s.queued = insert(s.queued, j, ByOrder)
 }
 
 // take removes the present version of a job from the picture.
@@ -278,7 +279,7 @@ func (s *State) take(j *Job) {
 		}
 		return
 	}
-	s.queued = remove(s.queued, j, byOrder)
+	s.queued = remove(s.queued, j, ByOrder)
 }
 
 // remember keeps what must be known of a job that left, and forgets the oldest beyond the limit.

@@ -221,7 +221,7 @@ func check(t fataler, s *State) {
 		seen[j.ID] = true
 	}
 	for i, j := range s.queued {
-		if i > 0 && byOrder(s.queued[i-1], j) >= 0 {
+		if i > 0 && ByOrder(s.queued[i-1], j) >= 0 {
 			t.Fatalf("queued jobs %s and %s are out of order", s.queued[i-1].ID, j.ID)
 		}
 		if seen[j.ID] || s.jobs[j.ID] != j || j.Running() || j.Procs < 0 || !j.Asked.IsZero() {

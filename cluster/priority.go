@@ -135,7 +135,7 @@ func (r *Rules) Sort(jobs []*Job, now time.Time) {
 	for i, j := range jobs {
 		all[i] = ranked{r.Rank(j, now), j}
 	}
-	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(a.Compare(b.Rank), byOrder(a.job, b.job)) })
+	slices.SortFunc(all, func(a, b ranked) int { return cmp.Or(a.Compare(b.Rank), ByOrder(a.job, b.job)) })
 	for i := range all {
 		jobs[i] = all[i].job
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // stopGrace is how long an orderly stop may take before work under way is abandoned; nothing is lost then, the logs are
@@ -47,8 +47,8 @@ type Options struct {
 	Reload <-chan struct{}
 
 	// What outlives the cores.
-	wasReady *atomic.Bool                        // of /readyz
-	noticed  *atomic.Pointer[pipeline.Condition] // of the database; nil inside while nothing was noticed
+	wasReady *atomic.Bool                         // of /readyz
+	noticed  *atomic.Pointer[readmodel.Condition] // of the database; nil inside while nothing was noticed
 }
 
 // Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
@@ -75,7 +75,7 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.wasReady, opts.noticed = new(atomic.Bool), new(atomic.Pointer[pipeline.Condition])
+	opts.wasReady, opts.noticed = new(atomic.Bool), new(atomic.Pointer[readmodel.Condition])
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failed: make(chan error, 1), end: func() {}}
 }
 
@@ -143,7 +143,7 @@ func (d *Daemon) Addr() net.Addr {
 }
 
 // Views returns the published pictures.
-func (d *Daemon) Views() []*pipeline.View { return d.core.Load().views.Views() }
+func (d *Daemon) Views() []*readmodel.View { return d.core.Load().views.Views() }
 
 // Registry returns the metrics; a reload begins new ones.
 func (d *Daemon) Registry() *prometheus.Registry { return d.core.Load().registry }

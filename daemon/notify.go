@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/daemon/systemd"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // service is what systemd is told of the daemon, once it is started.
@@ -75,7 +76,7 @@ func (d *Daemon) statusLine() string {
 			reading = append(reading, v.Cluster+progress(v))
 		}
 	}
-	conditions = slices.DeleteFunc(conditions, func(c pipeline.Condition) bool { return c.Name == pipeline.SourceReading })
+	conditions = slices.DeleteFunc(conditions, func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
 	switch {
 	case len(conditions) > 0:
 		return fmt.Sprintf("following %d of %d sources; %s", sources-unread, sources, conditions[0])
@@ -88,7 +89,7 @@ func (d *Daemon) statusLine() string {
 }
 
 // progress says how far the reading of a cluster's logs has come.
-func progress(v *pipeline.View) string {
+func progress(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""
 	}

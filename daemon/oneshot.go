@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"go.uber.org/zap"
 
@@ -96,7 +97,7 @@ func (o *oneShot) fruitless(jobs int64) error {
 
 // read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs end does
 // not matter; otherwise it folds events.
-func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
+func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	bulk := cfg.Models.Forget == 0
 	for _, s := range o.sources {
 		_, whole := s.Format.New(s.Options).(collector.WholeParser)
@@ -114,7 +115,7 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 const foldLines = 1024
 
 // fold sends every event through the pipeline.
-func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View, error) {
+func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	p, err := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*pipeline.View
 }
 
 // readBulk parses in one goroutine and learns in the other.
-func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues int) (*pipeline.View, error) {
+func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues int) (*readmodel.View, error) {
 	bulk, err := pipeline.NewBulk(o.cluster, cfg, maxQueues)
 	if err != nil {
 		return nil, err

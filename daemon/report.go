@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/terminal"
-	"github.com/waitcast/waitcast/pipeline"
 )
 
 // Report is what --one-shot prints: the state at the end of the logs and the models fitted on them. With several clusters there
@@ -58,7 +58,7 @@ type MarkovReport struct {
 	Cor1          float64 `json:"cor1"`
 }
 
-func report(v *pipeline.View) Report {
+func report(v *readmodel.View) Report {
 	r := Report{
 		Cluster: v.Cluster, Jobs: v.Counts.Submitted, AsOf: v.At, CapacityProcs: v.Capacity,
 		RunningJobs: len(v.Running), QueuedJobs: len(v.Queued), Counts: v.Counts, Queues: []QueueReport{},

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // states are the jobs that run or wait, by name; the waiting tasks of an array are one.
@@ -35,7 +35,7 @@ func recordPictures(d *running) *recorder {
 		defer close(done)
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
-		var last *pipeline.View
+		var last *readmodel.View
 		for {
 			if v := d.Views()[0]; v != last {
 				last = v
@@ -70,7 +70,7 @@ func (r *recorder) between(from, to time.Time) []states {
 	return out
 }
 
-func statesOf(v *pipeline.View) states {
+func statesOf(v *readmodel.View) states {
 	out := states{}
 	for _, j := range v.Queued {
 		out[whole(j.ID)] = "waits"

@@ -14,6 +14,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // openSnapshots makes ready to ask every scheduler that is to be asked, for its jobs or for what it tells of the machine.
@@ -45,7 +46,7 @@ func (d *core) openSnapshots(metrics *pipeline.Metrics) error {
 				if poll.Target, opts.Ask, err = d.jobs(c, s, cfg.Options); err != nil {
 					return err
 				}
-				missing := &missingDetails{view: func() *pipeline.View { return d.pipeline.View(c.Name) }}
+				missing := &missingDetails{view: func() *readmodel.View { return d.pipeline.View(c.Name) }}
 				opts.Ask, opts.Wanted = missing.recordPolls(opts.Ask), missing.wanted
 			}
 			d.add(cfg, source.NewPoller(cfg, poll, opts), metrics)
@@ -102,7 +103,7 @@ func (d *core) logsRead(c config.Cluster) bool {
 }
 
 // picture returns the live jobs of a view.
-func picture(v *pipeline.View) map[string]slurm.Live {
+func picture(v *readmodel.View) map[string]slurm.Live {
 	jobs := make(map[string]slurm.Live, len(v.Running)+len(v.Queued))
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
@@ -118,7 +119,7 @@ func picture(v *pipeline.View) map[string]slurm.Live {
 // missingDetails notices that a log told of a job and of neither its size nor its queue, which the scheduler would tell. Every job is noticed
 // once: what a scheduler did not tell when it was asked may be hidden from the daemon.
 type missingDetails struct {
-	view         func() *pipeline.View
+	view         func() *readmodel.View
 	newestAtPoll uint64 // the newest submission that there was when the scheduler was asked
 	seen         uint64 // the view that was looked at last
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // Every database has a random id, which its backups and copies have too. The daemon keeps the id in data_dir as well, so that a
@@ -89,17 +89,17 @@ func setAside(store modelstore.Store) string {
 }
 
 // exchanged returns the condition of a database that is not the one of the marker.
-func (d *core) exchanged(marker storeMarker, empty bool, aside string) pipeline.Condition {
+func (d *core) exchanged(marker storeMarker, empty bool, aside string) readmodel.Condition {
 	since := marker.Since.Format(time.DateOnly)
-	c := pipeline.Condition{
-		Name: pipeline.StoreExchanged, File: databaseName(d.cfg), Since: d.opts.Now(),
+	c := readmodel.Condition{
+		Name: readmodel.StoreExchanged, File: databaseName(d.cfg), Since: d.opts.Now(),
 		Reason: fmt.Sprintf("it is another database than the one that was here since %s: if that is right, restart the daemon, "+
 			"else stop it and restore the right one", since),
 	}
 	if !empty {
 		return c
 	}
-	c.Name = pipeline.StoreEmptied
+	c.Name = readmodel.StoreEmptied
 	c.Reason = fmt.Sprintf("the database is empty, though there was one since %s: look for the old one or restore a backup; "+
 		"if it is right, restart the daemon", since)
 	if aside != "" {
@@ -110,16 +110,16 @@ func (d *core) exchanged(marker storeMarker, empty bool, aside string) pipeline.
 }
 
 // noticeStore logs a condition, and keeps it for the life of the process.
-func (d *core) noticeStore(c pipeline.Condition) {
+func (d *core) noticeStore(c readmodel.Condition) {
 	d.opts.Log.Warn("the database is not the one that was here before; it is used, and the logs are read as far as it does not have them",
 		zap.String("condition", string(c.Name)), zap.String("database", c.File), zap.String("reason", c.Reason))
 	d.opts.noticed.Store(&c)
 }
 
 // noticed returns what was noticed of the database since the process began; a reload with another database forgets it.
-func (d *core) noticed() []pipeline.Condition {
+func (d *core) noticed() []readmodel.Condition {
 	if c := d.opts.noticed.Load(); c != nil && c.File == databaseName(d.cfg) {
-		return []pipeline.Condition{*c}
+		return []readmodel.Condition{*c}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // manyViews are the views of several pipelines, as api.Views.
@@ -38,7 +39,7 @@ func (m *manyViews) listen(ctx context.Context, p *pipeline.Pipeline) {
 }
 
 // View implements api.Views.
-func (m *manyViews) View(cluster string) *pipeline.View {
+func (m *manyViews) View(cluster string) *readmodel.View {
 	for _, p := range m.pipelines {
 		if v := p.View(cluster); v != nil {
 			return v
@@ -48,12 +49,12 @@ func (m *manyViews) View(cluster string) *pipeline.View {
 }
 
 // Views implements api.Views.
-func (m *manyViews) Views() []*pipeline.View {
-	var all []*pipeline.View
+func (m *manyViews) Views() []*readmodel.View {
+	var all []*readmodel.View
 	for _, p := range m.pipelines {
 		all = append(all, p.Views()...)
 	}
-	slices.SortFunc(all, func(v, w *pipeline.View) int { return strings.Compare(v.Cluster, w.Cluster) })
+	slices.SortFunc(all, func(v, w *readmodel.View) int { return strings.Compare(v.Cluster, w.Cluster) })
 	return all
 }
 
@@ -65,8 +66,8 @@ func (m *manyViews) Published() <-chan struct{} {
 }
 
 // Conditions implements api.Views.
-func (m *manyViews) Conditions() []pipeline.Condition {
-	var all []pipeline.Condition
+func (m *manyViews) Conditions() []readmodel.Condition {
+	var all []readmodel.Condition
 	for _, p := range m.pipelines {
 		all = append(all, p.Conditions()...)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -206,7 +207,7 @@ type followed struct {
 	lines atomic.Int64 // that were handed to the writer, once more after a start where the checkpoint waits for later submissions
 	ended atomic.Bool  // the end of the log was reached since the start
 	wrote int64
-	view  *pipeline.View
+	view  *readmodel.View
 	stop  func()
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
@@ -35,7 +36,7 @@ func BenchmarkAnalyze(b *testing.B) {
 			}
 		}
 	}
-	v := &View{View: cluster.New("c", 128).View(), Models: models.View()}
+	v := &readmodel.View{View: cluster.New("c", 128).View(), Models: models.View()}
 	for b.Loop() {
 		v.Analyze("a")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +19,7 @@ import (
 )
 
 // busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
-func busy(t testing.TB) *View {
+func busy(t testing.TB) *readmodel.View {
 	t.Helper()
 	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -85,7 +86,7 @@ func TestAnalyze(t *testing.T) {
 func TestSynthetic(t *testing.T) {
 	v := busy(t)
 	for _, queue := range []string{"q", ""} {
-		for _, model := range SyntheticModels() {
+		for _, model := range readmodel.SyntheticModels() {
 			first, again, other := drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 2)
 			if d := cmp.Diff(first, again); d != "" {
 				t.Errorf("%s: one seed, two workloads: %s", model, d)
@@ -99,19 +100,19 @@ func TestSynthetic(t *testing.T) {
 					t.Fatalf("%s: job %+v after %v s", model, j, last)
 				}
 				last = j.Submit
-				if (j.User > 0) != (model == ModelUsers) {
+				if (j.User > 0) != (model == readmodel.ModelUsers) {
 					t.Fatalf("%s: user %d", model, j.User)
 				}
 			}
 			// 13 jobs a day, and a flurry of 400 within 50 weeks.
-			if days := last / 86400; model != ModelUsers && (days < 10 || days > 120) {
+			if days := last / 86400; model != readmodel.ModelUsers && (days < 10 || days > 120) {
 				t.Errorf("%s: 500 jobs within %.0f days", model, days)
 			}
 		}
 	}
 }
 
-func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []SyntheticJob {
+func drawn500(t *testing.T, v *readmodel.View, model, queue string, seed uint64) []readmodel.SyntheticJob {
 	t.Helper()
 	s, err := v.Synthetic(model, queue, seed)
 	if err != nil {
@@ -120,7 +121,7 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 	if !s.Start.After(v.At.Add(-time.Second)) {
 		t.Errorf("%s begins %s, before %s", model, s.Start, v.At)
 	}
-	var out []SyntheticJob
+	var out []readmodel.SyntheticJob
 	for range 500 {
 		j, ok := s.Next()
 		if !ok {
@@ -144,13 +145,13 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 			l.take(utc(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k))), "log", func() int64 { return int64(i) }, new(output))
 		}
 	}
-	v := &View{View: l.state.View(), Models: l.models.View()}
+	v := &readmodel.View{View: l.state.View(), Models: l.models.View()}
 	for model, want := range map[string]string{
-		ModelLublin: "at least 50 needed", ModelMarkov: "at least 50 needed", ModelUniformLog: "at least 50 needed",
-		ModelUsers: "does not tell users apart",
+		readmodel.ModelLublin: "at least 50 needed", readmodel.ModelMarkov: "at least 50 needed", readmodel.ModelUniformLog: "at least 50 needed",
+		readmodel.ModelUsers: "does not tell users apart",
 	} {
 		_, err := v.Synthetic(model, "q", 1)
-		var missing *NotFittedError
+		var missing *readmodel.NotFittedError
 		if !errors.As(err, &missing) || !strings.Contains(err.Error(), want) || missing.Model != model {
 			t.Errorf("%s: %v, want %q", model, err, want)
 		}
@@ -158,7 +159,7 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	if _, err := v.Synthetic("other", "q", 1); err == nil {
 		t.Error("a model that there is not")
 	}
-	if _, err := v.Synthetic(ModelLublin, "nowhere", 1); err == nil {
+	if _, err := v.Synthetic(readmodel.ModelLublin, "nowhere", 1); err == nil {
 		t.Error("a queue that there is not")
 	}
 }
@@ -171,7 +172,7 @@ func TestNeverRanIsNeverARuntime(t *testing.T) {
 		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))
 		l.take(utc(event(job.Cancel, fmt.Sprint(i), float64(i)*60+30)), "log", seq, new(output))
 	}
-	v := &View{View: l.state.View(), Models: l.models.View()}
+	v := &readmodel.View{View: l.state.View(), Models: l.models.View()}
 	a := v.Analyze("q")
 	if a.Jobs != 30 || a.NeverRan != 30 || a.Pools != nil || !strings.Contains(a.NoPools, "30 jobs without a runtime") {
 		t.Errorf("%+v", a)

@@ -5,13 +5,15 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// To the engine an array that waits as one record is two jobs: its first task, and the others together. The forecast of the second is that of the last task.
+// To the engine an array that waits as one record is two jobs: its first task, and the others together. The forecast of
+// the second is that of the last task.
 
-// rest returns what so many tasks of an array ask for together: one job of their width, at most the whole pool. It starts when about so much is free as the last of them
-// needs to start beside the others.
+// rest returns what so many tasks of an array ask for together: one job of their width, at most the whole pool. It
+// starts when about so much is free as the last of them needs to start beside the others.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if whole := max(1, tasks) * r.Procs; pool <= 0 || whole <= pool {
@@ -22,9 +24,10 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast that was made for the
-// array, or will be; for the engine it is the array's first task that starts with it, and the task itself is another job that runs. The last
-// one takes the array's record over, unless it goes by the array's own id. Those between get rows without a forecast.
+// split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast
+// that was made for the array, or will be; for the engine it is the array's first task that starts with it, and the
+// task itself is another job that runs. The last one takes the array's record over, unless it goes by the array's own
+// id. Those between get rows without a forecast.
 func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
@@ -61,16 +64,18 @@ func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
 	return true
 }
 
-// rename lets the record of an array go on as that of its last element. To the engine it stays the array until that starts.
+// rename lets the record of an array go on as that of its last element. To the engine it stays the array until that
+// starts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
 	l.served.drop(&whole.Job)
-	l.renamed = engineID(&whole.Job)
+	l.renamed = readmodel.EngineID(&whole.Job)
 	whole.Renamed, whole.Job.ID, whole.Job.Attempt = true, last.ID, last.Attempt
 	l.open[last.ID] = whole
 }
 
-// between takes in a task that is neither the first nor the last of its array: it has no forecast of its own, and gets its row all the same.
+// between takes in a task that is neither the first nor the last of its array: it has no forecast of its own, and gets
+// its row all the same.
 func (l *ledger) between(j *cluster.Job, live bool) {
 	l.silent(j)
 	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{
@@ -98,10 +103,10 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(&whole.Job), Request: r})
 }
 
-// begun tells the engine that a job has started. The first task of an array leaves the picture with its start, the task itself is another job there. The last task goes by
-// the array's own name.
+// begun tells the engine that a job has started. The first task of an array leaves the picture with its start, the task
+// itself is another job there. The last task goes by the array's own name.
 func (l *ledger) begun(o *openForecast) {
-	id, last := engineID(&o.Job), o.Parts > 0 && !o.Part
+	id, last := readmodel.EngineID(&o.Job), o.Parts > 0 && !o.Part
 	if last {
 		id = restID(&o.Job)
 	}

@@ -19,8 +19,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// arrayEvents are what a log tells of a busy machine and of an array of so many elements that was submitted when half of it was told: the
-// elements start one after another, some at the very instant of the submission, one is cancelled. The array is told of again and again.
+// arrayEvents are what a log tells of a busy machine and of an array of so many elements that was submitted when half
+// of it was told: the elements start one after another, some at the very instant of the submission, one is cancelled.
+// The array is told of again and again.
 func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submitted float64) {
 	t.Helper()
 	events = alive(workload(t, 160, 9))
@@ -85,7 +86,8 @@ func TestRowsOfElements(t *testing.T) {
 	}
 }
 
-// The forecast of an array's last element is that of the array as it was submitted, however many of its elements started at the same instant.
+// The forecast of an array's last element is that of the array as it was submitted, however many of its elements
+// started at the same instant.
 func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	quantiles := func(atOnce int) []float64 {
 		store := &memory{}
@@ -126,7 +128,8 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	}
 }
 
-// A daemon that ends at any commit keeps the same entries, rows and state of an array, whose log is read again from before that commit.
+// A daemon that ends at any commit keeps the same entries, rows and state of an array, whose log is read again from
+// before that commit.
 func TestRestartWithinAnArray(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -172,8 +175,8 @@ func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
 
 func (b *bounded) want() int { return 50_000 }
 
-// A delivery of many events is committed in parts, the checkpoint with the last; a daemon that is killed between two parts ends where it would
-// have been.
+// A delivery of many events is committed in parts, the checkpoint with the last; a daemon that is killed between two
+// parts ends where it would have been.
 func TestCommitsAreBounded(t *testing.T) {
 	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}
 	d := func(src *source.Config) *source.Delivery {

@@ -27,8 +27,8 @@ type asideEvent struct {
 	prompt bool
 }
 
-// aside keeps the events of one source that were set aside, in groups: what one transaction set aside is one value among the checkpoints of the store, so that to set
-// aside more does not write again what is there.
+// aside keeps the events of one source that were set aside, in groups: what one transaction set aside is one value
+// among the checkpoints of the store, so that to set aside more does not write again what is there.
 type aside struct {
 	groups  map[int][]asideEvent
 	last    int // number of the newest group
@@ -107,7 +107,8 @@ func (a *aside) release(use func(asideEvent) bool) {
 	}
 }
 
-// savedAside is an asideEvent as it is saved: the columns of the event, its payload as in the journal, and instants in nanoseconds since 1970.
+// savedAside is an asideEvent as it is saved: the columns of the event, its payload as in the journal, and instants in
+// nanoseconds since 1970.
 type savedAside struct {
 	Kind    string          `json:"kind"`
 	Cluster string          `json:"cluster"`
@@ -223,7 +224,8 @@ func lineNumber(n int64) string {
 	return fmt.Sprintf(":%d", n)
 }
 
-// readmit takes in the events of a source that were set aside and that the clock has reached, or that its offset explains now.
+// readmit takes in the events of a source that were set aside and that the clock has reached, or that its offset
+// explains now.
 func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
 	in.clock.aside.release(func(e asideEvent) bool {
 		ev := e.event
@@ -252,7 +254,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether later records have told of the event's job since the event was read: that the job was submitted, or that it is over.
+// outrun reports whether later records have told of the event's job since the event was read: that the job was
+// submitted, or that it is over.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {

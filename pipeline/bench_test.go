@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// BenchmarkTake folds a workload of 5,000 jobs on 128 processors through a lane: picture, models and journal entries, with
-// and without a forecast for every job.
+// BenchmarkTake folds a workload of 5,000 jobs on 128 processors through a lane: picture, models and journal entries,
+// with and without a forecast for every job.
 func BenchmarkTake(b *testing.B) {
 	events := workload(b, 5000, 1)
 	for _, c := range []struct {

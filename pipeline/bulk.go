@@ -8,6 +8,8 @@ import (
 
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/queuenames"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
@@ -18,7 +20,7 @@ import (
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models
-	names  *queueNames
+	names  *queuenames.Names
 	use    usage
 	counts cluster.Counts
 	newest int64
@@ -34,7 +36,7 @@ func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, erro
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
 	}
-	b := &Bulk{cfg: cfg, models: models, names: newQueueNames(cfg, maxQueues)}
+	b := &Bulk{cfg: cfg, models: models, names: queuenames.New(cfg.namedQueues(), maxQueues)}
 	for _, q := range cfg.Queues {
 		b.models.Queue(q)
 	}
@@ -53,8 +55,8 @@ func (b *Bulk) Add(jobs []collector.Whole) error {
 func (b *Bulk) add(w *collector.Whole) error {
 	if b.queue == nil || w.Queue != b.name {
 		b.name = w.Queue
-		queue := b.names.place(w.Queue)
-		b.names.note(w.Queue)
+		queue := b.names.Place(w.Queue)
+		b.names.Note(w.Queue)
 		b.queue = b.models.Queue(queue)
 	}
 	b.counts.Submitted++
@@ -72,15 +74,15 @@ func (b *Bulk) add(w *collector.Whole) error {
 }
 
 // View returns the cluster after the last job: nothing runs or waits any more.
-func (b *Bulk) View() *View {
+func (b *Bulk) View() *readmodel.View {
 	b.use.finish()
 	at := time.Unix(b.newest, 0).UTC()
 	b.models.Reached(at)
 	pools := cluster.New(b.cfg.Name, b.cfg.Procs)
 	pools.SetPools(b.cfg.Pools)
-	v := &View{View: &cluster.View{
+	v := readmodel.New(readmodel.View{View: &cluster.View{
 		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(), Counts: b.counts,
-	}, Models: b.models.View(), Scores: map[accuracy.Key]*accuracy.Score{}, Declared: b.cfg.Queues}
+	}, Models: b.models.View(), Scores: map[accuracy.Key]*accuracy.Score{}, Declared: b.cfg.Queues})
 	if len(b.cfg.Pools) == 0 && b.cfg.Procs == 0 {
 		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)
 	}

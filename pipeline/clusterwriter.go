@@ -12,13 +12,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/queuenames"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
 type clusterWriter struct {
 	state    *cluster.State
-	names    *queueNames
+	names    *queuenames.Names
 	models   *livemodels.Models
 	ledger   *ledger               // nil where forecasts are not wanted (one-shot)
 	load     *loadforecast.Learner // nil where the load is not forecast
@@ -28,7 +30,7 @@ type clusterWriter struct {
 	dirty    bool                // something changed since the last view
 	owed     bool                // the last view is of an earlier instant: there was no time for a copy of the engine
 	atOnce   bool                // the next view is of the newest instant, whatever that costs
-	over     *View               // the newest instant that was over while a view was owed; nil: none since the last view
+	over     *readmodel.View     // the newest instant that was over while a view was owed; nil: none since the last view
 	seq      int64               // of the newest change
 	journal  bool                // changes are kept
 	declared []string            // the configured queues
@@ -47,7 +49,7 @@ type output struct {
 // newClusterWriter returns the writer of a cluster of which no event is known. shared is the configuration of all
 // clusters. An error names the configuration key whose value was refused.
 func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
-	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: newQueueNames(cfg, shared.MaxQueues),
+	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: queuenames.New(cfg.namedQueues(), shared.MaxQueues),
 		known: known, declared: cfg.Queues, log: zap.NewNop(), took: prometheus.ObserverFunc(func(float64) {})}
 	l.state.SetPools(cfg.Pools)
 	site := livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running}
@@ -92,7 +94,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 		out.rows = append(out.rows, row)
 	}
 	id, announced := ev.ID, ev.Queue
-	ev.Queue = l.names.place(announced)
+	ev.Queue = l.names.Place(announced)
 	return l.state.Apply(ev, &cluster.Hooks{
 		Known: l.known,
 		Before: func(at time.Time) {
@@ -132,10 +134,10 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 
 // noteQueue takes in the queue of an event that goes to the journal.
 func (l *clusterWriter) noteQueue(name string) {
-	if l.names.note(name) {
+	if l.names.Note(name) {
 		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+
-			OtherQueue+"; raise the limit, or name under queues those that must have models of their own",
-			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.limit), zap.String("first", name))
+			queuenames.Other+"; raise the limit, or name under queues those that must have models of their own",
+			zap.String("cluster", l.state.Name()), zap.Int("max_queues", l.names.Limit()), zap.String("first", name))
 	}
 }
 

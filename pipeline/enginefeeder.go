@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
@@ -83,24 +84,11 @@ func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, err
 // clock returns an instant as the engine counts it.
 func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// engineID names an attempt of a job. An array has a second name, for its tasks but the first.
-func engineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
-
 // restID is the second name of an array.
-func restID(j *cluster.Job) uint64 { return engineID(j) | 1 }
+func restID(j *cluster.Job) uint64 { return readmodel.EngineID(j) | 1 }
 
 // engineRequest returns the request of a job.
-func engineRequest(j *cluster.Job) engine.Request {
-	return engine.Request{
-		Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs),
-		Limit: j.TimeLimit.Seconds(), Priority: float64(j.Priority),
-	}
-}
-
-// EngineRequest returns a request as the engine of a view's cluster takes it.
-func EngineRequest(a *job.Attributes) engine.Request {
-	return engineRequest(&cluster.Job{Attributes: *a})
-}
+func engineRequest(j *cluster.Job) engine.Request { return readmodel.EngineRequest(&j.Attributes) }
 
 // feed applies a command now, or after the submissions of the instant if the job was submitted or started at it.
 func (f *engineFeeder) feed(instant time.Time, s engineCommand) {

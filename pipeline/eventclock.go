@@ -9,17 +9,21 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// A log's times come from another clock than the daemon's. What an event's time is worth is decided when the event is read, once: what the writer journals is
-// the corrected event, and a replay never looks at a clock. An event that no clock explains is set aside (aside.go). docs/tailing.md describes the rules.
+// A log's times come from another clock than the daemon's. What an event's time is worth is decided when the event is
+// read, once: what the writer journals is the corrected event, and a replay never looks at a clock. An event that no
+// clock explains is set aside (aside.go). docs/tailing.md describes the rules.
 const (
-	// clockTolerance is the difference between clocks that is left alone, and how far ahead of the daemon's clock an event may be.
+	// clockTolerance is the difference between clocks that is left alone, and how far ahead of the daemon's clock an event
+	// may be.
 	clockTolerance = source.AheadTolerance
-	// clockSamples is how many of a source's newest events its offset is measured by, clockLeast how many it takes at least.
+	// clockSamples is how many of a source's newest events its offset is measured by, clockLeast how many it takes at
+	// least.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is how close to the median more than half of the samples must be: a clock is off by a constant, what is written late is not. An offset that changes by less
-	// stays as it is.
+	// clockAgree is how close to the median more than half of the samples must be: a clock is off by a constant, what is
+	// written late is not. An offset that changes by less stays as it is.
 	clockAgree = time.Minute
-	// clockBehind is how far behind the daemon's clock a log may be that is corrected: no zone is further off. What is older is an old log that is written again.
+	// clockBehind is how far behind the daemon's clock a log may be that is corrected: no zone is further off. What is
+	// older is an old log that is written again.
 	clockBehind = 26 * time.Hour
 )
 
@@ -48,14 +52,15 @@ type clockState struct {
 	Version int             `json:"v"`
 	Offset  time.Duration   `json:"offset"`
 	Samples []time.Duration `json:"samples"` // event time - clock of the newest events, oldest first
-	// Open are the judgements of the events behind the newest checkpoint, in order. A delivery that takes several transactions is read again after a
-	// kill between them, later and as history; its events are judged as they were.
+	// Open are the judgements of the events behind the newest checkpoint, in order. A delivery that takes several
+	// transactions is read again after a kill between them, later and as history; its events are judged as they were.
 	Open []judgement `json:"open,omitempty"`
 }
 
 const clockVersion = 1
 
-// clockKey is the name under which the state is kept among the checkpoints: it is committed with the events that were decided by it.
+// clockKey is the name under which the state is kept among the checkpoints: it is committed with the events that were
+// decided by it.
 func clockKey(sourceName string) string { return sourceName + "/.clock" }
 
 // judged is the number of events of a delivery, from its first on, that were judged before a kill.
@@ -102,8 +107,8 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 	c.state.Open, c.taken = nil, 0
 }
 
-// measure takes the samples of a delivery and reports whether the offset has changed. The answers of a scheduler are not measured: most of what
-// they show happened long ago.
+// measure takes the samples of a delivery and reports whether the offset has changed. The answers of a scheduler are
+// not measured: most of what they show happened long ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {
@@ -158,8 +163,8 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	return true
 }
 
-// correct moves an event by an offset. What was told of its job before the offset was known keeps its time, which may be later by the offset: the event then happened
-// no earlier than that.
+// correct moves an event by an offset. What was told of its job before the offset was known keeps its time, which may
+// be later by the offset: the event then happened no earlier than that.
 func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	ev.Shift(-offset)
 	j := c.writer.state.Job(ev.ID)

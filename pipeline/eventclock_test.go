@@ -20,6 +20,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // clocked is a pipeline whose clock the test sets, with a log that is read as it is written.
@@ -74,7 +75,7 @@ func (c *clocked) tick(seconds float64) {
 	c.p.publishAtOnce()
 }
 
-func (c *clocked) status() SourceStatus { return c.p.View("c").Sources[0] }
+func (c *clocked) status() readmodel.SourceStatus { return c.p.View("c").Sources[0] }
 
 func (c *clocked) journal() []job.Event {
 	c.t.Helper()
@@ -112,7 +113,8 @@ func life(id int, second, shift float64) []job.Event {
 	return []job.Event{submit, start, end}
 }
 
-// TestSetAside proves that one record that is dated 20 h ahead does not pull the clock: it is kept over restarts, shown and counted, and used when the clock has come to it.
+// TestSetAside proves that one record that is dated 20 h ahead does not pull the clock: it is kept over restarts, shown
+// and counted, and used when the clock has come to it.
 func TestSetAside(t *testing.T) {
 	const hour = 3600
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
@@ -153,7 +155,8 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
-// TestSetAsideOutrun proves that a submission that was set aside begins no second life when the job has come and gone meanwhile.
+// TestSetAsideOutrun proves that a submission that was set aside begins no second life when the job has come and gone
+// meanwhile.
 func TestSetAsideOutrun(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		c := newClocked(t, newStore(t), nil)
@@ -173,8 +176,8 @@ func TestSetAsideOutrun(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or behind, and that a restart after each record, with
-// another clock, changes nothing.
+// TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or
+// behind, and that a restart after each record, with another clock, changes nothing.
 func TestClockOffset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -212,7 +215,8 @@ func TestClockOffset(t *testing.T) {
 	})
 }
 
-// TestClockLeftAlone proves that what is no clock's fault is not corrected: jitter, hosts that differ by minutes, lines that are written or read late, and history.
+// TestClockLeftAlone proves that what is no clock's fault is not corrected: jitter, hosts that differ by minutes, lines
+// that are written or read late, and history.
 func TestClockLeftAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, of := range map[string]func(i int) (ahead float64, since time.Duration){
@@ -244,8 +248,8 @@ func TestClockLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClockChanges proves that an offset that comes, changes and goes, as of local times read in a wrong zone when clocks change, is followed, and that nothing is lost or
-// pulled ahead meanwhile.
+// TestClockChanges proves that an offset that comes, changes and goes, as of local times read in a wrong zone when
+// clocks change, is followed, and that nothing is lost or pulled ahead meanwhile.
 func TestClockChanges(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	second, n := 0.0, 0
@@ -327,8 +331,9 @@ func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	}
 }
 
-// TestClockKilledBetweenParts proves that a delivery that takes several transactions is judged as a whole: after a kill between them, the same lines are read again as
-// history, later and by another clock, but corrected, kept and set aside as they would have been.
+// TestClockKilledBetweenParts proves that a delivery that takes several transactions is judged as a whole: after a kill
+// between them, the same lines are read again as history, later and by another clock, but corrected, kept and set aside
+// as they would have been.
 func TestClockKilledBetweenParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -392,7 +397,8 @@ func TestClockKilledBetweenParts(t *testing.T) {
 	})
 }
 
-// TestClockOfAnswers proves that the answers of a scheduler are not measured, since what they show is long ago, but that what is ahead is set aside, once however often it is told.
+// TestClockOfAnswers proves that the answers of a scheduler are not measured, since what they show is long ago, but
+// that what is ahead is set aside, once however often it is told.
 func TestClockOfAnswers(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	answer := func(seconds float64) {

@@ -7,25 +7,29 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"go.uber.org/zap"
 )
 
-// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed. The follower must begin again with the new configuration.
+// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed. The follower
+// must begin again with the new configuration.
 var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed")
 
 // FollowedSource is the name, behind that of the cluster, of what a pipeline that follows has in place of logs.
 const FollowedSource = "database"
 
-// Wait returns when the store may have more than the event with a number, and now and then besides. problem says why nothing may come any more, empty if all is well.
+// Wait returns when the store may have more than the event with a number, and now and then besides. problem says why
+// nothing may come any more, empty if all is well.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
-// Follow keeps the pictures where another process's journal goes, until ctx ends; after Restore, in place of Run. It folds the same events in the same order and so comes to the same forecasts. It
-// returns an error only where it cannot go on: ErrReshaped, a damaged or closed store.
+// Follow keeps the pictures where another process's journal goes, until ctx ends; after Restore, in place of Run. It
+// folds the same events in the same order and so comes to the same forecasts. It returns an error only where it cannot
+// go on: ErrReshaped, a damaged or closed store.
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
 	for name, l := range p.writers {
 		l.known = nil // the journal knows every event of its own
-		p.sources[name+"/"+FollowedSource] = &sourceState{cluster: name, status: SourceStatus{Name: name + "/" + FollowedSource, CaughtUp: true, Since: p.now()}}
+		p.sources[name+"/"+FollowedSource] = &sourceState{cluster: name, status: readmodel.SourceStatus{Name: name + "/" + FollowedSource, CaughtUp: true, Since: p.now()}}
 	}
 	p.publish()
 	var problem string
@@ -77,7 +81,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	p.storeWorks()
 	*told = problem
 	if problem != "" {
-		p.note(Condition{Name: NoCollector, File: plain(p.cfg.StoreName), Reason: plain(problem)})
+		p.note(readmodel.Condition{Name: readmodel.NoCollector, File: plain(p.cfg.StoreName), Reason: plain(problem)})
 	} else {
 		p.note()
 	}
@@ -85,14 +89,14 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 }
 
 // note publishes, with what keeps the journal from going on.
-func (p *Pipeline) note(problems ...Condition) {
+func (p *Pipeline) note(problems ...readmodel.Condition) {
 	now := p.now()
 	for _, in := range p.sources {
 		own := slices.Clone(problems)
 		for i := range own {
 			own[i].Cluster, own[i].Source = in.cluster, in.status.Name
 		}
-		in.status.setConditions(Condition.HidesSource, now, own...)
+		setConditions(&in.status, readmodel.Condition.HidesSource, now, own...)
 	}
 	p.publish()
 }

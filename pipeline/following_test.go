@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // onlyRead is a store that refuses to be written, and to be read while it is away.
@@ -41,8 +42,9 @@ func (s *onlyRead) written(by string) error {
 	return modelstore.ErrReadOnly
 }
 
-// A pipeline that follows a journal, from whatever point it joins, has bit for bit the state, models and engine of the one that writes it; it writes nothing, says while it
-// cannot read, and gives up only when the configuration behind the journal changes.
+// A pipeline that follows a journal, from whatever point it joins, has bit for bit the state, models and engine of the
+// one that writes it; it writes nothing, says while it cannot read, and gives up only when the configuration behind the
+// journal changes.
 func TestFollowingIsTheSame(t *testing.T) {
 	events := mangle(workload(t, 220, 21), 21)
 	for _, join := range []int{0, 3, 9} {
@@ -94,7 +96,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 		read.away.Store(true)
 		more <- ""
 		<-folded
-		if c := f.Conditions(); len(c) != 1 || c[0].Name != StoreFailing || !f.StoreFails() {
+		if c := f.Conditions(); len(c) != 1 || c[0].Name != readmodel.StoreFailing || !f.StoreFails() {
 			t.Errorf("the store is away, the conditions are %v", c)
 		}
 		read.away.Store(false)
@@ -114,7 +116,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 }
 
 // unreadReason returns why nothing comes from a source, "" if something may.
-func unreadReason(s *SourceStatus) string {
+func unreadReason(s *readmodel.SourceStatus) string {
 	if c := s.Unreadable(); c != nil {
 		return c.Reason
 	}

@@ -20,7 +20,8 @@ type group struct {
 	batch modelstore.Batch
 }
 
-// due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or took long.
+// due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or
+// took long.
 func (g *group) due() bool {
 	return g.out.full() || len(g.out.entries) >= g.p.partEvents || len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
 }
@@ -58,7 +59,8 @@ func textBytes(ev *job.Event) int {
 	return len(ev.ID) + len(ev.Queue) + len(ev.User) + len(ev.Account) + len(ev.QOS) + len(ev.Name) + len(ev.GPUType) + len(ev.Reason)
 }
 
-// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. What a record has beyond is cut off.
+// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. What a record has beyond is
+// cut off.
 const maxText = 4096
 
 // clip cuts texts off that are too long. Ids are left alone: see storable.

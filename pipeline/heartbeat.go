@@ -13,6 +13,6 @@ func (p *heartbeat) beat() {
 	p.last.Store(&now)
 }
 
-// Idle returns how long ago the writer last went round its loop or took in a delivery; with nothing to do it goes round every 20 ms.
-// It may be called from any goroutine.
+// Idle returns how long ago the writer last went round its loop or took in a delivery; with nothing to do it goes round
+// every 20 ms. It may be called from any goroutine.
 func (p *Pipeline) Idle() time.Duration { return time.Since(*p.heartbeat.last.Load()) }

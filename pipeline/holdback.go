@@ -14,7 +14,8 @@ import (
 
 // holdback puts the events of a source that tells whole jobs in order of submission (collector.BySubmit) into the order
 // in which they happened: starts and ends wait until the submissions have passed them. At one instant ends come first,
-// then submissions in the order of the file, then starts; a job that ends at the instant of its own start ends after it.
+// then submissions in the order of the file, then starts; a job that ends at the instant of its own start ends after
+// it.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -61,12 +62,12 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 	}
 }
 
-// holdbackQuiet is how long nothing may come of a log that has been read to its end before what is held back of it is taken to be all: a
-// dump has no later submission that would say so.
+// holdbackQuiet is how long nothing may come of a log that has been read to its end before what is held back of it is
+// taken to be all: a dump has no later submission that would say so.
 const holdbackQuiet = 5 * time.Second
 
-// releaseQuiet takes in what is held back of logs that have ended. Of a log that goes on after all, records that happened earlier come out of order then; they are used
-// all the same.
+// releaseQuiet takes in what is held back of logs that have ended. Of a log that goes on after all, records that
+// happened earlier come out of order then; they are used all the same.
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]

@@ -31,8 +31,8 @@ func whole(id int, submit, wait, runtime float64) []job.Event {
 	return []job.Event{s, b, e}
 }
 
-// at one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant of its
-// own start.
+// at one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant
+// of its own start.
 func TestHoldbackOrder(t *testing.T) {
 	var h holdback
 	var got []string
@@ -104,7 +104,8 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	})
 }
 
-// What is held back of a log that has been read to its end is taken in when nothing more comes: a dump has no later submission.
+// What is held back of a log that has been read to its end is taken in when nothing more comes: a dump has no later
+// submission.
 func TestHeldBackEventsOfADumpAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// ImportName is the name, after the cluster's, of the source under which imported logs are journaled. No configured source can have it.
+// ImportName is the name, after the cluster's, of the source under which imported logs are journaled. No configured
+// source can have it.
 const ImportName = "import"
 
 // ImportSource returns the source under which a cluster's imported logs are journaled. Its events come in any order.
@@ -20,17 +21,18 @@ func ImportSource(o collector.Options) source.Config {
 	}
 }
 
-// AddImport makes an import's source known, before Run. It tells something only when somebody imports a log, so that nobody waits for it:
-// it counts as read to its end.
+// AddImport makes an import's source known, before Run. It tells something only when somebody imports a log, so that
+// nobody waits for it: it counts as read to its end.
 func (p *Pipeline) AddImport(s source.Config) {
 	p.addSource(s)
 	p.sources[s.Name].status.CaughtUp = true
 	p.publish()
 }
 
-// Finished makes of one event of a log's line the one that tells the whole of a job that is over: an End with all instants, or a Cancel
-// with the submission. The fold derives submission and start from it, for which no forecast is made. ok is false for an event that does not end a
-// job, or that does not tell when its job started (or was submitted, if it never ran): those are left to the sources that are followed.
+// Finished makes of one event of a log's line the one that tells the whole of a job that is over: an End with all
+// instants, or a Cancel with the submission. The fold derives submission and start from it, for which no forecast is
+// made. ok is false for an event that does not end a job, or that does not tell when its job started (or was submitted,
+// if it never ran): those are left to the sources that are followed.
 func Finished(ev job.Event) (_ job.Event, ok bool) {
 	switch {
 	case ev.All: // somebody's wish, which another record fulfills
@@ -57,12 +59,13 @@ const (
 	Past Standing = iota
 	// Followed jobs are left to the sources that are followed: their id is live, or they ended too lately.
 	Followed
-	// Forgotten jobs are older than the journal's retention: when their entries are pruned nothing would tell them from new ones.
+	// Forgotten jobs are older than the journal's retention: when their entries are pruned nothing would tell them from
+	// new ones.
 	Forgotten
 )
 
-// ImportFilter excludes jobs from an import that would disturb the picture, or that could not be recognised when the same log is imported again.
-// It is used by one goroutine, which is not the writer's.
+// ImportFilter excludes jobs from an import that would disturb the picture, or that could not be recognised when the
+// same log is imported again. It is used by one goroutine, which is not the writer's.
 type ImportFilter struct {
 	pipeline *Pipeline
 	cluster  string
@@ -72,7 +75,8 @@ type ImportFilter struct {
 	live     map[string]struct{}
 }
 
-// ImportFilter returns the filter of one import into a cluster. Jobs that ended after until are left to the sources that are followed.
+// ImportFilter returns the filter of one import into a cluster. Jobs that ended after until are left to the sources
+// that are followed.
 func (p *Pipeline) ImportFilter(clusterName string, until time.Time) *ImportFilter {
 	g := &ImportFilter{pipeline: p, cluster: clusterName, until: until, seq: -1}
 	g.Refresh()

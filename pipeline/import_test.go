@@ -15,6 +15,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // finishedJobs returns jobs that were over at an instant, as an import tells them; every seventh never ran.
@@ -40,7 +41,8 @@ func finishedJobs(t testing.TB, n int, over float64, seed uint64) []job.Event {
 	return out
 }
 
-// withImport returns a pipeline that has taken in live deliveries, with parts of an import put in after some of them, at the positions given.
+// withImport returns a pipeline that has taken in live deliveries, with parts of an import put in after some of them,
+// at the positions given.
 func withImport(t testing.TB, procs int, store modelstore.Store, live []job.Event, past map[int][]job.Event) *Pipeline {
 	t.Helper()
 	cfg := testConfig()
@@ -61,7 +63,7 @@ func withImport(t testing.TB, procs int, store modelstore.Store, live []job.Even
 }
 
 // picture is what a view shows of the jobs that live.
-func picture(v *View) []cluster.Job {
+func picture(v *readmodel.View) []cluster.Job {
 	var out []cluster.Job
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
@@ -91,9 +93,9 @@ func waitsOf(rows []modelstore.Row) []waited {
 	return out
 }
 
-// TestImportLeavesThePicture proves that jobs of the past, put anywhere between the records of a log that is followed, change nothing of who runs and
-// waits, of the clock and of the rows of the ledger; that the windows of lifetimes learn all of them, wherever they came; and that the same
-// import told again changes nothing at all.
+// TestImportLeavesThePicture proves that jobs of the past, put anywhere between the records of a log that is followed,
+// change nothing of who runs and waits, of the clock and of the rows of the ledger; that the windows of lifetimes learn
+// all of them, wherever they came; and that the same import told again changes nothing at all.
 func TestImportLeavesThePicture(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds for each random case: not with -short")

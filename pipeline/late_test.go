@@ -17,7 +17,8 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// A job whose submission does not tell its queue counts in the chains of the queue that a later record names, and nowhere else.
+// A job whose submission does not tell its queue counts in the chains of the queue that a later record names, and
+// nowhere else.
 func TestQueueLearntLate(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live)
 	direct, err := markov.New(p.cfg.Models.Forget)
@@ -94,7 +95,8 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	}
 }
 
-// A lifetime whose size and queue are told a little after its end, or never, is learnt once: by what is known then. History does not wait.
+// A lifetime whose size and queue are told a little after its end, or never, is learnt once: by what is known then.
+// History does not wait.
 func TestLifetimesCompletedLate(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -9,6 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -21,8 +22,9 @@ type openForecast struct {
 
 // ledger predicts every job at its submission and scores it at its start.
 //
-// The forecast of a job is made from what could be known at the instant of its submission: ends are known, submissions up to its own, no start. So it depends on
-// the events alone, not on how they were cut into batches. It is made when that instant is over; for a job of which size or queue are not told by then, when they are.
+// The forecast of a job is made from what could be known at the instant of its submission: ends are known, submissions
+// up to its own, no start. So it depends on the events alone, not on how they were cut into batches. It is made when
+// that instant is over; for a job of which size or queue are not told by then, when they are.
 type ledger struct {
 	cluster       string
 	feeder        *engineFeeder
@@ -45,8 +47,8 @@ func newLedger(cluster string, f *engineFeeder) *ledger {
 	}
 }
 
-// before must be called ahead of every event that is applied; when the event's time is later than the open instant, the forecasts
-// of that instant are made.
+// before must be called ahead of every event that is applied; when the event's time is later than the open instant, the
+// forecasts of that instant are made.
 func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
 	if !at.After(l.instant) {
 		return
@@ -86,12 +88,12 @@ func (l *ledger) make(o *openForecast, s *cluster.State, emit func(modelstore.Ro
 	l.made(o, emit)
 }
 
-// enter tells the engine of a job by submit, and keeps its forecasts. The tasks of an array are two jobs there: the first, and the others together. Of an array of which a
-// task was told apart the first is that.
+// enter tells the engine of a job by submit, and keeps its forecasts. The tasks of an array are two jobs there: the
+// first, and the others together. Of an array of which a task was told apart the first is that.
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
-		f := submit(engineID(&o.Job), engineRequest(&o.Job))
+		f := submit(readmodel.EngineID(&o.Job), engineRequest(&o.Job))
 		o.Answers = []accuracy.Answer{answerIn(s, &f, &o.Job)}
 	}
 	if others := o.OtherTasks(); others > 0 {
@@ -123,12 +125,12 @@ func (l *ledger) completeForecast(o *openForecast, s *cluster.State, emit func(m
 	l.made(o, emit)
 }
 
-// catchUp tells the engine of a job that was submitted a while ago, and what became of it since. Its forecast is made on what could be known at its submission. Its wait is
-// learnt; its runtime is not, if it has ended.
+// catchUp tells the engine of a job that was submitted a while ago, and what became of it since. Its forecast is made
+// on what could be known at its submission. Its wait is learnt; its runtime is not, if it has ended.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
-		if id == engineID(&o.Job) {
+		if id == readmodel.EngineID(&o.Job) {
 			return e.SubmitAt(o.View.View, submitted, now, id, r)
 		}
 		wide := rest(&o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
@@ -172,13 +174,14 @@ func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess tells the engine of a job of which it is not known what it asks for, so that it is not left out of the picture. Updates tell more.
+// guess tells the engine of a job of which it is not known what it asks for, so that it is not left out of the picture.
+// Updates tell more.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	if o.Ended || !o.Closed.IsZero() && !o.Started || (o.Part || o.Renamed) && o.Started { // a task that runs is a job of its own
 		return
 	}
 	o.Entered = true
-	id := engineID(&o.Job)
+	id := readmodel.EngineID(&o.Job)
 	if o.Parts > 0 && !o.Part {
 		id = restID(&o.Job)
 		l.remain(o, s)
@@ -216,7 +219,7 @@ func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.R
 	case job.Cancel:
 		switch {
 		case c.After != nil: // it was only asked for
-		case c.Event.Derived && l.renamed == engineID(c.Before): // its last task goes on with its record
+		case c.Event.Derived && l.renamed == readmodel.EngineID(c.Before): // its last task goes on with its record
 		default:
 			l.gone(c, s, emit)
 		}
@@ -230,17 +233,17 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
 	l.show(o)
-	l.feeder.busy[engineID(j)], l.feeder.busy[restID(j)] = true, true
+	l.feeder.busy[readmodel.EngineID(j)], l.feeder.busy[restID(j)] = true, true
 }
 
 // silent tells the engine of a job for which there is no forecast to score: its submission was learnt afterwards.
 func (l *ledger) silent(j *cluster.Job) {
-	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: engineID(j), Request: engineRequest(j)})
+	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
 }
 
 // feedBoth feeds a command for both of a job's ids; the engine ignores an id that it does not know.
 func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
-	for _, id := range [...]uint64{engineID(j), restID(j)} {
+	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
 		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id})
 	}
 }
@@ -270,7 +273,7 @@ func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore
 		l.completeForecast(o, s, emit)
 	}
 	if before, after := engineRequest(c.Before), engineRequest(c.After); before != after {
-		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: engineID(c.After), Request: after})
+		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: readmodel.EngineID(c.After), Request: after})
 	}
 	if o != nil && o.Rest && !o.Part {
 		r := rest(c.After, o.WaitingTasks(), procsOf(s, c.After.Queue))
@@ -278,7 +281,8 @@ func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore
 	}
 }
 
-// lateOne returns the forecast of a job that is not made yet although the instant of its submission is over, nil if there is none.
+// lateOne returns the forecast of a job that is not made yet although the instant of its submission is over, nil if
+// there is none.
 func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {
@@ -289,7 +293,7 @@ func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 
 // start takes in a start.
 func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
-	o, id := l.open[c.Event.ID], engineID(c.After)
+	o, id := l.open[c.Event.ID], readmodel.EngineID(c.After)
 	if o == nil {
 		if c.Event.Times.End.IsZero() || !c.Event.Derived { // else it is over, and was never told of
 			l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
@@ -317,7 +321,7 @@ func (l *ledger) gone(c cluster.Change, s *cluster.State, emit func(modelstore.R
 	}
 	l.resolve(o, c.Event.Time, false, s, emit)
 	if o.Part { // the others wait on
-		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: engineID(&o.Job)})
+		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: readmodel.EngineID(&o.Job)})
 		return
 	}
 	l.feedBoth(doGone, &o.Job)
@@ -362,9 +366,9 @@ func (l *ledger) close(o *openForecast, emit func(modelstore.Row)) {
 }
 
 // publish puts into a view what readers see of the forecasts.
-func (l *ledger) publish(v *View, e *engine.View) {
+func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Open = len(l.open)
-	v.forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()
+	v.Forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()
 	v.Engine = e
 	v.Learning = l.feeder.engine.Stats()
 	v.Scores, v.Recent = l.record.Snapshot()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
@@ -104,7 +105,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 
 // byPlace orders the forecasts of waiting jobs: by the order of submission, the tasks of an array after it.
 func byPlace(a, b *openForecast) int {
-	if o := byOrder(&a.Job, &b.Job); o != 0 || a.Part == b.Part {
+	if o := cluster.ByOrder(&a.Job, &b.Job); o != 0 || a.Part == b.Part {
 		return o
 	}
 	if b.Part {

@@ -7,7 +7,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestWindowIsSaved proves that the windows outlive the process, that a ledger that an older program saved is read, and that a damaged window is not.
+// TestWindowIsSaved proves that the windows outlive the process, that a ledger that an older program saved is read, and
+// that a damaged window is not.
 func TestWindowIsSaved(t *testing.T) {
 	fresh := func() *clusterWriter { return newWriter(t, testConfig()) }
 	l := fresh()

@@ -21,10 +21,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// forecasts returns the quantiles, or the reason why there are none, of every forecast made so far for a job submitted before an
-// instant: of the jobs that were scored, and of those that wait.
+// forecasts returns the quantiles, or the reason why there are none, of every forecast made so far for a job submitted
+// before an instant: of the jobs that were scored, and of those that wait.
 func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]string {
 	all := map[string]string{}
 	for _, r := range rows {
@@ -131,7 +132,8 @@ type outcome struct {
 	Method      string
 }
 
-// What becomes of a job within the instant of its submission is scored once the forecast is made, one row for every attempt.
+// What becomes of a job within the instant of its submission is scored once the forecast is made, one row for every
+// attempt.
 func TestWithinTheInstantOfSubmission(t *testing.T) {
 	submit := sized(event(job.Submit, "1", 10), 1)
 	later := event(job.Submit, "later", 20)
@@ -237,17 +239,6 @@ func readSWF(t testing.TB, path string, records int) []job.Event {
 	return events
 }
 
-// The order of submission, by which a scene is sorted, is a strict order.
-func TestOrderOfSubmission(t *testing.T) {
-	a, b := &cluster.Job{Order: at(1), Seq: 1}, &cluster.Job{Order: at(1), Seq: 2}
-	c := &cluster.Job{Order: at(2), Seq: 0}
-	for _, pair := range [][2]*cluster.Job{{a, b}, {b, c}, {a, c}} {
-		if byOrder(pair[0], pair[1]) >= 0 || byOrder(pair[1], pair[0]) <= 0 || byOrder(pair[0], pair[0]) != 0 {
-			t.Errorf("%+v does not come before %+v", *pair[0], *pair[1])
-		}
-	}
-}
-
 // Size classes put powers of two together; every size has one.
 func TestSizeClass(t *testing.T) {
 	for procs, want := range map[int]string{-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512", 513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+"} {
@@ -257,7 +248,8 @@ func TestSizeClass(t *testing.T) {
 	}
 }
 
-// Rows that are older than the ledger's retention go with the next snapshot, by event time; the journal has a retention of its own.
+// Rows that are older than the ledger's retention go with the next snapshot, by event time; the journal has a retention
+// of its own.
 func TestLedgerRetention(t *testing.T) {
 	events := workload(t, 200, 3)
 	run := func(retention time.Duration) (k kept, now time.Time) {
@@ -289,7 +281,7 @@ func TestReadersSeeTheOpenInstant(t *testing.T) {
 	if len(l.pending) != 2 {
 		t.Fatalf("%d jobs are pending, want 2", len(l.pending))
 	}
-	request := EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
+	request := readmodel.EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.View("c").Engine.Forecast(&request)
 	if f.Free != 28 || f.JobsAhead != 1 || f.ProcsAhead != 30 {
 		t.Errorf("%d processors are free behind %d jobs with %d, want 28 behind 1 with 30", f.Free, f.JobsAhead, f.ProcsAhead)

@@ -17,6 +17,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // loadConfig is that of a cluster whose load is forecast.
@@ -221,7 +222,7 @@ func TestLoadChangesNothingElse(t *testing.T) {
 
 // TestViewWithoutALoadForecast proves that a view answers for a cluster whose load is not forecast.
 func TestViewWithoutALoadForecast(t *testing.T) {
-	v := &View{}
+	v := &readmodel.View{}
 	made, failures := v.LoadForecasts()
 	if v.ForecastsLoad() || v.Outlook() != nil || made != 0 || failures != 0 {
 		t.Errorf("%v, %v, %d, %d where the load is not forecast", v.ForecastsLoad(), v.Outlook(), made, failures)

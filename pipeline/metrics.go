@@ -5,7 +5,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // Metrics are the counters of the writer. The gauges of the views are collected by api.
@@ -81,17 +81,4 @@ func (m *Metrics) observe(d *source.Delivery) {
 	}
 }
 
-func (m *Metrics) publish(map[string]*View) { m.Published.Inc() }
-
-// Scored returns, over all queues, the number of forecasts scored so far and the median absolute error of the medians in
-// seconds, NaN if there is none.
-func (v *View) Scored() (scored int64, median float64) {
-	scored, _ = accuracy.Counts(v.Scores)
-	return scored, accuracy.MedianError(v.Scores)
-}
-
-// ScoredLive returns, over all queues, the number of scored forecasts that were made as it happened.
-func (v *View) ScoredLive() int64 {
-	_, live := accuracy.Counts(v.Scores)
-	return live
-}
+func (m *Metrics) publish(map[string]*readmodel.View) { m.Published.Inc() }

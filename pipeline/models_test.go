@@ -18,9 +18,9 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// What the lane learns from events is what the models say of the finished jobs directly: a fit for every queue and class and for
-// all queues together, chains in the order of submission. Jobs that never ran, were requeued or whose end was lost give no
-// lifetime of theirs.
+// What the lane learns from events is what the models say of the finished jobs directly: a fit for every queue and
+// class and for all queues together, chains in the order of submission. Jobs that never ran, were requeued or whose end
+// was lost give no lifetime of theirs.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
 	cfg.Models = livemodels.Config{MinSamples: 10}

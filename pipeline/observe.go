@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,14 +41,15 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// observeWriters begins to report changes to the observers: those restored from a journal were reported by the process before.
+// observeWriters begins to report changes to the observers: those restored from a journal were reported by the process
+// before.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
 		known := map[string]bool{}
 		touch := func(queue string) {
 			if !known[queue] {
 				known[queue] = true
-				p.metrics.touchWaits(name, metricQueue(l.names.detailed, queue), l.state.Pool(queue).Capacity(cluster.Procs))
+				p.metrics.touchWaits(name, l.names.View().Metric(queue), l.state.Pool(queue).Capacity(cluster.Procs))
 			}
 		}
 		for _, queue := range p.View(name).Queues() {
@@ -65,7 +65,8 @@ func (p *Pipeline) observeWriters() {
 			}
 			if starts && c.Event.Live {
 				wait := c.After.Start.Sub(c.After.Submit).Seconds()
-				p.metrics.Waits.WithLabelValues(name, metricQueue(l.names.detailed, c.After.Queue), waittime.SizeClass(c.After.Procs)).Observe(max(0, wait))
+				counted := l.names.View().Metric(c.After.Queue)
+				p.metrics.Waits.WithLabelValues(name, counted, waittime.SizeClass(c.After.Procs)).Observe(max(0, wait))
 			}
 		}
 	}
@@ -73,19 +74,9 @@ func (p *Pipeline) observeWriters() {
 
 // touchWaits makes the histograms of a queue appear at zero, for the sizes that its jobs can have.
 func (m *Metrics) touchWaits(clusterName, queue string, procs int) {
-	for _, size := range sizesUpTo(procs) {
+	for _, size := range waittime.SizeClassesUpTo(procs) {
 		m.Waits.WithLabelValues(clusterName, queue, size)
 	}
-}
-
-// sizesUpTo returns the size classes of jobs of up to so many processors.
-func sizesUpTo(procs int) []string {
-	return waittime.SizeClasses()[:slices.Index(waittime.SizeClasses(), waittime.SizeClass(procs))+1]
-}
-
-// SizesOf returns the size classes that jobs of a queue can have.
-func (v *View) SizesOf(queue string) []string {
-	return sizesUpTo(v.Pool(queue).Capacity(cluster.Procs))
 }
 
 // touchBad makes the counters of a source's bad lines appear at zero.

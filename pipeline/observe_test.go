@@ -12,9 +12,11 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestRestoredWaitsAreNotObserved proves that after a restart the waits that the journal tells of are not observed again, while later ones are.
+// TestRestoredWaitsAreNotObserved proves that after a restart the waits that the journal tells of are not observed
+// again, while later ones are.
 func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	store := newStore(t)
 	events := workload(t, 60, 9)
@@ -58,8 +60,8 @@ func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	}
 }
 
-// TestTypical proves that the typical job has the lower medians of the jobs of its queue and size class, that jobs without a limit do not count for it, and that the
-// classes with most jobs come first.
+// TestTypical proves that the typical job has the lower medians of the jobs of its queue and size class, that jobs
+// without a limit do not count for it, and that the classes with most jobs come first.
 func TestTypical(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -75,9 +77,10 @@ func TestTypical(t *testing.T) {
 	take(t, p, &source.Delivery{Source: src, Events: events, Lines: len(events), CaughtUp: true})
 	p.publish()
 	got := p.View("c").Typical(5)
-	want := []Typical{
-		{accuracy.Key{Queue: "a", Size: "2-8"}, 4, 3, 2 * time.Hour}, // of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
-		{accuracy.Key{Queue: "a", Size: "65-512"}, 1, 100, time.Minute},
+	want := []readmodel.Typical{
+		// of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
+		{Key: accuracy.Key{Queue: "a", Size: "2-8"}, Jobs: 4, Procs: 3, TimeLimit: 2 * time.Hour},
+		{Key: accuracy.Key{Queue: "a", Size: "65-512"}, Jobs: 1, Procs: 100, TimeLimit: time.Minute},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -21,6 +21,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
@@ -38,6 +39,15 @@ type ClusterConfig struct {
 	Policy string
 	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
 	Location *time.Location
+}
+
+// namedQueues returns the queues that the configuration names, its pools included.
+func (c *ClusterConfig) namedQueues() []string {
+	queues := slices.Clone(c.Queues)
+	for _, p := range c.Pools {
+		queues = append(queues, p.Queues...)
+	}
+	return queues
 }
 
 // Config is what a pipeline is made from.
@@ -66,7 +76,7 @@ type Config struct {
 	// Follows says that another process writes the store: Follow takes the place of Run, and nothing is written.
 	Follows bool
 	// Noticed are conditions that were found as the store was opened. They stand as long as the pipeline does.
-	Noticed []Condition
+	Noticed []readmodel.Condition
 }
 
 // publishEvery bounds how often a view is published while deliveries keep coming.
@@ -93,13 +103,13 @@ type Pipeline struct {
 	writers map[string]*clusterWriter
 	sources map[string]*sourceState
 	swaps   chan *sourceSwap // for Run, which takes them between two transactions
-	views   atomic.Pointer[map[string]*View]
-	inOrder atomic.Pointer[[]*View] // the same by name, not to be changed
+	views   atomic.Pointer[map[string]*readmodel.View]
+	inOrder atomic.Pointer[[]*readmodel.View] // the same by name, not to be changed
 	fresh   broadcaster
 
-	storeProblem atomic.Pointer[Condition] // nil while the store works
-	storeLost    bool                      // the database was not in its place at the last look
-	verifiedAt   time.Time                 // of that look, by the machine's clock
+	storeProblem atomic.Pointer[readmodel.Condition] // nil while the store works
+	storeLost    bool                                // the database was not in its place at the last look
+	verifiedAt   time.Time                           // of that look, by the machine's clock
 	heartbeat    heartbeat
 
 	saved map[string][]byte // the checkpoints as they were restored, for the clocks of the sources
@@ -123,7 +133,7 @@ type sourceState struct {
 	waiting      []pendingCheckpoint                    // checkpoints that may not be committed yet
 	newest       []byte                                 // the newest checkpoint of all
 	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
-	status       SourceStatus
+	status       readmodel.SourceStatus
 	clock        *eventClock // nil for what is not decided by a clock: imports
 }
 
@@ -193,10 +203,10 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 }
 
 // View returns the newest view of a cluster, or nil if there is no such cluster.
-func (p *Pipeline) View(name string) *View { return (*p.views.Load())[name] }
+func (p *Pipeline) View(name string) *readmodel.View { return (*p.views.Load())[name] }
 
 // Views returns the newest view of every cluster, in order of their names.
-func (p *Pipeline) Views() []*View {
+func (p *Pipeline) Views() []*readmodel.View {
 	return slices.Clone(*p.inOrder.Load())
 }
 
@@ -418,7 +428,7 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	if d.Lines > 0 || d.Answered {
 		in.status.LastLine = now
 	}
-	in.status.setConditions(Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
+	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
 // checkpoint returns the newest checkpoint that may be committed now, nil if none: one whose events have all left the
@@ -455,10 +465,10 @@ func (p *Pipeline) due() bool {
 func (p *Pipeline) publish() {
 	now := p.now()
 	old := p.views.Load()
-	views := make(map[string]*View, len(p.writers))
+	views := make(map[string]*readmodel.View, len(p.writers))
 	for _, c := range p.cfg.Clusters {
 		l := p.writers[c.Name]
-		var v View
+		var v readmodel.View
 		if old != nil {
 			v = *(*old)[c.Name]
 		}
@@ -472,7 +482,7 @@ func (p *Pipeline) publish() {
 		l.present(&v)
 		views[c.Name] = &v
 	}
-	all := make([]*View, 0, len(views))
+	all := make([]*readmodel.View, 0, len(views))
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		all = append(all, views[name])
 	}
@@ -483,14 +493,14 @@ func (p *Pipeline) publish() {
 	p.fresh.broadcast()
 }
 
-func (p *Pipeline) statuses(clusterName string) []SourceStatus {
-	var out []SourceStatus
+func (p *Pipeline) statuses(clusterName string) []readmodel.SourceStatus {
+	var out []readmodel.SourceStatus
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		if in := p.sources[name]; in.cluster == clusterName {
 			if in.clock != nil {
 				in.status.ClockOffset = in.clock.state.Offset
 				in.status.SetAside, in.status.SetAsideUntil = in.clock.aside.count, in.clock.aside.next
-				in.status.noteClock(in.cluster, p.now())
+				noteClock(&in.status, in.cluster, p.now())
 			}
 			out = append(out, in.status)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // However events are cut into deliveries and these into transactions, entries, rows and saved bytes are the same.
@@ -63,8 +64,8 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// closedByTheirEvents checks that a row bears the number of the event that closed it: the job's own, or the first after the instant of
-// its submission where the job was started or gone within it.
+// closedByTheirEvents checks that a row bears the number of the event that closed it: the job's own, or the first after
+// the instant of its submission where the job was started or gone within it.
 func closedByTheirEvents(t *testing.T, k kept) {
 	t.Helper()
 	for _, r := range k.Rows {
@@ -169,12 +170,12 @@ func TestHopelessStoreEndsRun(t *testing.T) {
 func TestViewsDoNotChange(t *testing.T) {
 	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
 	type seen struct {
-		view   *View
+		view   *readmodel.View
 		scores map[accuracy.Key]accuracy.Score
 		open   int
 		laws   map[string]float64
 	}
-	look := func(v *View) seen {
+	look := func(v *readmodel.View) seen {
 		s := seen{view: v, scores: map[accuracy.Key]accuracy.Score{}, open: v.Open, laws: map[string]float64{}}
 		for queue, score := range v.Scores {
 			s.scores[queue] = *score.Clone()

@@ -5,7 +5,6 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/predictor/engine"
-	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -38,12 +37,4 @@ func policies(pools []cluster.PoolConfig) (map[string]engine.PoolConfig, error) 
 		}
 	}
 	return out, nil
-}
-
-// Policy returns by which policy the forecasts play the pool of a queue, and where that is known from.
-func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
-	if v.Engine == nil {
-		return forward.EASY, pools.PolicyAssumed
-	}
-	return v.Engine.Policy(queue)
 }

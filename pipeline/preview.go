@@ -3,17 +3,21 @@ package pipeline
 import (
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine receives the submissions and starts of an instant when that is over, which nobody knows before the next event. Readers must not wait for it: what they get
-// is a copy of the engine that has received them already. It is thrown away; forecasts and scores of the ledger never come from one. Where a copy would cost too much now, readers
-// get the picture of the newest instant that is over, or keep the one they have: state and forecasts of a view are always of one instant.
+// The engine receives the submissions and starts of an instant when that is over, which nobody knows before the next
+// event. Readers must not wait for it: what they get is a copy of the engine that has received them already. It is
+// thrown away; forecasts and scores of the ledger never come from one. Where a copy would cost too much now, readers
+// get the picture of the newest instant that is over, or keep the one they have: state and forecasts of a view are
+// always of one instant.
 
 const (
 	// previewShare is what part of the writer's time copies may take that are dear, of a large cluster.
 	previewShare = 0.05
-	// previewCheap is a copy of which the writer may give a third of its time to copies: of a small cluster, whose forecasts follow within two publications.
+	// previewCheap is a copy of which the writer may give a third of its time to copies: of a small cluster, whose
+	// forecasts follow within two publications.
 	previewCheap = 10 * time.Millisecond
 )
 
@@ -42,7 +46,8 @@ func (p *preview) pause() time.Duration {
 	return time.Duration(min(took/previewShare, took*(1+took/previewCheap.Seconds())) * float64(time.Second))
 }
 
-// drop throws a copy away. Where its trees were in the making, that must come to its end first, for which the writer does not wait.
+// drop throws a copy away. Where its trees were in the making, that must come to its end first, for which the writer
+// does not wait.
 func (p *preview) drop(e *engine.Engine) {
 	done := make(chan struct{})
 	p.done = done
@@ -89,7 +94,7 @@ func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 			continue
 		}
 		if o.Part || o.Parts == 0 {
-			copied.Submit(now, engineID(&o.Job), engineRequest(&o.Job))
+			copied.Submit(now, readmodel.EngineID(&o.Job), engineRequest(&o.Job))
 		}
 		if others := o.OtherTasks(); others > 0 {
 			copied.Submit(now, restID(&o.Job), rest(&o.Job, others, 0))

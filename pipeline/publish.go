@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // next returns what the next view shows of the cluster, nil where that is what the view before it shows: nothing has
 // changed, or there is no time now for a copy of the engine that knows the open instant. first says that there is no
 // view yet.
-func (l *clusterWriter) next(first bool) *View {
+func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
 	}
@@ -27,13 +28,12 @@ func (l *clusterWriter) next(first bool) *View {
 }
 
 // view returns the cluster as it is, with the engine's view of the same instant.
-func (l *clusterWriter) view(e *engine.View) *View {
-	v := &View{
-		jobs: &jobIndex{}, View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
+func (l *clusterWriter) view(e *engine.View) *readmodel.View {
+	v := readmodel.New(readmodel.View{
+		View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
 		Declared: l.declared, Refused: l.refused, Seq: l.seq,
-		NamedQueues: len(l.names.reserved) + len(l.names.own), FoldedQueues: l.names.met,
-		sharing: l.names.sharing, detailed: l.names.detailed,
-	}
+		Names: l.names.View(),
+	})
 	if l.ledger != nil {
 		l.ledger.publish(v, e)
 	}
@@ -70,12 +70,12 @@ func (p *Pipeline) owes() bool {
 }
 
 // present puts the forecast of the load into a view.
-func (l *clusterWriter) present(v *View) {
+func (l *clusterWriter) present(v *readmodel.View) {
 	if l.load == nil {
 		return
 	}
-	v.load = l.load.Published()
-	if !slices.ContainsFunc(v.Sources, func(s SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
+	v.Load = l.load.Published()
+	if !slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
 		l.load.CaughtUp(l.state)
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// fullMachine returns the events of a machine of 128 processors on which no processor is ever free at the end of an instant: each minute the job that runs ends, the one
-// that waits longest starts, and another is submitted.
+// fullMachine returns the events of a machine of 128 processors on which no processor is ever free at the end of an
+// instant: each minute the job that runs ends, the one that waits longest starts, and another is submitted.
 func fullMachine(minutes int) []job.Event {
 	of := func(kind job.Kind, id, minute int) job.Event {
 		ev := sized(event(kind, fmt.Sprint(id), float64(60*minute)), 128)
@@ -34,7 +35,7 @@ func fullMachine(minutes int) []job.Event {
 }
 
 // contradiction returns what a view says of two instants, empty if all of it is of one.
-func contradiction(v *View) string {
+func contradiction(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""
 	}
@@ -56,8 +57,8 @@ func contradiction(v *View) string {
 	return ""
 }
 
-// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, also where a log grows by many lines at once while other load keeps the processors
-// busy, and that the newest instant is published in the end.
+// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, also where a log grows by
+// many lines at once while other load keeps the processors busy, and that the newest instant is published in the end.
 func TestViewIsOfOneInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -77,7 +78,7 @@ func TestViewIsOfOneInstant(t *testing.T) {
 		}
 	})
 	seen, published := 0, p.Published()
-	look := func() *View {
+	look := func() *readmodel.View {
 		v := p.View("c")
 		if seen++; t.Failed() {
 			return v
@@ -110,12 +111,13 @@ func TestViewIsOfOneInstant(t *testing.T) {
 	others.Wait()
 }
 
-// TestInstantOver proves that a view that is held back, because a copy of the engine would cost too much now, is not older than the instant before the newest.
+// TestInstantOver proves that a view that is held back, because a copy of the engine would cost too much now, is not
+// older than the instant before the newest.
 func TestInstantOver(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
 	events := fullMachine(50)
-	step := func(events []job.Event) *View {
+	step := func(events []job.Event) *readmodel.View {
 		p.writers["c"].ledger.preview.made, p.writers["c"].ledger.preview.took = time.Now(), time.Hour
 		if err := p.step(context.Background(), &source.Delivery{Source: src, Events: events}, nil); err != nil {
 			t.Fatal(err)

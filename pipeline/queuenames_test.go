@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/queuenames"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -31,11 +33,18 @@ func scattered(events []job.Event, queues int) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
 		if out[i].Queue != "" {
-			rng := rand.New(rand.NewPCG(nameHash(out[i].ID), 3))
+			rng := rand.New(rand.NewPCG(seedOf(out[i].ID), 3))
 			out[i].Queue = fmt.Sprint("q", rng.IntN(queues))
 		}
 	}
 	return out
+}
+
+// seedOf returns a seed that follows from a job's name.
+func seedOf(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name))
+	return hash.Sum64()
 }
 
 func cappedConfig(limit int) Config {
@@ -56,8 +65,8 @@ func distinct(k kept) (rows, entries map[string]bool) {
 	return rows, entries
 }
 
-// With many queues the limit holds in models, figures, views and rows; the configured queue has its place; and whichever way the process ends, the
-// same events give the same places.
+// With many queues the limit holds in models, figures, views and rows; the configured queue has its place; and
+// whichever way the process ends, the same events give the same places.
 func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -74,8 +83,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	want := keeps(t, store, p)
 	rows, entries := distinct(want)
 	v := p.View("c")
-	if got := v.Queues(); len(got) > limit+2 || !slices.Contains(got, "a") || !slices.Contains(got, OtherQueue) {
-		t.Errorf("queues %v, want a, %s and at most %d in all", got, OtherQueue, limit+2)
+	if got := v.Queues(); len(got) > limit+2 || !slices.Contains(got, "a") || !slices.Contains(got, queuenames.Other) {
+		t.Errorf("queues %v, want a, %s and at most %d in all", got, queuenames.Other, limit+2)
 	}
 	if len(rows) > limit+2 || len(accuracy.ByQueue(v.Scores)) > limit+2 || len(v.Recent) > limit+2 || len(v.Drifts) > limit+3 {
 		t.Errorf("%d queues in rows, %d in scores, %d in recent figures, %d drifts; want at most %d", len(rows), len(accuracy.ByQueue(v.Scores)), len(v.Recent), len(v.Drifts), limit+2)
@@ -83,8 +92,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if len(entries) < 40 {
 		t.Errorf("the journal has %d queues: it must keep the announced names", len(entries))
 	}
-	if v.FoldedQueues < 40 {
-		t.Errorf("%d names share %s, want nearly all of 60", v.FoldedQueues, OtherQueue)
+	if v.Names.Folded < 40 {
+		t.Errorf("%d names share %s, want nearly all of 60", v.Names.Folded, queuenames.Other)
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,8 +106,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	}
 }
 
-// A daemon whose database is PostgreSQL counts the same names in other after each way of ending as one with SQLite that was
-// never disturbed.
+// A daemon whose database is PostgreSQL counts the same names in other after each way of ending as one with SQLite that
+// was never disturbed.
 func TestQueueLimitLeavesNoTraceOfRestartsInPostgreSQL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at many steps: not with -short")
@@ -189,7 +198,7 @@ func TestQueueLimitRaised(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	restore(t, p, "hundred")
 	got := p.View("c")
-	if n := len(got.Queues()); n < 15 || slices.Contains(got.Queues(), OtherQueue) || got.FoldedQueues != 0 {
+	if n := len(got.Queues()); n < 15 || slices.Contains(got.Queues(), queuenames.Other) || got.Names.Folded != 0 {
 		t.Errorf("queues %v after the limit was raised: want those of the log", got.Queues())
 	}
 }
@@ -204,7 +213,7 @@ func TestQueueOf(t *testing.T) {
 	_, src := newPipeline(cfg, nil, collector.Live)
 	p.AddSource(*src)
 	var events []job.Event
-	for i, q := range []string{"b", "late", "later", "b", "late", OtherQueue, collector.ReservationQueue} {
+	for i, q := range []string{"b", "late", "later", "b", "late", queuenames.Other, collector.ReservationQueue} {
 		ev := event(job.Submit, fmt.Sprint("j", i), float64(i))
 		ev.Queue, ev.Procs = q, 1
 		events = append(events, ev)
@@ -212,7 +221,7 @@ func TestQueueOf(t *testing.T) {
 	take(t, p, deliveries(src, events, 90, 8)...)
 	p.publish()
 	v := p.View("c")
-	for name, want := range map[string]string{"a": "a", "b": "b", "late": OtherQueue, "later": OtherQueue, OtherQueue: OtherQueue, collector.ReservationQueue: OtherQueue, "never": "", "R12": OtherQueue, "R12x": ""} {
+	for name, want := range map[string]string{"a": "a", "b": "b", "late": queuenames.Other, "later": queuenames.Other, queuenames.Other: queuenames.Other, collector.ReservationQueue: queuenames.Other, "never": "", "R12": queuenames.Other, "R12x": ""} {
 		if got, ok := v.QueueOf(name); got != want || ok != (want != "") {
 			t.Errorf("queue %s is counted in %q, %v; want %q", name, got, ok, want)
 		}
@@ -220,61 +229,8 @@ func TestQueueOf(t *testing.T) {
 	if n := logs.FilterMessageSnippet("models.max_queues").Len(); n != 1 {
 		t.Errorf("%d log messages about the limit, want 1", n)
 	}
-	if v.FoldedQueues != 3 {
-		t.Errorf("%d names folded, want 3", v.FoldedQueues)
-	}
-}
-
-// The names that share a queue are remembered within bounds, the newest ones, and a copy does not change.
-func TestNameHashes(t *testing.T) {
-	var s nameHashes
-	const all = (sharingBlocks + 3) * sharingBlock
-	var early nameHashes
-	for i := range uint64(all) {
-		if !s.add(i*2654435761 + 1) {
-			t.Fatalf("hash %d is said to be known", i)
-		}
-		if i == sharingBlock+10 {
-			early = s
-		}
-	}
-	kept := 0
-	for i := range uint64(all) {
-		if s.has(i*2654435761 + 1) {
-			kept++
-		} else if i > 4*sharingBlock {
-			t.Fatalf("hash %d of %d is forgotten", i, all)
-		}
-	}
-	if kept > (sharingBlocks+1)*sharingBlock || len(s.full) > sharingBlocks {
-		t.Errorf("%d hashes in %d blocks are remembered", kept, len(s.full))
-	}
-	if !early.has(1) || !early.has((sharingBlock+10)*2654435761+1) || early.has((sharingBlock+11)*2654435761+1) {
-		t.Error("a copy has changed")
-	}
-}
-
-// What is saved of the names is the same after it was restored, and damaged bytes are an error.
-func TestQueueNamesCodec(t *testing.T) {
-	n := newQueueNames(ClusterConfig{Queues: []string{"a"}}, 3)
-	for i := range 3000 {
-		n.note(fmt.Sprint("q", i))
-	}
-	data, err := n.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := newQueueNames(ClusterConfig{Queues: []string{"a"}}, 3)
-	if err := again.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	if d := gocmp.Diff(n, again, gocmp.AllowUnexported(queueNames{}, nameHashes{})); d != "" {
-		t.Errorf("saved (-) and restored (+) differ: %.2000s", d)
-	}
-	for cut := range len(data) {
-		if err := newQueueNames(ClusterConfig{}, 3).UnmarshalBinary(data[:cut]); err == nil {
-			t.Fatalf("no error for %d of %d bytes", cut, len(data))
-		}
+	if v.Names.Folded != 3 {
+		t.Errorf("%d names folded, want 3", v.Names.Folded)
 	}
 }
 
@@ -291,29 +247,7 @@ func TestBulkQueueLimit(t *testing.T) {
 	if err := b.Add(jobs); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := b.View().Queues(), []string{OtherQueue, "q0", "q1", "q2", "q3", "q4"}; !slices.Equal(got, want) {
+	if got, want := b.View().Queues(), []string{queuenames.Other, "q0", "q1", "q2", "q3", "q4"}; !slices.Equal(got, want) {
 		t.Errorf("queues %v, want %v", got, want)
-	}
-}
-
-// The figures of queues without detailed metrics are summed up, and nothing is lost.
-func TestMetricScores(t *testing.T) {
-	v := &View{detailed: map[string]bool{"a": true, OtherQueue: true}, Scores: map[accuracy.Key]*accuracy.Score{}, Recent: map[string]*accuracy.Figures{}}
-	row := modelstore.Row{Outcome: modelstore.Started, WaitSeconds: 5, Quantiles: []float64{1, 2, 3, 4, 5, 6}, Levels: []float64{.1, .25, .5, .75, .9, .95}}
-	for i, q := range []string{"a", "b", "c", OtherQueue} {
-		s := accuracy.NewScore(6)
-		for range i + 1 {
-			s.Add(&row)
-		}
-		v.Scores[accuracy.Key{Queue: q, Size: "1"}] = s
-		f := *accuracy.SumFigures([]*accuracy.Figures{&s.Figures})
-		v.Recent[q] = &f
-	}
-	got := v.MetricScores()
-	if len(got) != 2 || got[accuracy.Key{Queue: "a", Size: "1"}].N != 1 || got[accuracy.Key{Queue: OtherQueue, Size: "1"}].N != 2+3+4 {
-		t.Errorf("scores of %d queues: %+v", len(got), got)
-	}
-	if recent := v.MetricRecent(); len(recent) != 2 || recent[OtherQueue].N != 9 || v.Recent[OtherQueue].N != 4 {
-		t.Errorf("recent figures %+v", recent)
 	}
 }

@@ -73,8 +73,8 @@ func disturbances() []disturbance {
 	}
 }
 
-// A daemon that ends at any commit, in any way, ends where it would have been without it: the same entries, rows and saved
-// bytes.
+// A daemon that ends at any commit, in any way, ends where it would have been without it: the same entries, rows and
+// saved bytes.
 func TestRestartLeavesNoTrace(t *testing.T) {
 	events := mangle(workload(t, 220, 8), 8)
 	store := newStore(t)
@@ -223,8 +223,8 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 	}
 }
 
-// A delivery that never reached the journal, because the store was gone, leaves nothing behind: the next process reads it
-// again.
+// A delivery that never reached the journal, because the store was gone, leaves nothing behind: the next process reads
+// it again.
 func TestStopWhileTheStoreFails(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// weeklyQueue is a view of a queue in whose week w (from 0) load(w) jobs are in the system: each is submitted an hour after a week's beginning,
-// starts at once, and leaves two hours before the week's end unless it is one of those that stay(w) for good.
-func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
+// weeklyQueue is a view of a queue in whose week w (from 0) load(w) jobs are in the system: each is submitted an hour
+// after a week's beginning, starts at once, and leaves two hours before the week's end unless it is one of those that
+// stay(w) for good.
+func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *readmodel.View {
 	t.Helper()
 	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
 	id := 0
@@ -24,14 +25,14 @@ func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 		l.take(ev, "log", func() int64 { return int64(number) }, new(output))
 	}
 	for week := range weeks {
-		begin := float64(week) * weekSeconds
+		begin := float64(week) * 7 * 86400
 		first := id + 1
 		for ; id < first-1+come(week); id++ {
 			take(job.Submit, id+1, begin+3600)
 			take(job.Start, id+1, begin+3600)
 		}
 		for n := first + stay(week); n <= id; n++ {
-			take(job.End, n, begin+weekSeconds+5400) // after the count, so that a steady queue has a steady count
+			take(job.End, n, begin+7*86400+5400) // after the count, so that a steady queue has a steady count
 		}
 	}
 	p, _ := newPipeline(testConfig(), nil, 0)
@@ -41,7 +42,8 @@ func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	return p.View("c")
 }
 
-// TestAFilledMachineIsNotSaturated: a log begins with an empty machine. That the machine is full a week later, and stays so, is no growth.
+// TestAFilledMachineIsNotSaturated: a log begins with an empty machine. That the machine is full a week later, and
+// stays so, is no growth.
 func TestAFilledMachineIsNotSaturated(t *testing.T) {
 	none := func(int) int { return 0 }
 	for _, c := range []struct {
@@ -57,25 +59,6 @@ func TestAFilledMachineIsNotSaturated(t *testing.T) {
 		g := weeklyQueue(t, c.weeks, c.come, c.stay).Growth("q")
 		if g.Grew() != c.grew || g.Weeks != c.weeks-1 && g.Weeks != c.weeks {
 			t.Errorf("%s: %+v, want grew %v", c.name, g, c.grew)
-		}
-	}
-}
-
-// TestSaturatedNeedsHistoryAndFutures: a queue that grew is saturated only where at least half of the simulated futures agree, once there are any.
-func TestSaturatedNeedsHistoryAndFutures(t *testing.T) {
-	grew, steady := Growth{PerWeek: 4, Weeks: 9}, Growth{PerWeek: 0.5, Weeks: 9}
-	for _, c := range []struct {
-		history Growth
-		weeks   int
-		share   float64
-		want    bool
-	}{
-		{grew, 0, 0, true}, {grew, 12, 0.1, false}, {grew, 12, 0.5, true}, {grew, 12, 1, true},
-		{steady, 0, 0, false}, {steady, 12, 1, false}, {Growth{PerWeek: 40, Weeks: 4}, 12, 1, false},
-	} {
-		s := Saturation{History: c.history, FutureWeeks: c.weeks, Future: outlook.Growth{Probability: c.share}}
-		if got := s.Saturated(); got != c.want {
-			t.Errorf("%+v: saturated %v", s, got)
 		}
 	}
 }

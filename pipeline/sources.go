@@ -6,6 +6,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // AddSource makes a source known before its first delivery, and before Run.
@@ -15,7 +16,7 @@ func (p *Pipeline) AddSource(s source.Config) {
 }
 
 func (p *Pipeline) addSource(s source.Config) {
-	in := &sourceState{cluster: s.Options.Cluster, status: SourceStatus{Name: s.Name, Since: p.now()}}
+	in := &sourceState{cluster: s.Options.Cluster, status: readmodel.SourceStatus{Name: s.Name, Since: p.now()}}
 	in.clock = p.newClock(s)
 	for v := range in.events {
 		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())
@@ -38,9 +39,10 @@ type sourceSwap struct {
 }
 
 // ReplaceSources replaces all sources but those of imports, while Run is at work. The state stays in memory: nothing is
-// restored. The writer calls open between two transactions, so that the checkpoints are those of all that has been taken
-// in. Deliveries of the readers before that still wait for the writer are dropped. The new readers read them again, and
-// records that are known already count once, as after a restart. The new readers may not deliver before it returns.
+// restored. The writer calls open between two transactions, so that the checkpoints are those of all that has been
+// taken in. Deliveries of the readers before that still wait for the writer are dropped. The new readers read them
+// again, and records that are known already count once, as after a restart. The new readers may not deliver before it
+// returns.
 //
 // It returns the error of open, of the store, or the cause of ctx if the writer is busy until ctx ends. Nothing has
 // changed then.

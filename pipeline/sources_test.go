@@ -13,9 +13,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its state and
-// the parts of an import that wait, drops what the readers before had read, and changes nothing where others cannot be
-// opened.
+// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its state
+// and the parts of an import that wait, drops what the readers before had read, and changes nothing where others cannot
+// be opened.
 func TestReplaceSources(t *testing.T) {
 	store := newStore(t)
 	p, log := newPipeline(testConfig(), store, collector.Live)

@@ -12,13 +12,14 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // cannotWrite begins the reason of a condition.
 const cannotWrite = "cannot write the database"
 
-// lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is read
-// twice must not count twice. Where there will be none the batch is given up.
+// lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is
+// read twice must not count twice. Where there will be none the batch is given up.
 func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	if p.broken != nil {
 		return cluster.Left{}, false
@@ -31,8 +32,8 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	return lastLife(id, keys)
 }
 
-// persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with what is
-// published.
+// persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with
+// what is published.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
 	defer p.storeWorks()
 	defer p.heartbeat.beat() // before it: a writer that waited here lives
@@ -54,7 +55,7 @@ func (p *Pipeline) persist(ctx context.Context, problem string, operation func()
 func (p *Pipeline) storeFails(problem string, err error) {
 	p.metrics.StoreErrors.Inc()
 	p.metrics.StoreFailing.Set(1)
-	c := Condition{Name: StoreFailing, File: plain(p.cfg.StoreName), Reason: plain(fmt.Sprintf("%s: %v", problem, err)), Since: p.now()}
+	c := readmodel.Condition{Name: readmodel.StoreFailing, File: plain(p.cfg.StoreName), Reason: plain(fmt.Sprintf("%s: %v", problem, err)), Since: p.now()}
 	if before := p.storeProblem.Load(); before != nil {
 		c.Since = before.Since
 	}
@@ -62,8 +63,8 @@ func (p *Pipeline) storeFails(problem string, err error) {
 	p.fresh.broadcast() // those who show conditions look again
 }
 
-// storeWorks notes that an operation on the database succeeded, or was given up. A database that is not in its place still answers and
-// may even be written, which helps nobody: the condition stays.
+// storeWorks notes that an operation on the database succeeded, or was given up. A database that is not in its place
+// still answers and may even be written, which helps nobody: the condition stays.
 func (p *Pipeline) storeWorks() {
 	if !p.verifyStore() {
 		return
@@ -102,10 +103,12 @@ func (p *Pipeline) verifyStore() bool {
 	return err == nil
 }
 
-// StoreFails reports whether an operation on the database is tried again and again. It may be called from any goroutine.
+// StoreFails reports whether an operation on the database is tried again and again. It may be called from any
+// goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
-// hopeless reports whether trying again cannot help: the store is damaged or closed, is another's now, or refuses what it is given.
+// hopeless reports whether trying again cannot help: the store is damaged or closed, is another's now, or refuses what
+// it is given.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
@@ -151,8 +154,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes in
-// nothing new; readers go on with what is published.
+// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes
+// in nothing new; readers go on with what is published.
 func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil

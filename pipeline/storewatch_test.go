@@ -12,6 +12,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // movableStore is a store in memory whose file can be taken away. Its zero value is in its place, and empty.
@@ -52,7 +53,7 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	t.Helper()
 	reported := 0
 	for _, c := range p.Conditions() {
-		if c.Name == StoreFailing {
+		if c.Name == readmodel.StoreFailing {
 			reported++
 		}
 	}
@@ -61,8 +62,9 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	}
 }
 
-// TestStoreWatched proves that a database that is taken away is a condition within two seconds although nothing is stored, that an operation
-// that works all the same does not end it, that nothing is committed meanwhile, and that it ends once the database is back.
+// TestStoreWatched proves that a database that is taken away is a condition within two seconds although nothing is
+// stored, that an operation that works all the same does not end it, that nothing is committed meanwhile, and that it
+// ends once the database is back.
 func TestStoreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &movableStore{}
@@ -102,7 +104,8 @@ func TestStoreWatched(t *testing.T) {
 	})
 }
 
-// TestReadingHidesNothing proves that an operation that works does not end the condition of a database that is not in its place.
+// TestReadingHidesNothing proves that an operation that works does not end the condition of a database that is not in
+// its place.
 func TestReadingHidesNothing(t *testing.T) {
 	store := &movableStore{}
 	store.take(modelstore.Replaced)

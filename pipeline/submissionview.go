@@ -15,14 +15,15 @@ const (
 	viewAgeMax     = 30 * time.Second
 )
 
-// submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then and whose size or queue is reported
-// only later (Slurm's next snapshot).
+// submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then and
+// whose size or queue is reported only later (Slurm's next snapshot).
 type submissionView struct {
 	At   time.Time
 	View *engine.View
 }
 
-// current returns the view that the forecast of a job submitted at the open instant is made on. How old it may be follows from the events alone.
+// current returns the view that the forecast of a job submitted at the open instant is made on. How old it may be
+// follows from the events alone.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}
 	for _, o := range l.late {

@@ -15,6 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // longer returns the events of the jobs that ran for longer than so many seconds.
@@ -58,8 +59,8 @@ func alive(events []job.Event) []job.Event {
 	return events
 }
 
-// The forecast of a job that is told late is the one that would have been made if it had been told at the submission: a view is kept. What the late one changes for the jobs
-// after it is another matter.
+// The forecast of a job that is told late is the one that would have been made if it had been told at the submission: a
+// view is kept. What the late one changes for the jobs after it is another matter.
 func TestForecastOfAJobToldLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -181,8 +182,8 @@ func TestFewSights(t *testing.T) {
 	}
 }
 
-// The first task of an array to start is scored by the forecast of one task, the last by that of all the others together; those between have
-// no forecast of their own, and a row all the same.
+// The first task of an array to start is scored by the forecast of one task, the last by that of all the others
+// together; those between have no forecast of their own, and a row all the same.
 func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -225,8 +226,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// A job of which nobody tells what it asks for is in the engine's picture after the grace, as one of one processor, unless it has ended or was requeued meanwhile: no ghost
-// is left of an earlier try.
+// A job of which nobody tells what it asks for is in the engine's picture after the grace, as one of one processor,
+// unless it has ended or was requeued meanwhile: no ghost is left of an earlier try.
 func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	late := cluster.DetailsGrace.Seconds()
@@ -235,7 +236,7 @@ func TestJobNeverTold(t *testing.T) {
 		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30), event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),
 		sized(event(job.Submit, "x", late+20), 1), sized(event(job.Submit, "y", late+60), 1), sized(event(job.Submit, "z", late+61), 1),
 	}})
-	request := EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
+	request := readmodel.EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.writers["c"].ledger.feeder.engine.View(clock(at(late + 61))).Forecast(&request)
 	if f.Free != 127 || f.JobsAhead != 4 { // again, waits, x, y
 		t.Errorf("%d processors are free behind %d jobs, want 127 behind 4", f.Free, f.JobsAhead)

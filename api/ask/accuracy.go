@@ -5,8 +5,8 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // AccuracyRequest says which forecasts are compared with the facts, and which page of the groups is the answer.
@@ -20,7 +20,7 @@ type AccuracyRequest struct {
 }
 
 // Accuracy tells how the forecasts turned out that were found in the ledger.
-func (s *Service) Accuracy(v *pipeline.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
+func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
 		out.Until = &in.Until

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/pipeline"
 )
 
 // Analysis holds the statistics of a queue that need a pass over its history.
 type Analysis struct {
 	view   *cluster.View
 	made   time.Time // by the wall clock
-	Users  *pipeline.Analysis
+	Users  *readmodel.Analysis
 	Lublin livemodels.LublinFit
 	KS     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
 }
@@ -30,7 +30,7 @@ type analyses struct {
 
 // dated is the growth of a queue in its history, with the event time at which it was worked out.
 type dated struct {
-	pipeline.Growth
+	readmodel.Growth
 	at time.Time
 }
 
@@ -39,7 +39,7 @@ const growthAge = time.Hour
 
 // saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics have it
 // from here, so that they agree.
-func (a *analyses) saturation(v *pipeline.View, queue string) pipeline.Saturation {
+func (a *analyses) saturation(v *readmodel.View, queue string) readmodel.Saturation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.growths == nil {
@@ -55,7 +55,7 @@ func (a *analyses) saturation(v *pipeline.View, queue string) pipeline.Saturatio
 }
 
 // of returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
-func (a *analyses) of(v *pipeline.View, queue string, maxAge time.Duration, now func() time.Time) *Analysis {
+func (a *analyses) of(v *readmodel.View, queue string, maxAge time.Duration, now func() time.Time) *Analysis {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.newest == nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // pivots tells of the running jobs whose ends a start hangs on. Whose they are it does not tell.
-func pivots(all []pipeline.Pivot) []wire.Pivot {
+func pivots(all []readmodel.Pivot) []wire.Pivot {
 	var out []wire.Pivot
 	for _, p := range all {
 		out = append(out, wire.Pivot{
@@ -25,7 +25,7 @@ func pivots(all []pipeline.Pivot) []wire.Pivot {
 }
 
 // sooner tells what would start sooner than a wait of the given quantiles.
-func sooner(v *pipeline.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
+func sooner(v *readmodel.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
 	var out []wire.Sooner
 	for _, o := range v.Sooner(now, a, than) {
 		s := wire.Sooner{
@@ -33,9 +33,9 @@ func sooner(v *pipeline.View, now time.Time, a *job.Attributes, than []float64) 
 			WaitSeconds: quantiles(rising(o.Quantiles)), GainSeconds: span(o.Gain),
 		}
 		switch o.Changes {
-		case pipeline.ChangeLimit:
+		case readmodel.ChangeLimit:
 			s.If = "if it can end within " + duration.Format(o.TimeLimit)
-		case pipeline.ChangeQueue:
+		case readmodel.ChangeQueue:
 			s.If = "if it may be submitted to queue " + o.Queue
 		default:
 			s.If = fmt.Sprintf("if it can run on %s, and still end within its time limit", count(o.Procs, "processor"))
@@ -47,7 +47,7 @@ func sooner(v *pipeline.View, now time.Time, a *job.Attributes, than []float64) 
 
 // pivotsFor returns the running jobs whose ends a start depends on. Only a caller who sees a job learns which one it
 // is.
-func pivotsFor(c Caller, all []pipeline.Pivot) []wire.Pivot {
+func pivotsFor(c Caller, all []readmodel.Pivot) []wire.Pivot {
 	out := pivots(all)
 	for i := range out {
 		if !c.Sees(all[i].Job.User) {

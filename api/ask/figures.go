@@ -7,7 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -114,7 +114,7 @@ func within(quantiles []float64) []float64 {
 	if known < 2 {
 		return out
 	}
-	curve := pipeline.NewCurve(levels[:known], quantiles[:known])
+	curve := readmodel.NewCurve(levels[:known], quantiles[:known])
 	for i, h := range waittime.Horizons() {
 		out[i] = curve.Within(h)
 		if known < len(levels) {

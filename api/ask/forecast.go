@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -24,7 +24,7 @@ const playedJobs = 300
 
 // forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can
 // say nothing yet that is the answer; an error says that nobody can.
-func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attributes) (*predictor.Scene,
+func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
 	if v.Engine != nil {
@@ -49,7 +49,7 @@ func (s *Service) forecast(v *pipeline.View, now time.Time, request job.Attribut
 }
 
 // explain says what is ahead of a request, what is free and what is needed.
-func (s *Service) explain(v *pipeline.View, now time.Time, request job.Attributes,
+func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attributes,
 	out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)
 	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
@@ -89,7 +89,7 @@ func addExperts(w *wire.Wait, s *engine.Forecast) {
 
 // TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that
 // no forecast is possible.
-func (s *Service) TypicalWait(v *pipeline.View, now time.Time, t *pipeline.Typical) []float64 {
+func (s *Service) TypicalWait(v *readmodel.View, now time.Time, t *readmodel.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
 	if err != nil || f == nil || f.Quantiles == nil {
 		return nil

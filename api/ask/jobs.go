@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // waitingJob describes a job that waits, and why its forecast moved, by what it waits for where that is known. Whose
 // it is it does not tell.
-func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pipeline.Pivot) wire.Job {
+func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot) wire.Job {
 	j := w.Job
 	out := wire.Job{
 		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(),
@@ -40,8 +40,8 @@ func waitingJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pi
 	return out
 }
 
-func jobForecast(served *pipeline.Served, waited float64, now time.Time) *wire.JobForecast {
-	rest := pipeline.NewCurve(served.Levels, served.Quantiles).Rest(waited)
+func jobForecast(served *readmodel.Served, waited float64, now time.Time) *wire.JobForecast {
+	rest := readmodel.NewCurve(served.Levels, served.Quantiles).Rest(waited)
 	out := &wire.JobForecast{
 		AtSubmit: quantiles(served.Quantiles), Now: quantiles(rest), Start: instants(rest, now),
 		AheadJobs: served.Ahead, AheadProcs: served.AheadProcs, Methods: []wire.Method{},
@@ -57,7 +57,7 @@ func jobForecast(served *pipeline.Served, waited float64, now time.Time) *wire.J
 }
 
 // explainJob adds to a waiting job what it waits for and what would start sooner.
-func explainJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pipeline.Pivot, out *wire.Job) {
+func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot, out *wire.Job) {
 	if w.Job.Held {
 		return
 	}
@@ -66,32 +66,32 @@ func explainJob(v *pipeline.View, w *pipeline.Waiting, now time.Time, waits []pi
 	if served == nil || served.Quantiles == nil || w.Job.Tasks > 1 {
 		return
 	}
-	rest := pipeline.NewCurve(served.Levels, served.Quantiles).Rest(out.WaitedSeconds)
+	rest := readmodel.NewCurve(served.Levels, served.Quantiles).Rest(out.WaitedSeconds)
 	a := w.Job.Attributes
 	a.Priority = 0 // it is the scheduler's for this job as it is
 	out.Sooner = sooner(v, now, &a, rest)
 }
 
 // moved says why a job's forecast is another one now.
-func moved(j *wire.Job, m *pipeline.Move) string {
+func moved(j *wire.Job, m *readmodel.Move) string {
 	text := "it has waited " + duration.Format(time.Duration(j.WaitedSeconds)*time.Second)
 	then, now := j.Forecast.AheadJobs, j.AheadJobs
 	switch m.Cause {
-	case pipeline.MovedHeld:
+	case readmodel.MovedHeld:
 		return text + ", and is held: it does not compete"
-	case pipeline.MovedCapacity:
+	case readmodel.MovedCapacity:
 		return fmt.Sprintf("%s, and its pool has %s fewer than at its submission", text, count(m.Lost, "processor"))
-	case pipeline.MovedOverrun:
+	case readmodel.MovedOverrun:
 		longest := m.Overrun[0]
 		return fmt.Sprintf("%s, and job %s with %s, for whose end it waits, runs longer than 9 in 10 such jobs", text,
 			longest.Job.ID, count(longest.Procs, "processor"))
-	case pipeline.MovedPriority:
+	case readmodel.MovedPriority:
 		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: its priority has fallen", text,
 			were(then), now)
-	case pipeline.MovedPassed:
+	case readmodel.MovedPassed:
 		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now: others were let go before it", text,
 			were(then), now)
-	case pipeline.MovedOn:
+	case readmodel.MovedOn:
 		return fmt.Sprintf("%s, and %s ahead of it at its submission, %d now", text, were(then), now)
 	}
 	if now == 0 {
@@ -101,14 +101,14 @@ func moved(j *wire.Job, m *pipeline.Move) string {
 }
 
 // redact takes out which other jobs a job waits for, if the caller sees only the own ones.
-func redact(c Caller, out *wire.Job, waits []pipeline.Pivot) {
-	if c.SeesAll() || len(out.WaitsFor) == 0 && out.MovedBy != string(pipeline.MovedOverrun) {
+func redact(c Caller, out *wire.Job, waits []readmodel.Pivot) {
+	if c.SeesAll() || len(out.WaitsFor) == 0 && out.MovedBy != string(readmodel.MovedOverrun) {
 		return
 	}
 	if out.WaitsFor != nil {
 		out.WaitsFor = pivotsFor(c, waits)
 	}
-	if out.MovedBy == string(pipeline.MovedOverrun) { // the sentence names one
+	if out.MovedBy == string(readmodel.MovedOverrun) { // the sentence names one
 		out.Moved = "a job for whose end it waits runs longer than 9 in 10 such jobs"
 	}
 }
@@ -123,7 +123,7 @@ func nameOwner(c Caller, j *cluster.Job, out *wire.Job) {
 
 // Jobs returns the waiting jobs of a view that the caller sees, those submitted first, at most limit of them. An
 // empty queue means any.
-func (s *Service) Jobs(v *pipeline.View, queue string, limit int, c Caller) wire.Jobs {
+func (s *Service) Jobs(v *readmodel.View, queue string, limit int, c Caller) wire.Jobs {
 	out := wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: s.AsOfInstant(v)}
 	var now time.Time
 	now, out.AgeSeconds, out.Stale = s.AsOf(v)
@@ -142,10 +142,10 @@ func (s *Service) Jobs(v *pipeline.View, queue string, limit int, c Caller) wire
 
 // JobQuery is a question about one waiting job.
 type JobQuery struct {
-	View    *pipeline.View
+	View    *readmodel.View
 	service *Service
 	caller  Caller
-	waiting pipeline.Waiting
+	waiting readmodel.Waiting
 }
 
 // Job finds a waiting job that the caller sees.
@@ -158,7 +158,7 @@ func (s *Service) Job(clusterName, id string, c Caller) (*JobQuery, error) {
 		return nil, nothingRead(v)
 	}
 	all := v.Waiting()
-	i := slices.IndexFunc(all, func(w pipeline.Waiting) bool { return w.Job.ID == id && c.Sees(w.Job.User) })
+	i := slices.IndexFunc(all, func(w readmodel.Waiting) bool { return w.Job.ID == id && c.Sees(w.Job.User) })
 	if i < 0 {
 		return nil,
 			NotFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted",

@@ -8,8 +8,8 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/predictor/outlook"
@@ -25,7 +25,7 @@ type LoadRequest struct {
 
 // LoadQuery is a question about the load to come, against one view.
 type LoadQuery struct {
-	View *pipeline.View
+	View *readmodel.View
 	// Outlook is the forecast that the answer is of.
 	Outlook *loadforecast.Outlook
 	service *Service
@@ -75,7 +75,7 @@ func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 }
 
 // noOutlook says why there is no forecast yet.
-func noOutlook(v *pipeline.View) *Refusal {
+func noOutlook(v *readmodel.View) *Refusal {
 	if v.Capacity < 1 {
 		return noForecast(KindUnavailable, predictor.ReasonUnknownCapacity,
 			"the capacity of cluster "+v.Cluster+" is not configured and no job has run yet",
@@ -108,7 +108,7 @@ func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 }
 
 // standardWaits tells the waits of standard jobs in the pools that are asked about.
-func standardWaits(v *pipeline.View, o *loadforecast.Outlook, in *LoadRequest) []wire.StandardWait {
+func standardWaits(v *readmodel.View, o *loadforecast.Outlook, in *LoadRequest) []wire.StandardWait {
 	out := []wire.StandardWait{}
 	for i := range o.Waits {
 		w := &o.Waits[i]

@@ -2,8 +2,8 @@ package ask
 
 import (
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/workload/clean"
 	"github.com/waitcast/waitcast/workload/markov"
 )
@@ -52,7 +52,7 @@ func chains(c *markov.Chains) *wire.Markov {
 }
 
 // Users tells what is known of the users, in numbers alone.
-func Users(a *pipeline.Analysis, s pipeline.Saturation) *wire.Users {
+func Users(a *readmodel.Analysis, s readmodel.Saturation) *wire.Users {
 	out := &wire.Users{
 		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions,
 		Weeks:  s.History.Weeks,
@@ -73,7 +73,7 @@ func Users(a *pipeline.Analysis, s pipeline.Saturation) *wire.Users {
 }
 
 // saturation writes the saturation of a queue or the cluster, nil before anything of it is known.
-func saturation(s *pipeline.Saturation) *wire.Saturation {
+func saturation(s *readmodel.Saturation) *wire.Saturation {
 	if s.History.Weeks == 0 && s.FutureWeeks == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func saturation(s *pipeline.Saturation) *wire.Saturation {
 }
 
 // Models describes the models of one queue.
-func (s *Service) Models(v *pipeline.View, queue string) wire.Models {
+func (s *Service) Models(v *readmodel.View, queue string) wire.Models {
 	_, age, stale := s.AsOf(v)
 	out := wire.Models{
 		Cluster: v.Cluster, Queue: queue, Lifetimes: []wire.Model{}, Laws: []wire.LifetimeLaws{},
@@ -108,7 +108,7 @@ func (s *Service) Models(v *pipeline.View, queue string) wire.Models {
 }
 
 // Curves returns the lifetimes of the jobs of a queue as they were observed, beside the laws fitted on them.
-func (s *Service) Curves(v *pipeline.View, queue string) wire.LifetimeCurves {
+func (s *Service) Curves(v *readmodel.View, queue string) wire.LifetimeCurves {
 	out := wire.LifetimeCurves{Cluster: v.Cluster, Queue: queue, Curves: []wire.LifetimeCurve{}, AsOf: s.AsOfInstant(v)}
 	_, out.AgeSeconds, out.Stale = s.AsOf(v)
 	for i := range curveSteps + 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -30,7 +30,7 @@ type NowRequest struct {
 
 // NowQuery is a question about what would start at once, against the views of one instant.
 type NowQuery struct {
-	Views   []*pipeline.View
+	Views   []*readmodel.View
 	service *Service
 	request NowRequest
 }

@@ -3,12 +3,12 @@ package ask
 import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // Queues describes the queues of some views, and their pools. With several clusters the oldest view gives the answer
 // its age.
-func (s *Service) Queues(views []*pipeline.View) wire.Queues {
+func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
 	for i, v := range views {
 		loads := v.Loads()
@@ -37,7 +37,7 @@ func (s *Service) Queues(views []*pipeline.View) wire.Queues {
 }
 
 // pools describes the pools of a cluster.
-func pools(v *pipeline.View) []wire.Pool {
+func pools(v *readmodel.View) []wire.Pool {
 	amounts := func(a cluster.Vector) wire.Amounts {
 		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs],
 			MemoryBytes: a[cluster.Memory]}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
@@ -69,14 +69,14 @@ func forecastRefusal(err error) error {
 // reasonNothingRead says that no record has been read yet: an empty picture is not an empty cluster.
 const reasonNothingRead headqueue.Reason = "nothing_read"
 
-func nothingRead(v *pipeline.View) *Refusal {
+func nothingRead(v *readmodel.View) *Refusal {
 	return noForecast(KindUnavailable, reasonNothingRead,
 		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster),
 		"ask again later; /readyz tells what is missing")
 }
 
 // tooLarge is about a request that no model is needed for.
-func tooLarge(v *pipeline.View, req *job.Request, size, limit int, d cluster.Dimension) *Refusal {
+func tooLarge(v *readmodel.View, req *job.Request, size, limit int, d cluster.Dimension) *Refusal {
 	what := map[cluster.Dimension]string{
 		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs",
 		cluster.Memory: "processors' shares of memory",
@@ -102,7 +102,7 @@ func queueLimitRefusal(queue, asked, allowed string) *Refusal {
 		"ask for "+allowed+", or in another queue")
 }
 
-func unknownQueue(v *pipeline.View, queue string) *Refusal {
+func unknownQueue(v *readmodel.View, queue string) *Refusal {
 	hint := "no job of any queue has been seen yet"
 	if names := v.Queues(); len(names) > 0 {
 		hint = "known queues: " + queueList(names)

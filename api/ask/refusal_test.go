@@ -10,25 +10,25 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // unread are the views of one cluster of which nothing has been read.
-type unread struct{ view *pipeline.View }
+type unread struct{ view *readmodel.View }
 
-func (u unread) View(name string) *pipeline.View {
+func (u unread) View(name string) *readmodel.View {
 	if name == u.view.Cluster {
 		return u.view
 	}
 	return nil
 }
 
-func (u unread) Views() []*pipeline.View    { return []*pipeline.View{u.view} }
+func (u unread) Views() []*readmodel.View   { return []*readmodel.View{u.view} }
 func (u unread) Published() <-chan struct{} { return nil }
 
 // TestRefusals proves that the use cases refuse without HTTP, and tell apart what is wrong for good and what may pass.
 func TestRefusals(t *testing.T) {
-	views := unread{&pipeline.View{View: &cluster.View{Cluster: "main"}}}
+	views := unread{&readmodel.View{View: &cluster.View{Cluster: "main"}}}
 	s := ask.New(views, ask.Options{StaleAfter: time.Hour, Now: time.Now, Log: zap.NewNop()})
 	wait := func(r ask.WaitRequest) error {
 		_, err := s.Wait(&r)

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // WaitRequest is a question about the wait of one job, as it was asked.
@@ -23,7 +23,7 @@ type WaitRequest struct {
 }
 
 // request reads a question, and refuses what can be refused without a forecast.
-func request(v *pipeline.View, in *WaitRequest) (job.Request, error) {
+func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	req := job.Request{
 		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
 		GPUs: in.GPUs,
@@ -61,7 +61,7 @@ func request(v *pipeline.View, in *WaitRequest) (job.Request, error) {
 }
 
 // queue finds the queue that is asked about.
-func queue(v *pipeline.View, req *job.Request) error {
+func queue(v *readmodel.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()
 		if len(names) != 1 {
@@ -73,7 +73,7 @@ func queue(v *pipeline.View, req *job.Request) error {
 }
 
 // fits refuses a request that its queue can never let start.
-func fits(v *pipeline.View, req *job.Request) error {
+func fits(v *readmodel.View, req *job.Request) error {
 	pool, a := v.Pool(req.Queue), attributes(req)
 	d := pool.Dimension(&a)
 	if size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d); limit > 0 && size > limit && len(pool.Outages) == 0 {
@@ -83,7 +83,7 @@ func fits(v *pipeline.View, req *job.Request) error {
 }
 
 // overLimits refuses a request that the rules of its queue, as the scheduler tells them, never let start.
-func overLimits(v *pipeline.View, req *job.Request) error {
+func overLimits(v *readmodel.View, req *job.Request) error {
 	if v.Facts == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"go.uber.org/zap"
 )
@@ -20,9 +20,9 @@ import (
 // Views is where the published views come from.
 type Views interface {
 	// View returns the newest view of a cluster, nil if there is no such cluster.
-	View(cluster string) *pipeline.View
+	View(cluster string) *readmodel.View
 	// Views returns the newest view of every cluster.
-	Views() []*pipeline.View
+	Views() []*readmodel.View
 	// Published returns a channel that is closed when views are published next.
 	Published() <-chan struct{}
 }
@@ -61,7 +61,7 @@ func (s *Service) SetStaleAfter(age time.Duration) { s.staleAfter.Store(int64(ag
 func (s *Service) limit() time.Duration { return time.Duration(s.staleAfter.Load()) }
 
 // View finds the cluster that is asked about.
-func (s *Service) View(cluster string) (*pipeline.View, error) {
+func (s *Service) View(cluster string) (*readmodel.View, error) {
 	if cluster != "" {
 		if v := s.views.View(cluster); v != nil {
 			return v, nil
@@ -86,7 +86,7 @@ func (s *Service) clusters() []string {
 
 // ReadView returns the view of a cluster of which something has been read, and that has the queue, if one is named.
 // The queue becomes the one under which its jobs are counted.
-func (s *Service) ReadView(cluster string, queue *string) (*pipeline.View, error) {
+func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, error) {
 	v, err := s.View(cluster)
 	switch {
 	case err != nil:
@@ -100,13 +100,13 @@ func (s *Service) ReadView(cluster string, queue *string) (*pipeline.View, error
 }
 
 // ReadViews returns the view of a cluster, or of all of which anything has been read.
-func (s *Service) ReadViews(name string) ([]*pipeline.View, error) {
+func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	if name != "" {
 		any := ""
 		v, err := s.ReadView(name, &any)
-		return []*pipeline.View{v}, err
+		return []*readmodel.View{v}, err
 	}
-	var out []*pipeline.View
+	var out []*readmodel.View
 	all := s.views.Views()
 	for _, v := range all {
 		if !v.At.IsZero() {
@@ -121,7 +121,7 @@ func (s *Service) ReadViews(name string) ([]*pipeline.View, error) {
 
 // FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that
 // was never seen.
-func FindQueue(v *pipeline.View, queue *string) error {
+func FindQueue(v *readmodel.View, queue *string) error {
 	found, ok := v.QueueOf(*queue)
 	if !ok {
 		return unknownQueue(v, *queue)
@@ -140,7 +140,7 @@ func askedQueue(asked, found string) string {
 
 // AsOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
 // is stale. A picture that is stale is answered for as it was then: nobody knows what has ended since.
-func (s *Service) AsOf(v *pipeline.View) (now time.Time, age float64, stale bool) {
+func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale bool) {
 	now = s.now()
 	if v.At.IsZero() {
 		return now, 0, true // nothing was ever read
@@ -155,7 +155,7 @@ func (s *Service) AsOf(v *pipeline.View) (now time.Time, age float64, stale bool
 
 // AsOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock,
 // from which hosts may differ by some minutes.
-func (s *Service) AsOfInstant(v *pipeline.View) time.Time {
+func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()
 	}
@@ -164,7 +164,7 @@ func (s *Service) AsOfInstant(v *pipeline.View) time.Time {
 
 // WhyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the
 // limit, or a source could not be read for longer than that.
-func (s *Service) WhyStale(v *pipeline.View) string {
+func (s *Service) WhyStale(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"
 	}
@@ -187,7 +187,7 @@ func (s *Service) WhyStale(v *pipeline.View) string {
 }
 
 // unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
-func (s *Service) unread(v *pipeline.View, limit time.Duration) *pipeline.Condition {
+func (s *Service) unread(v *readmodel.View, limit time.Duration) *readmodel.Condition {
 	for i := range v.Sources {
 		if c := v.Sources[i].Unreadable(); c != nil && s.now().Sub(c.Since) > limit {
 			return c
@@ -197,11 +197,11 @@ func (s *Service) unread(v *pipeline.View, limit time.Duration) *pipeline.Condit
 }
 
 // Analysis returns the analysis of a queue of a view, or an older one that was made less than maxAge ago.
-func (s *Service) Analysis(v *pipeline.View, queue string, maxAge time.Duration) *Analysis {
+func (s *Service) Analysis(v *readmodel.View, queue string, maxAge time.Duration) *Analysis {
 	return s.analyses.of(v, queue, maxAge, s.now)
 }
 
 // Saturation returns the saturation of a queue, of the cluster where queue is empty.
-func (s *Service) Saturation(v *pipeline.View, queue string) pipeline.Saturation {
+func (s *Service) Saturation(v *readmodel.View, queue string) readmodel.Saturation {
 	return s.analyses.saturation(v, queue)
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 )
 
 // targetQueue is a queue to which the job could be submitted.
 type targetQueue struct {
-	view      *pipeline.View
+	view      *readmodel.View
 	queue     string
 	requested string // the queue that was asked about, where queue is another one
 	now       time.Time
@@ -30,7 +30,7 @@ func (s *Service) targetQueue(clusterName, name string) (*targetQueue, error) {
 }
 
 // targetQueueIn finds a queue in a view.
-func (s *Service) targetQueueIn(v *pipeline.View, name string) (*targetQueue, error) {
+func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, error) {
 	if v.At.IsZero() {
 		return nil, nothingRead(v)
 	}

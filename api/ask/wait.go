@@ -9,15 +9,15 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
 // WaitQuery is a question about the wait of one job, against one view.
 type WaitQuery struct {
-	View    *pipeline.View
+	View    *readmodel.View
 	service *Service
 	request job.Request
 	queue   string // as it was named
@@ -69,7 +69,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 }
 
 // answer writes a forecast.
-func answer(v *pipeline.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, now time.Time) wire.Wait {
+func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, now time.Time) wire.Wait {
 	free := max(0, scene.Capacity()-f.Used)
 	if scene.Dimension == cluster.Procs {
 		_, free = scene.Pool.Room()

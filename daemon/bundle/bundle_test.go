@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/daemon/bundle"
-	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // mark is in every name that is planted, and number in every id of a job.
@@ -172,7 +172,7 @@ func TestNothingPrivate(t *testing.T) {
 		v := d.Views()[0]
 		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
 			// so that it is degraded for good
-			!slices.ContainsFunc(v.Sources, func(s pipeline.SourceStatus) bool { return !s.Tried() })
+			!slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.Tried() })
 	})
 	var archive bytes.Buffer
 	_, err := bundle.Write(t.Context(), &archive, cfg, nil,

@@ -6,6 +6,7 @@ package waittime
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // Levels returns the quantile levels of every forecast, rising. The slice is new.
@@ -57,6 +58,12 @@ func SizeClass(procs int) string {
 	exponent := bits.Len(uint(max(1, procs) - 1)) // of the smallest power of two that holds procs
 	classes := SizeClasses()
 	return classes[min((exponent+2)/3, len(classes)-1)]
+}
+
+// SizeClassesUpTo returns the size classes of jobs of at most so many processors, rising.
+func SizeClassesUpTo(procs int) []string {
+	classes := SizeClasses()
+	return classes[:slices.Index(classes, SizeClass(procs))+1]
 }
 
 // Pinball returns the pinball loss of the forecast q of the quantile at the given level when y was observed:

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"errors"
@@ -52,7 +52,8 @@ type SyntheticJob struct {
 
 // Synthetic is a workload drawn from the live models. It is for one goroutine.
 type Synthetic struct {
-	// Start is the instant of time 0: later than the view, and a midnight of the cluster's zone or, with users, whole weeks after their history began.
+	// Start is the instant of time 0: later than the view, and a midnight of the cluster's zone or, with users, whole
+	// weeks after their history began.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.
 	Machine int
@@ -71,8 +72,8 @@ const (
 	streamSizes
 )
 
-// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together): the same for one seed and view. The error is a
-// *NotFittedError where the model has not seen enough.
+// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together): the same for one seed and
+// view. The error is a *NotFittedError where the model has not seen enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}

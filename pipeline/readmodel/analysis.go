@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"math"
@@ -17,12 +17,14 @@ const weekSeconds = 7 * 86400
 type Analysis struct {
 	// Origin is the instant of time 0, the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs kept, NeverRan of which left the queue without a start; Sessions that of their users' sessions.
+	// Jobs is the number of jobs kept, NeverRan of which left the queue without a start; Sessions that of their users'
+	// sessions.
 	Jobs, NeverRan, Sessions int
 	// Pools are the users by the time that they stay, nil where NoPools says why they cannot be told.
 	Pools   *users.Pools
 	NoPools string
-	// Findings are the flurries and daily robots, nil where there are none or NoFindings says why nothing could be looked at.
+	// Findings are the flurries and daily robots, nil where there are none or NoFindings says why nothing could be looked
+	// at.
 	Findings   []clean.Finding
 	NoFindings string
 	// Flurry is how many jobs of one user within a day make a flurry.
@@ -72,8 +74,8 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its arrivals could not be followed live, because
-// the log is told in the order of ends, they are fitted to the history.
+// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its
+// arrivals could not be followed live, because the log is told in the order of ends, they are fitted to the history.
 func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {

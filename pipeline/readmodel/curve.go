@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"math"
@@ -7,8 +7,10 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Curve is the distribution of a wait that some of its quantiles tell. Between two of them it is linear in ln(wait + 60 s), and so it is below the lowest, from a wait of 0 with
-// probability 0; above the highest the probability of a longer wait falls by the factor by which it fell between the last two, again and again over the same distance in ln(wait + 60 s).
+// Curve is the distribution of a wait that some of its quantiles tell. Between two of them it is linear in ln(wait + 60
+// s), and so it is below the lowest, from a wait of 0 with probability 0; above the highest the probability of a longer
+// wait falls by the factor by which it fell between the last two, again and again over the same distance in ln(wait +
+// 60 s).
 type Curve struct {
 	levels, logs []float64
 }
@@ -46,7 +48,8 @@ func (c Curve) Within(seconds float64) float64 {
 	return c.levels[i-1] + share*(c.levels[i]-c.levels[i-1])
 }
 
-// fall is how fast the logarithm of the probability of a longer wait falls above the highest quantile, by ln(wait + 60 s).
+// fall is how fast the logarithm of the probability of a longer wait falls above the highest quantile, by ln(wait + 60
+// s).
 func (c Curve) fall() float64 {
 	n := len(c.logs)
 	wide := math.Max(c.logs[n-1]-c.logs[n-2], leastWidth)
@@ -73,7 +76,8 @@ func (c Curve) Quantile(level float64) float64 {
 	return math.Max(0, math.Exp(z)-waittime.Shift)
 }
 
-// Rest returns the quantiles, at the curve's levels, of the time that a job still waits that has waited so many seconds.
+// Rest returns the quantiles, at the curve's levels, of the time that a job still waits that has waited so many
+// seconds.
 func (c Curve) Rest(waited float64) []float64 {
 	passed := math.Min(c.Within(waited), 1-1e-9)
 	out := make([]float64, len(c.levels))

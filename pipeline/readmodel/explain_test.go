@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"slices"
@@ -10,10 +10,10 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine"
-	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// What is proposed asks for less, from the mildest to the boldest, down to a sixteenth; nodes keep their processors, and what cannot be scaled is left alone.
+// What is proposed asks for less, from the mildest to the boldest, down to a sixteenth; nodes keep their processors,
+// and what cannot be scaled is left alone.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a) {
@@ -91,7 +91,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// The main reason is the delay that concerns most processors; a job that ran before the submission and has outlived nine in ten counts, one that came later does not.
+// The main reason is the delay that concerns most processors; a job that ran before the submission and has outlived
+// nine in ten counts, one that came later does not.
 func TestMove(t *testing.T) {
 	now := time.Unix(10_000, 0).UTC()
 	v := &View{View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{90}}}}}
@@ -127,24 +128,5 @@ func TestMove(t *testing.T) {
 		if m := v.Move(&w, &c.then, c.pivots, now); m.Cause != c.want || m.Lost != c.lost || len(m.Overrun) != c.overrun {
 			t.Errorf("%s: %+v, want %s", c.name, m, c.want)
 		}
-	}
-}
-
-// The configuration's names are the policies that they say.
-func TestPolicyNames(t *testing.T) {
-	for name, want := range map[string]forward.Policy{"fcfs": forward.FCFS, "easy": forward.EASY, "priority": forward.PriorityEASY} {
-		if got, known, err := policyOf(name); !known || got != want || err != nil {
-			t.Errorf("%s: %v, %v, %v", name, got, known, err)
-		}
-	}
-	for _, name := range []string{"", "auto"} {
-		if _, known, err := policyOf(name); known || err != nil {
-			t.Errorf("%q is fixed", name)
-		}
-	}
-	configured := []cluster.PoolConfig{{Name: "a", Policy: "auto"}, {Name: "b", Policy: "priority", Queues: []string{"x", "w"}}}
-	pools, err := policies(configured)
-	if err != nil || len(pools) != 1 || !slices.Equal(pools["b"].Order, []string{"x", "w"}) || !pools["b"].PolicyKnown {
-		t.Errorf("pools %+v", pools)
 	}
 }

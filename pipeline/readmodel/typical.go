@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"cmp"
@@ -18,7 +18,8 @@ type Typical struct {
 	accuracy.Key
 	// Jobs is the number of jobs that tell what is typical.
 	Jobs int
-	// Procs and TimeLimit are the medians (of an even number the lower one of the two); TimeLimit is 0 where no job told one.
+	// Procs and TimeLimit are the medians (of an even number the lower one of the two); TimeLimit is 0 where no job told
+	// one.
 	Procs     int
 	TimeLimit time.Duration
 }
@@ -36,8 +37,8 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 	}
 }
 
-// Typical returns a typical job of each queue and size class of which jobs run, wait, or were among the newest 5000 of the cluster that left. There are at most so many, those
-// with the most jobs first.
+// Typical returns a typical job of each queue and size class of which jobs run, wait, or were among the newest 5000 of
+// the cluster that left. There are at most so many, those with the most jobs first.
 func (v *View) Typical(most int) []Typical {
 	piles := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"math"
@@ -16,7 +16,8 @@ const (
 	MovedHeld MoveCause = "held"
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
-	// MovedOverrun: jobs that ran already at the submission, and whose ends it waits for, run longer than nine in ten such jobs.
+	// MovedOverrun: jobs that ran already at the submission, and whose ends it waits for, run longer than nine in ten such
+	// jobs.
 	MovedOverrun MoveCause = "overrun"
 	// MovedPriority: its own priority has fallen, and more goes before it.
 	MovedPriority MoveCause = "priority"
@@ -33,14 +34,16 @@ type Move struct {
 	Cause MoveCause
 	// Lost is what the pool has less, Passed what goes before the job more.
 	Lost, Passed int
-	// Overrun are the jobs that ran already at the submission and that would have ended since with a probability of at least .9, by what was known of them.
+	// Overrun are the jobs that ran already at the submission and that would have ended since with a probability of at
+	// least .9, by what was known of them.
 	Overrun []Pivot
 }
 
 // surprise is how likely the end of a job must have been for it to be said to overrun.
 const surprise = .9
 
-// Move compares the picture at the submission of a waiting job with the present one; of what delays it the largest is the cause. pivots may be nil: then nothing is said of jobs that overrun.
+// Move compares the picture at the submission of a waiting job with the present one; of what delays it the largest is
+// the cause. pivots may be nil: then nothing is said of jobs that overrun.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"cmp"
@@ -28,8 +28,8 @@ const (
 	ChangeQueue = "queue"
 )
 
-// An option is worth telling if its median is sooner by a minute and a fifth, and its quantiles .75 and .9 are not later; nothing is told that asks for less than a sixteenth, and at most so many
-// queues are looked at.
+// An option is worth telling if its median is sooner by a minute and a fifth, and its quantiles .75 and .9 are not
+// later; nothing is told that asks for less than a sixteenth, and at most so many queues are looked at.
 const (
 	leastGain  = 60.
 	leastShare = .2
@@ -51,9 +51,10 @@ func material(than, q []float64) bool {
 	return true
 }
 
-// Sooner returns what would start materially sooner than the given quantiles, at most one request of each kind: a smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of
-// those that gain about as much it is the one that gives up least. Candidates are compared by the simulation, which is cheap; those that are told are forecast like any request.
-// Whether a job can do with less nobody here knows.
+// Sooner returns what would start materially sooner than the given quantiles, at most one request of each kind: a
+// smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of those that gain about as
+// much it is the one that gives up least. Candidates are compared by the simulation, which is cheap; those that are
+// told are forecast like any request. Whether a job can do with less nobody here knows.
 func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option {
 	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
 		return nil
@@ -73,8 +74,8 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 	return out
 }
 
-// best returns, of candidates from the mildest to the boldest, the first whose simulated median gains at least half of what any does, else the one that gains most, if its forecast is
-// material.
+// best returns, of candidates from the mildest to the boldest, the first whose simulated median gains at least half of
+// what any does, else the one that gains most, if its forecast is material.
 func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
 	gains, most, bold := make([]float64, len(all)), 0., -1
 	for i := range all {
@@ -108,8 +109,9 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 	return Option{}, false
 }
 
-// smaller returns smaller sizes: powers of two and simple parts, the largest first. A job of several nodes keeps the processors of each; one that asks for GPUs or memory keeps its size, since it is not
-// known how they would go down with it.
+// smaller returns smaller sizes: powers of two and simple parts, the largest first. A job of several nodes keeps the
+// processors of each; one that asks for GPUs or memory keeps its size, since it is not known how they would go down
+// with it.
 func smaller(a *job.Attributes) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
@@ -159,7 +161,8 @@ func shorter(a *job.Attributes) []Option {
 	return out
 }
 
-// elsewhere returns the same request to other queues that take such jobs: by the rules that the scheduler tells, else because one as large and as long waits or runs there now.
+// elsewhere returns the same request to other queues that take such jobs: by the rules that the scheduler tells, else
+// because one as large and as long waits or runs there now.
 func (v *View) elsewhere(a *job.Attributes) []Option {
 	told := map[string]bool{}
 	if v.Facts != nil {

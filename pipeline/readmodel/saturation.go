@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"slices"
@@ -12,13 +12,15 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, metrics and the page use this
-// definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the outstanding jobs, submitted and not left, at the
-// beginning of each week: once on the weeks that the history knows, once on simulated futures of some weeks.
+// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, metrics
+// and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the outstanding
+// jobs, submitted and not left, at the beginning of each week: once on the weeks that the history knows, once on
+// simulated futures of some weeks.
 type Saturation struct {
 	// History is the growth in the history.
 	History Growth
-	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 where none were simulated.
+	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 where none were
+	// simulated.
 	Future      outlook.Growth
 	FutureWeeks int
 	At          time.Time
@@ -36,8 +38,8 @@ func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && 
 // SaturatedFutures is the share of simulated futures from which on a queue that has grown is called saturated.
 const SaturatedFutures = 0.5
 
-// Saturated reports whether the outstanding jobs have grown and, where futures were simulated, grow in at least half of them. So no answer
-// calls a queue saturated beside a low probability.
+// Saturated reports whether the outstanding jobs have grown and, where futures were simulated, grow in at least half of
+// them. So no answer calls a queue saturated beside a low probability.
 func (s *Saturation) Saturated() bool {
 	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
 }
@@ -69,8 +71,9 @@ func (v *View) Growth(queue string) Growth {
 	return Growth{PerWeek: slope, Weeks: len(weekly)}
 }
 
-// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which the history knows all of
-// them, from the second on: the first begins with an empty machine where the history begins with the log.
+// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which
+// the history knows all of them, from the second on: the first begins with an empty machine where the history begins
+// with the log.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0
 	if first, ok := v.Models.History.Began(); ok {

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time
 	mine := rules.Rank(j, now)
 	ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool {
 		c := rules.Rank(w, now).Compare(mine)
-		return c > 0 || c == 0 && !first(w, j)
+		return c > 0 || c == 0 && cluster.ByOrder(w, j) >= 0
 	})
 	rules.Sort(ahead, now)
 	return ahead
@@ -56,18 +56,3 @@ func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 }
 
 func held(j *cluster.Job) bool { return j.Held }
-
-func byOrder(a, b *cluster.Job) int {
-	switch {
-	case first(a, b):
-		return -1
-	case first(b, a):
-		return 1
-	}
-	return 0
-}
-
-// first reports whether a comes before b in the order of submission.
-func first(a, b *cluster.Job) bool {
-	return a.Order.Before(b.Order) || a.Order.Equal(b.Order) && a.Seq < b.Seq
-}

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"slices"
@@ -21,8 +21,8 @@ type submitter struct {
 }
 
 // Bursts returns the jobs of the largest burst of one user that is under way in each queue that has one. A burst is as
-// many submissions of a user to a queue as make a flurry, within a day up to the newest, which is at most an hour old. least
-// returns the number of jobs that make a flurry in a queue, see Analysis.Flurry.
+// many submissions of a user to a queue as make a flurry, within a day up to the newest, which is at most an hour old.
+// least returns the number of jobs that make a flurry in a queue, see Analysis.Flurry.
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"math"
@@ -27,7 +27,8 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// Whatever the quantiles, probabilities rise from 0 to below 1, quantiles undo them, and what is left of a wait is never negative, not a number, or crossing.
+// Whatever the quantiles, probabilities rise from 0 to below 1, quantiles undo them, and what is left of a wait is
+// never negative, not a number, or crossing.
 func TestCurveLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels := waittime.Levels()

@@ -1,4 +1,6 @@
-package pipeline
+// Package readmodel holds the immutable picture of one cluster that readers get, and the questions that can be asked of
+// it. It has no writer, no learner and no lock: any goroutine may use a View for any time.
+package readmodel
 
 import (
 	"slices"
@@ -6,11 +8,15 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/queuenames"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/forward"
 )
 
 // View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
@@ -24,10 +30,12 @@ type View struct {
 	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
 	Engine *engine.View
 	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
-	Learning  engine.Stats
-	forecasts map[servedKey]*Served   // of the jobs that wait; never changed
-	jobs      *jobIndex               // of its jobs
-	load      *loadforecast.Published // nil where the load is not forecast
+	Learning engine.Stats
+	// Forecasts are those of the waiting jobs, as they were made at their submissions.
+	Forecasts Forecasts
+	// Load gives the newest forecast of the load, which is made beside the views; nil if the load is not forecast.
+	Load *loadforecast.Published
+	jobs *jobIndex // of its jobs
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []ensemble.Drift
 	// Scores tell, per queue and size class, how the forecasts turned out so far.
@@ -42,33 +50,14 @@ type View struct {
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
-	// NamedQueues is the number of queues with models of their own, FoldedQueues the number of names that share
-	// OtherQueue.
-	NamedQueues  int
-	FoldedQueues uint64
-	sharing      nameHashes
-	detailed     map[string]bool
+	// Names says which queues have a place of their own and which share queuenames.Other.
+	Names queuenames.View
 }
 
-// SourceStatus tells how the reading of one log goes.
-type SourceStatus struct {
-	Name string
-	// CaughtUp is true when the end of the log has been reached.
-	CaughtUp bool
-	// Since is when the source became known.
-	Since time.Time
-	// Conditions are what is wrong with it. Readers must not change them.
-	Conditions []Condition
-	// LastLine is when the source last delivered a line, or a scheduler that is polled answered, by the daemon's clock;
-	// zero before the first.
-	LastLine time.Time
-	// ClockOffset is by how much the log's times are ahead of the daemon's clock as measured; they are corrected by it. 0
-	// where they agree, or where the offset is configured.
-	ClockOffset time.Duration
-	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them,
-	// zero if there is none.
-	SetAside      int
-	SetAsideUntil time.Time
+// New returns a view with the given contents, which must not change any more.
+func New(contents View) *View {
+	contents.jobs = &jobIndex{}
+	return &contents
 }
 
 // HasQueue reports whether the queue is configured or has been seen.
@@ -76,15 +65,15 @@ func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
 }
 
-// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, OtherQueue where the
-// limit of queues gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok is
-// false for a name that was never seen.
+// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, queuenames.Other where
+// the limit of queues gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok
+// is false for a name that was never seen.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
 		return name, true
-	case v.sharing.has(nameHash(name)) && v.HasQueue(OtherQueue):
-		return OtherQueue, true
+	case v.Names.Shares(name) && v.HasQueue(queuenames.Other):
+		return queuenames.Other, true
 	case collector.IsReservationQueue(name):
 		return v.QueueOf(collector.ReservationQueue)
 	}
@@ -94,10 +83,10 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 // LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues
 // and have a name that has no place now.
 func (v *View) LedgerQueue(name string) string {
-	if v.FoldedQueues == 0 || v.HasQueue(name) {
+	if v.Names.Folded == 0 || v.HasQueue(name) {
 		return name
 	}
-	return OtherQueue
+	return queuenames.Other
 }
 
 // Queues returns the names of all queues, configured or seen, sorted.
@@ -133,4 +122,51 @@ func (v *View) Loads() map[string]Load {
 		loads[j.Queue] = l
 	}
 	return loads
+}
+
+// Scored returns, over all queues, the number of forecasts scored so far and the median absolute error of the medians
+// in seconds, NaN if there is none.
+func (v *View) Scored() (scored int64, median float64) {
+	scored, _ = accuracy.Counts(v.Scores)
+	return scored, accuracy.MedianError(v.Scores)
+}
+
+// ScoredLive returns, over all queues, the number of scored forecasts that were made as it happened.
+func (v *View) ScoredLive() int64 {
+	_, live := accuracy.Counts(v.Scores)
+	return live
+}
+
+// Policy returns by which policy the forecasts play the pool of a queue, and where that is known from.
+func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
+	if v.Engine == nil {
+		return forward.EASY, pools.PolicyAssumed
+	}
+	return v.Engine.Policy(queue)
+}
+
+// SizesOf returns the size classes that jobs of a queue can have.
+func (v *View) SizesOf(queue string) []string {
+	return waittime.SizeClassesUpTo(v.Pool(queue).Capacity(cluster.Procs))
+}
+
+// Outlook returns the newest forecast of the cluster's load, nil if there is none yet. It may be older or newer than
+// the view by some minutes of event time.
+func (v *View) Outlook() *loadforecast.Outlook {
+	if v.Load == nil {
+		return nil
+	}
+	return v.Load.Newest()
+}
+
+// ForecastsLoad reports whether the load is forecast at all.
+func (v *View) ForecastsLoad() bool { return v.Load != nil }
+
+// LoadForecasts returns the number of forecasts of the load since the start of the process, and of failed attempts to
+// observe or forecast it.
+func (v *View) LoadForecasts() (made, failures int64) {
+	if v.Load == nil {
+		return 0, 0
+	}
+	return v.Load.Counts()
 }

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"maps"
@@ -14,7 +14,8 @@ type jobIndex struct {
 	once sync.Once
 	// running are the jobs that run, by the engine's names.
 	running map[uint64]*cluster.Job
-	// takes are the largest jobs that each queue has: none is as large and as long as another. The widest comes first, the longest last.
+	// takes are the largest jobs that each queue has: none is as large and as long as another. The widest comes first, the
+	// longest last.
 	takes map[string][]shape
 }
 
@@ -37,7 +38,7 @@ func (v *View) index() *jobIndex {
 func (c *jobIndex) build(v *View) {
 	c.running = make(map[uint64]*cluster.Job, len(v.Running))
 	for _, j := range v.Running {
-		c.running[engineID(j)] = j
+		c.running[EngineID(j)] = j
 	}
 	longest := map[string]map[int]time.Duration{} // by queue and processors: there are few sizes, so that this takes a third of what sorting the jobs does, for which requests would wait
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
@@ -58,7 +59,8 @@ func (c *jobIndex) build(v *View) {
 	}
 }
 
-// largest returns the sizes with their longest limits of which none is as large and as long as another, the widest first.
+// largest returns the sizes with their longest limits of which none is as large and as long as another, the widest
+// first.
 func largest(sizes map[int]time.Duration) []shape {
 	var out []shape
 	longest := time.Duration(-1)

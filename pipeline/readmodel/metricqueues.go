@@ -1,35 +1,14 @@
-package pipeline
+package readmodel
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// detailedQueues is the number of queues that have all metrics: a queue has some 370 series. The figures of all further queues are summed up under
-// OtherQueue. 64 queues are 2 MB of text.
-const detailedQueues = 64
-
-// detail gives a queue all metrics if there is room.
-func (n *queueNames) detail(name string) {
-	if n.detailed == nil || n.detailed[name] || len(n.detailed) >= detailedQueues+2 { // with the default and the other queue
-		return
-	}
-	n.detailed = maps.Clone(n.detailed) // views have the old one
-	n.detailed[name] = true
-}
-
-// metricQueue returns the queue under which detailed metrics count a queue: itself, or OtherQueue. Without detailed every queue has its own.
-func metricQueue(detailed map[string]bool, queue string) string {
-	if detailed == nil || detailed[queue] {
-		return queue
-	}
-	return OtherQueue
-}
-
-// MetricQueue returns the queue under which detailed metrics count a queue: itself, or OtherQueue for one of too many queues.
-func (v *View) MetricQueue(queue string) string { return metricQueue(v.detailed, queue) }
+// MetricQueue returns the queue under which detailed metrics count a queue: itself, or queuenames.Other for one of too
+// many queues.
+func (v *View) MetricQueue(queue string) string { return v.Names.Metric(queue) }
 
 // MetricQueues returns the queues of detailed metrics, sorted.
 func (v *View) MetricQueues() []string {
@@ -41,8 +20,8 @@ func (v *View) MetricQueues() []string {
 	return slices.Compact(queues)
 }
 
-// MetricScores returns the scores by the queues of detailed metrics. Of errors OtherQueue has its own alone. Readers must
-// not change them.
+// MetricScores returns the scores by the queues of detailed metrics. Of errors queuenames.Other has its own alone.
+// Readers must not change them.
 func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
 	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
 	return pooled(v.Scores, rename, accuracy.Sum)

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"github.com/waitcast/waitcast/cluster"
@@ -21,7 +21,8 @@ func (v *View) Ask(a *job.Attributes) engine.Request {
 	return r
 }
 
-// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted now, at most five, the one that matters most first; nil where that cannot be said.
+// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted now, at most five, the
+// one that matters most first; nil where that cannot be said.
 func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -35,7 +36,7 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	if v.Engine == nil {
 		return nil
 	}
-	return v.running(v.Engine.PivotsOf(j.Queue, engineID(j)))
+	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
 // running finds the jobs of pivots. One that has ended since is left out.

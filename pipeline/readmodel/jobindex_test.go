@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"fmt"
@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The index of a view's jobs says what looking at each of them does: which run, and whether a queue has one that is as large and as long.
+// The index of a view's jobs says what looking at each of them does: which run, and whether a queue has one that is as
+// large and as long.
 func TestCrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := func(name string, from uint64) []*cluster.Job {
@@ -42,7 +43,7 @@ func TestCrowd(t *testing.T) {
 			}
 		}
 		for _, j := range v.Running {
-			if v.index().running[engineID(j)] != j {
+			if v.index().running[EngineID(j)] != j {
 				t.Fatalf("job %d is not found", j.Seq)
 			}
 		}

@@ -1,0 +1,51 @@
+package queuenames
+
+import (
+	"hash/fnv"
+	"slices"
+)
+
+// Names that share Other are remembered by their hashes, so that a question about one of them can be answered: the
+// newest hashBlocks full blocks of hashBlock names. Older ones are forgotten.
+const (
+	hashBlock  = 1024
+	hashBlocks = 64
+)
+
+// hashes is a set of hashes in blocks, the oldest first. A copy of it stays as it was when it was made: full blocks
+// never change, and the last one is only appended to.
+type hashes struct {
+	full [][]uint64 // each sorted
+	last []uint64
+}
+
+func (s *hashes) has(hash uint64) bool {
+	if slices.Contains(s.last, hash) {
+		return true
+	}
+	return slices.ContainsFunc(s.full, func(block []uint64) bool {
+		_, found := slices.BinarySearch(block, hash)
+		return found
+	})
+}
+
+// add reports whether the hash was not in the set.
+func (s *hashes) add(hash uint64) bool {
+	if s.has(hash) {
+		return false
+	}
+	s.last = append(s.last, hash)
+	if len(s.last) < hashBlock {
+		return true
+	}
+	s.full = append(slices.Clone(s.full[max(0, len(s.full)+1-hashBlocks):]), slices.Sorted(slices.Values(s.last)))
+	s.last = nil
+	return true
+}
+
+// hashOf stands for the name of a queue.
+func hashOf(name string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	return hash.Sum64()
+}

@@ -1,0 +1,61 @@
+package queuenames
+
+import (
+	"fmt"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// The names that share a queue are remembered within bounds, the newest ones, and a copy does not change.
+func TestHashes(t *testing.T) {
+	var s hashes
+	const all = (hashBlocks + 3) * hashBlock
+	var early hashes
+	for i := range uint64(all) {
+		if !s.add(i*2654435761 + 1) {
+			t.Fatalf("hash %d is said to be known", i)
+		}
+		if i == hashBlock+10 {
+			early = s
+		}
+	}
+	kept := 0
+	for i := range uint64(all) {
+		if s.has(i*2654435761 + 1) {
+			kept++
+		} else if i > 4*hashBlock {
+			t.Fatalf("hash %d of %d is forgotten", i, all)
+		}
+	}
+	if kept > (hashBlocks+1)*hashBlock || len(s.full) > hashBlocks {
+		t.Errorf("%d hashes in %d blocks are remembered", kept, len(s.full))
+	}
+	if !early.has(1) || !early.has((hashBlock+10)*2654435761+1) || early.has((hashBlock+11)*2654435761+1) {
+		t.Error("a copy has changed")
+	}
+}
+
+// What is saved of the names is the same after it was restored, and damaged bytes are an error.
+func TestCodec(t *testing.T) {
+	n := New([]string{"a"}, 3)
+	for i := range 3000 {
+		n.Note(fmt.Sprint("q", i))
+	}
+	data, err := n.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New([]string{"a"}, 3)
+	if err := again.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff(n, again, gocmp.AllowUnexported(Names{}, hashes{})); d != "" {
+		t.Errorf("saved (-) and restored (+) differ: %.2000s", d)
+	}
+	for cut := range len(data) {
+		if err := New(nil, 3).UnmarshalBinary(data[:cut]); err == nil {
+			t.Fatalf("no error for %d of %d bytes", cut, len(data))
+		}
+	}
+}
