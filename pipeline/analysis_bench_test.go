@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -31,7 +32,7 @@ func BenchmarkAnalyze(b *testing.B) {
 			{Event: job.Event{Kind: job.Submit, ID: j.ID, Time: submit}, After: j},
 			{Event: job.Event{Kind: job.End, ID: j.ID, Time: end, Times: job.Times{Start: submit, End: end}}, Before: j},
 		} {
-			if err := models.Learn(c); err != nil {
+			if err := models.Learn(changes.Of(c, nil)); err != nil {
 				b.Fatal(err)
 			}
 		}

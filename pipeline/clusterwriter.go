@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
@@ -19,24 +20,24 @@ import (
 
 // clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
 type clusterWriter struct {
-	state    *cluster.State
-	names    *queuenames.Names
-	models   *livemodels.Models
-	ledger   *ledger               // nil where forecasts are not wanted (one-shot)
-	load     *loadforecast.Learner // nil where the load is not forecast
-	known    cluster.Known
-	recall   cluster.Known       // what known is while a journal is replayed
-	refused  int64               // changes from which the models could not learn, since the start of the process
-	dirty    bool                // something changed since the last view
-	owed     bool                // the last view is of an earlier instant: there was no time for a copy of the engine
-	atOnce   bool                // the next view is of the newest instant, whatever that costs
-	over     *readmodel.View     // the newest instant that was over while a view was owed; nil: none since the last view
-	seq      int64               // of the newest change
-	journal  bool                // changes are kept
-	declared []string            // the configured queues
-	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
-	log      *zap.Logger
-	watch    func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
+	state     *cluster.State
+	names     *queuenames.Names
+	models    *livemodels.Models
+	ledger    *ledger               // nil where forecasts are not wanted (one-shot)
+	load      *loadforecast.Learner // nil where the load is not forecast
+	observers changes.Observers     // models and load, which follow the changes
+	known     cluster.Known
+	recall    cluster.Known       // what known is while a journal is replayed
+	dirty     bool                // something changed since the last view
+	owed      bool                // the last view is of an earlier instant: there was no time for a copy of the engine
+	atOnce    bool                // the next view is of the newest instant, whatever that costs
+	over      *readmodel.View     // the newest instant that was over while a view was owed; nil: none since the last view
+	seq       int64               // of the newest change
+	journal   bool                // changes are kept
+	declared  []string            // the configured queues
+	took      prometheus.Observer // takes the seconds that it takes to bring the models up to date
+	log       *zap.Logger
+	watch     func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
 
 // output is what a cluster adds to the batch to be committed.
@@ -57,6 +58,7 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 	if l.models, err = livemodels.New(shared.Models, site); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
 	}
+	l.observers = changes.Observers{l.models}
 	if shared.Forecasts {
 		feeder, err := newEngineFeeder(&cfg, shared.Engine)
 		if err != nil {
@@ -102,9 +104,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 			if l.ledger != nil {
 				l.ledger.before(at, l.state, row)
 			}
-			if l.load != nil {
-				l.load.BeforeEvent(number, at, ev.Live, l.state)
-			}
+			l.observers.Before(at, ev.Live, l.state)
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty, l.seq = true, number
@@ -119,12 +119,9 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 			if l.ledger != nil {
 				l.ledger.note(c, l.state, row)
 			}
-			if l.load != nil {
-				l.load.Observe(c, l.state)
-			}
-			if err := l.models.Learn(c); err != nil {
-				l.refused++
-			}
+			change := changes.Of(c, l.state)
+			change.Seq = number
+			l.observers.Observe(&change, l.state)
 			if l.journal {
 				out.add(modelstore.Entry{Seq: number, Source: source, Event: kept})
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
@@ -42,7 +43,7 @@ func TestQueueLearntLate(t *testing.T) {
 	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-			if err := l.models.Learn(c); err != nil {
+			if err := l.models.Learn(changes.Of(c, nil)); err != nil {
 				t.Fatal(err)
 			}
 			if c.Event.Kind == job.End {
@@ -117,7 +118,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 			apply := func(ev job.Event) {
 				ev.Live = c.live
 				l.state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-					if err := l.models.Learn(c); err != nil && ev.ID == "1" {
+					if err := l.models.Learn(changes.Of(c, nil)); err != nil && ev.ID == "1" {
 						t.Fatal(err)
 					}
 				}})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 )
 
 // saves returns the bytes of a part of a snapshot.
@@ -36,7 +37,7 @@ func TestModelsCodec(t *testing.T) {
 	for _, ev := range workload(t, 300, 33) {
 		state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
 			for _, m := range []*livemodels.Models{looked, quiet} {
-				if err := m.Learn(c); err != nil {
+				if err := m.Learn(changes.Of(c, nil)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
@@ -36,7 +37,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	l := p.writers["c"]
 	for _, ev := range events {
 		l.state.Apply(utc(ev), &cluster.Hooks{Changed: func(c cluster.Change) {
-			if err := l.models.Learn(c); err != nil {
+			if err := l.models.Learn(changes.Of(c, nil)); err != nil {
 				t.Fatal(err)
 			}
 			if c.Event.Kind != job.End || c.Event.Derived {

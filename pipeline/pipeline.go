@@ -198,6 +198,7 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: load forecast: %w", c.Name, err)
 		}
+		l.observers = append(l.observers, l.load)
 	}
 	return l, nil
 }

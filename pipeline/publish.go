@@ -31,7 +31,7 @@ func (l *clusterWriter) next(first bool) *readmodel.View {
 func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	v := readmodel.New(readmodel.View{
 		View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
-		Declared: l.declared, Refused: l.refused, Seq: l.seq,
+		Declared: l.declared, Refused: l.models.Refused(), Seq: l.seq,
 		Names: l.names.View(),
 	})
 	if l.ledger != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/workload/markov"
 )
@@ -24,8 +25,8 @@ func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	for i := range jobs {
 		jobs[i] = &cluster.Job{ID: fmt.Sprint(i), Seq: uint64(i), FirstQueue: "q", Start: at(0)}
 		jobs[i].Queue, jobs[i].Procs = "q", 1+rng.IntN(64)
-		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)},
-			After: jobs[i]}); err != nil {
+		submit := job.Event{Kind: job.Submit, ID: jobs[i].ID, Time: at(0)}
+		if err := m.Learn(changes.Of(cluster.Change{Event: submit, After: jobs[i]}, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +40,7 @@ func TestChainsRunInOrderOfSubmission(t *testing.T) {
 	for _, j := range jobs {
 		end := job.Event{Kind: job.End, ID: j.ID, Time: at(0)}
 		end.Times = job.Times{Start: at(0), End: at(runtime(j))}
-		if err := m.Learn(cluster.Change{Event: end, Before: j}); err != nil {
+		if err := m.Learn(changes.Of(cluster.Change{Event: end, Before: j}, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 )
 
 // lateEnd is a job that ended before its size or its queue was told. Its lifetime is learnt once they are.
@@ -17,7 +18,7 @@ type lateEnd struct {
 
 // finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment
 // behind; history is learnt as it is told.
-func (m *Models) finished(c cluster.Change) error {
+func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()
 	if j := c.Before; j.Switched != (time.Time{}) { // the time of its suspensions is no part of its life

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/lifetime"
@@ -95,12 +96,13 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 		start := at(float64(i) * 600)
 		j := &cluster.Job{ID: "j", Seq: uint64(i), FirstQueue: "q", Order: start, Submit: start, Start: start}
 		j.Queue, j.User, j.Procs, j.TimeLimit = "q", "somebody", 8, limit
-		if err := m.Learn(cluster.Change{Event: job.Event{Kind: job.Submit, Time: start}, After: j}); err != nil {
+		submit := job.Event{Kind: job.Submit, Time: start}
+		if err := m.Learn(changes.Of(cluster.Change{Event: submit, After: j}, nil)); err != nil {
 			t.Fatal(err)
 		}
 		end := start.Add(time.Duration(math.Floor(law.Sample(rng))) * time.Second)
 		ev := job.Event{Kind: job.End, Time: end, Times: job.Times{Start: start, End: end}}
-		if err := m.Learn(cluster.Change{Event: ev, Before: j}); err != nil {
+		if err := m.Learn(changes.Of(cluster.Change{Event: ev, Before: j}, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

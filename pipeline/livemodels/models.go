@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/codec"
@@ -51,10 +52,11 @@ type Models struct {
 	// history is of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be
-	// refused after New.
-	chains *markov.Model
-	lublin *hypergamma.Live
+	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be refused
+	// after New.
+	chains  *markov.Model
+	lublin  *hypergamma.Live
+	refused int64 // changes from which a model could not learn, since the start of the process
 }
 
 // Site is what the models know of the cluster that they are of. The zero Site is one of UTC of which nothing is known.
@@ -121,34 +123,40 @@ func ClassIndex(procs int) int {
 	return 1
 }
 
-// Learn takes in one change of the picture. Lifetimes of attempts that were requeued are not lifetimes of jobs; a job
-// that never ran, or whose end was lost, leaves the sequence of the chains.
-func (m *Models) Learn(c cluster.Change) error {
+// InstantOver implements changes.Observer. The models do not depend on the order within an instant.
+func (m *Models) InstantOver(time.Time, bool, *cluster.State) {}
+
+// Observe implements changes.Observer. A change from which a model could not learn is counted.
+func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
+	if err := m.Learn(*c); err != nil {
+		m.refused++
+	}
+}
+
+// Refused returns the number of changes from which the models could not learn, since the start of the process.
+func (m *Models) Refused() int64 { return m.refused }
+
+// Learn learns from one change. The error is of a value that a model refused. Lifetimes of attempts that were requeued
+// are not lifetimes of jobs; a job that never ran, or whose end was lost, leaves the sequence of the chains.
+func (m *Models) Learn(c changes.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
 	}
-	return errors.Join(m.expireLate(), m.change(c))
+	return errors.Join(m.expireLate(), m.change(&c))
 }
 
-func (m *Models) change(c cluster.Change) error {
-	switch c.Event.Kind {
-	case job.Submit:
+func (m *Models) change(c *changes.Change) error {
+	switch c.Kind {
+	case changes.Submitted, changes.Split:
 		return m.submitted(c.After)
-	case job.Update, job.Hold, job.Release, job.Start:
+	case changes.Updated, changes.Held, changes.Released, changes.Started:
 		return errors.Join(m.moved(c), m.completed(c.After))
-	case job.Cancel:
-		switch {
-		case c.After != nil: // it was only asked for
-		case c.Event.Derived: // an array whose elements have records of their own
-			return m.without(c.Before)
-		default:
-			m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)
-			return m.without(c.Before)
-		}
-	case job.End:
-		if c.Event.Derived { // a lost end says nothing of the lifetime
-			return m.without(c.Before)
-		}
+	case changes.UsedUp, changes.Lost: // the elements have records of their own; a lost end has no lifetime
+		return m.without(c.Before)
+	case changes.Cancelled:
+		m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)
+		return m.without(c.Before)
+	case changes.Ended:
 		return m.finished(c)
 	}
 	return nil
@@ -170,7 +178,7 @@ func (m *Models) submitted(j *cluster.Job) error {
 
 // moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes
 // after the jobs that are known by then.
-func (m *Models) moved(c cluster.Change) error {
+func (m *Models) moved(c *changes.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}

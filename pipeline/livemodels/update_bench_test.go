@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -41,7 +42,7 @@ func (l *learner) job(b testing.TB) {
 		Times: job.Times{Start: l.now}}
 	end.Times.End = end.Time
 	for _, c := range []cluster.Change{{Event: submit, After: j}, {Event: end, Before: j}} {
-		if err := l.models.Learn(c); err != nil {
+		if err := l.models.Learn(changes.Of(c, nil)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/predictor/outlook"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
@@ -72,17 +72,11 @@ func New(cfg Config) (*Learner, error) {
 // Published returns the handle by which readers get the newest forecast.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// BeforeEvent must be called before an event changes the cluster's state. seq is the number of the event, at its
-// instant, and live says that it was read as it happened. If a sample is due before that instant, all changes before
-// the sample are known by now.
-func (l *Learner) BeforeEvent(seq int64, at time.Time, live bool, s *cluster.State) {
-	l.sampleBefore(at, live, s)
-	l.seq = seq
-}
-
-func (l *Learner) sampleBefore(at time.Time, live bool, s *cluster.State) {
+// InstantOver implements changes.Observer. If a sample is due before the next event, all changes before the sample are
+// known by now.
+func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
-	if l.paused || now.IsZero() || !at.After(now) {
+	if l.paused || now.IsZero() {
 		return
 	}
 	live = live && !l.replays
@@ -115,53 +109,40 @@ func (l *Learner) sampleBefore(at time.Time, live bool, s *cluster.State) {
 	l.last, l.history = newest, !live
 }
 
-// Observe takes in a change of a job; the state is the one after it.
-func (l *Learner) Observe(c cluster.Change, s *cluster.State) {
+// Observe implements changes.Observer.
+func (l *Learner) Observe(c *changes.Change, _ *cluster.State) {
+	l.seq = c.Seq
 	if l.paused {
 		return
 	}
-	over := c.Event.Derived && !c.Event.Times.End.IsZero() // the log reported the job only after its end
-	switch c.Event.Kind {
-	case job.Submit:
-		switch whole := s.WaitingArray(c.After.ID); {
-		case c.Event.Derived && whole != nil:
-			l.notify(notification{kind: notifySplit, before: whole, after: c.After})
-		case !over:
+	switch c.Kind {
+	case changes.Submitted:
+		if !c.Over {
 			l.notify(notification{kind: notifySubmitted, after: c.After})
 		}
-	case job.Requeue:
+	case changes.Split:
+		l.notify(notification{kind: notifySplit, before: c.Array, after: c.After})
+	case changes.Requeued:
 		l.notify(notification{kind: notifyLost, before: c.Before})
 		l.notify(notification{kind: notifySubmitted, after: c.After})
-	case job.Update, job.Hold, job.Release:
+	case changes.Updated, changes.Held, changes.Released:
 		l.notify(notification{kind: notifyUpdated, before: c.Before, after: c.After})
-	case job.Start:
-		if !over {
+	case changes.Started:
+		if !c.Over {
 			l.notify(notification{kind: notifyStarted, before: c.Before, after: c.After})
 		}
-	case job.Cancel:
-		if c.After == nil {
-			l.notify(notification{kind: notifyGone, before: c.Before})
-		}
-	case job.End:
-		if c.Event.Derived { // the end was lost, so that the runtime is unknown
-			l.notify(notification{kind: notifyLost, before: c.Before})
-		} else {
-			l.notify(notification{kind: notifyEnded, before: c.Before, at: endOf(&c.Event)})
-		}
+	case changes.Cancelled, changes.UsedUp:
+		l.notify(notification{kind: notifyGone, before: c.Before})
+	case changes.Ended:
+		l.notify(notification{kind: notifyEnded, before: c.Before, at: c.EndTime()})
+	case changes.Lost: // the runtime is unknown
+		l.notify(notification{kind: notifyLost, before: c.Before})
 	}
 }
 
 func (l *Learner) notify(n notification) {
 	n.seq = l.seq
 	l.worker.notify(n)
-}
-
-// endOf returns the instant of an end.
-func endOf(ev *job.Event) time.Time {
-	if ev.Times.End.IsZero() {
-		return ev.Time
-	}
-	return ev.Times.End
 }
 
 // CaughtUp takes a sample once history is read, which may end hours after the newest sample.

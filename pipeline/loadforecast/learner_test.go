@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/eventtest"
 	"github.com/waitcast/waitcast/predictor/outlook"
@@ -44,10 +45,18 @@ func silent(t testing.TB) *Learner {
 
 // play folds events into a cluster's state and passes them to a learner.
 func play(l *Learner, s *cluster.State, events ...job.Event) {
+	seq, observers := l.seq, changes.Observers{l}
 	for _, ev := range events {
 		s.Apply(ev, &cluster.Hooks{
-			Before:  func(at time.Time) { l.BeforeEvent(l.seq+1, at, ev.Live, s) },
-			Changed: func(c cluster.Change) { l.Observe(c, s) },
+			Before: func(at time.Time) {
+				seq++
+				observers.Before(at, ev.Live, s)
+			},
+			Changed: func(c cluster.Change) {
+				change := changes.Of(c, s)
+				change.Seq = seq
+				observers.Observe(&change, s)
+			},
 		})
 	}
 }
