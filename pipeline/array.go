@@ -12,8 +12,8 @@ import (
 // To the engine an array that waits as one record is two jobs: its first task, and the others together. The forecast of
 // the second is that of the last task.
 
-// rest returns what so many tasks of an array ask for together: one job of their width, at most the whole pool. It
-// starts when about so much is free as the last of them needs to start beside the others.
+// rest returns the request of so many tasks of an array together: one job of their width, at most the whole pool. It
+// starts when about as much is free as the last of them needs beside the others.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if whole := max(1, tasks) * r.Procs; pool <= 0 || whole <= pool {
@@ -24,10 +24,10 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// split takes in a task that is told apart from an array; false says that it is none. The first one has the forecast
-// that was made for the array, or will be; for the engine it is the array's first task that starts with it, and the
-// task itself is another job that runs. The last one takes the array's record over, unless it goes by the array's own
-// id. Those between get rows without a forecast.
+// split takes in a task that gets a record of its own apart from its array. It returns false if there is no such array.
+// The first task has the forecast that was, or will be, made for the array. To the engine it is the array's first task
+// that starts with it, and the task itself is another job that runs. The last task takes the array's record over,
+// unless it goes by the array's own id. Those between get rows without a forecast.
 func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
@@ -64,7 +64,7 @@ func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
 	return true
 }
 
-// rename lets the record of an array go on as that of its last element. To the engine it stays the array until that
+// rename lets the record of an array continue as that of its last element. To the engine it stays the array until that
 // starts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
@@ -93,7 +93,7 @@ func (l *ledger) uncounted(c cluster.Change) bool {
 	return true
 }
 
-// remain tells the engine of the tasks of an array but the first, where it knows of one only.
+// remain passes the tasks of an array but the first to the engine, if it knows only one.
 func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return
@@ -103,8 +103,8 @@ func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(&whole.Job), Request: r})
 }
 
-// begun tells the engine that a job has started. The first task of an array leaves the picture with its start, the task
-// itself is another job there. The last task goes by the array's own name.
+// begun passes a start to the engine. The first task of an array leaves the picture with its start; the task itself is
+// another job there. The last task goes by the array's own name.
 func (l *ledger) begun(o *openForecast) {
 	id, last := readmodel.EngineID(&o.Job), o.Parts > 0 && !o.Part
 	if last {

@@ -188,7 +188,9 @@ func (s *savedAside) decode() (asideEvent, error) {
 }
 
 // setAside keeps an event of a delivery, by its index, for later, with its line in the quarantine.
-func (p *Pipeline) setAside(in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch) {
+func (p *Pipeline) setAside(
+	in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch,
+) {
 	e := asideEvent{event: ev, read: by.Read, prompt: by.Prompt}
 	if in.clock.aside.has(&e) {
 		return // read again, or told again by the next snapshot
@@ -196,24 +198,30 @@ func (p *Pipeline) setAside(in *sourceState, d *source.Delivery, i int, ev job.E
 	first := in.clock.aside.count == 0
 	kept := in.clock.aside.add(e)
 	ahead := ev.Latest().Sub(by.Read).Round(time.Second)
-	message := fmt.Sprintf("%s of job %s is dated %s, %s ahead of the clock: it is set aside, and used when the clock gets there",
+	message := fmt.Sprintf(
+		"%s of job %s is dated %s, %s ahead of the clock: it is set aside, and used when the clock gets there",
 		ev.Kind, ev.ID, ev.Latest().Format(time.RFC3339), ahead)
 	if !kept {
-		message = fmt.Sprintf("%s of job %s is dated %s, %s ahead of the clock, and %d events are set aside already: it is not used",
+		message = fmt.Sprintf(
+			"%s of job %s is dated %s, %s ahead of the clock, and %d events are set aside already: it is not used",
 			ev.Kind, ev.ID, ev.Latest().Format(time.RFC3339), ahead, asideMost)
 	}
 	line := d.Ahead[i]
-	if n := len(batch.BadLines); n > 0 && line.Number > 0 && batch.BadLines[n-1].Line == line.Number && batch.BadLines[n-1].Path == line.Path {
-		return // the line has told of another event already
+	if n := len(batch.BadLines); n > 0 && line.Number > 0 {
+		if last := &batch.BadLines[n-1]; last.Line == line.Number && last.Path == line.Path {
+			return // another event of the line is there already
+		}
 	}
 	p.metrics.BadLines.WithLabelValues(in.cluster, d.Source.Name, collector.ReasonFuture).Inc()
 	p.metrics.SetAside.WithLabelValues(in.cluster, d.Source.Name).Inc()
 	if first || !kept && in.clock.aside.refused == 1 {
-		p.log.Warn("a record is dated ahead of the clock; waitcast quarantine --reason future lists all", zap.String("source", d.Source.Name),
-			zap.String("at", line.Path+lineNumber(line.Number)), zap.String("problem", message))
+		p.log.Warn("a record is dated ahead of the clock; waitcast quarantine --reason future lists all",
+			zap.String("source", d.Source.Name), zap.String("at", line.Path+lineNumber(line.Number)),
+			zap.String("problem", message))
 	}
 	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
-		At: p.now(), Source: d.Source.Name, Path: line.Path, Line: line.Number, Reason: collector.ReasonFuture, Message: message, Text: line.Text,
+		At: p.now(), Source: d.Source.Name, Path: line.Path, Line: line.Number,
+		Reason: collector.ReasonFuture, Message: message, Text: line.Text,
 	})
 }
 
@@ -234,8 +242,8 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 		}
 		ev.Live = false // a forecast would be made after the fact
 		if p.writers[in.cluster].outrun(&ev, e.read) {
-			p.log.Info("a record that was set aside is not needed any more: later records told of its job", zap.String("source", in.clock.sourceName),
-				zap.String("job", ev.ID), zap.Stringer("kind", ev.Kind))
+			p.log.Info("a record that was set aside is not needed any more: later records told of its job",
+				zap.String("source", in.clock.sourceName), zap.String("job", ev.ID), zap.Stringer("kind", ev.Kind))
 			return true
 		}
 		emit(ev)
@@ -330,9 +338,13 @@ func (p *Pipeline) newClock(s source.Config) *eventClock {
 	if s.Format.Name == ImportName {
 		return nil
 	}
-	c := &eventClock{sourceName: s.Name, writer: p.writers[s.Options.Cluster], measures: s.ClockOffset == nil && s.Format.Order == collector.Live}
+	c := &eventClock{
+		sourceName: s.Name, writer: p.writers[s.Options.Cluster],
+		measures: s.ClockOffset == nil && s.Format.Order == collector.Live,
+	}
 	if err := c.restore(p.saved); err != nil {
-		p.log.Error("what is known of the clock of a log cannot be read: it is measured again", zap.String("source", s.Name), zap.Error(err))
+		p.log.Error("what is known of the clock of a log cannot be read: it is measured again",
+			zap.String("source", s.Name), zap.Error(err))
 	}
 	return c
 }

@@ -50,8 +50,10 @@ type output struct {
 // newClusterWriter returns the writer of a cluster of which no event is known. shared is the configuration of all
 // clusters. An error names the configuration key whose value was refused.
 func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
-	l := &clusterWriter{state: cluster.New(cfg.Name, cfg.Procs), names: queuenames.New(cfg.namedQueues(), shared.MaxQueues),
-		known: known, declared: cfg.Queues, log: zap.NewNop(), took: prometheus.ObserverFunc(func(float64) {})}
+	l := &clusterWriter{
+		state: cluster.New(cfg.Name, cfg.Procs), names: queuenames.New(cfg.namedQueues(), shared.MaxQueues),
+		known: known, declared: cfg.Queues, log: zap.NewNop(), took: prometheus.ObserverFunc(func(float64) {}),
+	}
 	l.state.SetPools(cfg.Pools)
 	site := livemodels.Site{Zone: cfg.Location, Pool: l.state.Pool, Running: l.state.Running}
 	var err error

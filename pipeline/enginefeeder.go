@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineFeeder passes the changes of the cluster to the engine, in the order that the engine needs: at one instant ends
-// first, then the submissions, then the starts. What happens to a job that is submitted or started at the open instant
-// is passed on after the submissions of that instant.
+// engineFeeder passes the changes of the cluster to the engine in the order that the engine needs: at one instant ends
+// first, then the submissions, then the starts. Changes of a job that is submitted or started at the open instant are
+// passed on after the submissions of that instant.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
@@ -140,7 +140,7 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	}
 }
 
-// pools tells the engine of the pools that are configured or that the scheduler tells (the others it learns), and of
+// pools passes to the engine the pools that are configured or that the scheduler reports (it learns the others), and
 // the queues' time limits.
 func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {

@@ -74,7 +74,9 @@ func (c *eventClock) judged(d *source.Delivery) int {
 
 // judge notes what the other events of a delivery are judged by.
 func (c *eventClock) judge(d *source.Delivery) {
-	fresh := judgement{Events: len(d.Events) - c.judged(d), Read: d.Read.Round(0).UTC(), Prompt: d.Prompt(), Offset: c.state.Offset}
+	fresh := judgement{
+		Events: len(d.Events) - c.judged(d), Read: d.Read.Round(0).UTC(), Prompt: d.Prompt(), Offset: c.state.Offset,
+	}
 	if fresh.Events == 0 {
 		return
 	}

@@ -29,7 +29,9 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 	p.run = ctx
 	for name, l := range p.writers {
 		l.known = nil // the journal knows every event of its own
-		p.sources[name+"/"+FollowedSource] = &sourceState{cluster: name, status: readmodel.SourceStatus{Name: name + "/" + FollowedSource, CaughtUp: true, Since: p.now()}}
+		source := name + "/" + FollowedSource
+		status := readmodel.SourceStatus{Name: source, CaughtUp: true, Since: p.now()}
+		p.sources[source] = &sourceState{cluster: name, status: status}
 	}
 	p.publish()
 	var problem string

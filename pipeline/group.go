@@ -23,7 +23,8 @@ type group struct {
 // due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or
 // took long.
 func (g *group) due() bool {
-	return g.out.full() || len(g.out.entries) >= g.p.partEvents || len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
+	return g.out.full() || len(g.out.entries) >= g.p.partEvents ||
+		len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
 }
 
 // commit stores what the group has and empties it.
@@ -56,7 +57,8 @@ func (o *output) add(e modelstore.Entry) {
 const entryBytes = 512
 
 func textBytes(ev *job.Event) int {
-	return len(ev.ID) + len(ev.Queue) + len(ev.User) + len(ev.Account) + len(ev.QOS) + len(ev.Name) + len(ev.GPUType) + len(ev.Reason)
+	return len(ev.ID) + len(ev.Queue) + len(ev.User) + len(ev.Account) + len(ev.QOS) + len(ev.Name) +
+		len(ev.GPUType) + len(ev.Reason)
 }
 
 // maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. What a record has beyond is

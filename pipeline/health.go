@@ -38,7 +38,8 @@ func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition
 	var out []readmodel.Condition
 	for _, p := range problems[:min(len(problems), maxSourceConditions)] {
 		out = append(out, readmodel.Condition{
-			Name: readmodel.SourceUnreadable, Cluster: s.Options.Cluster, Source: s.Name, File: plain(p.Path), Reason: reasonOf(p.Err),
+			Name: readmodel.SourceUnreadable, Cluster: s.Options.Cluster, Source: s.Name,
+			File: plain(p.Path), Reason: reasonOf(p.Err),
 		})
 	}
 	return out

@@ -22,9 +22,9 @@ type openForecast struct {
 
 // ledger predicts every job at its submission and scores it at its start.
 //
-// The forecast of a job is made from what could be known at the instant of its submission: ends are known, submissions
-// up to its own, no start. So it depends on the events alone, not on how they were cut into batches. It is made when
-// that instant is over; for a job of which size or queue are not told by then, when they are.
+// The forecast of a job uses what could be known at the instant of its submission: ends, submissions up to its own, no
+// start. So it depends on the events alone, not on how they were cut into batches. It is made when that instant is
+// over. For a job whose size or queue are not known by then it is made when they become known.
 type ledger struct {
 	cluster       string
 	feeder        *engineFeeder
@@ -43,12 +43,13 @@ type ledger struct {
 
 func newLedger(cluster string, f *engineFeeder) *ledger {
 	return &ledger{
-		cluster: cluster, feeder: f, levels: waittime.Levels(), open: map[string]*openForecast{}, record: accuracy.NewRecord(),
+		cluster: cluster, feeder: f, levels: waittime.Levels(),
+		open: map[string]*openForecast{}, record: accuracy.NewRecord(),
 	}
 }
 
-// before must be called ahead of every event that is applied; when the event's time is later than the open instant, the
-// forecasts of that instant are made.
+// before must be called ahead of every event that is applied. If the event is later than the open instant, it makes the
+// forecasts of that instant.
 func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
 	if !at.After(l.instant) {
 		return
@@ -88,8 +89,8 @@ func (l *ledger) make(o *openForecast, s *cluster.State, emit func(modelstore.Ro
 	l.made(o, emit)
 }
 
-// enter tells the engine of a job by submit, and keeps its forecasts. The tasks of an array are two jobs there: the
-// first, and the others together. Of an array of which a task was told apart the first is that.
+// enter passes a job to the engine by submit, and keeps its forecasts. The tasks of an array are two jobs there: the
+// first, and the others together. If a task has got a record of its own, that task is the first.
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
@@ -125,8 +126,8 @@ func (l *ledger) completeForecast(o *openForecast, s *cluster.State, emit func(m
 	l.made(o, emit)
 }
 
-// catchUp tells the engine of a job that was submitted a while ago, and what became of it since. Its forecast is made
-// on what could be known at its submission. Its wait is learnt; its runtime is not, if it has ended.
+// catchUp passes a job to the engine that was submitted a while ago, and what happened to it since. Its forecast uses
+// what could be known at its submission. Its wait is learned; its runtime is not, if it has ended.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
@@ -151,7 +152,7 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of the jobs of which too little has been told for too long: one for each size.
+// expire makes the forecasts of the jobs of which too little has been known for too long: one for each size.
 func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
@@ -174,10 +175,11 @@ func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess tells the engine of a job of which it is not known what it asks for, so that it is not left out of the picture.
-// Updates tell more.
+// guess passes a job to the engine of which it is not known what it asks for, so that it is not missing in the picture.
+// Updates correct it.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
-	if o.Ended || !o.Closed.IsZero() && !o.Started || (o.Part || o.Renamed) && o.Started { // a task that runs is a job of its own
+	ownJob := (o.Part || o.Renamed) && o.Started // a task that runs is a job of its own
+	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {
 		return
 	}
 	o.Entered = true
@@ -236,7 +238,7 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	l.feeder.busy[readmodel.EngineID(j)], l.feeder.busy[restID(j)] = true, true
 }
 
-// silent tells the engine of a job for which there is no forecast to score: its submission was learnt afterwards.
+// silent passes a job to the engine whose forecast is not scored: its submission became known afterwards.
 func (l *ledger) silent(j *cluster.Job) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
 }
@@ -248,7 +250,7 @@ func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	}
 }
 
-// held tells the engine that a job, or an array, competes no more, or again.
+// held passes to the engine that a job, or an array, competes no more, or again.
 func (l *ledger) held(j *cluster.Job) {
 	if j.Held {
 		l.feedBoth(doHold, j)
@@ -365,7 +367,7 @@ func (l *ledger) close(o *openForecast, emit func(modelstore.Row)) {
 	emit(row)
 }
 
-// publish puts into a view what readers see of the forecasts.
+// publish puts the published part of the forecasts into a view.
 func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Open = len(l.open)
 	v.Forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()

@@ -37,7 +37,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
 		}, []string{"cluster", "source", "verdict"}),
 		StoreFailing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "waitcast_store_failing", Help: "1 while the database cannot be read or written, or its file is not in its place, and new records wait.",
+			Name: "waitcast_store_failing",
+			Help: "1 while the database cannot be read or written, or its file is not in its place, and new records wait.",
 		}),
 		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",
@@ -51,7 +52,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		Observed: newObserved(reg),
 	}
-	reg.MustRegister(m.Lines, m.BadLines, m.SetAside, m.Events, m.StoreErrors, m.StoreFailing, m.CommitSeconds, m.Published)
+	reg.MustRegister(m.Lines, m.BadLines, m.SetAside, m.Events, m.StoreErrors, m.StoreFailing,
+		m.CommitSeconds, m.Published)
 	return m
 }
 

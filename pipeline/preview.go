@@ -7,17 +7,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine receives the submissions and starts of an instant when that is over, which nobody knows before the next
-// event. Readers must not wait for it: what they get is a copy of the engine that has received them already. It is
-// thrown away; forecasts and scores of the ledger never come from one. Where a copy would cost too much now, readers
-// get the picture of the newest instant that is over, or keep the one they have: state and forecasts of a view are
-// always of one instant.
+// The engine receives the submissions and starts of an instant when that is over, which is not known before the next
+// event. Readers must not wait for it: they get a view of a copy of the engine that has received them already. The copy
+// is thrown away; forecasts and scores of the ledger never come from one. If a copy would cost too much now, readers
+// get the view of the newest instant that is over, or keep the one they have: state and forecasts of a view are always
+// of one instant.
 
 const (
-	// previewShare is what part of the writer's time copies may take that are dear, of a large cluster.
+	// previewShare is the part of the writer's time that expensive copies, of a large cluster, may take.
 	previewShare = 0.05
-	// previewCheap is a copy of which the writer may give a third of its time to copies: of a small cluster, whose
-	// forecasts follow within two publications.
+	// previewCheap is the time of a copy at which copies may take a third of the writer's time. Forecasts of a small
+	// cluster then follow within two publications.
 	previewCheap = 10 * time.Millisecond
 )
 
@@ -46,8 +46,7 @@ func (p *preview) pause() time.Duration {
 	return time.Duration(min(took/previewShare, took*(1+took/previewCheap.Seconds())) * float64(time.Second))
 }
 
-// drop throws a copy away. Where its trees were in the making, that must come to its end first, for which the writer
-// does not wait.
+// drop discards a copy. If its trees are in training, that must end first; the writer does not wait for it.
 func (p *preview) drop(e *engine.Engine) {
 	done := make(chan struct{})
 	p.done = done
@@ -87,7 +86,7 @@ func (l *ledger) engineView(atOnce bool) *engine.View {
 	return copied.View(now)
 }
 
-// enterPending tells a copy of the engine of the open instant.
+// enterPending passes the open instant to a copy of the engine.
 func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 	for _, o := range l.pending {
 		if o.Job.Procs < 1 {

@@ -8,9 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns what the next view shows of the cluster, nil where that is what the view before it shows: nothing has
-// changed, or there is no time now for a copy of the engine that knows the open instant. first says that there is no
-// view yet.
+// next returns the next view of the cluster. It returns nil if that is the view before it: nothing has changed, or
+// there is no time now for a copy of the engine that knows the open instant. first is true while there is no view yet.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -40,9 +39,9 @@ func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	return v
 }
 
-// instantOver keeps a picture of the instant that is over, where a view is owed and there is still no time for a copy
-// of the engine: the engine knows all of that instant by itself. It is called before the next event changes anything,
-// and keeps at most one picture per view, because that costs as much as a view.
+// instantOver keeps a view of the instant that is over, if a view is owed and there is still no time for a copy of the
+// engine: the engine itself knows all of that instant. It is called before the next event changes anything. It keeps at
+// most one such view per published view, because each costs as much as a published one.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -50,8 +49,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster, whatever the copies of the engines cost: nothing may
-// follow that would have it published.
+// publishAtOnce publishes the newest instant of every cluster, whatever the copies of the engines cost. It is called if
+// nothing may follow that would publish that instant.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true
@@ -59,7 +58,7 @@ func (p *Pipeline) publishAtOnce() {
 	p.publish()
 }
 
-// owes reports whether a view lacks what is known.
+// owes reports whether a published view is behind its cluster.
 func (p *Pipeline) owes() bool {
 	for _, l := range p.writers {
 		if l.owed {

@@ -55,7 +55,10 @@ func (p *Pipeline) persist(ctx context.Context, problem string, operation func()
 func (p *Pipeline) storeFails(problem string, err error) {
 	p.metrics.StoreErrors.Inc()
 	p.metrics.StoreFailing.Set(1)
-	c := readmodel.Condition{Name: readmodel.StoreFailing, File: plain(p.cfg.StoreName), Reason: plain(fmt.Sprintf("%s: %v", problem, err)), Since: p.now()}
+	c := readmodel.Condition{
+		Name: readmodel.StoreFailing, File: plain(p.cfg.StoreName),
+		Reason: plain(fmt.Sprintf("%s: %v", problem, err)), Since: p.now(),
+	}
 	if before := p.storeProblem.Load(); before != nil {
 		c.Since = before.Since
 	}
@@ -95,7 +98,8 @@ func (p *Pipeline) verifyStore() bool {
 	switch lost := p.storeLost; {
 	case err != nil && !lost:
 		p.storeFails(cannotWrite, err)
-		p.log.Error("the database is not in its place: nothing more is stored, forecasts go on from what is known", zap.Error(err))
+		p.log.Error("the database is not in its place: nothing more is stored, forecasts go on from what is known",
+			zap.Error(err))
 	case err == nil && lost:
 		p.log.Info("the database is in its place again", zap.String("database", p.cfg.StoreName))
 	}
@@ -112,8 +116,8 @@ func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
-	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) || errors.Is(err, modelstore.ErrLeaseLost) ||
-		errors.As(err, &invalid) || errors.As(err, &seq)
+	return errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, modelstore.ErrClosed) ||
+		errors.Is(err, modelstore.ErrLeaseLost) || errors.As(err, &invalid) || errors.As(err, &seq)
 }
 
 // lastLife finds the last life of a job that is over.

@@ -6,10 +6,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// viewAge is how old, in event time, a kept view may be when a job is submitted whose forecast will be made on it.
+// viewAge is the greatest age, in event time, of a kept view when a job is submitted whose forecast will be made on it.
 const viewAge = time.Second
 
-// maxSecondViews is how many views are kept at most that are a second apart; beyond, a view stands for half a minute.
+// maxSecondViews is the number of kept views that may be one second apart. Beyond it a view stands for viewAgeMax.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second

@@ -26,7 +26,7 @@ type Names struct {
 	reserved map[string]bool // configured names: they have a place before their first job
 	own      map[string]bool // names that came first, in addition to the reserved ones
 	order    []string        // the keys of own, in the order of the journal
-	detailed map[string]bool // names that have all metrics, at most detailedQueues; replaced where it grows. nil: all names
+	detailed map[string]bool // names that have all metrics, at most detailedQueues; replaced where it grows; nil: all
 	sharing  hashes          // names that share Other
 	met      uint64          // how many names were added to sharing
 }

@@ -13,25 +13,26 @@ import (
 
 const weekSeconds = 7 * 86400
 
-// Analysis is what the kept history of a queue tells of its users.
+// Analysis describes the users of a queue by the kept history.
 type Analysis struct {
 	// Origin is the instant of time 0, the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs kept, NeverRan of which left the queue without a start; Sessions that of their users'
+	// Jobs is the number of jobs kept, NeverRan of those that left the queue without a start, Sessions of the users'
 	// sessions.
 	Jobs, NeverRan, Sessions int
-	// Pools are the users by the time that they stay, nil where NoPools says why they cannot be told.
+	// Pools are the users by the time that they stay; nil if NoPools has the reason why they are not known.
 	Pools   *users.Pools
 	NoPools string
-	// Findings are the flurries and daily robots, nil where there are none or NoFindings says why nothing could be looked
-	// at.
+	// Findings are the flurries and daily robots. They are nil if there are none, or if NoFindings has the reason why none
+	// were looked for.
 	Findings   []clean.Finding
 	NoFindings string
-	// Flurry is how many jobs of one user within a day make a flurry.
+	// Flurry is the number of jobs of one user within a day that make a flurry.
 	Flurry float64
 }
 
-// Analyze looks at the history of a queue (empty: of all queues): a pass over all of it, some 100 ms for 100,000 jobs.
+// Analyze analyzes the history of a queue (empty: of all queues). It takes a pass over all of it, some 100 ms for
+// 100,000 jobs.
 func (v *View) Analyze(queue string) *Analysis {
 	jobs, origin := v.Models.History.Jobs(queue)
 	a := &Analysis{Origin: origin, Jobs: len(jobs), Flurry: clean.Least(jobs)}
@@ -57,7 +58,7 @@ func (v *View) Analyze(queue string) *Analysis {
 	return a
 }
 
-// split takes jobs apart into users.
+// split splits jobs by users.
 func split(v *View, jobs []users.Job, origin time.Time, rare []users.RareBehavior) (*users.Pools, error) {
 	monday := math.Mod(hypergamma.LocalSeconds(origin.In(v.Models.Zone())), weekSeconds)
 	return users.Split(users.Trace{Name: v.Cluster, Jobs: jobs, Monday: monday}, users.Options{Rare: rare})
@@ -74,8 +75,8 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Where its
-// arrivals could not be followed live, because the log is told in the order of ends, they are fitted to the history.
+// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Arrivals that
+// could not be counted live, because the log is in the order of ends, are fitted to the history.
 func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {
@@ -89,7 +90,8 @@ func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	jobs, origin := v.Models.History.Jobs(queue)
 	local := make([]float64, len(jobs))
 	for i := range jobs {
-		local[i] = hypergamma.LocalSeconds(origin.Add(time.Duration(jobs[i].Submit * float64(time.Second))).In(v.Models.Zone()))
+		submit := origin.Add(time.Duration(jobs[i].Submit * float64(time.Second)))
+		local[i] = hypergamma.LocalSeconds(submit.In(v.Models.Zone()))
 	}
 	if arrivals, err := hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{}); err == nil {
 		fit.Arrival, fit.NoArrivals = arrivals, ""

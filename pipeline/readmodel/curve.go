@@ -7,15 +7,15 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Curve is the distribution of a wait that some of its quantiles tell. Between two of them it is linear in ln(wait + 60
-// s), and so it is below the lowest, from a wait of 0 with probability 0; above the highest the probability of a longer
-// wait falls by the factor by which it fell between the last two, again and again over the same distance in ln(wait +
-// 60 s).
+// Curve is the distribution of a wait, interpolated between quantiles. Between two quantiles, and from a wait of 0 with
+// probability 0 to the lowest, it is linear in ln(wait + 60 s). Above the highest the probability of a longer wait
+// falls exponentially in ln(wait + 60 s), at the rate between the two highest quantiles.
 type Curve struct {
 	levels, logs []float64
 }
 
-// NewCurve returns the distribution of rising quantiles in seconds, at rising levels in (0, 1), two at least.
+// NewCurve returns the distribution with the given rising quantiles in seconds, at rising levels in (0, 1); at least
+// two.
 func NewCurve(levels, quantiles []float64) Curve {
 	c := Curve{levels: levels, logs: make([]float64, len(quantiles))}
 	for i, q := range quantiles {
@@ -48,18 +48,19 @@ func (c Curve) Within(seconds float64) float64 {
 	return c.levels[i-1] + share*(c.levels[i]-c.levels[i-1])
 }
 
-// fall is how fast the logarithm of the probability of a longer wait falls above the highest quantile, by ln(wait + 60
-// s).
+// fall is the rate at which the logarithm of the probability of a longer wait falls above the highest quantile, per
+// unit of ln(wait + 60 s).
 func (c Curve) fall() float64 {
 	n := len(c.logs)
 	wide := math.Max(c.logs[n-1]-c.logs[n-2], leastWidth)
 	return math.Log((1-c.levels[n-2])/(1-c.levels[n-1])) / wide
 }
 
-// leastWidth keeps a curve whose highest quantiles are equal from ending there.
+// leastWidth is the smallest distance of the two highest quantiles in ln(wait + 60 s) that fall assumes: a curve with
+// equal ones must not end there.
 const leastWidth = .1
 
-// Quantile returns the wait in seconds that is not exceeded with a probability in [0, 1).
+// Quantile returns the wait in seconds that is not exceeded with the given probability in [0, 1).
 func (c Curve) Quantile(level float64) float64 {
 	n := len(c.levels)
 	i := sort.SearchFloat64s(c.levels, level)
@@ -76,8 +77,7 @@ func (c Curve) Quantile(level float64) float64 {
 	return math.Max(0, math.Exp(z)-waittime.Shift)
 }
 
-// Rest returns the quantiles, at the curve's levels, of the time that a job still waits that has waited so many
-// seconds.
+// Rest returns the quantiles, at the curve's levels, of the remaining wait of a job that has waited so many seconds.
 func (c Curve) Rest(waited float64) []float64 {
 	passed := math.Min(c.Within(waited), 1-1e-9)
 	out := make([]float64, len(c.levels))

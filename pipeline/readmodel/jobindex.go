@@ -9,12 +9,13 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// jobIndex indexes a view's jobs for the requests to it. It is built at the first request.
+// jobIndex indexes a view's jobs for the requests to it. It is built at the first request, and does not change
+// afterwards.
 type jobIndex struct {
 	once sync.Once
-	// running are the jobs that run, by the engine's names.
+	// running are the running jobs by EngineID.
 	running map[uint64]*cluster.Job
-	// takes are the largest jobs that each queue has: none is as large and as long as another. The widest comes first, the
+	// takes are the largest jobs of each queue: none is as large and as long as another. The widest comes first, the
 	// longest last.
 	takes map[string][]shape
 }
@@ -25,10 +26,10 @@ type shape struct {
 	limit time.Duration
 }
 
-// index returns the index of the view's jobs, and builds it if need be.
+// index returns the index of the view's jobs. It builds the index at the first call.
 func (v *View) index() *jobIndex {
 	c := v.jobs
-	if c == nil { // a view that nobody published
+	if c == nil { // a view that New did not make
 		c = &jobIndex{}
 	}
 	c.once.Do(func() { c.build(v) })
@@ -40,7 +41,9 @@ func (c *jobIndex) build(v *View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	longest := map[string]map[int]time.Duration{} // by queue and processors: there are few sizes, so that this takes a third of what sorting the jobs does, for which requests would wait
+	// By queue and processors. There are few sizes, so that this takes a third of the time of sorting all jobs, for which
+	// requests would wait.
+	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {
 			sizes := longest[j.Queue]

@@ -7,43 +7,43 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// MoveCause is the main reason why the forecast of a waiting job is another one now than at its submission.
+// MoveCause is the main reason why the forecast of a waiting job differs from the one at its submission.
 type MoveCause string
 
-// The causes.
+// The causes of a move.
 const (
 	// MovedHeld: the job is held and does not compete.
 	MovedHeld MoveCause = "held"
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
-	// MovedOverrun: jobs that ran already at the submission, and whose ends it waits for, run longer than nine in ten such
-	// jobs.
+	// MovedOverrun: jobs that were running at the submission, and for whose ends it waits, run longer than nine in ten
+	// such jobs.
 	MovedOverrun MoveCause = "overrun"
-	// MovedPriority: its own priority has fallen, and more goes before it.
+	// MovedPriority: its own priority has fallen, and more jobs go before it.
 	MovedPriority MoveCause = "priority"
-	// MovedPassed: others that came later, or were released, go before it.
+	// MovedPassed: jobs that came later, or were released, go before it.
 	MovedPassed MoveCause = "let_go_before"
 	// MovedOn: jobs that were ahead have started or left.
 	MovedOn MoveCause = "ahead_started"
-	// MovedTime: nothing has changed but that it has waited.
+	// MovedTime: nothing has changed except the time that it has waited.
 	MovedTime MoveCause = "time"
 )
 
-// Move tells what changed for a job between its submission and now. Amounts are processors.
+// Move is what changed for a job between its submission and now. Amounts are processors.
 type Move struct {
 	Cause MoveCause
 	// Lost is what the pool has less, Passed what goes before the job more.
 	Lost, Passed int
-	// Overrun are the jobs that ran already at the submission and that would have ended since with a probability of at
+	// Overrun are the jobs that were running at the submission and that would have ended since with a probability of at
 	// least .9, by what was known of them.
 	Overrun []Pivot
 }
 
-// surprise is how likely the end of a job must have been for it to be said to overrun.
+// surprise is the probability from which on an end that did not come makes a job an overrun. Our choice.
 const surprise = .9
 
-// Move compares the picture at the submission of a waiting job with the present one; of what delays it the largest is
-// the cause. pivots may be nil: then nothing is said of jobs that overrun.
+// Move compares the view at the submission of a waiting job with the present one. The largest of the delays is the
+// cause. pivots may be nil: no overrun is found then.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {

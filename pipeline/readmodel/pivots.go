@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Pivot is a running job whose end a start hangs on, see engine.Pivot.
+// Pivot is a running job on whose end a start depends, see engine.Pivot.
 type Pivot struct {
 	engine.Pivot
 	Job *cluster.Job
@@ -21,8 +21,8 @@ func (v *View) Ask(a *job.Attributes) engine.Request {
 	return r
 }
 
-// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted now, at most five, the
-// one that matters most first; nil where that cannot be said.
+// Pivots returns the running jobs on whose ends the start of a request depends that is submitted now: at most five, the
+// most important first. It returns nil if they are not known.
 func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -31,7 +31,7 @@ func (v *View) Pivots(a *job.Attributes) []Pivot {
 	return v.running(v.Engine.Pivots(&r))
 }
 
-// PivotsOf returns the same of a job that waits; of an array, of its first task.
+// PivotsOf returns the same for a waiting job, for an array of its first task.
 func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -39,7 +39,7 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
-// running finds the jobs of pivots. One that has ended since is left out.
+// running returns the jobs of pivots. It leaves out jobs that have ended since.
 func (v *View) running(pivots []engine.Pivot) []Pivot {
 	if pivots == nil {
 		return nil

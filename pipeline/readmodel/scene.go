@@ -32,12 +32,13 @@ func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	return scene
 }
 
-// outside tells the jobs that do not compete for a pool.
+// outside returns a predicate of the jobs that do not compete for a pool.
 func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
 	return func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
 }
 
-// Scene returns what a request that is submitted at the given instant sees of the pool that it competes for.
+// Scene returns what a request that is submitted at the given instant sees of the pool that it competes for: what runs
+// there, and what goes before it.
 func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 	scene := v.Pooled(now, request)
 	scene.Ahead = v.Queued

@@ -13,14 +13,15 @@ type Served struct {
 	At time.Time
 	// Levels and Quantiles, in seconds, are the forecast; nil where there is none.
 	Levels, Quantiles []float64
-	// Reason is why there is none.
+	// Reason is the reason why there is none.
 	Reason string
-	// Ahead are the jobs that were ahead, AheadProcs what they asked for.
+	// Ahead is the number of jobs that were ahead, AheadProcs the processors that they asked for.
 	Ahead, AheadProcs int
-	// Capacity is the processors of the job's pool and Priority its own, as they were; 0 where they are not known.
+	// Capacity is the processors of the job's pool and Priority its own priority at its submission; 0 if they are not
+	// known.
 	Capacity int
 	Priority int64
-	// Peers are what other methods answered.
+	// Peers are the answers of other methods.
 	Peers []modelstore.Peer
 }
 
@@ -36,7 +37,8 @@ type JobKey struct {
 // KeyOf returns the key of a job's attempt.
 func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }
 
-// Served returns the forecast of a job that waits, nil if there will be none: its submission was learnt afterwards.
+// Served returns the forecast of a waiting job. It is nil if there will be none because the submission became known
+// afterwards.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts[KeyOf(j)] }
 
 // Reasons why a job that waits has no forecast yet.
@@ -47,7 +49,7 @@ const (
 	NotKnown = "unknown"
 )
 
-// Waiting tells what is ahead of each waiting job of a view now.
+// Waiting is a waiting job of a view with what is ahead of it now.
 type Waiting struct {
 	Job *cluster.Job
 	// Ahead are the jobs that go before it in its pool, each task of an array one, and AheadProcs what they ask for.

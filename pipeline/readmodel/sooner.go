@@ -10,26 +10,26 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Option is a request like another one, but for one thing, that would start materially sooner.
+// Option is a request that differs from another one in one thing and would start materially sooner.
 type Option struct {
-	// Changes says what is another one: procs, time_limit or queue.
+	// Changes names what differs: procs, time_limit or queue.
 	Changes string
 	job.Attributes
-	// Quantiles is the forecast in seconds, at the levels.
+	// Quantiles is the forecast in seconds, at waittime.Levels.
 	Quantiles []float64
-	// Gain is by how much its median is sooner, in seconds; +Inf where the request itself never starts.
+	// Gain is the difference of the medians in seconds; +Inf if the request itself never starts.
 	Gain float64
 }
 
-// What can be changed.
+// The values of Option.Changes.
 const (
 	ChangeProcs = "procs"
 	ChangeLimit = "time_limit"
 	ChangeQueue = "queue"
 )
 
-// An option is worth telling if its median is sooner by a minute and a fifth, and its quantiles .75 and .9 are not
-// later; nothing is told that asks for less than a sixteenth, and at most so many queues are looked at.
+// An option must gain leastGain seconds and leastShare of the median, and its quantiles .75 and .9 must not be later.
+// It asks for at least 1/mostCut of the request. At most mostQueues queues are tried.
 const (
 	leastGain  = 60.
 	leastShare = .2
@@ -37,10 +37,11 @@ const (
 	mostQueues = 8
 )
 
-// material reports whether quantiles are worth it beside others.
+// material reports whether quantiles q are materially sooner than others.
 func material(than, q []float64) bool {
-	gain := than[waittime.Median] - q[waittime.Median]
-	if !(gain >= leastGain && gain >= leastShare*than[waittime.Median]) && !(math.IsInf(than[waittime.Median], 1) && !math.IsInf(q[waittime.Median], 1)) {
+	before, after := than[waittime.Median], q[waittime.Median]
+	startsAtAll := math.IsInf(before, 1) && !math.IsInf(after, 1)
+	if gain := before - after; !(gain >= leastGain && gain >= leastShare*before) && !startsAtAll {
 		return false
 	}
 	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
@@ -51,10 +52,10 @@ func material(than, q []float64) bool {
 	return true
 }
 
-// Sooner returns what would start materially sooner than the given quantiles, at most one request of each kind: a
+// Sooner returns requests that would start materially sooner than the given quantiles, at most one of each kind: a
 // smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of those that gain about as
-// much it is the one that gives up least. Candidates are compared by the simulation, which is cheap; those that are
-// told are forecast like any request. Whether a job can do with less nobody here knows.
+// much it returns the one that gives up least. Candidates are compared by the simulation, which is cheap; the returned
+// ones are forecast like any request. Whether the job can do with less is not known here.
 func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option {
 	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
 		return nil
@@ -74,8 +75,8 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 	return out
 }
 
-// best returns, of candidates from the mildest to the boldest, the first whose simulated median gains at least half of
-// what any does, else the one that gains most, if its forecast is material.
+// best returns one candidate, if its forecast is material. Candidates are ordered from the mildest to the boldest. It
+// is the first whose simulated median gains at least half of the largest gain, or else the one with the largest gain.
 func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
 	gains, most, bold := make([]float64, len(all)), 0., -1
 	for i := range all {
@@ -110,7 +111,7 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 }
 
 // smaller returns smaller sizes: powers of two and simple parts, the largest first. A job of several nodes keeps the
-// processors of each; one that asks for GPUs or memory keeps its size, since it is not known how they would go down
+// processors of each. A job that asks for GPUs or memory keeps its size, since it is not known how they would shrink
 // with it.
 func smaller(a *job.Attributes) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
@@ -149,7 +150,8 @@ func shorter(a *job.Attributes) []Option {
 	const day = 24 * time.Hour
 	var out []Option
 	for _, limit := range []time.Duration{
-		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
+		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour,
+		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
 	} {
 		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit*mostCut < a.TimeLimit) || a.TimeLimit == 0 && limit < time.Hour {
 			continue
@@ -161,18 +163,18 @@ func shorter(a *job.Attributes) []Option {
 	return out
 }
 
-// elsewhere returns the same request to other queues that take such jobs: by the rules that the scheduler tells, else
-// because one as large and as long waits or runs there now.
+// elsewhere returns the same request to other queues that take such jobs: by the rules of the scheduler if it reports
+// them, else because a job as large and as long waits or runs there now.
 func (v *View) elsewhere(a *job.Attributes) []Option {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	if v.Facts != nil {
 		for i := range v.Facts.Queues {
-			told[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
+			reported[v.Facts.Queues[i].Name] = admits(&v.Facts.Queues[i], a)
 		}
 	}
 	c := v.index()
 	takes := func(queue string) bool {
-		if admitted, known := told[queue]; known {
+		if admitted, known := reported[queue]; known {
 			return admitted
 		}
 		return c.took(queue, a.Procs, a.TimeLimit)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// SourceStatus tells how the reading of one log goes.
+// SourceStatus is the state of the reading of one log.
 type SourceStatus struct {
 	Name string
 	// CaughtUp is true when the end of the log has been reached.
@@ -16,11 +16,11 @@ type SourceStatus struct {
 	Since time.Time
 	// Conditions are what is wrong with it. Readers must not change them.
 	Conditions []Condition
-	// LastLine is when the source last delivered a line, or a scheduler that is polled answered, by the daemon's clock;
-	// zero before the first.
+	// LastLine is when the source last delivered a line, or a polled scheduler answered, by the daemon's clock; zero
+	// before the first.
 	LastLine time.Time
-	// ClockOffset is by how much the log's times are ahead of the daemon's clock as measured; they are corrected by it. 0
-	// where they agree, or where the offset is configured.
+	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. Times of the log are corrected
+	// by it. 0 if the clocks agree, or if the offset is configured.
 	ClockOffset time.Duration
 	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them,
 	// zero if there is none.
@@ -31,8 +31,8 @@ type SourceStatus struct {
 // ConditionName is the kind of a condition: a word of /readyz and the label "condition" of waitcast_health_condition.
 type ConditionName string
 
-// The kinds of conditions. Whoever adds one adds it to HidesSource if nothing comes from the source while it stands, to
-// the table of docs/operate.md, and an alert if WaitcastDegraded is not enough.
+// The kinds of conditions. To add one, also extend HidesSource if nothing comes from the source while it stands, the
+// table of docs/operate.md, and the alerts if WaitcastDegraded is not enough.
 const (
 	// SourceUnreadable: a log cannot be read, or a scheduler that is polled does not answer.
 	SourceUnreadable ConditionName = "source_unreadable"
@@ -59,10 +59,6 @@ const (
 // Condition is one thing that keeps the daemon from doing all of its work. /readyz, the metrics, the page and the
 // command show the list of them in the words of String. A condition has no value of its own: it stands as long as it is
 // listed.
-//
-// To add one: give it a ConditionName; if it belongs to a source put it into that source's SourceStatus.Conditions
-// (pipeline.setConditions keeps Since), otherwise return it from Pipeline.Conditions or the daemon's views. Nothing
-// else needs to know of it.
 type Condition struct {
 	Name ConditionName
 	// Cluster and Source are empty where the condition is not of a source. Source begins with the cluster's name.
@@ -116,7 +112,8 @@ func (v *View) Conditions() []Condition {
 		out = append(out, s.Conditions...)
 		if !s.Tried() {
 			out = append(out, Condition{
-				Name: SourceReading, Cluster: v.Cluster, Source: s.Name, Reason: "still reading what was there before", Since: s.Since,
+				Name: SourceReading, Cluster: v.Cluster, Source: s.Name,
+				Reason: "still reading what was there before", Since: s.Since,
 			})
 		}
 	}

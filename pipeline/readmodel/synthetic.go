@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// The models that jobs can be drawn from.
+// The models from which jobs can be drawn.
 const (
 	ModelLublin     = "lublin"
 	ModelMarkov     = "markov"
@@ -24,10 +24,10 @@ const (
 	ModelUsers      = "users"
 )
 
-// NotFittedError says that a live model has not seen enough to draw jobs from it.
+// NotFittedError is the error of a live model that has not learned enough to draw jobs from it.
 type NotFittedError struct {
 	Model, Queue string
-	// Why names what is missing.
+	// Why is what is missing.
 	Why string
 }
 
@@ -45,14 +45,14 @@ type SyntheticJob struct {
 	Submit  float64 // seconds since the workload's start, never falling
 	Procs   int     // at least 1
 	Runtime float64 // seconds, at least 0
-	Limit   float64 // time limit in seconds, 0 if the model tells none
-	User    int64   // from 1; -1 if the model tells none
-	Queue   int64   // number in Synthetic.Queues; -1 if the model tells none
+	Limit   float64 // time limit in seconds, 0 if the model has none
+	User    int64   // from 1; -1 if the model has none
+	Queue   int64   // number in Synthetic.Queues; -1 if the model has none
 }
 
 // Synthetic is a workload drawn from the live models. It is for one goroutine.
 type Synthetic struct {
-	// Start is the instant of time 0: later than the view, and a midnight of the cluster's zone or, with users, whole
+	// Start is the instant of time 0. It is later than the view: a midnight of the cluster's zone or, with users, whole
 	// weeks after their history began.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.
@@ -72,8 +72,8 @@ const (
 	streamSizes
 )
 
-// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together): the same for one seed and
-// view. The error is a *NotFittedError where the model has not seen enough.
+// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together). It is the same for the
+// same seed and view. The error is a *NotFittedError if the model has not learned enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}
@@ -121,7 +121,7 @@ func (v *View) drawLublin(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	return nil
 }
 
-// arrivals returns the submissions for the models that have none of their own: those of Lublin and Feitelson.
+// arrivals returns the submissions, by Lublin and Feitelson, for models that have none of their own.
 func arrivals(fit *livemodels.LublinFit, rng *rand.Rand) (func() float64, error) {
 	if fit.NoArrivals != "" {
 		return nil, errors.New("arrivals: " + fit.NoArrivals)
@@ -176,7 +176,7 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 	return nil
 }
 
-// downey returns the laws of the classes that there are; a class that has too few jobs for a law borrows the other's.
+// downey returns the laws of the classes. A class that has too few jobs for a law uses the other's.
 func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) {
 	lifetimes := v.Models.Of(queue).Lifetimes
 	laws := make([]uniformlog.Model, len(lifetimes))
@@ -210,7 +210,8 @@ func (v *View) drawUsers(s *Synthetic, queue string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	g, err := users.NewGenerator(users.Config{Seed: seed, Length: math.Inf(1), Stationary: true}, users.Source{Pools: pools})
+	config := users.Config{Seed: seed, Length: math.Inf(1), Stationary: true}
+	g, err := users.NewGenerator(config, users.Source{Pools: pools})
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,8 @@ func (v *View) drawUsers(s *Synthetic, queue string, seed uint64) error {
 	s.next = func() (SyntheticJob, bool) {
 		a, ok := g.Next()
 		return SyntheticJob{
-			Submit: a.Submit - pools.Start, Procs: a.Procs, Runtime: a.Runtime, Limit: max(0, a.Estimate), User: a.User, Queue: a.Queue,
+			Submit: a.Submit - pools.Start, Procs: a.Procs, Runtime: a.Runtime, Limit: max(0, a.Estimate),
+			User: a.User, Queue: a.Queue,
 		}, ok
 	}
 	return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// typicalHistory is how many of the newest jobs that left tell what is typical. Ours: some days of a busy cluster.
+// typicalHistory is the number of newest jobs that left from which typical jobs are computed: some days of a busy
+// cluster. Our choice.
 const typicalHistory = 5000
 
-// Typical is a job as a queue has them of one size class.
+// Typical is a typical job of one queue and size class.
 type Typical struct {
 	accuracy.Key
-	// Jobs is the number of jobs that tell what is typical.
+	// Jobs is the number of jobs from which it was computed.
 	Jobs int
-	// Procs and TimeLimit are the medians (of an even number the lower one of the two); TimeLimit is 0 where no job told
-	// one.
+	// Procs and TimeLimit are the medians, of an even number the lower of the two. TimeLimit is 0 if no job has one.
 	Procs     int
 	TimeLimit time.Duration
 }
@@ -37,16 +37,16 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 	}
 }
 
-// Typical returns a typical job of each queue and size class of which jobs run, wait, or were among the newest 5000 of
-// the cluster that left. There are at most so many, those with the most jobs first.
+// Typical returns a typical job of each queue and size class, from the jobs that run, wait, or were among the newest
+// 5000 of the cluster that left. It returns at most so many, those with the most jobs first.
 func (v *View) Typical(most int) []Typical {
-	piles := map[accuracy.Key]*sizeSample{}
+	samples := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {
 		key := accuracy.Key{Queue: queue, Size: waittime.SizeClass(procs)}
-		p := piles[key]
+		p := samples[key]
 		if p == nil {
 			p = &sizeSample{}
-			piles[key] = p
+			samples[key] = p
 		}
 		p.add(procs, limit)
 	}
@@ -62,8 +62,8 @@ func (v *View) Typical(most int) []Typical {
 			add(r.Queue, r.Procs, r.Limit)
 		}
 	}
-	out := make([]Typical, 0, len(piles))
-	for key, p := range piles {
+	out := make([]Typical, 0, len(samples))
+	for key, p := range samples {
 		t := Typical{Key: key, Jobs: len(p.procs), Procs: middle(p.procs)}
 		if len(p.limits) > 0 {
 			t.TimeLimit = middle(p.limits)
@@ -71,7 +71,8 @@ func (v *View) Typical(most int) []Typical {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b Typical) int {
-		return cmp.Or(b.Jobs-a.Jobs, cmp.Compare(a.Queue, b.Queue), cmp.Compare(accuracy.SizeRank(a.Size), accuracy.SizeRank(b.Size)))
+		return cmp.Or(b.Jobs-a.Jobs, cmp.Compare(a.Queue, b.Queue),
+			cmp.Compare(accuracy.SizeRank(a.Size), accuracy.SizeRank(b.Size)))
 	})
 	return out[:min(most, len(out))]
 }

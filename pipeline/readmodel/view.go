@@ -27,9 +27,9 @@ type View struct {
 	// Published is the wall-clock time of publication.
 	Published time.Time
 	Models    *livemodels.View
-	// Engine forecasts a request as if it were submitted at the newest instant; nil where no forecasts are wanted.
+	// Engine forecasts a request as if it were submitted at the newest instant; nil if no forecasts are made.
 	Engine *engine.View
-	// Learning tells what the engine does beside answering; zero where no forecasts are wanted.
+	// Learning says what the engine does beside answering; zero if no forecasts are made.
 	Learning engine.Stats
 	// Forecasts are those of the waiting jobs, as they were made at their submissions.
 	Forecasts Forecasts
@@ -38,15 +38,15 @@ type View struct {
 	jobs *jobIndex // of its jobs
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
 	Drifts []ensemble.Drift
-	// Scores tell, per queue and size class, how the forecasts turned out so far.
+	// Scores say, per queue and size class, how the forecasts turned out so far. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score
-	// Recent tell, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change them.
+	// Recent says, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change it.
 	Recent map[string]*accuracy.Figures
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
 	Open int
-	// Sources tell how the reading of the cluster's logs goes.
+	// Sources are the states of the readings of the cluster's logs. Readers must not change them.
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
@@ -96,12 +96,12 @@ func (v *View) Queues() []string {
 	return slices.Compact(names)
 }
 
-// Load is what one queue holds.
+// Load is the jobs and processors of one queue.
 type Load struct {
 	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs, HeldProcs int
 }
 
-// Loads returns what every queue holds.
+// Loads returns the load of every queue.
 func (v *View) Loads() map[string]Load {
 	loads := map[string]Load{}
 	for _, j := range v.Running {
@@ -137,7 +137,7 @@ func (v *View) ScoredLive() int64 {
 	return live
 }
 
-// Policy returns by which policy the forecasts play the pool of a queue, and where that is known from.
+// Policy returns the policy by which the forecasts simulate the pool of a queue, and where that is known from.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	if v.Engine == nil {
 		return forward.EASY, pools.PolicyAssumed
