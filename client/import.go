@@ -42,7 +42,8 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, to := io.Pipe()
-	context.AfterFunc(ctx, func() { body.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil; net/http waits for a body that it has begun to send
+	// net/http waits for a body that it has begun to send.
+	context.AfterFunc(ctx, func() { body.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil
 	request, err := c.importRequest(ctx, token, in, body)
 	if err != nil {
 		return nil, nil, err

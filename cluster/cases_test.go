@@ -63,13 +63,11 @@ func TestBadInputs(t *testing.T) {
 		},
 		{
 			"start that happened before the submit", []job.Event{event(job.Submit, "1", 25), start},
-			"25:1-submit 20:1-start ", 1,
-			Counts{Submitted: 1, Started: 1, OutOfOrder: 1},
+			"25:1-submit 20:1-start ", 1, Counts{Submitted: 1, Started: 1, OutOfOrder: 1},
 		},
 		{
 			"end before the start lasts 0 s", []job.Event{submit, event(job.Start, "1", 40), end},
-			"10:1-submit 40:1-start 30:1-end(40) ", 0,
-			Counts{Submitted: 1, Started: 1, Ended: 1, OutOfOrder: 1},
+			"10:1-submit 40:1-start 30:1-end(40) ", 0, Counts{Submitted: 1, Started: 1, Ended: 1, OutOfOrder: 1},
 		},
 		{
 			"0 processors count as one once the job runs", []job.Event{submit, start}, "10:1-submit 20:1-start ", 1,

@@ -89,8 +89,7 @@ func hostile(t *rapid.T) []job.Event {
 		events[i] = job.Event{
 			Kind:    rapid.SampledFrom(kinds).Draw(t, "kind"),
 			Cluster: "c", ID: rapid.SampledFrom([]string{"1", "2", "1_1", "1+2", "2_0", "1[3]", "2.1"}).Draw(t, "id"),
-			Time: at(second.Draw(t, "time")),
-			Attributes: job.Attributes{
+			Time: at(second.Draw(t, "time")), Attributes: job.Attributes{
 				Queue:     rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "queue"),
 				Procs:     rapid.IntRange(-1, 4).Draw(t, "procs"),
 				Tasks:     rapid.IntRange(0, 3).Draw(t, "tasks"),

@@ -42,8 +42,7 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 		{"without its start", ran, event(job.End, "1", 30), "", job.Attributes{}},
 		{
 			"the size given, where only the one asked for was known", []job.Event{ran[0], asked, ran[1], ran[2]},
-			full(job.End, 10, 20, 30, 8),
-			"30:1-update(20) ", job.Attributes{Queue: "a", User: "u", Procs: 8},
+			full(job.End, 10, 20, 30, 8), "30:1-update(20) ", job.Attributes{Queue: "a", User: "u", Procs: 8},
 		},
 		{"nothing that was not known", []job.Event{ran[0], asked, sized(ran[1], 8), ran[2]},
 			full(job.End, 10, 20, 30, 4), "", job.Attributes{}},
@@ -98,8 +97,8 @@ func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
 	gone := submittedAt(event(job.Cancel, "2", 10), 10)
 	feed(s, nil, short, gone)
 	_, verdicts := feed(s, nil, milli(event(job.Submit, "1", 10), 100), milli(event(job.Start, "1", 10), 300),
-		milli(event(job.End, "1", 10), 500),
-		milli(event(job.Submit, "2", 10), 759), milli(event(job.End, "2", 10), 774))
+		milli(event(job.End, "1", 10), 500), milli(event(job.Submit, "2", 10), 759),
+		milli(event(job.End, "2", 10), 774))
 	for i, v := range verdicts {
 		if v != Duplicate {
 			t.Errorf("record %d is %v", i, v)

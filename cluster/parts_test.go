@@ -46,13 +46,12 @@ func TestPartsAndInstants(t *testing.T) {
 		},
 		{
 			"also when the whole is gone", []job.Event{array[0], event(job.Cancel, "9", 15)},
-			[]job.Event{event(job.Start, "9+1", 20)},
-			"10:9+1-submit 20:9+1-start ", 1, 0, Counts{Submitted: 2, Started: 1, Cancelled: 1, Derived: 1},
+			[]job.Event{event(job.Start, "9+1", 20)}, "10:9+1-submit 20:9+1-start ", 1, 0,
+			Counts{Submitted: 2, Started: 1, Cancelled: 1, Derived: 1},
 		},
 		{
 			"but not after its start", []job.Event{event(job.Submit, "9", 25)}, array[1:2],
-			"20:9_1-submit 20:9_1-start ", 1, 1,
-			Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 1},
+			"20:9_1-submit 20:9_1-start ", 1, 1, Counts{Submitted: 2, Started: 1, Derived: 1, OutOfOrder: 1},
 		},
 		{
 			"all of a whole ends", array, []job.Event{all(event(job.End, "9", 30))},
@@ -61,8 +60,7 @@ func TestPartsAndInstants(t *testing.T) {
 		},
 		{
 			"all of a whole of which only parts live", append(array, with(event(job.End, "9", 25), 24, 25)),
-			[]job.Event{all(event(job.End, "9", 30))},
-			"30:9_1-end(20) 30:9_2-end(21) 30:9+1-end(22) ", 0, 0,
+			[]job.Event{all(event(job.End, "9", 30))}, "30:9_1-end(20) 30:9_2-end(21) 30:9+1-end(22) ", 0, 0,
 			Counts{Submitted: 4, Started: 4, Ended: 4, Derived: 4},
 		},
 		{
@@ -72,8 +70,7 @@ func TestPartsAndInstants(t *testing.T) {
 		},
 		{
 			"the end of a whole alone leaves its parts", array[:3], []job.Event{event(job.End, "9", 30)},
-			"30:9-cancel ", 2, 0,
-			Counts{Submitted: 3, Started: 2, Cancelled: 1, Derived: 2},
+			"30:9-cancel ", 2, 0, Counts{Submitted: 3, Started: 2, Cancelled: 1, Derived: 2},
 		},
 		{
 			"a requeue within a second after the end", ran,
@@ -82,8 +79,8 @@ func TestPartsAndInstants(t *testing.T) {
 		},
 		{
 			"which told again is nothing", append(ran, event(job.Requeue, "1", 31)),
-			append(ran[1:3:3], event(job.Requeue, "1", 31)),
-			"", 0, 1, Counts{Submitted: 2, Started: 1, Ended: 1, Derived: 1, Duplicates: 3},
+			append(ran[1:3:3], event(job.Requeue, "1", 31)), "", 0, 1,
+			Counts{Submitted: 2, Started: 1, Ended: 1, Derived: 1, Duplicates: 3},
 		},
 		{
 			"a requeue later than that", ran, []job.Event{milli(event(job.Requeue, "1", 31), 1)}, "", 0, 0,
@@ -105,8 +102,7 @@ func TestPartsAndInstants(t *testing.T) {
 		},
 		{
 			"but not somebody's kill", requeued, []job.Event{milli(all(event(job.End, "1", 30)), 900)},
-			"30:1-cancel ", 0, 0,
-			Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
+			"30:1-cancel ", 0, 0, Counts{Submitted: 1, Started: 1, Requeued: 1, Cancelled: 1},
 		},
 		{
 			"a cancel after that", requeued, []job.Event{milli(event(job.End, "1", 31), 1)}, "31:1-cancel ", 0, 0,

@@ -6,7 +6,8 @@
 // the names of environment variables and flags, the checks of types, Reference, Fingerprint):
 //
 //	key      its name in the file; "-" for a field that is not a key
-//	default  the default, written as in the file; a key without one starts empty. default-FORMAT is that of a source of this format
+//	default  the default, written as in the file; a key without one starts empty. default-FORMAT is that of a source
+//	         of this format
 //	enum     the allowed values of a string
 //	allowed  what is allowed, in words, where the type does not say it
 //	flag     the flag that sets it

@@ -94,15 +94,13 @@ func TestDefaults(t *testing.T) {
 		Log: config.Log{Level: "info", Format: "console"},
 		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
 			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second,
-			Inotify: true, ClockOffset: "auto",
-			Interval: 15 * time.Second, Timeout: 10 * time.Second,
+			Inotify: true, ClockOffset: "auto", Interval: 15 * time.Second, Timeout: 10 * time.Second,
 		}}}},
 		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005,
 			MaxQueues: 512, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
 		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000,
-			SnapshotInterval: time.Minute,
-			JournalRetention: 400 * 24 * time.Hour},
+			SnapshotInterval: time.Minute, JournalRetention: 400 * 24 * time.Hour},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -16,7 +16,8 @@ import (
 
 // messageCalls are the functions and methods whose string arguments people read as messages.
 var messageCalls = regexp.MustCompile(
-	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|problem\w*|usageError)$`)
+	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|` +
+		`problem\w*|usageError)$`)
 
 // named finds what messages name as a key: a word of several parts, a dotted path, or the word behind the one whose key
 // it is.
@@ -35,17 +36,35 @@ func messages(t *testing.T, path string) map[string]string {
 	ast.Inspect(file, func(n ast.Node) bool {
 		for _, part := range messageParts(n) {
 			ast.Inspect(part, func(n ast.Node) bool {
-				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
-						out[files.Position(lit.Pos()).String()] = text
-					}
+				e, ok := n.(ast.Expr)
+				if !ok {
+					return true
 				}
-				return true
+				text, whole := literal(e)
+				if strings.Contains(text, " ") {
+					out[files.Position(e.Pos()).String()] = text
+				}
+				return !whole
 			})
 		}
 		return true
 	})
 	return out
+}
+
+// literal returns the text of a string literal, or of several joined by +, and whether the expression is no more.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		left, isLeft := literal(e.X)
+		if right, isRight := literal(e.Y); isLeft && isRight && e.Op == token.ADD {
+			return left + right, true
+		}
+	}
+	return "", false
 }
 
 // messageParts returns the expressions of which a node makes a message: arguments of a call, or the value of a field.

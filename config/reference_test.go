@@ -22,8 +22,8 @@ import (
 var stateKeys = []string{
 	"clusters[].name", "clusters[].procs", "clusters[].policy", "clusters[].time_zone", "clusters[].queues[].name",
 	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes",
-	"clusters[].pools[].gpus",
-	"clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds", "clusters[].sources[].format",
+	"clusters[].pools[].gpus", "clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds",
+	"clusters[].sources[].format",
 	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues",
 	"models.history_jobs",
 }

@@ -19,18 +19,16 @@ var wantEffects = map[Effect][]string{
 	EffectAccess: {
 		"admin_token_file", "tokens_file", "stale_after",
 		"access.anonymous", "access.others", "access.users", "access.basic_role", "access.certificate_role",
-		"access.admins",
-		"limits.requests_per_second", "limits.burst", "limits.body", "limits.expensive", "limits.connections",
-		"limits.connections_per_client", "limits.write_timeout", "limits.trusted_proxies",
+		"access.admins", "limits.requests_per_second", "limits.burst", "limits.body", "limits.expensive",
+		"limits.connections", "limits.connections_per_client", "limits.write_timeout", "limits.trusted_proxies",
 	},
 	EffectListener: {"listen", "web_config_file"},
 	EffectSources: {
 		"clusters[].sources[].name", "clusters[].sources[].path", "clusters[].sources[].pattern",
 		"clusters[].sources[].rotated",
 		"clusters[].sources[].start", "clusters[].sources[].poll", "clusters[].sources[].command",
-		"clusters[].sources[].socket",
-		"clusters[].sources[].interval", "clusters[].sources[].timeout", "clusters[].sources[].inotify",
-		"clusters[].sources[].clock_offset",
+		"clusters[].sources[].socket", "clusters[].sources[].interval", "clusters[].sources[].timeout",
+		"clusters[].sources[].inotify", "clusters[].sources[].clock_offset",
 	},
 	EffectRestore: {
 		"data_dir", "serve_only", "accuracy.retention", "store.path", "store.url", "store.space", "store.lease",

@@ -169,8 +169,8 @@ func TestQueuesHaveLimits(t *testing.T) {
 		as  any
 	}{
 		{in("long", job(1, 0, 4, 1, 1)), &large}, {in("own", job(1, 0, 3, 1, 1)), &large},
-		{in("short", job(1, 0, 9, 1, 1)), &large},
-		{in("short", job(1, 0, 1, 1, 61)), &long}, {in("short", job(1, 0, 1, 1, 0)), &long},
+		{in("short", job(1, 0, 9, 1, 1)), &large}, {in("short", job(1, 0, 1, 1, 61)), &long},
+		{in("short", job(1, 0, 1, 1, 0)), &long},
 	} {
 		if err := s.Submit(c.job); !errors.As(err, c.as) {
 			t.Errorf("%+v: %v, want a %T", c.job, err, c.as)
@@ -181,8 +181,7 @@ func TestQueuesHaveLimits(t *testing.T) {
 	}
 	// Jobs 1 and 2 would use 6 processors of queue long, which may use 4: job 2 is passed over until job 1 ends.
 	got := play(t, cfg, in("long", job(1, 0, 3, 10, 10)), in("long", job(2, 0, 3, 10, 10)),
-		in("short", job(3, 0, 5, 20, 20)),
-		in("own", job(4, 0, 2, 30, 30)), in("own", job(5, 0, 1, 1, 1)))
+		in("short", job(3, 0, 5, 20, 20)), in("own", job(4, 0, 2, 30, 30)), in("own", job(5, 0, 1, 1, 1)))
 	want(t, only(got, "start"), "0 start 1", "0 start 3", "0 start 4", "10 start 2", "30 start 5")
 
 	for _, bad := range []simulator.Config{

@@ -142,8 +142,7 @@ func summarize(x []float64) Summary {
 	slices.Sort(x)
 	s := Summary{
 		Median: stat.Quantile(.5, stat.Empirical, x, nil), P95: stat.Quantile(.95, stat.Empirical, x, nil),
-		Max:  x[len(x)-1],
-		Mean: x[0],
+		Max: x[len(x)-1], Mean: x[0],
 	}
 	if len(x) > 1 {
 		s.Mean, s.StdDev = stat.MeanStdDev(x, nil)

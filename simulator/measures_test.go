@@ -43,8 +43,7 @@ func TestMeasuresByHand(t *testing.T) {
 		r.From, r.Until, r.Utilization, r.Throughput, r.MeanQueue, float64(r.MaxQueue), float64(r.All.Jobs),
 		float64(len(r.Series)),
 		r.All.Wait.Mean, r.All.Wait.Median, r.All.Wait.P95, r.All.Wait.Max, r.All.Bounded.Mean, r.All.Bounded.Median,
-		r.All.Bounded.Max,
-		r.All.Slowdown.Mean, r.All.Work,
+		r.All.Bounded.Max, r.All.Slowdown.Mean, r.All.Work,
 	}, near); d != "" {
 		t.Errorf("(-hand +collector):\n%s", d)
 	}

@@ -116,8 +116,8 @@ func TestJobsThatCannotBeAreRefused(t *testing.T) {
 	}
 	for _, j := range []simulator.Job{
 		{Procs: 0}, {Procs: -1}, {Procs: 1, Submit: -1}, {Procs: 1, Submit: math.NaN()},
-		{Procs: 1, Submit: math.Inf(1)},
-		{Procs: 1, Runtime: -1}, {Procs: 1, Runtime: math.NaN()}, {Procs: 1, Runtime: math.Inf(1)},
+		{Procs: 1, Submit: math.Inf(1)}, {Procs: 1, Runtime: -1}, {Procs: 1, Runtime: math.NaN()},
+		{Procs: 1, Runtime: math.Inf(1)},
 	} {
 		if err := s.Submit(j); !errors.Is(err, simulator.ErrBadJob) {
 			t.Errorf("%+v: %v, want ErrBadJob", j, err)

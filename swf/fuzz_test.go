@@ -50,8 +50,7 @@ func FuzzHeader(f *testing.F) {
 	f.Add([]byte(headerText))
 	for _, s := range []string{
 		"; Queue: -1 x\n", ";Queue:1\t\tx", "Queue: 1 x", "; MaxNodes: 338 (batch partition; 512 total)", ";;", ":",
-		"; TimeZoneString:",
-		"; Note: a\rb\n", " ; TimeZone: -0",
+		"; TimeZoneString:", "; Note: a\rb\n", " ; TimeZone: -0",
 	} {
 		f.Add([]byte(s))
 	}

@@ -46,8 +46,7 @@ func TestHeaderKeepsWhatItKnowsAndTheRestInOrder(t *testing.T) {
 		Queues: map[int64]string{1: "DSI", 6: "0"}, Partitions: map[int64]string{2: "two words"},
 		Lines: []string{
 			"; Version: 2.2", "; StartTime: Wed Jun 26 17:06:00 EDT 1996",
-			"; Queues: these are actually LoadLeveler classes",
-			"; MaxQueues: 2", ";	unlimited timelimit", ";",
+			"; Queues: these are actually LoadLeveler classes", "; MaxQueues: 2", ";	unlimited timelimit", ";",
 		},
 	}
 	if d := cmp.Diff(want, parseHeader(t, headerText)); d != "" {

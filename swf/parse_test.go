@@ -21,8 +21,7 @@ var realRecords = []struct {
 		swf.Record{
 			ID: 1, Submit: 0, Wait: 588530, Runtime: 937, Allocated: 306, CPUTime: 142, Memory: -1, RequestedProcs: -1,
 			TimeLimit: 35100, RequestedMem: -1, Status: 1, User: 97, Group: -1, Executable: 307, Queue: 3,
-			Partition: -1,
-			Preceding: -1, ThinkTime: -1,
+			Partition: -1, Preceding: -1, ThinkTime: -1,
 		},
 	},
 	{
@@ -65,8 +64,7 @@ func lineWith(field int, text string) []byte {
 func TestParseRecordRoundsFractionsToTheNearestUnit(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "-1": -1, "007": 7, "7.": 7, "7.4": 7, "7.49999999999999999999": 7, "7.5": 8, "-7.4": -7,
-		"-7.5": -8, "-0.6": -1,
-		"9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64,
+		"-7.5": -8, "-0.6": -1, "9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64,
 		"000000000000000000000042": 42, "9007199254740993.2": 9007199254740993,
 	} {
 		var r swf.Record

@@ -17,8 +17,7 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 	for _, p := range all {
 		out = append(out, wire.Pivot{
 			ID: p.Job.ID, Procs: p.Procs, AgeSeconds: math.Round(p.Age*10) / 10, RemainingP50: span(p.Median),
-			RemainingP90: span(p.High),
-			Share:        math.Round(p.Share*1e4) / 1e4,
+			RemainingP90: span(p.High), Share: math.Round(p.Share*1e4) / 1e4,
 		})
 	}
 	return out

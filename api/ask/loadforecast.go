@@ -148,12 +148,9 @@ func loadScores(o *loadforecast.Outlook, hours float64) []wire.LoadScore {
 		}
 		w := wire.LoadScore{
 			Scope: "cluster", Series: s.Series.String(), HorizonSeconds: s.Horizon, N: int(s.N),
-			Below: decimals(s.Below, 4),
-			Above: decimals(s.Above, 4),
-			Losses: wire.LoadLosses{
+			Below: decimals(s.Below, 4), Above: decimals(s.Above, 4), Losses: wire.LoadLosses{
 				Waitcast: decimals(s.Mean(0), 4), Simulation: decimals(s.Mean(1), 4),
-				Persistence: decimals(s.Mean(2), 4),
-				LastWeek:    decimals(s.Mean(3), 4),
+				Persistence: decimals(s.Mean(2), 4), LastWeek: decimals(s.Mean(3), 4),
 			},
 		}
 		if s.Queues {

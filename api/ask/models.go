@@ -19,16 +19,14 @@ func lublin(f *livemodels.LublinFit) *wire.Lublin {
 		s := &f.Size
 		out.Size = wire.LublinSize{
 			Jobs: s.N, Serial: s.Params.Serial, PowerOfTwo: s.Params.PowerOfTwo, Low: s.Params.Low,
-			Medium: s.Params.Medium,
-			High:   s.Params.High, Prob: s.Params.Prob, KS: s.KS,
+			Medium: s.Params.Medium, High: s.Params.High, Prob: s.Params.Prob, KS: s.KS,
 		}
 	}
 	if f.NoRuntimes == "" {
 		r := &f.Runtime
 		out.Runtime = wire.LublinRuntime{
 			Jobs: r.N, First: gamma(r.First), Second: gamma(r.Second), P: r.P, A: finite(r.A), B: finite(r.B), KS: r.KS,
-			AllKS:         r.AllKS,
-			LogLikelihood: finite(r.LogLikelihood),
+			AllKS: r.AllKS, LogLikelihood: finite(r.LogLikelihood),
 		}
 	}
 	if f.NoArrivals == "" {
@@ -55,8 +53,7 @@ func chains(c *markov.Chains) *wire.Markov {
 func Users(a *readmodel.Analysis, s readmodel.Saturation) *wire.Users {
 	out := &wire.Users{
 		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions,
-		Weeks:  s.History.Weeks,
-		Growth: finite(s.History.PerWeek), Saturated: s.Saturated(), Saturation: saturation(&s),
+		Weeks: s.History.Weeks, Growth: finite(s.History.PerWeek), Saturated: s.Saturated(), Saturation: saturation(&s),
 	}
 	if p := a.Pools; p != nil {
 		out.LongTerm, out.Temporary, out.Dropped, out.PerWeek = len(p.LongTerm), len(p.Temporary), len(p.Dropped),

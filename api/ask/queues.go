@@ -46,8 +46,7 @@ func pools(v *readmodel.View) []wire.Pool {
 	for _, p := range v.Pools {
 		w := wire.Pool{
 			Cluster: v.Cluster, Name: p.Name, Queues: append([]string{}, p.Queues...), Capacity: amounts(p.Has),
-			Used:   amounts(p.Used),
-			Source: p.Source, Binds: p.Binds.String(), Outages: []wire.Outage{},
+			Used: amounts(p.Used), Source: p.Source, Binds: p.Binds.String(), Outages: []wire.Outage{},
 		}
 		for _, o := range p.Outages {
 			outage := wire.Outage{Name: o.Name, Maintenance: o.Maintenance, From: o.From, Procs: o.Procs,

@@ -69,16 +69,16 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 }
 
 // answer writes a forecast.
-func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast, now time.Time) wire.Wait {
+func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast,
+	now time.Time) wire.Wait {
 	free := max(0, scene.Capacity()-f.Used)
 	if scene.Dimension == cluster.Procs {
 		_, free = scene.Pool.Room()
 	}
 	w := wire.Wait{
 		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs,
-		MemoryBytes:      req.Memory,
-		TimeLimitSeconds: req.TimeLimit.Seconds(),
-		WaitSeconds:      quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
+		MemoryBytes: req.Memory, TimeLimitSeconds: req.TimeLimit.Seconds(),
+		WaitSeconds: quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
 		StartWithin: wire.StartWithin{
 			Minute: f.Within[0], TenMinutes: f.Within[1], Hour: f.Within[2], FourHours: f.Within[3], Day: f.Within[4],
 		},

@@ -315,8 +315,7 @@ func (w *Watcher) notify(v *evaluation) {
 		if state != w.lastSent {
 			update.Event = &wire.SizeEvent{
 				Objective: v.question.kind(), Advice: v.question.advise(v.result, stands),
-				Candidate: v.question.candidateOf(v.result, stands),
-				AsOf:      asOf, AgeSeconds: age, Stale: stale,
+				Candidate: v.question.candidateOf(v.result, stands), AsOf: asOf, AgeSeconds: age, Stale: stale,
 			}
 		}
 	}

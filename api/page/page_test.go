@@ -26,8 +26,8 @@ import (
 func views() [][2]string {
 	return [][2]string{
 		{"wait", "How long would this job wait?"}, {"sizes", "How the wait depends on size and time limit"},
-		{"ahead", "The next 24 hours"},
-		{"accuracy", "Forecast and fact"}, {"lifetimes", "How long jobs run"}, {"jobs", "Waiting jobs"},
+		{"ahead", "The next 24 hours"}, {"accuracy", "Forecast and fact"}, {"lifetimes", "How long jobs run"},
+		{"jobs", "Waiting jobs"},
 	}
 }
 
@@ -59,8 +59,8 @@ func TestPage(t *testing.T) {
 		run  func(*testing.T, *site, *tab)
 	}{
 		{"keyboard alone", keyboard}, {"names for everything", named}, {"narrow", narrow}, {"themes", themes},
-		{"what it cannot answer", refusals},
-		{"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale}, {"degraded", degraded},
+		{"what it cannot answer", refusals}, {"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale},
+		{"degraded", degraded},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			b.TB = t
@@ -156,13 +156,15 @@ func named(t *testing.T, _ *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
 		nameless := eval[[]string](b,
-			`[...document.querySelectorAll("input, select, button, a, summary, [tabindex='0']")].filter((e) => e.offsetParent !== null &&
-			!(e.getAttribute("aria-label") || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML)`)
+			`[...document.querySelectorAll("input, select, button, a, summary, [tabindex='0']")]
+			.filter((e) => e.offsetParent !== null && !(e.getAttribute("aria-label") || e.labels?.length ||
+				e.textContent.trim())).map((e) => e.outerHTML)`)
 		if len(nameless) > 0 {
 			t.Errorf("%s: without a name: %v", v[0], nameless)
 		}
-		if got := eval[[]int](b,
-			`["main", "header", "nav", "footer", "h1", "[lang]"].map((s) => document.querySelectorAll(s).length)`); !slices.Equal(got, []int{1, 1, 1, 1, 1, 1}) {
+		got := eval[[]int](b,
+			`["main", "header", "nav", "footer", "h1", "[lang]"].map((s) => document.querySelectorAll(s).length)`)
+		if !slices.Equal(got, []int{1, 1, 1, 1, 1, 1}) {
 			t.Errorf("%s: landmarks %v, want one each", v[0], got)
 		}
 		charts, tables := eval[int](b, `document.querySelectorAll(".chart[aria-label]").length`),

@@ -6,13 +6,13 @@
 // manual and src/cmds/qsub.c) and the Torque manual; from submit(1) and sge_types(5) of Grid Engine 8.1.9 and trials of
 // its qsub; and from the bsub pages of IBM Spectrum LSF 10.1. In short:
 //
-//	            directives                         ends at               given twice              command line
-//	Slurm       #SBATCH at the start of a line     the first command     the last                 overrides; SBATCH_* between
-//	PBS         #PBS, blanks may stand before      the first command     the last, of -l the      overrides, -l by resource
-//	                                                                     first by resource
-//	Grid Engine #$ at the start of a line          the end of the file   the last, -q add up,     overrides, -l by resource
-//	                                                                     -l by resource
-//	LSF         #BSUB at the start of a line       the end of the file   the last, -R add up      overrides
+//	            directives                      ends at          given twice            command line
+//	Slurm       #SBATCH at the start of a line  first command    the last               overrides; SBATCH_* between
+//	PBS         #PBS, blanks may stand before   first command    the last, of -l the    overrides, -l by resource
+//	                                                             first by resource
+//	Grid Engine #$ at the start of a line       end of the file  the last, -q add up,   overrides, -l by resource
+//	                                                             -l by resource
+//	LSF         #BSUB at the start of a line    end of the file  the last, -R add up    overrides
 //
 // What a site sets up itself is not known here: default queues, limits and sizes, submit filters, default request
 // files, the size of a node.

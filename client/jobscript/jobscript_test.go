@@ -76,8 +76,7 @@ cd $PBS_O_WORKDIR
 ./model
 `, jobscript.Request{
 			Scheduler: jobscript.PBS, Procs: 20, ProcsMax: 20, Nodes: 3, NodesMax: 3, GPUs: 2, TimeLimit: time.Hour,
-			Memory: 40 << 30, Tasks: 4, Account: "climate",
-			Hold: true, Begin: "2301", Exclusive: true, Name: "late",
+			Memory: 40 << 30, Tasks: 4, Account: "climate", Hold: true, Begin: "2301", Exclusive: true, Name: "late",
 		}},
 		"Grid Engine": {`#!/bin/sh
 #$ -N model -cwd -j y
@@ -90,8 +89,8 @@ cd $PBS_O_WORKDIR
 #$ -l exclusive=true
 `, jobscript.Request{
 			Scheduler: jobscript.GridEngine, Name: "model", Procs: 4, ProcsMax: 16, TimeLimit: 8 * time.Hour,
-			Memory: 8 << 30, GPUs: 1, Queues: []string{"all.q", "big.q"},
-			Tasks: 50, AtOnce: 5, Account: "climate", Dependent: true, Exclusive: true,
+			Memory: 8 << 30, GPUs: 1, Queues: []string{"all.q", "big.q"}, Tasks: 50, AtOnce: 5, Account: "climate",
+			Dependent: true, Exclusive: true,
 		}},
 		"LSF": {`#!/bin/sh
 #BSUB -J "model[1-10,20]%4"

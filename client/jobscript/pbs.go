@@ -19,8 +19,8 @@ var pbsOptions = [...]option{
 	{'N', "name", needed}, {'o', "", needed}, {'p', "", needed}, {'P', "project", needed}, {'q', "queue", needed},
 	{'r', "", needed},
 	{'R', "", needed}, {'S', "", needed}, {'t', "array", needed}, {'T', "", needed}, {'u', "", needed},
-	{'v', "", needed},
-	{'V', "", none}, {'w', "", needed}, {'W', "attributes", needed}, {'x', "", none}, {'X', "", none}, {'z', "", none},
+	{'v', "", needed}, {'V', "", none}, {'w', "", needed}, {'W', "attributes", needed}, {'x', "", none},
+	{'X', "", none}, {'z', "", none},
 }
 
 // pbsWritten shows an option or a resource.

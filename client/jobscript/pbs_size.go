@@ -18,8 +18,8 @@ type pbsSize struct {
 // pbsKnown are resources that say nothing about the size of the job but are usual, beside those that read looks at.
 var pbsKnown = [...]string{
 	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other",
-	"partition", "pcput", "prologue", "pvmem",
-	"software", "vmem", "walltime", "qos", "nodect", "max_walltime", "min_walltime",
+	"partition", "pcput", "prologue", "pvmem", "software", "vmem", "walltime", "qos", "nodect", "max_walltime",
+	"min_walltime",
 }
 
 // read fills in the request.

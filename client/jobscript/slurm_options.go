@@ -22,15 +22,14 @@ var slurmOptions = [...]option{
 	{0, "mcs-label", needed}, {0, "mem", needed}, {0, "mem-bind", needed}, {0, "mem-per-cpu", needed},
 	{0, "mem-per-gpu", needed}, {0, "mincpus", needed}, {0, "network", needed}, {0, "nice", maybe},
 	{0, "no-requeue", none}, {0, "ntasks-per-core", needed}, {0, "ntasks-per-gpu", needed},
-	{0, "ntasks-per-node", needed},
-	{0, "ntasks-per-socket", needed}, {0, "ntasks-per-tres", needed}, {0, "open-mode", needed}, {0, "parsable", none},
-	{0, "power", needed}, {0, "prefer", needed}, {0, "priority", needed}, {0, "profile", needed},
-	{0, "propagate", maybe}, {0, "reboot", none}, {0, "requeue", none}, {0, "reservation", needed},
-	{0, "signal", needed}, {0, "sockets-per-node", needed}, {0, "spread-job", none}, {0, "switches", needed},
-	{0, "tasks-per-node", needed}, {0, "test-only", none}, {0, "thread-spec", needed}, {0, "threads-per-core", needed},
-	{0, "time-min", needed}, {0, "tmp", needed}, {0, "uid", needed}, {0, "usage", none},
-	{0, "use-min-nodes", none}, {0, "wait-all-nodes", needed}, {0, "wckey", needed}, {0, "wrap", needed},
-	{0, "tres-per-task", needed}, {0, "segment", needed}, // since 23.11 and 24.05
+	{0, "ntasks-per-node", needed}, {0, "ntasks-per-socket", needed}, {0, "ntasks-per-tres", needed},
+	{0, "open-mode", needed}, {0, "parsable", none}, {0, "power", needed}, {0, "prefer", needed},
+	{0, "priority", needed}, {0, "profile", needed}, {0, "propagate", maybe}, {0, "reboot", none}, {0, "requeue", none},
+	{0, "reservation", needed}, {0, "signal", needed}, {0, "sockets-per-node", needed}, {0, "spread-job", none},
+	{0, "switches", needed}, {0, "tasks-per-node", needed}, {0, "test-only", none}, {0, "thread-spec", needed},
+	{0, "threads-per-core", needed}, {0, "time-min", needed}, {0, "tmp", needed}, {0, "uid", needed},
+	{0, "usage", none}, {0, "use-min-nodes", none}, {0, "wait-all-nodes", needed}, {0, "wckey", needed},
+	{0, "wrap", needed}, {0, "tres-per-task", needed}, {0, "segment", needed}, // since 23.11 and 24.05
 }
 
 // slurmVariables are the environment variables that mean an option that is read here; sbatch(1), INPUT ENVIRONMENT

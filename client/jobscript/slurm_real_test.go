@@ -312,8 +312,8 @@ func randomSubmission(random *rand.Rand) submission {
 		"--time=1:00:30", "--time 1-0", "-p short", "--partition=long,medium", "--mem=100", "--mem=2G",
 		"--mem-per-cpu=50M", "-J one", "--job-name=two", "-a 1-5",
 		"--array=0-20:3%2", "--exclusive", "-s", "-A acct", "-d singleton", "--overcommit", "--mincpus=2", "--thr=2",
-		"--cores-per-socket=2", "-w n[01-02]",
-		"--requeue", "--comment=x", "-o out", "--exclusive=user", "--begin=now+1hour",
+		"--cores-per-socket=2", "-w n[01-02]", "--requeue", "--comment=x", "-o out", "--exclusive=user",
+		"--begin=now+1hour",
 	}
 	var what submission
 	for range 1 + random.IntN(6) {
@@ -330,8 +330,8 @@ func randomSubmission(random *rand.Rand) submission {
 	}
 	if random.IntN(4) == 0 {
 		e := [...][2]string{{"SBATCH_TIMELIMIT", "33"}, {"SBATCH_PARTITION", "medium"}, {"SBATCH_MEM_PER_NODE", "300"},
-			{"SBATCH_JOB_NAME", "env"}, {"SBATCH_ARRAY_INX", "3-4"},
-			{"SBATCH_EXCLUSIVE", ""}, {"SBATCH_NTASKS", "44"}, {"SBATCH_OVERCOMMIT", "0"}}[random.IntN(8)]
+			{"SBATCH_JOB_NAME", "env"}, {"SBATCH_ARRAY_INX", "3-4"}, {"SBATCH_EXCLUSIVE", ""}, {"SBATCH_NTASKS", "44"},
+			{"SBATCH_OVERCOMMIT", "0"}}[random.IntN(8)]
 		what.env = map[string]string{e[0]: e[1]}
 	}
 	return what

@@ -108,8 +108,7 @@ func (s *site) write(t *testing.T, path, text string) {
 func (s *site) job(id string, procs int, submit time.Time) pbs.Record {
 	return pbs.Record{
 		ID: id, User: "someone", Group: "users", Name: "job", Queue: "work", Created: submit, Queued: submit,
-		Eligible: submit,
-		Procs:    procs, Nodes: procs, TimeLimit: 24 * time.Hour,
+		Eligible: submit, Procs: procs, Nodes: procs, TimeLimit: 24 * time.Hour,
 	}
 }
 

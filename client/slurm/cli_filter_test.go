@@ -192,8 +192,8 @@ func (c *cluster) provesQuestion() {
 	}
 	want := map[string]any{
 		"places": []any{map[string]any{"queue": "medium"}, map[string]any{"queue": "long"}}, "procs": []any{8.0},
-		"nodes": 2.0, "memory": "2M",
-		"time_limits": []any{"86400", "43200", "28800", "14400", "7200", "3600"}, "account": hostile, "user": hostile,
+		"nodes": 2.0, "memory": "2M", "time_limits": []any{"86400", "43200", "28800", "14400", "7200", "3600"},
+		"account": hostile, "user": hostile,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("question (-want +got):\n%s", d)

@@ -81,7 +81,8 @@ func TestKinds(t *testing.T) {
 		"a life": {
 			[]job.Event{
 				record(job.Submit, "1", 0), record(job.Hold, "1", 0), record(job.Release, "1", 3), moved,
-				record(job.Start, "1", 10), record(job.Requeue, "1", 20), record(job.Start, "1", 30), record(job.End, "1", 40),
+				record(job.Start, "1", 10), record(job.Requeue, "1", 20), record(job.Start, "1", 30),
+				record(job.End, "1", 40),
 			},
 			[]seen{
 				{Kind: Submitted, Job: "1"}, {Kind: Held, Job: "1"}, {Until: 3}, {Kind: Released, Job: "1"},
@@ -120,8 +121,10 @@ func TestKinds(t *testing.T) {
 			[]job.Event{array, record(job.Start, "7[1].s", 0), record(job.Start, "7[2].s", 0)},
 			[]seen{
 				{Kind: Submitted, Job: "7[].s"},
-				{Kind: Split, Job: "7[1].s", Array: "7[].s"}, {Kind: Updated, Job: "7[].s"}, {Kind: Started, Job: "7[1].s"},
-				{Kind: Split, Job: "7[2].s", Array: "7[].s"}, {Kind: UsedUp, Job: "7[].s"}, {Kind: Started, Job: "7[2].s"},
+				{Kind: Split, Job: "7[1].s", Array: "7[].s"}, {Kind: Updated, Job: "7[].s"},
+				{Kind: Started, Job: "7[1].s"},
+				{Kind: Split, Job: "7[2].s", Array: "7[].s"}, {Kind: UsedUp, Job: "7[].s"},
+				{Kind: Started, Job: "7[2].s"},
 			},
 		},
 	} {

@@ -72,8 +72,8 @@ func TestHostileNames(t *testing.T) {
 	unknown := write("unknown", fmt.Sprintf("{%q: 1}", hostile))
 	for _, args := range [][]string{
 		{"check", "--config", good}, {"check", "--json", "--config", good}, {"check", "--config", bad},
-		{"check", "--config", unknown},
-		{"check", "--config", dir + "/none"}, {"--config", bad}, {"--config", unknown}, {"--config", dir + "/none"},
+		{"check", "--config", unknown}, {"check", "--config", dir + "/none"}, {"--config", bad}, {"--config", unknown},
+		{"--config", dir + "/none"},
 		{"--one-shot", "--config", good}, {"--one-shot", "--json", "--config", good},
 		{"--one-shot", "--format", "pbs", accounting},
 		{"--one-shot", "--format", hostile, accounting}, {"--one-shot", "--format", "pbs", dir + "/none"},

@@ -84,8 +84,8 @@ func logs() (swf, log string) {
 		submit := begin.Add(time.Duration(now) * time.Second)
 		rec := pbs.Record{
 			ID: fmt.Sprintf("%d.s", i+1), User: "u", Queue: "batch", Created: submit, Queued: submit, Eligible: submit,
-			Procs:     procs,
-			TimeLimit: 200_000 * time.Second, Start: submit, End: submit.Add(time.Duration(life) * time.Second),
+			Procs: procs, TimeLimit: 200_000 * time.Second, Start: submit,
+			End: submit.Add(time.Duration(life) * time.Second),
 		}
 		a.Write(pbs.AppendEnded(pbs.AppendStarted(pbs.AppendQueued(nil, rec), rec), rec))
 		now += life

@@ -115,8 +115,8 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				misses = fmt.Sprintf("%d of %d", g.KnownMisses["0.95"], g.Cancelled)
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", console.Printable(queue), size,
-				console.Printable(m.Method), m.N,
-				shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"), lossOf(m, "0.95"), share(m), misses)
+				console.Printable(m.Method), m.N, shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"),
+				lossOf(m, "0.95"), share(m), misses)
 		}
 	}
 	_ = t.Flush() // a buffer

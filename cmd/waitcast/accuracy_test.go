@@ -13,8 +13,7 @@ func cannedAccuracy() wire.Accuracy {
 	levels := func(v float64) map[string]float64 { return map[string]float64{"0.5": v, "0.95": v / 4} }
 	return wire.Accuracy{
 		Cluster: "main", Since: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
-		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC),
-		Groups: []wire.AccuracyGroup{
+		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC), Groups: []wire.AccuracyGroup{
 			{Made: "live", Cancelled: 7, KnownMisses: map[string]int64{"0.95": 2}, Methods: []wire.MethodAccuracy{
 				{Method: "waitcast", N: 900,
 					Coverage:   map[string][2]float64{"0.5": {.25, .625}, "0.95": {.9375, .96875}},
@@ -33,8 +32,7 @@ func TestAccuracyShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedAccuracy()), "accuracy")
 	for _, want := range []string{
 		"waits that ended since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
-		"0.500", "0.125", "0.75", "2 of 7",
-		"qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
+		"0.500", "0.125", "0.75", "2 of 7", "qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
 	} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing", want)

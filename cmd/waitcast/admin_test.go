@@ -69,9 +69,8 @@ func quarantineAnswer() wire.Quarantine {
 	return wire.Quarantine{
 		BadLines: []wire.BadLine{
 			{At: at, Source: "main/import", Path: "/var/spool/pbs/server_priv/accounting/20260301", Line: 77,
-				Reason:  "procs",
-				Message: "bad line (procs): field size: 0 processors",
-				Text:    "03/01/2026 08:13:01;E;77.server;user=a queue=short Resource_List.ncpus=0"},
+				Reason: "procs", Message: "bad line (procs): field size: 0 processors",
+				Text: "03/01/2026 08:13:01;E;77.server;user=a queue=short Resource_List.ncpus=0"},
 		},
 		Matching: 1, Kept: 4,
 	}
@@ -87,9 +86,7 @@ const quarantineOut = `/var/spool/pbs/server_priv/accounting/20260301:77  procs 
 func importedReport() *wire.ImportReport {
 	return &wire.ImportReport{
 		Cluster: "main", Format: "pbs", Name: "/var/spool/pbs/server_priv/accounting/20260301", Lines: 3981, Jobs: 1204,
-		NeverRanJobs: 31, KnownJobs: 18,
-		BadLines: 1,
-		Bad: []wire.BadReason{
+		NeverRanJobs: 31, KnownJobs: 18, BadLines: 1, Bad: []wire.BadReason{
 			{Reason: "procs", Lines: 1, First: []string{"line 77: bad line (procs): field size: 0 processors"}},
 		},
 	}

@@ -184,8 +184,8 @@ func TestGrouping(t *testing.T) {
 		plain, letter string
 	}{
 		{"q4s", 4, "q4s", "short"}, {"q4s", 1, "q4s", "sequential"}, {"q4m", 4, "q4m", "rest"},
-		{"q4m", 1, "q4m", "rest"}, {"night", 1, "night", "night"},
-		{"day", 1, "day", "sequential"}, {"day", 2, "day", "day"},
+		{"q4m", 1, "q4m", "rest"}, {"night", 1, "night", "night"}, {"day", 1, "day", "sequential"},
+		{"day", 2, "day", "day"},
 	} {
 		if got := plain.Class(c.queue, c.procs); got != c.plain {
 			t.Errorf("%s, %d processors: %s without groups", c.queue, c.procs, got)

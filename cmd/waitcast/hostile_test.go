@@ -130,12 +130,10 @@ func questions(log, script string) map[string][]string {
 		"wait":          {"wait", "-q", "a", "-n", "1", "-t", "1h"},
 		"wait, several": {"wait", "-q", "a,b", "-n", "1,2", "-t", "1h"}, "wait, a script": {"wait", script},
 		"now": {"now"}, "jobs": {"jobs"}, "a job": {"jobs", hostile}, "forecast": {"forecast"},
-		"accuracy": {"accuracy"},
-		"models":   {"models", hostile}, "all models": {"models"},
+		"accuracy": {"accuracy"}, "models": {"models", hostile}, "all models": {"models"},
 		"size":       {"size", "-q", "a", "--sizes", "1,2", "--amdahl", "0,1h"},
 		"quarantine": {"quarantine"}, "log level": {"log-level"}, "new log level": {"log-level", "debug"},
-		"import":        {"import", "--format", "swf", log},
-		"live workload": {"generate", "--live", hostile},
+		"import": {"import", "--format", "swf", log}, "live workload": {"generate", "--live", hostile},
 	}
 }
 

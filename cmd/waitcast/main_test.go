@@ -66,8 +66,7 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 	}))
 	defer server.Close()
 	r := runWith("http://127.0.0.1:1", "wait", "--url", server.URL, "--queue", "q", "--procs", "8", "--time", "1-12:00",
-		"--nodes", "2",
-		"--account", "a", "--qos", "high", "--user", "u", "--cluster", "c")
+		"--nodes", "2", "--account", "a", "--qos", "high", "--user", "u", "--cluster", "c")
 	if r.code != 0 {
 		t.Fatalf("%+v", r)
 	}

@@ -110,8 +110,7 @@ func TestGenerateLive(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--live", "--set", "paper"}, {"--live", "--model", "x"}, {"--live", "--format", "x"},
-		{"--live", "--jobs", "10000001"}, {"--live", "--hours", "-1"},
-		{"--set", "paper", "--queue", "q"},
+		{"--live", "--jobs", "10000001"}, {"--live", "--hours", "-1"}, {"--set", "paper", "--queue", "q"},
 	} {
 		if r := runWith(server.URL, append([]string{"generate"}, args...)...); r.code != exitUsage {
 			t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)

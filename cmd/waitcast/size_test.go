@@ -23,8 +23,7 @@ func cannedSize() wire.Size {
 			Cluster: "main", Queue: "batch", Procs: procs, TimeLimitSeconds: 2 * run, MeanWait: &wait, MeanRun: &run,
 			MeanFinish: ptr(wait + run),
 			Finish:     wire.Quantiles{P50: ptr(wait + run), P90: ptr(2*wait + run)}, Score: ptr(wait + run),
-			Best: best, Requested: gain == 0,
-			Gain: &wire.SizeGain{MeanFinish: &gain, Better: best},
+			Best: best, Requested: gain == 0, Gain: &wire.SizeGain{MeanFinish: &gain, Better: best},
 		}
 	}
 	return wire.Size{

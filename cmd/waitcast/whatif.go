@@ -180,8 +180,8 @@ func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string 
 	}
 	columns := []string{
 		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.WaitSeconds.P50),
-		band(c.WaitSeconds.P10, c.WaitSeconds.P90),
-		percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone), percent(c.Best),
+		band(c.WaitSeconds.P10, c.WaitSeconds.P90), percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone),
+		percent(c.Best),
 	}
 	if c.Run != nil && c.FinishAt != nil {
 		columns = append(columns, quantile(c.Run.P50), instant(c.FinishAt.P50, zone))

@@ -21,16 +21,14 @@ func TestLawsCatch(t *testing.T) {
 		t.Fatalf("a good event is refused: %v", err)
 	}
 	for name, spoil := range map[string]func(*job.Event){
-		"no kind":             func(e *job.Event) { e.Kind = 0 },
-		"unknown kind":        func(e *job.Event) { e.Kind = job.Machine + 1 },
-		"another cluster":     func(e *job.Event) { e.Cluster = "d" },
-		"no id":               func(e *job.Event) { e.ID = "" },
-		"no time":             func(e *job.Event) { e.Time = time.Time{} },
-		"an attempt":          func(e *job.Event) { e.Attempt = 1 },
-		"live":                func(e *job.Event) { e.Live = true },
-		"negative size":       func(e *job.Event) { e.Procs = -1 },
-		"negative nodes":      func(e *job.Event) { e.Nodes = -1 },
-		"negative limit":      func(e *job.Event) { e.TimeLimit = -1 },
+		"no kind":         func(e *job.Event) { e.Kind = 0 },
+		"unknown kind":    func(e *job.Event) { e.Kind = job.Machine + 1 },
+		"another cluster": func(e *job.Event) { e.Cluster = "d" }, "no id": func(e *job.Event) { e.ID = "" },
+		"no time": func(e *job.Event) { e.Time = time.Time{} }, "an attempt": func(e *job.Event) { e.Attempt = 1 },
+		"live": func(e *job.Event) { e.Live = true }, "negative size": func(e *job.Event) { e.Procs = -1 },
+		"negative nodes": func(e *job.Event) { e.Nodes = -1 }, "negative limit": func(e *job.Event) {
+			e.TimeLimit = -1
+		},
 		"too large":           func(e *job.Event) { e.Procs = 9 },
 		"start before submit": func(e *job.Event) { e.Times.Start = at(-1) },
 		"end before start":    func(e *job.Event) { e.Times.End = at(0) },

@@ -58,8 +58,8 @@ func (l finishLine) String() string {
 		`"/home/ann" "" "" "" "1720008000.7" `+
 		`1 "n9" %s 64 116.1 "%s" "run ""x""" %s "" "aero" 0 8 %s %s %s`,
 		or(l.procs, "8"), or(l.submit, "1720008000"), or(l.start, "1720008060"),
-		or(l.hosts, `8 "n1" "n1" "n1" "n1" "n2" "n2" "n2" "n2"`),
-		or(l.name, "cfd"), usage, or(l.strings, `"" ""`), or(l.idx, "0"), or(l.tail, finishTail))
+		or(l.hosts, `8 "n1" "n1" "n1" "n1" "n2" "n2" "n2" "n2"`), or(l.name, "cfd"), usage, or(l.strings, `"" ""`),
+		or(l.idx, "0"), or(l.tail, finishTail))
 }
 
 func at(seconds int) time.Time { return time.Unix(1720008000+int64(seconds), 0).UTC() }
@@ -414,7 +414,6 @@ func acctWorst() []string {
 	hosts := formattest.Repeat(1<<19, func(i int) string { return fmt.Sprintf("\"h%d\" ", i) })
 	return []string{
 		finishLine{hosts: fmt.Sprint(strings.Count(hosts, " ")+1, " ", hosts)}.String(),
-		finishLine{name: "sweep[1-100000]", idx: "5"}.String(),
-		finishLine{name: strings.Repeat("x", 1<<19)}.String(),
+		finishLine{name: "sweep[1-100000]", idx: "5"}.String(), finishLine{name: strings.Repeat("x", 1<<19)}.String(),
 	}
 }

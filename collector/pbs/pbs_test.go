@@ -196,9 +196,8 @@ func silentCases() []formattest.Case {
 		"07/03/2024 14:00:00;F;R1.srv;", "07/03/2024 14:00:00;K;R1.srv;",
 		"07/03/2024 14:00:00;k;R1.srv;requestor=ann@login",
 		"07/03/2024 14:00:00;P;20.srv;user=cat provision_event=START",
-		"07/03/2024 14:00:00;p;20.srv;provision_event=END",
-		"07/03/2024 14:00:00;u;20.srv;Resource_List.ncpus=16", "07/03/2024 14:00:00;e;20.srv;Resource_List.ncpus=8",
-		"07/03/2024 14:00:00;C;7.srv;Checkpointed",
+		"07/03/2024 14:00:00;p;20.srv;provision_event=END", "07/03/2024 14:00:00;u;20.srv;Resource_List.ncpus=16",
+		"07/03/2024 14:00:00;e;20.srv;Resource_List.ncpus=8", "07/03/2024 14:00:00;C;7.srv;Checkpointed",
 		// Torque's has no indices
 		"07/03/2024 14:00:00;Q;21[].srv;queue=workq", "07/03/2024 14:00:00;Q;21[].srv;queue=workq array_indices=1-",
 		"07/03/2024 14:00:00;S;21[].srv;user=cat queue=workq start=5", "07/03/2024 14:00:00;R;21[].srv;",
@@ -304,8 +303,7 @@ func arrayCases() []formattest.Case {
 	over := event(job.Cancel, "21[].srv", at(0), job.Attributes{}, job.Times{})
 	return []formattest.Case{
 		queued("of a range", "1-9", 9), queued("with steps", "0-9:3", 4),
-		queued("of ranges, throttled", "1-3,7,10-100000:2%5", 50_000),
-		queued("of too many", "0-999999999999", 1<<24),
+		queued("of ranges, throttled", "1-3,7,10-100000:2%5", 50_000), queued("of too many", "0-999999999999", 1<<24),
 		good("array altered", "07/03/2024 14:00:00;a;21[].srv;queue=long",
 			event(job.Update, "21[].srv", at(0), job.Attributes{Queue: "long"}, job.Times{})),
 		good("array deleted", "07/03/2024 14:00:00;D;21[].srv;requestor=cat@login", over),

@@ -19,8 +19,8 @@ func sample(loc *time.Location) pbs.Record {
 	return pbs.Record{
 		ID: "12.srv", User: "ann", Group: "staff", Account: "phys lab", Name: "cfd", Queue: "workq",
 		Created: at(0).In(loc), Queued: at(1).In(loc), Eligible: at(2).In(loc), Start: at(60).In(loc),
-		End:      at(3720).In(loc),
-		ExecHost: "n1/0*4+n2/0*4", Procs: 8, Nodes: 2, TimeLimit: 30 * time.Hour, Session: 77, ExitStatus: 1,
+		End: at(3720).In(loc), ExecHost: "n1/0*4+n2/0*4", Procs: 8, Nodes: 2, TimeLimit: 30 * time.Hour, Session: 77,
+		ExitStatus: 1,
 	}
 }
 
@@ -78,8 +78,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		in := func(u int64) time.Time { return time.Unix(u, 0).In(loc) }
 		rec := pbs.Record{
 			ID: word.Draw(t, "id"), User: word.Draw(t, "user"), Group: word.Draw(t, "group"),
-			Account: words.Draw(t, "account"),
-			Name:    word.Draw(t, "name"), Queue: queue.Draw(t, "queue"),
+			Account: words.Draw(t, "account"), Name: word.Draw(t, "name"), Queue: queue.Draw(t, "queue"),
 			Created: in(created), Queued: in(queued), Eligible: in(queued), Start: in(start), End: in(end),
 			ExecHost: "n1/0", Procs: rapid.IntRange(1, 1<<20).Draw(t, "procs"),
 			Nodes:     rapid.IntRange(1, 1<<10).Draw(t, "nodes"),

@@ -70,8 +70,7 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 		{"the same alone", true, picture{"9": waits(4)}, []shown{arrayRow("1-3"), taskRow(4, 59)},
 			[]string{"start 9_4 0"}},
 		{"a start that the snapshot tells, and more are gone", false, picture{"9": waits(9)},
-			[]shown{arrayRow("1-3"), taskRow(4, 50)},
-			[]string{"start 9_4 0", "update 9 3"}},
+			[]shown{arrayRow("1-3"), taskRow(4, 50)}, []string{"start 9_4 0", "update 9 3"}},
 		{"the log was faster than squeue", false, picture{"9": waits(2), "9_1": since(60)},
 			[]shown{arrayRow("1-3")}, nil},
 		{"a task that waits by itself", false, picture{"9": waits(2), "9_1": waits(0)}, []shown{arrayRow("1-3")}, nil},
@@ -116,8 +115,7 @@ func TestSnapshotPriority(t *testing.T) {
 		want string
 	}{
 		{waits("1000"), "15:5-update"}, {waits("1050"), ""}, {waits("950"), ""}, {waits("1051"), "60:5-update"},
-		{waits("0"), ""},
-		{shown{id: "5", state: "RUNNING", submit: 10, start: 80, priority: "5000"}, "90:5-start"},
+		{waits("0"), ""}, {shown{id: "5", state: "RUNNING", submit: 10, start: 80, priority: "5000"}, "90:5-start"},
 	} {
 		if got := s.snap(15*int64(i+1), step.row); got != step.want {
 			t.Errorf("step %d: %q, want %q", i, got, step.want)

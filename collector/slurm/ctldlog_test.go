@@ -23,9 +23,7 @@ func logSuite(tb testing.TB) formattest.Suite {
 	return formattest.Suite{
 		Format:  slurm.Log(today),
 		Options: collector.Options{Cluster: "alpha", Location: berlin(tb), MaxProcs: 4096},
-		Good:    append(logGood(), logSilent()...),
-		Bad:     logBad(),
-		Worst:   logWorst(),
+		Good:    append(logGood(), logSilent()...), Bad: logBad(), Worst: logWorst(),
 		AtWallClock: func(wall string) string {
 			return "[" + strings.Replace(wall, " ", "T", 1) + ".000] Requeuing JobId=1"
 		},
@@ -152,8 +150,8 @@ func logSilent() []formattest.Case {
 		"slurmctld version 22.05.8 started on cluster test", "error: Nodes n05 not responding, setting DOWN",
 		"Running as primary controller",
 		"_job_complete: JobId=2 WEXITSTATUS 3", "_job_complete: JobId=1 WTERMSIG 15",
-		"_job_complete: JobId=1 OOM failure",
-		"_job_complete: JobId=1 cancelled by interactive user", "_job_complete: JobId=1 cancelled by node failure",
+		"_job_complete: JobId=1 OOM failure", "_job_complete: JobId=1 cancelled by interactive user",
+		"_job_complete: JobId=1 cancelled by node failure",
 		"_slurm_rpc_submit_batch_job: Invalid partition name specified",
 		"_slurm_rpc_update_job: complete JobId=20 uid=0 usec=270",
 		"_slurm_rpc_suspend(suspend) for 9_1 Job is pending execution", "_slurm_rpc_suspend(resume) for x usec=1",
@@ -167,8 +165,8 @@ func logSilent() []formattest.Case {
 		"job_time_limit: Configuration for JobId=5 complete",
 		"slurm_job_preempt: preempted JobId=33 kill failure Job/step already completing or completed",
 		"preempted JobId=30 suspended by gang scheduler to reclaim resources for JobId=31",
-		"job_complete: invalid JobId=77",
-		"Killing JobId=17 StepId=0 on failed node n16", "Killing JobId=9_1(26) StepId=batch due to failed node n16",
+		"job_complete: invalid JobId=77", "Killing JobId=17 StepId=0 on failed node n16",
+		"Killing JobId=9_1(26) StepId=batch due to failed node n16",
 		"Killing interactive JobId=15: Unable to contact slurm controller",
 		"Killing non-startable batch JobId=15 SLUID=s4ZK0YQ2G8X00: Invalid job credential",
 		"Killing orphan batch JobId=15", "sched: JobId=9_1(26) current node constraints not satisfied",

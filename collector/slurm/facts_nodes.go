@@ -94,8 +94,7 @@ func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
 		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, sinfo(1)
 		case "DOWN", "ERROR", "FUTURE", "UNKNOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING",
-			"INVALID_REG", "INVAL",
-			"POWERING_DOWN", "REBOOT_ISSUED", "REBOOT":
+			"INVALID_REG", "INVAL", "POWERING_DOWN", "REBOOT_ISSUED", "REBOOT":
 			return true
 		}
 		if strings.HasSuffix(flag, "*") { // does not respond
@@ -129,8 +128,8 @@ func (f *Facts) groups() []job.NodeGroup {
 	}
 	kinds := slices.SortedFunc(maps.Keys(found), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.queues, b.queues), cmp.Compare(a.Features, b.Features),
-			cmp.Compare(a.Procs, b.Procs),
-			cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.GPUType, b.GPUType), cmp.Compare(a.GPUs, b.GPUs))
+			cmp.Compare(a.Procs, b.Procs), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.GPUType, b.GPUType),
+			cmp.Compare(a.GPUs, b.GPUs))
 	})
 	var groups []job.NodeGroup
 	for _, k := range kinds {

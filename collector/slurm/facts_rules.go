@@ -41,8 +41,8 @@ func (f *Facts) readConfig(each eachLine) func() {
 		weight := func(what string) int { return number(values["PriorityWeight"+what]) }
 		g.weights = &job.Weights{
 			Age: weight("Age"), FairShare: weight("FairShare"), JobSize: weight("JobSize"), Queue: weight("Partition"),
-			QOS: weight("QOS"), Assoc: weight("Assoc"),
-			MaxAge: duration(values["PriorityMaxAge"]), SmallFirst: string(values["PriorityFavorSmall"]) == "Yes",
+			QOS: weight("QOS"), Assoc: weight("Assoc"), MaxAge: duration(values["PriorityMaxAge"]),
+			SmallFirst: string(values["PriorityFavorSmall"]) == "Yes",
 		}
 	}
 	return func() {
@@ -81,8 +81,7 @@ func (f *Facts) readPartitions(each eachLine) func() {
 			Name: string(name), Tier: number(wordOf(line, "PriorityTier")),
 			Factor:   number(wordOf(line, "PriorityJobFactor")),
 			MaxNodes: number(wordOf(line, "MaxNodes")), MinNodes: number(wordOf(line, "MinNodes")),
-			Whole: string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE",
-			QOS:   f.parser.known(wordOf(line, "QoS")),
+			Whole: string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE", QOS: f.parser.known(wordOf(line, "QoS")),
 		}
 		if q.MinNodes == 1 { // every job has one
 			q.MinNodes = 0

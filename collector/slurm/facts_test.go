@@ -119,11 +119,9 @@ func TestFactsOfARealSlurm(t *testing.T) {
 			{Name: "float", From: unix(1795185000), Until: unix(1795186800), Queues: []string{"short", "whole"},
 				Nodes: 1, Procs: 8, Memory: 4000 * mib},
 			{Name: "m1", Maintenance: true, From: unix(1795187637), Until: unix(1795194837),
-				Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16,
-				Memory: 8000 * mib, Users: []string{"root"}},
+				Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16, Memory: 8000 * mib, Users: []string{"root"}},
 			{Name: "now1", From: unix(1795184037), Until: unix(1795191237), Queues: []string{"gpu", "short"}, Nodes: 1,
-				Procs: 8, Memory: 8000 * mib, GPUs: 3,
-				Users: []string{"games", "news"}},
+				Procs: 8, Memory: 8000 * mib, GPUs: 3, Users: []string{"games", "news"}},
 		},
 		Queues: []job.QueueFacts{
 			{Name: "gpu", Tier: 1, Factor: 10, MaxTime: time.Hour, MaxNodes: 1},
@@ -140,8 +138,7 @@ func TestFactsOfARealSlurm(t *testing.T) {
 		},
 		Shares: []job.Share{
 			{Account: "biology", User: "mail"}, {Account: "biology", User: "news"}, {Account: "physics", User: "games"},
-			{Account: "physics", User: "root"},
-			{Account: "root", User: "root"},
+			{Account: "physics", User: "root"}, {Account: "root", User: "root"},
 		},
 	}
 	if d := cmp.Diff(*want, *factsOf(t, a)); d != "" {
@@ -314,8 +311,7 @@ func TestFactsNodeStates(t *testing.T) {
 		"down":  true, "DOWN+NOT_RESPONDING": true, "idle+drain": true, "mixed+drain": true, "allocated+fail": true,
 		"idle+not_responding":       true,
 		"unknown+drain+invalid_reg": true, "idle+powering_down": true, "idle+reboot_issued": true,
-		"idle+maintenance+drain": true, "down*": true, "idle*": true,
-		"unknown": true, "error": true, "future": true,
+		"idle+maintenance+drain": true, "down*": true, "idle*": true, "unknown": true, "error": true, "future": true,
 	} {
 		p := &pretend{
 			texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", state)},

@@ -126,8 +126,7 @@ const (
 func endingOf(state []byte) ending {
 	switch string(state) {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
-		"OUT_OF_MEMORY",
-		"LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED":
+		"OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED":
 		return forGood
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT":
 		return waits

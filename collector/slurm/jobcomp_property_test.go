@@ -21,8 +21,7 @@ func TestJobcompAnyName(t *testing.T) {
 		"a", " ", "\t", "|", "=", "\nz", " JobState=FAILED", " Partition=p", " TimeLimit=1", " StartTime=x",
 		" WorkDir=/x", " ReservationName=",
 		" Tres=cpu=9", " Account=root", " ExitCode=1:1", " DerivedExitCode=1:1 ", "JobId=5", " UserId=eve(0)",
-		" GroupId=g(1)", " Name=n",
-		" ArrayJobId=1 ArrayTaskId=2", " SubmitTime=2020-01-01T00:00:00",
+		" GroupId=g(1)", " Name=n", " ArrayJobId=1 ArrayTaskId=2", " SubmitTime=2020-01-01T00:00:00",
 	}), 0, 12)
 	blanks := regexp.MustCompile(`[ \t]+\n`)
 	forged := regexp.MustCompile(`(?m)^JobId=\d+ UserId=|DerivedExitCode=1:1 +ExitCode=1:1\s*$`)

@@ -127,17 +127,20 @@ func doc(jobs ...string) string {
 
 // What version 0.0.38 writes, and what later ones write of the same job, is read as the line of squeue that shows it.
 func TestRestIsReadAsSqueue(t *testing.T) {
-	const attributes = `"account":"","qos":"normal","user_name":"alice","partition":"short","tres_req_str":"cpu=2,node=1,billing=2"`
+	const attributes = `"account":"","qos":"normal","user_name":"alice","partition":"short","tres_req_str":"cpu=2,` +
+		`node=1,billing=2"`
 	old := func(rest string) string {
 		return fmt.Sprintf(
-			`{%s,"cpus":2,"node_count":1,"tasks":1,"time_limit":2,"priority":1000,"submit_time":%d,"eligible_time":%d,"shared":null,%s}`,
+			`{%s,"cpus":2,"node_count":1,"tasks":1,"time_limit":2,"priority":1000,"submit_time":%d,`+
+				`"eligible_time":%d,"shared":null,%s}`,
 			attributes, unix+10, unix+10, rest)
 	}
 	number := func(n int64) string { return fmt.Sprintf(`{"set":true,"infinite":false,"number":%d}`, n) }
 	none := `{"set":false,"infinite":false,"number":0}`
 	later := func(rest string) string {
 		return fmt.Sprintf(
-			`{%s,"cpus":%s,"node_count":%s,"tasks":%s,"time_limit":%s,"priority":%s,"submit_time":%s,"eligible_time":%s,"shared":[],%s}`,
+			`{%s,"cpus":%s,"node_count":%s,"tasks":%s,"time_limit":%s,"priority":%s,"submit_time":%s,`+
+				`"eligible_time":%s,"shared":[],%s}`,
 			attributes, number(2), number(1), number(1), number(2), number(1000), number(unix+10),
 			number(unix+10), rest)
 	}
@@ -165,11 +168,13 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 			`"job_id":5,"job_state":"COMPLETING","state_reason":"None",` + times(unix+20, unix+30),
 			`"job_id":5,"job_state":["COMPLETED","COMPLETING"],"state_reason":"None",` + newTimes(unix+20, unix+30)},
 		{"waiting tasks", shown{id: "9_[3-6,8%2]", raw: "9", submit: 10},
-			`"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6,8%2","job_state":"PENDING","state_reason":"Priority",` + times(0, 0),
+			`"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6,8%2","job_state":"PENDING",` +
+				`"state_reason":"Priority",` + times(0, 0),
 			`"job_id":9,"array_job_id":` + number(9) + `,"array_task_id":` + none +
 				`,"array_task_string":"3-6,8%2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
 		{"a task", shown{id: "9_0", raw: "26", state: "RUNNING", submit: 10, start: 20, reason: "None"},
-			`"job_id":26,"array_job_id":9,"array_task_id":0,"array_task_string":"","job_state":"RUNNING","state_reason":"None",` + times(unix+20, 0),
+			`"job_id":26,"array_job_id":9,"array_task_id":0,"array_task_string":"","job_state":"RUNNING",` +
+				`"state_reason":"None",` + times(unix+20, 0),
 			`"job_id":26,"array_job_id":` + number(9) + `,"array_task_id":` + number(0) +
 				`,"job_state":["RUNNING"],"state_reason":"None",` + newTimes(unix+20, 0)},
 		{"a component", shown{id: "21+1", raw: "22", submit: 10},
@@ -182,8 +187,10 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 			`"job_id":5,"shared":["none"],"exclusive":["true"],"job_state":["PENDING"],"state_reason":"JobHeldUser",` +
 				newTimes(0, 0)},
 		{"without limit, with GPUs", shown{id: "5", submit: 10, limit: "UNLIMITED", tres: "cpu=2,mem=4G,gres/gpu=2"},
-			`"job_id":5,"time_limit":null,"tres_req_str":"cpu=2,mem=4G,gres/gpu=2","job_state":"PENDING","state_reason":"Priority",` + times(0, 0),
-			`"job_id":5,"time_limit":{"set":true,"infinite":true,"number":0},"tres_req_str":"cpu=2,mem=4G,gres/gpu=2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
+			`"job_id":5,"time_limit":null,"tres_req_str":"cpu=2,mem=4G,gres/gpu=2","job_state":"PENDING",` +
+				`"state_reason":"Priority",` + times(0, 0),
+			`"job_id":5,"time_limit":{"set":true,"infinite":true,"number":0},"tres_req_str":"cpu=2,mem=4G,` +
+				`gres/gpu=2","job_state":["PENDING"],"state_reason":"Priority",` + newTimes(0, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := alone().Read([]byte(c.shows.line()), at(60)).Events
@@ -205,7 +212,8 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 // counts.
 func TestRestVersionsAndNews(t *testing.T) {
 	waits := fmt.Sprintf(
-		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,"user_name":"alice","partition":"short"}`, unix+10)
+		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,`+
+			`"user_name":"alice","partition":"short"}`, unix+10)
 	s := newFakeRest(t, "v0.0.40",
 		strings.Replace(doc(waits), `"errors"`,
 			fmt.Sprintf(`"last_update": {"set": true, "infinite": false, "number": %d}, "errors"`, unix+12), 1))
@@ -320,9 +328,11 @@ func TestRestBadJob(t *testing.T) {
 // Whatever slurmrestd answers: no crash, an error or events.
 func FuzzRest(f *testing.F) {
 	f.Add(
-		`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,"start_time":1795161620}`)
+		`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,` +
+			`"start_time":1795161620}`)
 	f.Add(
-		`{"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6%2","job_state":"PENDING","priority":1,"submit_time":1795161610}],"errors":[{}`)
+		`{"job_id":9,"array_job_id":9,"array_task_id":null,"array_task_string":"3-6%2","job_state":"PENDING",` +
+			`"priority":1,"submit_time":1795161610}],"errors":[{}`)
 	s := newFakeRest(f, "v0.0.45", "")
 	f.Fuzz(func(t *testing.T, text string) {
 		s.body = doc(text)

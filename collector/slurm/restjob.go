@@ -110,8 +110,7 @@ func (w *restWords) UnmarshalJSON(text []byte) error {
 // in src/common/slurm_protocol_defs.c).
 var stateFlags = [...]string{
 	"COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
-	"STOPPED", "REVOKED",
-	"RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
+	"STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
 }
 
 // state returns the state as squeue shows it.
@@ -158,8 +157,7 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 	}
 	fields := [len(squeueFields)]string{
 		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(),
-		j.Nodes.String(), limit,
-		j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(), j.Reason,
+		j.Nodes.String(), limit, j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(), j.Reason,
 		j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
 	}
 	cells := make([][]byte, len(fields))

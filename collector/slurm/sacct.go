@@ -15,7 +15,8 @@ const SacctName = "slurm-sacct"
 
 // SacctColumns is what to ask sacct for (--format). A dump without a header line is taken to have these columns. The
 // name comes last, since sacct does not escape what stands in it.
-const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS,AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
+const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
+	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
 // Sacct returns the format of what sacct -P prints, one line for each job or try of a job, in the order of submission
 // if it was sorted by Submit.

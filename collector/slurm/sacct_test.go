@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-const sacctHeader = "Submit|JobIDRaw|JobID|User|Account|Partition|QOS|State|Eligible|Start|End|TimelimitRaw|ReqCPUS|AllocCPUS|ReqNodes|NNodes|NodeList|JobName"
+const sacctHeader = "Submit|JobIDRaw|JobID|User|Account|Partition|QOS|State|Eligible|Start|End|TimelimitRaw|ReqCPUS|" +
+	"AllocCPUS|ReqNodes|NNodes|NodeList|JobName"
 
 func sacctSuite(tb testing.TB) formattest.Suite {
 	tb.Helper()

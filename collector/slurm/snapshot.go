@@ -64,8 +64,7 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
 		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
 		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{},
-		unknown:  map[string]finding{},
-		switched: map[string]finding{},
+		unknown: map[string]finding{}, switched: map[string]finding{},
 	}
 }
 

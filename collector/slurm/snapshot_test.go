@@ -189,8 +189,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 		{"ended before the first snapshot", "", []step{snap(35, "", ends)}},
 		{"gone only for the picture: it lives anew", "",
 			[]step{log(submit, start, told1(job.End, "5", 25)), snap(30, "", runs),
-				snap(45, "45:5-submit* 45:5-start", runs),
-				snap(60, "", runs)}},
+				snap(45, "45:5-submit* 45:5-start", runs), snap(60, "", runs)}},
 		{"gone for both", "", []step{log(submit, start, told1(job.End, "5", 25)), snap(24, "", runs), snap(39, "")}},
 		{"others' jobs may be hidden", "me",
 			[]step{log(submit, start, told1(job.Submit, "6", 11)),
@@ -216,8 +215,8 @@ func TestSnapshotBesideALog(t *testing.T) {
 				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
 		}},
 		{"suspended and resumed", "", []step{log(submit, start), snap(30, "30:5-update", suspended),
-			snap(45, "30:5-suspend", suspended), snap(60, "", suspended),
-			snap(75, "", runs), snap(90, "75:5-resume", runs), snap(105, "", runs)}},
+			snap(45, "30:5-suspend", suspended), snap(60, "", suspended), snap(75, "", runs),
+			snap(90, "75:5-resume", runs), snap(105, "", runs)}},
 		{"the log told of the suspension", "", []step{log(submit, start), snap(30, "30:5-update", runs),
 			snap(45, "", suspended), log(told1(job.Suspend, "5", 45)), snap(60, "", suspended)}},
 		{"first seen suspended", "",
@@ -272,8 +271,7 @@ func TestSnapshotAttributes(t *testing.T) {
 	j := *s.state.Job("5")
 	want := cluster.Job{
 		ID: "5", Seq: 1, FirstQueue: "short", Order: at(10), Submit: at(10), Eligible: at(10), Held: true,
-		Updated: at(15),
-		Attributes: job.Attributes{
+		Updated: at(15), Attributes: job.Attributes{
 			Queue: "short", User: "alice", QOS: "normal", Procs: 48, Nodes: 1, TimeLimit: 26*time.Hour + 3*time.Minute +
 				4*time.Second,
 			Memory: 4 << 30, GPUs: 3, Whole: true, Priority: 77, Reason: "Dependency",

@@ -68,8 +68,7 @@ func phaseOf(state string) phase {
 	case "COMPLETING", "STAGE_OUT", "REVOKED":
 		return leaving
 	case "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
-		"OUT_OF_MEMORY",
-		"RECONFIG_FAIL", "LAUNCH_FAILED":
+		"OUT_OF_MEMORY", "RECONFIG_FAIL", "LAUNCH_FAILED":
 		return over
 	}
 	return 0
@@ -85,8 +84,8 @@ func blocked(state, reason string) bool {
 	switch reason {
 	case "Dependency", "DependencyNeverSatisfied", "BeginTime", "DeadLine", "Licenses", "Reservation", "InactiveLimit",
 		"AccountNotAllowed", "InvalidAccount", "InvalidQOS", "BadConstraints", "FedJobLock", "MaxRequeue",
-		"NonZeroExitCode", "RaisedSignal",
-		"SystemFailure", "JobLaunchFailure", "FrontEndDown", "MaxMemPerLimit", "NodeLimit", "TimeLimit":
+		"NonZeroExitCode", "RaisedSignal", "SystemFailure", "JobLaunchFailure", "FrontEndDown", "MaxMemPerLimit",
+		"NodeLimit", "TimeLimit":
 		return true
 	}
 	for _, prefix := range [...]string{

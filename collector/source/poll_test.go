@@ -246,8 +246,7 @@ func TestPollerBacksOff(t *testing.T) {
 		{15 * time.Second, 0, 15 * time.Second}, {15 * time.Second, 1, 15 * time.Second},
 		{15 * time.Second, 2, 30 * time.Second},
 		{15 * time.Second, 4, 2 * time.Minute}, {15 * time.Second, 6, 5 * time.Minute},
-		{15 * time.Second, 1 << 30, 5 * time.Minute},
-		{time.Hour, 0, time.Hour}, {time.Hour, 9, time.Hour},
+		{15 * time.Second, 1 << 30, 5 * time.Minute}, {time.Hour, 0, time.Hour}, {time.Hour, 9, time.Hour},
 	} {
 		if got := delay(c.interval, c.failed); got != c.want {
 			t.Errorf("after %d failures with an interval of %s: %s, want %s", c.failed, c.interval, got, c.want)

@@ -94,8 +94,8 @@ func plant(t *testing.T) (dir, file string) {
 			ID: fmt.Sprintf("%s%d.%shost", number, i, mark), User: fmt.Sprintf("%suser%d", mark, i%4),
 			Group: mark + "group", Account: mark + "account", Name: mark + "job",
 			Queue: fmt.Sprintf("%squeue%d", mark, i%2), Created: at, Queued: at, Eligible: at,
-			Start: at.Add(time.Minute), End: at.Add(4 * time.Minute),
-			ExecHost: mark + "node/0*4", Procs: 4, Nodes: 1, TimeLimit: time.Hour,
+			Start: at.Add(time.Minute), End: at.Add(4 * time.Minute), ExecHost: mark + "node/0*4", Procs: 4, Nodes: 1,
+			TimeLimit: time.Hour,
 		}
 		log = append(log, pbs.AppendEnded(pbs.AppendStarted(pbs.AppendQueued(nil, rec), rec), rec)...)
 	}

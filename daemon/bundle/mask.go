@@ -91,9 +91,11 @@ func (m *masker) sourceName(name string) string {
 // and endings of rotated files.
 var wellKnown = regexp.MustCompile(
 	`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
-		`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|slurmrestd|slurmrestd\.sock|` +
+		`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|` +
+		`slurmrestd|slurmrestd\.sock|` +
 		`sge|gridengine|default|common|reporting|lsf|work|logdir|lsb\.acct|lsb\.events|` +
-		`waitcast|waitcastd\.yaml|waitcast\.db|admin-token|squeue|sinfo|scontrol|ssh|sudo|docker|podman|\*|[12][0-9]{7})` +
+		`waitcast|waitcastd\.yaml|waitcast\.db|admin-token|squeue|sinfo|scontrol|ssh|sudo|docker|podman|\*|` +
+		`[12][0-9]{7})` +
 		`(?:[.-][0-9]{1,8}|\.\*)?(?:\.gz)?$`)
 
 // path masks the elements of a path that are not well known.

@@ -20,8 +20,8 @@ func TestMay(t *testing.T) {
 		owner, member, other, root bool
 	}{
 		{0o400, true, false, false, true}, {0o040, false, true, false, true}, {0o004, false, false, true, true},
-		{0o640, true, true, false, true},
-		{0o044, false, true, true, true}, {0, false, false, false, true}, {0o333, false, false, false, true},
+		{0o640, true, true, false, true}, {0o044, false, true, true, true}, {0, false, false, false, true},
+		{0o333, false, false, false, true},
 	} {
 		for a, want := range map[*account]bool{owner: c.owner, member: c.member, other: c.other, root: c.root} {
 			list := modeACL(c.mode)

@@ -107,8 +107,7 @@ func facts(f *job.Facts, t *trial) string {
 		gpus += g.Count * g.Node.GPUs
 	}
 	text := fmt.Sprintf("%s (%d down), %s, %s, %s, %s", plural(t.Nodes, "node"), down, plural(procs, "processor"),
-		plural(gpus, "GPU"),
-		plural(len(f.Queues), "partition"), plural(len(f.Outages), "reservation"))
+		plural(gpus, "GPU"), plural(len(f.Queues), "partition"), plural(len(f.Outages), "reservation"))
 	if f.Version != "" {
 		text = "Slurm " + f.Version + ", " + text
 	}

@@ -77,8 +77,8 @@ func jobs(n int, last time.Time, zone *time.Location) string {
 		submit, start := end.Add(-3*time.Minute), end.Add(-2*time.Minute)
 		rec := pbs.Record{
 			ID: fmt.Sprintf("%d.server", 1000+i), User: fmt.Sprintf("u%d", i%3), Queue: []string{"short", "long"}[i%2],
-			Created: submit, Queued: submit, Eligible: submit,
-			Procs: 1 << (i % 4), Nodes: 1, TimeLimit: time.Hour, Start: start, End: end,
+			Created: submit, Queued: submit, Eligible: submit, Procs: 1 << (i % 4), Nodes: 1, TimeLimit: time.Hour,
+			Start: start, End: end,
 		}
 		log = pbs.AppendEnded(log, rec)
 	}
@@ -224,7 +224,8 @@ func TestFiles(t *testing.T) {
 	s.write("sge",
 		"# a comment\n"+
 			strings.Repeat(
-				"short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
+				"short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:"+
+					"0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
 	s.write("rotated/log", jobs(3, now, time.UTC), now)
 	s.write("rotated/log.1", jobs(3, now.Add(-time.Hour), time.UTC), now.Add(-time.Hour))
 	s.write("rotated/log_20260101", "x", now)

@@ -53,8 +53,7 @@ type logrotateConfig struct {
 func taboo(name string) bool {
 	for _, end := range []string{
 		",v", ".bak", ".cfsaved", ".disabled", ".dpkg-bak", ".dpkg-del", ".dpkg-dist", ".dpkg-new",
-		".dpkg-old", ".dpkg-tmp",
-		".rpmnew", ".rpmorig", ".rpmsave", ".swp", ".ucf-dist", ".ucf-new", ".ucf-old", "~",
+		".dpkg-old", ".dpkg-tmp", ".rpmnew", ".rpmorig", ".rpmsave", ".swp", ".ucf-dist", ".ucf-new", ".ucf-old", "~",
 	} {
 		if strings.HasSuffix(name, end) {
 			return true

@@ -34,8 +34,7 @@ func Flurry(jobs int) Incident {
 			s.jobs++
 			err := s.sim.Submit(simulator.Job{
 				ID: s.jobs, Submit: begins + math.Floor(flurryTakes.Seconds()*float64(i)/float64(jobs)), Procs: 1,
-				Runtime:  flurryRuntime,
-				Estimate: flurryLimit.Seconds(), Queue: queueOf(flurryLimit), User: flurryUser,
+				Runtime: flurryRuntime, Estimate: flurryLimit.Seconds(), Queue: queueOf(flurryLimit), User: flurryUser,
 			})
 			if err != nil {
 				return fmt.Errorf("flurry: %w", err)

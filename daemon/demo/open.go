@@ -28,7 +28,7 @@ func show(url string) {
 	if program == "" {
 		return
 	}
-	cmd := exec.Command(program, url) //nolint:gosec,noctx // the desktop's own program, on our own address; it goes on without us
+	cmd := exec.Command(program, url) //nolint:noctx // the program of the desktop goes on without us
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()
 	}

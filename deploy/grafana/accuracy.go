@@ -122,8 +122,7 @@ func accuracyMisses() []panel {
 				"queue yet.",
 			queries: []query{
 				{rate("scored", ""), "scored"}, {rate("scored_live", ""), "made as it happened"},
-				{rate("censored", ""), "left without a start"},
-				{rate("impossible", ""), "no forecast"},
+				{rate("censored", ""), "left without a start"}, {rate("impossible", ""), "no forecast"},
 			},
 		},
 		{

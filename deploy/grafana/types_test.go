@@ -18,6 +18,8 @@ const (
 
 // head of the program that is checked. Grafana's enums are strings and numbers in JSON: plain says so. Objects that are
 // written down have no members that the types do not know.
+//
+//nolint:lll // the names of its modules are that long
 const typesHead = `import type { Dashboard, FieldConfigSource, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import type { Options as TimeSeriesOptions, FieldConfig as TimeSeriesField } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
 import type { Options as StatOptions } from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen';

@@ -151,8 +151,8 @@ func (s *stage) calm(t *testing.T, length time.Duration) {
 func (s *stage) absent(record string) bool {
 	return slices.Contains([]string{
 		"pool:waitcast_pool_procs:ratio_max1d", "source:waitcast_bad_lines:increase1h",
-		"source:waitcast_bad_lines:ratio1h",
-		"source:waitcast_lines:rate1h_p10_7d", "source:waitcast_log_missed_lines:expected",
+		"source:waitcast_bad_lines:ratio1h", "source:waitcast_lines:rate1h_p10_7d",
+		"source:waitcast_log_missed_lines:expected",
 	}, record)
 }
 
@@ -285,6 +285,7 @@ func substituted(query string) string {
 // hours.
 func lacking(query string) bool {
 	return regexp.MustCompile(
-		`ALERTS|waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation|load_forecast_(outside|log_pinball|outcomes))|:waitcast_(pool|bad_lines)`,
+		`ALERTS|waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation|load_forecast_(outside|log_pinball|` +
+			`outcomes))|:waitcast_(pool|bad_lines)`,
 	).MatchString(query)
 }

@@ -51,7 +51,8 @@ type patterns struct{ selector, matcher, clause *regexp.Regexp }
 func promql() patterns {
 	return patterns{
 		selector: regexp.MustCompile(
-			`([a-z_]*:)?\b(waitcast_[a-z0-9_]+|waitcast:[a-z0-9_]+|up|process_start_time_seconds)\b((?::[a-z0-9_]+)*)(\{[^}]*\})?`),
+			`([a-z_]*:)?\b(waitcast_[a-z0-9_]+|waitcast:[a-z0-9_]+|up|` +
+				`process_start_time_seconds)\b((?::[a-z0-9_]+)*)(\{[^}]*\})?`),
 		matcher: regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`),
 		clause:  regexp.MustCompile(`\b(?:by|without|on|ignoring|group_left|group_right) \(([^)]*)\)`),
 	}

@@ -122,8 +122,7 @@ func TestUnitFitsTheDaemon(t *testing.T) {
 	text := read(t, unitName)
 	for _, line := range []string{
 		"ExecStart=" + program + " --config /etc/waitcast/waitcastd.yaml", "Type=notify", "User=waitcast",
-		"Group=waitcast",
-		"StateDirectory=waitcast", "ProtectSystem=strict",
+		"Group=waitcast", "StateDirectory=waitcast", "ProtectSystem=strict",
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("the unit lacks %s", line)

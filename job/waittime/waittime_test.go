@@ -40,8 +40,7 @@ func TestScale(t *testing.T) {
 func TestNever(t *testing.T) {
 	for seconds, want := range map[float64]bool{
 		0: false, waittime.ScoredNever: false, waittime.Longest: true,
-		waittime.Unlog(waittime.Log(waittime.Longest)): true,
-		math.Inf(1): true, math.NaN(): true,
+		waittime.Unlog(waittime.Log(waittime.Longest)): true, math.Inf(1): true, math.NaN(): true,
 	} {
 		if got := waittime.IsNever(seconds); got != want {
 			t.Errorf("%g s means never: %t, want %t", seconds, got, want)
@@ -52,8 +51,7 @@ func TestNever(t *testing.T) {
 func TestSizeClass(t *testing.T) {
 	for procs, want := range map[int]string{
 		-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512",
-		513:  "513-4096",
-		4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+",
+		513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+",
 	} {
 		if got := waittime.SizeClass(procs); got != want {
 			t.Errorf("%d processors are of class %s, want %s", procs, got, want)

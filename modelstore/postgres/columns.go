@@ -111,16 +111,18 @@ func packRows(ctx context.Context, rows []modelstore.Row) (*rowColumns, error) {
 // insert adds the rows from, ..., to-1 in their order.
 func (c *rowColumns) insert(w *change, from, to int) error {
 	_, err := w.tx.Exec(w.ctx,
-		`INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
-			wait_seconds, method, levels, quantiles, peers, reason, replayed, served)
-		SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[],
-			$12::text[], $13::double precision[], $14::text[], $15::bytea[], $16::bytea[], $17::bytea[], $18::text[], $19::boolean[], $20::bigint[])
+		`INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start,
+			closed, outcome, wait_seconds, method, levels, quantiles, peers, reason, replayed, served)
+		SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[],
+			$7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[],
+			$13::double precision[], $14::text[], $15::bytea[], $16::bytea[], $17::bytea[], $18::text[],
+			$19::boolean[], $20::bigint[])
 		ON CONFLICT (space, cluster, job_id, attempt) DO NOTHING`,
 		w.s.space, c.seq[from:to], c.cluster[from:to], c.jobID[from:to], c.attempt[from:to], c.queue[from:to],
 		c.procs[from:to], c.timeLimit[from:to],
 		c.submit[from:to], c.start[from:to], c.closed[from:to], c.outcome[from:to], c.wait[from:to], c.method[from:to],
-		c.levels[from:to],
-		c.quantiles[from:to], c.peers[from:to], c.reason[from:to], c.replayed[from:to], c.served[from:to])
+		c.levels[from:to], c.quantiles[from:to], c.peers[from:to], c.reason[from:to], c.replayed[from:to],
+		c.served[from:to])
 	return err
 }
 

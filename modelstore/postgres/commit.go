@@ -201,8 +201,10 @@ func (w *change) insert(c *entryColumns, from int) error {
 		}
 		part := c.slice(from, min(n, from+chunk))
 		_, err := w.tx.Exec(w.ctx,
-			`INSERT INTO waitcast.journal (space, seq, cluster, job_id, attempt, kind, turn, time, submit, source, event)
-			SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+			`INSERT INTO waitcast.journal (space, seq, cluster, job_id, attempt, kind, turn, time, submit,
+				source, event)
+			SELECT $1, * FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[],
+				$7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
 			ON CONFLICT (space, cluster, job_id, attempt, kind, turn) DO NOTHING`,
 			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind, part.turn, part.time, part.submit,
 			part.source, part.event)
@@ -219,9 +221,10 @@ func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 		part := c.slice(from, min(len(entries), from+chunk))
 		var missing *int64
 		err := w.tx.QueryRow(w.ctx,
-			`SELECT min(e.seq) FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[]) e (seq, cluster, job_id, attempt, kind)
-			WHERE NOT EXISTS (SELECT FROM waitcast.journal j WHERE j.space = $1 AND j.cluster = e.cluster AND j.job_id = e.job_id
-				AND j.attempt = e.attempt AND j.kind = e.kind)`,
+			`SELECT min(e.seq) FROM unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[])
+				e (seq, cluster, job_id, attempt, kind)
+			WHERE NOT EXISTS (SELECT FROM waitcast.journal j WHERE j.space = $1 AND j.cluster = e.cluster
+				AND j.job_id = e.job_id AND j.attempt = e.attempt AND j.kind = e.kind)`,
 			w.s.space, part.seq, part.cluster, part.jobID, part.attempt, part.kind).Scan(&missing)
 		if err != nil {
 			return err

@@ -34,10 +34,13 @@ func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 		return nil, explain(place, "info", err)
 	}
 	rows, err := pool.Query(ctx,
-		`SELECT s.name, s.last_seq, (SELECT count(*) FROM waitcast.journal WHERE space = s.id), (SELECT count(*) FROM waitcast.ledger WHERE space = s.id),
-			(SELECT count(*) FROM waitcast.bad_line WHERE space = s.id), (SELECT count(*) FROM waitcast.checkpoint WHERE space = s.id),
+		`SELECT s.name, s.last_seq, (SELECT count(*) FROM waitcast.journal WHERE space = s.id),
+			(SELECT count(*) FROM waitcast.ledger WHERE space = s.id),
+			(SELECT count(*) FROM waitcast.bad_line WHERE space = s.id),
+			(SELECT count(*) FROM waitcast.checkpoint WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.snapshot WHERE space = s.id),
-			CASE WHEN s.expires > clock_timestamp() THEN s.holder END, s.epoch, s.expires FROM waitcast.space s ORDER BY s.name`)
+			CASE WHEN s.expires > clock_timestamp() THEN s.holder END, s.epoch, s.expires
+		FROM waitcast.space s ORDER BY s.name`)
 	if err != nil {
 		return nil, explain(place, "info", err)
 	}

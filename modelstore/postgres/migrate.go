@@ -76,7 +76,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 func runMigration(ctx context.Context, tx pgx.Tx, text string, version int) error {
 	if version == 1 {
 		text = `CREATE SCHEMA IF NOT EXISTS waitcast;
-			CREATE TABLE waitcast.schema_version (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp());` + text
+			CREATE TABLE waitcast.schema_version (version integer PRIMARY KEY,
+				at timestamptz NOT NULL DEFAULT clock_timestamp());` + text
 	}
 	if _, err := tx.Conn().PgConn().Exec(ctx, text).ReadAll(); err != nil { // many statements at once
 		return err

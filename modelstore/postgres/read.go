@@ -125,7 +125,8 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) (keys []models
 func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.Key, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT attempt, kind, time, submit, '' FROM waitcast.journal WHERE space = $1 AND cluster = $2 AND job_id = $3
-		UNION ALL SELECT attempt, '', closed, submit, outcome FROM waitcast.ledger WHERE space = $1 AND cluster = $2 AND job_id = $3`,
+		UNION ALL SELECT attempt, '', closed, submit, outcome FROM waitcast.ledger
+			WHERE space = $1 AND cluster = $2 AND job_id = $3`,
 		s.space, toText(cluster), toText(jobID))
 	if err != nil {
 		return nil, err

@@ -29,9 +29,8 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 	}{
 		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind, turn) DO NOTHING`},
-		{&p.row,
-			`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome,
-			wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers, crc)
+		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed,
+			outcome, wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
 		{&p.has, `SELECT 1 FROM journal WHERE cluster = ? AND job_id = ? AND attempt = ? AND kind = ?`},
 		{&p.head, `UPDATE head SET last_seq = ?, crc = ?`},
@@ -167,8 +166,7 @@ func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry
 	}
 	c := entryColumns{
 		seq: e.Seq, cluster: e.Event.Cluster, jobID: e.Event.ID, attempt: int64(e.Event.Attempt),
-		kind: e.Event.Kind.String(),
-		time: e.Event.Time.UnixNano(), source: e.Source, event: payload,
+		kind: e.Event.Kind.String(), time: e.Event.Time.UnixNano(), source: e.Source, event: payload,
 	}
 	if !submit.IsZero() {
 		c.submit = sql.NullInt64{Int64: submit.UnixNano(), Valid: true}
@@ -211,8 +209,7 @@ func (w *batch) rows(rows []modelstore.Row) error {
 		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit),
 			r.Submit.UnixNano(),
 			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason,
-			r.Replayed, r.Served,
-			peers, sumRow(w.sum, r, levels, quantiles, peers))
+			r.Replayed, r.Served, peers, sumRow(w.sum, r, levels, quantiles, peers))
 		if err != nil {
 			return err
 		}

@@ -231,9 +231,9 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	var s modelstore.SpaceInfo
 	if info.Schema > 0 {
 		err = db.QueryRowContext(ctx,
-			`SELECT (SELECT last_seq FROM head), (SELECT count(*) FROM journal), (SELECT count(*) FROM ledger), (SELECT count(*) FROM bad_line),
-			(SELECT count(*) FROM checkpoint), (SELECT count(*) FROM snapshot)`).Scan(&s.LastSeq, &s.Entries, &s.Rows,
-			&s.BadLines, &s.Checkpoints, &s.Snapshots)
+			`SELECT (SELECT last_seq FROM head), (SELECT count(*) FROM journal), (SELECT count(*) FROM ledger),
+			(SELECT count(*) FROM bad_line), (SELECT count(*) FROM checkpoint), (SELECT count(*) FROM snapshot)`).
+			Scan(&s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints, &s.Snapshots)
 		if err != nil {
 			return nil, explain(path, "info", err)
 		}

@@ -49,8 +49,7 @@ func TestTakenAway(t *testing.T) {
 		}, modelstore.Moved},
 		"folder deleted": {"", func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
 			modelstore.Deleted},
-		"replaced": {"", replace, modelstore.Replaced},
-		"moved, replaced": {"", func(path string) error {
+		"replaced": {"", replace, modelstore.Replaced}, "moved, replaced": {"", func(path string) error {
 			return errors.Join(os.Rename(path, path+".old"), replace(path))
 		}, modelstore.Replaced},
 		"folder unreachable": {"", func(path string) error {

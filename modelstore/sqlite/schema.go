@@ -60,8 +60,9 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	for _, query := range []string{
 		`SELECT 'table ' || s.name, x.name || ' ' || x.type || ' ' || x."notnull" || x.pk || x.hidden
 			FROM sqlite_schema s, pragma_table_xinfo(s.name) x WHERE s.type = 'table' ORDER BY s.name, x.cid`,
-		`SELECT 'index ' || s.name || ' of ' || s.tbl_name, coalesce(x.name, '') || ' ' || x.cid || x."desc" || x.key || x.coll
-			FROM sqlite_schema s, pragma_index_xinfo(s.name) x WHERE s.type = 'index' ORDER BY s.name, x.seqno`,
+		`SELECT 'index ' || s.name || ' of ' || s.tbl_name, coalesce(x.name, '') || ' ' || x.cid || x."desc" ||
+			x.key || x.coll FROM sqlite_schema s, pragma_index_xinfo(s.name) x
+			WHERE s.type = 'index' ORDER BY s.name, x.seqno`,
 	} {
 		rows, err := db.QueryContext(ctx, query)
 		if err != nil {

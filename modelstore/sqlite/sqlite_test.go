@@ -122,8 +122,7 @@ func TestPragmas(t *testing.T) {
 	for name, db := range map[string]*sql.DB{"write": s.write, "read": s.read} {
 		for pragma, want := range map[string]string{
 			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "10000", "temp_store": "2",
-			"mmap_size":  "0",
-			"query_only": map[string]string{"write": "0", "read": "1"}[name],
+			"mmap_size": "0", "query_only": map[string]string{"write": "0", "read": "1"}[name],
 		} {
 			var got string
 			err := db.QueryRow("PRAGMA " + pragma).Scan(&got)

@@ -77,16 +77,16 @@ func oldRows(version int) []modelstore.Row {
 	levels := []float64{.5, .95}
 	rows := []modelstore.Row{
 		{Seq: 2, Cluster: "kth", JobID: "1.kth", Queue: "batch", Procs: 8, TimeLimit: time.Hour, Submit: at(10),
-			Start: at(20), Outcome: modelstore.Started, WaitSeconds: 10,
-			Method: "combined", Levels: levels, Quantiles: []float64{7.5, math.Inf(1)}, Served: 3},
+			Start: at(20), Outcome: modelstore.Started, WaitSeconds: 10, Method: "combined", Levels: levels,
+			Quantiles: []float64{7.5, math.Inf(1)}, Served: 3},
 		{Seq: 4, Cluster: "kth", JobID: "0.kth", Attempt: 1, Queue: "batch", Submit: at(1),
 			Outcome: modelstore.Cancelled, WaitSeconds: 39, Reason: "no history", Replayed: true},
 	}
 	if version >= 3 {
 		rows = append(rows, modelstore.Row{Seq: 5, Cluster: "kth", JobID: "3.kth", Queue: "short", Submit: at(45),
-			Start: at(50), Outcome: modelstore.Started, WaitSeconds: 5,
-			Method: "combined", Levels: levels, Quantiles: []float64{1, 2},
-			Peers: []modelstore.Peer{{Method: "qbets", Quantiles: []float64{math.NaN(), 4}}}})
+			Start: at(50), Outcome: modelstore.Started, WaitSeconds: 5, Method: "combined", Levels: levels,
+			Quantiles: []float64{1, 2},
+			Peers:     []modelstore.Peer{{Method: "qbets", Quantiles: []float64{math.NaN(), 4}}}})
 	}
 	return rows
 }
@@ -168,8 +168,9 @@ func insertOldRows(t *testing.T, exec func(string, ...any), version int) {
 		}
 		levels, quantiles, peers := pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers)
 		exec(
-			`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed, outcome, wait_seconds, method, levels_id, quantiles, reason,
-			replayed, served, crc) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+			`INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed,
+			outcome, wait_seconds, method, levels_id, quantiles, reason, replayed, served, crc)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 			r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit), r.Submit.UnixNano(),
 			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds,
 			r.Method, levelsID, quantiles, r.Reason, r.Replayed, r.Served, sumRow(sum, &r, levels, quantiles, peers))

@@ -129,8 +129,7 @@ func seqMustGoOn(t *testing.T, p Place) {
 	reused.Seq = 6
 	for name, entries := range map[string][]modelstore.Entry{
 		"gap": MakeEntries(8, 9), "gap inside": {MakeEntry(7), MakeEntry(9)}, "reused": {reused},
-		"disorder": {MakeEntry(8), MakeEntry(7)},
-		"twice":    {MakeEntry(7), MakeEntry(7)},
+		"disorder": {MakeEntry(8), MakeEntry(7)}, "twice": {MakeEntry(7), MakeEntry(7)},
 	} {
 		err := s.Commit(background(),
 			modelstore.Batch{Entries: entries, Checkpoints: []modelstore.Checkpoint{{Source: name, Data: []byte("x")}}})

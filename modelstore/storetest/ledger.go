@@ -213,8 +213,7 @@ func badLines(t *testing.T, p Place) {
 	var lines []modelstore.BadLine
 	for i := range 3 * BadLineLimit {
 		lines = append(lines, modelstore.BadLine{At: Epoch().Add(time.Duration(i)), Source: "s", Path: "/var/log/acct",
-			Line:   int64(i + 1),
-			Reason: "field", Message: fmt.Sprint("bad ", i), Text: []byte{byte(i), 0xff, 0}})
+			Line: int64(i + 1), Reason: "field", Message: fmt.Sprint("bad ", i), Text: []byte{byte(i), 0xff, 0}})
 	}
 	commit(t, s, modelstore.Batch{BadLines: lines[:BadLineLimit-1]})
 	for i := BadLineLimit - 1; i < 2*BadLineLimit; i++ {

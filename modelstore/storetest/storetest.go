@@ -38,8 +38,7 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 		"RowsOnce": rowsOnce, "RowRoundTrip": rowRoundTrip, "RowQueries": rowQueries,
 		"FailureLeavesNothing": failureLeavesNothing,
 		"CancelLeavesNothing":  cancelLeavesNothing, "Known": known, "Checkpoints": checkpoints,
-		"SavedModels":        savedModels,
-		"Meta":               meta,
+		"SavedModels": savedModels, "Meta": meta,
 		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback,
 		"SnapshotsAllDamaged": snapshotsAllDamaged,
 		"DropSnapshots":       dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers,
@@ -61,8 +60,7 @@ func MakeEntry(seq int64) modelstore.Entry {
 	ev := job.Event{
 		Kind: [...]job.Kind{job.Submit, job.Start, job.End}[n%3], Cluster: "c", ID: fmt.Sprint(1000 + n/3), Time: at,
 		Attributes: job.Attributes{Queue: "batch", User: fmt.Sprintf("user%d", n%17), Account: "physics", QOS: "normal",
-			Name:  "run.sh",
-			Procs: int(1 + n%64), Nodes: int(1 + n%4), TimeLimit: time.Duration(1+n%24) * time.Hour},
+			Name: "run.sh", Procs: int(1 + n%64), Nodes: int(1 + n%4), TimeLimit: time.Duration(1+n%24) * time.Hour},
 		Times: job.Times{Submit: at.Add(-time.Duration(n%3) * time.Second)},
 	}
 	return modelstore.Entry{Seq: seq, Source: "pbs:/var/spool/pbs/server_priv/accounting", Event: ev}
@@ -83,8 +81,8 @@ func MakeRow(seq int64) modelstore.Row {
 		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour,
 		Submit: Epoch(),
 		Start:  Epoch().Add(time.Duration(seq) * time.Second), Outcome: modelstore.Started, WaitSeconds: float64(seq),
-		Method: "combined",
-		Levels: []float64{.25, .5, .75, .95}, Quantiles: []float64{1, 2.5, math.Inf(1), math.NaN()}, Served: seq,
+		Method: "combined", Levels: []float64{.25, .5, .75, .95},
+		Quantiles: []float64{1, 2.5, math.Inf(1), math.NaN()}, Served: seq,
 	}
 	if seq%3 == 0 {
 		r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: []float64{0, 1, 2, 3}},

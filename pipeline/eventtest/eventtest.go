@@ -46,8 +46,7 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))
 		return simulator.Job{
 			ID: int64(n), Submit: clock, Procs: 1 << rng.IntN(7), Runtime: runtime,
-			Queue:    string(rune('a' + rng.IntN(2))),
-			Estimate: runtime*(1+2*rng.Float64()) + 60,
+			Queue: string(rune('a' + rng.IntN(2))), Estimate: runtime*(1+2*rng.Float64()) + 60,
 		}, true
 	}})
 	if err != nil {

@@ -52,8 +52,8 @@ type Models struct {
 	// history is of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be refused
-	// after New.
+	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be
+	// refused after New.
 	chains  *markov.Model
 	lublin  *hypergamma.Live
 	refused int64 // changes from which a model could not learn, since the start of the process

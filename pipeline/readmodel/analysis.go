@@ -23,8 +23,8 @@ type Analysis struct {
 	// Pools are the users by the time that they stay; nil if NoPools has the reason why they are not known.
 	Pools   *users.Pools
 	NoPools string
-	// Findings are the flurries and daily robots. They are nil if there are none, or if NoFindings has the reason why none
-	// were looked for.
+	// Findings are the flurries and daily robots. They are nil if there are none, or if NoFindings has the reason why
+	// none were looked for.
 	Findings   []clean.Finding
 	NoFindings string
 	// Flurry is the number of jobs of one user within a day that make a flurry.

@@ -27,7 +27,8 @@ func TestCandidates(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := sizes(job.Attributes{Procs: 24}), [][2]int{{16, 0}, {12, 0}, {8, 0}, {6, 0}, {4, 0}, {3, 0}, {2, 0}}; !slices.Equal(got, want) {
+	if got, want := sizes(job.Attributes{Procs: 24}),
+		[][2]int{{16, 0}, {12, 0}, {8, 0}, {6, 0}, {4, 0}, {3, 0}, {2, 0}}; !slices.Equal(got, want) {
 		t.Errorf("of 24: %v, want %v", got, want)
 	}
 	if got, want := sizes(job.Attributes{Procs: 48, Nodes: 3}), [][2]int{{32, 2}, {16, 1}}; !slices.Equal(got, want) {
@@ -36,7 +37,8 @@ func TestCandidates(t *testing.T) {
 	if got := append(sizes(job.Attributes{Procs: 1}), sizes(job.Attributes{Procs: 8, GPUs: 2})...); got != nil {
 		t.Errorf("of 1, and with GPUs: %v", got)
 	}
-	if got, want := limits(3*time.Hour), []time.Duration{2 * time.Hour, time.Hour, 30 * time.Minute, 15 * time.Minute}; !slices.Equal(got, want) {
+	if got, want := limits(3*time.Hour),
+		[]time.Duration{2 * time.Hour, time.Hour, 30 * time.Minute, 15 * time.Minute}; !slices.Equal(got, want) {
 		t.Errorf("below 3 h: %v, want %v", got, want)
 	}
 	if got := limits(0); len(got) != 9 || got[8] != time.Hour {
@@ -50,7 +52,10 @@ func TestMaterial(t *testing.T) {
 	for _, c := range []struct {
 		median, p75, p90 float64
 		want             bool
-	}{{800, 2000, 4000, true}, {801, 2000, 4000, false}, {800, 2001, 4000, false}, {800, 2000, 4001, false}, {0, 0, 0, true}} {
+	}{
+		{800, 2000, 4000, true}, {801, 2000, 4000, false}, {800, 2001, 4000, false}, {800, 2000, 4001, false},
+		{0, 0, 0, true},
+	} {
 		if got := material(than, []float64{0, 0, c.median, c.p75, c.p90, 9000}); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -63,9 +68,11 @@ func TestMaterial(t *testing.T) {
 // A queue admits what its own bounds do; without a word from the scheduler, what it holds as large and as long.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
-		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"}, View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{16}}}, Running: []*cluster.Job{
-			{Attributes: job.Attributes{Queue: "b", Procs: 8, TimeLimit: time.Hour}}, {Attributes: job.Attributes{Queue: "c", Procs: 3, TimeLimit: time.Hour}},
-		}}}
+		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"},
+			View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{16}}}, Running: []*cluster.Job{
+				{Attributes: job.Attributes{Queue: "b", Procs: 8, TimeLimit: time.Hour}},
+				{Attributes: job.Attributes{Queue: "c", Procs: 3, TimeLimit: time.Hour}},
+			}}}
 	}
 	names := func(v *View, a job.Attributes) (out []string) {
 		for _, o := range v.elsewhere(&a) {
@@ -78,12 +85,14 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("by what they hold: %v, want b", got)
 	}
 	v := view()
-	v.Facts = &job.Facts{Queues: []job.QueueFacts{{Name: "b", MaxTime: time.Minute}, {Name: "c", MaxTime: 2 * time.Hour}}}
+	v.Facts = &job.Facts{Queues: []job.QueueFacts{{Name: "b", MaxTime: time.Minute},
+		{Name: "c", MaxTime: 2 * time.Hour}}}
 	if got := names(v, a); !slices.Equal(got, []string{"c"}) {
 		t.Errorf("by their bounds: %v, want c", got)
 	}
 	for name, q := range map[string]job.QueueFacts{
-		"down": {Down: true}, "closed": {Closed: true}, "too long": {MaxTime: time.Minute}, "too many nodes": {MaxNodes: 1}, "too few": {MinNodes: 3},
+		"down": {Down: true}, "closed": {Closed: true}, "too long": {MaxTime: time.Minute},
+		"too many nodes": {MaxNodes: 1}, "too few": {MinNodes: 3},
 	} {
 		if admits(&q, &job.Attributes{Procs: 4, Nodes: 2, TimeLimit: time.Hour}) {
 			t.Errorf("%s: admitted", name)
@@ -100,7 +109,8 @@ func TestMove(t *testing.T) {
 	t.Cleanup(e.Close)
 	e.Submit(1, 1, engine.Request{Queue: "q", Procs: 20, Limit: 5000}) // with no history its law ends at the limit
 	e.Start(1, 1, true)
-	overdue := Pivot{Pivot: e.View(10_000).Pivots(&engine.Request{Queue: "q", Procs: 90})[0], Job: &cluster.Job{ID: "1"}}
+	overdue := Pivot{Pivot: e.View(10_000).Pivots(&engine.Request{Queue: "q", Procs: 90})[0],
+		Job: &cluster.Job{ID: "1"}}
 	for _, c := range []struct {
 		name          string
 		then          Served
@@ -115,17 +125,21 @@ func TestMove(t *testing.T) {
 		{"nothing", Served{Capacity: 90, Ahead: 1, AheadProcs: 5}, 1, 5, 0, false, 9000, nil, MovedTime, 0, 0},
 		{"others started", Served{Capacity: 90, Ahead: 3, AheadProcs: 5}, 1, 5, 0, false, 9000, nil, MovedOn, 0, 0},
 		{"others came", Served{Capacity: 90, Ahead: 1, AheadProcs: 5}, 2, 9, 0, false, 9000, nil, MovedPassed, 0, 0},
-		{"priority", Served{Capacity: 90, Ahead: 1, AheadProcs: 5, Priority: 9}, 2, 9, 8, false, 9000, nil, MovedPriority, 0, 0},
+		{"priority", Served{Capacity: 90, Ahead: 1, AheadProcs: 5, Priority: 9}, 2, 9, 8, false, 9000, nil,
+			MovedPriority, 0, 0},
 		{"capacity", Served{Capacity: 120, Ahead: 1, AheadProcs: 5}, 2, 9, 0, false, 9000, nil, MovedCapacity, 30, 0},
 		{"capacity unknown then", Served{Ahead: 1, AheadProcs: 5}, 1, 5, 0, false, 9000, nil, MovedTime, 0, 0},
 		{"held", Served{Capacity: 120}, 0, 0, 0, true, 9000, nil, MovedHeld, 30, 0},
 		{"overrun", Served{Capacity: 90}, 0, 0, 0, false, 2000, []Pivot{overdue}, MovedOverrun, 0, 1},
-		{"overrun, but fewer processors than lost", Served{Capacity: 120}, 0, 0, 0, false, 2000, []Pivot{overdue}, MovedCapacity, 30, 1},
+		{"overrun, but fewer processors than lost", Served{Capacity: 120}, 0, 0, 0, false, 2000, []Pivot{overdue},
+			MovedCapacity, 30, 1},
 		{"over its limit before", Served{Capacity: 90}, 0, 0, 0, false, 9990, []Pivot{overdue}, MovedTime, 0, 0},
 		{"started since", Served{Capacity: 90}, 0, 0, 0, false, 0, []Pivot{overdue}, MovedTime, 0, 0},
 	} {
-		w := Waiting{Job: &cluster.Job{Submit: time.Unix(c.submit, 0).UTC(), Held: c.held, Attributes: job.Attributes{Priority: c.priority}}, Ahead: c.ahead, AheadProcs: c.procs}
-		if m := v.Move(&w, &c.then, c.pivots, now); m.Cause != c.want || m.Lost != c.lost || len(m.Overrun) != c.overrun {
+		w := Waiting{Job: &cluster.Job{Submit: time.Unix(c.submit, 0).UTC(), Held: c.held,
+			Attributes: job.Attributes{Priority: c.priority}}, Ahead: c.ahead, AheadProcs: c.procs}
+		if m := v.Move(&w, &c.then, c.pivots, now); m.Cause != c.want || m.Lost != c.lost ||
+			len(m.Overrun) != c.overrun {
 			t.Errorf("%s: %+v, want %s", c.name, m, c.want)
 		}
 	}

@@ -41,8 +41,8 @@ func (c *jobIndex) build(v *View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	// By queue and processors. There are few sizes, so that this takes a third of the time of sorting all jobs, for which
-	// requests would wait.
+	// By queue and processors. There are few sizes, so that this takes a third of the time of sorting all jobs, for
+	// which requests would wait.
 	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {

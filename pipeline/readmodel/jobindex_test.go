@@ -20,7 +20,8 @@ func TestCrowd(t *testing.T) {
 			var out []*cluster.Job
 			for i := range rapid.IntRange(0, 12).Draw(t, name) {
 				out = append(out, &cluster.Job{Seq: from + uint64(i), Attributes: job.Attributes{
-					Queue: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"), Procs: rapid.IntRange(0, 5).Draw(t, "procs"),
+					Queue:     rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),
+					Procs:     rapid.IntRange(0, 5).Draw(t, "procs"),
 					TimeLimit: time.Duration(rapid.IntRange(0, 5).Draw(t, "limit")) * time.Hour,
 				}})
 			}
@@ -58,7 +59,8 @@ func BenchmarkCrowd(b *testing.B) {
 		var out []*cluster.Job
 		for i := range n {
 			out = append(out, &cluster.Job{Seq: uint64(from + i), Attributes: job.Attributes{
-				Queue: fmt.Sprintf("queue%d", rng.IntN(4)), Procs: 1 << rng.IntN(8), TimeLimit: time.Duration(rng.IntN(100_000)) * time.Second,
+				Queue: fmt.Sprintf("queue%d", rng.IntN(4)), Procs: 1 << rng.IntN(8),
+				TimeLimit: time.Duration(rng.IntN(100_000)) * time.Second,
 			}})
 		}
 		return out

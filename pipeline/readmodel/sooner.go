@@ -153,7 +153,8 @@ func shorter(a *job.Attributes) []Option {
 		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour,
 		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
 	} {
-		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit*mostCut < a.TimeLimit) || a.TimeLimit == 0 && limit < time.Hour {
+		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit*mostCut < a.TimeLimit) ||
+			a.TimeLimit == 0 && limit < time.Hour {
 			continue
 		}
 		o := Option{Changes: ChangeLimit, Attributes: *a}

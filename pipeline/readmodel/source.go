@@ -19,11 +19,11 @@ type SourceStatus struct {
 	// LastLine is when the source last delivered a line, or a polled scheduler answered, by the daemon's clock; zero
 	// before the first.
 	LastLine time.Time
-	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. Times of the log are corrected
-	// by it. 0 if the clocks agree, or if the offset is configured.
+	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. Times of the log are
+	// corrected by it. 0 if the clocks agree, or if the offset is configured.
 	ClockOffset time.Duration
-	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of them,
-	// zero if there is none.
+	// SetAside is the number of events that are ahead of the clock and wait for it; SetAsideUntil is the earliest of
+	// them, zero if there is none.
 	SetAside      int
 	SetAsideUntil time.Time
 }
@@ -38,8 +38,8 @@ const (
 	SourceUnreadable ConditionName = "source_unreadable"
 	// SourceReading: the end of a log has not been reached since the start of the process.
 	SourceReading ConditionName = "source_reading"
-	// NothingRead: no record of any cluster is known, so that nothing can be forecast. Only a daemon that is not ready has
-	// it.
+	// NothingRead: no record of any cluster is known, so that nothing can be forecast. Only a daemon that is not ready
+	// has it.
 	NothingRead ConditionName = "nothing_read"
 	// StoreFailing: the database cannot be read or written, or its file was deleted, moved or replaced.
 	StoreFailing ConditionName = "store_failing"
@@ -49,8 +49,8 @@ const (
 	StoreExchanged ConditionName = "store_exchanged"
 	// NoCollector: no daemon collects into the database that is answered from.
 	NoCollector ConditionName = "no_collector"
-	// ClockOffset: the clock that writes a log is off from the daemon's, and the log's times are corrected by the measured
-	// offset.
+	// ClockOffset: the clock that writes a log is off from the daemon's, and the log's times are corrected by the
+	// measured offset.
 	ClockOffset ConditionName = "clock_offset"
 	// SetAside: records of a source are dated ahead of the clock, and are used when it gets there.
 	SetAside ConditionName = "set_aside"

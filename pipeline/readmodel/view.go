@@ -36,7 +36,8 @@ type View struct {
 	// Load gives the newest forecast of the load, which is made beside the views; nil if the load is not forecast.
 	Load *loadforecast.Published
 	jobs *jobIndex // of its jobs
-	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change them.
+	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change
+	// them.
 	Drifts []ensemble.Drift
 	// Scores say, per queue and size class, how the forecasts turned out so far. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score

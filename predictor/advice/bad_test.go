@@ -75,8 +75,7 @@ func TestBadObjectives(t *testing.T) {
 		"kind": {{Kind: 9}}, "level": {{Level: nan}, {Level: 1}, {Level: -.1}},
 		"deadline":                  {{Deadline: nan}, {Deadline: inf}},
 		"price of a processor-hour": {{ProcHour: nan}, {ProcHour: -1}, {ProcHour: inf}},
-		"price of an hour":          {{Hour: nan}, {Hour: -1}},
-		"price":                     {{Kind: advice.Cost}},
+		"price of an hour":          {{Hour: nan}, {Hour: -1}}, "price": {{Kind: advice.Cost}},
 	} {
 		for _, o := range objectives {
 			var bad *advice.ObjectiveError

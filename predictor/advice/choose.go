@@ -167,8 +167,7 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 		asked := &answers[request]
 		a.Gain = &Gain{
 			Score: asked.Score - a.Score, MeanFinish: asked.MeanFinish - a.MeanFinish,
-			Finish: asked.Finish[2] - a.Finish[2],
-			Better: odds[i].better, Worse: odds[i].worse,
+			Finish: asked.Finish[2] - a.Finish[2], Better: odds[i].better, Worse: odds[i].worse,
 		}
 	}
 	return r, nil

@@ -252,8 +252,7 @@ func TestFinishOfFutures(t *testing.T) {
 			rapid.SampledFrom([]float64{0, 100, math.Inf(1)})), 2, 40).Draw(t, "waits")
 		run := advice.LogNormal{Median: rapid.Float64Range(1, 1e5).Draw(t, "median"), Spread: .5}
 		r, err := advice.Choose([]advice.Candidate{{Name: "x", Procs: 1, Run: run, Wait: advice.Wait{Futures: waits}}},
-			advice.NoRequest,
-			advice.Objective{Kind: advice.ByDeadline, Deadline: 10})
+			advice.NoRequest, advice.Objective{Kind: advice.ByDeadline, Deadline: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -174,7 +174,8 @@ type odds struct {
 // compare compares all candidates in all futures: one by one within a pool; the futures of different pools combine in
 // all ways. Given the runtime,
 //
-//	Pr{i is best} = mean over the futures of its pool of 1{no other member has less} x product over the other pools of Pr{their least is no less}.
+//	Pr{i is best} = mean over the futures of its pool of
+//		1{no other member has less} x product over the other pools of Pr{their least is no less}.
 func (s *scene) compare(request int) []odds {
 	out := make([]odds, len(s.courses))
 	losses := make([][]float64, len(s.courses))

@@ -142,8 +142,8 @@ func TestBadLaws(t *testing.T) {
 		{nil, nil, 0}, {[]float64{.5}, nil, 0}, {[]float64{.5, .4}, []float64{1, 2}, 2},
 		{[]float64{0}, []float64{1}, 1}, {[]float64{nan}, []float64{1}, 1},
 		{[]float64{.5, 1}, []float64{1, 2}, 2}, {[]float64{.5, .9}, []float64{2, 1}, 2},
-		{[]float64{.5, .9}, []float64{math.Inf(1), 1}, 2},
-		{[]float64{.5}, []float64{-1}, 1}, {[]float64{.5, .9}, []float64{1, nan}, 2},
+		{[]float64{.5, .9}, []float64{math.Inf(1), 1}, 2}, {[]float64{.5}, []float64{-1}, 1},
+		{[]float64{.5, .9}, []float64{1, nan}, 2},
 	} {
 		var bad *advice.LawError
 		if _, err := advice.NewQuantiles(c.levels, c.seconds); !errors.As(err, &bad) || bad.Place != c.place {

@@ -142,8 +142,8 @@ func TestBadSteady(t *testing.T) {
 		now float64
 	}{
 		{advice.Steady{Gain: math.NaN()}, 200}, {advice.Steady{Gain: 1}, 200}, {advice.Steady{Gain: -.1}, 200},
-		{advice.Steady{Hold: math.NaN()}, 200},
-		{advice.Steady{Hold: -1}, 200}, {advice.Steady{}, math.NaN()}, {advice.Steady{}, math.Inf(1)},
+		{advice.Steady{Hold: math.NaN()}, 200}, {advice.Steady{Hold: -1}, 200}, {advice.Steady{}, math.NaN()},
+		{advice.Steady{}, math.Inf(1)},
 	} {
 		got, err := c.s.Settle(standing, c.now, r)
 		var bad *advice.ObjectiveError

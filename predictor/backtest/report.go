@@ -17,6 +17,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
+//nolint:lll // a page, in which line ends would be blanks
 const reportPage = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>waitcast backtest</title>
 <style>body{font:15px/1.45 system-ui,sans-serif;max-width:1080px;margin:2em auto;padding:0 1em;color:#222}

@@ -57,8 +57,8 @@ func TestTargets(t *testing.T) {
 func (want *target) check(t *testing.T, r *TraceResult) {
 	served, qbets := r.Method(Waitcast), r.Method("qbets")
 	t.Logf("%d jobs, loss .5/.95 %.4f/%.4f, QBETS %.4f/%.4f, within a factor 2 %.3f", served.N,
-		served.LogPinball["0.5"], served.LogPinball["0.95"],
-		qbets.LogPinball["0.5"], qbets.LogPinball["0.95"], served.Within2)
+		served.LogPinball["0.5"], served.LogPinball["0.95"], qbets.LogPinball["0.5"], qbets.LogPinball["0.95"],
+		served.Within2)
 	if served.N != qbets.N {
 		t.Errorf("waitcast is scored on %d jobs, QBETS on %d", served.N, qbets.N)
 	}

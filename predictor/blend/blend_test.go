@@ -265,8 +265,7 @@ func FuzzUnmarshal(f *testing.F) {
 // A configuration that cannot be meant is refused.
 func TestBadConfig(t *testing.T) {
 	for _, c := range []Config{{}, {Levels: []float64{.5}}, {Levels: []float64{.5, .4}, Priors: []float64{1}},
-		{Levels: []float64{.5}, Priors: []float64{0}},
-		{Levels: []float64{.5}, Priors: []float64{1}, Share: 1},
+		{Levels: []float64{.5}, Priors: []float64{0}}, {Levels: []float64{.5}, Priors: []float64{1}, Share: 1},
 		{Levels: []float64{.5}, Priors: []float64{1}, Memory: math.NaN()}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)

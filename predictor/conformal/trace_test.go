@@ -111,8 +111,7 @@ func forecasts(t testing.TB, recs []swf.Record) []row {
 		t.Fatal(err)
 	}
 	p := &replay{recs: recs, lin: lin, queued: map[int]bool{}, recent: map[string][]float64{},
-		user: map[int64]float64{},
-		last: map[string]float64{}, bounds: map[string]*qbets.Series{}, trainAt: 1000}
+		user: map[int64]float64{}, last: map[string]float64{}, bounds: map[string]*qbets.Series{}, trainAt: 1000}
 	for i := range recs {
 		p.submit(i)
 		if p.err != nil {

@@ -187,8 +187,7 @@ func TestBadInput(t *testing.T) {
 		}
 	})
 	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{1}},
-		{Levels: []float64{.5}, Resolution: -1},
-		{Levels: []float64{.5}, MonthSeconds: 1}} {
+		{Levels: []float64{.5}, Resolution: -1}, {Levels: []float64{.5}, MonthSeconds: 1}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("configuration %+v is taken", c)
 		}

@@ -212,8 +212,8 @@ func (s *Surface) choose(o *SurfaceOptions) {
 	s.limits = []float64{
 		minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 20 * minute, 30 * minute, 45 * minute,
 		hour, 1.5 * hour, 2 * hour, 3 * hour, 4 * hour, 5 * hour, 6 * hour, 8 * hour, 10 * hour, 12 * hour, 15 * hour,
-		18 * hour, 20 * hour,
-		day, 1.5 * day, 2 * day, 3 * day, 4 * day, 5 * day, 7 * day, 14 * day, 28 * day, math.Inf(1),
+		18 * hour, 20 * hour, day, 1.5 * day, 2 * day, 3 * day, 4 * day, 5 * day, 7 * day, 14 * day,
+		28 * day, math.Inf(1),
 	}
 	if d := s.policy.DefaultLimit; d > 0 {
 		s.limits = append(s.limits, d)

@@ -201,8 +201,8 @@ func kth(t *testing.T, procs int) *simulator.Simulator {
 		}
 		if err := sim.Submit(simulator.Job{
 			ID: id, Submit: float64(rec.Submit), Procs: min(procs, int(rec.Procs())),
-			Runtime:  math.Max(1, float64(rec.Runtime)),
-			Estimate: math.Max(0, float64(rec.TimeLimit)), Queue: file.Reader.Header().QueueName(&rec),
+			Runtime: math.Max(1, float64(rec.Runtime)), Estimate: math.Max(0, float64(rec.TimeLimit)),
+			Queue: file.Reader.Header().QueueName(&rec),
 		}); err != nil {
 			t.Fatal(err)
 		}

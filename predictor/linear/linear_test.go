@@ -209,8 +209,8 @@ func FuzzUnmarshal(f *testing.F) {
 // A configuration that cannot be meant is refused.
 func TestBadConfig(t *testing.T) {
 	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{0}},
-		{Levels: []float64{.5}, Features: -1},
-		{Levels: []float64{.5}, Rate: -1}, {Levels: []float64{.5}, Window: math.NaN()}} {
+		{Levels: []float64{.5}, Features: -1}, {Levels: []float64{.5}, Rate: -1},
+		{Levels: []float64{.5}, Window: math.NaN()}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}

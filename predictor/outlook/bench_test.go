@@ -17,8 +17,7 @@ func busy(b *testing.B) (*cluster, State) {
 	for i := range 2000 {
 		j := Job{
 			ID: uint64(1<<40 + i), Queue: []string{"short", "long"}[i%2], User: string(rune('a' + i%20)), App: "x",
-			Procs: 1 + i%7, Limit: float64(600 * (1 + i%60)),
-			Submit: s.Now - float64(10*i),
+			Procs: 1 + i%7, Limit: float64(600 * (1 + i%60)), Submit: s.Now - float64(10*i),
 		}
 		if i < 1000 {
 			j.Start = s.Now - float64(i)

@@ -72,8 +72,8 @@ func (c *cluster) arrive() (simulator.Job, bool) {
 	runtime := math.Exp(math.Log(1200) + .8*c.rng.NormFloat64())
 	j := Job{
 		ID: uint64(c.next), Queue: []string{"short", "long"}[c.rng.IntN(2)],
-		User: string(rune('a' + c.rng.IntN(20))), App: "x",
-		Procs: 1 << c.rng.IntN(5), Limit: math.Ceil(runtime*(1+3*c.rng.Float64())/600) * 600, Submit: c.at,
+		User: string(rune('a' + c.rng.IntN(20))), App: "x", Procs: 1 << c.rng.IntN(5),
+		Limit: math.Ceil(runtime*(1+3*c.rng.Float64())/600) * 600, Submit: c.at,
 	}
 	c.jobs[c.next] = j
 	return simulator.Job{ID: c.next, Submit: c.at, Procs: j.Procs, Runtime: runtime, Limit: j.Limit}, true

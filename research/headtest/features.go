@@ -99,8 +99,8 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 	row = s.crowd(row)
 	day := math.Mod(s.at, 86400) / 3600
 	return append(row, float64(s.need), float64(s.free), float64(s.job.Procs), float64(len(s.holders)),
-		float64(s.need)/float64(max(1, s.used())),
-		logOf(s.at-s.lastEnd), logOf(max(0, s.at-s.lastStart)), day, math.Mod(math.Floor(s.at/86400), 7))
+		float64(s.need)/float64(max(1, s.used())), logOf(s.at-s.lastEnd), logOf(max(0, s.at-s.lastStart)), day,
+		math.Mod(math.Floor(s.at/86400), 7))
 }
 
 // crowd appends what matters of the running jobs together: the one likely to end first, the widest, and those of which

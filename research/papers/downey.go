@@ -30,8 +30,8 @@ func (d *Data) downeyModel() (Table, error) {
 	t.promise("tmax", number(m.TMax()/3600, 1)+" h", "24.2 h", "24.2 h", "24.2 h", number(m.TMax()/3600, 1) == "24.2")
 	age := m.TMax() / 4
 	t.promise("age after which the median remaining lifetime falls", number(age/m.TMax(), 2)+" tmax", "1/4 tmax",
-		"", "1/4 tmax",
-		m.MedianRemaining(age) > m.MedianRemaining(.99*age) && m.MedianRemaining(age) > m.MedianRemaining(1.01*age))
+		"", "1/4 tmax", m.MedianRemaining(age) > m.MedianRemaining(.99*age) &&
+			m.MedianRemaining(age) > m.MedianRemaining(1.01*age))
 	t.because("Two slips of the paper: what section 4 prints as the average *remaining* lifetime is the average " +
 		"total lifetime of the jobs that reach an age, the remaining is that minus the age; and equation 5 has its " +
 		"two factors exchanged.")
@@ -145,8 +145,7 @@ func (d *Data) downeyTable6() (Table, error) {
 		pair := logs[m.name]
 		r := stat.Correlation(pair.Forecast, pair.Wait, nil)
 		t.promise(fmt.Sprintf("%s: correlation of logarithms, %d jobs", m.what, len(pair.Wait)), number(r, 3),
-			number(m.paper, 2), number(m.independent, 2),
-			"the paper's within .05, the independent one within .01",
+			number(m.paper, 2), number(m.independent, 2), "the paper's within .05, the independent one within .01",
 			math.Abs(r-m.paper) <= .05 && math.Abs(r-m.independent) <= .01)
 		t.note(m.what+": of plain seconds", number(stat.Correlation(plain(pair.Forecast), plain(pair.Wait), nil), 3),
 			"", ".20 to .41")

@@ -55,8 +55,8 @@ func lublinSizes(t *Table, j hypergamma.Jobs) error {
 	t.note("jobs", fmt.Sprint(f.N), "16221", "20530")
 	t.note("p1, share of serial jobs", number(p.Serial, 3), ".30", ".346")
 	t.promise("p2, share of powers of two among the parallel", number(p.PowerOfTwo, 3), ".60", ".598",
-		"the paper's and the independent one within .01",
-		math.Abs(p.PowerOfTwo-.60) <= .01 && math.Abs(p.PowerOfTwo-.598) <= .01)
+		"the paper's and the independent one within .01", math.Abs(p.PowerOfTwo-.60) <= .01 &&
+			math.Abs(p.PowerOfTwo-.598) <= .01)
 	t.note("l", number(p.Low, 2), ".70", "")
 	t.note("m", number(p.Medium, 2), "4.00", "")
 	t.note("h = log2 100", number(p.High, 2), "6.64", "")
@@ -160,8 +160,8 @@ func lublinPeak(t *Table, j hypergamma.Jobs) error {
 	}
 	printed := hypergamma.Gamma{Shape: 14.10, Scale: .37}.Mean()
 	t.promise("mean of ln interarrival", number(f.Peak.Mean(), 3), number(printed, 3), "5.247",
-		"the paper's and the independent one within 2 %",
-		math.Abs(f.Peak.Mean()/printed-1) <= .02 && math.Abs(f.Peak.Mean()/5.247-1) <= .02)
+		"the paper's and the independent one within 2 %", math.Abs(f.Peak.Mean()/printed-1) <= .02 &&
+			math.Abs(f.Peak.Mean()/5.247-1) <= .02)
 	t.note("alpha", number(f.Peak.Shape, 2), "14.10", "6.0")
 	t.note("beta", number(f.Peak.Scale, 3), ".37", "")
 	t.note("D", number(f.PeakKS, 3), ".064", "")

@@ -47,8 +47,8 @@ func zakayLogs() []zakayLog {
 			name: kth, label: "KTH", version: "KTH-SP2-1996-2", users: 214, jobs: 28489,
 			longTerm: poolCount{102, 25202}, temporary: poolCount{66, 2349},
 			with8: poolCount{67, 2359}, locality: [3]float64{35.25, 6.46, 3.83},
-			resampled: [3]float64{35.03, 6.42, 3.87}, localityBound: .015,
-			hurst: .666, hurstResampled: .648, hurstSD: ".040",
+			resampled: [3]float64{35.03, 6.42, 3.87}, localityBound: .015, hurst: .666, hurstResampled: .648,
+			hurstSD: ".040",
 		},
 		{
 			name: ctc, label: "CTC", version: "CTC-SP2-1996-2.1-cln", users: 679, jobs: 77222,
@@ -60,8 +60,8 @@ func zakayLogs() []zakayLog {
 			name: lanl, label: "LANL", version: "LANL-CM5-1994-3.1-cln", users: 213, jobs: 122060,
 			longTerm: poolCount{159, 119998}, temporary: poolCount{37, 1727},
 			with8: poolCount{39, 1739}, locality: [3]float64{36.01, 2.53, 1.15},
-			resampled: [3]float64{36.97, 2.51, 1.08}, localityBound: .05,
-			hurst: .690, hurstResampled: .679, hurstSD: ".043",
+			resampled: [3]float64{36.97, 2.51, 1.08}, localityBound: .05, hurst: .690, hurstResampled: .679,
+			hurstSD: ".043",
 		},
 		{
 			name: sdsc, label: "SDSC-SP2", version: "SDSC-SP2-1998-3.1-cln", users: 437, jobs: 59725,

@@ -143,8 +143,7 @@ func (w *Workload) score(s, request *Schedule, share float64) Outcome {
 	span := w.Jobs[len(w.Jobs)-1].Submit - w.Jobs[0].Submit
 	o := Outcome{
 		Mean: stat.Mean(scored, nil), P95: p95(sorted), Wait: stat.Mean(s.Wait[from:], nil),
-		Utilization: s.Busy / span / float64(w.Procs),
-		Work:        s.Work / request.Work,
+		Utilization: s.Busy / span / float64(w.Procs), Work: s.Work / request.Work,
 	}
 	o.Change, o.P95Change = o.Mean/stat.Mean(base, nil)-1, o.P95/p95(sortedBase)-1
 	var askers, others, users = newGroups(), newGroups(), newGroups()

@@ -86,8 +86,8 @@ func (pbsFormat) repeats() bool { return true }
 func (pbsFormat) record(r *record) pbs.Record {
 	return pbs.Record{
 		ID: fmt.Sprintf("%d.soak", r.ID), User: r.User, Group: "users", Name: "job", Queue: r.Queue, Created: r.Submit,
-		Queued: r.Submit, Eligible: r.Submit,
-		Start: r.Start, End: r.End, Procs: r.Procs, Nodes: r.Procs, TimeLimit: r.Limit,
+		Queued: r.Submit, Eligible: r.Submit, Start: r.Start, End: r.End, Procs: r.Procs, Nodes: r.Procs,
+		TimeLimit: r.Limit,
 	}
 }
 
@@ -107,8 +107,7 @@ const pbsTime = "01/02/2006 15:04:05"
 func (pbsFormat) reasons() []string {
 	return []string{
 		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs,
-		collector.ReasonUnknown, collector.ReasonFuture,
-		collector.ReasonLongLine,
+		collector.ReasonUnknown, collector.ReasonFuture, collector.ReasonLongLine,
 	}
 }
 

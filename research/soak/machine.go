@@ -84,8 +84,7 @@ type deletion struct {
 func newMachine(epoch time.Time, nodes, jobs, badLines int, f format, source arrivals, seed uint64) (*machine, error) {
 	m := &machine{
 		epoch: epoch, nodes: nodes, format: f, rng: rand.New(rand.NewPCG(seed, 4)), source: source,
-		live:     map[int64]*told{},
-		badEvery: max(2, int64(3*jobs/max(1, badLines))), long: mostLongLines,
+		live: map[int64]*told{}, badEvery: max(2, int64(3*jobs/max(1, badLines))), long: mostLongLines,
 	}
 	m.tally.Bad = map[string]int{}
 	m.crash, m.step, m.pause = m.after(0, crashDays), m.after(0, stepDays), m.after(0, pauseDays)

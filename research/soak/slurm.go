@@ -47,8 +47,7 @@ func (slurmLog) cancelled(dst []byte, r *record) []byte {
 func (slurmLog) reasons() []string {
 	return []string{
 		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs,
-		collector.ReasonUnknown, collector.ReasonFuture,
-		collector.ReasonLongLine,
+		collector.ReasonUnknown, collector.ReasonFuture, collector.ReasonLongLine,
 	}
 }
 
@@ -82,8 +81,8 @@ func (jobcomp) line(dst []byte, r *record, state string, start time.Time, nodes 
 		"ProcCnt=%d WorkDir=/tmp ReservationName= Tres=cpu=%d,node=%d,billing=1 Account=physics QOS=normal WcKey= "+
 		"Cluster=soak SubmitTime=%s EligibleTime=%s "+
 		"DerivedExitCode=0:0 ExitCode=0:0 \n", r.ID, r.User, state, r.Queue, int(r.Limit.Minutes()),
-		start.Format(slurmTime), r.End.Format(slurmTime), nodes, r.Procs,
-		r.Procs, r.Procs, r.Procs, r.Submit.Format(slurmTime), r.Submit.Format(slurmTime))
+		start.Format(slurmTime), r.End.Format(slurmTime), nodes, r.Procs, r.Procs, r.Procs, r.Procs,
+		r.Submit.Format(slurmTime), r.Submit.Format(slurmTime))
 }
 
 func (f jobcomp) ended(dst []byte, r *record) []byte {

@@ -26,8 +26,7 @@ func (w *watch) look(ctx context.Context, p *process, lines int64, day float64) 
 	}
 	w.samples = append(w.samples, sample{
 		Lines: lines, Day: day, Memory: m["process_resident_memory_bytes"], Peak: p.highWater(),
-		Heap:       m["go_memstats_heap_inuse_bytes"],
-		Goroutines: m["go_goroutines"], Files: m["process_open_fds"],
+		Heap: m["go_memstats_heap_inuse_bytes"], Goroutines: m["go_goroutines"], Files: m["process_open_fds"],
 	})
 	return m
 }

@@ -104,8 +104,7 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 		}
 		jobs = append(jobs, users.Job{
 			Index: len(jobs), User: r.User, Queue: r.Queue, Procs: int(r.Procs()), Submit: float64(r.Submit),
-			Wait:    float64(r.Wait),
-			Runtime: float64(r.Runtime), Estimate: float64(r.TimeLimit),
+			Wait: float64(r.Wait), Runtime: float64(r.Runtime), Estimate: float64(r.TimeLimit),
 		})
 	}
 }

@@ -82,9 +82,11 @@ const preface = `# Measured accuracy
 <!-- Made by make accuracy; do not edit. -->
 
 Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
-	` does. Every forecast was made from what was known at its submission; the first tenth
-of each log is learnt from and not scored. [How the forecasts are made](predictions.md), and what the figures mean: *loss* is the mean pinball loss of
-ln(wait + 60 s), lower is better; *covered* is [P(W < q), P(W <= q)], which must hold the level; *x2* is the share of medians within a factor 2 of the wait, 60 s added to both.
+	` does. Every forecast was made
+from what was known at its submission; the first tenth of each log is learnt from and not scored.
+[How the forecasts are made](predictions.md), and what the figures mean: *loss* is the mean pinball loss of
+ln(wait + 60 s), lower is better; *covered* is [P(W < q), P(W <= q)], which must hold the level; *x2* is the share of
+medians within a factor 2 of the wait, 60 s added to both.
 
 ## The whole wait
 
@@ -92,8 +94,9 @@ ln(wait + 60 s), lower is better; *covered* is [P(W < q), P(W <= q)], which must
 
 const headPreface = `## The head of the queue
 
-Downey's own test (1996, section 6): the log is scheduled strictly first come, first served, and every job that does not fit when it reaches the head of the queue is asked
-how long it will stay there. *r log* is the correlation of ln(max(1 s, wait)), his figure; the first 500 are left out.
+Downey's own test (1996, section 6): the log is scheduled strictly first come, first served, and every job that does not
+fit when it reaches the head of the queue is asked how long it will stay there. *r log* is the correlation of
+ln(max(1 s, wait)), his figure; the first 500 are left out.
 
 `
 
@@ -104,8 +107,7 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 	fmt.Fprintf(page, "### %s\n\n%d jobs, %d scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% lower "+
 		"at .95. Medians within a factor 2: %.3f; the best constant in hindsight: %.3f.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
-		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]),
-		served.Within2, r.Constant.Within2)
+		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), served.Within2, r.Constant.Within2)
 	fmt.Fprintln(page,
 		"| method | n | loss .5 | .75 | .9 | .95 | covered .5 | .95 | x2 |\n|---|---|---|---|---|---|---|---|---|")
 	for i := range r.Methods {

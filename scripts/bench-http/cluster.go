@@ -38,8 +38,7 @@ func (c *cluster) job(submit time.Time) pbs.Record {
 	procs := 1 << c.rnd.IntN(8)
 	rec := pbs.Record{
 		ID: fmt.Sprintf("%d.server", c.next), User: fmt.Sprintf("u%d", int(200*math.Pow(c.rnd.Float64(), 2))),
-		Group:    "users",
-		Name:     fmt.Sprintf("run%d", c.next%50),
+		Group: "users", Name: fmt.Sprintf("run%d", c.next%50),
 		Queue:    []string{"batch", "batch", "batch", "short", "long", "wide"}[c.rnd.IntN(6)],
 		ExecHost: fmt.Sprintf("n1/0*%d", procs), Procs: procs,
 		TimeLimit: time.Duration(float64(runtime)*(1+3*c.rnd.Float64())).Truncate(time.Minute) + time.Minute,

@@ -114,7 +114,9 @@ func against(ctx context.Context, dir string, c *cluster, secure bool, o *option
 }
 
 // single asks for the same all the time.
-const single = `request = function() return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7") end`
+const single = `request = function()
+  return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7")
+end`
 
 // varied asks for some 80,000 different requests.
 const varied = `
@@ -133,7 +135,8 @@ delay = function() return 2 end`
 // report prints what is read below.
 const report = `
 done = function(summary, latency, requests)
-  io.write(string.format("wrk %d %d %d %f %f %f %f %f\n", summary.requests, summary.duration, summary.errors.status + summary.errors.read + summary.errors.timeout,
+  io.write(string.format("wrk %d %d %d %f %f %f %f %f\n", summary.requests, summary.duration,
+    summary.errors.status + summary.errors.read + summary.errors.timeout,
     latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9), latency.max))
 end`
 

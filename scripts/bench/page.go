@@ -123,8 +123,8 @@ func httpTable(text string) (string, error) {
 		}
 		fmt.Fprintf(&out, "| %s | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %.0f ms | %.0f | %.0f us | %.0f MiB "+
 			"| %.0f, %.0f, %.0f |\n", strings.ReplaceAll(name, "/", ", "), v["req/s"], v["p50-ms"], v["p90-ms"],
-			v["p99-ms"], v["p99.9-ms"], v["max-ms"],
-			v["failed"], v["CPU-us/req"], v["MiB"], v["simulations"], v["load-forecasts"], v["trainings"])
+			v["p99-ms"], v["p99.9-ms"], v["max-ms"], v["failed"], v["CPU-us/req"], v["MiB"], v["simulations"],
+			v["load-forecasts"], v["trainings"])
 	}
 	return out.String(), nil
 }

@@ -57,8 +57,7 @@ func TestFigures(t *testing.T) {
 func TestUncovered(t *testing.T) {
 	table := Table{
 		Generated: []Generated{{Page: "docs/made.md"}},
-		Timings:   []Page{{Page: "docs/fast.md"}},
-		Without:   []Page{{Page: "docs/settings.md"}},
+		Timings:   []Page{{Page: "docs/fast.md"}}, Without: []Page{{Page: "docs/settings.md"}},
 		Measured: []Claim{{Page: "README.md", Text: []string{"known", "gone", "twice"}},
 			{Page: "docs/none.md", Text: []string{"x"}}},
 		Definitions: []Page{{Page: "README.md", Text: []string{"waits at most"}}},

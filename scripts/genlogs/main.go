@@ -128,8 +128,7 @@ func jobcompLines(jobs []swf.Record, ids, shift int64) []line {
 					"Tres=cpu=%d,node=%d,billing=%d Account=a QOS=normal "+
 					"WcKey= Cluster=c SubmitTime=%s EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0 \n",
 					j.ID+ids, j.User, j.User, max(j.TimeLimit, 0)/60, at(start), at(end), j.Procs(), j.Procs(),
-					j.Procs(), j.User, j.Procs(), j.Procs(), j.Procs(),
-					at(submit), at(submit))})
+					j.Procs(), j.User, j.Procs(), j.Procs(), j.Procs(), at(submit), at(submit))})
 	}
 	return inOrder(out)
 }

@@ -69,7 +69,8 @@ func traceInput(shared string) (*input, error) {
 }
 
 // siteColumns is the header that site-a.sacct was written without.
-const siteColumns = "JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|Submit|Eligible|Start|End|Elapsed|" +
+const siteColumns = "JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|" +
+	"Submit|Eligible|Start|End|Elapsed|" +
 	"ExitCode|State|NNodes|NCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|Timelimit|NodeList|JobName\n"
 
 func siteInput(shared string) (*input, error) {

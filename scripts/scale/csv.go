@@ -85,8 +85,7 @@ func parseRow(line []string) (row, error) {
 	return row{
 		point: point{grown: line[0], nodes: int(v[2]), running: int(v[3]), queued: int(v[4]), users: int(v[5]),
 			historical: int(v[6])},
-		size: int(v[1]),
-		cost: cost{
+		size: int(v[1]), cost: cost{
 			load: span(7, time.Microsecond), event: span(8, time.Microsecond), view: span(9, time.Microsecond),
 			forecast: span(10, time.Microsecond),
 			first:    span(11, time.Microsecond), refresh: span(12, time.Second), train: span(13, time.Second),

@@ -40,8 +40,7 @@ func (w *world) submit() job.Event {
 	ev.Times.Submit = w.now
 	ev.Attributes = job.Attributes{
 		Queue: []string{"batch", "short", "long", "wide"}[w.rng.IntN(4)], User: fmt.Sprint("u", w.rng.IntN(w.p.users)),
-		Name:      fmt.Sprint("run", w.rng.IntN(50)),
-		Procs:     max(1, int(mean*math.Exp2(2*w.rng.Float64()-1.2))),
+		Name: fmt.Sprint("run", w.rng.IntN(50)), Procs: max(1, int(mean*math.Exp2(2*w.rng.Float64()-1.2))),
 		TimeLimit: time.Duration(math.Ceil(runtime*(1+3*w.rng.Float64())/600)) * 10 * time.Minute,
 	}
 	w.made++

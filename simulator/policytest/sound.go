@@ -26,8 +26,8 @@ type ledger struct {
 func sound(t *rapid.T, s scenario) {
 	l := &ledger{
 		t: t, s: s, busy: map[string]int{}, inUse: map[string]int{}, waiting: map[string]int{},
-		state:  map[int64]simulator.Kind{},
-		queues: map[string]simulator.Queue{}, pools: map[string]simulator.PoolConfig{},
+		state: map[int64]simulator.Kind{}, queues: map[string]simulator.Queue{},
+		pools: map[string]simulator.PoolConfig{},
 	}
 	for _, q := range s.cfg.Queues {
 		l.queues[q.Name] = q

@@ -41,8 +41,7 @@ func Columns() []string {
 		"study", "run", "policy", "estimates", "load_asked", "load_offered", "seed", "shake", "jobs", "waiting_at_end",
 		"mean_wait_seconds",
 		"median_wait_seconds", "p95_wait_seconds", "mean_slowdown", "mean_bounded_slowdown", "utilization",
-		"throughput_per_hour", "max_queue_length",
-		"growth_jobs_per_week", "saturated",
+		"throughput_per_hour", "max_queue_length", "growth_jobs_per_week", "saturated",
 	}
 }
 
@@ -91,8 +90,7 @@ func (p *Plan) row(rec []string) (r Row, err error) {
 	r.Cell = p.cells[index]
 	for column, to := range map[int]any{
 		5: &r.Offered, 8: &r.Jobs, 9: &r.Waiting, 10: &r.MeanWait, 11: &r.MedianWait, 12: &r.P95Wait, 13: &r.Slowdown,
-		14: &r.Bounded,
-		15: &r.Utilization, 16: &r.PerHour, 17: &r.MaxQueue, 18: &r.Growth, 19: &r.Saturated,
+		14: &r.Bounded, 15: &r.Utilization, 16: &r.PerHour, 17: &r.MaxQueue, 18: &r.Growth, 19: &r.Saturated,
 	} {
 		var failed error
 		switch to := to.(type) {

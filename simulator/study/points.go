@@ -89,8 +89,7 @@ func ReadPoints(from io.Reader) (groups []Group, err error) {
 			}
 			return &shake.Summary{
 				Original: single, Mean: number(cells[0]), Low: number(cells[1]), High: number(cells[2]),
-				Span: number(cells[3]), Distance: number(cells[4]),
-				Concentration: number(cells[5]), Runs: runs,
+				Span: number(cells[3]), Distance: number(cells[4]), Concentration: number(cells[5]), Runs: runs,
 			}
 		}
 		g.MeanWait, g.Bounded = number(row[6]), number(row[13])

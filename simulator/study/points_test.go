@@ -48,8 +48,7 @@ func TestPoints(t *testing.T) {
 		"policy": "easy", "load_asked": "0.7", "shaken_runs": "7", "mean_bounded_slowdown": "10",
 		"mean_bounded_slowdown_shaken_mean": "11",
 		"mean_bounded_slowdown_shaken_p05":  "9", "mean_bounded_slowdown_shaken_p95": "12",
-		"mean_bounded_slowdown_span": "0.25", "mean_wait_seconds": "100",
-		"mean_wait_seconds_span": "",
+		"mean_bounded_slowdown_span": "0.25", "mean_wait_seconds": "100", "mean_wait_seconds_span": "",
 	} {
 		if got := at(1, column); got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
@@ -92,8 +91,7 @@ func TestRoughness(t *testing.T) {
 		want float64
 	}{
 		{[]float64{1, 2, 4, 8}, 0}, {[]float64{1, math.E, 1, math.E}, 2},
-		{[]float64{1, math.E, math.E * math.E, math.E}, 1},
-		{[]float64{1, 2}, 0}, {nil, 0}, {[]float64{1, 0, 1}, 0},
+		{[]float64{1, math.E, math.E * math.E, math.E}, 1}, {[]float64{1, 2}, 0}, {nil, 0}, {[]float64{1, 0, 1}, 0},
 	} {
 		if got := study.Roughness(c.y); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v: %v, want %v", c.y, got, c.want)

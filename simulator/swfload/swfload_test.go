@@ -57,16 +57,14 @@ func TestPlainRules(t *testing.T) {
 	trace := read(t, awkward, swfload.Options{Queue: true, Keep: true})
 	want := []row{
 		{6, 0, 4, 100, 200, 200}, {1, 10, 4, 100, 200, 200}, {3, 30, 4, 0, 200, 200}, {5, 50, 4, 100, 100, 0},
-		{7, 55, 2, 100, 200, 200},
-		{6, 60, 4, 100, 100, 60},
+		{7, 55, 2, 100, 200, 200}, {6, 60, 4, 100, 100, 60},
 	}
 	if d := cmp.Diff(want, rows(trace)); d != "" {
 		t.Errorf("jobs (-want +got):\n%s", d)
 	}
 	report := swfload.Report{
 		Records: 9, TooLarge: one(2), NeverRan: one(4), NoProcs: one(7), NoEstimate: one(5), Raised: one(6),
-		Early:     one(6),
-		Unordered: one(7, 6), Duplicates: one(6),
+		Early: one(6), Unordered: one(7, 6), Duplicates: one(6),
 	}
 	if d := cmp.Diff(report, trace.Report); d != "" {
 		t.Errorf("report (-want +got):\n%s", d)
@@ -90,8 +88,8 @@ func TestPyssRules(t *testing.T) {
 	trace := read(t, awkward, swfload.Options{Rules: swfload.Pyss})
 	want := []row{
 		{6, 1, 4, 1, 1, 200}, {1, 10, 4, 100, 200, 200}, {2, 20, 8, 100, 200, 200}, {3, 30, 4, 1, 1, 200},
-		{4, 40, 4, 1, 1, 200},
-		{5, 50, 4, 1, 100, 0}, {7, 55, 1, 1, 1, 200}, {6, 60, 4, 60, 100, 60}, {7, 70, 1, 1, 1, 200},
+		{4, 40, 4, 1, 1, 200}, {5, 50, 4, 1, 100, 0}, {7, 55, 1, 1, 1, 200}, {6, 60, 4, 60, 100, 60},
+		{7, 70, 1, 1, 1, 200},
 	}
 	if d := cmp.Diff(want, rows(trace)); d != "" {
 		t.Errorf("jobs (-want +got):\n%s", d)

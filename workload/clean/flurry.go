@@ -54,8 +54,7 @@ func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Option
 		}
 		r.Findings = append(r.Findings, Finding{
 			Reason: Flurry, Kind: Flurry.String(), User: jobs[own[open]].User, From: jobs[own[open]].Submit,
-			Until: jobs[own[until-1]].Submit,
-			Jobs:  until - open, Typical: typical, Most: most,
+			Until: jobs[own[until-1]].Submit, Jobs: until - open, Typical: typical, Most: most,
 		})
 		open, most = -1, 0
 	}

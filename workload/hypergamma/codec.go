@@ -41,8 +41,7 @@ type encoded struct {
 func (l *Live) MarshalBinary() ([]byte, error) {
 	e := encoded{
 		Version: codecVersion, Forget: l.forget, End: l.end, N: l.n, Short: l.short, Longest: l.longest,
-		Bins:   map[int]weights{},
-		Submit: l.submit, Gap: l.gaps.longest, Slots: l.slots[:],
+		Bins: map[int]weights{}, Submit: l.submit, Gap: l.gaps.longest, Slots: l.slots[:],
 	}
 	if !math.IsNaN(l.last) {
 		e.Last = &l.last

@@ -30,8 +30,7 @@ func generator(t testing.TB, seed uint64, p ...hypergamma.Params) *hypergamma.Ge
 func TestBuiltInNumbers(t *testing.T) {
 	for name, want := range map[string][4]float64{ // Low, Medium, High, power of two among all jobs
 		"program, all": {.8, 4.5, 7, .576}, "program, batch": {1.2, 5, 7, .6686},
-		"program, interactive": {1, 3, 5.5, .625},
-		"paper, all":           {.8, 4.5, 7, .75 * .76},
+		"program, interactive": {1, 3, 5.5, .625}, "paper, all": {.8, 4.5, 7, .75 * .76},
 	} {
 		s := sets(128)[name].Size
 		for i, got := range [4]float64{s.Low, s.Medium, s.High, s.PowerOfTwo * (1 - s.Serial)} {

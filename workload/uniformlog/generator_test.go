@@ -50,8 +50,8 @@ func TestGeneratorRefuses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for want, classes := range map[string][]uniformlog.Class{
 		"no class": nil, "above 0 to draw": {{Model: paragon}},
-		`"x"): weight -1`: {{Name: "x", Weight: -1, Model: paragon}},
-		"no distribution": {{Weight: 1}}, "limit -1": {{Weight: 1, Model: paragon, Limit: -1}},
+		`"x"): weight -1`: {{Name: "x", Weight: -1, Model: paragon}}, "no distribution": {{Weight: 1}},
+		"limit -1": {{Weight: 1, Model: paragon, Limit: -1}},
 	} {
 		if _, err := uniformlog.NewGenerator(rng, classes...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)

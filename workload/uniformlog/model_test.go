@@ -98,8 +98,8 @@ func TestInvalidModel(t *testing.T) {
 		}
 		for i, v := range []float64{
 			m.TMin(), m.TMax(), m.CDF(0), m.CDF(5), m.Survival(5), m.PDF(5), m.PDF(0), m.Quantile(0.5), m.Mean(),
-			m.ConditionalCDF(1, 1),
-			m.ConditionalCDF(0, 0), m.MedianRemaining(1), m.MeanTotal(1), m.MeanRemaining(1), m.Rand(rng),
+			m.ConditionalCDF(1, 1), m.ConditionalCDF(0, 0), m.MedianRemaining(1), m.MeanTotal(1),
+			m.MeanRemaining(1), m.Rand(rng),
 		} {
 			if !math.IsNaN(v) {
 				t.Errorf("%v: result %d is %v, want NaN", m, i, v)

@@ -77,8 +77,7 @@ func NewGenerator(cfg Config, sources ...Source) (*Generator, error) {
 	first := sources[0].Pools
 	g := &Generator{
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x7a616b6179)), origin: first.Start,
-		until:   first.Start + cfg.Length,
-		awaited: map[int64]int32{}, lastSubmit: math.Inf(-1),
+		until: first.Start + cfg.Length, awaited: map[int64]int32{}, lastSubmit: math.Inf(-1),
 	}
 	for i := range sources {
 		c, err := newCrowd(i, sources[i], first, cfg)

@@ -130,8 +130,7 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(max(1, n),
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
-		progressbar.OptionSetItsString(what),
-		progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetItsString(what), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
 	)
 }
 

@@ -124,8 +124,7 @@ func (a *Commands) throttled(g *users.Generator, first *recording,
 		jobs, waits = append(jobs, j), append(waits, swf.Unknown)
 		if err := sim.Submit(simulator.Job{
 			ID: j.Serial, User: j.User, Submit: j.Submit, Procs: max(1, min(j.Procs, procs)), Runtime: j.Runtime,
-			Limit:    max(0, j.Estimate),
-			Estimate: max(j.Runtime, j.Estimate, 1),
+			Limit: max(0, j.Estimate), Estimate: max(j.Runtime, j.Estimate, 1),
 		}); err != nil {
 			return nil, err
 		}

@@ -33,8 +33,7 @@ func newShake(a *Commands) *cobra.Command {
 			"compressed with gzip; - is standard input.",
 		Example: "  waitcast shake SDSC-SP2-1998-4.2-cln.swf.gz --attribute interarrival --degree 60s --fraction 0.1 " +
 			"--seed 1 > shaken.swf",
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+		Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
 			if err := a.noJSON("shake"); err != nil {
 				return err
 			}

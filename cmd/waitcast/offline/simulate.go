@@ -180,8 +180,8 @@ func (a *Commands) measures(trace *swfload.Trace, bad badLines, r *study.Result,
 	if a.JSON {
 		return json.NewEncoder(a.JSONOn(a.RawErr())).Encode(Simulated{
 			Policy: f.experiment.Policy, Estimates: f.experiment.Estimates, Procs: trace.Procs,
-			Records:   trace.Report.Records,
-			Simulated: len(trace.Jobs), Factor: r.Factor, Reading: trace.Report, BadLines: bad, Measures: r.Report,
+			Records: trace.Report.Records, Simulated: len(trace.Jobs), Factor: r.Factor, Reading: trace.Report,
+			BadLines: bad, Measures: r.Report,
 		})
 	}
 	t := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', 0)

@@ -163,8 +163,7 @@ func (r *recording) job(i int) users.Job {
 	rec := &r.records[i]
 	return users.Job{
 		Index: i, User: rec.User, Queue: rec.Queue, Procs: int(rec.Procs()), Submit: float64(rec.Submit),
-		Wait:    float64(rec.Wait),
-		Runtime: float64(rec.Runtime), Estimate: float64(rec.TimeLimit),
+		Wait: float64(rec.Wait), Runtime: float64(rec.Runtime), Estimate: float64(rec.TimeLimit),
 	}
 }
 

@@ -124,8 +124,7 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 	t.Entered++
 	j := &Job{
 		Request: r, ID: id, Number: t.Entered, Submit: submitted, SizeClass: SizeClass(r.Procs),
-		LimitClass: LimitClass(r.Limit),
-		QueueState: q, UserState: t.user(r.User),
+		LimitClass: LimitClass(r.Limit), QueueState: q, UserState: t.user(r.User),
 	}
 	j.QueueState.live++
 	j.UserState.live++
@@ -309,8 +308,7 @@ type Facts struct {
 func (t *Tracker) Facts(now float64) Facts {
 	f := Facts{
 		Instant: now, Levels: t.levels, Capacity: t.Capacity, Running: t.Running, Oldest: t.Line.oldest(),
-		Recent:    t.Recent,
-		LastStart: t.LastStart, LastSubmit: t.LastSubmit, Rate: t.Rate,
+		Recent: t.Recent, LastStart: t.LastStart, LastSubmit: t.LastSubmit, Rate: t.Rate,
 		Bounds: t.Bounds.at(t.levels), Queues: t.queueTable(), Users: t.userTable(),
 	}
 	if t.frozen.waiting == nil {

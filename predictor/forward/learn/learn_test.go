@@ -41,8 +41,7 @@ func watched(t *testing.T, cfg simulator.Config, load float64, jobs int, names .
 		clock += math.Floor(rng.ExpFloat64() * 12.5 * 1800 / (load * float64(procs)))
 		return simulator.Job{
 			ID: int64(n), Submit: clock, Procs: size, Runtime: runtime,
-			Limit: math.Ceil(runtime * (1 + 3*rng.Float64())),
-			Queue: names[rng.IntN(len(names))],
+			Limit: math.Ceil(runtime * (1 + 3*rng.Float64())), Queue: names[rng.IntN(len(names))],
 		}, true
 	}
 	s, err := simulator.New(cfg)

@@ -64,8 +64,8 @@ func (s *results) rows() [][]string {
 		"assumptions", "trace", "load", "rule", "objective", "share_asking", "seeds", "mean_turnaround_seconds",
 		"p95_turnaround_seconds", "mean_wait_seconds",
 		"utilization", "work", "change", "change_low", "change_high", "p95_change", "p95_change_low", "p95_change_high",
-		"askers_change", "askers_low", "askers_high",
-		"others_change", "others_low", "others_high", "users_worse", "users_worse_low", "users_worse_high",
+		"askers_change", "askers_low", "askers_high", "others_change", "others_low", "others_high", "users_worse",
+		"users_worse_low", "users_worse_high",
 	}}
 	rows = append(rows, cellRows("study", s.Main)...)
 	for _, v := range s.Others {

@@ -39,8 +39,7 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 		t := &trials[i]
 		rows = append(rows, []string{
 			fmt.Sprint(t.Base), fmt.Sprint(t.Waiting), fmt.Sprint(t.Lately), fmt.Sprintf("%.4f", t.Submit),
-			fmt.Sprintf("%.4f", t.Head),
-			fmt.Sprintf("%.4f", t.Score()), fmt.Sprintf("%.4f", t.Regret),
+			fmt.Sprintf("%.4f", t.Head), fmt.Sprintf("%.4f", t.Score()), fmt.Sprintf("%.4f", t.Regret),
 		})
 	}
 	best, serve, ok := sizestudy.Best(trials, mostRegret, alike)

@@ -73,8 +73,7 @@ func TestClass(t *testing.T) {
 		want  string
 	}{
 		{"q32s", 32, "short"}, {"q8m", 8, "medium"}, {"q256l", 100, "long"}, {"q1l", 1, "sequential"},
-		{"interactive", 1, "interactive"}, {"standby", 1, "standby"},
-		{"q4t", 4, "q4t"}, {"", 4, ""},
+		{"interactive", 1, "interactive"}, {"standby", 1, "standby"}, {"q4t", 4, "q4t"}, {"", 4, ""},
 	} {
 		if got := downey.Class(c.queue, c.procs); got != c.want {
 			t.Errorf("class of %d processors in %q is %q, want %q", c.procs, c.queue, got, c.want)
