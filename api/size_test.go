@@ -413,7 +413,7 @@ func TestSizeRefuses(t *testing.T) {
 		{"a price below 0", place + `,"sizes":[1],` + amdahl + `,"objective":{"price_proc_hour":-1}`, "body.objective.price_proc_hour"},
 		{"an unknown kind", place + `,"sizes":[1],` + amdahl + `,"objective":{"kind":"luck"}`, "body.objective.kind"},
 		{"a size of 0", place + `,"sizes":[0],` + amdahl, "sizes: 0 processors"},
-		{"a size over the machine", place + `,"sizes":[8,17],` + amdahl, "17 processors asked for"},
+		{"a size over the machine", place + `,"sizes":[17],` + amdahl, "17 processors asked for"},
 		{"sizes and bounds", place + `,"sizes":[1],"min":1,` + amdahl, "sizes: "},
 		{"bounds the wrong way round", place + `,"min":8,"max":4,` + amdahl, "min: "},
 		{"an unknown queue", `"places":[{"cluster":"main","queue":"fre"}],"sizes":[1],` + amdahl, `no queue \"fre\"`},

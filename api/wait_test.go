@@ -181,7 +181,6 @@ func TestWaitErrors(t *testing.T) {
 		words   []string // in detail or hint
 	}{
 		{"larger than the machine", 10, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"11", "10"}},
-		{"larger than any use seen", 0, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"highest use", "set procs"}},
 		{"unknown queue", 10, busy, "queue=werk&procs=1", 404, "unknown_queue", []string{`"werk"`, "known queues: other, work"}},
 		{"nothing read", 10, idle, "queue=work&procs=1", 503, "nothing_read", []string{"/readyz"}},
 		{"nothing read, nothing configured", 0, idle, "procs=1", 503, "nothing_read", nil},

@@ -49,6 +49,7 @@ func (s *State) makePools() []*pool {
 		return poolsOfNodes(s.facts, s.now)
 	}
 	p := &pool{given: Vector{Procs: int64(s.configured)}}
+	p.Total = p.given
 	p.Source = FromHighestUse
 	if s.configured > 0 {
 		p.Source = FromConfig
@@ -59,6 +60,7 @@ func (s *State) makePools() []*pool {
 func configured(c PoolConfig) *pool {
 	p := &pool{given: c.Has, fixed: c.Binds != nil}
 	p.Name, p.Queues, p.Source = c.Name, slices.Sorted(slices.Values(c.Queues)), FromConfig
+	p.Total = c.Has
 	if c.Has[Procs] == 0 {
 		p.Source = FromHighestUse
 	}
@@ -91,7 +93,7 @@ func poolsOfNodes(facts *job.Facts, now time.Time) []*pool {
 		p := byRoot[r]
 		if p == nil {
 			p = &pool{}
-			p.Source, p.Own = FromScheduler, map[string]Vector{}
+			p.Source, p.Own, p.OwnTotal = FromScheduler, map[string]Vector{}, map[string]Vector{}
 			byRoot[r] = p
 		}
 		p.Queues = append(p.Queues, q)
@@ -123,8 +125,10 @@ func (p *pool) addNodes(g job.NodeGroup) {
 	up := int64(max(0, g.Count-g.Down))
 	p.Node = p.Node.highest(node)
 	p.given = p.given.plus(up, node)
+	p.Total = p.Total.plus(int64(g.Count), node)
 	for _, q := range g.Queues {
 		p.Own[q] = p.Own[q].plus(up, node)
+		p.OwnTotal[q] = p.OwnTotal[q].plus(int64(g.Count), node)
 	}
 }
 

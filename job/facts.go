@@ -19,6 +19,12 @@ type Facts struct {
 	// Weights say what the priority of a job is made of; nil where the scheduler does not tell.
 	Weights *Weights `json:"weights,omitempty"`
 	Shares  []Share  `json:"shares,omitempty"`
+	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty where the scheduler
+	// does not list them.
+	Accounts []Account `json:"accounts,omitempty"`
+	QOSs     []string  `json:"qoss,omitempty"`
+	// Enforced says what the scheduler checks of them.
+	Enforced Enforced `json:"enforced,omitzero"`
 	// Version is the scheduler's own, "22.05.8".
 	Version string `json:"version,omitempty"`
 }
@@ -93,6 +99,12 @@ type QueueFacts struct {
 	Whole bool `json:"whole,omitempty"`
 	// QOS is the quality of service whose limits hold for the whole queue.
 	QOS string `json:"qos,omitempty"`
+	// Accounts and QOSs are those that may use the queue, DeniedAccounts and DeniedQOSs those that may not; sorted. An empty
+	// list restricts nothing.
+	Accounts       []string `json:"accounts,omitempty"`
+	DeniedAccounts []string `json:"denied_accounts,omitempty"`
+	QOSs           []string `json:"qoss,omitempty"`
+	DeniedQOSs     []string `json:"denied_qoss,omitempty"`
 }
 
 // Limit is a cap on what may run or wait at once, of a QOS or of an association (account, and perhaps user and queue).
@@ -117,6 +129,23 @@ type Limit struct {
 	JobNodes int           `json:"job_nodes,omitempty"`
 	// Priority is the QOS's part in a job's priority.
 	Priority int `json:"priority,omitempty"`
+}
+
+// Account is an account and its users.
+type Account struct {
+	Name string `json:"name"`
+	// Users may use the account; sorted.
+	Users []string `json:"users,omitempty"`
+}
+
+// Enforced says which rules of accounting a job must obey to be accepted (Slurm's AccountingStorageEnforce).
+type Enforced struct {
+	// Associations is true where a job's account must exist and have the user.
+	Associations bool `json:"associations,omitempty"`
+	// QOS is true where a job's quality of service must exist.
+	QOS bool `json:"qos,omitempty"`
+	// Limits is true where the limits of QOSs and associations hold.
+	Limits bool `json:"limits,omitempty"`
 }
 
 // Weights make the priority of a job: each times a factor between 0 and 1 (Slurm's multifactor plugin).

@@ -75,23 +75,22 @@ func nothingRead(v *readmodel.View) *Refusal {
 		"ask again later; /readyz tells what is missing")
 }
 
-// tooLarge is about a request that no model is needed for.
-func tooLarge(v *readmodel.View, req *job.Request, size, limit int, d cluster.Dimension) *Refusal {
-	what := map[cluster.Dimension]string{
-		cluster.Procs: "processors", cluster.Nodes: "nodes", cluster.GPUs: "GPUs",
-		cluster.Memory: "processors' shares of memory",
-	}[d]
-	where := "cluster " + v.Cluster
-	if len(v.Pools) > 1 || limit < v.Pool(req.Queue).Capacity(d) {
-		where = "queue " + req.Queue + " of " + where
+// tooLarge refuses more of a resource than the queue has.
+func tooLarge(v *readmodel.View, req *job.Request, a amount, has int64) *Refusal {
+	hint := "ask for at most " + a.write(has)
+	if has == 0 {
+		hint = "ask in another queue"
 	}
-	detail := fmt.Sprintf("%d %s asked for, %s has %d", size, what, where, limit)
-	hint := fmt.Sprintf("ask for at most %d %s", limit, what)
-	if v.Pool(req.Queue).Source == cluster.FromHighestUse {
-		detail = fmt.Sprintf("%d %s asked for, the highest use of %s seen so far is %d", size, what, where, limit)
-		hint = "set procs of the cluster in the configuration if it is larger"
+	return noForecast(KindInvalid, headqueue.LargerThanMachine,
+		fmt.Sprintf("%s asked for, %s has %s", a.write(a.requested), where(v, req.Queue), bare(a, has)), hint)
+}
+
+// bare writes an amount without its unit where that was named before.
+func bare(a amount, n int64) string {
+	if a.dimension == cluster.Memory {
+		return gibibytes(n)
 	}
-	return noForecast(KindInvalid, headqueue.LargerThanMachine, detail, hint)
+	return fmt.Sprint(n)
 }
 
 // reasonOverQueue says that the rules of the queue never let such a job start.

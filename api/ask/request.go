@@ -1,8 +1,6 @@
 package ask
 
 import (
-	"fmt"
-
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
@@ -70,38 +68,6 @@ func queue(v *readmodel.View, req *job.Request) error {
 		req.Queue = names[0]
 	}
 	return FindQueue(v, &req.Queue)
-}
-
-// fits refuses a request that its queue can never let start.
-func fits(v *readmodel.View, req *job.Request) error {
-	pool, a := v.Pool(req.Queue), attributes(req)
-	d := pool.Dimension(&a)
-	if size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d); limit > 0 && size > limit && len(pool.Outages) == 0 {
-		return tooLarge(v, req, size, limit, d)
-	}
-	return overLimits(v, req)
-}
-
-// overLimits refuses a request that the rules of its queue, as the scheduler tells them, never let start.
-func overLimits(v *readmodel.View, req *job.Request) error {
-	if v.Facts == nil {
-		return nil
-	}
-	for _, q := range v.Facts.Queues {
-		switch {
-		case q.Name != req.Queue:
-		case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
-			return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit),
-				"at most "+duration.Format(q.MaxTime))
-		case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
-			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes),
-				fmt.Sprintf("at most %d", q.MaxNodes))
-		case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
-			return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes),
-				fmt.Sprintf("at least %d", q.MinNodes))
-		}
-	}
-	return nil
 }
 
 // attributes returns what a job of a request asks for.

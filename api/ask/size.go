@@ -89,7 +89,7 @@ func (q *sizeQuery) gather() error {
 				return err
 			}
 		}
-		if !had && (q.named || q.isRequest(procs)) {
+		if !had && q.isRequest(procs) {
 			return refused
 		}
 	}

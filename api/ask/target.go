@@ -50,16 +50,7 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 }
 
 // facts returns what the scheduler tells of the queue, nothing where it does not.
-func (p *targetQueue) facts() job.QueueFacts {
-	if p.view.Facts != nil {
-		for _, q := range p.view.Facts.Queues {
-			if q.Name == p.queue {
-				return q
-			}
-		}
-	}
-	return job.QueueFacts{}
-}
+func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
 // waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a
 // *Refusal.

@@ -55,12 +55,17 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	if q.explain {
 		out.WaitsFor, out.Sooner = pivotsFor(c, v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
 	}
+	out.Warnings = warnings(v, &q.request)
+	out.NotConsidered = notConsidered(v, &q.request, forecast.Method, scene.Dimension)
 	out.Reason = reason(&out)
 	if out.AskedQueue != "" {
 		out.Reason += fmt.Sprintf("; the jobs of queue %s are counted in queue %s", out.AskedQueue, out.Queue)
 	}
 	if forecast.Closed {
 		out.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
+	}
+	for _, w := range out.Warnings {
+		out.Reason += "; " + w
 	}
 	if c := s.unread(v, s.limit()); c != nil {
 		out.Reason += "; " + c.String()

@@ -90,8 +90,8 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-// gather makes the candidates. A size or a limit that no queue takes is refused; one that some take is left out of
-// the others.
+// gather makes the candidates. A size or a limit that a queue does not take is left out; a question of which nothing is
+// left is refused.
 func (w *whatIf) gather() error {
 	var refused error
 	for _, procs := range w.sizes {
@@ -99,24 +99,18 @@ func (w *whatIf) gather() error {
 		if err != nil {
 			return err
 		}
-		had := false
 		for _, limit := range w.limits {
 			for i := range w.targets {
 				err := w.combine(&w.targets[i], procs, limit, run)
 				var out *excludedCandidate
 				switch {
 				case err == nil:
-					had = true
 				case errors.As(err, &out):
 					refused = w.exclude(&w.targets[i], procs, out)
-					had = had || out.soft()
 				default:
 					return err
 				}
 			}
-		}
-		if !had {
-			return refused
 		}
 	}
 	if len(w.candidates) == 0 {

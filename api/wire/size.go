@@ -131,7 +131,7 @@ type SizeLeftOut struct {
 	Cluster string `json:"cluster"`
 	Queue   string `json:"queue"`
 	Procs   int    `json:"procs"`
-	Reason  string `json:"reason" enum:"larger_than_machine,over_queue_limit,over_time_limit,no_forecast"`
+	Reason  string `json:"reason" enum:"larger_than_machine,over_queue_limit,over_limit,not_allowed,over_time_limit,no_forecast"`
 	Detail  string `json:"detail"`
 }
 

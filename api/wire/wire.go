@@ -36,7 +36,7 @@ type StartWithin struct {
 
 // CannotSay tells why a method gives no answer, and what would help.
 type CannotSay struct {
-	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read,over_queue_limit"`
+	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read,over_queue_limit,over_limit,not_allowed"`
 	Detail string `json:"detail" doc:"the cause in words"`
 	Hint   string `json:"hint,omitempty" doc:"what would help"`
 }
@@ -104,6 +104,8 @@ type Wait struct {
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`
 	Reason           string       `json:"reason" doc:"the forecast in one sentence"`
+	Warnings         []string     `json:"warnings,omitempty" doc:"what may keep the job from starting and is not certain: bounds known from use only, a queue that is closed now"`
+	NotConsidered    []string     `json:"not_considered,omitempty" enum:"nodes,gpus,memory,limits" doc:"what the job asks for and the forecast does not depend on; limits are those of a QOS or an association on what runs at once"`
 	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"the running jobs whose ends the start hangs on, at most five, the one that matters most first"`
 	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start materially sooner (a fifth and a minute of the median): at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
 	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`

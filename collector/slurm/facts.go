@@ -49,6 +49,8 @@ type Facts struct {
 	assocLimits  []job.Limit
 	general      general
 	shares       []job.Share
+	accountList  []job.Account
+	qosList      []string
 }
 
 // part is one command.
@@ -192,6 +194,7 @@ func (f *Facts) facts(asked time.Time) *job.Facts {
 		Version: f.general.version,
 	}
 	facts.Limits = append(append(facts.Limits, f.qosLimits...), f.assocLimits...)
+	facts.Accounts, facts.QOSs, facts.Enforced = f.accountList, f.qosList, f.general.enforced
 	facts.Shares = f.shares
 	if f.known != nil && alike(f.known.Shares, f.shares) {
 		facts.Shares = f.known.Shares

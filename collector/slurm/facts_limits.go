@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,7 +66,10 @@ func boundLimits(limits ...job.Limit) (out []job.Limit) {
 // readQOS reads "sacctmgr show qos": of each what all its jobs together may have, and what those of each user may.
 func (f *Facts) readQOS(each eachLine) func() {
 	var limits []job.Limit
-	each(func(line []byte) error {
+	var names []string
+	complete := true // a list with gaps would forbid what it lacks
+	each(func(line []byte) (err error) {
+		defer func() { complete = complete && err == nil }()
 		c, err := barred(line, qosFields[:])
 		if err != nil {
 			return err
@@ -76,10 +80,16 @@ func (f *Facts) readQOS(each eachLine) func() {
 			return err
 		}
 		limits = append(limits, boundLimits(all, user)...)
+		names = append(names, all.QOS)
 		return nil
 	})
 	sortLimits(limits)
-	return func() { f.qosLimits = limits }
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if !complete {
+		names = nil
+	}
+	return func() { f.qosLimits, f.qosList = limits, names }
 }
 
 // readAssociations reads "sacctmgr show assoc": of each account what all its jobs together may have, and what those of
@@ -88,7 +98,9 @@ func (f *Facts) readAssociations(each eachLine) func() {
 	type assoc struct{ all, user job.Limit }
 	accounts := map[string]job.Limit{} // what each user of an account may
 	var found []assoc
-	each(func(line []byte) error {
+	complete := true // as in readQOS
+	each(func(line []byte) (err error) {
+		defer func() { complete = complete && err == nil }()
 		c, err := barred(line, assocFields[:])
 		if err != nil {
 			return err
@@ -125,7 +137,26 @@ func (f *Facts) readAssociations(each eachLine) func() {
 		limits = append(limits, boundLimits(a.all)...)
 	}
 	sortLimits(limits)
-	return func() { f.assocLimits = limits }
+	var list []job.Account
+	if complete {
+		users := map[string][]string{}
+		for _, a := range found {
+			users[a.all.Account] = append(users[a.all.Account], a.all.User)
+		}
+		list = accountList(users)
+	}
+	return func() { f.assocLimits, f.accountList = limits, list }
+}
+
+// accountList returns accounts and their users in order; an empty name is the account's own association.
+func accountList(users map[string][]string) []job.Account {
+	var out []job.Account
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		list := slices.DeleteFunc(users[name], func(user string) bool { return user == "" })
+		slices.Sort(list)
+		out = append(out, job.Account{Name: name, Users: slices.Compact(list)})
+	}
+	return out
 }
 
 // tighter returns the smaller of two bounds, of which 0 is none.

@@ -19,6 +19,26 @@ type general struct {
 	slurmdbd    bool
 	noMemory    bool // jobs are not given memory of their own: it never runs out
 	weights     *job.Weights
+	enforced    job.Enforced
+}
+
+// enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe implies
+// limits, all is all of them (slurm.conf(5)).
+func enforcement(text []byte) job.Enforced {
+	var e job.Enforced
+	for word := range bytes.SplitSeq(bytes.ToLower(text), []byte(",")) {
+		switch string(bytes.TrimSpace(word)) {
+		case "associations", "wckeys":
+			e.Associations = true
+		case "limits", "safe":
+			e.Associations, e.Limits = true, true
+		case "qos":
+			e.Associations, e.QOS = true, true
+		case "all":
+			e = job.Enforced{Associations: true, QOS: true, Limits: true}
+		}
+	}
+	return e
 }
 
 // readConfig reads "scontrol show config": lines "key = value" among others.
@@ -33,6 +53,7 @@ func (f *Facts) readConfig(each eachLine) func() {
 	g := general{
 		version: string(values["SLURM_VERSION"]), clusterName: string(values["ClusterName"]),
 		slurmdbd: string(values["AccountingStorageType"]) == "accounting_storage/slurmdbd",
+		enforced: enforcement(values["AccountingStorageEnforce"]),
 	}
 	if how := values["SelectTypeParameters"]; len(how) > 0 { // CR_CORE_MEMORY and the like, slurm.conf(5)
 		g.noMemory = !bytes.Contains(bytes.ToUpper(how), []byte("MEMORY"))
@@ -81,7 +102,10 @@ func (f *Facts) readPartitions(each eachLine) func() {
 			Name: string(name), Tier: number(wordOf(line, "PriorityTier")),
 			Factor:   number(wordOf(line, "PriorityJobFactor")),
 			MaxNodes: number(wordOf(line, "MaxNodes")), MinNodes: number(wordOf(line, "MinNodes")),
-			Whole: string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE", QOS: f.parser.known(wordOf(line, "QoS")),
+			Whole:    string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE",
+			QOS:      f.parser.known(wordOf(line, "QoS")),
+			Accounts: f.names(wordOf(line, "AllowAccounts")), DeniedAccounts: f.names(wordOf(line, "DenyAccounts")),
+			QOSs: f.names(wordOf(line, "AllowQos")), DeniedQOSs: f.names(wordOf(line, "DenyQos")),
 		}
 		if q.MinNodes == 1 { // every job has one
 			q.MinNodes = 0
@@ -110,6 +134,20 @@ func (f *Facts) readPartitions(each eachLine) func() {
 	})
 	slices.SortFunc(queues, func(a, b job.QueueFacts) int { return cmp.Compare(a.Name, b.Name) })
 	return func() { f.queues = queues }
+}
+
+// names reads a list such as "a,b"; ALL, N/A and (null) are no restriction.
+func (f *Facts) names(text []byte) []string {
+	switch string(bytes.ToUpper(text)) {
+	case "", "ALL", "N/A", "NONE", "(NULL)":
+		return nil
+	}
+	var out []string
+	for name := range bytes.SplitSeq(text, []byte(",")) {
+		out = append(out, f.parser.known(name))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // readShares reads "sshare", one line for each user in each account and one for each account.

@@ -140,6 +140,11 @@ func TestFactsOfARealSlurm(t *testing.T) {
 			{Account: "biology", User: "mail"}, {Account: "biology", User: "news"}, {Account: "physics", User: "games"},
 			{Account: "physics", User: "root"}, {Account: "root", User: "root"},
 		},
+		Accounts: []job.Account{
+			{Name: "biology", Users: []string{"mail", "news"}}, {Name: "physics", Users: []string{"games", "root"}},
+			{Name: "root", Users: []string{"root"}},
+		},
+		QOSs: []string{"high", "low", "normal"},
 	}
 	if d := cmp.Diff(*want, *factsOf(t, a)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -320,6 +325,44 @@ func TestFactsNodeStates(t *testing.T) {
 		if len(g) != 1 || (g[0].Down == 1) != down {
 			t.Errorf("%s: %+v, want down %v", state, g, down)
 		}
+	}
+}
+
+// TestFactsOnAdmission proves that who may use a partition is read as slurm.conf(5) writes it, and what is enforced as
+// AccountingStorageEnforce implies it; and that a list with a line that cannot be read is not taken for a whole one.
+func TestFactsOnAdmission(t *testing.T) {
+	for words, want := range map[string]job.Enforced{
+		"none": {}, "associations": {Associations: true}, "limits": {Associations: true, Limits: true},
+		"associations,qos": {Associations: true, QOS: true}, "safe": {Associations: true, Limits: true},
+		"qos,limits": {Associations: true, QOS: true, Limits: true}, "ALL": {Associations: true, QOS: true, Limits: true},
+	} {
+		p := &pretend{texts: captured(t)}
+		p.texts["config"] = "AccountingStorageEnforce = " + words + "\n"
+		if got := factsOf(t, p.facts(t).Ask(t.Context(), at(0))).Enforced; got != want {
+			t.Errorf("%s: %+v, want %+v", words, got, want)
+		}
+	}
+	p := &pretend{texts: captured(t)}
+	p.texts["config"] = "AccountingStorageType = accounting_storage/slurmdbd\n"
+	p.texts["partition"] = "PartitionName=a AllowAccounts=physics,biology DenyQos=low State=UP\n" +
+		"PartitionName=b AllowAccounts=ALL AllowQos=high,normal DenyAccounts=root State=UP\n"
+	got := factsOf(t, p.facts(t).Ask(t.Context(), at(0)))
+	want := []job.QueueFacts{
+		{Name: "a", Accounts: []string{"biology", "physics"}, DeniedQOSs: []string{"low"}},
+		{Name: "b", DeniedAccounts: []string{"root"}, QOSs: []string{"high", "normal"}},
+	}
+	if d := cmp.Diff(want, got.Queues); d != "" {
+		t.Errorf("partitions, -want +got:\n%s", d)
+	}
+	if len(got.Accounts) != 3 || len(got.QOSs) != 3 {
+		t.Errorf("%d accounts, %d QOSs, want 3 and 3", len(got.Accounts), len(got.QOSs))
+	}
+	p.texts["assoc"] += "waitcast|chemistry\n"
+	p.texts["qos"] += "odd\n"
+	gaps := factsOf(t, p.facts(t).Ask(t.Context(), at(0)))
+	if gaps.Accounts != nil || gaps.QOSs != nil || len(gaps.Limits) != len(got.Limits) {
+		t.Errorf("of lists with gaps accounts %v, QOSs %v and %d limits, want none, none and %d",
+			gaps.Accounts, gaps.QOSs, len(gaps.Limits), len(got.Limits))
 	}
 }
 

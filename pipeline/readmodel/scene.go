@@ -24,7 +24,7 @@ func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time
 // running jobs and without its waiting ones.
 func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	pool := v.Pool(request.Queue)
-	scene := predictor.NewScene(v.Cluster, now, pool, request, v.Models)
+	scene := predictor.NewScene(v.Cluster, now, pool.Grown(&request), request, v.Models)
 	scene.Running = v.Running
 	if len(v.Pools) > 1 {
 		scene.Running = slices.DeleteFunc(slices.Clone(v.Running), v.outside(pool))
@@ -43,7 +43,7 @@ func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 	scene := v.Pooled(now, request)
 	scene.Ahead = v.Queued
 	if len(v.Pools) > 1 {
-		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), v.outside(scene.Pool))
+		scene.Ahead = slices.DeleteFunc(slices.Clone(v.Queued), v.outside(v.Pool(request.Queue)))
 	}
 	if slices.ContainsFunc(scene.Ahead, held) {
 		scene.Ahead = slices.DeleteFunc(slices.Clone(scene.Ahead), held)

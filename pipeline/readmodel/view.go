@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
@@ -77,8 +78,15 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 		return queuenames.Other, true
 	case collector.IsReservationQueue(name):
 		return v.QueueOf(collector.ReservationQueue)
+	case v.listed(name):
+		return name, true
 	}
 	return "", false
+}
+
+// listed reports whether the scheduler lists the queue among its own, though no job of it may have been seen.
+func (v *View) listed(name string) bool {
+	return v.Facts != nil && slices.ContainsFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == name })
 }
 
 // LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues
@@ -90,9 +98,16 @@ func (v *View) LedgerQueue(name string) string {
 	return queuenames.Other
 }
 
-// Queues returns the names of all queues, configured or seen, sorted.
+// Queues returns the names of all queues, configured, listed by the scheduler or seen, sorted.
 func (v *View) Queues() []string {
 	names := append(v.Models.Queues(), v.Declared...)
+	if v.Facts != nil {
+		for i := range v.Facts.Queues {
+			if name := v.Facts.Queues[i].Name; !v.Names.Shares(name) {
+				names = append(names, name)
+			}
+		}
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

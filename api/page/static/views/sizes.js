@@ -33,8 +33,8 @@ export async function load(state, ctx, signal) {
     try {
       const answer = await post("/v1/wait", { places: [{ cluster: state.cluster, queue: state.queue }], procs, time_limits: limits.map(([l]) => l) }, signal);
       return { ...answer, procs };
-    } catch (err) { // a size that the queue never takes is refused
-      if (!["larger_than_machine", "over_queue_limit"].includes(err.reason) || capacity < 2) throw err;
+    } catch (err) { // refused if the queue never takes any of the sizes
+      if (!["larger_than_machine", "over_queue_limit", "over_limit"].includes(err.reason) || capacity < 2) throw err;
     }
   }
 }

@@ -1,0 +1,339 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+// fits refuses a request that can never start, by the configuration or by what the scheduler says of itself. A bound that
+// was learned from use refuses nothing: warnings names it.
+func fits(v *readmodel.View, req *job.Request) error {
+	for _, refuse := range []func(*readmodel.View, *job.Request) error{overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes} {
+		if err := refuse(v, req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// amount is a resource that a request asks for.
+type amount struct {
+	dimension cluster.Dimension
+	requested int64
+}
+
+// amounts returns what a request asks for.
+func amounts(req *job.Request) []amount {
+	return []amount{
+		{cluster.Nodes, int64(req.Nodes)}, {cluster.Procs, int64(req.Procs)}, // processors may follow from nodes
+		{cluster.GPUs, int64(req.GPUs)}, {cluster.Memory, req.Memory},
+	}
+}
+
+// write returns an amount with its unit: "16 processors", "64 GiB of memory".
+func (a amount) write(n int64) string {
+	unit := map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU"}[a.dimension]
+	if unit == "" {
+		return gibibytes(n) + " of memory"
+	}
+	return count(int(n), unit)
+}
+
+func gibibytes(n int64) string {
+	return strconv.FormatFloat(float64(n)/(1<<30), 'f', -1, 32) + " GiB"
+}
+
+// overMachine refuses more of a resource than the queue has, whether its nodes are up or not.
+func overMachine(v *readmodel.View, req *job.Request) error {
+	pool := v.Pool(req.Queue)
+	for _, a := range amounts(req) {
+		if has, known := pool.Known(req.Queue, a.dimension); known && a.requested > has {
+			return tooLarge(v, req, a, has)
+		}
+	}
+	return nil
+}
+
+// overNodes refuses what the largest nodes of the queue cannot hold on the number of nodes that is asked for.
+func overNodes(v *readmodel.View, req *job.Request) error {
+	if v.Facts == nil || req.Nodes == 0 || v.Pool(req.Queue).Source != cluster.FromScheduler {
+		return nil
+	}
+	var largest job.NodeResources
+	for _, g := range v.Facts.Nodes {
+		if slices.Contains(g.Queues, req.Queue) {
+			largest.Procs, largest.GPUs = max(largest.Procs, g.Node.Procs), max(largest.GPUs, g.Node.GPUs)
+			largest.Memory = max(largest.Memory, g.Node.Memory)
+		}
+	}
+	for _, a := range []struct {
+		amount
+		node int64
+	}{
+		{amount{cluster.Procs, int64(req.Procs)}, int64(largest.Procs)}, {amount{cluster.GPUs, int64(req.GPUs)}, int64(largest.GPUs)},
+		{amount{cluster.Memory, req.Memory}, largest.Memory},
+	} {
+		if most := int64(req.Nodes) * a.node; a.node > 0 && a.requested > most {
+			return noForecast(KindInvalid, headqueue.LargerThanMachine,
+				fmt.Sprintf("%s on %s asked for, a node of queue %s has at most %s",
+					a.write(a.requested), count(req.Nodes, "node"), req.Queue, a.write(a.node)),
+				fmt.Sprintf("ask for at least %s, or for at most %s", count(int((a.requested+a.node-1)/a.node), "node"), a.write(most)))
+		}
+	}
+	return nil
+}
+
+// overUpNodes refuses for now what the queue has only when nodes that are down are up again, unless an outage explains it.
+func overUpNodes(v *readmodel.View, req *job.Request) error {
+	pool, a := v.Pool(req.Queue), attributes(req)
+	d := pool.Dimension(&a)
+	if _, known := pool.Known(req.Queue, d); !known || len(pool.Outages) > 0 {
+		return nil
+	}
+	size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d)
+	if limit <= 0 || size <= limit {
+		return nil
+	}
+	what := map[cluster.Dimension]string{
+		cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU", cluster.Memory: "processor's share of memory",
+	}[d]
+	return noForecast(KindUnavailable, headqueue.NeverEnough,
+		fmt.Sprintf("%s asked for, queue %s has %d on nodes that are up", count(size, what), req.Queue, limit),
+		"ask again when the nodes that are down are up, or ask for less")
+}
+
+// overQueue refuses a request that the rules of its queue, as the scheduler lists them, never let start.
+func overQueue(v *readmodel.View, req *job.Request) error {
+	q := queueFacts(v, req.Queue)
+	switch {
+	case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
+		return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
+	case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
+		return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
+	case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
+		return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at least %d", q.MinNodes))
+	}
+	return nil
+}
+
+// queueFacts returns the rules of a queue as the scheduler lists them, nothing where it does not.
+func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
+	if v.Facts != nil {
+		if i := slices.IndexFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == queue }); i >= 0 {
+			return v.Facts.Queues[i]
+		}
+	}
+	return job.QueueFacts{}
+}
+
+// reasonNotAllowed says that the account or the quality of service does not exist, or may not use the queue.
+const reasonNotAllowed headqueue.Reason = "not_allowed"
+
+// notAllowed refuses an account or a quality of service that does not exist or that the queue does not take.
+func notAllowed(v *readmodel.View, req *job.Request) error {
+	if v.Facts == nil {
+		return nil
+	}
+	q, f := queueFacts(v, req.Queue), v.Facts
+	for _, c := range []struct {
+		what, name      string
+		allowed, denied []string
+	}{{"account", req.Account, q.Accounts, q.DeniedAccounts}, {"QOS", req.QOS, q.QOSs, q.DeniedQOSs}} {
+		switch {
+		case c.name == "":
+		case len(c.allowed) > 0 && !has(c.allowed, c.name):
+			return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("queue %s does not take %s %s", req.Queue, c.what, c.name),
+				"it takes "+queueList(c.allowed))
+		case len(c.allowed) == 0 && has(c.denied, c.name):
+			return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("queue %s refuses %s %s", req.Queue, c.what, c.name),
+				"use another queue or another "+c.what)
+		}
+	}
+	if f.Enforced.QOS && req.QOS != "" && len(f.QOSs) > 0 && !has(f.QOSs, req.QOS) {
+		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no QOS %s", req.QOS), "known are "+queueList(f.QOSs))
+	}
+	return notAssociated(v, req)
+}
+
+// notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show the
+// daemon a part of the accounts only (Slurm's PrivateData): jobs of accounts that are not listed prove that, and nothing
+// is refused then.
+func notAssociated(v *readmodel.View, req *job.Request) error {
+	f := v.Facts
+	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
+		return nil
+	}
+	i := accountIndex(f.Accounts, req.Account)
+	if i >= 0 && (req.User == "" || slices.Contains(f.Accounts[i].Users, req.User)) || !accountsComplete(v) {
+		return nil
+	}
+	if i < 0 {
+		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no account %s", req.Account), "ask for an account that exists")
+	}
+	return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("user %s may not use account %s", req.User, req.Account),
+		"ask for an account of the user's own")
+}
+
+// accountsComplete reports whether the list of accounts has those of all jobs that run or wait. A list with one user is
+// not complete: Slurm shows no other to a daemon without the right to see them.
+func accountsComplete(v *readmodel.View) bool {
+	users := map[string]bool{}
+	for _, a := range v.Facts.Accounts {
+		for _, u := range a.Users {
+			users[u] = true
+		}
+	}
+	if len(users) < 2 {
+		return false
+	}
+	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
+		for _, j := range jobs {
+			if j.Account == "" {
+				continue
+			}
+			i := accountIndex(v.Facts.Accounts, j.Account)
+			if i < 0 || j.User != "" && !slices.Contains(v.Facts.Accounts[i].Users, j.User) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func accountIndex(accounts []job.Account, name string) int {
+	return slices.IndexFunc(accounts, func(a job.Account) bool { return strings.EqualFold(a.Name, name) })
+}
+
+// has reports whether a list has a name; Slurm does not distinguish cases in names of accounts and QOSs.
+func has(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
+}
+
+// reasonOverLimit says that a limit of a QOS or an association never lets such a job start.
+const reasonOverLimit headqueue.Reason = "over_limit"
+
+// overCaps refuses a request that exceeds by itself what a QOS or an association allows. Where a QOS bounds a resource,
+// the association's bound of it does not count (Slurm's order of precedence).
+func overCaps(v *readmodel.View, req *job.Request) error {
+	if v.Facts == nil || !v.Facts.Enforced.Limits {
+		return nil
+	}
+	bounded := map[string]bool{} // by a QOS
+	for _, ofQOS := range []bool{true, false} {
+		for i := range v.Facts.Limits {
+			l := &v.Facts.Limits[i]
+			if (l.QOS != "") != ofQOS || !applies(v, l, req) {
+				continue
+			}
+			for _, c := range caps(l, req) {
+				if c.limit == 0 || !ofQOS && bounded[c.name] {
+					continue
+				}
+				if c.requested > c.limit {
+					return noForecast(KindInvalid, reasonOverLimit, fmt.Sprintf("%s asked for, %s allows %s", c.write(c.requested), owner(l), c.write(c.limit)),
+						"ask for at most "+c.write(c.limit))
+				}
+				bounded[c.name] = bounded[c.name] || ofQOS
+			}
+		}
+	}
+	return nil
+}
+
+// limitCap is one bound of a limit, and what a request asks for of that.
+type limitCap struct {
+	name             string
+	requested, limit int64
+	write            func(int64) string
+}
+
+func caps(l *job.Limit, req *job.Request) []limitCap {
+	procs, nodes := amount{dimension: cluster.Procs}.write, amount{dimension: cluster.Nodes}.write
+	return []limitCap{
+		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string { return "a time limit of " + duration.Format(time.Duration(n)) }},
+		{"job_procs", int64(req.Procs), int64(l.JobProcs), procs}, {"job_nodes", int64(req.Nodes), int64(l.JobNodes), nodes},
+		{"procs", int64(req.Procs), int64(l.Procs), procs}, {"nodes", int64(req.Nodes), int64(l.Nodes), nodes},
+		{"gpus", int64(req.GPUs), int64(l.GPUs), amount{dimension: cluster.GPUs}.write},
+		{"memory", req.Memory, l.Memory, amount{dimension: cluster.Memory}.write},
+	}
+}
+
+// applies reports whether a limit is known to hold for a request: one of a QOS where the request names it or the queue has
+// it, one of an association where account, user and queue agree.
+func applies(v *readmodel.View, l *job.Limit, req *job.Request) bool {
+	if l.QOS != "" {
+		return strings.EqualFold(l.QOS, req.QOS) || strings.EqualFold(l.QOS, queueFacts(v, req.Queue).QOS)
+	}
+	return l.Account != "" && strings.EqualFold(l.Account, req.Account) &&
+		(l.User == "" || l.User == req.User) && (l.Queue == "" || l.Queue == req.Queue)
+}
+
+func owner(l *job.Limit) string {
+	switch {
+	case l.QOS != "":
+		return "QOS " + l.QOS
+	case l.User != "":
+		return "account " + l.Account + " of user " + l.User
+	}
+	return "account " + l.Account
+}
+
+// warnings says what may keep a request from starting without being certain: bounds that were learned from use, and a
+// queue that is closed now.
+func warnings(v *readmodel.View, req *job.Request) []string {
+	var out []string
+	pool := v.Pool(req.Queue)
+	for _, a := range amounts(req) {
+		if _, known := pool.Known(req.Queue, a.dimension); !known && pool.Has[a.dimension] > 0 && a.requested > pool.Has[a.dimension] {
+			out = append(out, fmt.Sprintf("%s asked for, the highest use of %s seen so far is %s: set procs of the cluster in the configuration if its size is known",
+				a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension])))
+		}
+	}
+	switch q := queueFacts(v, req.Queue); {
+	case q.Closed:
+		out = append(out, "queue "+req.Queue+" takes no jobs now")
+	case q.Down:
+		out = append(out, "queue "+req.Queue+" starts no jobs now")
+	}
+	return out
+}
+
+// where names what a request competes for: the cluster, or the queue of it where that is a part.
+func where(v *readmodel.View, queue string) string {
+	pool := v.Pool(queue)
+	if _, part := pool.Own[queue]; part || len(v.Pools) > 1 {
+		return "queue " + queue + " of cluster " + v.Cluster
+	}
+	return "cluster " + v.Cluster
+}
+
+// notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors, strict
+// first come, first served what binds in the pool. "limits" are those of a QOS or an association on what runs at once.
+func notConsidered(v *readmodel.View, req *job.Request, method string, binds cluster.Dimension) []string {
+	var out []string
+	for _, a := range amounts(req) {
+		if a.requested > 0 && a.dimension != cluster.Procs && (method == accuracy.Waitcast || a.dimension != binds) {
+			out = append(out, a.dimension.String())
+		}
+	}
+	if v.Facts == nil || !v.Facts.Enforced.Limits {
+		return out
+	}
+	for i := range v.Facts.Limits {
+		l := &v.Facts.Limits[i]
+		if applies(v, l, req) && (l.Jobs > 0 || l.Procs > 0 || l.Nodes > 0 || l.GPUs > 0 || l.Memory > 0) {
+			return append(out, "limits")
+		}
+	}
+	return out
+}
