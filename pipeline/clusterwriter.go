@@ -67,7 +67,6 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 			return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
 		}
 		l.ledger = newLedger(cfg.Name, feeder)
-		l.ledger.onInstantOver = l.instantOver
 	}
 	for _, q := range cfg.Queues {
 		l.models.Queue(q)
@@ -103,8 +102,10 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 		Known: l.known,
 		Before: func(at time.Time) {
 			number = seq()
-			if l.ledger != nil {
-				l.ledger.before(at, l.state, row)
+			if l.ledger != nil && at.After(l.ledger.instant) {
+				l.ledger.closeInstant(l.state, row)
+				l.instantOver()
+				l.ledger.openInstant(at, l.state, row)
 			}
 			l.observers.Before(at, ev.Live, l.state)
 		},

@@ -26,19 +26,18 @@ type openForecast struct {
 // start. So it depends on the events alone, not on how they were cut into batches. It is made when that instant is
 // over. For a job whose size or queue are not known by then it is made when they become known.
 type ledger struct {
-	cluster       string
-	feeder        *engineFeeder
-	levels        []float64
-	instant       time.Time
-	pending       []*openForecast          // of the instant, in the order of submission, those that are closed already too
-	late          []*openForecast          // not made yet although their instant is over, in the order of submission
-	open          map[string]*openForecast // of the jobs that wait, by id
-	newestView    *submissionView          // the newest view that was kept
-	record        accuracy.Record
-	served        servedForecasts
-	preview       preview
-	onInstantOver func() // called when an instant is over and the engine knows all of it; may be nil
-	renamed       uint64 // the array, to the engine, whose record was taken over last
+	cluster    string
+	feeder     *engineFeeder
+	levels     []float64
+	instant    time.Time
+	pending    []*openForecast          // of the instant, in the order of submission, those that are closed already too
+	late       []*openForecast          // not made yet although their instant is over, in the order of submission
+	open       map[string]*openForecast // of the jobs that wait, by id
+	newestView *submissionView          // the newest view that was kept
+	record     accuracy.Record
+	served     servedForecasts
+	preview    preview
+	renamed    uint64 // the array, to the engine, whose record was taken over last
 }
 
 func newLedger(cluster string, f *engineFeeder) *ledger {
@@ -48,12 +47,9 @@ func newLedger(cluster string, f *engineFeeder) *ledger {
 	}
 }
 
-// before must be called ahead of every event that is applied. If the event is later than the open instant, it makes the
-// forecasts of that instant.
-func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
-	if !at.After(l.instant) {
-		return
-	}
+// closeInstant makes the forecasts of the open instant; afterwards the engine knows all of it. It must be called ahead of
+// every event that is later than the open instant, and openInstant after it.
+func (l *ledger) closeInstant(s *cluster.State, emit func(modelstore.Row)) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
@@ -68,9 +64,10 @@ func (l *ledger) before(at time.Time, s *cluster.State, emit func(modelstore.Row
 	clear(l.pending)
 	l.pending = l.pending[:0]
 	l.feeder.flushInstant(l.instant)
-	if l.onInstantOver != nil {
-		l.onInstantOver()
-	}
+}
+
+// openInstant begins a later instant. It makes the forecasts of the jobs that have waited too long for their details.
+func (l *ledger) openInstant(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
 	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
 		l.newestView = nil
 	}

@@ -112,8 +112,14 @@ func TestViewIsOfOneInstant(t *testing.T) {
 }
 
 // TestInstantOver proves that a view that is held back, because a copy of the engine would cost too much now, is not
-// older than the instant before the newest.
+// older than the instant before the newest; also after the state was saved and restored.
 func TestInstantOver(t *testing.T) {
+	t.Run("begun", func(t *testing.T) { instantOver(t, false) })
+	t.Run("restored", func(t *testing.T) { instantOver(t, true) })
+}
+
+func instantOver(t *testing.T, restored bool) {
+	t.Helper()
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
 	events := fullMachine(50)
@@ -129,6 +135,15 @@ func TestInstantOver(t *testing.T) {
 		return v
 	}
 	step(events[:21])
+	if restored {
+		saved := map[string][]byte{}
+		if err := p.writers["c"].save(saved); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.writers["c"].restore(saved); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for m := 1; m < 50; m++ {
 		v := step(events[18+3*m : 21+3*m])
 		if want := at(float64(60 * (m - 1))); !v.At.Equal(want) {

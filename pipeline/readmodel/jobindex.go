@@ -26,17 +26,7 @@ type shape struct {
 	limit time.Duration
 }
 
-// index returns the index of the view's jobs. It builds the index at the first call.
-func (v *View) index() *jobIndex {
-	c := v.jobs
-	if c == nil { // a view that New did not make
-		c = &jobIndex{}
-	}
-	c.once.Do(func() { c.build(v) })
-	return c
-}
-
-func (c *jobIndex) build(v *View) {
+func (c *jobIndex) build(v *cluster.View) {
 	c.running = make(map[uint64]*cluster.Job, len(v.Running))
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j

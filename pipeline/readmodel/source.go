@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -103,20 +102,3 @@ func (s *SourceStatus) Unreadable() *Condition {
 
 // Tried reports whether the source was read to its end at least once, or cannot be read.
 func (s *SourceStatus) Tried() bool { return s.CaughtUp || s.Unreadable() != nil }
-
-// Conditions returns what is wrong with the cluster's sources.
-func (v *View) Conditions() []Condition {
-	var out []Condition
-	for i := range v.Sources {
-		s := &v.Sources[i]
-		out = append(out, s.Conditions...)
-		if !s.Tried() {
-			out = append(out, Condition{
-				Name: SourceReading, Cluster: v.Cluster, Source: s.Name,
-				Reason: "still reading what was there before", Since: s.Since,
-			})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
-	return out
-}

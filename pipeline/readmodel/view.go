@@ -3,6 +3,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -60,6 +61,16 @@ type View struct {
 func New(contents View) *View {
 	contents.jobs = &jobIndex{}
 	return &contents
+}
+
+// index returns the index of the view's jobs. It builds the index at the first call.
+func (v *View) index() *jobIndex {
+	c := v.jobs
+	if c == nil { // a view that New did not make
+		c = &jobIndex{}
+	}
+	c.once.Do(func() { c.build(v.View) })
+	return c
 }
 
 // HasQueue reports whether the queue is configured or has been seen.
@@ -185,4 +196,25 @@ func (v *View) LoadForecasts() (made, failures int64) {
 		return 0, 0
 	}
 	return v.Load.Counts()
+}
+
+// Served returns the forecast of a waiting job. It is nil if there will be none because the submission became known
+// afterwards.
+func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts[KeyOf(j)] }
+
+// Conditions returns what is wrong with the cluster's sources.
+func (v *View) Conditions() []Condition {
+	var out []Condition
+	for i := range v.Sources {
+		s := &v.Sources[i]
+		out = append(out, s.Conditions...)
+		if !s.Tried() {
+			out = append(out, Condition{
+				Name: SourceReading, Cluster: v.Cluster, Source: s.Name,
+				Reason: "still reading what was there before", Since: s.Since,
+			})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
+	return out
 }
