@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// AccuracyQuery says whose forecasts are asked for; what is empty is left to the daemon.
+// AccuracyQuery selects the forecasts to score; for an empty field the daemon chooses.
 type AccuracyQuery struct {
 	// Cluster may be empty where the daemon watches only one.
 	Cluster string

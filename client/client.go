@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// DefaultURL is where a daemon listens unless it is told otherwise.
+// DefaultURL is the address of a daemon with the default configuration.
 const DefaultURL = "http://127.0.0.1:9817"
 
 // maxAnswer bounds how many bytes of an answer are read; a forecast has some 2 kB.
@@ -72,7 +72,7 @@ func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Reque
 	return &wait, raw, nil
 }
 
-// waitQuery writes a request as the query of GET /v1/wait; what the request does not say is left out.
+// waitQuery writes a request as the query of GET /v1/wait; fields that the request leaves open are left out.
 func waitQuery(cluster string, r job.Request) url.Values {
 	query := url.Values{}
 	for name, text := range map[string]string{

@@ -34,7 +34,7 @@ func (e *ProblemError) Error() string {
 // NoForecast is true if the daemon understood but cannot make a forecast: Reason and Hint say why and what would help.
 func (e *ProblemError) NoForecast() bool { return e.Type == wire.ProblemNoForecast }
 
-// UnreachableError says that no answer came from the daemon.
+// UnreachableError is the error if the daemon did not answer.
 type UnreachableError struct {
 	// URL is where it was looked for, without a password.
 	URL string
@@ -59,13 +59,13 @@ func unreachable(address string, err error) error {
 	return &UnreachableError{URL: address, Err: err}
 }
 
-// AnswerError says that something answered that does not speak waitcast's language.
+// AnswerError is the error if another program answered than a waitcast daemon.
 type AnswerError struct {
 	// URL is where it was asked, without a password.
 	URL string
 	// Status is the HTTP status of the answer.
 	Status int
-	// Err says what is wrong with the answer.
+	// Err is the fault of the answer.
 	Err error
 }
 

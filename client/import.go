@@ -24,18 +24,18 @@ type Import struct {
 	Format string
 	// Name is the file's, for the daemon's messages.
 	Name string
-	// Log is the log, plain, gzip or zstd. Import does not close it; a read of it that waits may outlast Import, so
-	// that an error of the daemon is told at once.
+	// Log is the log, plain, gzip or zstd. Import does not close it. A blocked read of it may outlast Import, so that
+	// an error of the daemon is returned at once.
 	Log io.Reader
 	// Progress, if it is not nil, is called about twice a second, from Import's goroutine.
 	Progress func(wire.ImportProgress)
-	// Silence is how long nothing at all may come from the daemon, which tells its progress twice a second; 0 means for
-	// ever.
+	// Silence is the maximum time without any byte from the daemon, which reports its progress twice a second; 0 means
+	// no limit.
 	Silence time.Duration
 }
 
 // Import sends a log to the daemon and returns what became of it once all of it is stored, and that as JSON. It needs
-// the admin token. Whatever was sent before an error may have been taken in; a log that is imported again counts once.
+// the admin token. Lines that were sent before an error may have been stored; a log that is imported again counts once.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {

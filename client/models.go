@@ -46,7 +46,7 @@ func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json
 	return &answer, raw, nil
 }
 
-// Workload says which jobs the daemon is to draw from its live models; what is empty or 0 is left to it.
+// Workload selects the jobs that the daemon draws from its live models; for an empty or zero field it chooses.
 type Workload struct {
 	Cluster string
 	// Queue is the queue; empty means all queues together.

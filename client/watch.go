@@ -28,8 +28,8 @@ type WatchEvent struct {
 }
 
 const (
-	// watchRetry is after how long a lost connection is tried again where the daemon does not say, and mostRetry the
-	// longest it may say or become.
+	// watchRetry is the delay before a lost connection is tried again, unless the daemon names one; mostRetry is the
+	// maximum.
 	watchRetry = 3 * time.Second
 	mostRetry  = time.Minute
 	// watchSilence is how long nothing may come before a connection is taken to be lost: the daemon sends something
@@ -43,8 +43,8 @@ const (
 var errSilent = errors.New("nothing came for longer than the daemon is silent")
 
 // Watch subscribes to a question and calls hear for each event, until the context ends or hear returns an error, which
-// is returned. A lost connection is made anew, with the id of the newest event: what did not change in between is not
-// told again. lastID is that of an earlier Watch, or empty.
+// Watch returns. It replaces a lost connection and sends the id of the newest event, so that unchanged advice is not
+// sent again. lastID is that of an earlier Watch, or empty.
 //
 // Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the question: with a
 // status of 5xx, or where nothing answers, Watch goes on trying.
@@ -98,7 +98,7 @@ type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// follow listens on one connection until that ends; heard says whether anything came.
+// follow reads one connection until that ends; heard reports whether the daemon accepted it.
 func (s *stream) follow(ctx context.Context) (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -129,7 +129,7 @@ func (s *stream) follow(ctx context.Context) (heard bool, err error) {
 	return true, s.read(response.Body, func() { silence.Reset(watchSilence) })
 }
 
-// read takes in events, by the standard of server-sent events as far as the daemon makes use of it.
+// read parses server-sent events, as far as the daemon uses the standard.
 func (s *stream) read(from io.Reader, awake func()) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxEvent)

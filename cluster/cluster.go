@@ -25,8 +25,8 @@ type Job struct {
 	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
 	Seq uint64 `json:"seq"`
 	job.Attributes
-	// FirstQueue is the queue the job was submitted to, whatever happened to it since. Where the submission does not
-	// tell (Unqueued) it is DefaultQueue until a later record names one.
+	// FirstQueue is the queue the job was submitted to, even if it was moved since. If the record of the submission has
+	// none (Unqueued), it is DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
 	Unqueued   bool   `json:"unqueued,omitempty"`
 	// Unsized is true while Procs is a guess: the job runs, and no record has told its size.
@@ -88,7 +88,7 @@ type Left struct {
 	Attempt int    `json:"attempt,omitempty"`
 	// Submit is its first submission.
 	Submit time.Time `json:"submit"`
-	// At is when it left: its end, or its cancellation, or whatever else of it was told to be later still.
+	// At is when it left: the latest of its end, its cancellation and every other instant that records have of it.
 	At time.Time `json:"at"`
 	// Began is when its last attempt was submitted or requeued; zero if that never ran.
 	Began time.Time `json:"began,omitzero"`

@@ -54,12 +54,12 @@ type Hooks struct {
 // records were missed, come before the event itself. A change's event carries its attempt; applying the changes' events
 // in their order to the state from before them, without Known, makes the same changes.
 //
-// A record of the same kind, time and attributes as one applied before changes nothing, at whatever point it is told
-// again. What cannot be told apart: records of one job at one instant that contradict each other (other than its way
-// out of the first queue), or of which one was lost.
+// A record of the same kind, time and attributes as one applied before changes nothing, at any later point. Two cases
+// cannot be distinguished: records of one job at one instant that contradict each other (other than its way out of the
+// first queue), or of which one was lost.
 //
 // A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is
-// submitted anew, and when its deletion was asked for and an event comes that is more than the grace later: a forced
+// submitted again, and when its deletion was asked for and an event comes that is more than the grace later: a forced
 // deletion frees the processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Less than nothing says nothing.

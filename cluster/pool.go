@@ -93,8 +93,9 @@ type Pool struct {
 	Source string
 	// Own is what the nodes of a queue have, for queues that cannot use them all.
 	Own map[string]Vector
-	// Total is what the configuration or the scheduler says that the pool has, with nodes that are down or in an outage; 0 in
-	// a dimension of which neither says anything. OwnTotal is the same of queues that cannot use all nodes.
+	// Total is what the configuration or the scheduler says that the pool has, with nodes that are down or in an
+	// outage; 0 in a dimension of which neither says anything. OwnTotal is the same of queues that cannot use all
+	// nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
 	// Outages take away some of it, now or later; sorted by their beginnings.
@@ -163,19 +164,21 @@ func (p *Pool) Limit(queue string, d Dimension) int {
 	return p.Capacity(d)
 }
 
-// Known returns the amount of a resource that the queue has by the configuration or the scheduler, nodes that are down or
-// in an outage included. known is false where neither says it: the highest use seen is no bound.
+// Known returns the amount of a resource that the queue has by the configuration or the scheduler, nodes that are down
+// or in an outage included. known is false where neither says it: the highest use seen is no bound.
 func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 	total := p.Total
 	if own, ok := p.OwnTotal[queue]; ok {
 		total = own
 	}
-	// A scheduler that lists its nodes says that there are no GPUs; where it is silent on memory, memory does not run out.
+	// A scheduler that lists its nodes says that there are no GPUs; where it is silent on memory, memory does not run
+	// out.
 	told := total[d] > 0 || d == GPUs && p.Source == FromScheduler
 	return total[d], told
 }
 
-// Grown returns the pool, or, where its size is known from use only and a job is larger, a copy that has room for the job.
+// Grown returns the pool, or, where its size is known from use only and a job is larger, a copy that has room for the
+// job.
 func (p *Pool) Grown(a *job.Attributes) *Pool {
 	d := p.Dimension(a)
 	size := p.Size(a, d)

@@ -151,7 +151,7 @@ func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 	slices.SortStableFunc(p.Outages, func(a, b job.Outage) int { return a.From.Compare(b.From) })
 }
 
-// indexPools makes the picture's numbers of every pool anew.
+// indexPools recomputes the picture's numbers of every pool.
 func (s *State) indexPools() {
 	s.poolOf = map[string]int{}
 	for i, p := range s.pools {
@@ -255,7 +255,7 @@ func (f fold) learnMachine(ev job.Event) Verdict {
 	return Applied
 }
 
-// remakePools makes the pools anew; what is known of one by the same name is kept.
+// remakePools rebuilds the pools; a pool keeps what is known of an earlier one with the same name.
 func (s *State) remakePools() {
 	old := map[string]*pool{}
 	for _, p := range s.pools {

@@ -68,8 +68,9 @@ func shapeText(name string, v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: what a
-// log's times mean, whatever the zone is called. All of it is past, so that a new zone database does not change it.
+// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: the meaning
+// of a log's times does not depend on the name of the zone. All these years are past, so that a new zone database does
+// not change it.
 func offsets(loc *time.Location) string {
 	var b strings.Builder
 	for quarter := range 25 * 4 {

@@ -19,8 +19,8 @@ type Facts struct {
 	// Weights say what the priority of a job is made of; nil where the scheduler does not tell.
 	Weights *Weights `json:"weights,omitempty"`
 	Shares  []Share  `json:"shares,omitempty"`
-	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty where the scheduler
-	// does not list them.
+	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty where the
+	// scheduler does not list them.
 	Accounts []Account `json:"accounts,omitempty"`
 	QOSs     []string  `json:"qoss,omitempty"`
 	// Enforced says what the scheduler checks of them.
@@ -99,8 +99,8 @@ type QueueFacts struct {
 	Whole bool `json:"whole,omitempty"`
 	// QOS is the quality of service whose limits hold for the whole queue.
 	QOS string `json:"qos,omitempty"`
-	// Accounts and QOSs are those that may use the queue, DeniedAccounts and DeniedQOSs those that may not; sorted. An empty
-	// list restricts nothing.
+	// Accounts and QOSs are those that may use the queue, DeniedAccounts and DeniedQOSs those that may not; sorted. An
+	// empty list restricts nothing.
 	Accounts       []string `json:"accounts,omitempty"`
 	DeniedAccounts []string `json:"denied_accounts,omitempty"`
 	QOSs           []string `json:"qoss,omitempty"`

@@ -85,7 +85,7 @@ type Attributes struct {
 	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size told here; 0 where
 	// it is one job.
 	Tasks int
-	// Priority is the scheduler's own, the higher the sooner; it is told anew only when it has changed by much.
+	// Priority is the scheduler's own; higher starts sooner. It is reported again only after a large change.
 	Priority int64
 	// Reason is why the job is held, in the scheduler's word; of jobs that compete it is not kept.
 	Reason string

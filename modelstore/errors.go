@@ -16,9 +16,8 @@ var (
 	ErrReadOnly = errors.New("not writable")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
-	// ErrLeaseLost: somebody else may write this store now, or nobody asked for the right to. Nothing of this was
-	// stored, and trying again cannot help: what the caller has in memory is not what the store holds. Start anew, and
-	// ask for the lease.
+	// ErrLeaseLost: another process may write this store now, or this one never requested the lease. Nothing was
+	// stored, and a retry cannot help: the caller's memory differs from the store. Restart, and request the lease.
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 

@@ -149,7 +149,7 @@ func (c *Conservative) Schedule(p *Pool, why Cause) {
 
 // startDue starts the jobs whose reservations are due, in the order they were made. It reports whether one could not
 // start, because a job overran whose end falls on this instant, or because processors are away later than they should;
-// the plan is then to be made anew.
+// the plan must then be rebuilt.
 func (c *Conservative) startDue(p *Pool) (stuck bool) {
 	c.due = c.due[:0]
 	for r := p.First(); r != None; r = p.After(r) {

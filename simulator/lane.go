@@ -51,7 +51,7 @@ func (l *lane) grow(n int) {
 	l.rebuild()
 }
 
-// rebuild computes everything above the jobs anew.
+// rebuild recomputes everything above the jobs.
 func (l *lane) rebuild() {
 	if len(l.levels) == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// Priority starts jobs in order of a priority that is computed anew now and then, as Slurm's multifactor plugin and its
+// Priority starts jobs in order of a priority that is recomputed now and then, as Slurm's multifactor plugin and its
 // backfill scheduler do: jobs start in order until the first that does not fit; then others may overtake it by
 // backfilling.
 //
@@ -45,9 +45,9 @@ type Backfill uint8
 const (
 	// BackfillEASY gives a reservation to the first job alone.
 	BackfillEASY Backfill = iota
-	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is made
-	// anew each time: unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the window
-	// gets no reservation.
+	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is
+	// rebuilt each time: unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the
+	// window gets no reservation.
 	BackfillConservative
 	// BackfillNone lets nobody overtake.
 	BackfillNone
@@ -196,7 +196,7 @@ func (p *Pool) queuePriority(r Ref) float64 {
 	return p.s.cfg.Queues[q].Priority / highest
 }
 
-// update computes all priorities anew if it is time.
+// update recomputes all priorities if it is time.
 func (o *Priority) update(p *Pool) {
 	if now := p.Now(); o.Every < 0 || now >= o.updated+o.Every {
 		o.updated = now

@@ -15,7 +15,7 @@ type State struct {
 	// One that should have ended before Now ends at Now. Simulator.Redraw gives them other ends.
 	Running []Job
 
-	// Waiting are the jobs that wait, in the order of the queue, whatever their Submit says; it may be before Now.
+	// Waiting are the jobs that wait, in the order of the queue, not of their Submit, which may be before Now.
 	Waiting []Job
 }
 

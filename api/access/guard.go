@@ -98,7 +98,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// browsers send passwords and certificates by themselves, to whatever page asks them to
+		// browsers send passwords and certificates by themselves, for any page that makes a request
 		if err := cross.Check(r); err != nil {
 			g.refuse(w, reasonOrigin, &wire.Problem{
 				Status: http.StatusForbidden, Detail: "a page of another site may not ask this: " + err.Error(),

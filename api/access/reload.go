@@ -12,8 +12,8 @@ import (
 // recheck is how often files are looked at while requests come: a change is in force after so long.
 const recheck = time.Second
 
-// reloaded is a value made of files, and made anew when one of them changes. From files that cannot be used nothing is
-// made: the value before stays. It is looked at when it is used, so that nothing runs while nobody asks.
+// reloaded is a value that is read from files, and read again when one of them changes. If the files cannot be used,
+// the old value stays. The files are checked at each use, so no goroutine is needed.
 type reloaded[T any] struct {
 	// kind names the file in the log and in metrics: tokens, web_config.
 	kind string

@@ -15,10 +15,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// fits refuses a request that can never start, by the configuration or by what the scheduler says of itself. A bound that
-// was learned from use refuses nothing: warnings names it.
+// fits refuses a request that can never start, by the configuration or by what the scheduler says of itself. A bound
+// that was learned from use refuses nothing: warnings names it.
 func fits(v *readmodel.View, req *job.Request) error {
-	for _, refuse := range []func(*readmodel.View, *job.Request) error{overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes} {
+	for _, refuse := range []func(*readmodel.View, *job.Request) error{
+		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,
+	} {
 		if err := refuse(v, req); err != nil {
 			return err
 		}
@@ -42,7 +44,8 @@ func amounts(req *job.Request) []amount {
 
 // write returns an amount with its unit: "16 processors", "64 GiB of memory".
 func (a amount) write(n int64) string {
-	unit := map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU"}[a.dimension]
+	unit := map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node",
+		cluster.GPUs: "GPU"}[a.dimension]
 	if unit == "" {
 		return gibibytes(n) + " of memory"
 	}
@@ -80,20 +83,23 @@ func overNodes(v *readmodel.View, req *job.Request) error {
 		amount
 		node int64
 	}{
-		{amount{cluster.Procs, int64(req.Procs)}, int64(largest.Procs)}, {amount{cluster.GPUs, int64(req.GPUs)}, int64(largest.GPUs)},
+		{amount{cluster.Procs, int64(req.Procs)}, int64(largest.Procs)},
+		{amount{cluster.GPUs, int64(req.GPUs)}, int64(largest.GPUs)},
 		{amount{cluster.Memory, req.Memory}, largest.Memory},
 	} {
 		if most := int64(req.Nodes) * a.node; a.node > 0 && a.requested > most {
 			return noForecast(KindInvalid, headqueue.LargerThanMachine,
 				fmt.Sprintf("%s on %s asked for, a node of queue %s has at most %s",
 					a.write(a.requested), count(req.Nodes, "node"), req.Queue, a.write(a.node)),
-				fmt.Sprintf("ask for at least %s, or for at most %s", count(int((a.requested+a.node-1)/a.node), "node"), a.write(most)))
+				fmt.Sprintf("ask for at least %s, or for at most %s", count(int((a.requested+a.node-1)/a.node), "node"),
+					a.write(most)))
 		}
 	}
 	return nil
 }
 
-// overUpNodes refuses for now what the queue has only when nodes that are down are up again, unless an outage explains it.
+// overUpNodes refuses for now what the queue has only when nodes that are down are up again, unless an outage explains
+// it.
 func overUpNodes(v *readmodel.View, req *job.Request) error {
 	pool, a := v.Pool(req.Queue), attributes(req)
 	d := pool.Dimension(&a)
@@ -105,7 +111,8 @@ func overUpNodes(v *readmodel.View, req *job.Request) error {
 		return nil
 	}
 	what := map[cluster.Dimension]string{
-		cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU", cluster.Memory: "processor's share of memory",
+		cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU",
+		cluster.Memory: "processor's share of memory",
 	}[d]
 	return noForecast(KindUnavailable, headqueue.NeverEnough,
 		fmt.Sprintf("%s asked for, queue %s has %d on nodes that are up", count(size, what), req.Queue, limit),
@@ -117,7 +124,8 @@ func overQueue(v *readmodel.View, req *job.Request) error {
 	q := queueFacts(v, req.Queue)
 	switch {
 	case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
-		return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit), "at most "+duration.Format(q.MaxTime))
+		return queueLimitRefusal(req.Queue, "a time limit of "+duration.Format(req.TimeLimit),
+			"at most "+duration.Format(q.MaxTime))
 	case q.MaxNodes > 0 && req.Nodes > q.MaxNodes:
 		return queueLimitRefusal(req.Queue, fmt.Sprintf("%d nodes", req.Nodes), fmt.Sprintf("at most %d", q.MaxNodes))
 	case q.MinNodes > 1 && req.Nodes > 0 && req.Nodes < q.MinNodes:
@@ -152,22 +160,25 @@ func notAllowed(v *readmodel.View, req *job.Request) error {
 		switch {
 		case c.name == "":
 		case len(c.allowed) > 0 && !has(c.allowed, c.name):
-			return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("queue %s does not take %s %s", req.Queue, c.what, c.name),
+			return noForecast(KindInvalid, reasonNotAllowed,
+				fmt.Sprintf("queue %s does not take %s %s", req.Queue, c.what, c.name),
 				"it takes "+queueList(c.allowed))
 		case len(c.allowed) == 0 && has(c.denied, c.name):
-			return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("queue %s refuses %s %s", req.Queue, c.what, c.name),
+			return noForecast(KindInvalid, reasonNotAllowed,
+				fmt.Sprintf("queue %s refuses %s %s", req.Queue, c.what, c.name),
 				"use another queue or another "+c.what)
 		}
 	}
 	if f.Enforced.QOS && req.QOS != "" && len(f.QOSs) > 0 && !has(f.QOSs, req.QOS) {
-		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no QOS %s", req.QOS), "known are "+queueList(f.QOSs))
+		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no QOS %s", req.QOS),
+			"known are "+queueList(f.QOSs))
 	}
 	return notAssociated(v, req)
 }
 
 // notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show the
-// daemon a part of the accounts only (Slurm's PrivateData): jobs of accounts that are not listed prove that, and nothing
-// is refused then.
+// daemon a part of the accounts only (Slurm's PrivateData): jobs of accounts that are not listed prove that, and
+// nothing is refused then.
 func notAssociated(v *readmodel.View, req *job.Request) error {
 	f := v.Facts
 	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
@@ -178,9 +189,11 @@ func notAssociated(v *readmodel.View, req *job.Request) error {
 		return nil
 	}
 	if i < 0 {
-		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no account %s", req.Account), "ask for an account that exists")
+		return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("there is no account %s", req.Account),
+			"ask for an account that exists")
 	}
-	return noForecast(KindInvalid, reasonNotAllowed, fmt.Sprintf("user %s may not use account %s", req.User, req.Account),
+	return noForecast(KindInvalid, reasonNotAllowed,
+		fmt.Sprintf("user %s may not use account %s", req.User, req.Account),
 		"ask for an account of the user's own")
 }
 
@@ -240,7 +253,8 @@ func overCaps(v *readmodel.View, req *job.Request) error {
 					continue
 				}
 				if c.requested > c.limit {
-					return noForecast(KindInvalid, reasonOverLimit, fmt.Sprintf("%s asked for, %s allows %s", c.write(c.requested), owner(l), c.write(c.limit)),
+					return noForecast(KindInvalid, reasonOverLimit,
+						fmt.Sprintf("%s asked for, %s allows %s", c.write(c.requested), owner(l), c.write(c.limit)),
 						"ask for at most "+c.write(c.limit))
 				}
 				bounded[c.name] = bounded[c.name] || ofQOS
@@ -260,16 +274,19 @@ type limitCap struct {
 func caps(l *job.Limit, req *job.Request) []limitCap {
 	procs, nodes := amount{dimension: cluster.Procs}.write, amount{dimension: cluster.Nodes}.write
 	return []limitCap{
-		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string { return "a time limit of " + duration.Format(time.Duration(n)) }},
-		{"job_procs", int64(req.Procs), int64(l.JobProcs), procs}, {"job_nodes", int64(req.Nodes), int64(l.JobNodes), nodes},
+		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string {
+			return "a time limit of " + duration.Format(time.Duration(n))
+		}},
+		{"job_procs", int64(req.Procs), int64(l.JobProcs), procs},
+		{"job_nodes", int64(req.Nodes), int64(l.JobNodes), nodes},
 		{"procs", int64(req.Procs), int64(l.Procs), procs}, {"nodes", int64(req.Nodes), int64(l.Nodes), nodes},
 		{"gpus", int64(req.GPUs), int64(l.GPUs), amount{dimension: cluster.GPUs}.write},
 		{"memory", req.Memory, l.Memory, amount{dimension: cluster.Memory}.write},
 	}
 }
 
-// applies reports whether a limit is known to hold for a request: one of a QOS where the request names it or the queue has
-// it, one of an association where account, user and queue agree.
+// applies reports whether a limit is known to hold for a request: one of a QOS where the request names it or the queue
+// has it, one of an association where account, user and queue agree.
 func applies(v *readmodel.View, l *job.Limit, req *job.Request) bool {
 	if l.QOS != "" {
 		return strings.EqualFold(l.QOS, req.QOS) || strings.EqualFold(l.QOS, queueFacts(v, req.Queue).QOS)
@@ -294,9 +311,12 @@ func warnings(v *readmodel.View, req *job.Request) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
 	for _, a := range amounts(req) {
-		if _, known := pool.Known(req.Queue, a.dimension); !known && pool.Has[a.dimension] > 0 && a.requested > pool.Has[a.dimension] {
-			out = append(out, fmt.Sprintf("%s asked for, the highest use of %s seen so far is %s: set procs of the cluster in the configuration if its size is known",
-				a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension])))
+		if _, known := pool.Known(req.Queue, a.dimension); !known && pool.Has[a.dimension] > 0 &&
+			a.requested > pool.Has[a.dimension] {
+			out = append(out,
+				fmt.Sprintf("%s asked for, the highest use of %s seen so far is %s: set procs of the cluster in the "+
+					"configuration if its size is known",
+					a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension])))
 		}
 	}
 	switch q := queueFacts(v, req.Queue); {
@@ -317,8 +337,9 @@ func where(v *readmodel.View, queue string) string {
 	return "cluster " + v.Cluster
 }
 
-// notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors, strict
-// first come, first served what binds in the pool. "limits" are those of a QOS or an association on what runs at once.
+// notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors,
+// strict first come, first served what binds in the pool. "limits" are those of a QOS or an association on what runs at
+// once.
 func notConsidered(v *readmodel.View, req *job.Request, method string, binds cluster.Dimension) []string {
 	var out []string
 	for _, a := range amounts(req) {

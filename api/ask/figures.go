@@ -91,7 +91,7 @@ func decimals(x float64, n int) float64 {
 	return 0 // what no log can tell
 }
 
-// rising returns quantiles as they may be told whatever comes: none is below 0 or below the one before it.
+// rising returns quantiles that can be served: none is below 0 or below the one before it.
 func rising(quantiles []float64) []float64 {
 	out, last := slices.Clone(quantiles), 0.0
 	for i, q := range out {

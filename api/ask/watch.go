@@ -339,7 +339,7 @@ func refusedState(err error) string {
 	return "problem"
 }
 
-// eventID tells the advice that stands: whoever has heard it can come back with it to any daemon.
+// eventID identifies the advice that stands. A client that has received it can resume from it at any daemon.
 func eventID(s advice.Standing) string {
 	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." +
 		base64.RawURLEncoding.EncodeToString([]byte(s.Name))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wants says whether an option has a value.
+// wants is whether an option has a value.
 type wants uint8
 
 const (

@@ -216,10 +216,10 @@ func (p *parser) geArray(r *Request, options settings) error {
 	return nil
 }
 
-// geMemory are the usual resources for memory, the one that says most first. Sites make them consumables of each slot.
+// geMemory are the usual resources for memory, the most specific one first. Sites make them consumables of each slot.
 var geMemory = [...]string{"h_vmem", "mem_free", "virtual_free", "h_rss", "ram_free", "memory", "mem"}
 
-// geResources reads what -l says of time, memory, GPUs and sharing.
+// geResources reads time, memory, GPUs and sharing from -l.
 func (p *parser) geResources(r *Request, resources settings) error {
 	r.Procs = max(r.Procs, 1)
 	for _, name := range [...]string{"h_rt", "s_rt"} {

@@ -41,7 +41,7 @@ const MaxScript = 4 << 20
 // MaxCount is the most processors, nodes, GPUs or tasks that a script may ask for.
 const MaxCount = 1<<31 - 1
 
-// Options say how a script is to be read.
+// Options control how a script is read.
 type Options struct {
 	// Scheduler is the scheduler that the script is for. Empty: the one whose directives it has.
 	Scheduler Scheduler
@@ -54,7 +54,7 @@ type Options struct {
 	Name string
 }
 
-// Request is what a script asks for. Zero means that it does not say, unless told otherwise.
+// Request is what a script asks for. Zero means that the script leaves it open, unless a field's comment differs.
 type Request struct {
 	Scheduler Scheduler
 	// Queues are the queues or partitions that will do, in the order given.
@@ -65,8 +65,8 @@ type Request struct {
 	// Nodes is the number of nodes, of a range the least; 0 where the scheduler may choose. NodesMax is the most. For
 	// chunks of PBS (select) it is the number of chunks, which PBS calls nodect.
 	Nodes, NodesMax int
-	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited says that no limit is
-	// asked for.
+	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited is set if the script
+	// asks for no limit.
 	TimeLimit time.Duration
 	Unlimited bool
 	// Tasks is the number of tasks of an array, 0 if it is none. AtOnce is how many of them may run at once, 0 for as
@@ -89,7 +89,7 @@ type Request struct {
 	// Components are the parts of a heterogeneous job of Slurm, which start together. Then Procs, Nodes, Memory and
 	// GPUs are sums, TimeLimit is the longest and the rest is of the first component.
 	Components []Request
-	// Warnings say what was ignored, overridden or guessed. Directives are the lines that were read.
+	// Warnings list what was ignored, overridden or guessed. Directives are the lines that were read.
 	Warnings   []Warning
 	Directives []Directive
 }
@@ -115,9 +115,9 @@ type Directive struct {
 	Text string
 }
 
-// Parse reads a script. It fails where the scheduler would refuse the script for what stands in it: every such error is
-// an *Error, which names the script, the line and the option. errors.Is tells ErrNoDirectives and ErrSchedulers apart.
-// What it does not know, it warns of.
+// Parse reads a script. It fails if the scheduler would refuse the script: every such error is an *Error, which names
+// the script, the line and the option. errors.Is distinguishes ErrNoDirectives and ErrSchedulers. Unknown options cause
+// warnings.
 func Parse(r io.Reader, opts Options) (Request, error) {
 	p := &parser{name: opts.Name, opts: opts}
 	if p.name == "" {

@@ -20,7 +20,7 @@ func lsfOptions() map[string]int {
 }
 
 // lsf reads the script as bsub does when it is its standard input: the directives of the whole file, then the command
-// line. Which of two directives counts is not in its manual; the last is taken, and a warning says so.
+// line. Its manual does not state which of two directives counts; the last is taken, with a warning.
 func (p *parser) lsf() (Request, error) {
 	d := &dash{p: p, values: lsfOptions(), glued: true}
 	for i, line := range p.lines {

@@ -89,7 +89,7 @@ func (p *parser) fit(r *Request) error {
 
 var errLong = errors.New("longer than 292 years")
 
-// addUp adds the fields of a clock: whole numbers of their units. An empty field is allowed if blank says so, and
+// addUp adds the fields of a clock: whole numbers of their units. An empty field is allowed if blank is set; it adds
 // nothing.
 func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, error) {
 	var sum time.Duration

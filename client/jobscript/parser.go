@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// ErrNoDirectives says that a script has no line that speaks to a scheduler.
+// ErrNoDirectives is the error for a script without a directive of any scheduler.
 var ErrNoDirectives = errors.New("no directives")
 
-// ErrSchedulers says that a script speaks to several schedulers.
+// ErrSchedulers is the error for a script with directives of several schedulers.
 var ErrSchedulers = errors.New("directives of several schedulers")
 
-// Error says what is wrong with a script or its options, where, and what to do.
+// Error is a fault of a script or its options: what, where, and what to do.
 type Error struct {
 	// Place is "job.sh:3", "command line" or "environment variable SBATCH_TIMELIMIT".
 	Place string
 	// Option is the option with its value, where it is about one.
 	Option string
-	// Problem and Hint say what is wrong and what to write instead; the hint may be empty.
+	// Problem is the fault, Hint what to write instead; the hint may be empty.
 	Problem, Hint string
 	// Cause is ErrNoDirectives or ErrSchedulers, or nil.
 	Cause error
@@ -125,7 +125,7 @@ func (p *parser) command() int {
 	return len(p.lines) + 1
 }
 
-// blanks are what isspace(3) says is one.
+// blanks are the characters that isspace(3) accepts.
 const blanks = " \t\n\v\f\r"
 
 // sighting is the directives of one scheduler that a script has.
@@ -181,7 +181,7 @@ func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	return obeyed, len(word) >= len(s.prefix)-1 && strings.EqualFold(word[:len(s.prefix)-1], s.prefix[1:])
 }
 
-// detect says which scheduler the script is for.
+// detect returns the scheduler that the script is for.
 func (p *parser) detect() (Scheduler, error) {
 	if p.opts.Scheduler != "" {
 		return p.opts.Scheduler, nil

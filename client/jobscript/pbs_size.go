@@ -15,7 +15,7 @@ type pbsSize struct {
 	memory  int64 // of the chunks
 }
 
-// pbsKnown are resources that say nothing about the size of the job but are usual, beside those that read looks at.
+// pbsKnown are usual resources that do not affect the size of the job; read handles the others.
 var pbsKnown = [...]string{
 	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other",
 	"partition", "pcput", "prologue", "pvmem", "software", "vmem", "walltime", "qos", "nodect", "max_walltime",
@@ -82,7 +82,7 @@ func (s *pbsSize) counted(names ...string) (int, error) {
 }
 
 // parts reads chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each asks for
-// one processor unless it says more.
+// one processor by default.
 func (s *pbsSize) parts(given setting, procs string) error {
 	r := s.request
 	spec, suffix, _ := strings.Cut(given.value, "#") // of Torque: for all nodes

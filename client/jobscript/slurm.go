@@ -185,7 +185,7 @@ func (p *parser) slurmWhole(components []Request) (Request, error) {
 	return whole, p.fit(&whole)
 }
 
-// slurmInherited are what later components have of the first one unless they say otherwise; tried with sbatch 22.05.
+// slurmInherited are the options that later components inherit from the first one by default; tried with sbatch 22.05.
 var slurmInherited = [...]string{"account", "begin", "dependency", "hold", "job-name", "time"}
 
 // slurmComponent reads the options of a job or a component, lowest layer first.

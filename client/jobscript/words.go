@@ -13,7 +13,7 @@ type word struct {
 	at   origin
 }
 
-// quoting says how a scheduler splits a directive into words. All of them know both kinds of quotes, within a word too.
+// quoting is how a scheduler splits a directive into words. All of them know both kinds of quotes, within a word too.
 type quoting struct {
 	escape  bool // a backslash outside quotes takes away the next character's meaning
 	within  bool // and inside quotes as well

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Bounds of what one line may cost, whatever it says.
+// Bounds of the time and memory that any one line may cost.
 const (
 	// maxEvents is how many events it may make.
 	maxEvents = 2 * 1001

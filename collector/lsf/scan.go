@@ -75,7 +75,7 @@ func (s *scanner) str(field string) []byte {
 	return text
 }
 
-// word takes off whatever stands up to the next blank.
+// word removes and returns the text up to the next blank.
 func (s *scanner) word(field, want string) []byte {
 	s.skipBlanks()
 	end := bytes.IndexByte(s.rest, ' ')

@@ -215,8 +215,8 @@ func (f *fields) accountOrProject() []byte {
 // times fills the event's instants and returns when it happened. Unix seconds are preferred to the record's own time,
 // which is local and a second late at times.
 //
-// A job's submit is its ctime: qtime is when it entered its present queue, and begins anew with each move (svr_dequejob
-// and svr_enquejob in svr_jobfunc.c), while the person has waited since ctime. Torque's Q has neither.
+// A job's submit is its ctime: qtime is when it entered its present queue, and begins again with each move
+// (svr_dequejob and svr_enquejob in svr_jobfunc.c), while the person has waited since ctime. Torque's Q has neither.
 func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	at := rec.at
 	t := &ev.Times

@@ -191,7 +191,7 @@ func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	case job.Update:
 		return ev, ev.Attributes != job.Attributes{}
 	}
-	// Nothing but that it is over: an array whose submission nobody told is not worth knowing late.
+	// Only that it is over: an array whose submission is not in the log is not worth knowing late.
 	return job.Event{Kind: job.Cancel, Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time}, true
 }
 

@@ -15,9 +15,9 @@ import (
 const LogName = "slurm-log"
 
 // Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf), in every LogTimeFormat that
-// tells the time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times
-// that have none (short, thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means
-// the wall clock.
+// has the time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times that
+// have none (short, thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means the
+// wall clock.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
 		now = time.Now
@@ -67,8 +67,8 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 }
 
 // suspended reads "suspend) for 9_1 usec=384", with the job as it was typed; where it failed the reason stands in the
-// place of the time it took. A number alone means all tasks of an array that run, of which this tells only the one that
-// goes by the array's number.
+// place of the time it took. A number alone means all running tasks of an array; this reports only the task that has
+// the array's number.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -99,7 +99,7 @@ func (p *logParser) started(msg []byte) {
 // headerLines is how many lines at the beginning of a file are looked at for the version of slurmctld.
 const headerLines = 20
 
-// Header implements collector.HeaderParser: a file that begins with the start of slurmctld tells its version.
+// Header implements collector.HeaderParser: a file that begins with the start of slurmctld has its version.
 func (p *logParser) Header(line []byte) bool {
 	if p.header++; p.header > headerLines || p.version != "" {
 		return false
@@ -112,8 +112,8 @@ func (p *logParser) Header(line []byte) bool {
 	return p.version == ""
 }
 
-// message reads what stands after the time. Messages that begin like one of a job's life but go on in an unknown way
-// are errors; all others say nothing.
+// message reads what stands after the time. A message that begins like one of a job's life but goes on in an unknown
+// way is an error; all others are ignored.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -185,7 +185,7 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	return nil
 }
 
-// UnknownError says that a line begins like one of a job's life, but goes on in an unknown way.
+// UnknownError is the error for a line that begins like one of a job's life, but goes on in an unknown way.
 type UnknownError struct {
 	// Version is that of the slurmctld that wrote it, "" where that is not known.
 	Version string
@@ -227,7 +227,7 @@ func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
 	return ev
 }
 
-// simple emits an event that says no more than that it happened to the job at the beginning of rest.
+// simple emits an event without details for the job at the beginning of rest.
 func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error {
 	id, _, ok := cutJob(rest)
 	if !ok {
@@ -300,8 +300,8 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	return nil
 }
 
-// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". It
-// does not tell the size.
+// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". The
+// message has no size.
 func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	i := bytes.Index(msg, []byte("Started JobId="))
 	if i < 0 {
@@ -428,8 +428,8 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	return nil // suspended, checkpointed, or not after all
 }
 
-// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event can
-// tell.
+// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event has a
+// field for.
 func (p *logParser) updated(at time.Time, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
 	what, rest, okTo := bytes.Cut(rest, []byte(" to "))

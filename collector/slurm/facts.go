@@ -11,11 +11,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// FactsName is how the configuration names the source of what Slurm tells of the machine.
+// FactsName is the name in the configuration of the source of Slurm's facts about the machine.
 const FactsName = "slurm-facts"
 
-// FactsFormat returns the format of what Slurm tells of the machine. It has no parser: the scheduler is asked, no file
-// is read. See Facts.
+// FactsFormat returns the format of Slurm's facts about the machine. It has no parser: commands are run, no file is
+// read. See Facts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
 // FactsEnv returns what the commands need in their environment: times in Unix seconds. Where a command in between loses
@@ -31,11 +31,11 @@ type FactsConfig struct {
 	Known func() *job.Facts
 }
 
-// Facts asks Slurm for what it tells of the machine and its rules: nodes and reservations at each call, what changes
+// Facts polls Slurm for facts about the machine and its rules: nodes and reservations at each call, all that changes
 // seldom every ten minutes. An event is made only if something has changed.
 //
-// Each command stands for itself. One that fails leaves what it told before as it was, nothing if that was nothing, and
-// never keeps the others from being run.
+// Commands are independent. One that fails leaves its earlier facts in place, and never keeps the others from being
+// run.
 type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // reads times and names
@@ -59,9 +59,10 @@ type part struct {
 	args []string
 	// every is the least time between two runs.
 	every time.Duration
-	// needed says whether there is something worth asking for; nil means always.
+	// needed reports whether the command is worth running; nil means always.
 	needed func() bool
-	// read takes in an output, the lines of which each hands to a function. It returns what makes it count.
+	// read parses an output, whose lines each passes to a function. It returns a function that puts the facts into
+	// force.
 	read func(each eachLine) (count func())
 
 	asked  time.Time
@@ -96,7 +97,7 @@ func NewFacts(cfg FactsConfig) *Facts {
 	return f
 }
 
-// Ask runs the commands that are due. The answer is an error if none of them told anything.
+// Ask runs the commands that are due. It returns an error if none of them gave facts.
 func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	var a source.Answer
 	good := 0
@@ -149,8 +150,8 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take reads an output. Bad lines are left out, and told unless they are the same as the last time; if most are bad
-// nothing counts.
+// take reads an output. Bad lines are left out, and reported unless they are those of the last time; if most lines are
+// bad, the output is ignored.
 func (p *part) take(output []byte, a *source.Answer) error {
 	lines, count, seen := 0, 0, p.bad
 	p.bad = map[string]bool{}
@@ -187,7 +188,7 @@ func (p *part) take(output []byte, a *source.Answer) error {
 	return nil
 }
 
-// facts puts together what the commands have told.
+// facts combines the facts of all commands.
 func (f *Facts) facts(asked time.Time) *job.Facts {
 	facts := &job.Facts{
 		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,

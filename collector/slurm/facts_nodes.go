@@ -17,7 +17,7 @@ import (
 // partition that are alike in all of them.
 var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete"}
 
-// sinfoCommand returns the call, of hidden partitions too, with nodes told together only if they are alike.
+// sinfoCommand returns the call: hidden partitions included, with nodes in one line only if they are alike.
 func sinfoCommand() []string {
 	const sep = squeueSeparator
 	return []string{"sinfo", "--noheader", "--all", "--exact",
@@ -89,7 +89,7 @@ func features(text []byte) string {
 
 // isDown reports whether a node of a state ("idle+drain+not_responding", as node_state_string_complete in
 // src/common/slurm_protocol_defs.c writes it) can run no jobs now. Nodes that are powered down or up count as able,
-// since slurmctld starts them for a job; reserved ones, and those in maintenance, are told as outages.
+// since slurmctld starts them for a job; reserved ones, and those in maintenance, are reported as outages.
 func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
 		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, sinfo(1)
@@ -104,7 +104,7 @@ func isDown(state string) bool {
 	return false
 }
 
-// groups tells together the nodes that are alike and in the same partitions.
+// groups joins the nodes that are alike and in the same partitions.
 func (f *Facts) groups() []job.NodeGroup {
 	type kind struct {
 		queues string
@@ -138,7 +138,7 @@ func (f *Facts) groups() []job.NodeGroup {
 	return groups
 }
 
-// reservation is a reservation as scontrol tells it.
+// reservation is a reservation as scontrol prints it.
 type reservation struct {
 	job.Outage
 	nodes []string
@@ -191,7 +191,7 @@ func (f *Facts) readReservations(each eachLine) func() {
 	return func() { f.reservations = all }
 }
 
-// floatStep is how exactly the times of a reservation are told that is always so far in the future.
+// floatStep is the precision of the times of a floating reservation, which is always equally far in the future.
 const floatStep = 15 * time.Minute
 
 // allowed returns the names of a list, sorted. Those with a minus in front are the only ones that may not: then nobody

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// general is what the configuration of slurmctld tells.
+// general has the values of slurmctld's configuration.
 type general struct {
 	version     string
 	clusterName string
@@ -22,8 +22,8 @@ type general struct {
 	enforced    job.Enforced
 }
 
-// enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe implies
-// limits, all is all of them (slurm.conf(5)).
+// enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe
+// implies limits, all is all of them (slurm.conf(5)).
 func enforcement(text []byte) job.Enforced {
 	var e job.Enforced
 	for word := range bytes.SplitSeq(bytes.ToLower(text), []byte(",")) {
@@ -177,11 +177,11 @@ func (f *Facts) readShares(each eachLine) func() {
 	return func() { f.shares = shares }
 }
 
-// shareStep is by how much a fair share must have changed to be told anew: they move all the time, and an event tells
+// shareStep is the change from which a fair share is reported again: shares move all the time, and one event carries
 // those of all users.
 const shareStep = 5 // hundredths
 
-// alike reports whether shares are so like those told last that they need not be told anew.
+// alike reports whether shares are so close to those reported last that they need not be reported again.
 func alike(told, now []job.Share) bool {
 	return slices.EqualFunc(told, now, func(a, b job.Share) bool {
 		return a.Account == b.Account && a.User == b.User && math.Round(100*math.Abs(a.Factor-b.Factor)) < shareStep

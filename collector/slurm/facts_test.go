@@ -334,7 +334,8 @@ func TestFactsOnAdmission(t *testing.T) {
 	for words, want := range map[string]job.Enforced{
 		"none": {}, "associations": {Associations: true}, "limits": {Associations: true, Limits: true},
 		"associations,qos": {Associations: true, QOS: true}, "safe": {Associations: true, Limits: true},
-		"qos,limits": {Associations: true, QOS: true, Limits: true}, "ALL": {Associations: true, QOS: true, Limits: true},
+		"qos,limits": {Associations: true, QOS: true, Limits: true},
+		"ALL":        {Associations: true, QOS: true, Limits: true},
 	} {
 		p := &pretend{texts: captured(t)}
 		p.texts["config"] = "AccountingStorageEnforce = " + words + "\n"

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. Lists that
-// say that there are none ("(null)") have none.
+// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. "(null)"
+// has none.
 func nodesOf(list []byte) (names []string, err error) {
 	switch string(list) {
 	case "(null)", "N/A":

@@ -79,7 +79,7 @@ func (p *jobcompParser) keep(line []byte) {
 	p.pending = append(p.pending, line[:min(len(line), maxRecord)]...)
 }
 
-// drop forgets a record of which the rest never came, and says so.
+// drop forgets a record whose rest never came, and reports it.
 func (p *jobcompParser) drop() error {
 	if len(p.pending) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func endsRecord(line []byte) bool {
 	return bytes.HasPrefix(before[bytes.LastIndexByte(before, ' ')+1:], []byte("DerivedExitCode="))
 }
 
-// ending is what a job state says of the record.
+// ending is what a job state means for the record.
 type ending uint8
 
 const (
@@ -306,7 +306,7 @@ func inField(err error, field string) error {
 	return &collector.LineError{Reason: reason, Field: field, Err: bad.Err}
 }
 
-// tresCount returns the number of one kind in a list like "cpu=4,mem=2000M,node=2,billing=4"; 0 if it is not told.
+// tresCount returns the number of one kind in a list like "cpu=4,mem=2000M,node=2,billing=4"; 0 if the list lacks it.
 func tresCount(tres []byte, kind string) int64 {
 	for len(tres) > 0 {
 		var one []byte

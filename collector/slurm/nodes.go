@@ -4,8 +4,8 @@ package slurm
 const maxNodes = 1 << 24
 
 // countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are
-// 13. It returns 0 for "(null)", "None assigned", and whatever cannot be read: a number of nodes is good to have, no
-// more.
+// 13. It returns 0 for "(null)", "None assigned", and any list that cannot be read: the number of nodes is useful, not
+// necessary.
 func countNodes(list []byte) int {
 	total, product := 0, 1
 	empty := true // of the element so far

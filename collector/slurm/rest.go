@@ -23,11 +23,10 @@ var restVersions = [...]int{45, 44, 43, 42, 41, 40, 39, 38}
 // maxAnswer bounds the bytes of one answer: 300,000 jobs of 7 KB.
 const maxAnswer = 2 << 30
 
-// clockSkew is by how much the clocks of slurmctld's host and this one may differ where an answer does not tell
-// slurmctld's time.
+// clockSkew is by how much the clocks of slurmctld's host and this one may differ if an answer lacks slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest asks slurmrestd for the jobs, over its Unix socket, in place of squeue. What is told is the same: see Snapshot.
+// Rest polls slurmrestd for the jobs, over its Unix socket, in place of squeue. The events are the same: see Snapshot.
 // Its methods are for one goroutine.
 type Rest struct {
 	socket   string
@@ -67,7 +66,7 @@ func (r *Rest) Ask(ctx context.Context, asked time.Time) source.Answer {
 	return r.snapshot.take(r.rows, r.lines, &r.refused, asked)
 }
 
-// errVersion says that slurmrestd does not know a version of the interface.
+// errVersion is the error if slurmrestd does not know a version of the interface.
 var errVersion = errors.New("not found")
 
 func (r *Rest) ask(ctx context.Context, asked time.Time) error {
@@ -127,7 +126,7 @@ func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 		Err: fmt.Errorf("slurmrestd at %s says %s: %s%s", r.socket, response.Status, bytes.TrimSpace(text), advice)}
 }
 
-// read takes in an answer.
+// read parses an answer.
 func (r *Rest) read(body io.Reader, asked time.Time) error {
 	limited := &io.LimitedReader{R: body, N: maxAnswer}
 	answer := restAnswer{parser: &r.snapshot.parser}
@@ -147,7 +146,7 @@ func (r *Rest) read(body io.Reader, asked time.Time) error {
 	return nil
 }
 
-// failure says why a call failed.
+// failure returns why a call failed.
 func (r *Rest) failure(ctx context.Context, err error) error {
 	var call *source.CallError
 	var netErr *net.OpError
@@ -206,7 +205,7 @@ func (a *restAnswer) read(d *json.Decoder) error {
 	return expect(d, '}')
 }
 
-// restErrors refuses an answer that says that something failed.
+// restErrors refuses an answer that lists errors.
 func restErrors(d *json.Decoder) error {
 	var list []struct {
 		Error       string `json:"error"`

@@ -29,7 +29,7 @@ func Sacct() collector.Format {
 		}}
 }
 
-// ReadAt implements collector.Dated: a dump tells the same whenever it is read.
+// ReadAt implements collector.Dated: a dump has the same meaning whenever it is read.
 func (p *sacctParser) ReadAt(time.Time) {}
 
 // After implements collector.Dated. Rows are in the order of submission, and nothing happens to a job before that.
@@ -394,7 +394,7 @@ func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
 	return nil
 }
 
-// firstCount returns the first count that is told and not 0.
+// firstCount returns the first count that is present and not 0.
 func firstCount(field string, texts ...[]byte) (int64, error) {
 	for _, text := range texts {
 		if len(text) == 0 {

@@ -1,8 +1,8 @@
 // Package slurm reads what Slurm writes about its jobs: the job completion log (jobcomp/filetxt), the controller's own
 // log (slurmctld.log) and dumps of the accounting data base (sacct -P).
 //
-// The three name a job in one way, so that their events meet: see TaskID. What is read, and why, is told in
-// docs/formats/slurm.md.
+// The three name a job in one way, so that their events meet: see TaskID. docs/formats/slurm.md explains what is read,
+// and why.
 //
 // Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files
 // src/plugins/jobcomp/filetxt/jobcomp_filetxt.c (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and

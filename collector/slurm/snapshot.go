@@ -11,9 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// settle is how long before a snapshot something must have happened for the snapshot to tell it: what is younger is
-// left to the log, which knows it to the millisecond and may be a moment behind. Attributes of jobs that the log has
-// told are told at once.
+// settle is the minimum age of a change that a snapshot reports: younger changes are left to the log, which has them to
+// the millisecond and may be a moment behind. Attributes of jobs that are in the log are reported at once.
 const settle = 2 * time.Second
 
 // Live is what the picture of the cluster holds of a job.
@@ -30,18 +29,18 @@ type SnapshotConfig struct {
 	Options collector.Options
 	// Picture returns the jobs of the picture that live.
 	Picture func() map[string]Live
-	// Alone says that no log tells of submissions, starts and ends: the snapshot does, then, as far as it sees them.
+	// Alone is set if no log has submissions, starts and ends: then the snapshot reports them, as far as it sees them.
 	Alone bool
 	// User is the daemon's own user where Slurm may hide other users' jobs from it (PrivateData), else "".
 	User string
 }
 
-// Snapshot compares what squeue says with the picture, and tells the difference as events. The picture may be ahead of
-// a snapshot or behind it by a moment, so that it never undoes anything at once: a job that is gone, or waits again,
+// Snapshot compares squeue's output with the picture, and returns the differences as events. The picture may be ahead
+// of a snapshot or behind it by a moment, so that it never undoes anything at once: a job that is gone, or waits again,
 // must be so in two snapshots in a row.
 //
-// A snapshot says nothing of how it came to be: what it tells of unseen jobs gives no forecast (the cluster's fold
-// derives their submissions), unless it is alone.
+// A snapshot has no history: its events of unseen jobs give no forecast (the cluster's fold derives their submissions),
+// unless it is alone.
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
@@ -71,8 +70,8 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 // maxBadLines bounds the lines of one snapshot that go to quarantine.
 const maxBadLines = 20
 
-// Read takes in the output of a call that began at an instant. Where most of it cannot be read the answer has an error
-// and no events; where a line cannot, no job is taken for gone.
+// Read parses the output of a call that began at an instant. If most of it cannot be read, the answer has an error and
+// no events; if one line cannot, no job is taken for gone.
 func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 	var refused refusals
 	rows, lines := s.parser.rows(output, refused.add)
@@ -132,7 +131,8 @@ type comparison struct {
 	present                   map[string]bool
 	nextRequeued, nextUnknown map[string]finding
 	nextSwitched              map[string]finding
-	// Of arrays, by number: the tasks whose starts are left to the log, and those that this snapshot tells apart.
+	// Of arrays, by number: the tasks whose starts are left to the log, and those that have a row of their own in this
+	// snapshot.
 	left, split map[string]int
 	emit        func(job.Event)
 }
@@ -164,14 +164,14 @@ func (c *comparison) event(kind job.Kind, r *row) job.Event {
 		Live: !c.first}
 }
 
-// fresh reports whether something happened so shortly before the snapshot, or during it, that the log should tell it.
+// fresh reports whether a change is so recent that the log should have it.
 func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
 }
 
-// ended tells the end of a job, once: with it comes all that is known of the job, which may have come and gone between
-// two snapshots. The first snapshot tells it of jobs that the picture still has, and without a log of all: they ended
-// while nobody looked.
+// ended reports the end of a job, once, with all that is known of the job, which may have come and gone between two
+// snapshots. The first snapshot reports it for jobs that the picture still has, and without a log for all: they ended
+// while the daemon was down.
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
@@ -183,8 +183,8 @@ func (c *comparison) ended(r *row) {
 	c.emit(ev)
 }
 
-// unknownJob tells of a job that the picture does not have. If it was told before and is still not there, the picture
-// holds it for gone (a kill that was refused, a try that ended): it lives anew from now on.
+// unknownJob reports a job that the picture does not have. If it was reported before and is still not there, the
+// picture took it for gone (a kill that was refused, a try that ended): it is submitted again as of now.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -229,7 +229,7 @@ func (c *comparison) unknownJob(r *row) {
 	}
 }
 
-// known tells what is different of a job that the picture has.
+// known reports the differences of a job that the picture has.
 func (c *comparison) known(r *row, live *Live) {
 	news := c.news(r, live)
 	switch {
@@ -268,8 +268,8 @@ func (c *comparison) known(r *row, live *Live) {
 	c.emit(news)
 }
 
-// switches tells that a job that runs was suspended or resumed, once two snapshots say so, at the instant of the first;
-// where there is no log at once.
+// switches reports that a running job was suspended or resumed, once two snapshots agree, at the instant of the first;
+// without a log at once.
 func (c *comparison) switches(r *row, live *Live) {
 	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
 		return
@@ -293,7 +293,7 @@ func (c *comparison) switchAt(at time.Time, r *row) job.Event {
 	return ev
 }
 
-// waitsAgain tells that a job that ran waits again, once two snapshots say so.
+// waitsAgain reports that a job that ran waits again, once two snapshots agree.
 func (c *comparison) waitsAgain(r *row) {
 	f, again := c.requeued[r.id]
 	if !again {
@@ -338,7 +338,7 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	return ev
 }
 
-// moved reports whether a priority is more than a twentieth off the one that was told last: priorities grow with a
+// moved reports whether a priority is more than a twentieth off the one that was reported last: priorities grow with a
 // job's age, all the time.
 func moved(now, told int64) bool {
 	return now != 0 && max(now-told, told-now)*20 > told

@@ -309,7 +309,7 @@ func squeueLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast and says nothing.
+// instants reads the times of a row. A waiting job's StartTime is Slurm's own forecast and is ignored.
 func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
 	if r.Submit, err = p.when("SubmitTime", f[0]); err != nil {
 		return err

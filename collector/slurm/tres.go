@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// resources are what a list of trackable resources tells.
+// resources are the contents of a list of trackable resources.
 type resources struct {
 	procs, nodes int
 	memory       int64 // bytes

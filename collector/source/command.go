@@ -39,7 +39,7 @@ type Command struct {
 	// Args are the program and its arguments; Env is added to the daemon's environment.
 	Args []string
 	Env  []string
-	// Timeout is how long it may take before it is killed, with whatever it started.
+	// Timeout is how long the command may take before it is killed, with all processes that it started.
 	Timeout time.Duration
 	// MaxOutput is how many bytes it may print; 0 means 64 MiB.
 	MaxOutput int

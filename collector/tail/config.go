@@ -73,7 +73,7 @@ type Options struct {
 	// on from its middle, for formats whose header must be known. Its error
 	// becomes a Problem, and reading goes on.
 	Header func(path string, r io.Reader) error
-	// Idle is called each time the tailer has looked and still has caught up: whatever it reads next was written later.
+	// Idle is called each time the tailer has polled and found nothing new: all that it reads next was written later.
 	Idle func()
 }
 

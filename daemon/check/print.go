@@ -43,7 +43,7 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// printer writes lines: each is printed as one, whatever the names in it are.
+// printer writes lines: each is printed as one line, even if names in it have line ends.
 type printer struct{ strings.Builder }
 
 func (p *printer) line(format string, args ...any) {

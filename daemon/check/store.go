@@ -206,8 +206,8 @@ func URL(listen string) string {
 // patience is how long a running daemon may take to answer: it does so in milliseconds.
 const patience = 3 * time.Second
 
-// Running asks a daemon whether it is ready, and returns its word; an error if what listens there does not answer as
-// one. A daemon that speaks TLS is recognized whatever its certificate, and nothing is told to it.
+// Running requests a daemon's readiness and returns its status, or an error if another program listens there. A daemon
+// with TLS is recognized with any certificate, and receives no secret.
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -42,7 +42,7 @@ func (p *page) text(text string) {
 	}
 }
 
-// filled writes text that may be broken anew: each sentence on a line of its own, as mdoc has it.
+// filled writes text that may be wrapped: each sentence on a line of its own, as mdoc has it.
 func (p *page) filled(text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for text != "" {

@@ -1,4 +1,4 @@
-// Package notifytest plays the service manager for tests: it hears what sd_notify(3) sends.
+// Package notifytest stands in for the service manager in tests: it receives what sd_notify(3) sends.
 package notifytest
 
 import (

@@ -13,7 +13,7 @@ import (
 // errHeld says that another process, or another Store of this one, has the file locked.
 var errHeld = errors.New("locked by another process")
 
-// heldFile is a file that is kept open and locked (flock). The lock is on the file itself, whatever its name is by now;
+// heldFile is a file that is kept open and locked (flock). The lock is on the file itself, also after it was renamed;
 // the descriptor shows later whether the name still leads to that file.
 //
 // Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite's are such. So a

@@ -45,7 +45,7 @@ func (s *summer) bytes(v []byte) *summer {
 	return s
 }
 
-// sum returns the checksum of what was added and begins anew.
+// sum returns the checksum of the values that were added, and resets it.
 func (s *summer) sum() int64 {
 	c := crc32.Checksum(s.buf, s.table)
 	s.buf = s.buf[:0]

@@ -265,7 +265,7 @@ func reopen(t *testing.T, p Place) {
 	equal(t, "last number", last, int64(700))
 }
 
-// closed proves that a closed store says so, whatever is asked, and closes twice.
+// closed proves that each method of a closed store reports that it is closed, and that a store can be closed twice.
 func closed(t *testing.T, p Place) {
 	s := p.Open(t)
 	must(t, s.Close())

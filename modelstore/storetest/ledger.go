@@ -114,8 +114,7 @@ func everything() modelstore.Batch {
 	}
 }
 
-// failureLeavesNothing proves that one value that cannot be stored, of whatever kind and at the end, undoes the whole
-// batch.
+// failureLeavesNothing proves that one value that cannot be stored, of any kind and at the end, undoes the whole batch.
 func failureLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	entry := func(change func(*modelstore.Entry)) func(*modelstore.Batch) {

@@ -1,4 +1,4 @@
-// Package transfer copies a store into another one, of whatever kind, and compares the two.
+// Package transfer copies a store into another one of any kind, and compares the two.
 package transfer
 
 import (
@@ -397,7 +397,7 @@ func (d digest) put(values ...any) {
 	}
 }
 
-// sum returns the checksum of what was put and begins anew.
+// sum returns the checksum of the values that were put, and resets it.
 func (d digest) sum() string {
 	text := hex.EncodeToString(d.Sum(nil))
 	d.Reset()

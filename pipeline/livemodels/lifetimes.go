@@ -68,7 +68,7 @@ func (l *lifetimes) usable(least int) bool {
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The most lifetimes that a competing law is fitted to, and the part of them after which it is fitted anew.
+// The most lifetimes that a competing law is fitted to, and the part of them after which it is fitted again.
 const (
 	selectionWindow = 4000
 	selectionRefits = 4
@@ -148,8 +148,8 @@ type SelectionView struct {
 }
 
 // FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted, and
-// scored, from 64 on; a choice by fewer scores than these 192 would be chance, and the laws, fitted anew whenever their
-// lifetimes have doubled, behind.
+// scored, from 64 on; a choice by fewer scores than these 192 would be chance, and the laws, which are fitted again
+// when their lifetimes have doubled, behind.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {

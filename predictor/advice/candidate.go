@@ -19,8 +19,8 @@ type Candidate struct {
 	// MaxProcs is the largest size that its queue or machine takes, 0 for unknown.
 	MaxProcs int
 	Wait     Wait
-	// Run is the law of its runtime, finite and above 0. It is the same job whatever its size, so that one that runs
-	// long for its size on one candidate does so on all of them.
+	// Run is the law of its runtime, finite and above 0. It is the same job at any size, so that one that runs long for
+	// its size on one candidate does so on all of them.
 	Run Law
 	// Billing is a factor on the objective's price of a processor-hour, 0 for 1.
 	Billing float64

@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("objective %d", uint8(k))
 }
 
-// Objective is what a choice is to be best in. All answers tell the mean finish; those that need a deadline or prices
-// do so wherever these are set, whatever the kind.
+// Objective is the criterion of a choice. All answers have the mean finish; figures that need a deadline or prices are
+// there if these are set, for every kind.
 type Objective struct {
 	Kind Kind
 	// Level of FinishQuantile, above 0 and below 1; 0 for .5.

@@ -12,10 +12,10 @@
 // pi the prior weights. The pinball loss is convex: its excess over any fixed convex combination is at most the same
 // combination of these. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), E_k the largest |r_k| so far, for
 // which that is O(sqrt(V_k ln K)), so O(sqrt(T ln K)); that they move costs terms of lower order in the paper, which
-// reckons all weights anew at each rate, as fixed share does not allow. An expert that is absent (NaN) sleeps: the
-// others divide its weight, its own is left alone, and the bound counts only the forecasts at which it was awake (Y.
-// Freund et al., "Using and combining predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven,
-// "A second-order bound with excess losses", COLT 2014).
+// recomputes all weights at each rate, as fixed share does not allow. An expert that is absent (NaN) sleeps: the others
+// divide its weight, its own is left alone, and the bound counts only the forecasts at which it was awake (Y. Freund et
+// al., "Using and combining predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A
+// second-order bound with excess losses", COLT 2014).
 //
 // Against a change of regime, weights are mixed with the prior after each step (fixed share: M. Herbster and M.
 // Warmuth, "Tracking the best expert", Machine Learning 32, 1998), which bounds the loss against a sequence of

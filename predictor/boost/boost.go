@@ -24,8 +24,8 @@ type Params struct {
 	MinLeaf int
 	// Bins is the most ranges that a feature is cut into, 2 to 255, 255 by default.
 	Bins int
-	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn anew
-	// for every one, in (0, 1]; 1 by default. Less is faster, and mostly better: trees that see different parts correct
+	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn again
+	// for each tree, in (0, 1]; 1 by default. Less is faster, and mostly better: trees that see different parts correct
 	// each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
 	RowShare, FeatureShare float64
 	// Seed is where the drawing starts.

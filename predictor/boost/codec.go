@@ -49,8 +49,8 @@ func appendFloat(out []byte, v float64) []byte {
 // ErrCorrupt says that bytes are not a saved model.
 var ErrCorrupt = errors.New("boost: not a saved model")
 
-// UnmarshalBinary restores a model saved by MarshalBinary. Whatever the bytes are, a model that it accepts predicts
-// without failing.
+// UnmarshalBinary restores a model saved by MarshalBinary. A model that it accepts predicts without failing, even if
+// the bytes were damaged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	if v := d.uvarint(); !d.bad && v != codecVersion {

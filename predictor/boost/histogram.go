@@ -48,8 +48,7 @@ func (t *trainer) put(h histogram) {
 	}
 }
 
-// fill sums a leaf's rows. The rows of a cell are added in their order, whatever else is done between: the sums are the
-// same to the last bit.
+// fill sums a leaf's rows. The rows of a cell are added in their order, so the sums are the same to the last bit.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
 	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // with the search that follows

@@ -88,8 +88,8 @@ func (d *Detector) Began() int { return int(d.s.Began) }
 // Level returns the running mean that new values are held against; false before there is one.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
-// Add takes in a value and tells whether the level has changed by it. After a change the level is learnt anew. What is
-// not a finite number is left out.
+// Add adds a value and reports whether the level has changed. After a change the level is learnt from scratch. Values
+// that are not finite are ignored.
 func (d *Detector) Add(v float64) Change {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return None

@@ -20,7 +20,7 @@ import (
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
 const version = 4
 
-// ErrCorrupt says that bytes are not a saved engine or view.
+// ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
 
 // seal puts the checksum behind what is saved.
@@ -52,8 +52,8 @@ func (e *Engine) MarshalBinary() ([]byte, error) {
 	return data, nil
 }
 
-// UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: what
-// it then says is what the saved one would. On an error the engine is as it was: the bytes may be damaged, or saved by
+// UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: it
+// then answers as the saved one would. On an error the engine is as it was: the bytes may be damaged, or saved by
 // another version or with other levels.
 func (e *Engine) UnmarshalBinary(data []byte) error {
 	body, err := unseal(data)

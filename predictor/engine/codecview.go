@@ -27,7 +27,7 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	return seal(s.Writer), nil
 }
 
-// UnmarshalView restores a view that View.MarshalBinary saved: it gives the same answers. The error says whether the
+// UnmarshalView restores a view that View.MarshalBinary saved: it gives the same answers. The error states whether the
 // bytes are damaged or of another version.
 func UnmarshalView(data []byte) (*View, error) {
 	body, err := unseal(data)

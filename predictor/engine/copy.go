@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/codec"
 )
 
-// Copy returns an engine that goes on as this one would: what it is told changes nothing here. The rows of waits, most
-// of an engine's memory, the trees, and a training under way are shared, where a restored engine has its own, and
-// trains again; so a copy is for being told a little and thrown away. It must be closed, and before that one is.
+// Copy returns an engine that continues as this one would: events of the copy change nothing here. The rows of waits,
+// most of an engine's memory, the trees, and a training under way are shared, where a restored engine has its own, and
+// trains again; so a copy is for a few events, after which it is discarded. It must be closed, and before that one is.
 func (e *Engine) Copy() (*Engine, error) {
 	to := &codec.Codec{WithoutShared: true}
 	if err := e.code(to); err != nil {

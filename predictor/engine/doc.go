@@ -3,7 +3,7 @@
 // trains quantile trees on the rows whose waits are known, asks the other experts as well, combines all of them by how
 // well each has done, and corrects what it serves until each level covers what it says.
 //
-// Time is in seconds since any fixed instant and never goes back. At one instant the caller tells ends first, then
+// Time is in seconds since any fixed instant and never goes back. At one instant the caller passes ends first, then
 // submits, then starts: a start at the very instant of a submit is not known to it.
 //
 // # Serving
@@ -15,14 +15,13 @@
 //
 // # Changes
 //
-// After a downtime, with other limits or queues, what was learnt before says less. Changes are looked for in what the
-// engine is told and in how its forecasts do ([Engine.Drifts]), and after one it learns faster for a while, unless
-// [Config] says that it is to be steady.
+// After a downtime, with other limits or queues, what was learnt before is worth less. Changes are looked for in the
+// engine's input and in the scores of its forecasts ([Engine.Drifts]), and after one it learns faster for a while,
+// unless [Config] says that it is to be steady.
 //
 // # The same events, the same forecasts
 //
 // What takes long, training trees and making tables, is done in the background and comes into force at an event that is
-// fixed when it begins; if it is not done by then, the caller waits. So forecasts depend on what the engine is told
-// alone: not on how fast the machine is, whether views are taken, or how often the engine was saved and restored in
-// between.
+// fixed when it begins; if it is not done by then, the caller waits. So forecasts depend on the engine's input alone:
+// not on how fast the machine is, whether views are taken, or how often the engine was saved and restored in between.
 package engine

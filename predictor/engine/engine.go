@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Config says how an Engine works. The zero value of a field means its default.
+// Config has the settings of an Engine. The zero value of a field means its default.
 type Config struct {
 	// Capacity is the number of processors; 0: the highest use seen.
 	Capacity int
@@ -32,8 +32,8 @@ type Config struct {
 	// must have grown to be trained again, .1 by default.
 	First  int
 	Growth float64
-	// Every is after how many waits trees are trained again whatever the rows, for experiments; 0: by Growth, and
-	// sooner after a change.
+	// Every is the number of waits after which trees are trained again, for experiments; 0: by Growth, and sooner after
+	// a change.
 	Every int
 	// HalfLife is after how many newer waits a row counts half; 0: never.
 	HalfLife float64
@@ -52,7 +52,7 @@ type Config struct {
 	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes
 	// no forecast.
 	Cores int
-	// Trees says how they are trained.
+	// Trees has the settings of their training.
 	Trees boost.Params
 }
 
@@ -142,18 +142,18 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Forecast is what the experts say of a wait, and what is served.
+// Forecast has the experts' forecasts of a wait, and the served one.
 type Forecast struct {
-	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil where nothing can
-	// be said yet.
+	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil if no forecast is
+	// possible yet.
 	Quantiles []float64
-	// Experts holds each expert's quantiles in seconds, by the number of the expert (see Experts); nil for one that
-	// cannot say.
+	// Experts holds each expert's quantiles in seconds, by the number of the expert (see Experts); nil for one that has
+	// no forecast.
 	Experts [][]float64
 	// Combined are the quantiles before they are corrected.
 	Combined []float64
 	// Basis is the expert that the forecast mostly rests on: "trees", "linear", "simulation", "recent" or "limits", any
-	// other only where these are silent; empty where nothing can be said.
+	// other only if these have none; empty if no forecast is possible.
 	Basis string
 	// Learnt is how many waits had been learnt, Similar how many of them of jobs of the same queue and size class.
 	Learnt, Similar int

@@ -9,8 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// tick takes in that something happens at an instant, and returns it: time never goes back, and what is no number is
-// the last instant again.
+// tick advances the time to an instant, and returns it: time never goes back, and NaN is the last instant again.
 func (e *Engine) tick(now float64) float64 {
 	if now > e.tracker.Clock { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
@@ -31,7 +30,7 @@ func (e *Engine) done(p *pools.Pool) {
 	e.ensemble.RefreshTemplate(len(e.tracker.InOrder)+track.SizeClasses/2, e.tracker.Clock, e.events, e.learner.Seen)
 }
 
-// Submit takes in a submission and returns its forecast. A job of that id that waits or runs is lost.
+// Submit records a submission and returns its forecast. A job of that id that waits or runs is lost.
 func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.Lost(now, id)
 	now = e.tick(now)
@@ -43,9 +42,9 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	return g.Forecast
 }
 
-// SubmitAt takes in a submission that is told late, because the job's size or queue became known only at now: it is
+// SubmitAt records a submission that comes late, because the job's size or queue became known only at now: it is
 // forecast from the view of its instant, which was kept, and is then as one that has waited since. It may have started
-// meanwhile; Start tells that afterwards.
+// meanwhile; Start records that afterwards.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
@@ -61,7 +60,7 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	return g.Forecast
 }
 
-// enter takes in a job that waits since it was submitted.
+// enter adds a job that waits since it was submitted.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
 	j := e.tracker.Enter(id, submitted, r, e.queue(r.Queue))
 	if g.Quantiles != nil {
@@ -107,7 +106,7 @@ func (e *Engine) retire(j *track.Job, to track.JobState) {
 	e.pools.Touch(j.QueueState)
 }
 
-// Hold takes in that a waiting job does not compete for now: it is held, blocked or not eligible yet.
+// Hold records that a waiting job does not compete for now: it is held, blocked or not eligible yet.
 func (e *Engine) Hold(now float64, id uint64) {
 	now = e.tick(now)
 	if j := e.tracker.Jobs[id]; j != nil && j.State == track.Waiting {
@@ -117,7 +116,7 @@ func (e *Engine) Hold(now float64, id uint64) {
 	}
 }
 
-// Release takes in that a held job competes again.
+// Release records that a held job competes again.
 func (e *Engine) Release(now float64, id uint64) {
 	now = e.tick(now)
 	if j := e.tracker.Jobs[id]; j != nil && j.State == track.Held {
@@ -126,7 +125,7 @@ func (e *Engine) Release(now float64, id uint64) {
 	}
 }
 
-// Start takes in a start. Learn is false where the wait is not to be learnt from.
+// Start records a start. Learn is false if the wait must not be learnt from.
 func (e *Engine) Start(now float64, id uint64, learn bool) {
 	at := now
 	now = e.tick(now)
@@ -162,7 +161,7 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learn takes in a wait.
+// learn learns from a wait.
 func (e *Engine) learn(now float64, j *track.Job) {
 	wait := now - j.Submit
 	z := waittime.Log(wait)
@@ -187,7 +186,7 @@ func (e *Engine) forget(j *track.Job) {
 	e.done(e.pools.At(j.QueueState))
 }
 
-// End takes in the end of a job that ran.
+// End records the end of a job that ran.
 func (e *Engine) End(now float64, id uint64) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]
@@ -206,7 +205,7 @@ func (e *Engine) End(now float64, id uint64) {
 	e.forget(j)
 }
 
-// Gone takes in that a waiting job was cancelled.
+// Gone records that a waiting job was cancelled.
 func (e *Engine) Gone(now float64, id uint64) {
 	now = e.tick(now)
 	if j := e.tracker.Jobs[id]; j != nil && j.Waits() {
@@ -225,7 +224,7 @@ func (e *Engine) drop(now float64, j *track.Job) {
 	e.forget(j)
 }
 
-// Lost takes in that a job is gone, waiting or running, and that its end tells nothing of its lifetime.
+// Lost records that a waiting or running job is gone, and that its lifetime is unknown.
 func (e *Engine) Lost(now float64, id uint64) {
 	j := e.tracker.Jobs[id]
 	if j == nil {
@@ -242,7 +241,7 @@ func (e *Engine) Lost(now float64, id uint64) {
 	e.forget(j)
 }
 
-// Requeued takes in that a running job waits again. It waits since it was submitted first; its next start is not learnt
+// Requeued records that a running job waits again. It waits since it was submitted first; its next start is not learnt
 // from.
 func (e *Engine) Requeued(now float64, id uint64) {
 	now = e.tick(now)
@@ -265,7 +264,7 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	e.done(e.pools.At(j.QueueState))
 }
 
-// Update takes in that what a job asks for has changed. What was forecast at its submission stands.
+// Update changes what a job asks for. The forecast of its submission stands.
 func (e *Engine) Update(now float64, id uint64, r track.Request) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]

@@ -24,7 +24,7 @@ type scratch struct {
 	heads heads
 }
 
-// forecast asks everybody. The first expert that can say most is what it rests on.
+// forecast collects the forecasts of all experts. The most informed of them is its basis.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j := v.resolve(r)
 	nan := math.NaN()
@@ -87,7 +87,7 @@ func (v *View) askTrees(row []float64) []float64 {
 	return unlogAll(out)
 }
 
-// serve combines what the experts say and corrects it.
+// serve combines the experts' forecasts and corrects the result.
 func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineExperts) {
 	levels := len(v.Levels)
 	g.Answers = make([]float64, levels*ensemble.Count)

@@ -60,7 +60,7 @@ func instant(seconds float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// ended takes in a lifetime, and fits the laws anew that are stale.
+// ended adds a lifetime, and fits stale laws again.
 func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// Stats tells what an engine does beside answering: what it learnt from, and what its work in the background took.
+// Stats counts an engine's work beside answering: what it learnt from, and the cost of its work in the background.
 type Stats struct {
 	// Learnt is how many waits were learnt, Rows how many of them trees can be trained on.
 	Learnt, Rows int

@@ -77,7 +77,7 @@ func (e *Engine) baseView(now float64) *View {
 	return v
 }
 
-// View returns the engine's state at an instant, at the earliest that of what it was told last.
+// View returns the engine's state at an instant, at the earliest that of its last event.
 func (e *Engine) View(now float64) *View {
 	if !(now > e.tracker.Clock) {
 		now = math.Max(e.tracker.Clock, -track.Farthest)

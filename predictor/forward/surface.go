@@ -34,8 +34,8 @@ type SurfaceOptions struct {
 	Starts int
 }
 
-// Surface is the waits of every request, whatever its size and time limit, that joins a queue now. It does not change,
-// and is safe for use by many goroutines.
+// Surface has the waits of all requests, of any size and time limit, that join a queue now. It does not change, and is
+// safe for use by many goroutines.
 type Surface struct {
 	capacity int
 	policy   *State // its limits only

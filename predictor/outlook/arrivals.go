@@ -45,7 +45,7 @@ const (
 	leastJobs   = 200    // that a model is fitted to
 )
 
-// refit draws both streams anew, from the jobs known at an instant.
+// refit draws both streams again, from the jobs known at an instant.
 func (f *Forecaster) refit(now float64) {
 	f.s.Refitted = now
 	past := f.past(now)

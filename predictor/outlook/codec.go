@@ -15,7 +15,8 @@ import (
 // ErrCorrupt says that bytes are not a saved Forecaster.
 var ErrCorrupt = errors.New("outlook: not a saved forecaster")
 
-// ErrOptions says that a saved Forecaster was made with other horizons, another step or other bounds: start anew.
+// ErrOptions says that a saved Forecaster was made with other horizons, another step or other bounds: start from
+// scratch.
 var ErrOptions = errors.New("outlook: saved with other options")
 
 const (

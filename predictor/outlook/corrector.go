@@ -175,7 +175,7 @@ func (c *corrector) overdue() float64 {
 	return float64(c.Added) / min(max(leastRows/2, float64(c.Trained)/3), 1000)
 }
 
-// train trains the trees anew.
+// train trains the trees again.
 func (c *corrector) train(seed uint64) error {
 	var target [2][]float64
 	for i := range c.Rows {

@@ -33,9 +33,9 @@
 // # Jobs that wait though there is room
 //
 // A state often has waiting jobs that the policy would start at once. The scheduler has seen them, and did not: for
-// memory, a kind of node, a limit, or a priority that nobody told. A replica that started them would empty the queue.
-// They are taken to be blocked, and released after a time that is drawn by how long they have waited already; without
-// this the replicas' loss of KTH-SP2's queued work an hour ahead was seven times as large (.365, .052).
+// memory, a kind of node, a limit, or a priority that is not in the log. A replica that started them would empty the
+// queue. They are taken to be blocked, and released after a time that is drawn by how long they have waited already;
+// without this the replicas' loss of KTH-SP2's queued work an hour ahead was seven times as large (.365, .052).
 //
 // # How well
 //

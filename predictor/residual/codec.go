@@ -113,9 +113,9 @@ func (w *writer) class(k classKey, c *class) {
 	}
 }
 
-// UnmarshalBinary restores a model saved by MarshalBinary: what it then learns and says is, to the last bit, what the
-// saved one would. On an error the model stays as it was; whatever the bytes are, one that it accepts answers within
-// the bounds that Law states.
+// UnmarshalBinary restores a model saved by MarshalBinary: it then learns and answers, to the last bit, as the saved
+// one would. On an error the model stays as it was. A model that it accepts answers within the bounds that Law states,
+// even if the bytes were damaged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	d := decoder{rest: data}
 	if v := d.uint(); !d.bad && v != codecVersion {

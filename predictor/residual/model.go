@@ -143,7 +143,7 @@ func New(config Config) *Model {
 // Running returns the number of jobs that were started and have not ended.
 func (m *Model) Running() int { return len(m.open) }
 
-// Started tells that a job started. An id that runs already is started anew.
+// Started records that a job started. An id that runs already starts again.
 func (m *Model) Started(id int64, j Job, at float64) {
 	if math.IsNaN(at) || math.IsInf(at, 0) {
 		return

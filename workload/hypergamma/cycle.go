@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A windowed law ends where the day does: its search stays within these bounds, beyond which 48 half hours cannot tell
-// one law from the next.
+// A windowed law ends where the day does: its search stays within these bounds, beyond which 48 half hours cannot
+// distinguish one law from the next.
 const (
 	leastCycleShape = .5
 	mostCycleMean   = 2 * Slots

@@ -23,7 +23,7 @@ const (
 	weekSeconds = 7 * daySeconds
 )
 
-// ArrivalOptions says how arrivals are fitted. The zero value takes all jobs.
+// ArrivalOptions are the settings of the fit of arrivals. The zero value takes all jobs.
 type ArrivalOptions struct {
 	// LeastGap leaves interarrivals below so many seconds out of Peak and ARAR. Those of at most 1 s are always left
 	// out (ln 1 = 0 lies outside a Gamma). KTH's printed alpha comes out only where gaps under 12 to 15 s are dropped.
@@ -89,8 +89,8 @@ func (g Gamma) meanExp(limit float64) float64 {
 }
 
 // FitArrivals fits the arrival model to submit times in any order: local time in seconds since a Monday's midnight, so
-// that hours and weekdays can be told. Gaps at peak hours are those between successive jobs that both arrive in the
-// peak hours of one day. The error wraps [ErrTooFew] (less than [MinSamples] gaps at peak hours), [ErrNoSpread] or
+// that hours and weekdays are known. Gaps at peak hours are those between successive jobs that both arrive in the peak
+// hours of one day. The error wraps [ErrTooFew] (less than [MinSamples] gaps at peak hours), [ErrNoSpread] or
 // [ErrValue].
 func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 	for i, t := range local {
@@ -143,7 +143,7 @@ type gaps struct {
 	peak    moments // of ln gap at peak hours
 }
 
-// add takes in the gap between two successive submits; it returns its logarithm where it lies at peak hours.
+// add adds the gap between two successive submits; it returns its logarithm where it lies at peak hours.
 func (g *gaps) add(from, to, least, weight float64) (x float64, peak bool) {
 	gap := to - from
 	g.n += weight

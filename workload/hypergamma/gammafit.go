@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrTooFew is returned where fewer values are given than a fit needs; its text says how many.
+	// ErrTooFew is returned if fewer values are given than a fit needs; its text names the number.
 	ErrTooFew = errors.New("too few values")
 	// ErrNoSpread is returned where the values do not differ, or so little that no law has a width.
 	ErrNoSpread = errors.New("values do not differ")

@@ -33,7 +33,7 @@ func (s SizeParams) Rand(rng *rand.Rand) int {
 }
 
 // Law returns the law of ln runtime of a job of the given number of processors, without the cap. The paper's section
-// 6.3 says that p = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
+// 6.3 states that p = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
 func (r RuntimeParams) Law(procs int) Law {
 	p := min(max(r.PA*float64(procs)+r.PB, 0), 1)
 	return Law{First: r.First, Second: r.Second, P: p}

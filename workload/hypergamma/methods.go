@@ -17,7 +17,7 @@ const (
 	// it begins.
 	ExpectedInterarrival
 	// ExpectedSlots makes the interarrival times in each slot follow the expected jump to the next arrival's slot,
-	// slots taken by their weights; [ArrivalParams.SlotShapes] tells how the paper's formula is read.
+	// slots taken by their weights; [ArrivalParams.SlotShapes] explains how the paper's formula is read.
 	ExpectedSlots
 )
 

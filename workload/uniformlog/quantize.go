@@ -15,8 +15,8 @@ const MaxLifetime = 1 << 40
 var ErrLifetime = errors.New("not a lifetime in seconds")
 
 // scale is the number of steps per unit of ln t. Fits are computed on round(ln t * 2^22), so that all sums are
-// integers: exact, and the same whatever the order and the grouping of the additions. A step is 2.4e-7 of the
-// lifetime, far below the second in which logs are kept.
+// integers: exact, and independent of the order and the grouping of the additions. A step is 2.4e-7 of the lifetime,
+// far below the second in which logs are kept.
 //
 // A value is below 2^27 (ln 2^40 * 2^22 = 1.16e8), its square below 2^54, a leaf's sum of squares (at most 240
 // values) below 2^62, and of its products with ranks below 2^43. Over the at most 2^31 jobs of a window the sum of

@@ -126,7 +126,7 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	)
 }
 
-// CountBar is a bar of so many jobs, or whatever they are called; nobody sees it where progress is not shown.
+// CountBar is a progress bar that counts jobs or other units; it is invisible where progress is not shown.
 func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(max(1, n),
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// After a downtime, with other limits or other queues, what was learnt before says less. The engine looks for such
-// changes in what it is told and in how its forecasts do, and learns faster for a while after one.
+// After a downtime, with other limits or other queues, what was learnt before is worth less. The engine looks for such
+// changes in its input and in the scores of its forecasts, and learns faster for a while after one.
 
 // Reason is why a change was noticed.
 type Reason uint8
@@ -143,7 +143,7 @@ func (w *DriftMonitor) of(queue string) *scope {
 	return s
 }
 
-// AddScore takes in what a level of a job has earned in a group of the correction, see conformal.Calibrator.Observe.
+// AddScore adds what a level of a job has earned in a group of the correction, see conformal.Calibrator.Observe.
 func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	if w.all.waits < settled {
 		return
@@ -170,7 +170,7 @@ func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	s.earned, s.decided = 0, 0
 }
 
-// Learned takes in a wait's logarithm, and those of the quantiles that were served; none where nothing was.
+// Learned adds a wait's logarithm, and those of the quantiles that were served, if any.
 func (w *DriftMonitor) Learned(queue string, levels, said []float64, z float64) {
 	loss := 0.0
 	for i, q := range said {

@@ -54,5 +54,5 @@ func (e *Ensemble) CodeState(s *codec.Codec) error {
 	return errors.Join(err, e.Monitor.code(s))
 }
 
-// ErrShape says that state was saved with other levels, features or experts.
+// ErrShape is the error for state that was saved with other levels, features or experts.
 var ErrShape = errors.New("it was saved with other levels, features or experts: start afresh")

@@ -168,7 +168,7 @@ func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(in
 // Cancelled records that a job left without a start that counts.
 func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
 
-// Learn takes in the wait of a job, as its logarithm.
+// Learn learns from the wait of a job, given as its logarithm.
 func (e *Ensemble) Learn(queue string, p *track.PendingForecast, row []float64, z float64) {
 	e.live.Linear.Learn(row, z)
 	e.live.Blend.Learn(p.Groups, p.Answers, z)

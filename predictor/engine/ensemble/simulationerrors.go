@@ -30,7 +30,7 @@ type SimulationErrors struct {
 	Waiting []PendingError
 }
 
-// Add notes what the simulation said of a job.
+// Add records the simulation's forecast for a job.
 func (s *SimulationErrors) Add(id uint64, submit, said float64) {
 	if len(s.Waiting) == CorrectedJobs {
 		s.Waiting = slices.Delete(s.Waiting, 0, 1)
@@ -49,7 +49,7 @@ func (s *SimulationErrors) Gone(id uint64) (PendingError, bool) {
 	return g, true
 }
 
-// Started takes in the logarithm of a wait.
+// Started scores that forecast by the logarithm of the wait.
 func (s *SimulationErrors) Started(id uint64, z float64) {
 	g, ok := s.Gone(id)
 	if !ok {

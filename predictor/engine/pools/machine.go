@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// Config says how the pools of a machine are played.
+// Config has the settings of the simulation of a machine's pools.
 type Config struct {
 	// Policy is that of all pools where PolicyKnown; Order is its queues, the most preferred first.
 	Policy      forward.Policy
@@ -62,7 +62,7 @@ type Pool struct {
 	frozen *Facts
 }
 
-// regroup works out the pools anew.
+// regroup recomputes the pools.
 func (m *Machine) regroup() {
 	p := m
 	old := p.All
@@ -121,7 +121,7 @@ const (
 	mostOutages = 64 // of a pool; those that come first are taken
 )
 
-// SetPool tells the pool of a queue from now on; the zero Pool lets it be learnt.
+// SetPool sets the pool of a queue from now on; with the zero Pool it is learnt.
 func (m *Machine) SetPool(queue string, p PoolConfig) {
 	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
 		p.Procs, p.PolicyKnown = 0, false
@@ -146,8 +146,7 @@ func (p PoolConfig) equal(o PoolConfig) bool {
 		slices.Equal(p.Order, o.Order)
 }
 
-// SetOutages tells all outages of a pool, by the name in Pool, in place of what was told before. What makes no sense is
-// left out.
+// SetOutages replaces all outages of a pool, by the name in Pool. Invalid ones are left out.
 func (m *Machine) SetOutages(name string, outages []Outage) {
 	var all []Outage
 	for _, o := range outages {
@@ -257,9 +256,9 @@ func (m *Machine) Close() {
 	}
 }
 
-// PoolConfig is what is told of a pool: a part of the machine whose processors some queues share.
+// PoolConfig is the configuration of a pool: a part of the machine whose processors some queues share.
 type PoolConfig struct {
-	// Name is the pool's: queues that are told the same name compete for the same processors.
+	// Name is the pool's: queues with the same name compete for the same processors.
 	Name string
 	// Procs is its number of processors; 0 for the highest use seen.
 	Procs int

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// mostPivots is how many pivots are told of a request.
+	// mostPivots is the maximum number of pivots of a request.
 	mostPivots = 5
 	// PivotStarts is of how many of the jobs that wait in a large pool, from the first, pivots are kept.
 	PivotStarts = 256

@@ -166,8 +166,8 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN where it
-// cannot be said.
+// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN if the
+// simulation is not possible.
 func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float64) {
 	s := &c.state
 	f.state(s, at)
@@ -188,7 +188,7 @@ func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float
 	return waits, plan
 }
 
-// simulate is play with what is taken from it; nil where it cannot be said.
+// simulate plays a request and summarizes the result; nil if that is not possible.
 func (f *Facts) simulate(at float64, levels []float64, r *track.Request, c *Scratch) *Simulated {
 	waits, plan := f.play(at, r, c)
 	if waits == nil {

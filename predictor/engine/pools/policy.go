@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// PolicySource says where the policy is known from by which a pool is played.
+// PolicySource is the origin of the policy by which a pool is played.
 type PolicySource uint8
 
 // The sources.
@@ -28,7 +28,7 @@ func (s PolicySource) String() string {
 	return names[min(int(s), len(names)-1)]
 }
 
-// choosePolicy chooses the policy of a pool: as it is told of the pool, else of the cluster, else as it is learnt.
+// choosePolicy chooses the policy of a pool: the configured one of the pool, else of the cluster, else the learnt one.
 func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	order := told.Order
 	b.policy = forward.EASY

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// policyLearner learns the pools and their policies, and forgets: a second learner begins when the first has heard so
-// many events, and takes its place when that has heard twice as many. What each has heard is kept as it is saved; a
-// restored one hears it again.
+// policyLearner learns the pools and their policies, and forgets: a second learner begins when the first has
+// learnerEvents events, and replaces it when the first has twice as many. The events of each are saved; a restored
+// learner receives them again.
 type policyLearner struct {
 	Old, young *policyHistory
 }
@@ -112,7 +112,7 @@ func (r *policyLearner) each(do func(*policyHistory)) {
 	}
 }
 
-// LearnSubmit tells the learners of a job that competes from now on.
+// LearnSubmit passes a job that competes from now on to the learners.
 func (m *Machine) LearnSubmit(now float64, j *track.Job) {
 	if j.Observed = !m.configured(j.Queue); !j.Observed {
 		return
@@ -145,7 +145,7 @@ func (m *Machine) rotateLearners(now float64) {
 	}
 }
 
-// catchUp tells a new learner of the jobs there are.
+// catchUp passes the present jobs to a new learner.
 func (m *Machine) catchUp(now float64, h *policyHistory) {
 	for _, j := range m.tracker.RunningJobs {
 		if j.Observed {

@@ -3,10 +3,10 @@ package pools
 // replicas is how many futures a forecast at a submission is drawn from.
 const replicas = 24
 
-// relearn is after how many starts the pools and policies are looked at anew.
+// relearn is the number of starts after which pools and policies are checked again.
 const relearn = 250
 
-// relearn looks at the pools and policies anew.
+// relearn checks the pools and policies again.
 func (m *Machine) relearn() {
 	if m.Starts++; m.Starts%relearn == 0 {
 		m.Learnt = m.PolicyLearner.Old.learner.Pools()

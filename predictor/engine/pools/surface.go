@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Simulated is what a simulation says of a request: its quantiles in seconds, what the features take from it, and the
-// plan from the limits, NaN for none.
+// Simulated is the result of a simulation of a request: its quantiles in seconds, what the features take from it, and
+// the plan from the limits, NaN for none.
 type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
@@ -56,8 +56,7 @@ type waitSurface struct {
 // width is the number of values of a cell.
 func (t *waitSurface) width() int { return t.levels + 7 }
 
-// find returns what is said of a request: that of the next larger size and limit of the table. It is nil where there is
-// nothing.
+// find returns the entry for a request: that of the next larger size and limit of the table, nil if there is none.
 func (t *waitSurface) find(r *track.Request) *Simulated {
 	i, ok := t.index(r)
 	if !ok {
@@ -151,8 +150,8 @@ type refresh struct {
 	took   time.Duration           // once done
 }
 
-// Tables are made anew after so many of a pool's events as are a part of its jobs, or after some seconds and fewer
-// events: the cost of one grows with its jobs. They come into force some events later, however long they took.
+// A pool's tables are rebuilt after a number of events that is a part of its jobs, or after some seconds and fewer
+// events: their cost grows with the jobs. They take effect a fixed number of events later, however long the work took.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
@@ -162,7 +161,7 @@ const (
 	refreshDelay = 256 // a part of the jobs, in events
 )
 
-// RecordEvent notes an event of a pool, and begins to make its tables anew where they are due.
+// RecordEvent notes an event of a pool, and begins to rebuild its tables if they are due.
 func (m *Machine) RecordEvent(p *Pool, events uint64) {
 	if p == nil {
 		return

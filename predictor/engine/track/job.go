@@ -12,7 +12,7 @@ import (
 type Request struct {
 	// Queue, User and App name what it was submitted to, who did and what it runs; empty where that is not known.
 	Queue, User, App string
-	// Partition names the part of the machine that the queue's jobs run on, where the log tells it.
+	// Partition names the part of the machine that the queue's jobs run on, if the log has it.
 	Partition string
 	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 where there is none.
 	Procs int
@@ -30,7 +30,7 @@ const (
 // Farthest bounds instants, in seconds.
 const Farthest = 1e12
 
-// MostPriority is the highest priority that is told apart: Slurm's have 32 bits, and what counts before them (tiers)
+// MostPriority is the highest priority that is distinguished: Slurm's have 32 bits, and what counts before them (tiers)
 // may stand above.
 const MostPriority = 1 << 52
 
@@ -139,7 +139,7 @@ func (t *JobCounts) BySize(size int) Amount {
 	return out
 }
 
-// JobState says where a job is.
+// JobState is the phase of a job's life.
 type JobState uint8
 
 // The states of a job.
@@ -172,7 +172,7 @@ func (j *Job) Waits() bool { return j.State == Waiting || j.State == Held }
 // ForgettingMean is an exponentially forgetting mean.
 type ForgettingMean struct{ sum, weight float64 }
 
-// Add takes in a value; those before keep so much of their weight.
+// Add adds a value; earlier ones keep the given part of their weight.
 func (m *ForgettingMean) Add(v, keep float64) {
 	m.sum, m.weight = m.sum*keep+v, m.weight*keep+1
 }

@@ -195,7 +195,7 @@ func (t *Tracker) Run(now float64, j *Job) {
 	t.Touch(j)
 }
 
-// Learn takes in a wait, as its logarithm.
+// Learn learns from a wait, given as its logarithm.
 func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	s := j.QueueState.Of(j.SizeClass)
 	s.SimilarFacts.Recent.add(z)

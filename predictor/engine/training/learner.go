@@ -33,7 +33,7 @@ type Learner struct {
 	Record  Record
 }
 
-// Config says how trees are trained.
+// Config has the settings of the training of trees.
 type Config struct {
 	// Levels are the quantile levels, one model each.
 	Levels []float64
@@ -73,7 +73,7 @@ const (
 // where forgetting more was not faster.
 const oldRows = .5
 
-// Learn takes in the logarithm of a wait.
+// Learn learns from the logarithm of a wait.
 func (l *Learner) Learn(row []float32, z float64) {
 	l.Rows = append(l.Rows, row)
 	l.targets = append(l.targets, z)
@@ -120,8 +120,8 @@ func (l *Learner) More() int {
 	return max(LeastMore, int(more))
 }
 
-// Changed takes in that a change began so many waits ago: the rows before it count less, and trees are trained anew
-// soon.
+// Changed records that a change began the given number of waits ago: the rows before it count less, and trees are
+// trained again soon.
 func (l *Learner) Changed(ago int) {
 	at := max(0, l.Seen-ago)
 	if n := len(l.Changes); n > 0 {

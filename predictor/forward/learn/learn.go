@@ -206,7 +206,7 @@ func (l *Learner) settle() {
 	}
 }
 
-// search finds the pools anew. A pool that stays what it was keeps its evidence.
+// search finds the pools again. A pool that is unchanged keeps its evidence.
 func (l *Learner) search() {
 	groups := l.shots.cluster(len(l.queues))
 	old := l.pools
