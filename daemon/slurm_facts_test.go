@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,8 @@ func TestRealSlurmFacts(t *testing.T) {
 	}
 }
 
-// TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd.
+// TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd, and that an account, a
+// QOS and a size are refused if and only if sbatch refuses them.
 func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
@@ -86,6 +88,18 @@ func TestRealSlurmLimits(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.Views()[0].Facts.Limits); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, q := range []struct{ query, flags string }{
+		{"", ""}, {"&account=biology&user=news", "--account=biology --uid=news"},
+		{"&account=physics&user=news", "--account=physics --uid=news"},
+		{"&account=chemistry&user=news", "--account=chemistry --uid=news"},
+		{"&qos=high", "--qos=high"}, {"&qos=best", "--qos=best"},
+	} {
+		status, body := d.get("/v1/wait?queue=short&procs=1" + q.query)
+		out, err := c.try("sbatch", append(strings.Fields("--test-only -p short -n 1 --wrap=true"), strings.Fields(q.flags)...)...)
+		if (status == http.StatusOK) != (err == nil) || status != http.StatusOK && status != http.StatusUnprocessableEntity {
+			t.Errorf("%q: status %d, sbatch %v: %s\n%s", q.query, status, err, out, body)
+		}
 	}
 }
 
