@@ -34,9 +34,10 @@ type accuracyOutput struct {
 func (s *Server) registerAccuracy(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-accuracy", Method: http.MethodGet, Path: "/v1/accuracy",
-		Summary:     "Forecasts against facts",
-		Description: "How the forecasts turned out that were made for every job at its submission, beside other methods on the same jobs. The ledger is read for it, by one request at a time.",
-		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "Forecasts against facts",
+		Description: "How the forecasts turned out that were made for every job at its submission, beside other " +
+			"methods on the same jobs. The ledger is read for it, by one request at a time.",
+		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getAccuracy)
 }
 
@@ -69,7 +70,8 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
 	return &accuracyOutput{ETag: tag, Body: s.ask.Accuracy(v, &ask.AccuracyRequest{
-		Queue: in.Queue, SizeClass: in.Size, Made: in.Made, Since: q.Since, Until: q.Until, Limit: in.Limit, Offset: in.Offset,
+		Queue: in.Queue, SizeClass: in.Size, Made: in.Made, Since: q.Since, Until: q.Until, Limit: in.Limit,
+		Offset: in.Offset,
 	}, found)}, nil
 }
 
@@ -82,7 +84,8 @@ func since(text string, newest time.Time) (time.Time, error) {
 	}
 	d, err := duration.Parse(text)
 	if err != nil || d < 0 {
-		return time.Time{}, fmt.Errorf("%q is neither an instant (2026-03-02, 2026-03-02T13:00:00Z) nor a time (%s)", text, duration.Allowed)
+		return time.Time{}, fmt.Errorf("%q is neither an instant (2026-03-02, 2026-03-02T13:00:00Z) nor a time (%s)",
+			text, duration.Allowed)
 	}
 	return newest.Add(-d), nil
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestAccuracy proves the figures of rows worked out by hand: groups, what is live and what is not, the shares on both sides of a quantile, losses, and other methods on their jobs only.
+// TestAccuracy proves the figures of rows worked out by hand: groups, what is live and what is not, the shares on both
+// sides of a quantile, losses, and other methods on their jobs only.
 func TestAccuracy(t *testing.T) {
 	f := lively(t)
 	row := func(queue string, procs int, wait, quantile float64, replayed bool, peers ...modelstore.Peer) {
 		r := modelstore.Row{
-			Queue: queue, Procs: procs, Outcome: modelstore.Started, WaitSeconds: wait, Replayed: replayed, Levels: waittime.Levels(), Peers: peers,
+			Queue: queue, Procs: procs, Outcome: modelstore.Started, WaitSeconds: wait, Replayed: replayed,
+			Levels: waittime.Levels(), Peers: peers,
 		}
 		for range r.Levels {
 			r.Quantiles = append(r.Quantiles, quantile)
@@ -32,14 +34,16 @@ func TestAccuracy(t *testing.T) {
 	row("work", 4, 60, 180, true)
 	row("other", 1, 60, 61, false)
 	f.rows = append(f.rows, modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started}, // without a forecast
-		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100, Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 102}})
+		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100,
+			Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 102}})
 	var got wire.Accuracy
 	f.get("/v1/accuracy", &got)
 	var names []string
 	for _, g := range got.Groups {
 		names = append(names, fmt.Sprintf("%s/%s/%s/%d", g.Made, g.Queue, g.SizeClass, g.Methods[0].N))
 	}
-	want := "[live///3 replayed///1 live/other//1 live/other/1/1 live/work//2 live/work/2-8/2 replayed/work//1 replayed/work/2-8/1]"
+	want := "[live///3 replayed///1 live/other//1 live/other/1/1 live/work//2 live/work/2-8/2 replayed/work//1 " +
+		"replayed/work/2-8/1]"
 	if fmt.Sprint(names) != want {
 		t.Fatalf("groups %v\nwant %s", names, want)
 	}
@@ -47,11 +51,13 @@ func TestAccuracy(t *testing.T) {
 	if work.Unforecast != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 || work.KnownMisses["0.75"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	if c := work.Methods[0].Coverage["0.9"]; c != [2]float64{0, 1} { // 60 is not below 60 or 59, and up to 60 both times
+	// 60 is not below 60 or 59, and up to 60 both times
+	if c := work.Methods[0].Coverage["0.9"]; c != [2]float64{0, 1} {
 		t.Errorf("coverage %v, want all waits up to the quantile and none below", c)
 	}
 	ours, qbets := work.Methods[0], work.Methods[1]
-	if ours.WithinFactor2 != 1 || qbets.Method != "qbets" || qbets.N != 1 || qbets.WithinFactor2 != 1 || len(work.Methods) != 2 {
+	if ours.WithinFactor2 != 1 || qbets.Method != "qbets" || qbets.N != 1 || qbets.WithinFactor2 != 1 ||
+		len(work.Methods) != 2 {
 		t.Errorf("methods %+v", work.Methods)
 	}
 	for what, pair := range map[string][2]float64{
@@ -81,7 +87,8 @@ func TestAccuracy(t *testing.T) {
 		t.Errorf("pages have %v\nwant %s", paged, want)
 	}
 	var beyond wire.Accuracy
-	if f.get("/v1/accuracy?offset=1000", &beyond); len(beyond.Groups) != 0 || beyond.NextOffset != nil || beyond.Total != len(names) {
+	if f.get("/v1/accuracy?offset=1000", &beyond); len(beyond.Groups) != 0 || beyond.NextOffset != nil ||
+		beyond.Total != len(names) {
 		t.Errorf("beyond the last page: %+v", beyond)
 	}
 	f.get("/v1/accuracy?size_class=1&made=live", &got)
@@ -96,9 +103,10 @@ func TestAccuracyQuery(t *testing.T) {
 	newest := f.pipeline.View("main").At
 	var got wire.Accuracy
 	for query, want := range map[string]api.AccuracyQuery{
-		"":                                   {Cluster: "main", Since: newest.Add(-30 * 24 * time.Hour)},
-		"?since=1d12h&queue=work":            {Cluster: "main", Queue: "work", Since: newest.Add(-36 * time.Hour)},
-		"?since=2026-03-01&until=2026-03-03": {Cluster: "main", Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)},
+		"":                        {Cluster: "main", Since: newest.Add(-30 * 24 * time.Hour)},
+		"?since=1d12h&queue=work": {Cluster: "main", Queue: "work", Since: newest.Add(-36 * time.Hour)},
+		"?since=2026-03-01&until=2026-03-03": {Cluster: "main", Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
+			Until: time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)},
 		"?since=2026-03-01T13:00:00%2B01:00": {Cluster: "main", Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 	} {
 		if f.get("/v1/accuracy"+query, &got); f.asked != want {
@@ -106,9 +114,12 @@ func TestAccuracyQuery(t *testing.T) {
 		}
 	}
 	for query, status := range map[string]int{
-		"?since=soon": http.StatusUnprocessableEntity, "?since=-1d": http.StatusUnprocessableEntity, "?until=never": http.StatusUnprocessableEntity,
-		"?limit=0": http.StatusUnprocessableEntity, "?limit=10001": http.StatusUnprocessableEntity, "?offset=-1": http.StatusUnprocessableEntity,
-		"?made=up": http.StatusUnprocessableEntity, "?size_class=3": http.StatusUnprocessableEntity, "?queue=nope": http.StatusNotFound, "?cluster=moon": http.StatusNotFound,
+		"?since=soon": http.StatusUnprocessableEntity, "?since=-1d": http.StatusUnprocessableEntity,
+		"?until=never": http.StatusUnprocessableEntity,
+		"?limit=0":     http.StatusUnprocessableEntity, "?limit=10001": http.StatusUnprocessableEntity,
+		"?offset=-1": http.StatusUnprocessableEntity,
+		"?made=up":   http.StatusUnprocessableEntity, "?size_class=3": http.StatusUnprocessableEntity,
+		"?queue=nope": http.StatusNotFound, "?cluster=moon": http.StatusNotFound,
 	} {
 		if p := f.problem("/v1/accuracy" + query); p.Status != status {
 			t.Errorf("%s: %+v, want status %d", query, p, status)

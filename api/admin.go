@@ -12,7 +12,8 @@ func describeAdmin(doc *huma.OpenAPI) {
 		doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{}
 	}
 	doc.Components.SecuritySchemes[adminScheme] = &huma.SecurityScheme{
-		Type: "http", Scheme: "bearer", Description: "the content of the daemon's admin_token_file, or a token of the role admin",
+		Type: "http", Scheme: "bearer",
+		Description: "the content of the daemon's admin_token_file, or a token of the role admin",
 	}
 }
 

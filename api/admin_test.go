@@ -21,8 +21,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestAdminOnly proves that what is for administrators needs the token in the one header, that nothing is asked of the daemon without, and that the answer says
-// where the token is; and that other paths do not need it.
+// TestAdminOnly proves that what is for administrators needs the token in the one header, that nothing is asked of the
+// daemon without, and that the answer says where the token is; and that other paths do not need it.
 func TestAdminOnly(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -30,17 +30,23 @@ func TestAdminOnly(t *testing.T) {
 		return nil, errors.New("no")
 	}
 	for _, header := range []http.Header{
-		nil, {"Authorization": {adminToken}}, {"Authorization": {"Bearer"}}, {"Authorization": {"Bearer "}}, {"Authorization": {"Basic " + adminToken}},
-		{"Authorization": {"Bearer " + adminToken + "x"}}, {"Authorization": {"Bearer " + adminToken[1:]}}, {"Cookie": {"Authorization=Bearer " + adminToken}},
-		{"X-Admin-Token": {adminToken}},
+		nil, {"Authorization": {adminToken}}, {"Authorization": {"Bearer"}}, {"Authorization": {"Bearer "}},
+		{"Authorization": {"Basic " + adminToken}},
+		{"Authorization": {"Bearer " + adminToken + "x"}}, {"Authorization": {"Bearer " + adminToken[1:]}},
+		{"Cookie": {"Authorization=Bearer " + adminToken}}, {"X-Admin-Token": {adminToken}},
 	} {
-		for path, method := range map[string]string{"/v1/quarantine": "GET", "/v1/quarantine?limit=no": "GET", "/v1/import?format=swf": "POST", "/v1/import": "POST"} {
+		for path, method := range map[string]string{
+			"/v1/quarantine": "GET", "/v1/quarantine?limit=no": "GET", "/v1/import?format=swf": "POST",
+			"/v1/import": "POST",
+		} {
 			a := f.do(method, path, header)
 			var p wire.Problem
-			if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusUnauthorized || p.Status != a.status || !strings.Contains(p.Hint, "admin_token_file") {
+			if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusUnauthorized ||
+				p.Status != a.status || !strings.Contains(p.Hint, "admin_token_file") {
 				t.Errorf("%s %s with %v: %d, %s", method, path, header, a.status, a.body)
 			}
-			if a.header.Get("WWW-Authenticate") == "" || a.header.Get("Content-Type") != "application/problem+json" || strings.Contains(string(a.body), adminToken) {
+			if a.header.Get("WWW-Authenticate") == "" || a.header.Get("Content-Type") != "application/problem+json" ||
+				strings.Contains(string(a.body), adminToken) {
 				t.Errorf("%s %s with %v: header %v, body %s", method, path, header, a.header, a.body)
 			}
 		}
@@ -49,7 +55,8 @@ func TestAdminOnly(t *testing.T) {
 		t.Errorf("queues without the token: %d", a.status)
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
-		if a := f.do("GET", "/v1/quarantine?cluster=main&limit=7", http.Header{"Authorization": {scheme + adminToken}}); a.status != http.StatusOK ||
+		if a := f.do("GET", "/v1/quarantine?cluster=main&limit=7",
+			http.Header{"Authorization": {scheme + adminToken}}); a.status != http.StatusOK ||
 			!strings.Contains(string(a.body), `"matching":7`) || a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("with the token: %d, %v, %s", a.status, a.header, a.body)
 		}
@@ -59,7 +66,8 @@ func TestAdminOnly(t *testing.T) {
 // TestNoTokenNoAdmin proves that a server without a token lets nobody in, not even with an empty one.
 func TestNoTokenNoAdmin(t *testing.T) {
 	f := serve(t, main(10))
-	s := api.New(f.pipeline, api.Options{Now: time.Now, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Admin: &api.Admin{Quarantine: quarantined}})
+	s := api.New(f.pipeline, api.Options{Now: time.Now, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
+		Admin: &api.Admin{Quarantine: quarantined}})
 	for _, header := range []string{"", "Bearer", "Bearer ", "Bearer x"} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/quarantine", nil)
 		req.Header.Set("Authorization", header)
@@ -88,10 +96,12 @@ func importer(t *testing.T, f *fixture, query string, body io.Reader) *http.Resp
 	return resp
 }
 
-// TestImportAnswersWhileItReads proves that progress is told before the log has been read to its end, and the report at last.
+// TestImportAnswersWhileItReads proves that progress is told before the log has been read to its end, and the report at
+// last.
 func TestImportAnswersWhileItReads(t *testing.T) {
 	f := serve(t, main(10))
-	f.takeIn = func(_ context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+	f.takeIn = func(_ context.Context, req api.ImportRequest,
+		progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 		if req.Cluster != "main" || req.Format != "swf" || req.Name != "a b" {
 			t.Errorf("%+v", req)
 		}
@@ -130,14 +140,16 @@ func TestImportAnswersWhileItReads(t *testing.T) {
 	}
 }
 
-// TestImportRefusalReachesASendingClient proves that a client that is in the middle of a long log reads why it is refused, before the first line of the answer and after.
+// TestImportRefusalReachesASendingClient proves that a client that is in the middle of a long log reads why it is
+// refused, before the first line of the answer and after.
 func TestImportRefusalReachesASendingClient(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun=%v", begun), func(t *testing.T) {
 			f := serve(t, main(10))
 			heard := make(chan struct{})
 			hear := sync.OnceFunc(func() { close(heard) })
-			f.takeIn = func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
+			f.takeIn = func(_ context.Context, req api.ImportRequest,
+				_ func(wire.ImportProgress)) (*wire.ImportReport, error) {
 				if _, err := io.ReadFull(req.Body, make([]byte, 1000)); err != nil {
 					t.Error(err)
 				}
@@ -146,14 +158,16 @@ func TestImportRefusalReachesASendingClient(t *testing.T) {
 				}
 				return nil, &api.Refused{Status: http.StatusUnprocessableEntity, Detail: "of no use"}
 			}
-			resp := importer(t, f, "format=swf", io.LimitReader(endless{}, 1<<30)) //nolint:bodyclose // the end of the test does
+			//nolint:bodyclose // the end of the test does
+			resp := importer(t, f, "format=swf", io.LimitReader(endless{}, 1<<30))
 			lines := bufio.NewScanner(resp.Body)
 			for lines.Scan() {
 				if strings.Contains(lines.Text(), "progress") {
 					hear()
 					continue
 				}
-				if !strings.Contains(lines.Text(), "of no use") || (resp.StatusCode == http.StatusUnprocessableEntity) == begun {
+				if !strings.Contains(lines.Text(), "of no use") ||
+					(resp.StatusCode == http.StatusUnprocessableEntity) == begun {
 					t.Errorf("status %d: %s", resp.StatusCode, lines.Text())
 				}
 				return

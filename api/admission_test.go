@@ -23,9 +23,9 @@ func listed() *job.Facts {
 			{Name: "gpu", Accounts: []string{"physics"}, QOS: "gpus"},
 			{Name: "work", MaxTime: 24 * time.Hour, MaxNodes: 6, DeniedQOSs: []string{"urgent"}},
 		},
-		Accounts: []job.Account{{Name: "biology", Users: []string{"bo"}}, {Name: "physics", Users: []string{"ann", "bo"}}},
-		QOSs:     []string{"gpus", "normal", "urgent", "wide"},
-		Limits: []job.Limit{
+		Accounts: []job.Account{{Name: "biology", Users: []string{"bo"}},
+			{Name: "physics", Users: []string{"ann", "bo"}}},
+		QOSs: []string{"gpus", "normal", "urgent", "wide"}, Limits: []job.Limit{
 			{QOS: "gpus", GPUs: 6}, {QOS: "wide", Procs: 48},
 			{Account: "physics", Procs: 40, MaxTime: 2 * time.Hour}, {Account: "biology", PerUser: true, Jobs: 2},
 		},
@@ -36,37 +36,47 @@ func listed() *job.Facts {
 // admission serves a cluster that has nothing but what its scheduler says.
 func admission(t *testing.T, facts *job.Facts) *fixture {
 	f := serve(t, main(0))
-	f.feed("main", job.Event{Kind: job.Machine, Cluster: "main", ID: job.MachineID, Time: at(0), Facts: facts, Live: true})
+	f.feed("main",
+		job.Event{Kind: job.Machine, Cluster: "main", ID: job.MachineID, Time: at(0), Facts: facts, Live: true})
 	f.now = at(10)
 	return f
 }
 
-// TestImpossibleRequests proves that a request that can never start by what the scheduler says is refused with its cause,
-// and that the request beside it, which can, is answered.
+// TestImpossibleRequests proves that a request that can never start by what the scheduler says is refused with its
+// cause, and that the request beside it, which can, is answered.
 func TestImpossibleRequests(t *testing.T) {
 	f := admission(t, listed())
 	for _, c := range []struct{ name, refused, reason, words, taken string }{
-		{"processors", "queue=gpu&procs=17", "larger_than_machine", "queue gpu of cluster main has 16", "queue=gpu&procs=16"},
+		{"processors", "queue=gpu&procs=17", "larger_than_machine", "queue gpu of cluster main has 16",
+			"queue=gpu&procs=16"},
 		{"nodes", "queue=gpu&nodes=3", "larger_than_machine", "has 2", "queue=gpu&nodes=2"},
 		{"GPUs", "queue=gpu&procs=1&gpus=9", "larger_than_machine", "9 GPUs asked for", "queue=gpu&procs=1&gpus=6"},
-		{"memory", "queue=gpu&procs=1&memory=129G", "larger_than_machine", "129 GiB of memory asked for", "queue=gpu&procs=1&memory=128G"},
-		{"memory of a node", "queue=work&procs=1&nodes=1&memory=65G", "larger_than_machine", "a node of queue work has at most 64 GiB",
-			"queue=work&procs=1&nodes=1&memory=64G"},
-		{"processors of nodes", "queue=work&nodes=2&procs=17", "larger_than_machine", "at least 3 nodes", "queue=work&nodes=3&procs=17"},
-		{"the queue's time limit", "queue=work&procs=1&time_limit=25h", "over_queue_limit", "at most 1 d", "queue=work&procs=1&time_limit=24h"},
+		{"memory", "queue=gpu&procs=1&memory=129G", "larger_than_machine", "129 GiB of memory asked for",
+			"queue=gpu&procs=1&memory=128G"},
+		{"memory of a node", "queue=work&procs=1&nodes=1&memory=65G", "larger_than_machine",
+			"a node of queue work has at most 64 GiB", "queue=work&procs=1&nodes=1&memory=64G"},
+		{"processors of nodes", "queue=work&nodes=2&procs=17", "larger_than_machine", "at least 3 nodes",
+			"queue=work&nodes=3&procs=17"},
+		{"the queue's time limit", "queue=work&procs=1&time_limit=25h", "over_queue_limit", "at most 1 d",
+			"queue=work&procs=1&time_limit=24h"},
 		{"the queue's nodes", "queue=work&nodes=7", "over_queue_limit", "at most 6", "queue=work&nodes=6"},
-		{"an account that is none", "queue=work&procs=1&account=chemistry", "not_allowed", "no account chemistry", "queue=work&procs=1&account=biology"},
-		{"an account of others", "queue=work&procs=1&account=biology&user=ann", "not_allowed", "user ann may not use account biology",
-			"queue=work&procs=1&account=Biology&user=bo"},
-		{"an account that the queue does not take", "queue=gpu&procs=1&account=biology", "not_allowed", "queue gpu does not take account biology",
-			"queue=gpu&procs=1&account=physics"},
-		{"a QOS that is none", "queue=work&procs=1&qos=best", "not_allowed", "no QOS best", "queue=work&procs=1&qos=normal"},
-		{"a QOS that the queue refuses", "queue=work&procs=1&qos=urgent", "not_allowed", "queue work refuses QOS urgent", "queue=gpu&procs=1&qos=urgent"},
-		{"the limit of the queue's QOS", "queue=gpu&procs=1&gpus=7", "over_limit", "QOS gpus allows 6 GPUs", "queue=gpu&procs=1&gpus=6"},
-		{"the limit of an account", "queue=work&procs=41&account=physics", "over_limit", "account physics allows 40 processors",
-			"queue=work&procs=41&account=physics&qos=wide"}, // a QOS's bound goes before an account's
-		{"the time limit of an account", "queue=work&procs=1&account=physics&time_limit=3h", "over_limit", "allows a time limit of 2 h",
-			"queue=work&procs=1&account=physics&time_limit=2h"},
+		{"an account that is none", "queue=work&procs=1&account=chemistry", "not_allowed", "no account chemistry",
+			"queue=work&procs=1&account=biology"},
+		{"an account of others", "queue=work&procs=1&account=biology&user=ann", "not_allowed",
+			"user ann may not use account biology", "queue=work&procs=1&account=Biology&user=bo"},
+		{"an account that the queue does not take", "queue=gpu&procs=1&account=biology", "not_allowed",
+			"queue gpu does not take account biology", "queue=gpu&procs=1&account=physics"},
+		{"a QOS that is none", "queue=work&procs=1&qos=best", "not_allowed", "no QOS best",
+			"queue=work&procs=1&qos=normal"},
+		{"a QOS that the queue refuses", "queue=work&procs=1&qos=urgent", "not_allowed",
+			"queue work refuses QOS urgent", "queue=gpu&procs=1&qos=urgent"},
+		{"the limit of the queue's QOS", "queue=gpu&procs=1&gpus=7", "over_limit", "QOS gpus allows 6 GPUs",
+			"queue=gpu&procs=1&gpus=6"},
+		{"the limit of an account", "queue=work&procs=41&account=physics", "over_limit",
+			// a QOS's bound goes before an account's
+			"account physics allows 40 processors", "queue=work&procs=41&account=physics&qos=wide"},
+		{"the time limit of an account", "queue=work&procs=1&account=physics&time_limit=3h", "over_limit",
+			"allows a time limit of 2 h", "queue=work&procs=1&account=physics&time_limit=2h"},
 	} {
 		p := f.problem("/v1/wait?" + c.refused)
 		if p.Status != 422 || p.Reason != c.reason || !strings.Contains(p.Detail+" "+p.Hint, c.words) || p.Hint == "" {
@@ -74,18 +84,21 @@ func TestImpossibleRequests(t *testing.T) {
 		}
 		f.wait(c.taken)
 	}
-	if p := f.problem("/v1/wait?queue=work&procs=50"); p.Status != 503 || !strings.Contains(p.Detail, "48 on nodes that are up") {
+	if p := f.problem("/v1/wait?queue=work&procs=50"); p.Status != 503 ||
+		!strings.Contains(p.Detail, "48 on nodes that are up") {
 		t.Errorf("more than is up now: %+v, want 503, since nodes that are down come back", p)
 	}
 }
 
-// TestWhatIsNotEnforced proves that nothing is refused for rules that the scheduler lists and does not enforce, nor for a
-// list of accounts that jobs prove to be a part of all.
+// TestWhatIsNotEnforced proves that nothing is refused for rules that the scheduler lists and does not enforce, nor for
+// a list of accounts that jobs prove to be a part of all.
 func TestWhatIsNotEnforced(t *testing.T) {
 	free := listed()
 	free.Enforced = job.Enforced{}
 	f := admission(t, free)
-	for _, q := range []string{"account=chemistry", "account=biology&user=ann", "qos=best", "account=physics&time_limit=3h"} {
+	for _, q := range []string{
+		"account=chemistry", "account=biology&user=ann", "qos=best", "account=physics&time_limit=3h",
+	} {
 		f.wait("queue=work&procs=1&" + q)
 	}
 	alone := listed()
@@ -100,7 +113,8 @@ func TestWhatIsNotEnforced(t *testing.T) {
 	f.wait("queue=work&procs=1&account=chemistry")
 }
 
-// TestQueuesOfTheScheduler proves that queues that the scheduler lists can be asked about before any job of theirs is seen.
+// TestQueuesOfTheScheduler proves that queues that the scheduler lists can be asked about before any job of theirs is
+// seen.
 func TestQueuesOfTheScheduler(t *testing.T) {
 	f := admission(t, listed())
 	if w := f.wait("queue=gpu&procs=1"); w.Queue != "gpu" {
@@ -111,14 +125,15 @@ func TestQueuesOfTheScheduler(t *testing.T) {
 	}
 }
 
-// TestLearnedBoundsWarn proves that a job larger than any use seen gets an answer with a warning, that what is asked for
-// and plays no part is listed, and that sizes that cannot be are left out of the others.
+// TestLearnedBoundsWarn proves that a job larger than any use seen gets an answer with a warning, that what is asked
+// for and plays no part is listed, and that sizes that cannot be are left out of the others.
 func TestLearnedBoundsWarn(t *testing.T) {
 	f := serve(t, main(0))
 	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
 	f.now = at(10)
 	w := f.wait("queue=work&procs=11&memory=" + url.QueryEscape("1 G"))
-	if len(w.Warnings) != 1 || !strings.Contains(w.Warnings[0], "highest use of cluster main seen so far is 10") || !strings.Contains(w.Reason, w.Warnings[0]) {
+	if len(w.Warnings) != 1 || !strings.Contains(w.Warnings[0], "highest use of cluster main seen so far is 10") ||
+		!strings.Contains(w.Reason, w.Warnings[0]) {
 		t.Errorf("warnings %q, reason %q", w.Warnings, w.Reason)
 	}
 	if len(w.NotConsidered) != 1 || w.NotConsidered[0] != "memory" {
@@ -133,9 +148,11 @@ func TestLearnedBoundsWarn(t *testing.T) {
 		t.Errorf("not considered %q, want limits", limited.NotConsidered)
 	}
 	s := g.size(&wire.SizeRequest{
-		Places: []wire.Place{{Queue: "gpu"}}, Sizes: []int{4, 17}, Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 1000}},
+		Places: []wire.Place{{Queue: "gpu"}}, Sizes: []int{4, 17},
+		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 1000}},
 	})
-	if len(s.Candidates) != 1 || len(s.LeftOut) != 1 || s.LeftOut[0].Procs != 17 || s.LeftOut[0].Reason != "larger_than_machine" {
+	if len(s.Candidates) != 1 || len(s.LeftOut) != 1 || s.LeftOut[0].Procs != 17 ||
+		s.LeftOut[0].Reason != "larger_than_machine" {
 		t.Errorf("%+v, want 4 processors, and 17 left out", s)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/api/page"
 )
 
-// defaultWatchers bounds the clients that watch at a time, where Options do not say: each is a connection and some 20 kB.
+// defaultWatchers bounds the clients that watch at a time, where Options do not say: each is a connection and some 20
+// kB.
 const defaultWatchers = 2000
 
 // New returns a server.
@@ -30,8 +31,8 @@ func New(views Views, opts Options) *Server {
 	s := &Server{
 		views: views, opts: opts, seed: maphash.MakeSeed(), guard: guardOf(&opts), metrics: newMetrics(opts.Registry),
 		ask:     ask.New(views, ask.Options{StaleAfter: opts.StaleAfter, Now: opts.Now, Log: opts.Log}),
-		drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1), listening: make(chan struct{}, watchers),
-		closed: make(chan struct{}),
+		drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1),
+		listening: make(chan struct{}, watchers), closed: make(chan struct{}),
 	}
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.watchers = ask.NewWatchers(s.ask, watchers, s.metrics.watch)
@@ -70,7 +71,8 @@ func (s *Server) operations(mux *routes) *huma.OpenAPI {
 
 // handlePlain adds what is no operation: the metrics, the page, and the checks of those who watch over the daemon.
 func (s *Server) handlePlain(mux *routes) {
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.opts.Log)}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(s.opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.opts.Log)}))
 	for _, pattern := range []string{"GET /{$}", "GET /page/"} {
 		mux.Handle(pattern, page.Handler())
 	}

@@ -15,7 +15,8 @@ func BenchmarkWait(b *testing.B) {
 			handler := crowded(b, size.running, size.queued).server.Handler()
 			for _, explain := range []bool{false, true} {
 				b.Run(fmt.Sprintf("explain=%v", explain), func(b *testing.B) {
-					benchmarkWait(b, handler, fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
+					benchmarkWait(b, handler,
+						fmt.Sprintf("/v1/wait?queue=work&procs=16&time_limit=2h&explain=%v", explain))
 				})
 			}
 		})
@@ -45,11 +46,13 @@ func crowded(b testing.TB, running, queued int) *fixture {
 	var events []job.Event
 	for i := range running {
 		start := begin + float64(i)
-		events = append(events, one{id: fmt.Sprint("r", i), queue: "work", procs: 2 + 4*(i%2), submit: start, start: start, end: -1}.events("main")...)
+		events = append(events, one{id: fmt.Sprint("r", i), queue: "work", procs: 2 + 4*(i%2), submit: start,
+			start: start, end: -1}.events("main")...)
 	}
 	last := begin + float64(running)
 	for i := range queued {
-		events = append(events, one{id: fmt.Sprint("q", i), queue: "work", procs: 1 << (1 + i%5), submit: last, start: -1, end: -1}.events("main")...)
+		events = append(events, one{id: fmt.Sprint("q", i), queue: "work", procs: 1 << (1 + i%5), submit: last,
+			start: -1, end: -1}.events("main")...)
 	}
 	f.feed("main", events...)
 	f.now = at(last + 60)

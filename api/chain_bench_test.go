@@ -15,13 +15,15 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// BenchmarkChain measures what a request goes through from the metrics in front to the answer that is written, the guard with a tokens file included, on a view whose pool is looked up. wait are
-// requests for different jobs of different users, unexplained the same without what explains them, token by a user with a token, unchanged those whose answer the client has, and alive
-// is the handler chain without an answer to work out.
+// BenchmarkChain measures what a request goes through from the metrics in front to the answer that is written, the
+// guard with a tokens file included, on a view whose pool is looked up. wait are requests for different jobs of
+// different users, unexplained the same without what explains them, token by a user with a token, unchanged those whose
+// answer the client has, and alive is the handler chain without an answer to work out.
 func BenchmarkChain(b *testing.B) {
 	handler := chain(b)
 	wait := func(i int) string {
-		return fmt.Sprintf("/v1/wait?queue=work&procs=%d&time_limit=%s&user=u%d", 1<<(i%7), []string{"30m", "2h", "1-0", "90:00"}[i%4], i)
+		return fmt.Sprintf("/v1/wait?queue=work&procs=%d&time_limit=%s&user=u%d", 1<<(i%7),
+			[]string{"30m", "2h", "1-0", "90:00"}[i%4], i)
 	}
 	for _, part := range []struct {
 		name, token string
@@ -68,11 +70,13 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
-// chain returns a whole handler before a large view: everybody may ask in anybody's name, as often as they like, and is counted all the same.
+// chain returns a whole handler before a large view: everybody may ask in anybody's name, as often as they like, and is
+// counted all the same.
 func chain(b *testing.B) http.Handler {
 	f := crowded(b, 1000, 2000)
 	o := access.Options{
-		Policy: access.Default(), TokensFile: filepath.Join(b.TempDir(), "tokens.yaml"), Registry: prometheus.NewRegistry(), Limits: access.Limits{PerSecond: 1e9, Burst: 1e9},
+		Policy: access.Default(), TokensFile: filepath.Join(b.TempDir(), "tokens.yaml"),
+		Registry: prometheus.NewRegistry(), Limits: access.Limits{PerSecond: 1e9, Burst: 1e9},
 	}
 	o.Policy.OthersAuto, o.Policy.Others = false, access.Public
 	line, err := (&token.Token{Name: "mine", Role: "user", User: "u7", SHA256: token.Hash(userToken)}).Line()
@@ -87,6 +91,7 @@ func chain(b *testing.B) http.Handler {
 		b.Fatal(err)
 	}
 	return api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Guard: g,
+		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(),
+		Log: zap.NewNop(), Guard: g,
 	}).Handler()
 }

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// changeSpace is how far apart two events of a client are at least: a busy cluster publishes many views a second, and nobody reads faster.
+	// changeSpace is how far apart two events of a client are at least: a busy cluster publishes many views a second,
+	// and nobody reads faster.
 	changeSpace = time.Second
 )
 
@@ -28,9 +29,11 @@ func (s *Server) registerChanges(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Change](), true, "Change")
 	register(a, huma.Operation{
 		OperationID: "get-changes", Method: http.MethodGet, Path: changesPath,
-		Summary:     "Hear when there is something new to ask for",
-		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, or becomes stale, or when the conditions of /readyz change, at most once a second. The first comes at once. Comments keep the connection open.",
-		Errors:      []int{http.StatusNotFound, http.StatusServiceUnavailable},
+		Summary: "Hear when there is something new to ask for",
+		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, " +
+			"or becomes stale, or when the conditions of /readyz change, at most once a second. The first comes at " +
+			"once. Comments keep the connection open.",
+		Errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			eventMedia: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schema}},
 		}}},
@@ -46,7 +49,8 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 	select {
 	case s.listening <- struct{}{}:
 	default:
-		return nil, ask.Unavailable(fmt.Sprintf("%d clients listen already", cap(s.listening)), "come back later, or ask now and then")
+		return nil, ask.Unavailable(fmt.Sprintf("%d clients listen already", cap(s.listening)),
+			"come back later, or ask now and then")
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer func() { <-s.listening }()
@@ -101,7 +105,8 @@ func (s *Server) change(ctx context.Context, cluster string) (string, wire.Chang
 		if cluster == "" || v.Cluster == cluster {
 			_, age, stale := s.ask.AsOf(v)
 			told = append(told, v)
-			out.Clusters = append(out.Clusters, wire.ClusterChange{Cluster: v.Cluster, AsOf: s.ask.AsOfInstant(v), AgeSeconds: age, Stale: stale})
+			out.Clusters = append(out.Clusters,
+				wire.ClusterChange{Cluster: v.Cluster, AsOf: s.ask.AsOfInstant(v), AgeSeconds: age, Stale: stale})
 		}
 	}
 	text := s.tag(ctx, false, told...)

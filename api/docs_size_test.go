@@ -10,7 +10,8 @@ import (
 // TestDocumentedQuestions proves that the questions of docs/api.md are answered as it shows, in members and types.
 func TestDocumentedQuestions(t *testing.T) {
 	f := lively(t)
-	examples := regexp.MustCompile("(?s)\n    POST (/\\S+)\n\n```json\n(.*?)```\n\nthe answer is\n\n```json\n(.*?)```").FindAllStringSubmatch(documentation(t), -1)
+	examples := regexp.MustCompile("(?s)\n    POST (/\\S+)\n\n```json\n(.*?)```\n\nthe answer is\n\n```json\n(.*?)```").
+		FindAllStringSubmatch(documentation(t), -1)
 	if len(examples) != 2 {
 		t.Fatalf("%d examples, want one for each path that takes a question", len(examples))
 	}

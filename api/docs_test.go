@@ -27,8 +27,10 @@ func documentation(t *testing.T) string {
 func TestDocumentedAnswers(t *testing.T) {
 	f := lively(t)
 	begin := f.history("main", "chain") // beside the other queue
-	f.feed("main", one{id: "s", queue: "chain", procs: 1, submit: begin, start: begin, end: begin + 60}.events("main")...)
-	examples := regexp.MustCompile("(?s)\n    GET (/\\S+)\n\n```json\n(.*?)```").FindAllStringSubmatch(documentation(t), -1)
+	f.feed("main",
+		one{id: "s", queue: "chain", procs: 1, submit: begin, start: begin, end: begin + 60}.events("main")...)
+	examples := regexp.MustCompile("(?s)\n    GET (/\\S+)\n\n```json\n(.*?)```").FindAllStringSubmatch(documentation(t),
+		-1)
 	if len(examples) < 5 {
 		t.Fatalf("%d examples, want one for every path and two of errors", len(examples))
 	}
@@ -40,7 +42,8 @@ func TestDocumentedAnswers(t *testing.T) {
 			continue
 		}
 		from := plain
-		if strings.HasSuffix(e[1], "/chain") || strings.HasPrefix(e[1], "/v1/jobs") { // where the instant of the jobs' submissions is over
+		// where the instant of the jobs' submissions is over
+		if strings.HasSuffix(e[1], "/chain") || strings.HasPrefix(e[1], "/v1/jobs") {
 			from = f
 		}
 		a := from.do(http.MethodGet, e[1], http.Header{"Authorization": {"Bearer " + adminToken}})
@@ -53,7 +56,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// shapeDiff tells where two JSON values differ in members or types. All elements of a list of numbers, or of lists, are alike.
+// shapeDiff tells where two JSON values differ in members or types. All elements of a list of numbers, or of lists, are
+// alike.
 func shapeDiff(at string, want, got any) []string {
 	if reflect.TypeOf(want) != reflect.TypeOf(got) {
 		return []string{fmt.Sprintf("%s is %T in the docs, %T in the answer", at, want, got)}
@@ -80,7 +84,8 @@ func shapeDiff(at string, want, got any) []string {
 		if !objects {
 			_, objects = want[0].(map[string]any)
 		}
-		if strings.HasSuffix(at, ".waits_for") { // how many there are hangs on whether there was time for a view of the open instant
+		// how many there are hangs on whether there was time for a view of the open instant
+		if strings.HasSuffix(at, ".waits_for") {
 			objects = false
 		}
 		if objects && len(want) != len(got) {
@@ -135,7 +140,8 @@ func TestDocumentedPaths(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(/[^`]*)` \\|").FindAllStringSubmatch(text, -1) {
 		if _, ok := spec.Paths[m[1]]; !ok {
-			if a := f.do(http.MethodGet, m[1], http.Header{"Authorization": {"Bearer " + adminToken}}); a.status != http.StatusOK {
+			if a := f.do(http.MethodGet, m[1],
+				http.Header{"Authorization": {"Bearer " + adminToken}}); a.status != http.StatusOK {
 				t.Errorf("%s is in the docs, but answers %d", m[1], a.status)
 			}
 		}
@@ -150,13 +156,15 @@ func (f *fixture) get2(path string, into any) {
 	}
 }
 
-// TestDocumentedReasons proves that docs/api.md explains every reason for which there may be no forecast but those of single
-// methods, and names no other.
+// TestDocumentedReasons proves that docs/api.md explains every reason for which there may be no forecast but those of
+// single methods, and names no other.
 func TestDocumentedReasons(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
-	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","), func(s string) bool { return s == "no_benefactors" })
+	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","),
+		func(s string) bool { return s == "no_benefactors" })
 	var got []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| \\d+ \\|").FindAllStringSubmatch(documentation(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| \\d+ \\|").FindAllStringSubmatch(documentation(t),
+		-1) {
 		got = append(got, m[1])
 	}
 	slices.Sort(want)

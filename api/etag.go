@@ -17,8 +17,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// reads is what answers to GET may say: kept by the one who asked, and only together with a question whether they still hold. Whatever stands between must
-// not hand them to others, who may not be allowed to ask.
+// reads is what answers to GET may say: kept by the one who asked, and only together with a question whether they still
+// hold. Whatever stands between must not hand them to others, who may not be allowed to ask.
 const reads = "private, no-cache"
 
 // requestKey is that of the request's path and parameters in a context.
@@ -37,8 +37,9 @@ func readable(ctx huma.Context, next func(huma.Context)) {
 // hashed is what is asked: a path, and its parameters as text.
 type hashed struct{ path, query string }
 
-// tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one at every request. It tells this process,
-// what was asked and by whom, the events behind the views and the trees that had been trained, and whether they are stale. A forecast depends on the clock too: its second.
+// tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one
+// at every request. It tells this process, what was asked and by whom, the events behind the views and the trees that
+// had been trained, and whether they are stale. A forecast depends on the clock too: its second.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) string {
 	var room [128]byte
 	asked, _ := ctx.Value(requestKey{}).(hashed)
@@ -84,14 +85,16 @@ func unchanged(ifNoneMatch, tag string) error {
 	return huma.ErrorWithHeaders(huma.Status304NotModified(), http.Header{"ETag": {tag}})
 }
 
-// fixed gives an answer that is the same for the life of the process, such as the description of the interface, a strong tag: the hash of its bytes, which are
-// made once.
+// fixed gives an answer that is the same for the life of the process, such as the description of the interface, a
+// strong tag: the hash of its bytes, which are made once.
 func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content, err := body()
 		if err != nil { // it is made of what the program was built from
 			s.opts.Log.Error("describing the interface", zap.Error(err))
-			writeProblem(w, (&Refused{Status: http.StatusInternalServerError, Detail: "the description of the interface cannot be written"}).problem())
+			writeProblem(w,
+				(&Refused{Status: http.StatusInternalServerError,
+					Detail: "the description of the interface cannot be written"}).problem())
 			return
 		}
 		tag := fmt.Sprintf(`"%x"`, sha256.Sum256(content))
@@ -106,7 +109,8 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 	}
 }
 
-// describe serves the description of the interface. huma's own handlers make it at the first request without a lock, and tell no tag.
+// describe serves the description of the interface. huma's own handlers make it at the first request without a lock,
+// and tell no tag.
 func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)

@@ -27,8 +27,8 @@ func reads() [][2]string {
 	}
 }
 
-// TestEveryReadHasATag proves that all answers made from a view have a tag that is the same for the same question in another order, another one for another question, and
-// may be kept by the one who asked only.
+// TestEveryReadHasATag proves that all answers made from a view have a tag that is the same for the same question in
+// another order, another one for another question, and may be kept by the one who asked only.
 func TestEveryReadHasATag(t *testing.T) {
 	f := lively(t)
 	seen := map[string]string{}
@@ -37,7 +37,8 @@ func TestEveryReadHasATag(t *testing.T) {
 			a := f.do(http.MethodGet, path, nil)
 			tag := a.header.Get("ETag")
 			if a.status != http.StatusOK || tag == "" || a.header.Get("Cache-Control") != "private, no-cache" {
-				t.Errorf("%s: %d, ETag %q, Cache-Control %q: %.200s", path, a.status, tag, a.header.Get("Cache-Control"), a.body)
+				t.Errorf("%s: %d, ETag %q, Cache-Control %q: %.200s", path, a.status, tag,
+					a.header.Get("Cache-Control"), a.body)
 			}
 			if other, twice := seen[tag]; twice {
 				t.Errorf("%s has the tag of %s", path, other)
@@ -47,21 +48,25 @@ func TestEveryReadHasATag(t *testing.T) {
 				t.Errorf("%s: tags %s and %s of the same view", path, tag, again)
 			}
 			b := f.do(http.MethodGet, path, http.Header{"If-None-Match": {tag}})
-			if b.status != http.StatusNotModified || len(b.body) > 0 || b.header.Get("ETag") != tag || b.header.Get("Cache-Control") != "private, no-cache" {
+			if b.status != http.StatusNotModified || len(b.body) > 0 || b.header.Get("ETag") != tag ||
+				b.header.Get("Cache-Control") != "private, no-cache" {
 				t.Errorf("%s with its tag: %d %v %.100s", path, b.status, b.header, b.body)
 			}
-			if head := f.do(http.MethodHead, path, http.Header{"If-None-Match": {tag}}); head.status != http.StatusNotModified {
+			if head := f.do(http.MethodHead, path,
+				http.Header{"If-None-Match": {tag}}); head.status != http.StatusNotModified {
 				t.Errorf("HEAD %s with its tag: %d", path, head.status)
 			}
 		}
 	}
-	one, two := f.do(http.MethodGet, "/v1/wait?queue=work&procs=1", nil), f.do(http.MethodGet, "/v1/wait?procs=1&queue=work", nil)
+	one, two := f.do(http.MethodGet, "/v1/wait?queue=work&procs=1", nil),
+		f.do(http.MethodGet, "/v1/wait?procs=1&queue=work", nil)
 	if one.header.Get("ETag") != two.header.Get("ETag") {
 		t.Error("the order of parameters changes the tag")
 	}
 	f.feed("main", one0("new", f.now).events("main")...)
 	for tag, path := range seen {
-		if a := f.do(http.MethodGet, path, http.Header{"If-None-Match": {tag}}); a.status != http.StatusOK || a.header.Get("ETag") == tag {
+		if a := f.do(http.MethodGet, path, http.Header{"If-None-Match": {tag}}); a.status != http.StatusOK ||
+			a.header.Get("ETag") == tag {
 			t.Errorf("%s after an event: %d, ETag %s", path, a.status, a.header.Get("ETag"))
 		}
 	}
@@ -72,11 +77,15 @@ func one0(id string, at time.Time) one {
 	return one{id: id, queue: "work", procs: 2, submit: at.Sub(epoch()).Seconds(), start: -1, end: -1}
 }
 
-// TestErrorsHaveNoTag proves that an error is never taken for unchanged, and that what is for administrators or drawn anew is not kept.
+// TestErrorsHaveNoTag proves that an error is never taken for unchanged, and that what is for administrators or drawn
+// anew is not kept.
 func TestErrorsHaveNoTag(t *testing.T) {
 	f := lively(t)
-	for _, path := range []string{"/v1/models/no", "/v1/queues?cluster=no", "/v1/wait?queue=no&procs=1", "/v1/jobs/no", "/v1/accuracy?since=no"} {
-		if a := f.do(http.MethodGet, path, http.Header{"If-None-Match": {"*"}}); a.status < 400 || a.header.Get("ETag") != "" {
+	for _, path := range []string{
+		"/v1/models/no", "/v1/queues?cluster=no", "/v1/wait?queue=no&procs=1", "/v1/jobs/no", "/v1/accuracy?since=no",
+	} {
+		if a := f.do(http.MethodGet, path, http.Header{"If-None-Match": {"*"}}); a.status < 400 ||
+			a.header.Get("ETag") != "" {
 			t.Errorf("%s: %d, ETag %q", path, a.status, a.header.Get("ETag"))
 		}
 	}
@@ -91,8 +100,8 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	f := lively(t)
 	asked := 0
 	s := api.New(f.pipeline, api.Options{
-		StaleAfter: staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
-		Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) {
+		StaleAfter: staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(),
+		Log: zap.NewNop(), Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) {
 			asked++
 			return &accuracy.Summary{}, nil
 		},
@@ -123,7 +132,8 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 func TestConfigure(t *testing.T) {
 	f := lively(t)
 	s := api.New(f.pipeline, api.Options{
-		StaleAfter: 2 * staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
+		StaleAfter: 2 * staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(),
+		Log: zap.NewNop(),
 	})
 	ask := func(method, path, have, body string) *httptest.ResponseRecorder {
 		req := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -147,15 +157,18 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("a body of %d bytes is too long by default", len(long))
 	}
 	s.Configure(staleAfter, 1024)
-	if w := ask(http.MethodGet, "/v1/queues", tag, ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"stale":true`) {
+	if w := ask(http.MethodGet, "/v1/queues", tag, ""); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), `"stale":true`) {
 		t.Errorf("with another limit: %d %s", w.Code, w.Body)
 	}
-	if w := ask(http.MethodPost, "/v1/wait", "", long); w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "1024") {
+	if w := ask(http.MethodPost, "/v1/wait", "", long); w.Code != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(w.Body.String(), "1024") {
 		t.Errorf("a body of %d bytes: %d %s", len(long), w.Code, w.Body)
 	}
 }
 
-// TestDescriptionHasAStrongTag proves that the OpenAPI description is the same for every process of a build, by a strong tag.
+// TestDescriptionHasAStrongTag proves that the OpenAPI description is the same for every process of a build, by a
+// strong tag.
 func TestDescriptionHasAStrongTag(t *testing.T) {
 	f, g := lively(t), lively(t)
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/openapi-3.0.json", "/openapi-3.0.yaml"} {
@@ -165,7 +178,8 @@ func TestDescriptionHasAStrongTag(t *testing.T) {
 			t.Fatalf("%s: %d, ETag %q", path, a.status, tag)
 		}
 		for _, have := range []string{tag, "W/" + tag, "*", `"a", ` + tag} {
-			if b := f.do(http.MethodGet, path, http.Header{"If-None-Match": {have}}); b.status != http.StatusNotModified || len(b.body) > 0 {
+			if b := f.do(http.MethodGet, path,
+				http.Header{"If-None-Match": {have}}); b.status != http.StatusNotModified || len(b.body) > 0 {
 				t.Errorf("%s with %s: %d", path, have, b.status)
 			}
 		}

@@ -44,7 +44,8 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			s.metrics.dropped.Inc()
 		}
-		_ = control.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes, also while nothing is written
+		// HTTP/2 ends a stream whose deadline passes, also while nothing is written
+		_ = control.SetWriteDeadline(time.Time{})
 		return err == nil
 	}
 	if !write(fmt.Appendf(nil, "retry: %d\n\n", watchRetry.Milliseconds())) {

@@ -55,7 +55,8 @@ func (f *fixture) recent(_ context.Context, q api.RecentQuery) ([]api.RecentRow,
 	var out []api.RecentRow
 	for i := len(f.rows) - 1; i >= 0 && len(out) < q.Limit; i-- {
 		if r := &f.rows[i]; r.Outcome == modelstore.Started && (q.Queue == "" || r.Queue == q.Queue) {
-			out = append(out, api.RecentRow{Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds, Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed})
+			out = append(out, api.RecentRow{Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start,
+				WaitSeconds: r.WaitSeconds, Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed})
 		}
 	}
 	return out, nil
@@ -89,16 +90,20 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 		t.Fatal(err)
 	}
 	for _, c := range cfg.Clusters {
-		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: c.Name}}
+		s := source.Config{Name: c.Name + "/log", Format: collector.Format{Name: "test"},
+			Options: collector.Options{Cluster: c.Name}}
 		f.sources[c.Name] = &s
 		f.pipeline.AddSource(s)
 		metrics.Touch(s)
 	}
 	f.server = api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger, Recent: f.recent,
-		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
-			return f.takeIn(ctx, req, progress)
-		}},
+		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger,
+		Recent: f.recent,
+		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, LogLevel: &fixedLevel{"info"},
+			Import: func(ctx context.Context, req api.ImportRequest,
+				progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+				return f.takeIn(ctx, req, progress)
+			}},
 	})
 	return f
 }
@@ -109,7 +114,8 @@ const adminToken = "an-admin-token-of-a-test"
 // quarantined is a quarantine of one line.
 func quarantined(_ context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
 	line := wire.BadLine{
-		At: epoch(), Source: q.Cluster + "/accounting", Path: "/log", Line: 7, Reason: "field", Message: "what is wrong", Text: "garbage",
+		At: epoch(), Source: q.Cluster + "/accounting", Path: "/log", Line: 7, Reason: "field",
+		Message: "what is wrong", Text: "garbage",
 	}
 	return &wire.Quarantine{BadLines: []wire.BadLine{line}, Matching: int64(q.Limit), Kept: 1}, nil
 }
@@ -162,8 +168,8 @@ const (
 	lawJobs        = 200
 )
 
-// history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law, and returns the
-// instant at which the last has ended, in seconds.
+// history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law, and returns
+// the instant at which the last has ended, in seconds.
 func (f *fixture) history(cluster, queue string) float64 {
 	f.Helper()
 	now := 0.0
@@ -171,7 +177,8 @@ func (f *fixture) history(cluster, queue string) float64 {
 	for i := range lawJobs {
 		p := (float64(i) + .5) / lawJobs
 		life := lawMin * math.Pow(lawMax/lawMin, p)
-		events = append(events, one{id: fmt.Sprintf("%s-h%d", queue, i), queue: queue, procs: 2, submit: now, start: now, end: now + life}.events(cluster)...)
+		events = append(events, one{id: fmt.Sprintf("%s-h%d", queue, i), queue: queue, procs: 2, submit: now,
+			start: now, end: now + life}.events(cluster)...)
 		now += life
 	}
 	f.feed(cluster, events...)

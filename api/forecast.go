@@ -28,7 +28,8 @@ func (s *Server) registerForecast(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-forecast", Method: http.MethodGet, Path: "/v1/forecast",
 		Summary: "What do the next hours and days bring?",
-		Description: "Queued work, queue length, utilization, arrivals and the waits of standard jobs from an hour to a week ahead, as quantiles, for the cluster and each queue, " +
+		Description: "Queued work, queue length, utilization, arrivals and the waits of standard jobs from an hour " +
+			"to a week ahead, as quantiles, for the cluster and each queue, " +
 			"and how such forecasts turned out.",
 		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getForecast)

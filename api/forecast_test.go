@@ -22,7 +22,8 @@ func forecasting(t testing.TB) *fixture {
 	t.Cleanup(f.pipeline.Close)
 	begin := f.history("main", "work")
 	for i, start := range []float64{begin + 600, begin + 601, -1, -1} {
-		events := one{id: fmt.Sprint(i), queue: "work", procs: []int{6, 3, 8, 5}[i], limit: time.Hour, submit: begin + 600, start: start, end: -1}.events("main")
+		events := one{id: fmt.Sprint(i), queue: "work", procs: []int{6, 3, 8, 5}[i], limit: time.Hour,
+			submit: begin + 600, start: start, end: -1}.events("main")
 		if i == 3 {
 			events = append(events, job.Event{Kind: job.Hold, Cluster: "main", ID: "3", Time: at(begin + 602)})
 		}
@@ -46,7 +47,8 @@ func (f *fixture) forecast() {
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for o := f.pipeline.View("main").Outlook(); o == nil || f.now.Sub(o.At) > 400*time.Second; o = f.pipeline.View("main").Outlook() {
+	for o := f.pipeline.View("main").Outlook(); o == nil ||
+		f.now.Sub(o.At) > 400*time.Second; o = f.pipeline.View("main").Outlook() {
 		select {
 		case <-deadline.C:
 			f.Fatal("there is no new forecast of the load in 5 min")
@@ -59,7 +61,8 @@ func rises(b wire.Band) bool {
 	return slices.IsSorted([]float64{b.P05, b.P25, b.P50, b.P75, b.P95}) && b.P05 >= 0
 }
 
-// TestForecast proves that the load is told for the cluster and each queue at every horizon, that quantiles rise, and that a young daemon says how little it knows.
+// TestForecast proves that the load is told for the cluster and each queue at every horizon, that quantiles rise, and
+// that a young daemon says how little it knows.
 func TestForecast(t *testing.T) {
 	f := forecasting(t)
 	var got wire.LoadForecast
@@ -72,11 +75,13 @@ func TestForecast(t *testing.T) {
 			t.Fatalf("%d horizons, want 8", len(l.Horizons))
 		}
 		for i, p := range l.Horizons {
-			if !p.At.Equal(got.MadeFor.Add(time.Duration(p.HorizonSeconds)*time.Second)) || i > 0 && p.HorizonSeconds <= l.Horizons[i-1].HorizonSeconds {
+			if !p.At.Equal(got.MadeFor.Add(time.Duration(p.HorizonSeconds)*time.Second)) ||
+				i > 0 && p.HorizonSeconds <= l.Horizons[i-1].HorizonSeconds {
 				t.Errorf("horizon %v is at %v", p.HorizonSeconds, p.At)
 			}
 			for name, b := range map[string]wire.Band{
-				"queued work": p.QueuedWork, "queued jobs": p.QueuedJobs, "utilization": p.Utilization, "jobs": p.JobsPerHour, "work": p.WorkPerHour,
+				"queued work": p.QueuedWork, "queued jobs": p.QueuedJobs, "utilization": p.Utilization,
+				"jobs": p.JobsPerHour, "work": p.WorkPerHour,
 			} {
 				if !rises(b) || name == "utilization" && b.P95 > 1 {
 					t.Errorf("queue %q, %v s: %s %+v", l.Queue, p.HorizonSeconds, name, b)
@@ -88,7 +93,8 @@ func TestForecast(t *testing.T) {
 		t.Errorf("%d waits of standard jobs, want 3 at each horizon", len(got.StandardWaits))
 	}
 	for i, l := range got.Learnt.Horizons { // history was looked at every six hours
-		if known := l.HorizonSeconds >= 6*3600; known != (l.Outcomes > 0) || known != (l.Scored > 0) || l.Scored > l.Outcomes || len(got.Learnt.Horizons) != 8 {
+		if known := l.HorizonSeconds >= 6*3600; known != (l.Outcomes > 0) || known != (l.Scored > 0) ||
+			l.Scored > l.Outcomes || len(got.Learnt.Horizons) != 8 {
 			t.Errorf("learnt at horizon %d: %+v", i, l)
 		}
 	}
@@ -100,7 +106,8 @@ func TestForecast(t *testing.T) {
 	if len(got.Scores) != 2*6*5 || !strings.Contains(got.Learnt.Note, "simulation") {
 		t.Errorf("%d scores, the note is %q", len(got.Scores), got.Learnt.Note)
 	}
-	if got.Stale || got.AgeSeconds != 40 || !(got.MadeAge >= 40 && got.MadeAge <= 400) || got.Saturation != nil && got.Saturation.Probability != nil && !(*got.Saturation.Probability >= 0) {
+	if got.Stale || got.AgeSeconds != 40 || !(got.MadeAge >= 40 && got.MadeAge <= 400) ||
+		got.Saturation != nil && got.Saturation.Probability != nil && !(*got.Saturation.Probability >= 0) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -109,13 +116,16 @@ func TestForecast(t *testing.T) {
 func TestYoungForecast(t *testing.T) {
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(10)}, Load: true})
 	t.Cleanup(f.pipeline.Close)
-	f.feed("main", one{id: "a", queue: "work", procs: 4, limit: time.Hour, submit: 10, start: 20, end: -1}.events("main")...)
+	f.feed("main",
+		one{id: "a", queue: "work", procs: 4, limit: time.Hour, submit: 10, start: 20, end: -1}.events("main")...)
 	f.now = at(30)
 	f.forecast()
 	var got wire.LoadForecast
 	f.get("/v1/forecast", &got)
-	if len(got.Scores) != 0 || got.Saturation != nil || got.Arrivals.Model != "" || !strings.Contains(got.Learnt.Note, "little is known") {
-		t.Errorf("scores %v, saturation %v, arrivals %+v, note %q", got.Scores, got.Saturation, got.Arrivals, got.Learnt.Note)
+	if len(got.Scores) != 0 || got.Saturation != nil || got.Arrivals.Model != "" ||
+		!strings.Contains(got.Learnt.Note, "little is known") {
+		t.Errorf("scores %v, saturation %v, arrivals %+v, note %q", got.Scores, got.Saturation, got.Arrivals,
+			got.Learnt.Note)
 	}
 }
 
@@ -124,18 +134,22 @@ func TestForecastOfAQueue(t *testing.T) {
 	f := forecasting(t)
 	var got wire.LoadForecast
 	f.get("/v1/forecast?queue=work&hours=6&cluster=main", &got)
-	if len(got.Loads) != 1 || got.Loads[0].Queue != "work" || len(got.Loads[0].Horizons) != 3 || len(got.StandardWaits) != 9 || len(got.Learnt.Horizons) != 3 {
-		t.Errorf("%d loads, %d waits, learnt %+v; want that of the queue at 3 horizons", len(got.Loads), len(got.StandardWaits), got.Learnt)
+	if len(got.Loads) != 1 || got.Loads[0].Queue != "work" || len(got.Loads[0].Horizons) != 3 ||
+		len(got.StandardWaits) != 9 || len(got.Learnt.Horizons) != 3 {
+		t.Errorf("%d loads, %d waits, learnt %+v; want that of the queue at 3 horizons", len(got.Loads),
+			len(got.StandardWaits), got.Learnt)
 	}
 }
 
-// TestNoForecastOfTheLoad proves what is answered where there is none: no such cluster or queue, nothing read, nothing made yet, a queue that nobody has seen.
+// TestNoForecastOfTheLoad proves what is answered where there is none: no such cluster or queue, nothing read, nothing
+// made yet, a queue that nobody has seen.
 func TestNoForecastOfTheLoad(t *testing.T) {
 	f := forecasting(t)
 	if p := f.problem("/v1/forecast?queue=werk"); p.Status != 404 || p.Reason != "unknown_queue" {
 		t.Errorf("%+v", p)
 	}
-	if p := f.problem("/v1/forecast?queue=declared"); p.Status != 503 || p.Reason != "not_fitted" || p.Type != wire.ProblemNoForecast {
+	if p := f.problem("/v1/forecast?queue=declared"); p.Status != 503 || p.Reason != "not_fitted" ||
+		p.Type != wire.ProblemNoForecast {
 		t.Errorf("%+v", p)
 	}
 	if p := f.problem("/v1/forecast?cluster=other"); p.Status != 404 {
@@ -147,7 +161,8 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	if p := serve(t, main(10)).problem("/v1/forecast"); p.Reason != "nothing_read" || p.Status != 503 {
 		t.Errorf("%+v", p)
 	}
-	if p := lively(t).problem("/v1/forecast"); p.Reason != "not_fitted" || p.Status != 503 || p.Hint == "" { // a pipeline that forecasts none
+	// a pipeline that forecasts none
+	if p := lively(t).problem("/v1/forecast"); p.Reason != "not_fitted" || p.Status != 503 || p.Hint == "" {
 		t.Errorf("%+v", p)
 	}
 	empty := serve(t, main(0))
@@ -162,7 +177,8 @@ func TestForecastTag(t *testing.T) {
 	f := forecasting(t)
 	a := f.do(http.MethodGet, "/v1/forecast", nil)
 	tag := a.header.Get("ETag")
-	if b := f.do(http.MethodGet, "/v1/forecast", http.Header{"If-None-Match": {tag}}); b.status != http.StatusNotModified || tag == "" {
+	if b := f.do(http.MethodGet, "/v1/forecast",
+		http.Header{"If-None-Match": {tag}}); b.status != http.StatusNotModified || tag == "" {
 		t.Errorf("status %d with the tag %q", b.status, tag)
 	}
 	f.now = f.now.Add(2 * staleAfter)
@@ -203,7 +219,8 @@ func TestOneStoryOfSaturation(t *testing.T) {
 	for week := range 9 { // of 20 jobs a week, 10 stay
 		for i := range 20 {
 			submit := begin + float64(week)*7*86400 + float64(i)*3600
-			x := one{id: fmt.Sprint("s", week, "-", i), queue: "work", procs: 1, submit: submit, start: submit + 1, end: -1}
+			x := one{id: fmt.Sprint("s", week, "-", i), queue: "work", procs: 1, submit: submit,
+				start: submit + 1, end: -1}
 			if i%2 == 0 {
 				x.end = submit + 60
 			}
@@ -222,7 +239,8 @@ func TestOneStoryOfSaturation(t *testing.T) {
 	if d := cmp.Diff(s, models.Users.Saturation); d != "" {
 		t.Errorf("the forecast and the models differ:\n%s", d)
 	}
-	if s.GrowthWeeks < 5 || s.Growth < 5 || models.Users.Saturated != s.Saturated || s.Saturated && s.Probability != nil && *s.Probability < .5 {
+	if s.GrowthWeeks < 5 || s.Growth < 5 || models.Users.Saturated != s.Saturated ||
+		s.Saturated && s.Probability != nil && *s.Probability < .5 {
 		t.Errorf("%+v beside users %+v", s, models.Users)
 	}
 	if got := f.value(`waitcast_history_saturated{cluster="main",queue="work"}`) == 1; got != s.Saturated {

@@ -31,11 +31,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			}),
 			Evaluations: prometheus.NewCounter(prometheus.CounterOpts{
 				Name: "waitcast_watch_evaluations_total",
-				Help: "Questions of /v1/watch that were worked out; those of several clients that ask the same count once.",
+				Help: "Questions of /v1/watch that were worked out; those of several clients that ask the same count " +
+					"once.",
 			}),
 		},
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "waitcast_watch_dropped_total", Help: "Clients of /v1/watch that were dropped because they did not read.",
+			Name: "waitcast_watch_dropped_total",
+			Help: "Clients of /v1/watch that were dropped because they did not read.",
 		}),
 	}
 	m.touch()

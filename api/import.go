@@ -37,8 +37,9 @@ func describeImport(doc *huma.OpenAPI) {
 	line := doc.Components.Schemas.Schema(reflect.TypeFor[wire.ImportLine](), true, "ImportLine")
 	doc.AddOperation(&huma.Operation{
 		OperationID: "import-log", Method: http.MethodPost, Path: importPath, Security: adminOnly(),
-		Summary:     "Take in a log of the past",
-		Description: "The body is the log, plain, gzip or zstd. The answer comes while it is read: lines of JSON, each an ImportLine, the last one with the report or a problem.",
+		Summary: "Take in a log of the past",
+		Description: "The body is the log, plain, gzip or zstd. The answer comes while it is read: lines of JSON, " +
+			"each an ImportLine, the last one with the report or a problem.",
 		Parameters: []*huma.Param{
 			query("cluster", "cluster; may be left out where there is only one", false),
 			query("format", "format of the log, as the configuration names it", true),
@@ -48,8 +49,11 @@ func describeImport(doc *huma.OpenAPI) {
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}},
 		Responses: map[string]*huma.Response{
-			"200":     {Description: "OK", Content: map[string]*huma.MediaType{ndjsonMedia: {Schema: line}}},
-			"default": {Description: "Error", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/ErrorModel"}}}},
+			"200": {Description: "OK", Content: map[string]*huma.MediaType{ndjsonMedia: {Schema: line}}},
+			"default": {Description: "Error",
+				Content: map[string]*huma.MediaType{
+					"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/ErrorModel"}},
+				}},
 		},
 	})
 }
@@ -74,7 +78,8 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetWriteDeadline(time.Time{})
 	body := &idleTimeoutReader{ctx: r.Context(), from: r.Body, control: control}
 	req.Body = body
-	defer context.AfterFunc(r.Context(), func() { _ = control.SetReadDeadline(time.Now()) })() // wakes up a read that waits
+	// wakes up a read that waits
+	defer context.AfterFunc(r.Context(), func() { _ = control.SetReadDeadline(time.Now()) })()
 	answer := &importAnswer{w: w, control: control}
 	stop := answer.beat()
 	report, err := s.opts.Admin.Import(r.Context(), req, answer.note)
@@ -99,7 +104,8 @@ func importRequest(r *http.Request) (ImportRequest, error) {
 		return req, ask.Invalid("format", "which format has the log?")
 	case len(req.Name) > maxImportName:
 		return req, ask.Invalid("name", fmt.Sprintf("longer than %d bytes", maxImportName))
-	case !slices.Contains([]string{"", "identity", "gzip", "x-gzip", "zstd"}, encoding): // which it is the log itself tells
+	case !slices.Contains([]string{"", "identity", "gzip", "x-gzip", "zstd"}, encoding):
+		// which it is the log itself tells
 		return req, &Refused{Status: http.StatusUnsupportedMediaType,
 			Detail: fmt.Sprintf("Content-Encoding %q is not known", encoding), Hint: "send it plain, gzip or zstd"}
 	}
@@ -114,7 +120,8 @@ func importProblem(err error) *problem {
 	return (&Refused{Status: http.StatusInternalServerError, Detail: err.Error()}).problem()
 }
 
-// idleTimeoutReader reads a body that may come slowly, beyond the time that the server gives a request, but not one that never comes.
+// idleTimeoutReader reads a body that may come slowly, beyond the time that the server gives a request, but not one
+// that never comes.
 type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
@@ -132,8 +139,8 @@ func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	return p.from.Read(b)
 }
 
-// drain lets a client that is still sending read the answer: a connection that is closed before the client is done is reset, and what was on its way to it is
-// lost.
+// drain lets a client that is still sending read the answer: a connection that is closed before the client is done is
+// reset, and what was on its way to it is lost.
 func (p *idleTimeoutReader) drain() {
 	if !p.begun || p.ctx.Err() != nil {
 		return // it waits for leave to send

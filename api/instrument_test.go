@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRequestsAreCounted proves that requests are counted by the status of their answer, one that is never set included, and by method, of which clients cannot invent new ones.
+// TestRequestsAreCounted proves that requests are counted by the status of their answer, one that is never set
+// included, and by method, of which clients cannot invent new ones.
 func TestRequestsAreCounted(t *testing.T) {
 	f := lively(t)
 	f.do(http.MethodGet, "/healthz", nil)
@@ -45,12 +46,15 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestTagOfEncodedQuery proves that a question has the same tag in every order and way of writing, and another one where a repeated parameter is in another order.
+// TestTagOfEncodedQuery proves that a question has the same tag in every order and way of writing, and another one
+// where a repeated parameter is in another order.
 func TestTagOfEncodedQuery(t *testing.T) {
 	f := lively(t)
 	tag := func(query string) string { return f.do(http.MethodGet, "/v1/wait?"+query, nil).header.Get("ETag") }
 	same := tag("procs=1&queue=work&user=a+b")
-	for _, query := range []string{"procs=1&queue=work&user=a%20b", "user=a%20b&queue=work&procs=1", "queue=wor%6b&user=a+b&procs=1"} {
+	for _, query := range []string{
+		"procs=1&queue=work&user=a%20b", "user=a%20b&queue=work&procs=1", "queue=wor%6b&user=a+b&procs=1",
+	} {
 		if got := tag(query); got != same || got == "" {
 			t.Errorf("%s: tag %q, want %q", query, got, same)
 		}

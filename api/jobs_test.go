@@ -10,11 +10,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// waitingJobs returns a fixture in which the first of three jobs runs on all processors and two wait, one of them submitted at the newest instant.
+// waitingJobs returns a fixture in which the first of three jobs runs on all processors and two wait, one of them
+// submitted at the newest instant.
 func waitingJobs(t *testing.T) *fixture {
 	f := serve(t, main(10))
 	for i, o := range []one{
-		{id: "1", queue: "work", procs: 10, submit: 0, start: 5, end: -1}, {id: "2_[3-4]+x", queue: "work", procs: 4, submit: 10, start: -1, end: -1},
+		{id: "1", queue: "work", procs: 10, submit: 0, start: 5, end: -1},
+		{id: "2_[3-4]+x", queue: "work", procs: 4, submit: 10, start: -1, end: -1},
 		{id: "3", queue: "other", procs: 2, submit: 20, start: -1, end: -1},
 	} {
 		events := o.events("main")
@@ -27,26 +29,33 @@ func waitingJobs(t *testing.T) *fixture {
 	return f
 }
 
-// TestJobs proves that every waiting job is shown with its forecast, in the order of submission and by queue, and that the forecast for the newest instant is said to be pending.
+// TestJobs proves that every waiting job is shown with its forecast, in the order of submission and by queue, and that
+// the forecast for the newest instant is said to be pending.
 func TestJobs(t *testing.T) {
 	f := waitingJobs(t)
 	var got wire.Jobs
 	f.get("/v1/jobs", &got)
-	if len(got.Jobs) != 2 || got.Waiting != 2 || got.Jobs[0].Procs != 4 || got.Jobs[1].ID != "3" || !got.AsOf.Equal(at(20)) || got.AgeSeconds != 80 {
+	if len(got.Jobs) != 2 || got.Waiting != 2 || got.Jobs[0].Procs != 4 || got.Jobs[1].ID != "3" ||
+		!got.AsOf.Equal(at(20)) || got.AgeSeconds != 80 {
 		t.Fatalf("jobs %+v", got)
 	}
 	first, second := got.Jobs[0], got.Jobs[1]
-	if first.Forecast == nil || first.WaitedSeconds != 90 || first.NoForecast != "" || first.Moved == "" || !first.Submit.Equal(at(10)) {
+	if first.Forecast == nil || first.WaitedSeconds != 90 || first.NoForecast != "" || first.Moved == "" ||
+		!first.Submit.Equal(at(10)) {
 		t.Fatalf("the first: %+v", first)
 	}
 	if first.AheadJobs != 0 || second.AheadJobs != 1 || second.AheadProcs != 4 {
-		t.Errorf("ahead: %d; %d with %d processors, want none; 1 with 4", first.AheadJobs, second.AheadJobs, second.AheadProcs)
+		t.Errorf("ahead: %d; %d with %d processors, want none; 1 with 4", first.AheadJobs, second.AheadJobs,
+			second.AheadProcs)
 	}
 	if second.Forecast != nil || second.NoForecast != "pending" {
 		t.Errorf("the second, of the newest instant: %+v", second)
 	}
 	last := -1.0
-	for _, q := range []*float64{first.Forecast.Now.P10, first.Forecast.Now.P25, first.Forecast.Now.P50, first.Forecast.Now.P75, first.Forecast.Now.P90, first.Forecast.Now.P95} {
+	for _, q := range []*float64{
+		first.Forecast.Now.P10, first.Forecast.Now.P25, first.Forecast.Now.P50, first.Forecast.Now.P75,
+		first.Forecast.Now.P90, first.Forecast.Now.P95,
+	} {
 		if q == nil || *q < 0 || *q < last {
 			t.Fatalf("the rest of the wait: %+v", first.Forecast.Now)
 		}
@@ -68,7 +77,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestOneJob proves that a job is found by its id, whatever is in that, that one that does not wait is not found, and that a hold is told.
+// TestOneJob proves that a job is found by its id, whatever is in that, that one that does not wait is not found, and
+// that a hold is told.
 func TestOneJob(t *testing.T) {
 	f := waitingJobs(t)
 	var got wire.JobAnswer
@@ -81,9 +91,11 @@ func TestOneJob(t *testing.T) {
 			t.Errorf("job %s: %+v", id, p)
 		}
 	}
-	f.feed("main", job.Event{Kind: job.Hold, Cluster: "main", ID: "3", Time: at(30), Attributes: job.Attributes{Reason: "JobHeldUser"}})
+	f.feed("main", job.Event{Kind: job.Hold, Cluster: "main", ID: "3", Time: at(30),
+		Attributes: job.Attributes{Reason: "JobHeldUser"}})
 	f.get("/v1/jobs/3", &got)
-	if !got.Held || got.HeldReason != "JobHeldUser" || !strings.Contains(got.Moved, "held") || got.Forecast.AheadJobs != 1 {
+	if !got.Held || got.HeldReason != "JobHeldUser" || !strings.Contains(got.Moved, "held") ||
+		got.Forecast.AheadJobs != 1 {
 		t.Errorf("held: %+v", got)
 	}
 }

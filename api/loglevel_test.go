@@ -37,7 +37,8 @@ func (f *fixture) put(path, body, token string) (int, string) {
 	return rec.Code, rec.Body.String()
 }
 
-// TestLogLevel proves that an administrator, and nobody else, can change the level, for some time, and that what is impossible is refused.
+// TestLogLevel proves that an administrator, and nobody else, can change the level, for some time, and that what is
+// impossible is refused.
 func TestLogLevel(t *testing.T) {
 	f := serve(t, main(10))
 	status, body := f.put("/v1/log-level", `{"level":"debug","for_seconds":90}`, adminToken)
@@ -49,7 +50,8 @@ func TestLogLevel(t *testing.T) {
 		t.Errorf("%+v, want debug for 90 s", got)
 	}
 	for body, want := range map[string]int{
-		`{"level":"loud"}`: 422, `{}`: 422, `{"level":"info","for_seconds":-1}`: 422, `{"level":"info","for_seconds":1e9}`: 422, `{"level":"error"}`: 422, `no`: 400,
+		`{"level":"loud"}`: 422, `{}`: 422, `{"level":"info","for_seconds":-1}`: 422,
+		`{"level":"info","for_seconds":1e9}`: 422, `{"level":"error"}`: 422, `no`: 400,
 	} {
 		if status, answer := f.put("/v1/log-level", body, adminToken); status != want {
 			t.Errorf("%s: %d, want %d: %s", body, status, want, answer)

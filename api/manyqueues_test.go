@@ -23,7 +23,8 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 	var events []job.Event
 	for i := range queues {
 		at := begin + float64(20*i)
-		o := one{id: fmt.Sprint("c", i), queue: fmt.Sprint("q", i), procs: 1 << (i % 6), submit: at, start: at + 5, end: at + 15}
+		o := one{id: fmt.Sprint("c", i), queue: fmt.Sprint("q", i), procs: 1 << (i % 6), submit: at, start: at + 5,
+			end: at + 15}
 		events = append(events, o.events("main")...)
 	}
 	f.feed("main", events...)
@@ -31,26 +32,31 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 	return f
 }
 
-// A question about a queue beyond the limit is answered as the queue other, and the answer has the name that was asked about; a queue that was
-// never seen is refused, in a message of bounded length.
+// A question about a queue beyond the limit is answered as the queue other, and the answer has the name that was asked
+// about; a queue that was never seen is refused, in a message of bounded length.
 func TestFoldedQueue(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	w := f.wait("queue=q299&procs=2&time_limit=1h")
-	if w.Queue != queuenames.Other || w.AskedQueue != "q299" || !strings.Contains(w.Reason, "queue q299 are counted in queue other") {
+	if w.Queue != queuenames.Other || w.AskedQueue != "q299" ||
+		!strings.Contains(w.Reason, "queue q299 are counted in queue other") {
 		t.Errorf("queue %q, asked %q: %s", w.Queue, w.AskedQueue, w.Reason)
 	}
 	if w := f.wait("queue=q3&procs=2&time_limit=1h"); w.Queue != "q3" || w.AskedQueue != "" {
 		t.Errorf("a queue within the limit is answered as %q, asked %q", w.Queue, w.AskedQueue)
 	}
 	p := f.problem("/v1/wait?queue=never&procs=2&time_limit=1h")
-	if p.Status != http.StatusNotFound || !strings.Contains(fmt.Sprint(p), "more (GET /v1/queues has all)") || len(fmt.Sprint(p)) > 1000 {
+	if p.Status != http.StatusNotFound || !strings.Contains(fmt.Sprint(p), "more (GET /v1/queues has all)") ||
+		len(fmt.Sprint(p)) > 1000 {
 		t.Errorf("an unknown queue: %+v", p)
 	}
 	var now wire.Now
-	if f.get("/v1/now?queue=q299", &now); len(now.Queues) != 1 || now.Queues[0].Queue != queuenames.Other || now.Queues[0].AskedQueue != "q299" {
+	if f.get("/v1/now?queue=q299", &now); len(now.Queues) != 1 || now.Queues[0].Queue != queuenames.Other ||
+		now.Queues[0].AskedQueue != "q299" {
 		t.Errorf("/v1/now: %+v", now.Queues)
 	}
-	for _, path := range []string{"/v1/models/q299", "/v1/models/q299/lifetimes", "/v1/jobs?queue=q299", "/v1/accuracy/recent?queue=q299"} {
+	for _, path := range []string{
+		"/v1/models/q299", "/v1/models/q299/lifetimes", "/v1/jobs?queue=q299", "/v1/accuracy/recent?queue=q299",
+	} {
 		if a := f.do(http.MethodGet, path, nil); a.status != http.StatusOK {
 			t.Errorf("%s: status %d: %s", path, a.status, a.body)
 		}
@@ -64,13 +70,14 @@ func TestFoldedQueue(t *testing.T) {
 	}
 }
 
-// The number of queues with detailed series is bounded below the limit of queues, the sums of counters over queues stay the truth, and the limit of queues
-// is counted.
+// The number of queues with detailed series is bounded below the limit of queues, the sums of counters over queues stay
+// the truth, and the limit of queues is counted.
 func TestMetricsOfManyQueues(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)
 	queues, scored := map[string]map[string]bool{}, 0.0
-	for _, m := range regexp.MustCompile(`(?m)^(waitcast_\w+)\{.*?queue="([^"]*)".*\} (\S+)$`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(waitcast_\w+)\{.*?queue="([^"]*)".*\} (\S+)$`).
+		FindAllStringSubmatch(body, -1) {
 		if queues[m[1]] == nil {
 			queues[m[1]] = map[string]bool{}
 		}
@@ -92,7 +99,10 @@ func TestMetricsOfManyQueues(t *testing.T) {
 			t.Errorf("%s has %d queues, want at most %d", name, len(of), most)
 		}
 	}
-	for name, least := range map[string]int{"waitcast_queue_jobs": 81, "waitcast_forecasts_hits_total": 65, "waitcast_observed_wait_seconds_bucket": 65, "waitcast_queue_drifts_total": 65} {
+	for name, least := range map[string]int{
+		"waitcast_queue_jobs": 81, "waitcast_forecasts_hits_total": 65, "waitcast_observed_wait_seconds_bucket": 65,
+		"waitcast_queue_drifts_total": 65,
+	} {
 		if len(queues[name]) < least {
 			t.Errorf("%s has %d queues, want %d", name, len(queues[name]), least)
 		}
@@ -100,7 +110,9 @@ func TestMetricsOfManyQueues(t *testing.T) {
 	if scored != lawJobs+300 {
 		t.Errorf("%v jobs are scored over all queues, want %d", scored, lawJobs+300)
 	}
-	for _, line := range []string{`waitcast_queues{cluster="main"} 81`, `waitcast_queues_folded_total{cluster="main"} 221`} {
+	for _, line := range []string{
+		`waitcast_queues{cluster="main"} 81`, `waitcast_queues_folded_total{cluster="main"} 221`,
+	} {
 		if !strings.Contains(body, line+"\n") {
 			t.Errorf("no %s", line)
 		}

@@ -118,7 +118,8 @@ func (m *historyMetrics) collect(ch scrape, cluster, queue string, known *ask.An
 	u := ask.Users(known.Users, s)
 	newest := time.Time{}
 	for _, f := range known.Users.Findings {
-		if at := known.Users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry && at.After(newest) {
+		if at := known.Users.Origin.Add(time.Duration(f.Until * float64(time.Second))); f.Reason == clean.Flurry &&
+			at.After(newest) {
 			newest = at
 		}
 	}

@@ -28,7 +28,8 @@ func (s *Server) registerNow(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-now", Method: http.MethodGet, Path: "/v1/now",
 		Summary: "What would start at once?",
-		Description: "For each queue the largest sizes and time limits that fit into what is free now, by the time limits of the jobs that run and wait, " +
+		Description: "For each queue the largest sizes and time limits that fit into what is free now, by the time " +
+			"limits of the jobs that run and wait, " +
 			"with the probability that such a job does start at once.",
 		Errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
 	}, s.getNow)
@@ -38,7 +39,8 @@ func (s *Server) getNow(ctx context.Context, in *nowInput) (*nowOutput, error) {
 	if err := s.mayAskAs(ctx, in.User, in.Account); err != nil {
 		return nil, err
 	}
-	q, err := s.ask.Now(ask.NowRequest{Cluster: in.Cluster, Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS})
+	q, err := s.ask.Now(ask.NowRequest{Cluster: in.Cluster, Queue: in.Queue, User: in.User, Account: in.Account,
+		QOS: in.QOS})
 	if err != nil {
 		return nil, err
 	}

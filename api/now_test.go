@@ -20,12 +20,14 @@ func (f *fixture) nowIn(queue string) wire.NowQueue {
 	return out.Queues[0]
 }
 
-// TestNowHoles proves that what would start at once is what is free as long as it is: behind a job that waits for all processors the hole ends with the time limit of the one that
-// runs; where nobody waits all that is free may be had for any time. The certainty is that of GET /v1/wait.
+// TestNowHoles proves that what would start at once is what is free as long as it is: behind a job that waits for all
+// processors the hole ends with the time limit of the one that runs; where nobody waits all that is free may be had for
+// any time. The certainty is that of GET /v1/wait.
 func TestNowHoles(t *testing.T) {
 	f := holes(t)
 	q := f.nowIn("work")
-	if len(q.Openings) != 1 || q.Openings[0].Procs != 4 || q.Openings[0].TimeLimitSeconds == nil || *q.Openings[0].TimeLimitSeconds != 5*hour-600 {
+	if len(q.Openings) != 1 || q.Openings[0].Procs != 4 || q.Openings[0].TimeLimitSeconds == nil ||
+		*q.Openings[0].TimeLimitSeconds != 5*hour-600 {
 		t.Fatalf("openings %+v, want 4 processors for 4 h 50 min", q.Openings)
 	}
 	if q.Free != 4 || q.Procs != 10 || q.QueuedJobs != 1 || q.PlanAge == nil || *q.PlanAge != 0 || q.Binds != "procs" {
@@ -43,7 +45,8 @@ func TestNowHoles(t *testing.T) {
 		t.Errorf("reason %q", q.Reason)
 	}
 	spare := f.nowIn("spare")
-	if len(spare.Openings) != 1 || spare.Openings[0].Procs != 4 || spare.Openings[0].TimeLimitSeconds != nil || spare.Openings[0].Probability < .8 {
+	if len(spare.Openings) != 1 || spare.Openings[0].Procs != 4 || spare.Openings[0].TimeLimitSeconds != nil ||
+		spare.Openings[0].Probability < .8 {
 		t.Errorf("an empty pool: %+v, want all 4 for any time", spare.Openings)
 	}
 }
@@ -54,20 +57,27 @@ func rounded6(x float64) float64 {
 	return out
 }
 
-// TestNowFrontier proves that fewer processors may run for longer where those that are left over serve the job that waits.
+// TestNowFrontier proves that fewer processors may run for longer where those that are left over serve the job that
+// waits.
 func TestNowFrontier(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
-	f.feed("main", one{id: "r", queue: "work", procs: 4, limit: 2 * time.Hour, submit: begin, start: begin, end: -1}.events("main")...)
-	f.feed("main", one{id: "w", queue: "work", procs: 7, limit: time.Hour, submit: begin + 10, start: -1, end: -1}.events("main")...)
+	f.feed("main", one{id: "r", queue: "work", procs: 4, limit: 2 * time.Hour, submit: begin, start: begin,
+		end: -1}.events("main")...)
+	f.feed("main", one{id: "w", queue: "work", procs: 7, limit: time.Hour, submit: begin + 10, start: -1,
+		end: -1}.events("main")...)
 	f.tick("main", "work", begin+600)
 	q := f.nowIn("work")
-	if len(q.Openings) != 2 || q.Openings[0].Procs != 6 || *q.Openings[0].TimeLimitSeconds != 2*hour-600 || q.Openings[1].Procs != 3 || q.Openings[1].TimeLimitSeconds != nil {
-		t.Errorf("openings %+v, want 6 for 1 h 50 min, and 3, which the job of 7 does not need, for any time", q.Openings)
+	if len(q.Openings) != 2 || q.Openings[0].Procs != 6 || *q.Openings[0].TimeLimitSeconds != 2*hour-600 ||
+		q.Openings[1].Procs != 3 || q.Openings[1].TimeLimitSeconds != nil {
+		t.Errorf("openings %+v, want 6 for 1 h 50 min, and 3, which the job of 7 does not need, for any time",
+			q.Openings)
 	}
-	f.feed("main", one{id: "x", queue: "work", procs: 6, limit: time.Hour, submit: begin + 700, start: begin + 700, end: -1}.events("main")...)
+	f.feed("main", one{id: "x", queue: "work", procs: 6, limit: time.Hour, submit: begin + 700, start: begin + 700,
+		end: -1}.events("main")...)
 	f.tick("main", "work", begin+800)
-	if q := f.nowIn("work"); len(q.Openings) != 0 || q.Free != 0 || !strings.Contains(q.Reason, "no processor is free") {
+	if q := f.nowIn("work"); len(q.Openings) != 0 || q.Free != 0 ||
+		!strings.Contains(q.Reason, "no processor is free") {
 		t.Errorf("a full machine: %+v", q)
 	}
 }
@@ -75,16 +85,21 @@ func TestNowFrontier(t *testing.T) {
 // TestNowRefuses proves that an unknown queue or cluster, and a cluster of which nothing is read, are told.
 func TestNowRefuses(t *testing.T) {
 	f := holes(t)
-	for path, status := range map[string]int{"/v1/now?queue=elsewhere": http.StatusNotFound, "/v1/now?cluster=mian": http.StatusNotFound, "/v1/now?qeue=work": http.StatusUnprocessableEntity} {
+	for path, status := range map[string]int{
+		"/v1/now?queue=elsewhere": http.StatusNotFound, "/v1/now?cluster=mian": http.StatusNotFound,
+		"/v1/now?qeue=work": http.StatusUnprocessableEntity,
+	} {
 		if p := f.problem(path); p.Status != status {
 			t.Errorf("%s: %+v, want %d", path, p, status)
 		}
 	}
-	if p := serve(t, main(4, "work")).problem("/v1/now"); p.Status != http.StatusServiceUnavailable || p.Reason != "nothing_read" {
+	if p := serve(t, main(4, "work")).problem("/v1/now"); p.Status != http.StatusServiceUnavailable ||
+		p.Reason != "nothing_read" {
 		t.Errorf("nothing read: %+v", p)
 	}
 	a := f.do(http.MethodGet, "/v1/now", nil)
-	if b := f.do(http.MethodGet, "/v1/now", http.Header{"If-None-Match": {a.header.Get("ETag")}}); b.status != http.StatusNotModified {
+	if b := f.do(http.MethodGet, "/v1/now",
+		http.Header{"If-None-Match": {a.header.Get("ETag")}}); b.status != http.StatusNotModified {
 		t.Errorf("the same ETag: status %d", b.status)
 	}
 }

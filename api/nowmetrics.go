@@ -50,7 +50,10 @@ func (m *nowMetrics) collect(ch scrape, v *readmodel.View) {
 		for _, s := range [...]struct {
 			state       string
 			jobs, procs int
-		}{{"running", l.RunningJobs, l.RunningProcs}, {"queued", l.QueuedJobs, l.QueuedProcs}, {"held", l.HeldJobs, l.HeldProcs}} {
+		}{
+			{"running", l.RunningJobs, l.RunningProcs}, {"queued", l.QueuedJobs, l.QueuedProcs},
+			{"held", l.HeldJobs, l.HeldProcs},
+		} {
 			ch.gauge(m.jobs, float64(s.jobs), v.Cluster, queue, s.state)
 			ch.gauge(m.procs, float64(s.procs), v.Cluster, queue, s.state)
 		}

@@ -59,8 +59,8 @@ func live(events []job.Event) []job.Event {
 	return events
 }
 
-// TestQueueMetrics proves that every known queue tells its jobs and processors by state, and every source when it told something by the daemon's clock; what there is
-// nothing of is 0.
+// TestQueueMetrics proves that every known queue tells its jobs and processors by state, and every source when it told
+// something by the daemon's clock; what there is nothing of is 0.
 func TestQueueMetrics(t *testing.T) {
 	f := serve(t, main(10, "declared"))
 	const told = `waitcast_source_last_line_timestamp_seconds{cluster="main",source="main/log"}`
@@ -85,8 +85,9 @@ func TestQueueMetrics(t *testing.T) {
 		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:      0,
 		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:           0,
 		`http_requests_total{code="500",method="get"}`:                               0,
-		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`:       float64(epoch().Unix()), // the clock stood while it was fed
-		`clock_timestamp_seconds`:                                                    float64(f.now.UnixMilli()) / 1e3,
+		// the clock stood while it was fed
+		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`: float64(epoch().Unix()),
+		`clock_timestamp_seconds`: float64(f.now.UnixMilli()) / 1e3,
 	} {
 		if got := f.value("waitcast_" + name); math.Abs(got-want) > 1e-3 {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -97,7 +98,8 @@ func TestQueueMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastWaitMetric proves that the metric is what GET /v1/wait answers for the typical job, and that there is none where no job was seen.
+// TestForecastWaitMetric proves that the metric is what GET /v1/wait answers for the typical job, and that there is
+// none where no job was seen.
 func TestForecastWaitMetric(t *testing.T) {
 	f := lively(t)
 	const labels = `{cluster="main",queue="work",size="2-8"}`
@@ -106,7 +108,9 @@ func TestForecastWaitMetric(t *testing.T) {
 		f.wantSeries("waitcast_forecast_wait_"+name+labels, want)
 	}
 	w := f.wait("queue=work&procs=2").WaitSeconds
-	for level, want := range map[string]*float64{"0.1": w.P10, "0.25": w.P25, "0.5": w.P50, "0.75": w.P75, "0.9": w.P90, "0.95": w.P95} {
+	for level, want := range map[string]*float64{
+		"0.1": w.P10, "0.25": w.P25, "0.5": w.P50, "0.75": w.P75, "0.9": w.P90, "0.95": w.P95,
+	} {
 		name := fmt.Sprintf(`waitcast_forecast_wait_seconds{cluster="main",level=%q,queue="work",size="2-8"}`, level)
 		if got := f.value(name); want == nil || math.Abs(got-*want) > 1e-2+1e-3*math.Abs(*want) {
 			t.Errorf("%s is %v, GET /v1/wait says %v", name, got, want)
@@ -114,18 +118,21 @@ func TestForecastWaitMetric(t *testing.T) {
 	}
 	var v wire.Queues
 	f.get("/v1/queues", &v)
-	if got, want := f.value(`waitcast_forecast_wait_timestamp_seconds{cluster="main"}`), float64(v.AsOf.UnixMilli())/1e3; math.Abs(got-want) > 1e-3 {
+	if got, want := f.value(`waitcast_forecast_wait_timestamp_seconds{cluster="main"}`),
+		float64(v.AsOf.UnixMilli())/1e3; math.Abs(got-want) > 1e-3 {
 		t.Errorf("the forecasts are of %v, the picture of %v", got, want)
 	}
-	for _, name := range []string{`{cluster="main",level="0.5",queue="declared",size="1"}`, `{cluster="main",level="0.5",queue="work",size="1"}`} {
+	for _, name := range []string{
+		`{cluster="main",level="0.5",queue="declared",size="1"}`, `{cluster="main",level="0.5",queue="work",size="1"}`,
+	} {
 		if got := f.series("waitcast_forecast_wait_seconds" + name); got != "" {
 			t.Errorf("a forecast for a job as none was seen: %s %s", name, got)
 		}
 	}
 }
 
-// TestForecastWaitIsBounded proves that however many queues there are no more than 200 pairs of a queue and a size class have forecasts, and that those with
-// most jobs have.
+// TestForecastWaitIsBounded proves that however many queues there are no more than 200 pairs of a queue and a size
+// class have forecasts, and that those with most jobs have.
 func TestForecastWaitIsBounded(t *testing.T) {
 	f := serve(t, main(100))
 	var events []job.Event
@@ -136,7 +143,8 @@ func TestForecastWaitIsBounded(t *testing.T) {
 					continue
 				}
 				id := fmt.Sprint(q, "-", procs, "-", i)
-				events = append(events, one{id: id, queue: fmt.Sprint("q", q), procs: procs, submit: 1, start: -1, end: -1}.events("main")...)
+				events = append(events, one{id: id, queue: fmt.Sprint("q", q), procs: procs, submit: 1, start: -1,
+					end: -1}.events("main")...)
 			}
 		}
 	}
@@ -146,53 +154,70 @@ func TestForecastWaitIsBounded(t *testing.T) {
 		t.Errorf("%d pairs have forecasts, want 200", n)
 	}
 	for q := range 70 {
-		if want := fmt.Sprintf("waitcast_forecast_wait_jobs{cluster=\"main\",queue=\"q%d\",size=\"9-64\"} 2\n", q); !strings.Contains(text, want) {
+		if want := fmt.Sprintf("waitcast_forecast_wait_jobs{cluster=\"main\",queue=\"q%d\",size=\"9-64\"} 2\n",
+			q); !strings.Contains(text, want) {
 			t.Fatalf("no %s", want)
 		}
 	}
 }
 
-// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters where all of them are among the newest, and that there are none of none.
+// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters where all of them
+// are among the newest, and that there are none of none.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
 	if !(n > 100) || f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`) != n {
-		t.Fatalf("%v forecasts are scored, %v among the newest; want more than 100 and all of them", n, f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`))
+		t.Fatalf("%v forecasts are scored, %v among the newest; want more than 100 and all of them", n,
+			f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`))
 	}
 	for _, level := range []string{"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"} {
 		counter := func(name string) float64 {
-			return f.value(fmt.Sprintf(`waitcast_forecasts_%s_total{cluster="main",level=%q,queue="work",size="2-8"}`, name, level)) / n
+			return f.value(fmt.Sprintf(`waitcast_forecasts_%s_total{cluster="main",level=%q,queue="work",size="2-8"}`,
+				name, level)) / n
 		}
 		for _, bound := range []string{"below", "hits"} {
-			got := f.value(fmt.Sprintf(`waitcast_forecasts_coverage_ratio{bound=%q,cluster="main",level=%q,queue="work"}`, bound, level))
+			got := f.value(
+				fmt.Sprintf(`waitcast_forecasts_coverage_ratio{bound=%q,cluster="main",level=%q,queue="work"}`,
+					bound, level))
 			if want := counter(bound); math.Abs(got-want) > 1e-9 {
 				t.Errorf("level %s: the part of %s is %v, by the counters %v", level, bound, got, want)
 			}
 		}
-		got := f.value(fmt.Sprintf(`waitcast_forecasts_recent_log_pinball{cluster="main",level=%q,queue="work"}`, level))
+		got := f.value(fmt.Sprintf(`waitcast_forecasts_recent_log_pinball{cluster="main",level=%q,queue="work"}`,
+			level))
 		if want := counter("log_pinball"); math.Abs(got-want) > 1e-9 {
 			t.Errorf("level %s: the mean loss is %v, by the counters %v", level, got, want)
 		}
 	}
-	if got := f.series(`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",queue="declared"}`); got != "" {
+	if got := f.series(
+		`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",queue="declared"}`); got != "" {
 		t.Errorf("coverage of no forecast is %s", got)
 	}
 }
 
-// TestObservedWaits proves that waits of jobs whose start is told as it happens are counted, in classic and in native buckets, and no others.
+// TestObservedWaits proves that waits of jobs whose start is told as it happens are counted, in classic and in native
+// buckets, and no others.
 func TestObservedWaits(t *testing.T) {
 	f := serve(t, main(1000))
-	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...) // read from what was there
+	// read from what was there
+	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...)
 	for i, wait := range []float64{0, 30, 4000} {
-		f.feed("main", live(one{id: fmt.Sprint(i), queue: "work", procs: 2 + i, submit: 100, start: 100 + wait, end: -1}.events("main"))...)
+		f.feed("main",
+			live(one{id: fmt.Sprint(i), queue: "work", procs: 2 + i, submit: 100, start: 100 + wait,
+				end: -1}.events("main"))...)
 	}
-	f.feed("main", live(one{id: "wide", queue: "work", procs: 65, submit: 5000, start: 5007, end: -1}.events("main"))...)
+	f.feed("main",
+		live(one{id: "wide", queue: "work", procs: 65, submit: 5000, start: 5007, end: -1}.events("main"))...)
 	for le, want := range map[string]float64{"1": 1, "10": 1, "60": 2, "3600": 2, "7200": 3, "+Inf": 3} {
-		if got := f.value(fmt.Sprintf(`waitcast_observed_wait_seconds_bucket{cluster="main",queue="work",size="2-8",le=%q}`, le)); got != want {
+		if got := f.value(
+			fmt.Sprintf(`waitcast_observed_wait_seconds_bucket{cluster="main",queue="work",size="2-8",le=%q}`,
+				le)); got != want {
 			t.Errorf("%v waits up to %s s, want %v", got, le, want)
 		}
 	}
-	for name, want := range map[string]float64{`sum{cluster="main",queue="work",size="2-8"}`: 4030, `count{cluster="main",queue="work",size="65-512"}`: 1} {
+	for name, want := range map[string]float64{
+		`sum{cluster="main",queue="work",size="2-8"}`: 4030, `count{cluster="main",queue="work",size="65-512"}`: 1,
+	} {
 		if got := f.value("waitcast_observed_wait_seconds_" + name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
@@ -211,7 +236,8 @@ func TestObservedWaits(t *testing.T) {
 			at++
 		}
 	}
-	if want := []int{int(math.Ceil(8 * math.Log2(30))), int(math.Ceil(8 * math.Log2(4000)))}; fmt.Sprint(buckets) != fmt.Sprint(want) {
+	if want := []int{int(math.Ceil(8 * math.Log2(30))),
+		int(math.Ceil(8 * math.Log2(4000)))}; fmt.Sprint(buckets) != fmt.Sprint(want) {
 		t.Errorf("native buckets %v, want %v", buckets, want)
 	}
 }
@@ -239,8 +265,8 @@ func (f *fixture) protobuf(name, size string) *dto.Histogram {
 	}
 }
 
-// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they wait, run or have left, and is over an hour after
-// the newest.
+// TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they wait,
+// run or have left, and is over an hour after the newest.
 func TestFlurryMetric(t *testing.T) {
 	f := serve(t, main(1000))
 	const series = `waitcast_flurry_active_jobs{cluster="main",queue="flood"}`
@@ -268,11 +294,13 @@ func TestFlurryMetric(t *testing.T) {
 	f.wantSeries(series, "0")
 	submit(240, 400, 1000+86400+600)
 	f.wantSeries(series, "250")
-	f.feed("main", one{id: "later", queue: "other", procs: 1, submit: 1000 + 86400 + 600 + 3601, start: -1, end: -1}.events("main")...)
+	f.feed("main", one{id: "later", queue: "other", procs: 1, submit: 1000 + 86400 + 600 + 3601, start: -1,
+		end: -1}.events("main")...)
 	f.wantSeries(series, "0")
 }
 
-// TestModelKS proves that the distance is that of the definition: the largest gap between the empirical and the fitted cdf.
+// TestModelKS proves that the distance is that of the definition: the largest gap between the empirical and the fitted
+// cdf.
 func TestModelKS(t *testing.T) {
 	f := lively(t)
 	const labels = `{class="parallel",cluster="main",queue="work"}`

@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// finiteQuery returns a middleware that refuses a number of the query that is NaN or infinite: NaN passes every bound of the schema, and JSON has
-// no such number to answer with.
+// finiteQuery returns a middleware that refuses a number of the query that is NaN or infinite: NaN passes every bound
+// of the schema, and JSON has no such number to answer with.
 func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		for _, p := range ctx.Operation().Parameters {
@@ -32,8 +32,8 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// jsonFormats reads and writes JSON. A number that no float64 can hold becomes a text before it is validated, so that the schema's validation refuses it
-// by its name.
+// jsonFormats reads and writes JSON. A number that no float64 can hold becomes a text before it is validated, so that
+// the schema's validation refuses it by its name.
 func jsonFormats() map[string]huma.Format {
 	out := maps.Clone(huma.DefaultFormats)
 	for name, format := range out {

@@ -94,7 +94,8 @@ func companions(path []string) map[string]any {
 	}
 	switch {
 	case path[0] == "runtime" && path[1] == "table":
-		body["runtime"] = map[string]any{"table": []any{map[string]any{"procs": 1, "seconds": 3600}, map[string]any{"procs": 4, "seconds": 1000}}}
+		body["runtime"] = map[string]any{"table": []any{map[string]any{"procs": 1, "seconds": 3600},
+			map[string]any{"procs": 4, "seconds": 1000}}}
 	case path[0] == "runtime" && path[1] == "downey":
 		body["runtime"] = map[string]any{"downey": map[string]any{"a": 4, "sigma": .5, "t1_seconds": 3600}}
 	case path[0] == "running":
@@ -121,8 +122,8 @@ func (f *fixture) send(method, path, body string) answer {
 	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
 }
 
-// TestAbsurdNumbersAreRefused walks the numbers of the OpenAPI document, in queries and in bodies: what is no number, infinite or absurd is
-// answered with 422, and the answer names the parameter.
+// TestAbsurdNumbersAreRefused walks the numbers of the OpenAPI document, in queries and in bodies: what is no number,
+// infinite or absurd is answered with 422, and the answer names the parameter.
 func TestAbsurdNumbersAreRefused(t *testing.T) {
 	f := holes(t)
 	var d document
@@ -135,7 +136,9 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 					continue
 				}
 				params++
-				for _, x := range []string{"NaN", "nan", "Inf", "+Inf", "-Inf", "infinity", "1e999", "1e300", "-1e300", "-1"} {
+				for _, x := range []string{
+					"NaN", "nan", "Inf", "+Inf", "-Inf", "infinity", "1e999", "1e300", "-1e300", "-1",
+				} {
 					target := path + "?" + p.Name + "=" + url.QueryEscape(x)
 					refused(t, method+" "+target, f.do(strings.ToUpper(method), target, nil), p.Name)
 				}
@@ -153,7 +156,8 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 						}
 						text := strings.Replace(string(body), "12345678.5", x, 1)
 						a := f.send(strings.ToUpper(method), path, text)
-						refused(t, fmt.Sprintf("%s %s with %s = %s", method, path, strings.Join(at, "."), x), a, at[len(at)-1])
+						refused(t, fmt.Sprintf("%s %s with %s = %s", method, path, strings.Join(at, "."), x), a,
+							at[len(at)-1])
 					}
 				}
 			}
@@ -168,7 +172,8 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 func refused(t *testing.T, what string, a answer, name string) {
 	t.Helper()
 	var p wire.Problem
-	if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusUnprocessableEntity || !strings.Contains(string(a.body), name) {
+	if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(a.body), name) {
 		t.Errorf("%s: status %d, want 422 and the name %q: %.300s", what, a.status, name, a.body)
 	}
 }

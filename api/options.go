@@ -81,7 +81,8 @@ type ImportRequest struct {
 
 // ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress
 // now and then, from its own goroutine. An error may be a *Refused.
-type ImportFunc func(ctx context.Context, req ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error)
+type ImportFunc func(ctx context.Context, req ImportRequest,
+	progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 
 // QuarantineQuery says which bad lines are asked for.
 type QuarantineQuery struct {

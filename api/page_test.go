@@ -16,21 +16,25 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestRecent proves that the newest forecasts come first, beside what came of them; that a job without a forecast has none, that "never" is null, that jobs
-// which left without a start are not told, and that neither a job nor a user is named.
+// TestRecent proves that the newest forecasts come first, beside what came of them; that a job without a forecast has
+// none, that "never" is null, that jobs which left without a start are not told, and that neither a job nor a user is
+// named.
 func TestRecent(t *testing.T) {
 	f := lively(t)
 	never := math.Inf(1)
 	f.rows = append(f.rows,
-		modelstore.Row{JobID: "17", Queue: "work", Procs: 1, Submit: at(100), Start: at(130), Outcome: modelstore.Started, WaitSeconds: 30, Replayed: true, Reason: "not_fitted"},
-		modelstore.Row{JobID: "18", Queue: "work", Procs: 70, Submit: at(110), Start: at(110), Outcome: modelstore.Started, Levels: waittime.Levels(), Quantiles: []float64{0, 0, 5, 10, never, never}})
+		modelstore.Row{JobID: "17", Queue: "work", Procs: 1, Submit: at(100), Start: at(130),
+			Outcome: modelstore.Started, WaitSeconds: 30, Replayed: true, Reason: "not_fitted"},
+		modelstore.Row{JobID: "18", Queue: "work", Procs: 70, Submit: at(110), Start: at(110),
+			Outcome: modelstore.Started, Levels: waittime.Levels(), Quantiles: []float64{0, 0, 5, 10, never, never}})
 	var got wire.RecentForecasts
 	f.get("/v1/accuracy/recent?queue=work", &got)
 	if len(got.Forecasts) != 3 || got.Cluster != "main" || got.Stale {
 		t.Fatalf("%+v, want three forecasts", got)
 	}
 	newest, without, oldest := got.Forecasts[0], got.Forecasts[1], got.Forecasts[2]
-	if newest.SizeClass != "65-512" || newest.Made != "live" || *newest.Forecast.P50 != 5 || newest.Forecast.P90 != nil || !newest.Start.Equal(at(110)) {
+	if newest.SizeClass != "65-512" || newest.Made != "live" || *newest.Forecast.P50 != 5 ||
+		newest.Forecast.P90 != nil || !newest.Start.Equal(at(110)) {
 		t.Errorf("the newest is %+v", newest)
 	}
 	if without.Forecast != nil || without.WaitSeconds != 30 || without.Made != "replayed" {
@@ -48,13 +52,15 @@ func TestRecent(t *testing.T) {
 		t.Errorf("limited to one: %+v", got.Forecasts)
 	}
 	for _, q := range []string{"limit=0", "limit=1001", "since=soon", "queue=werk"} {
-		if a := f.do(http.MethodGet, "/v1/accuracy/recent?"+q, nil); a.status != http.StatusUnprocessableEntity && a.status != http.StatusNotFound {
+		if a := f.do(http.MethodGet, "/v1/accuracy/recent?"+q, nil); a.status != http.StatusUnprocessableEntity &&
+			a.status != http.StatusNotFound {
 			t.Errorf("%s: status %d", q, a.status)
 		}
 	}
 }
 
-// TestCurves proves that the quantiles of the lifetimes are those of the history, that the law's are those of Downey's line, and that a queue without a job has none.
+// TestCurves proves that the quantiles of the lifetimes are those of the history, that the law's are those of Downey's
+// line, and that a queue without a job has none.
 func TestCurves(t *testing.T) {
 	f := lively(t)
 	var got wire.LifetimeCurves
@@ -67,7 +73,8 @@ func TestCurves(t *testing.T) {
 	}
 	c := got.Curves[1]
 	for i, p := range got.Levels {
-		rank := max(math.Ceil(p*lawJobs), 1) - .5 // the history has the law's quantiles in the middle of 200 equal parts
+		// the history has the law's quantiles in the middle of 200 equal parts
+		rank := max(math.Ceil(p*lawJobs), 1) - .5
 		if want := lawMin * math.Pow(lawMax/lawMin, rank/lawJobs); math.Abs(c.Observed[i]/want-1) > 1e-6 {
 			t.Errorf("observed at %g: %g, want %g", p, c.Observed[i], want)
 		}
@@ -128,8 +135,10 @@ func TestChanges(t *testing.T) {
 	first := next()
 	f.feed("main") // published anew, with nothing in it
 	later := f.now.Add(-10 * time.Second)
-	f.feed("main", one{id: "n", queue: "work", procs: 1, submit: later.Sub(epoch()).Seconds(), start: -1, end: -1}.events("main")...)
-	if second := next(); !second.Clusters[0].AsOf.Equal(later) || !second.Clusters[0].AsOf.After(first.Clusters[0].AsOf) {
+	f.feed("main", one{id: "n", queue: "work", procs: 1, submit: later.Sub(epoch()).Seconds(), start: -1,
+		end: -1}.events("main")...)
+	if second := next(); !second.Clusters[0].AsOf.Equal(later) ||
+		!second.Clusters[0].AsOf.After(first.Clusters[0].AsOf) {
 		t.Errorf("%v, then %v, want that of the new record, %v", first.Clusters[0].AsOf, second.Clusters[0].AsOf, later)
 	}
 	if p := f.problem("/v1/changes?cluster=moon"); p.Status != http.StatusNotFound {
@@ -137,7 +146,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestUnknownPath proves that a path that is not there is told as a problem (RFC 9457), and that a method that is not there is still told to be wrong.
+// TestUnknownPath proves that a path that is not there is told as a problem (RFC 9457), and that a method that is not
+// there is still told to be wrong.
 func TestUnknownPath(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{"/nope", "/v1/nope", "/page/nope.js", "/v1/queues/"} {
@@ -148,7 +158,8 @@ func TestUnknownPath(t *testing.T) {
 	if a := f.do(http.MethodDelete, "/v1/queues", nil); a.status != http.StatusMethodNotAllowed {
 		t.Errorf("DELETE /v1/queues: status %d", a.status)
 	}
-	if a := f.do(http.MethodGet, "/?view=wait", nil); a.status != http.StatusOK || !strings.Contains(string(a.body), "<title>waitcast</title>") {
+	if a := f.do(http.MethodGet, "/?view=wait", nil); a.status != http.StatusOK ||
+		!strings.Contains(string(a.body), "<title>waitcast</title>") {
 		t.Errorf("the page: status %d", a.status)
 	}
 }

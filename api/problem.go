@@ -18,7 +18,8 @@ type problem struct{ wire.Problem }
 // Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// describeProblems adds waitcast's own members to the schema of errors, and takes out its examples, which name foreign sites.
+// describeProblems adds waitcast's own members to the schema of errors, and takes out its examples, which name foreign
+// sites.
 func describeProblems(doc *huma.OpenAPI) {
 	schema := doc.Components.Schemas.Map()["ErrorModel"]
 	if schema == nil {
@@ -85,7 +86,8 @@ func refusalProblem(r *ask.Refusal) *problem {
 		status = http.StatusUnprocessableEntity
 	}
 	out := &problem{wire.Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: r.Detail, Reason: string(r.Reason), Hint: r.Hint,
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: r.Detail, Reason: string(r.Reason),
+		Hint: r.Hint,
 	}}
 	if r.Reason != "" {
 		out.Type, out.Title = wire.ProblemNoForecast, "No forecast possible"

@@ -40,14 +40,17 @@ func lively(t testing.TB) *fixture {
 	f.rows = []modelstore.Row{
 		{
 			Queue: "work", Procs: 4, Submit: at(0), Start: at(90), Outcome: modelstore.Started, WaitSeconds: 90,
-			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600}, Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
+			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600},
+			Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
 		},
-		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400, Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
+		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400,
+			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
 	}
 	return f
 }
 
-// TestQueues proves that every queue is listed with what it holds, also one that is only configured, and with its models.
+// TestQueues proves that every queue is listed with what it holds, also one that is only configured, and with its
+// models.
 func TestQueues(t *testing.T) {
 	f := lively(t)
 	var got wire.Queues
@@ -64,22 +67,26 @@ func TestQueues(t *testing.T) {
 	want := wire.Queue{
 		Cluster: "main", Name: "work", RunningJobs: 2, RunningProcs: 9, QueuedJobs: 1, QueuedProcs: 8, HeldJobs: 1,
 	}
-	if work.Name != "work" || work.RunningJobs != 2 || work.RunningProcs != 9 || work.QueuedJobs != 1 || work.QueuedProcs != 8 || work.HeldJobs != 1 {
+	if work.Name != "work" || work.RunningJobs != 2 || work.RunningProcs != 9 || work.QueuedJobs != 1 ||
+		work.QueuedProcs != 8 || work.HeldJobs != 1 {
 		t.Errorf("queue %+v, want %+v", work, want)
 	}
-	if len(models) != 2 || models[0].Class != "sequential" || models[0].N != 0 || models[1].Class != "parallel" || models[1].N != lawJobs || models[1].KS != nil {
+	if len(models) != 2 || models[0].Class != "sequential" || models[0].N != 0 || models[1].Class != "parallel" ||
+		models[1].N != lawJobs || models[1].KS != nil {
 		t.Errorf("models %+v, want no sequential and %d parallel lifetimes, without KS", models, lawJobs)
 	}
-	if p := f.problem("/v1/queues?cluster=moon"); p.Status != http.StatusNotFound || !strings.Contains(p.Detail, "main") {
+	if p := f.problem("/v1/queues?cluster=moon"); p.Status != http.StatusNotFound ||
+		!strings.Contains(p.Detail, "main") {
 		t.Errorf("unknown cluster: %+v", p)
 	}
 	f.get("/v1/queues?cluster=main", &got)
 }
 
-// TestQueuesOldestPicture proves that with several clusters the oldest picture speaks for the answer, and that one of which nothing
-// was read is the oldest.
+// TestQueuesOldestPicture proves that with several clusters the oldest picture speaks for the answer, and that one of
+// which nothing was read is the oldest.
 func TestQueuesOldestPicture(t *testing.T) {
-	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"}, pipeline.ClusterConfig{Name: "c"})
+	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"},
+		pipeline.ClusterConfig{Name: "c"})
 	f.now = at(100)
 	read := func(cluster string, start float64) {
 		f.feed(cluster, one{id: "1", queue: "work", procs: 1, submit: 0, start: start, end: -1}.events(cluster)...)
@@ -89,7 +96,8 @@ func TestQueuesOldestPicture(t *testing.T) {
 		var got wire.Queues
 		f.get("/v1/queues", &got)
 		if !got.AsOf.Equal(asOf) || got.AgeSeconds != age || got.Stale != stale {
-			t.Errorf("as of %s, age %v, stale %v, want %s, %v, %v", got.AsOf, got.AgeSeconds, got.Stale, asOf, age, stale)
+			t.Errorf("as of %s, age %v, stale %v, want %s, %v, %v", got.AsOf, got.AgeSeconds, got.Stale,
+				asOf, age, stale)
 		}
 	}
 	read("b", 50)
@@ -100,8 +108,8 @@ func TestQueuesOldestPicture(t *testing.T) {
 	check(at(50), 50, false)
 }
 
-// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small where the law is right, and
-// with Song's chains as large as the data have them.
+// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small where the law is
+// right, and with Song's chains as large as the data have them.
 func TestModels(t *testing.T) {
 	f := lively(t)
 	var got wire.Models
@@ -123,7 +131,8 @@ func TestModels(t *testing.T) {
 	f.feed("main", one{id: "only", queue: "single", procs: 1, submit: 0, start: 0, end: 7}.events("main")...)
 	var single wire.Models
 	f.get("/v1/models/single", &single) // correlations of one job are not numbers, which JSON cannot write
-	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" || !strings.Contains(p.Hint, "declared, single, work") {
+	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" ||
+		!strings.Contains(p.Hint, "declared, single, work") {
 		t.Errorf("unknown queue: %+v", p)
 	}
 	var empty wire.Models
@@ -135,11 +144,13 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestETag proves that a client which has an answer already is told so for as long as it holds: until an event, until it becomes
-// stale, and for a forecast until the next second.
+// TestETag proves that a client which has an answer already is told so for as long as it holds: until an event, until
+// it becomes stale, and for a forecast until the next second.
 func TestETag(t *testing.T) {
 	f := lively(t)
-	for path, clock := range map[string]bool{"/v1/wait?queue=work&procs=1": true, "/v1/queues": false, "/v1/models/work": false} {
+	for path, clock := range map[string]bool{
+		"/v1/wait?queue=work&procs=1": true, "/v1/queues": false, "/v1/models/work": false,
+	} {
 		first := f.do(http.MethodGet, path, nil)
 		tag := first.header.Get("ETag")
 		if !regexp.MustCompile(`^W/"[^"]+"$`).MatchString(tag) {
@@ -148,7 +159,8 @@ func TestETag(t *testing.T) {
 		ask := func(have string) answer { return f.do(http.MethodGet, path, http.Header{"If-None-Match": {have}}) }
 		for _, have := range []string{tag, `"other", ` + tag, strings.TrimPrefix(tag, "W/"), "*"} {
 			if a := ask(have); a.status != http.StatusNotModified || len(a.body) > 0 || a.header.Get("ETag") != tag {
-				t.Errorf("%s: If-None-Match %s: %d %q, ETag %q, want 304 without a body", path, have, a.status, a.body, a.header.Get("ETag"))
+				t.Errorf("%s: If-None-Match %s: %d %q, ETag %q, want 304 without a body", path, have, a.status, a.body,
+					a.header.Get("ETag"))
 			}
 		}
 		if a := ask(`"other"`); a.status != http.StatusOK {
@@ -166,7 +178,8 @@ func TestETag(t *testing.T) {
 		}
 		f.now = f.now.Add(time.Second)
 		changed("a second later", clock)
-		f.feed("main", one{id: path, queue: "work", procs: 2, submit: f.now.Sub(epoch()).Seconds(), start: -1, end: -1}.events("main")...)
+		f.feed("main", one{id: path, queue: "work", procs: 2, submit: f.now.Sub(epoch()).Seconds(), start: -1,
+			end: -1}.events("main")...)
 		changed("after an event", true)
 		now := f.now
 		f.now = f.now.Add(staleAfter + time.Second)
@@ -178,9 +191,13 @@ func TestETag(t *testing.T) {
 // TestHead proves that HEAD answers as GET does.
 func TestHead(t *testing.T) {
 	f := lively(t)
-	for _, path := range []string{"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/v1/workload?model=users&queue=work", "/healthz", "/metrics", "/openapi.json"} {
+	for _, path := range []string{
+		"/v1/wait?queue=work&procs=2", "/v1/queues", "/v1/models/work", "/v1/workload?model=users&queue=work",
+		"/healthz", "/metrics", "/openapi.json",
+	} {
 		get, head := f.do(http.MethodGet, path, nil), f.do(http.MethodHead, path, nil)
-		if head.status != http.StatusOK || head.header.Get("Content-Type") != get.header.Get("Content-Type") || head.header.Get("ETag") != get.header.Get("ETag") {
+		if head.status != http.StatusOK || head.header.Get("Content-Type") != get.header.Get("Content-Type") ||
+			head.header.Get("ETag") != get.header.Get("ETag") {
 			t.Errorf("HEAD %s: %d %v, want as GET: %d %v", path, head.status, head.header, get.status, get.header)
 		}
 	}
@@ -207,14 +224,16 @@ func TestMetricsLint(t *testing.T) {
 	}
 	known := map[string][]string{ // values of a label that no configuration and no log bounds
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
-		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "post", "unknown"}, "code": {"200", "404", "405", "422", "500", "503"}, "version": {"test"},
+		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "post", "unknown"},
+		"code": {"200", "404", "405", "422", "500", "503"}, "version": {"test"},
 		"cluster": {"main"}, "queue": {"work", "declared"}, "source": {"main/log"},
-		"law": {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"}, "model": readmodel.SyntheticModels(),
-		"stay": {"long_term", "temporary", "dropped"},
+		"law":   {"uniform_log", "uniform_log_at_limit", "hyper_gamma", "kaplan_meier"},
+		"model": readmodel.SyntheticModels(), "stay": {"long_term", "temporary", "dropped"},
 		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
-		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing", "role", "cross_origin", "rate", "busy"),
-		"state":  {"running", "queued", "held"}, "bound": {"below", "hits"},
-		"pool": {"batch", "rest"}, "dimension": {"procs", "gpus"},
+		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing",
+			"role", "cross_origin", "rate", "busy"),
+		"state": {"running", "queued", "held"}, "bound": {"below", "hits"}, "pool": {"batch", "rest"},
+		"dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()
 	if err != nil {
@@ -238,19 +257,21 @@ func TestMetricsLint(t *testing.T) {
 func TestNoUserNames(t *testing.T) {
 	f := lively(t)
 	paths := []string{
-		"/v1/wait?queue=work&procs=1&user=" + secret, "/v1/wait?queue=nope&procs=1", "/v1/queues", "/v1/models/work", "/metrics", "/readyz",
-		"/v1/workload?queue=work&model=markov&jobs=50", "/v1/workload?model=users&format=jsonl&jobs=50",
-		"/openapi.json", "/v1/wait?queue=work&procs=2", "/v1/accuracy", "/v1/jobs", "/v1/jobs/c",
+		"/v1/wait?queue=work&procs=1&user=" + secret, "/v1/wait?queue=nope&procs=1", "/v1/queues", "/v1/models/work",
+		"/metrics", "/readyz", "/v1/workload?queue=work&model=markov&jobs=50",
+		"/v1/workload?model=users&format=jsonl&jobs=50", "/openapi.json", "/v1/wait?queue=work&procs=2", "/v1/accuracy",
+		"/v1/jobs", "/v1/jobs/c",
 	}
 	for _, path := range paths {
 		if a := f.do(http.MethodGet, path, nil); len(a.body) == 0 || strings.Contains(string(a.body), secret) {
-			t.Errorf("GET %s: %d bytes with a user's name: %v", path, len(a.body), strings.Contains(string(a.body), secret))
+			t.Errorf("GET %s: %d bytes with a user's name: %v", path, len(a.body),
+				strings.Contains(string(a.body), secret))
 		}
 	}
 }
 
-// TestOpenAPI proves that the description is of version 3.1, has every path with its parameters and schemas, refers only to itself and to
-// nothing outside.
+// TestOpenAPI proves that the description is of version 3.1, has every path with its parameters and schemas, refers
+// only to itself and to nothing outside.
 func TestOpenAPI(t *testing.T) {
 	f := serve(t, main(1))
 	a := f.do(http.MethodGet, "/openapi.json", nil)
@@ -273,7 +294,8 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait":           {"account", "cluster", "explain", "gpus", "memory", "nodes", "procs", "qos", "queue", "time_limit", "user"},
+		"/v1/wait": {"account", "cluster", "explain", "gpus", "memory", "nodes", "procs", "qos", "queue",
+			"time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/accuracy":       {"cluster", "limit", "made", "offset", "queue", "since", "size_class", "until"},
 		"/v1/jobs":           {"cluster", "limit", "queue"},

@@ -26,14 +26,16 @@ type healthOutput struct{ Body wire.Health }
 func (s *Server) registerHealth(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "get-health", Method: http.MethodGet, Path: healthPath,
-		Summary:     "What keeps the daemon from doing all of its work",
-		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, why answers are stale.",
+		Summary: "What keeps the daemon from doing all of its work",
+		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, why " +
+			"answers are stale.",
 	}, func(context.Context, *struct{}) (*healthOutput, error) { return &healthOutput{s.health()}, nil })
 }
 
-// readyz says whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one cluster can be forecast and every source was read to its end or failed. From then on
-// it is 200, whatever fails, because a daemon that still answers must not be taken out of service; strict=true makes it 503
-// as long as anything is wrong.
+// readyz says whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one
+// cluster can be forecast and every source was read to its end or failed. From then on it is 200, whatever fails,
+// because a daemon that still answers must not be taken out of service; strict=true makes it 503 as long as anything is
+// wrong.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	strict := false
 	if text := r.URL.Query().Get("strict"); text != "" {
@@ -59,7 +61,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // health returns the status of the daemon with all conditions.
 func (s *Server) health() wire.Health {
 	conditions := s.views.Conditions()
-	reading := slices.ContainsFunc(conditions, func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
+	reading := slices.ContainsFunc(conditions, func(c readmodel.Condition) bool {
+		return c.Name == readmodel.SourceReading
+	})
 	nothing := nothingReadAnywhere(s.views.Views())
 	if nothing != nil {
 		conditions = append(conditions, *nothing)
@@ -75,7 +79,8 @@ func (s *Server) health() wire.Health {
 	}
 	for _, c := range conditions {
 		out.Conditions = append(out.Conditions, wire.Condition{
-			Name: string(c.Name), Cluster: c.Cluster, Source: c.Source, File: c.File, Reason: c.Reason, Since: c.Since, Text: c.String(),
+			Name: string(c.Name), Cluster: c.Cluster, Source: c.Source, File: c.File, Reason: c.Reason, Since: c.Since,
+			Text: c.String(),
 		})
 	}
 	for _, v := range s.views.Views() {
@@ -86,8 +91,8 @@ func (s *Server) health() wire.Health {
 	return out
 }
 
-// nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a record of it
-// is known, or all of its sources were read to their end and are empty.
+// nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a
+// record of it is known, or all of its sources were read to their end and are empty.
 func nothingReadAnywhere(views []*readmodel.View) *readmodel.Condition {
 	c := readmodel.Condition{Name: readmodel.NothingRead, Reason: "no record of any cluster has been read yet"}
 	if len(views) == 0 {

@@ -35,8 +35,10 @@ func (f *fixture) ready(status int, text string) {
 	if text != "ready\n" {
 		degraded = "1"
 	}
-	help := "# HELP waitcast_degraded 1 if anything keeps the daemon from doing all of its work, as /readyz has it.\n# TYPE waitcast_degraded gauge\n"
-	if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+"waitcast_degraded "+degraded+"\n"), "waitcast_degraded"); err != nil {
+	help := "# HELP waitcast_degraded 1 if anything keeps the daemon from doing all of its work, as /readyz has " +
+		"it.\n# TYPE waitcast_degraded gauge\n"
+	if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+"waitcast_degraded "+degraded+"\n"),
+		"waitcast_degraded"); err != nil {
 		f.Error(err)
 	}
 }
@@ -48,11 +50,12 @@ func (f *fixture) standing(cluster string, problems ...tail.Problem) {
 }
 
 func denied(path string) tail.Problem {
-	return tail.Problem{Path: path, Reason: tail.Unreadable, Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
+	return tail.Problem{Path: path, Reason: tail.Unreadable,
+		Err: &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}}
 }
 
-// TestReady proves that a server is healthy at once, that it is ready when one cluster can be forecast and every source was read to its
-// end or failed, and that failures from then on do not take it out of service unless that is asked for.
+// TestReady proves that a server is healthy at once, that it is ready when one cluster can be forecast and every source
+// was read to its end or failed, and that failures from then on do not take it out of service unless that is asked for.
 func TestReady(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
 	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
@@ -88,11 +91,12 @@ func TestReadyMiddle(t *testing.T) {
 	f := serve(t, main(4))
 	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")
 	f.deliver(&source.Delivery{Source: f.sources["main"], Events: events, Lines: 2}) // more is there
-	f.ready(http.StatusServiceUnavailable, "not ready\nsource_reading: source main/log: still reading what was there before\n")
+	f.ready(http.StatusServiceUnavailable,
+		"not ready\nsource_reading: source main/log: still reading what was there before\n")
 }
 
-// TestReadySameWords proves that /readyz, /v1/health and the metrics have source, file and reason in the same words, whatever a
-// file's name has in it, and that a condition keeps its begin while it stands.
+// TestReadySameWords proves that /readyz, /v1/health and the metrics have source, file and reason in the same words,
+// whatever a file's name has in it, and that a condition keeps its begin while it stands.
 func TestReadySameWords(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -108,7 +112,8 @@ func TestReadySameWords(t *testing.T) {
 	}
 	c := got.Conditions[0]
 	want := wire.Condition{
-		Name: "source_unreadable", Cluster: "main", Source: "main/log", File: `/var/log/?[31mx ??"}`, Reason: "permission denied", Since: began,
+		Name: "source_unreadable", Cluster: "main", Source: "main/log", File: `/var/log/?[31mx ??"}`,
+		Reason: "permission denied", Since: began,
 		Text: `source_unreadable: source main/log: /var/log/?[31mx ??"}: permission denied`,
 	}
 	if c != want {
@@ -116,7 +121,8 @@ func TestReadySameWords(t *testing.T) {
 	}
 	f.ready(http.StatusOK, "degraded\n"+want.Text+"\n")
 	metrics := string(f.do(http.MethodGet, "/metrics", nil).body)
-	series := `waitcast_health_condition{cluster="main",condition="source_unreadable",file="/var/log/?[31mx ??\"}",reason="permission denied",source="main/log"} 1`
+	series := `waitcast_health_condition{cluster="main",condition="source_unreadable",file="/var/log/?[31mx ` +
+		`??\"}",reason="permission denied",source="main/log"} 1`
 	if !strings.Contains(metrics, series+"\n") {
 		t.Errorf("the metrics do not have %s", series)
 	}
@@ -154,26 +160,31 @@ func TestReadyStale(t *testing.T) {
 	}
 }
 
-// TestReadyClock proves that records ahead of the clock and a log whose clock is off are conditions like any other: in /readyz, /v1/health and the metrics, in the same words,
-// with one begin however many records there are, and gone when they are over.
+// TestReadyClock proves that records ahead of the clock and a log whose clock is off are conditions like any other: in
+// /readyz, /v1/health and the metrics, in the same words, with one begin however many records there are, and gone when
+// they are over.
 func TestReadyClock(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
 	f.ready(http.StatusOK, "ready\n")
 	began := f.now
 	written := func(ahead time.Duration, ids ...string) {
-		d := &source.Delivery{Source: f.sources["main"], CaughtUp: true, Read: f.now, Since: f.now.Add(-time.Second), Ahead: map[int]source.BadLine{}}
+		d := &source.Delivery{Source: f.sources["main"], CaughtUp: true, Read: f.now, Since: f.now.Add(-time.Second),
+			Ahead: map[int]source.BadLine{}}
 		for i, id := range ids {
 			at := f.now.Add(ahead)
-			d.Events = append(d.Events, job.Event{Kind: job.Submit, Cluster: "main", ID: id, Time: at, Times: job.Times{Submit: at}, Attributes: job.Attributes{Queue: "work", Procs: 1}})
+			d.Events = append(d.Events, job.Event{Kind: job.Submit, Cluster: "main", ID: id, Time: at,
+				Times: job.Times{Submit: at}, Attributes: job.Attributes{Queue: "work", Procs: 1}})
 			d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
 		}
 		d.Lines = len(ids)
 		f.deliver(d)
 	}
 	const (
-		aside  = "records are dated ahead of the clock, and are used when it gets there: waitcast quarantine --reason future lists them"
-		behind = "its times are 1h0m0s behind this host's clock, and are corrected by that: set time_zone, the clocks, or clock_offset of the source"
+		aside = "records are dated ahead of the clock, and are used when it gets there: waitcast quarantine " +
+			"--reason future lists them"
+		behind = "its times are 1h0m0s behind this host's clock, and are corrected by that: set time_zone, the " +
+			"clocks, or clock_offset of the source"
 	)
 	written(20*time.Hour, "2")
 	f.ready(http.StatusOK, "degraded\nset_aside: source main/log: "+aside+"\n")
@@ -184,14 +195,17 @@ func TestReadyClock(t *testing.T) {
 		ids = append(ids, strconv.Itoa(100+i))
 	}
 	written(-time.Hour, ids...)
-	f.ready(http.StatusOK, "degraded\nclock_offset: source main/log: "+behind+"\nset_aside: source main/log: "+aside+"\n")
+	f.ready(http.StatusOK, "degraded\nclock_offset: source main/log: "+behind+
+		"\nset_aside: source main/log: "+aside+"\n")
 	var got wire.Health
 	f.get("/v1/health", &got)
 	if len(got.Conditions) != 2 || !got.Conditions[1].Since.Equal(began) || got.Conditions[0].Reason != behind {
 		t.Errorf("health: %+v", got.Conditions)
 	}
-	want := fmt.Sprintf("waitcast_health_condition{cluster=\"main\",condition=\"clock_offset\",file=\"\",reason=%q,source=\"main/log\"} 1", behind)
-	if a := f.do(http.MethodGet, "/metrics", nil); a.status == http.StatusOK && !strings.Contains(string(a.body), want) {
+	want := fmt.Sprintf("waitcast_health_condition{cluster=\"main\",condition=\"clock_offset\",file=\"\",reason=%q,"+
+		"source=\"main/log\"} 1", behind)
+	if a := f.do(http.MethodGet, "/metrics", nil); a.status == http.StatusOK &&
+		!strings.Contains(string(a.body), want) {
 		t.Errorf("the metrics have no %s", want)
 	}
 	f.now = f.now.Add(time.Minute)

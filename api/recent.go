@@ -29,9 +29,10 @@ type recentOutput struct {
 func (s *Server) registerRecent(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-recent-forecasts", Method: http.MethodGet, Path: "/v1/accuracy/recent",
-		Summary:     "The newest forecasts, one by one, beside what came of them",
-		Description: "What was forecast at the submissions of the jobs that started last, and how long they waited. It is not told whose the jobs were. The ledger is read for it, by one request at a time.",
-		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+		Summary: "The newest forecasts, one by one, beside what came of them",
+		Description: "What was forecast at the submissions of the jobs that started last, and how long they waited. " +
+			"It is not told whose the jobs were. The ledger is read for it, by one request at a time.",
+		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, s.getRecent)
 }
 
@@ -54,7 +55,8 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	out := &recentOutput{CacheControl: "no-cache", Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: s.ask.AsOfInstant(v)}}
+	out := &recentOutput{CacheControl: "no-cache",
+		Body: wire.RecentForecasts{Cluster: v.Cluster, Forecasts: []wire.RecentForecast{}, AsOf: s.ask.AsOfInstant(v)}}
 	_, out.Body.AgeSeconds, out.Body.Stale = s.ask.AsOf(v)
 	for i := range rows {
 		out.Body.Forecasts = append(out.Body.Forecasts, recent(&rows[i]))
@@ -64,7 +66,8 @@ func (s *Server) getRecent(ctx context.Context, in *recentInput) (*recentOutput,
 
 func recent(r *RecentRow) wire.RecentForecast {
 	w := wire.RecentForecast{
-		Queue: r.Queue, SizeClass: waittime.SizeClass(r.Procs), Made: "live", Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds,
+		Queue: r.Queue, SizeClass: waittime.SizeClass(r.Procs), Made: "live", Submit: r.Submit, Start: r.Start,
+		WaitSeconds: r.WaitSeconds,
 	}
 	if r.Replayed {
 		w.Made = "replayed"
@@ -75,7 +78,8 @@ func recent(r *RecentRow) wire.RecentForecast {
 	}
 	w.Forecast = &wire.Quantiles{}
 	for level, into := range map[float64]**float64{
-		.1: &w.Forecast.P10, .25: &w.Forecast.P25, .5: &w.Forecast.P50, .75: &w.Forecast.P75, .9: &w.Forecast.P90, .95: &w.Forecast.P95,
+		.1: &w.Forecast.P10, .25: &w.Forecast.P25, .5: &w.Forecast.P50, .75: &w.Forecast.P75, .9: &w.Forecast.P90,
+		.95: &w.Forecast.P95,
 	} {
 		if i := slices.Index(r.Levels, level); i >= 0 {
 			*into = ask.Number(r.Quantiles[i])

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// The paths that are not like the others: the body of the first is read while it comes, the others answer for as long as the
-// client likes.
+// The paths that are not like the others: the body of the first is read while it comes, the others answer for as long
+// as the client likes.
 const (
 	importPath  = "/v1/import"
 	watchPath   = "/v1/watch"
@@ -32,8 +32,8 @@ const mostBody = 1 << 20
 // bodyPatience is how long the body of a question may take to come.
 const bodyPatience = 5 * time.Second
 
-// routes is a mux that knows what it serves, and answers with problems where nothing does. A question's body is read here, whole: what is wrong with it is the
-// client's fault.
+// routes is a mux that knows what it serves, and answers with problems where nothing does. A question's body is read
+// here, whole: what is wrong with it is the client's fault.
 type routes struct {
 	*http.ServeMux
 	patterns []string
@@ -78,7 +78,8 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		w.Header().Set("Connection", "close")
 		return tooLong
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience)) // the server's own holds where this cannot
+	// the server's own holds where this cannot
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var long *http.MaxBytesError
 	var slow net.Error
@@ -101,7 +102,8 @@ func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Ha
 	if mute.status < http.StatusBadRequest { // a redirection to the path's clean form
 		mute.status = http.StatusNotFound
 	}
-	p := &wire.Problem{Status: mute.status, Detail: "there is nothing at this path", Hint: "GET /openapi.json tells what there is"}
+	p := &wire.Problem{Status: mute.status, Detail: "there is nothing at this path",
+		Hint: "GET /openapi.json tells what there is"}
 	if allow := mute.header.Get("Allow"); allow != "" {
 		w.Header().Set("Allow", allow)
 		p.Detail = "this path takes " + strings.ReplaceAll(allow, ",", " or") + " only"

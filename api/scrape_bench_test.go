@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkScrape measures GET /metrics of a cluster of 10,000 running and 20,000 queued jobs in six queues of 40 users: of one view again and again, and of a view that is new at each
-// scrape, as on a busy cluster.
+// BenchmarkScrape measures GET /metrics of a cluster of 10,000 running and 20,000 queued jobs in six queues of 40
+// users: of one view again and again, and of a view that is new at each scrape, as on a busy cluster.
 func BenchmarkScrape(b *testing.B) {
 	f, last := multitude(b, 10_000, 20_000)
 	handler := f.server.Handler()
@@ -24,7 +24,8 @@ func BenchmarkScrape(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			n++
-			f.feed("main", one{id: fmt.Sprint("n", n), queue: "q1", procs: 4, submit: last + float64(n), start: -1, end: -1}.events("main")...)
+			f.feed("main", one{id: fmt.Sprint("n", n), queue: "q1", procs: 4, submit: last + float64(n), start: -1,
+				end: -1}.events("main")...)
 			b.StartTimer()
 			handler.ServeHTTP(w, req)
 		}
@@ -37,7 +38,8 @@ func multitude(b testing.TB, running, queued int) (*fixture, float64) {
 	begin := f.history("main", "q0")
 	var events []job.Event
 	add := func(i int, start float64, submit float64) {
-		o := one{id: fmt.Sprint("m", i), queue: fmt.Sprint("q", i%6), procs: 1 << (i % 8), submit: submit, start: start, end: -1}
+		o := one{id: fmt.Sprint("m", i), queue: fmt.Sprint("q", i%6), procs: 1 << (i % 8), submit: submit,
+			start: start, end: -1}
 		for _, ev := range o.events("main") {
 			ev.User = fmt.Sprint("u", i%40)
 			events = append(events, ev)

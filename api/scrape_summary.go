@@ -97,7 +97,9 @@ func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struc
 // summarize computes the summary of a view.
 func summarize(service *ask.Service, v *readmodel.View) *scrapeSummary {
 	g := &scrapeSummary{view: v.View, made: time.Now(), typical: v.Typical(mostTypical)}
-	g.typical = slices.DeleteFunc(g.typical, func(t readmodel.Typical) bool { return v.MetricQueue(t.Queue) != t.Queue })
+	g.typical = slices.DeleteFunc(g.typical, func(t readmodel.Typical) bool {
+		return v.MetricQueue(t.Queue) != t.Queue
+	})
 	now, _, _ := service.AsOf(v)
 	g.forecasts = make([][]float64, len(g.typical))
 	for i := range g.typical {

@@ -46,13 +46,16 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 	t.Helper()
 	f := lively(t)
 	begin := f.now
-	stranger := one{id: "strange", queue: "work", procs: 5, submit: begin.Sub(epoch()).Seconds() - 30, start: -1, end: -1}.events("main")
+	stranger := one{id: "strange", queue: "work", procs: 5, submit: begin.Sub(epoch()).Seconds() - 30, start: -1,
+		end: -1}.events("main")
 	stranger[0].User, stranger[0].Account, stranger[0].Name = "stranger", "strange-account", "strange-name"
-	f.feed("main", append(stranger, job.Event{Kind: job.Hold, Cluster: "main", ID: "strange", Time: stranger[0].Time})...)
+	f.feed("main",
+		append(stranger, job.Event{Kind: job.Hold, Cluster: "main", ID: "strange", Time: stranger[0].Time})...)
 	dir := t.TempDir()
 	var lines strings.Builder
 	for _, e := range []token.Token{
-		{Name: "mine", Role: "user", User: secret, SHA256: token.Hash(userToken)}, {Name: "other", Role: "user", User: "nobody", SHA256: token.Hash(otherToken)},
+		{Name: "mine", Role: "user", User: secret, SHA256: token.Hash(userToken)},
+		{Name: "other", Role: "user", User: "nobody", SHA256: token.Hash(otherToken)},
 		{Name: "manager", Role: "admin", SHA256: token.Hash(managerToken)},
 	} {
 		line, err := e.Line()
@@ -61,7 +64,8 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 		}
 		lines.WriteString(line)
 	}
-	o := access.Options{AdminToken: adminToken, Policy: access.Default(), TokensFile: filepath.Join(dir, "tokens.yaml"), Registry: f.registry}
+	o := access.Options{AdminToken: adminToken, Policy: access.Default(), TokensFile: filepath.Join(dir, "tokens.yaml"),
+		Registry: f.registry}
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -83,18 +87,22 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 		t.Fatal(err)
 	}
 	s := api.New(f.pipeline, api.Options{
-		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(), Accuracy: f.ledger, Recent: f.recent, Guard: g,
-		Admin: &api.Admin{Quarantine: quarantined, LogLevel: &fixedLevel{"info"}, Import: func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
-			_, err := io.Copy(io.Discard, req.Body)
-			return &wire.ImportReport{}, err
-		}},
+		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
+		Accuracy: f.ledger, Recent: f.recent, Guard: g,
+		Admin: &api.Admin{Quarantine: quarantined, LogLevel: &fixedLevel{"info"},
+			Import: func(_ context.Context, req api.ImportRequest,
+				_ func(wire.ImportProgress)) (*wire.ImportReport, error) {
+				_, err := io.Copy(io.Discard, req.Body)
+				return &wire.ImportReport{}, err
+			}},
 	})
 	f.server = s
 	out := &guarded{fixture: f, server: httptest.NewUnstartedServer(s.Handler())}
 	if secure {
 		out.server.TLS, out.server.EnableHTTP2 = g.TLS(), true
 		out.server.StartTLS()
-		out.server.Client().Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12}
+		out.server.Client().Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: authority.Pool,
+			MinVersion: tls.VersionTLS12}
 	} else {
 		out.server.Start()
 	}
@@ -166,14 +174,15 @@ func rights(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$").
+		FindAllStringSubmatch(string(text), -1) {
 		out[m[1]] = m[2:]
 	}
 	return out
 }
 
-// TestAuthorizationMatrix proves that every endpoint there is answers no credential, a wrong one, a user's and an administrator's as the table of docs/security.md says, over HTTP and HTTPS;
-// an endpoint that the table lacks fails.
+// TestAuthorizationMatrix proves that every endpoint there is answers no credential, a wrong one, a user's and an
+// administrator's as the table of docs/security.md says, over HTTP and HTTPS; an endpoint that the table lacks fails.
 func TestAuthorizationMatrix(t *testing.T) {
 	table := rights(t)
 	for _, secure := range []bool{false, true} {
@@ -187,7 +196,9 @@ func TestAuthorizationMatrix(t *testing.T) {
 					t.Errorf("%s is not in the table of docs/security.md: who may ask that?", pattern)
 					continue
 				}
-				for i, credential := range []string{"", userToken, managerToken, adminToken, "a-wrong-token-of-a-test"} {
+				for i, credential := range []string{
+					"", userToken, managerToken, adminToken, "a-wrong-token-of-a-test",
+				} {
 					cell := append(cells, cells[2], "401")[i]
 					if i == 4 && pattern == "GET /healthz" {
 						cell = "yes"
@@ -214,7 +225,8 @@ func (g *guarded) compare(pattern, credential, cell string) {
 	if !ok {
 		q = question{path: path}
 	}
-	want := map[string]int{"yes": http.StatusOK, "own": http.StatusOK, "401": http.StatusUnauthorized, "403": http.StatusForbidden}[cell]
+	want := map[string]int{"yes": http.StatusOK, "own": http.StatusOK, "401": http.StatusUnauthorized,
+		"403": http.StatusForbidden}[cell]
 	if (pattern == "GET /v1/forecast" || pattern == "GET /v1/workload") && want == http.StatusOK {
 		want = http.StatusServiceUnavailable // the fixture has too short a history
 	}
@@ -244,12 +256,15 @@ func (g *guarded) compare(pattern, credential, cell string) {
 func (g *guarded) headers(pattern string, resp answer) {
 	g.Helper()
 	policy := "default-src 'none'; frame-ancestors 'none'"
-	if strings.Contains(resp.header.Get("Content-Type"), "text/html") || strings.HasPrefix(pattern, "GET /page/") && resp.status == http.StatusOK {
-		policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	if strings.Contains(resp.header.Get("Content-Type"), "text/html") || strings.HasPrefix(pattern, "GET /page/") &&
+		resp.status == http.StatusOK {
+		policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 	}
 	for name, want := range map[string]string{
-		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-		"Content-Security-Policy": policy, "Access-Control-Allow-Origin": "",
+		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Content-Security-Policy":      policy, "Access-Control-Allow-Origin": "",
 		"Strict-Transport-Security": map[bool]string{true: "max-age=86400"}[g.server.TLS != nil],
 	} {
 		if got := resp.header.Get(name); got != want {
@@ -258,13 +273,15 @@ func (g *guarded) headers(pattern string, resp answer) {
 	}
 }
 
-// TestOwnJobs proves that a user sees the own jobs with names and no others, an administrator all, and what is shown of names to whom by each setting.
+// TestOwnJobs proves that a user sees the own jobs with names and no others, an administrator all, and what is shown of
+// names to whom by each setting.
 func TestOwnJobs(t *testing.T) {
 	users := func(g *guarded, credential string) map[string]string {
 		t.Helper()
 		resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential)
 		var jobs wire.Jobs
-		if err := json.Unmarshal([]byte(body), &jobs); err != nil || resp.status != http.StatusOK || jobs.Waiting != len(jobs.Jobs) {
+		if err := json.Unmarshal([]byte(body), &jobs); err != nil || resp.status != http.StatusOK ||
+			jobs.Waiting != len(jobs.Jobs) {
 			t.Fatalf("%d, %v: %s", resp.status, err, body)
 		}
 		out := map[string]string{}
@@ -290,10 +307,13 @@ func TestOwnJobs(t *testing.T) {
 		nobody, me, peer map[string]string
 	}{
 		{"as tokens have it", access.Admin, access.Hidden, nil, own, map[string]string{}},
-		{"users see all", access.User, access.Hidden, nil, map[string]string{"c": secret, "d": secret, "strange": ""}, none},
-		{"everybody sees all", access.Public, access.Hidden, none, map[string]string{"c": secret, "d": secret, "strange": ""}, none},
+		{"users see all", access.User, access.Hidden, nil,
+			map[string]string{"c": secret, "d": secret, "strange": ""}, none},
+		{"everybody sees all", access.Public, access.Hidden, none,
+			map[string]string{"c": secret, "d": secret, "strange": ""}, none},
 		{"shown", access.Public, access.Shown, all, all, all},
-		{"hashed", access.User, access.Hashed, nil, map[string]string{"c": secret, "d": secret, "strange": names.Hash("stranger")},
+		{"hashed", access.User, access.Hashed, nil,
+			map[string]string{"c": secret, "d": secret, "strange": names.Hash("stranger")},
 			map[string]string{"c": names.Hash(secret), "d": names.Hash(secret), "strange": names.Hash("stranger")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,9 +321,12 @@ func TestOwnJobs(t *testing.T) {
 				o.Policy.OthersAuto, o.Policy.Others, o.Policy.Users, o.Names = false, c.others, c.show, names
 			})
 			tags := map[string]bool{}
-			for credential, want := range map[string]map[string]string{"": c.nobody, userToken: c.me, otherToken: c.peer, managerToken: all} {
+			for credential, want := range map[string]map[string]string{
+				"": c.nobody, userToken: c.me, otherToken: c.peer, managerToken: all,
+			} {
 				if want == nil {
-					if resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"}, credential); resp.status != http.StatusUnauthorized {
+					if resp, body := g.ask(http.MethodGet, question{path: "/v1/jobs"},
+						credential); resp.status != http.StatusUnauthorized {
 						t.Errorf("nobody: %d %s", resp.status, body)
 					}
 					continue
@@ -322,11 +345,13 @@ func TestOwnJobs(t *testing.T) {
 	}
 }
 
-// TestAskingInOthersNames proves who may ask in whose name, for every question that takes a user, an account, a user's runs or a running job.
+// TestAskingInOthersNames proves who may ask in whose name, for every question that takes a user, an account, a user's
+// runs or a running job.
 func TestAskingInOthersNames(t *testing.T) {
 	g := guard(t, false, nil)
 	size := func(more string) string {
-		return `{"places":[{"queue":"work"}],"sizes":[2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":360000}}` + more + `}`
+		return `{"places":[{"queue":"work"}],"sizes":[2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":360000}}` +
+			more + `}`
 	}
 	history := `{"places":[{"queue":"work"}],"sizes":[2],"runtime":{"history":{"user":"USER","name":"solver"}}}`
 	running := `{"sizes":[2,4],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":360000}},"running":{"job_id":"a"}}`
@@ -343,14 +368,19 @@ func TestAskingInOthersNames(t *testing.T) {
 		{"POST", question{"/v1/size", size(`,"user":"USER"`)}, false, false},
 		{"POST", question{"/v1/size", size(`,"account":"physics"`)}, true, false},
 		{"POST", question{"/v1/size", history}, false, false},
-		{"POST", question{"/v1/wait", `{"places":[{"queue":"work"}],"procs":[2],"runtime":{"history":{"user":"USER","name":"solver"}}}`}, false, false},
+		{"POST",
+			question{"/v1/wait",
+				`{"places":[{"queue":"work"}],"procs":[2],"runtime":{"history":{"user":"USER","name":"solver"}}}`},
+			false, false},
 		{"POST", question{"/v1/size", running}, false, true},
 		{"GET", watch(size(`,"user":"USER"`)), false, false},
 		{"GET", watch(history), false, false},
 	} {
 		for _, user := range []string{secret, "nobody"} {
 			q := question{strings.ReplaceAll(c.q.path, "USER", user), strings.ReplaceAll(c.q.body, "USER", user)}
-			for credential, self := range map[string]string{"": "-", userToken: secret, otherToken: "nobody", managerToken: "-"} {
+			for credential, self := range map[string]string{
+				"": "-", userToken: secret, otherToken: "nobody", managerToken: "-",
+			} {
 				resp, body := g.ask(c.method, q, credential)
 				refused := resp.status == http.StatusForbidden || resp.status == http.StatusUnauthorized ||
 					resp.status == http.StatusNotFound && strings.Contains(body, "of yours")
@@ -358,20 +388,24 @@ func TestAskingInOthersNames(t *testing.T) {
 				if c.mine {
 					may = credential == managerToken || self == secret
 				}
-				if refused == may || (resp.status == http.StatusUnauthorized) != (credential == "") || resp.status >= 500 {
-					t.Errorf("%s %s %s with %q: %d, want it allowed: %v: %.200s", c.method, q.path, q.body, credential, resp.status, may, body)
+				if refused == may || (resp.status == http.StatusUnauthorized) != (credential == "") ||
+					resp.status >= 500 {
+					t.Errorf("%s %s %s with %q: %d, want it allowed: %v: %.200s", c.method, q.path, q.body, credential,
+						resp.status, may, body)
 				}
 			}
 		}
 	}
 }
 
-// TestDefaultInstallation proves that without tokens everybody sees the waiting jobs without names, as before there were roles.
+// TestDefaultInstallation proves that without tokens everybody sees the waiting jobs without names, as before there
+// were roles.
 func TestDefaultInstallation(t *testing.T) {
 	f := lively(t)
 	a := f.do(http.MethodGet, "/v1/jobs", nil)
 	var jobs wire.Jobs
-	if err := json.Unmarshal(a.body, &jobs); err != nil || len(jobs.Jobs) != 2 || strings.Contains(string(a.body), secret) {
+	if err := json.Unmarshal(a.body, &jobs); err != nil || len(jobs.Jobs) != 2 ||
+		strings.Contains(string(a.body), secret) {
 		t.Errorf("%v: %s", err, a.body)
 	}
 	if w := f.wait("queue=work&procs=4&user=anybody"); w.Procs != 4 {
@@ -379,7 +413,8 @@ func TestDefaultInstallation(t *testing.T) {
 	}
 }
 
-// TestProblemsEverywhere proves that what the mux refuses is told as RFC 9457 has it, with the methods that are allowed, and that bodies that are too long or broken are the client's fault.
+// TestProblemsEverywhere proves that what the mux refuses is told as RFC 9457 has it, with the methods that are
+// allowed, and that bodies that are too long or broken are the client's fault.
 func TestProblemsEverywhere(t *testing.T) {
 	g := guard(t, false, nil)
 	for _, c := range []struct {
@@ -389,28 +424,35 @@ func TestProblemsEverywhere(t *testing.T) {
 		allow  string
 	}{
 		{"GET", question{path: "/nothing"}, 404, ""}, {"GET", question{path: "/page/nothing"}, 404, ""},
-		{"DELETE", question{path: "/v1/jobs"}, 405, "GET, HEAD"}, {"PUT", question{path: "/v1/wait"}, 405, "GET, HEAD, POST"}, {"GET", question{path: "/v1/size"}, 405, "POST"},
-		{"POST", question{"/v1/size", "{"}, 400, ""}, {"POST", question{"/v1/size", strings.Repeat(" ", 1<<20) + "{}"}, 413, ""},
+		{"DELETE", question{path: "/v1/jobs"}, 405, "GET, HEAD"},
+		{"PUT", question{path: "/v1/wait"}, 405, "GET, HEAD, POST"}, {"GET", question{path: "/v1/size"}, 405, "POST"},
+		{"POST", question{"/v1/size", "{"}, 400, ""},
+		{"POST", question{"/v1/size", strings.Repeat(" ", 1<<20) + "{}"}, 413, ""},
 		{"POST", question{"/v1/size", strings.Repeat("[", 10_000)}, 400, ""},
 	} {
 		resp, body := g.ask(c.method, c.q, "")
 		var p wire.Problem
-		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.status != c.status || p.Status != c.status || resp.header.Get("Allow") != c.allow ||
+		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.status != c.status || p.Status != c.status ||
+			resp.header.Get("Allow") != c.allow ||
 			resp.header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s %.40s: %d, Allow %q, want %d, %q: %.300s", c.method, c.q.path, resp.status, resp.header.Get("Allow"), c.status, c.allow, body)
+			t.Errorf("%s %.40s: %d, Allow %q, want %d, %q: %.300s", c.method, c.q.path, resp.status,
+				resp.header.Get("Allow"), c.status, c.allow, body)
 		}
 		g.headers(c.q.path, resp)
 	}
 }
 
-// TestOtherOrigins proves that a page of another site can neither change anything nor read answers, whatever credentials the browser adds.
+// TestOtherOrigins proves that a page of another site can neither change anything nor read answers, whatever
+// credentials the browser adds.
 func TestOtherOrigins(t *testing.T) {
 	f := lively(t)
 	for _, header := range []http.Header{
-		{"Origin": {"https://elsewhere.example"}, "Authorization": {"Bearer " + adminToken}}, {"Sec-Fetch-Site": {"cross-site"}, "Authorization": {"Bearer " + adminToken}},
+		{"Origin": {"https://elsewhere.example"}, "Authorization": {"Bearer " + adminToken}},
+		{"Sec-Fetch-Site": {"cross-site"}, "Authorization": {"Bearer " + adminToken}},
 	} {
 		for _, path := range []string{"/v1/import?format=swf", "/v1/size"} {
-			if a := f.do(http.MethodPost, path, header); a.status != http.StatusForbidden || a.header.Get("Content-Type") != "application/problem+json" {
+			if a := f.do(http.MethodPost, path, header); a.status != http.StatusForbidden ||
+				a.header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%v: %d %s", header, a.status, a.body)
 			}
 		}

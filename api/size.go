@@ -17,7 +17,8 @@ func (s *Server) registerSize(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "post-size", Method: http.MethodPost, Path: "/v1/size",
 		Summary: "Which size, in which queue, finishes soonest?",
-		Description: "Each candidate with the distributions of its wait, its runtime and its finish, the best first; for a malleable job that runs, " +
+		Description: "Each candidate with the distributions of its wait, its runtime and its finish, the best first; " +
+			"for a malleable job that runs, " +
 			"whether it had better expand, keep its size or shrink.",
 		MaxBodyBytes: -1, // routes bounds it
 		Errors:       []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},

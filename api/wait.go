@@ -43,8 +43,9 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 		return nil, err
 	}
 	q, err := s.ask.Wait(&ask.WaitRequest{
-		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, Memory: in.Memory, TimeLimit: in.TimeLimit,
-		User: in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain,
+		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, Memory: in.Memory,
+		TimeLimit: in.TimeLimit,
+		User:      in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain,
 	})
 	if err != nil {
 		return nil, err

@@ -23,12 +23,14 @@ func main(procs int, queues ...string) pipeline.ClusterConfig {
 	return pipeline.ClusterConfig{Name: "main", Procs: procs, Queues: queues}
 }
 
-// near reports whether two numbers agree to the tolerance of the answers: .1 s of rounding and headqueue's .001 of the value.
+// near reports whether two numbers agree to the tolerance of the answers: .1 s of rounding and headqueue's .001 of the
+// value.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= .51+.0011*want
 }
 
-// TestWaitNow proves that where a job that fit did not wait, the next that fits waits 0 s at every level, and that the answer says how little that rests on.
+// TestWaitNow proves that where a job that fit did not wait, the next that fits waits 0 s at every level, and that the
+// answer says how little that rests on.
 func TestWaitNow(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 4, submit: 5, start: 5, end: -1}.events("main")...)
@@ -42,16 +44,20 @@ func TestWaitNow(t *testing.T) {
 	if w.Start.P50 == nil || !w.Start.P50.Equal(f.now) || w.Start.P95 == nil || !w.Start.P95.Equal(f.now) {
 		t.Errorf("start %+v, want now, %s", w.Start, f.now)
 	}
-	if in := w.StartWithin; in.Minute < .99 || in.TenMinutes < in.Minute || in.Hour < in.TenMinutes || in.FourHours < in.Hour || in.Day < in.FourHours || in.Day > 1 {
+	if in := w.StartWithin; in.Minute < .99 || in.TenMinutes < in.Minute || in.Hour < in.TenMinutes ||
+		in.FourHours < in.Hour || in.Day < in.FourHours || in.Day > 1 {
 		t.Errorf("start within %+v, want nearly 1 everywhere", in)
 	}
-	if w.Method != "waitcast" || !strings.Contains(w.Reason, "starts at once if it fits: 6 of 10 processors are free and nobody is ahead; little is known yet: 1 wait learnt") {
+	if w.Method != "waitcast" ||
+		!strings.Contains(w.Reason, "starts at once if it fits: 6 of 10 processors are free and nobody is ahead; "+
+			"little is known yet: 1 wait learnt") {
 		t.Errorf("method %q, reason %q", w.Method, w.Reason)
 	}
 	if w.Basis.Learnt != 1 || w.Basis.RestsOn == "" {
 		t.Errorf("basis %+v, want that of 1 wait", w.Basis)
 	}
-	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 6, Free: 6, RunningJobs: 1}
+	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 6, Free: 6,
+		RunningJobs: 1}
 	if w.State != want {
 		t.Errorf("state %+v, want %+v", w.State, want)
 	}
@@ -66,12 +72,14 @@ func TestWaitNow(t *testing.T) {
 	}
 }
 
-// TestWaitOneRunningJob proves what explains a forecast behind one running job of age a, whose law is known: the model, the pool's state, and Downey's answer, by eq. 4 of Downey
-// 1996 a median of sqrt(tmax a) - a. The forecast itself rises, is never negative, and its probabilities are those of its quantiles.
+// TestWaitOneRunningJob proves what explains a forecast behind one running job of age a, whose law is known: the model,
+// the pool's state, and Downey's answer, by eq. 4 of Downey 1996 a median of sqrt(tmax a) - a. The forecast itself
+// rises, is never negative, and its probabilities are those of its quantiles.
 func TestWaitOneRunningJob(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
-	f.feed("main", one{id: "1", queue: "work", procs: 8, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
+	f.feed("main",
+		one{id: "1", queue: "work", procs: 8, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
 	const age = 400
 	f.now = at(begin + 1 + age)
 	w := f.wait("queue=work&procs=10")
@@ -79,18 +87,22 @@ func TestWaitOneRunningJob(t *testing.T) {
 	if m.Queue != "work" || m.Class != "parallel" || m.N != lawJobs || m.FittedAt == nil || m.KS != nil {
 		t.Errorf("model %+v, want that of queue work over %d parallel jobs", m, lawJobs)
 	}
-	if b1 := 1 / math.Log(lawMax/lawMin); math.Abs(m.B1/b1-1) > .02 || math.Abs(m.B0+b1*math.Log(lawMin)) > .02 || m.R2 < .999 {
+	if b1 := 1 / math.Log(lawMax/lawMin); math.Abs(m.B1/b1-1) > .02 || math.Abs(m.B0+b1*math.Log(lawMin)) > .02 ||
+		m.R2 < .999 {
 		t.Errorf("model b0 %v, b1 %v, R2 %v; the law is b0 %v, b1 %v", m.B0, m.B1, m.R2, -b1*math.Log(lawMin), b1)
 	}
-	if tmax := math.Exp((1 - m.B0) / m.B1); math.Abs(m.TMaxSeconds/tmax-1) > 1e-9 || math.Abs(m.TMinSeconds/math.Exp(-m.B0/m.B1)-1) > 1e-9 {
+	if tmax := math.Exp((1 - m.B0) / m.B1); math.Abs(m.TMaxSeconds/tmax-1) > 1e-9 ||
+		math.Abs(m.TMinSeconds/math.Exp(-m.B0/m.B1)-1) > 1e-9 {
 		t.Errorf("tmin %v, tmax %v do not follow from b0 and b1", m.TMinSeconds, m.TMaxSeconds)
 	}
 	checkDistribution(t, f.now, &w)
-	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 10, Free: 2, RunningJobs: 1, Needed: 8}
+	want := wire.ClusterState{Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 10, Free: 2,
+		RunningJobs: 1, Needed: 8}
 	if w.Method != "waitcast" || w.State != want {
 		t.Errorf("method %q, state %+v, want waitcast, %+v", w.Method, w.State, want)
 	}
-	if !strings.Contains(w.Reason, "next in line: 2 of 10 processors are free, 8 more must be freed by the 1 job that run") {
+	if !strings.Contains(w.Reason,
+		"next in line: 2 of 10 processors are free, 8 more must be freed by the 1 job that run") {
 		t.Errorf("reason %q", w.Reason)
 	}
 	var names []string
@@ -115,16 +127,22 @@ func checkDistribution(t *testing.T, from time.Time, w *wire.Wait) {
 		level float64
 		got   *float64
 		at    *time.Time
-	}{{.1, q.P10, s.P10}, {.25, q.P25, s.P25}, {.5, q.P50, s.P50}, {.75, q.P75, s.P75}, {.9, q.P90, s.P90}, {.95, q.P95, s.P95}} {
+	}{
+		{.1, q.P10, s.P10}, {.25, q.P25, s.P25}, {.5, q.P50, s.P50}, {.75, q.P75, s.P75}, {.9, q.P90, s.P90},
+		{.95, q.P95, s.P95},
+	} {
 		if c.got == nil || *c.got < last || c.at == nil || math.Abs(c.at.Sub(from).Seconds()-*c.got) > .06 {
-			t.Errorf("level %v: %v s, starts at %v; want at least %v s after %s", c.level, show(c.got), c.at, last, from)
+			t.Errorf("level %v: %v s, starts at %v; want at least %v s after %s", c.level, show(c.got),
+				c.at, last, from)
 			continue
 		}
 		last = *c.got
 	}
-	within := []float64{w.StartWithin.Minute, w.StartWithin.TenMinutes, w.StartWithin.Hour, w.StartWithin.FourHours, w.StartWithin.Day}
+	within := []float64{w.StartWithin.Minute, w.StartWithin.TenMinutes, w.StartWithin.Hour, w.StartWithin.FourHours,
+		w.StartWithin.Day}
 	for i, x := range []float64{60, 600, 3600, 14400, 86400} {
-		if p := within[i]; p < 0 || p > 1 || i > 0 && p < within[i-1] || (*q.P50 < x) != (p > .5) && math.Abs(*q.P50-x) > 1 {
+		if p := within[i]; p < 0 || p > 1 || i > 0 && p < within[i-1] ||
+			(*q.P50 < x) != (p > .5) && math.Abs(*q.P50-x) > 1 {
 			t.Errorf("start within %v s: %v beside a median of %v s, after %v", x, p, *q.P50, within[:i])
 		}
 	}
@@ -137,7 +155,8 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// TestWaitBehindQueue proves that jobs ahead are counted, held ones not, and that a job that would fit alone waits for them.
+// TestWaitBehindQueue proves that jobs ahead are counted, held ones not, and that a job that would fit alone waits for
+// them.
 func TestWaitBehindQueue(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -146,24 +165,27 @@ func TestWaitBehindQueue(t *testing.T) {
 		if i == 0 {
 			start = begin + 1
 		}
-		f.feed("main", one{id: fmt.Sprint(i), queue: "work", procs: procs, submit: begin + 1, start: start, end: -1}.events("main")...)
+		f.feed("main", one{id: fmt.Sprint(i), queue: "work", procs: procs, submit: begin + 1, start: start,
+			end: -1}.events("main")...)
 	}
 	f.now = at(begin + 100)
 	w := f.wait("queue=work&procs=2")
 	checkDistribution(t, f.now, &w)
 	want := wire.ClusterState{
-		Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 2, Free: 3, RunningJobs: 1, QueuedAheadJobs: 2, QueuedAhead: 11, Needed: 10,
+		Binds: "procs", Capacity: 10, CapacitySource: "configured", Size: 2, Free: 3, RunningJobs: 1,
+		QueuedAheadJobs: 2, QueuedAhead: 11, Needed: 10,
 	}
 	if w.State != want {
 		t.Errorf("state %+v, want %+v", w.State, want)
 	}
-	if !strings.HasPrefix(w.Reason, "2 jobs with 11 processors ahead, 3 of 10 processors are free: 10 must be freed first") {
+	if !strings.HasPrefix(w.Reason,
+		"2 jobs with 11 processors ahead, 3 of 10 processors are free: 10 must be freed first") {
 		t.Errorf("reason %q", w.Reason)
 	}
 }
 
-// TestWaitErrors proves that what cannot be answered is a problem with a status, and where no forecast is possible with a
-// machine-readable reason and a hint.
+// TestWaitErrors proves that what cannot be answered is a problem with a status, and where no forecast is possible with
+// a machine-readable reason and a hint.
 func TestWaitErrors(t *testing.T) {
 	busy := func(f *fixture) {
 		f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
@@ -181,7 +203,8 @@ func TestWaitErrors(t *testing.T) {
 		words   []string // in detail or hint
 	}{
 		{"larger than the machine", 10, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"11", "10"}},
-		{"unknown queue", 10, busy, "queue=werk&procs=1", 404, "unknown_queue", []string{`"werk"`, "known queues: other, work"}},
+		{"unknown queue", 10, busy, "queue=werk&procs=1", 404, "unknown_queue",
+			[]string{`"werk"`, "known queues: other, work"}},
 		{"nothing read", 10, idle, "queue=work&procs=1", 503, "nothing_read", []string{"/readyz"}},
 		{"nothing read, nothing configured", 0, idle, "procs=1", 503, "nothing_read", nil},
 		{"capacity unknown", 0, func(f *fixture) {
@@ -213,13 +236,15 @@ func TestWaitErrors(t *testing.T) {
 				}
 			}
 			if (c.reason != "") != (p.Type == wire.ProblemNoForecast) || (c.reason != "") != (p.Hint != "") {
-				t.Errorf("type %q, hint %q with reason %q: type %s and a hint go with every reason", p.Type, p.Hint, c.reason, wire.ProblemNoForecast)
+				t.Errorf("type %q, hint %q with reason %q: type %s and a hint go with every reason", p.Type, p.Hint,
+					c.reason, wire.ProblemNoForecast)
 			}
 		})
 	}
 }
 
-// TestWaitNames proves what may be left out: the queue and the cluster where there is one of them, procs where there are nodes.
+// TestWaitNames proves what may be left out: the queue and the cluster where there is one of them, procs where there
+// are nodes.
 func TestWaitNames(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -247,20 +272,23 @@ func TestWaitClusters(t *testing.T) {
 	if w := f.wait("cluster=small&procs=1"); w.State.Capacity != 4 || w.State.CapacitySource != "configured" {
 		t.Errorf("small: %+v", w.State)
 	}
-	if w := f.wait("cluster=large&procs=30"); w.State.Capacity != 120 || w.State.CapacitySource != "highest_use" || w.State.Free != 30 {
+	if w := f.wait("cluster=large&procs=30"); w.State.Capacity != 120 || w.State.CapacitySource != "highest_use" ||
+		w.State.Free != 30 {
 		t.Errorf("large: %+v, want the highest use, 120, with 30 free", w.State)
 	}
-	if p := f.problem("/v1/wait?queue=work&procs=1"); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Detail, "large, small") {
+	if p := f.problem("/v1/wait?queue=work&procs=1"); p.Status != http.StatusUnprocessableEntity ||
+		!strings.Contains(p.Detail, "large, small") {
 		t.Errorf("no cluster: %+v", p)
 	}
 }
 
-// TestWaitStale proves that an answer tells its age, that past the limit it is marked stale and made for the instant of the
-// newest record, and that a record from ahead of the clock has age 0.
+// TestWaitStale proves that an answer tells its age, that past the limit it is marked stale and made for the instant of
+// the newest record, and that a record from ahead of the clock has age 0.
 func TestWaitStale(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
-	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
+	f.feed("main",
+		one{id: "1", queue: "work", procs: 10, submit: begin + 1, start: begin + 1, end: -1}.events("main")...)
 	f.feed("main", one{id: "2", queue: "work", procs: 2, submit: begin + 300, start: -1, end: -1}.events("main")...)
 	newest := at(begin + 300)
 	for _, c := range []struct {
@@ -269,8 +297,8 @@ func TestWaitStale(t *testing.T) {
 		age   float64
 		stale bool
 	}{
-		{"fresh", time.Minute, 60, false}, {"at the limit", staleAfter, 600, false}, {"past it", staleAfter + time.Second, 601, true},
-		{"ahead of the clock", -time.Hour, 0, false},
+		{"fresh", time.Minute, 60, false}, {"at the limit", staleAfter, 600, false},
+		{"past it", staleAfter + time.Second, 601, true}, {"ahead of the clock", -time.Hour, 0, false},
 	} {
 		f.now = newest.Add(c.after)
 		w := f.wait("queue=work&procs=1")
@@ -279,7 +307,8 @@ func TestWaitStale(t *testing.T) {
 			asOf = f.now // no answer is as of the future
 		}
 		if !w.AsOf.Equal(asOf) || w.AgeSeconds != c.age || w.Stale != c.stale {
-			t.Errorf("%s: as of %s, age %v, stale %v, want %s, %v, %v", c.name, w.AsOf, w.AgeSeconds, w.Stale, asOf, c.age, c.stale)
+			t.Errorf("%s: as of %s, age %v, stale %v, want %s, %v, %v", c.name, w.AsOf, w.AgeSeconds, w.Stale, asOf,
+				c.age, c.stale)
 		}
 		if strings.Contains(w.Reason, "STALE") != c.stale {
 			t.Errorf("%s: reason %q", c.name, w.Reason)
@@ -294,20 +323,23 @@ func TestWaitStale(t *testing.T) {
 	}
 }
 
-// TestWaitUnreadableSource proves that an answer is stale, and says why, when one of two logs cannot be read for longer than the limit,
-// however fresh the other one is.
+// TestWaitUnreadableSource proves that an answer is stale, and says why, when one of two logs cannot be read for longer
+// than the limit, however fresh the other one is.
 func TestWaitUnreadableSource(t *testing.T) {
 	f := serve(t, main(10))
-	second := source.Config{Name: "main/second", Format: collector.Format{Name: "test"}, Options: collector.Options{Cluster: "main"}}
+	second := source.Config{Name: "main/second", Format: collector.Format{Name: "test"},
+		Options: collector.Options{Cluster: "main"}}
 	f.pipeline.AddSource(second)
 	problem := tail.Problem{Path: "/var/second", Reason: tail.Unreadable, Err: fs.ErrPermission}
 	f.deliver(&source.Delivery{Source: &second, Standing: []tail.Problem{problem}, CaughtUp: true})
 	for _, after := range []time.Duration{staleAfter, staleAfter + time.Second} {
 		f.now = epoch().Add(after)
 		seconds := after.Seconds()
-		f.feed("main", one{id: after.String(), queue: "work", procs: 1, submit: seconds, start: seconds, end: -1}.events("main")...)
+		f.feed("main", one{id: after.String(), queue: "work", procs: 1, submit: seconds, start: seconds,
+			end: -1}.events("main")...)
 		w := f.wait("procs=1")
-		if want := after > staleAfter; w.Stale != want || w.AgeSeconds != 0 || strings.Contains(w.Reason, "source main/second: /var/second: permission denied") != want {
+		if want := after > staleAfter; w.Stale != want || w.AgeSeconds != 0 ||
+			strings.Contains(w.Reason, "source main/second: /var/second: permission denied") != want {
 			t.Errorf("unreadable for %s: stale %v, age %v, reason %q", after, w.Stale, w.AgeSeconds, w.Reason)
 		}
 	}

@@ -16,8 +16,9 @@ type waitsOutput struct{ Body wire.Waits }
 func (s *Server) registerWaits(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "post-wait", Method: http.MethodPost, Path: "/v1/wait",
-		Summary:      "How long would the job wait with other sizes, time limits and queues?",
-		Description:  "Every combination with the distribution of its wait, ranked by the median start, or by the median finish where a runtime is given.",
+		Summary: "How long would the job wait with other sizes, time limits and queues?",
+		Description: "Every combination with the distribution of its wait, ranked by the median start, or by the " +
+			"median finish where a runtime is given.",
 		MaxBodyBytes: -1, // routes bounds it
 		Errors:       []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.postWait)

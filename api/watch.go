@@ -20,14 +20,15 @@ type watchInput struct {
 	LastEventID string `header:"Last-Event-ID" maxLength:"1024" doc:"id of the newest event that the client has: it stands until another advice is better by enough, and is not told again"`
 }
 
-// registerWatch does not use huma's own package sse: that begins to answer before anything can be refused, has numbers for ids, and no comments to keep a
-// connection open with.
+// registerWatch does not use huma's own package sse: that begins to answer before anything can be refused, has numbers
+// for ids, and no comments to keep a connection open with.
 func (s *Server) registerWatch(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.SizeEvent](), true, "SizeEvent")
 	register(a, huma.Operation{
 		OperationID: "get-watch", Method: http.MethodGet, Path: watchPath,
 		Summary: "Hear when the best size changes",
-		Description: "Server-sent events: \"size\" with a SizeEvent when the advice changes, \"problem\" with an error as JSON when none can be given any more. " +
+		Description: "Server-sent events: \"size\" with a SizeEvent when the advice changes, \"problem\" with an " +
+			"error as JSON when none can be given any more. " +
 			"The first comes at once. Comments keep the connection open.",
 		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
@@ -80,6 +81,7 @@ func encodeUpdate(u ask.SizeUpdate) []byte {
 		return eventText("", "problem", p.Problem)
 	}
 	return eventText("", "problem", wire.Problem{
-		Type: "about:blank", Title: http.StatusText(http.StatusInternalServerError), Status: http.StatusInternalServerError, Detail: "no advice can be given",
+		Type: "about:blank", Title: http.StatusText(http.StatusInternalServerError),
+		Status: http.StatusInternalServerError, Detail: "no advice can be given",
 	})
 }

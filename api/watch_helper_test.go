@@ -26,7 +26,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The tests here run in bubbles with a clock of their own (testing/synctest), over connections in memory that buffer nothing.
+// The tests here run in bubbles with a clock of their own (testing/synctest), over connections in memory that buffer
+// nothing.
 
 // pipes is a listener whose connections are made in memory.
 type pipes struct {
@@ -88,14 +89,17 @@ func newStation(f *fixture, watchers int) *station {
 	}
 	f.registry = prometheus.NewRegistry()
 	f.server = api.New(f.pipeline, api.Options{
-		StaleAfter: staleAfter, Now: func() time.Time { return *s.clock.Load() }, Registry: f.registry, Log: zap.NewNop(), Watchers: watchers,
+		StaleAfter: staleAfter, Now: func() time.Time { return *s.clock.Load() }, Registry: f.registry,
+		Log: zap.NewNop(), Watchers: watchers,
 	})
 	s.server = &http.Server{
-		BaseContext: func(net.Listener) context.Context { return requests }, Handler: f.server.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return requests }, Handler: f.server.Handler(),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
 	}
 	s.server.RegisterOnShutdown(end)
 	s.client = &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.pipes.dial(ctx) }, DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return s.pipes.dial(ctx) },
+		DisableKeepAlives: true,
 	}}
 	go func() { s.done <- s.server.Serve(s.pipes) }()
 	return s
@@ -145,7 +149,8 @@ func (s *station) listen(question *wire.SizeRequest, lastID string) *ear {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memory/v1/watch?request="+url.QueryEscape(string(body)), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://memory/v1/watch?request="+url.QueryEscape(string(body)), nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -224,7 +229,8 @@ func (e *ear) advice(t *testing.T) wire.SizeEvent {
 
 // oneOrTwoNodes is the question of Downey's example.
 func oneOrTwoNodes() *wire.SizeRequest {
-	return &wire.SizeRequest{Places: []wire.Place{{Queue: "work"}}, Sizes: []int{1, 2}, Runtime: table(1, 3600, 2, 2100), TimeLimit: "1h"}
+	return &wire.SizeRequest{Places: []wire.Place{{Queue: "work"}}, Sizes: []int{1, 2},
+		Runtime: table(1, 3600, 2, 2100), TimeLimit: "1h"}
 }
 
 // step takes in what the log tells; at its end nothing moves, and a second is over.
@@ -235,11 +241,13 @@ func (s *station) step(events ...job.Event) {
 	s.rest()
 }
 
-// flip lets the node that is busy become free, when its job has run for an hour, or busy again a minute after what was before.
+// flip lets the node that is busy become free, when its job has run for an hour, or busy again a minute after what was
+// before.
 func (s *station) flip(round int) {
 	s.Helper()
 	if round%2 == 0 {
-		j := one{id: "runs", queue: "work", procs: 1, limit: time.Hour, submit: s.began, start: s.began, end: s.began + hour}
+		j := one{id: "runs", queue: "work", procs: 1, limit: time.Hour, submit: s.began, start: s.began,
+			end: s.began + hour}
 		if round > 0 {
 			j.id = fmt.Sprint("again", round-1)
 		}
@@ -247,7 +255,8 @@ func (s *station) flip(round int) {
 		return
 	}
 	s.began = s.now.Sub(epoch()).Seconds() + 60
-	s.step(one{id: fmt.Sprint("again", round), queue: "work", procs: 1, limit: time.Hour, submit: s.began, start: s.began, end: -1}.events("main")...)
+	s.step(one{id: fmt.Sprint("again", round), queue: "work", procs: 1, limit: time.Hour, submit: s.began,
+		start: s.began, end: -1}.events("main")...)
 }
 
 // watching runs a test in a bubble on the machine of two nodes of which one is busy.
@@ -264,7 +273,8 @@ func watching(t *testing.T, test func(*testing.T, *station)) {
 func (s *station) tickAt(after float64) {
 	s.Helper()
 	then := s.now.Add(time.Duration(after * float64(time.Second)))
-	ev := job.Event{Kind: job.Submit, Cluster: "main", ID: fmt.Sprint("tick", then), Time: then, Times: job.Times{Submit: then}, Attributes: job.Attributes{Queue: "tick", Procs: 1}}
+	ev := job.Event{Kind: job.Submit, Cluster: "main", ID: fmt.Sprint("tick", then), Time: then,
+		Times: job.Times{Submit: then}, Attributes: job.Attributes{Queue: "tick", Procs: 1}}
 	gone := ev
 	gone.Kind = job.Cancel
 	s.step(ev, gone)

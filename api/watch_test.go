@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// TestWatchHears proves that a client hears the present advice at once, another one when that changes, and nothing while it stays the same but that it is still connected.
+// TestWatchHears proves that a client hears the present advice at once, another one when that changes, and nothing
+// while it stays the same but that it is still connected.
 func TestWatchHears(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		e := s.listen(oneOrTwoNodes(), "")
@@ -57,13 +58,14 @@ func TestWatchSteady(t *testing.T) {
 		synctest.Wait() // else the first event may be replaced by the second
 		s.flip(0)
 		if len(a.events()) != 1 || a.advice(t).Advice.Procs != 1 || len(b.events()) != 2 {
-			t.Errorf("%d events for whom half must be gained, %d for the other; want 1 and 2", len(a.events()), len(b.events()))
+			t.Errorf("%d events for whom half must be gained, %d for the other; want 1 and 2", len(a.events()),
+				len(b.events()))
 		}
 	})
 }
 
-// TestWatchResumes proves that who comes back with the id of the newest event hears nothing until there is news, also from a daemon that was started anew; who missed a change
-// hears it at once; and that an id that is none is no harm.
+// TestWatchResumes proves that who comes back with the id of the newest event hears nothing until there is news, also
+// from a daemon that was started anew; who missed a change hears it at once; and that an id that is none is no harm.
 func TestWatchResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 0)
@@ -98,7 +100,8 @@ func TestWatchResumes(t *testing.T) {
 	})
 }
 
-// TestWatchSlow proves that a client that does not read is dropped after its time, and counted, and that others hear all the same.
+// TestWatchSlow proves that a client that does not read is dropped after its time, and counted, and that others hear
+// all the same.
 func TestWatchSlow(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		body, err := json.Marshal(oneOrTwoNodes())
@@ -110,7 +113,8 @@ func TestWatchSlow(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close() //nolint:errcheck // the test is over
-		if _, err := fmt.Fprintf(conn, "GET /v1/watch?request=%s HTTP/1.1\r\nHost: memory\r\n\r\n", url.QueryEscape(string(body))); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /v1/watch?request=%s HTTP/1.1\r\nHost: memory\r\n\r\n",
+			url.QueryEscape(string(body))); err != nil {
 			t.Fatal(err)
 		}
 		e := s.listen(oneOrTwoNodes(), "")
@@ -126,7 +130,8 @@ func TestWatchSlow(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the bubble's clock
 		synctest.Wait()
-		if n, dropped := s.metric("waitcast_watch_subscribers"), s.metric("waitcast_watch_dropped_total"); n != 1 || dropped != 1 {
+		if n, dropped := s.metric("waitcast_watch_subscribers"), s.metric("waitcast_watch_dropped_total"); n != 1 ||
+			dropped != 1 {
 			t.Errorf("after 11 s: %v subscribers, %v dropped; want 1 and 1", n, dropped)
 		}
 		s.flip(0)
@@ -136,7 +141,8 @@ func TestWatchSlow(t *testing.T) {
 	})
 }
 
-// TestWatchSharesWork proves that who asks the same is answered by one evaluation for each view, and that a view that tells nothing new takes none.
+// TestWatchSharesWork proves that who asks the same is answered by one evaluation for each view, and that a view that
+// tells nothing new takes none.
 func TestWatchSharesWork(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		var all []*ear
@@ -165,7 +171,8 @@ func TestWatchSharesWork(t *testing.T) {
 	})
 }
 
-// TestWatchBounded proves that one client too many is refused, that a place becomes free when one goes, and that one that is refused for its question takes none.
+// TestWatchBounded proves that one client too many is refused, that a place becomes free when one goes, and that one
+// that is refused for its question takes none.
 func TestWatchBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 2)
@@ -179,7 +186,8 @@ func TestWatchBounded(t *testing.T) {
 		}
 		a, b := s.listen(oneOrTwoNodes(), ""), s.listen(oneOrTwoNodes(), "")
 		defer b.cancel()
-		if c := s.listen(oneOrTwoNodes(), ""); c.status != http.StatusServiceUnavailable || !strings.Contains(string(c.body), "2 clients watch already") {
+		if c := s.listen(oneOrTwoNodes(), ""); c.status != http.StatusServiceUnavailable ||
+			!strings.Contains(string(c.body), "2 clients watch already") {
 			t.Errorf("the third: status %d, %s", c.status, c.body)
 		}
 		a.cancel()
@@ -192,7 +200,8 @@ func TestWatchBounded(t *testing.T) {
 	})
 }
 
-// TestWatchTellsProblems proves that a client whose question can no more be answered hears why, and hears advice again when it can.
+// TestWatchTellsProblems proves that a client whose question can no more be answered hears why, and hears advice again
+// when it can.
 func TestWatchTellsProblems(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		q := oneOrTwoNodes()
@@ -204,7 +213,8 @@ func TestWatchTellsProblems(t *testing.T) {
 		}
 		s.flip(0)
 		all := e.events()
-		if last := all[len(all)-1]; last.name != "problem" || last.id != "" || !strings.Contains(last.data, `no job \"runs\" runs`) {
+		if last := all[len(all)-1]; last.name != "problem" || last.id != "" ||
+			!strings.Contains(last.data, `no job \"runs\" runs`) {
 			t.Errorf("the job has ended: %+v", last)
 		}
 	})
@@ -231,13 +241,21 @@ const heartbeats = 40 * time.Second
 func TestWatchRefuses(t *testing.T) {
 	f := twoNodes(t, 5*time.Minute, 3600)
 	for query, want := range map[string]string{
-		"": "query.request", "?request=": "request", "?request={": "request: ", "?request={}": "runtime: ", "?request=" + url.QueryEscape(`{"colour":1}`): "colour",
-		"?request=" + url.QueryEscape(`{"runtime":{"amdahl":{"serial":0,"t1_seconds":5}},"places":[{"queue":"elsewhere"}]}`): "unknown_queue",
-		"?request=" + url.QueryEscape(`{"runtime":{"table":[{"procs":1,"seconds":5}]},"places":[{"queue":"work"}]}`):         "runtime.table: ",
-		"?request=" + url.QueryEscape(`{"runtime":{"amdahl":{"serial":0,"t1_seconds":5}},"places":[{"queue":"work"}]} {}`):   "request: something",
+		"": "query.request", "?request=": "request", "?request={": "request: ", "?request={}": "runtime: ",
+		"?request=" + url.QueryEscape(`{"colour":1}`): "colour", "?request=" +
+			url.QueryEscape(
+				`{"runtime":{"amdahl":{"serial":0,"t1_seconds":5}},"places":[{"queue":"elsewhere"}]}`): "unknown_queue",
+		"?request=" +
+			url.QueryEscape(
+				`{"runtime":{"table":[{"procs":1,"seconds":5}]},"places":[{"queue":"work"}]}`): "runtime.table: ",
+		"?request=" +
+			url.QueryEscape(
+				`{"runtime":{"amdahl":{"serial":0,"t1_seconds":5}},"places":[{"queue":"work"}]}`+
+					" {}"): "request: something",
 	} {
 		a := f.do(http.MethodGet, "/v1/watch"+query, nil)
-		if a.status < 400 || a.status > 499 || a.header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(a.body), want) {
+		if a.status < 400 || a.status > 499 || a.header.Get("Content-Type") != "application/problem+json" ||
+			!strings.Contains(string(a.body), want) {
 			t.Errorf("%q: status %d, %s; want %q", query, a.status, a.body, want)
 		}
 	}
@@ -246,8 +264,9 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchMany proves that the memory of 1,000 clients stays flat under steady load: a view every second, another advice for all every ten, for one minute of the bubble's clock. With
-// WAITCAST_LONG it is five, and then five real ones over loopback.
+// TestWatchMany proves that the memory of 1,000 clients stays flat under steady load: a view every second, another
+// advice for all every ten, for one minute of the bubble's clock. With WAITCAST_LONG it is five, and then five real
+// ones over loopback.
 func TestWatchMany(t *testing.T) {
 	seconds := 60
 	if long() {

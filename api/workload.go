@@ -51,9 +51,10 @@ func (s *Server) registerWorkload(a huma.API) {
 	line := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.SyntheticJob](), true, "SyntheticJob")
 	register(a, huma.Operation{
 		OperationID: "get-workload", Method: http.MethodGet, Path: "/v1/workload",
-		Summary:     "Jobs drawn from the live models",
-		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, each a SyntheticJob.",
-		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "Jobs drawn from the live models",
+		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, each a " +
+			"SyntheticJob.",
+		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			swfMedia: {Schema: &huma.Schema{Type: huma.TypeString}}, ndjsonMedia: {Schema: line},
 		}}},
@@ -82,7 +83,8 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 	select {
 	case s.drawing <- struct{}{}:
 	default:
-		return nil, ask.Unavailable(fmt.Sprintf("%d workloads are being drawn already", mostWorkloads), "ask again later")
+		return nil, ask.Unavailable(fmt.Sprintf("%d workloads are being drawn already", mostWorkloads),
+			"ask again later")
 	}
 	jobs, err := v.Synthetic(in.Model, in.Queue, seed)
 	if err != nil {
@@ -106,7 +108,8 @@ func workloadProblem(err error) error {
 }
 
 // streamWorkload writes the jobs until there are enough, or the client is gone.
-func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic, seed uint64) {
+func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic,
+	seed uint64) {
 	media := swfMedia
 	if in.Format == "jsonl" {
 		media = ndjsonMedia
@@ -152,12 +155,14 @@ type workloadWriter struct {
 	flush func() error
 }
 
-func newWorkloadWriter(in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic, seed uint64, w io.Writer) workloadWriter {
+func newWorkloadWriter(in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic, seed uint64,
+	w io.Writer) workloadWriter {
 	if in.Format == "jsonl" {
 		buffer := bufio.NewWriter(w)
 		encoder := json.NewEncoder(buffer)
 		return workloadWriter{
-			func(id int64, j *readmodel.SyntheticJob) error { return encoder.Encode(jsonJob(id, j, jobs.Queues)) }, buffer.Flush,
+			func(id int64, j *readmodel.SyntheticJob) error { return encoder.Encode(jsonJob(id, j, jobs.Queues)) },
+			buffer.Flush,
 		}
 	}
 	out := swf.NewWriter(w)
@@ -169,7 +174,8 @@ func newWorkloadWriter(in *workloadInput, v *readmodel.View, jobs *readmodel.Syn
 		UnixStartTime: jobs.Start.Unix(), MaxProcs: int64(jobs.Machine),
 		Lines: []string{
 			"; Version: 2.2",
-			fmt.Sprintf("; Note: drawn by waitcast from the live model %s of queue %q as of %s, seed %d", in.Model, queue, v.At.Format(time.RFC3339), seed),
+			fmt.Sprintf("; Note: drawn by waitcast from the live model %s of queue %q as of %s, seed %d", in.Model,
+				queue, v.At.Format(time.RFC3339), seed),
 		},
 	}
 	if len(jobs.Queues) > 0 {
@@ -192,7 +198,8 @@ func newWorkloadWriter(in *workloadInput, v *readmodel.View, jobs *readmodel.Syn
 
 func jsonJob(id int64, j *readmodel.SyntheticJob, queues []string) *wire.SyntheticJob {
 	out := &wire.SyntheticJob{
-		ID: id, SubmitSeconds: j.Submit, Procs: j.Procs, RuntimeSeconds: j.Runtime, TimeLimitSeconds: j.Limit, User: max(0, j.User),
+		ID: id, SubmitSeconds: j.Submit, Procs: j.Procs, RuntimeSeconds: j.Runtime, TimeLimitSeconds: j.Limit,
+		User: max(0, j.User),
 	}
 	if j.Queue >= 0 && j.Queue < int64(len(queues)) {
 		out.Queue = queues[j.Queue]
@@ -207,9 +214,11 @@ func swfJob(id int64, j *readmodel.SyntheticJob) *swf.Record {
 		limit = int64(math.Ceil(j.Limit))
 	}
 	return &swf.Record{
-		ID: id, Submit: int64(j.Submit), Wait: swf.Unknown, Runtime: int64(max(1, min(math.Round(j.Runtime), math.MaxInt64/2))),
-		Allocated: int64(j.Procs), RequestedProcs: int64(j.Procs), CPUTime: swf.Unknown, Memory: swf.Unknown, TimeLimit: limit,
-		RequestedMem: swf.Unknown, Status: swf.StatusCompleted, User: j.User, Group: swf.Unknown, Executable: swf.Unknown, Queue: j.Queue,
-		Partition: swf.Unknown, Preceding: swf.Unknown, ThinkTime: swf.Unknown,
+		ID: id, Submit: int64(j.Submit), Wait: swf.Unknown,
+		Runtime:   int64(max(1, min(math.Round(j.Runtime), math.MaxInt64/2))),
+		Allocated: int64(j.Procs), RequestedProcs: int64(j.Procs), CPUTime: swf.Unknown, Memory: swf.Unknown,
+		TimeLimit:    limit,
+		RequestedMem: swf.Unknown, Status: swf.StatusCompleted, User: j.User, Group: swf.Unknown,
+		Executable: swf.Unknown, Queue: j.Queue, Partition: swf.Unknown, Preceding: swf.Unknown, ThinkTime: swf.Unknown,
 	}
 }

@@ -27,7 +27,8 @@ func worked(t testing.TB) *fixture {
 		for i := range 10 {
 			submit := begin + float64(day)*86400 + 9*3600 + float64(i)*(2000+float64(day%7)*40)
 			events = append(events, one{
-				id: fmt.Sprint("w", day, "-", i), queue: "busy", procs: 1 + i%4, submit: submit, start: submit + 5, end: submit + 100 + float64(day*i),
+				id: fmt.Sprint("w", day, "-", i), queue: "busy", procs: 1 + i%4, submit: submit, start: submit + 5,
+				end: submit + 100 + float64(day*i),
 			}.events("main")...)
 		}
 	}
@@ -35,8 +36,8 @@ func worked(t testing.TB) *fixture {
 	return f
 }
 
-// TestWorkload proves that every model streams as many jobs as asked for, as SWF and as JSON lines, the same for one seed, that tell no
-// name.
+// TestWorkload proves that every model streams as many jobs as asked for, as SWF and as JSON lines, the same for one
+// seed, that tell no name.
 func TestWorkload(t *testing.T) {
 	f := worked(t)
 	for _, model := range []string{"lublin", "markov", "uniform_log", "users"} {
@@ -44,7 +45,8 @@ func TestWorkload(t *testing.T) {
 		a, b := f.do(http.MethodGet, path+"&seed=7", nil), f.do(http.MethodGet, path+"&seed=7", nil)
 		other := f.do(http.MethodGet, path+"&seed=8", nil)
 		if a.status != http.StatusOK || !bytes.Equal(a.body, b.body) || a.header.Get("Waitcast-Seed") != "7" {
-			t.Fatalf("%s: status %d, seed %q, twice the same: %v: %s", model, a.status, a.header.Get("Waitcast-Seed"), bytes.Equal(a.body, b.body), a.body)
+			t.Fatalf("%s: status %d, seed %q, twice the same: %v: %s", model, a.status, a.header.Get("Waitcast-Seed"),
+				bytes.Equal(a.body, b.body), a.body)
 		}
 		if records(t, a.body) == nil || bytes.Equal(a.body, other.body) {
 			t.Errorf("%s: another seed draws the same", model)
@@ -62,7 +64,8 @@ func TestWorkload(t *testing.T) {
 			if err := json.Unmarshal(rows[i], &j); err != nil {
 				t.Fatal(err)
 			}
-			if j.ID != r.ID || int64(j.SubmitSeconds) != r.Submit || int64(j.Procs) != r.Allocated || model == "users" && j.Queue != "busy" {
+			if j.ID != r.ID || int64(j.SubmitSeconds) != r.Submit || int64(j.Procs) != r.Allocated ||
+				model == "users" && j.Queue != "busy" {
 				t.Fatalf("%s: line %+v, record %+v", model, j, r)
 			}
 		}
@@ -118,7 +121,10 @@ func TestWorkloadRefused(t *testing.T) {
 			t.Errorf("%s: %+v, want %d %q", query, p, want.status, want.text)
 		}
 	}
-	for _, query := range []string{"model=other", "format=xml", "jobs=10000001", "jobs=-1", "hours=1e9", "seed=x", "seed=12345678901234567890", "queu=work"} {
+	for _, query := range []string{
+		"model=other", "format=xml", "jobs=10000001", "jobs=-1", "hours=1e9", "seed=x",
+		"seed=12345678901234567890", "queu=work",
+	} {
 		if p := f.problem("/v1/workload?" + query); p.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %+v", query, p)
 		}
@@ -140,13 +146,15 @@ func (l *leaver) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWorkloadEndsWithTheClient proves that a workload of ten million jobs is not drawn for a client that is gone, and that its place is free then.
+// TestWorkloadEndsWithTheClient proves that a workload of ten million jobs is not drawn for a client that is gone, and
+// that its place is free then.
 func TestWorkloadEndsWithTheClient(t *testing.T) {
 	f := worked(t)
 	for range 5 { // more than may be drawn at a time
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &leaver{httptest.NewRecorder(), 20_000, cancel}
-		f.server.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workload?queue=busy&jobs=10000000", nil))
+		f.server.Handler().ServeHTTP(w,
+			httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/workload?queue=busy&jobs=10000000", nil))
 		cancel()
 		if w.Code != http.StatusOK || w.left > 0 || w.left < -1_000_000 {
 			t.Fatalf("status %d, %d bytes were written after the client had gone", w.Code, -w.left)
@@ -154,31 +162,37 @@ func TestWorkloadEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// TestModelsOfABusyQueue proves that GET /v1/models tells every model with its figures, and for what is missing the reason.
+// TestModelsOfABusyQueue proves that GET /v1/models tells every model with its figures, and for what is missing the
+// reason.
 func TestModelsOfABusyQueue(t *testing.T) {
 	f := worked(t)
 	var m wire.Models
 	f.get("/v1/models/busy", &m)
 	law := m.Laws[1]
-	if law.Jobs != 700 || law.Chosen == "" || law.Reason != "" || law.Law == nil || law.Params == nil || len(law.Scores) != 4 || law.Scores[0].LogScore == nil {
+	if law.Jobs != 700 || law.Chosen == "" || law.Reason != "" || law.Law == nil || law.Params == nil ||
+		len(law.Scores) != 4 || law.Scores[0].LogScore == nil {
 		t.Errorf("laws %+v", law)
 	}
-	if last := law.Scores[3]; last.Law != "uniform_log_at_limit" || last.LogScore != nil || last.Reason != "no job has told a time limit" {
+	if last := law.Scores[3]; last.Law != "uniform_log_at_limit" || last.LogScore != nil ||
+		last.Reason != "no job has told a time limit" {
 		t.Errorf("the law that cannot be fitted: %+v", last)
 	}
 	if m.Laws[0].Class != "sequential" || m.Laws[0].Jobs != 300 {
 		t.Errorf("laws %+v", m.Laws[0])
 	}
 	l := m.Lublin
-	if l.Size.Reason+l.Runtime.Reason+l.Arrival.Reason != "" || l.Size.Serial < .29 || l.Size.Serial > .31 || l.Size.Jobs != 1000 || l.Runtime.KS <= 0 || len(l.Arrival.HalfHours) != 48 {
+	if l.Size.Reason+l.Runtime.Reason+l.Arrival.Reason != "" || l.Size.Serial < .29 || l.Size.Serial > .31 ||
+		l.Size.Jobs != 1000 || l.Runtime.KS <= 0 || len(l.Arrival.HalfHours) != 48 {
 		t.Errorf("lublin %+v", l)
 	}
-	if u := m.Users; u.Reason != "" || u.Jobs != 1000 || u.LongTerm != 1 || u.Sessions < 100 || u.Flurries != 0 || u.Saturated {
+	if u := m.Users; u.Reason != "" || u.Jobs != 1000 || u.LongTerm != 1 || u.Sessions < 100 || u.Flurries != 0 ||
+		u.Saturated {
 		t.Errorf("users %+v", u)
 	}
 	var few wire.Models
 	f.get("/v1/models/work", &few)
-	if r := few.Laws[1].Reason; !strings.Contains(r, "from 256 lifetimes on, there are 200") || few.Laws[1].Chosen != "uniform_log" {
+	if r := few.Laws[1].Reason; !strings.Contains(r, "from 256 lifetimes on, there are 200") ||
+		few.Laws[1].Chosen != "uniform_log" {
 		t.Errorf("a queue with too few lifetimes for a choice: %+v", few.Laws[1])
 	}
 	if few.Lublin.Arrival.Reason == "" || few.Lublin.Runtime.Reason != "" {

@@ -224,8 +224,8 @@ func TestFiles(t *testing.T) {
 	s.write("sge",
 		"# a comment\n"+
 			strings.Repeat(
-				"short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:0:"+
-					"0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
+				"short:host:group:user:name:17:sge:0:1700000000:1700000010:1700000020:0:0:10:1:1:0:0:0:0:0:0:0:0:0:0:"+
+					"0:0:0:NONE:defaultdepartment:mpi:4:0:1:0:0:NONE:0:NONE:0:0\n", 20), now)
 	s.write("rotated/log", jobs(3, now, time.UTC), now)
 	s.write("rotated/log.1", jobs(3, now.Add(-time.Hour), time.UTC), now.Add(-time.Hour))
 	s.write("rotated/log_20260101", "x", now)
