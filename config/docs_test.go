@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,26 +18,30 @@ var update = flag.Bool("update", false, "write the table of docs/configure.md an
 
 const docs = "../docs/configure.md"
 
+// effectWords are the words of docs/configure.md for what a reload of a key does.
+var effectWords = map[config.Effect]string{
+	config.EffectNextStart: "next start", config.EffectLogLevel: "at once", config.EffectAccess: "at once",
+	config.EffectListener: "reconnects", config.EffectSources: "reopens", config.EffectRestore: "restores",
+	config.EffectRebuild: "rebuilds",
+}
+
 // table writes the reference as docs/configure.md has it.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| key | type | default | allowed | meaning | variable, flag | |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| key | type | default | allowed | meaning | variable, flag | reload |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range config.Reference() {
-		set, rebuilds := k.Env, ""
+		set := k.Env
 		if set != "" {
 			set = "`" + set + "`"
 		}
 		if k.Flag != "" {
 			set += ", `--" + k.Flag + "`"
 		}
-		if k.Effect == config.EffectRebuild {
-			rebuilds = "rebuilds"
-		}
 		def := k.Default
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Key, k.Type, def, k.Allowed, k.Doc, set, rebuilds)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Key, k.Type, def, k.Allowed, k.Doc, set, effectWords[k.Effect])
 	}
 	return b.String()
 }
@@ -61,6 +66,27 @@ func TestDocsTable(t *testing.T) {
 	fresh := between.ReplaceAllLiteralString(string(content), string(m[1])+table()+string(m[3]))
 	if err := os.WriteFile(docs, []byte(fresh), 0o644); err != nil { //nolint:gosec // documentation is for everyone
 		t.Fatal(err)
+	}
+}
+
+// The docs explain every word of the table's last column, in the order of the costs.
+func TestDocsEffects(t *testing.T) {
+	content, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var explained, want []string
+	for _, m := range regexp.MustCompile(`(?m)^\| \*([a-z ]+)\* \| .+ \|$`).FindAllSubmatch(content, -1) {
+		explained = append(explained, string(m[1]))
+	}
+	for _, e := range config.Effects() {
+		if effectWords[e] == "" {
+			t.Errorf("the docs have no word for %q", e)
+		}
+		want = append(want, effectWords[e])
+	}
+	if want = slices.Compact(want); !slices.Equal(explained, want) {
+		t.Errorf("the docs explain %q, want %q", explained, want)
 	}
 }
 

@@ -7,9 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 )
@@ -17,36 +14,50 @@ import (
 // namesKey is the file of the key that users' names are hashed with, in data_dir.
 const namesKey = "names-key"
 
-// newGuard returns what decides who may ask for what. Files that are missing (the admin token, the key of hashed names) are made.
-func newGuard(cfg *config.Config, opts Options, reg prometheus.Registerer) (*access.Guard, error) {
+// accessOptions returns the access rules of a configuration. Files that are missing (the admin token, the key of hashed
+// names) are made.
+func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 	token, err := adminToken(cfg.AdminTokenFile, opts.Log)
 	if err != nil {
-		return nil, err
+		return access.Options{}, err
 	}
 	policy, err := policyOf(cfg.Access)
 	if err != nil {
-		return nil, err
+		return access.Options{}, err
 	}
-	proxies, err := access.ParseProxies(cfg.Limits.TrustedProxies)
+	proxies, err := trustedProxies(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("limits.trusted_proxies: %w", err)
+		return access.Options{}, err
 	}
 	var names *access.Names
 	if policy.Users == access.Hashed {
 		if names, err = access.LoadNames(filepath.Join(cfg.DataDir, namesKey)); err != nil {
-			return nil, err
+			return access.Options{}, err
 		}
 	}
-	return access.New(access.Options{
-		AdminToken: token, TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile, Policy: policy, Names: names, Log: opts.Log, Registry: reg,
-		Limits: access.Limits{PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Expensive: cfg.Limits.Expensive, Proxies: proxies},
-	})
+	return access.Options{
+		AdminToken: token, TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile, Policy: policy, Names: names, Log: opts.Log,
+		Limits: access.Limits{
+			PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Expensive: cfg.Limits.Expensive, Proxies: proxies,
+		},
+	}, nil
 }
 
-// policyOf reads who may see what; a Config that was not loaded has no texts, which stand for the defaults.
+// trustedProxies returns the proxies that are believed when they report for whom they ask.
+func trustedProxies(cfg *config.Config) ([]netip.Prefix, error) {
+	proxies, err := access.ParseProxies(cfg.Limits.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("limits.trusted_proxies: %w", err)
+	}
+	return proxies, nil
+}
+
+// policyOf returns the rules of who may see what. A Config that was not loaded has empty texts, which stand for the
+// defaults.
 func policyOf(c config.Access) (access.Policy, error) {
 	out := access.Default()
-	out.AnonymousAuto, out.OthersAuto = c.Anonymous == "" || c.Anonymous == "auto", c.Others == "" || c.Others == "auto"
+	out.AnonymousAuto = c.Anonymous == "" || c.Anonymous == "auto"
+	out.OthersAuto = c.Others == "" || c.Others == "auto"
 	out.Users = cmp.Or(access.Show(c.Users), out.Users)
 	out.Admins = c.Admins
 	for _, r := range []struct {
@@ -54,8 +65,10 @@ func policyOf(c config.Access) (access.Policy, error) {
 		auto      bool
 		into      *access.Role
 	}{
-		{"anonymous", c.Anonymous, out.AnonymousAuto, &out.Anonymous}, {"others", c.Others, out.OthersAuto, &out.Others},
-		{"basic_role", c.BasicRole, c.BasicRole == "", &out.Basic}, {"certificate_role", c.CertificateRole, c.CertificateRole == "", &out.Certificate},
+		{"anonymous", c.Anonymous, out.AnonymousAuto, &out.Anonymous},
+		{"others", c.Others, out.OthersAuto, &out.Others},
+		{"basic_role", c.BasicRole, c.BasicRole == "", &out.Basic},
+		{"certificate_role", c.CertificateRole, c.CertificateRole == "", &out.Certificate},
 	} {
 		if r.auto {
 			continue
@@ -69,9 +82,10 @@ func policyOf(c config.Access) (access.Policy, error) {
 	return out, nil
 }
 
-// warnOpen says in the log when more can reach the daemon than this host, and nothing keeps it from hearing everything but names.
-func warnOpen(at net.Addr, cfg *config.Config, guard *access.Guard, log *zap.Logger) {
-	host, _, err := net.SplitHostPort(at.String())
+// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but names.
+func (d *Daemon) warnOpen(cfg *config.Config) {
+	guard, log := d.core().web().guard, d.opts.Log
+	host, _, err := net.SplitHostPort(d.Addr().String())
 	if err != nil {
 		return
 	}
@@ -79,9 +93,11 @@ func warnOpen(at net.Addr, cfg *config.Config, guard *access.Guard, log *zap.Log
 		return
 	}
 	if guard.TLS() == nil {
-		log.Warn("other hosts can reach this daemon without TLS: tokens and passwords can be read on the way; see web_config_file, or put a proxy with TLS in front")
+		log.Warn("other hosts can reach this daemon without TLS: tokens and passwords can be read on the way; " +
+			"see web_config_file, or put a proxy with TLS in front")
 	}
 	if guard.SeesOthers(access.Caller{Role: access.Public}) && cfg.Access.Others != access.Public.String() {
-		log.Warn("other hosts can reach this daemon, and everybody sees all waiting jobs (without names) and may ask in anybody's name; see tokens_file and access.others")
+		log.Warn("other hosts can reach this daemon, and everybody sees all waiting jobs (without names) " +
+			"and may ask in anybody's name; see tokens_file and access.others")
 	}
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // accuracy reads from the ledger how forecasts turned out.
-func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
-	out, view := &accuracy.Summary{}, d.views.View(q.Cluster)
+func (w *webAPI) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
+	out, view := &accuracy.Summary{}, w.views.View(q.Cluster)
 	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
-	for _, store := range d.stores {
+	for _, store := range w.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
 			r.Queue = view.LedgerQueue(r.Queue)
 			out.Add(&r)
@@ -31,4 +31,6 @@ func (d *core) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Sum
 }
 
 // errReloading is why the ledger cannot be read for a moment.
-var errReloading error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration", Hint: "ask again in some seconds"}
+var errReloading error = &api.Refused{
+	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration", Hint: "ask again in some seconds",
+}

@@ -21,11 +21,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// minToken is the shortest token that is taken, in bytes: one that cannot be guessed. One that is made here has 26 letters and digits, 130 bits.
+// minToken is the minimum length of a token in bytes: one that cannot be guessed. One that is made here has 26 letters and
+// digits, 130 bits.
 const minToken = 16
 
-// adminToken returns the administrators' token from its file, which is made where it is missing. Without a file there is no admin
-// access.
+// adminToken returns the administrators' token from its file, which is made if it is missing. Without a path there is no
+// admin access.
 func adminToken(path string, log *zap.Logger) (string, error) {
 	if path == "" {
 		return "", nil
@@ -48,7 +49,8 @@ func readToken(path string, log *zap.Logger) (string, error) {
 	}
 	token := strings.TrimSpace(string(content))
 	if len(token) < minToken || strings.ContainsFunc(token, unicode.IsSpace) {
-		return "", fmt.Errorf("%s holds no token of %d characters or more: write one, or remove the file and one is made", path, minToken)
+		return "", fmt.Errorf("%s holds no token of %d characters or more: write one, or remove the file and one is made",
+			path, minToken)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o037 != 0 {
 		log.Warn("the admin token can be read by others than the daemon's user and group: chmod 0640 or 0600",
@@ -75,9 +77,9 @@ func writeWhole(path, content string) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// quarantine is the api.QuarantineFunc. The store keeps so few lines that they are looked through here.
-func (d *core) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
-	ever, all, err := d.badLines(ctx)
+// quarantine is the api.QuarantineFunc. The store keeps so few lines that they are filtered here.
+func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
+	ever, all, err := w.badLines(ctx)
 	if errors.Is(err, modelstore.ErrClosed) {
 		return nil, errReloading
 	}
@@ -100,8 +102,8 @@ func (d *core) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Qua
 }
 
 // badLines returns how many lines ever were in quarantine, and those that still are, newest first.
-func (d *core) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
-	for _, store := range d.stores {
+func (w *webAPI) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
+	for _, store := range w.stores {
 		n, err := store.CountBadLines(ctx)
 		if err != nil {
 			return 0, nil, err
@@ -112,7 +114,7 @@ func (d *core) badLines(ctx context.Context) (ever int64, all []modelstore.BadLi
 		}
 		ever, all = ever+n, append(all, lines...)
 	}
-	if len(d.stores) > 1 {
+	if len(w.stores) > 1 {
 		slices.SortStableFunc(all, func(a, b modelstore.BadLine) int { return b.At.Compare(a.At) })
 	}
 	return ever, all, nil
@@ -125,7 +127,8 @@ func badLine(b *modelstore.BadLine) wire.BadLine {
 	}
 }
 
-// escaped makes text of any bytes: a backslash is doubled, and what is not printable, or not UTF-8, is \xNN, byte by byte.
+// escaped makes text of any bytes. A backslash is doubled; each byte of a rune that is not printable, or not UTF-8,
+// becomes \xNN.
 func escaped(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

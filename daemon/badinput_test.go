@@ -302,7 +302,7 @@ func TestEmptyConfiguration(t *testing.T) {
 	must(t, d.Stop())
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package daemon wires waitcast together: store, pipeline, one reader per source, HTTP. Two daemons can run in one
+// Package daemon wires waitcast together: database, pipeline, one reader per source, HTTP. Two daemons can run in one
 // process; nothing is global.
 package daemon
 
@@ -18,35 +18,35 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// stopGrace is how long an orderly stop may take before work under way is abandoned; nothing is lost then, the logs are
+// stopGrace is how long an orderly stop may take before work under way is abandoned. Nothing is lost then: the logs are
 // read again from the last checkpoint.
 const stopGrace = 10 * time.Second
 
 // queued is the number of deliveries that may wait for the writer.
 const queued = 16
 
-// batchLines bounds the lines of one delivery. Every submission among them is forecast before the delivery can be committed, which
-// takes about a millisecond each.
+// batchLines bounds the lines of one delivery. Every submission among them is forecast before the delivery can be
+// committed, which takes about a millisecond each.
 const batchLines = 256
 
-// Options are what a daemon needs beside its configuration.
+// Options are the needs of a daemon beside its configuration.
 type Options struct {
 	// Log may be nil.
 	Log *zap.Logger
-	// Level is what administrators change the level of Log by, and a reload; nil where it stays.
+	// Level is the level of Log, which administrators and reloads change; nil if it does not change.
 	Level *LogLevel
 	// Now is the wall clock; nil means time.Now. A simulated cluster brings its own.
 	Now func() time.Time
-	// Cores is how many processors there are, for what works in the background; 0 means runtime.GOMAXPROCS.
+	// Cores is the number of processors for work in the background; 0 means runtime.GOMAXPROCS.
 	Cores int
 	// Version is the program's.
 	Version string
-	// Load reads the configuration anew, for a reload; nil where there is none.
+	// Load reads the configuration again, for a reload; nil if there is none.
 	Load func() (*config.Config, error)
 	// Reload asks Run for a reload, as SIGHUP does; nil is never.
 	Reload <-chan struct{}
 
-	// What outlives the cores.
+	// The rest outlives the cores.
 	wasReady *atomic.Bool                         // of /readyz
 	noticed  *atomic.Pointer[readmodel.Condition] // of the database; nil inside while nothing was noticed
 }
@@ -55,16 +55,18 @@ type Options struct {
 type Daemon struct {
 	opts     Options
 	reloads  *reloadMetrics
-	core     atomic.Pointer[core]
+	inForce  atomic.Pointer[core]
 	frontend atomic.Pointer[httpFrontend]
+	patience atomic.Int64 // a time.Duration: how long an answer may take
 
-	changing sync.Mutex // held by whoever starts, reloads or stops
+	changing sync.Mutex // held while the daemon starts, reloads or stops
+	steps    lifecycle
 	cfg      *config.Config
-	bound    *access.Connections // of the front
+	bound    *access.Connections // of all frontends
 
-	failed chan error
-	watch  sync.WaitGroup
-	end    context.CancelFunc // of what watches the core
+	failure  chan error
+	watching sync.WaitGroup
+	unwatch  context.CancelFunc // ends the watch over the core
 }
 
 // New returns a daemon that is not started yet.
@@ -76,93 +78,141 @@ func New(cfg *config.Config, opts Options) *Daemon {
 		opts.Now = time.Now
 	}
 	opts.wasReady, opts.noticed = new(atomic.Bool), new(atomic.Pointer[readmodel.Condition])
-	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failed: make(chan error, 1), end: func() {}}
+	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failure: make(chan error, 1), unwatch: func() {}}
 }
 
-// Start opens the store, restores the state, begins to read the logs and to answer requests. After an error everything is
-// undone. A database that another process holds is a *sqlite.LockedError.
+// Start opens the database, restores the state, begins to read the logs and to answer requests. After an error, which
+// names the step that failed, everything is undone. A database that another process holds is a *sqlite.LockedError.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	bound, err := newConnections(d.cfg)
+	err := d.steps.start(ctx,
+		step{name: "limits", start: d.makeBound},
+		step{start: d.startCore, stop: d.stopCore},
+		step{name: "listen", start: d.openListener, stop: d.closeListener},
+		step{name: "watch", start: d.watchCore, stop: d.stopWatching},
+		step{name: "HTTP server", start: d.startServer, stop: d.stopServer},
+	)
+	if err == nil {
+		d.reloads.succeeded(time.Now())
+	}
+	return err
+}
+
+// makeBound makes the bound of connections, which outlives listeners and cores.
+func (d *Daemon) makeBound(context.Context) error {
+	proxies, err := trustedProxies(d.cfg)
 	if err != nil {
 		return err
 	}
-	d.bound = bound
+	d.bound = access.NewConnections(d.cfg.Limits.Connections, d.cfg.Limits.ConnectionsPerClient, proxies)
+	d.setFrontendLimits(d.cfg, proxies)
+	return nil
+}
+
+// startCore starts the first core.
+func (d *Daemon) startCore(ctx context.Context) error {
 	c, err := d.newCore(ctx, d.cfg)
 	if err != nil {
 		return err
 	}
-	socket, err := newSocket(ctx, d.cfg.Listen)
-	if err != nil {
-		return errors.Join(err, c.drain())
-	}
-	f := newHTTPFrontend(socket, bound, c, d)
-	d.frontend.Store(f)
-	d.swap(c)
-	f.serve(d.fail)
-	d.reloads.succeeded(time.Now())
+	d.inForce.Store(&c)
 	return nil
 }
 
-// newCore makes a core, with the metrics that outlive it.
-func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (*core, error) {
-	return newCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
+func (d *Daemon) stopCore() error { return d.core().drain() }
+
+// newCore starts a core, with the metrics that outlive it.
+func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (core, error) {
+	return startCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
 }
 
-// swap puts a core into force, and watches it.
-func (d *Daemon) swap(c *core) {
-	d.end()
-	if old := d.core.Swap(c); old != nil {
-		old.close()
+// core returns the core in force, nil before the start.
+func (d *Daemon) core() core {
+	if c := d.inForce.Load(); c != nil {
+		return *c
 	}
+	return nil
+}
+
+func (d *Daemon) openListener(ctx context.Context) error {
+	socket, err := newSocket(ctx, d.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	d.frontend.Store(newHTTPFrontend(socket, d))
+	return nil
+}
+
+func (d *Daemon) closeListener() error {
+	if err := d.frontend.Load().socket.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+func (d *Daemon) startServer(context.Context) error {
+	d.warnOpen(d.cfg)
+	d.frontend.Load().serve(d.fail)
+	return nil
+}
+
+func (d *Daemon) stopServer() error { return d.frontend.Load().stop() }
+
+// watchCore begins to watch the core in force: if it fails it is replaced, or the daemon fails.
+func (d *Daemon) watchCore(context.Context) error {
+	c := d.core()
 	ctx, end := context.WithCancel(context.Background())
-	d.end = end
-	d.watch.Go(func() {
+	d.unwatch = end
+	d.watching.Go(func() {
 		select {
-		case err := <-c.failed:
+		case err := <-c.failed():
 			d.recoverCore(ctx, c, err)
 		case <-ctx.Done():
 		}
 	})
+	return nil
+}
+
+func (d *Daemon) stopWatching() error {
+	d.unwatch()
+	d.watching.Wait()
+	return nil
+}
+
+// swap puts a core into force, in place of one that rests, and watches it.
+func (d *Daemon) swap(c core) {
+	d.unwatch()
+	if old := d.inForce.Swap(&c); old != nil {
+		(*old).web().close()
+	}
+	_ = d.watchCore(context.Background()) // it never fails
 }
 
 func (d *Daemon) fail(err error) {
 	select {
-	case d.failed <- err:
+	case d.failure <- err:
 	default:
 	}
 }
 
 // Failed delivers the error that keeps the daemon from going on, if one occurs.
-func (d *Daemon) Failed() <-chan error { return d.failed }
+func (d *Daemon) Failed() <-chan error { return d.failure }
 
 // Addr returns the address the daemon listens on.
 func (d *Daemon) Addr() net.Addr {
 	return d.frontend.Load().socket.Addr()
 }
 
-// Views returns the published pictures.
-func (d *Daemon) Views() []*readmodel.View { return d.core.Load().views.Views() }
+// Views returns the published views.
+func (d *Daemon) Views() []*readmodel.View { return d.core().web().views.Views() }
 
-// Registry returns the metrics; a reload begins new ones.
-func (d *Daemon) Registry() *prometheus.Registry { return d.core.Load().registry }
+// Registry returns the metrics. A reload that replaces the core begins new ones.
+func (d *Daemon) Registry() *prometheus.Registry { return d.core().web().registry }
 
-// Stop ends serving and reading, saves the state, and closes the store. A second call does nothing.
+// Stop ends serving and reading, saves the state, and closes the database. A second call does nothing.
 func (d *Daemon) Stop() error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	var err error
-	if f := d.frontend.Load(); f != nil {
-		err = f.stop()
-		if closed := f.socket.Close(); !errors.Is(closed, net.ErrClosed) {
-			err = errors.Join(err, closed)
-		}
-	}
-	d.end()
-	d.watch.Wait()
-	if c := d.core.Load(); c != nil {
-		err = errors.Join(err, c.drain())
-	}
-	return err
+	return d.steps.stop()
 }

@@ -18,18 +18,21 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// facts returns what asks a scheduler for what it tells of the machine. The commands of one call run one after the other, each with the source's timeout.
-func (d *core) facts(c config.Cluster, s config.Source, options collector.Options) source.Ask {
+// askFacts returns the function that asks a scheduler for the facts of a machine. The commands of one call run one after
+// the other, each with the source's timeout.
+func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
 	return slurm.NewFacts(slurm.FactsConfig{
 		Options: options,
 		Run: func(ctx context.Context, args []string) ([]byte, error) {
-			return source.Run(ctx, source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
+			command := source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout}
+			return source.Run(ctx, command)
 		},
-		Known: func() *job.Facts { return d.pipeline.View(c.Name).Facts },
+		Known: func() *job.Facts { return c.pipeline.View(machine.Name).Facts },
 	}).Ask
 }
 
-// unknownLines counts the lines that say what no parser of Slurm's logs knows, by the version of Slurm: a new release may bring new messages.
+// unknownLines counts the lines of Slurm's logs that no parser knows, by the version of Slurm: a new release may bring new
+// messages.
 type unknownLines struct {
 	lines *prometheus.CounterVec
 	// version returns the version that the scheduler itself reports, "" if it reports none.
@@ -39,25 +42,26 @@ type unknownLines struct {
 	versions map[string]bool
 }
 
-func (d *core) newUnknownLines() *unknownLines {
+func (c *collectingCore) newUnknownLines() *unknownLines {
 	u := &unknownLines{
 		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_slurm_unknown_lines_total",
-			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here says, by Slurm's version.",
+			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here says, " +
+				"by Slurm's version.",
 		}, []string{"cluster", "version"}),
 		version: func(cluster string) string {
-			if facts := d.pipeline.View(cluster).Facts; facts != nil {
+			if facts := c.pipeline.View(cluster).Facts; facts != nil {
 				return facts.Version
 			}
 			return ""
 		},
 		versions: map[string]bool{},
 	}
-	d.registry.MustRegister(u.lines)
+	c.registry.MustRegister(u.lines)
 	return u
 }
 
-// count takes in the bad lines of a delivery.
+// count counts the unknown lines of a delivery.
 func (u *unknownLines) count(d *source.Delivery) {
 	if !strings.HasPrefix(d.Source.Format.Name, "slurm-") {
 		return
@@ -75,13 +79,14 @@ func (u *unknownLines) count(d *source.Delivery) {
 	}
 }
 
-// release is what a version of Slurm looks like, as far as the label tells it.
+// release matches a version of Slurm as far as the label has it.
 var release = regexp.MustCompile(`^[0-9]{2}\.[0-9]{2}(\.[0-9]{1,3})?`)
 
 // maxVersions bounds the values of the label.
 const maxVersions = 20
 
-// label returns the value of the label "version": "22.05.8", "unknown", or "other" for what is no version and for too many.
+// label returns the value of the label "version": "22.05.8", "unknown", or "other" for text that is no version and for
+// versions beyond maxVersions.
 func (u *unknownLines) label(version string) string {
 	if version == "" {
 		return "unknown"

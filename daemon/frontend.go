@@ -1,12 +1,13 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"reflect"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,42 +16,46 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// httpFrontend receives the requests. It stays while the core behind it is replaced, unless what it is made from changes; and even then the socket stays
-// where the address does.
+// httpFrontend receives the requests. It stays while the core behind it is replaced, unless keys of
+// config.EffectListener change; even then the socket stays if the address does.
 type httpFrontend struct {
 	socket  *net.TCPListener
 	bound   *access.Connections
 	server  *http.Server
-	scheme  string // of its URLs; the server's TLSConfig does not tell, since it fills that in itself
+	scheme  string // of its URLs; the server fills in its TLSConfig by itself, so that is not a sign of TLS
 	serving sync.WaitGroup
 }
 
-// newSocket takes the configured address.
+// newSocket opens the configured address.
 func newSocket(ctx context.Context, address string) (*net.TCPListener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
+		return nil, fmt.Errorf("%w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
 	}
 	return l.(*net.TCPListener), nil
 }
 
-// newHTTPFrontend makes a frontend on a socket; nothing is answered before serve.
-func newHTTPFrontend(socket *net.TCPListener, bound *access.Connections, c *core, d *Daemon) *httpFrontend {
+// newHTTPFrontend makes a frontend on a socket, for the core in force and those after it. Nothing is answered before
+// serve.
+func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.core.Load().handler.ServeHTTP(w, r)
+		// The server's own deadline cannot change while it runs.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Duration(d.patience.Load())))
+		d.core().web().ServeHTTP(w, r)
 	})
-	warnOpen(socket.Addr(), c.cfg, c.guard, c.opts.Log)
-	f := &httpFrontend{socket: socket, bound: bound, server: newServer(handler, c.cfg, c.guard, c.opts.Log), scheme: "http"}
-	if c.guard.TLS() != nil {
+	guard := d.core().web().guard
+	f := &httpFrontend{socket: socket, bound: d.bound, server: newServer(handler, guard, d.opts.Log), scheme: "http"}
+	if guard.TLS() != nil {
 		f.scheme = "https"
 	}
 	return f
 }
 
-// sameFrontend reports whether a frontend can stay for another configuration.
-func sameFrontend(a, b *config.Config) bool {
-	return a.Listen == b.Listen && a.WebConfigFile == b.WebConfigFile && reflect.DeepEqual(a.Limits, b.Limits)
+// setFrontendLimits puts the limits of connections and answers into force, for those to come.
+func (d *Daemon) setFrontendLimits(cfg *config.Config, proxies []netip.Prefix) {
+	d.bound.Configure(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies)
+	d.patience.Store(int64(cmp.Or(cfg.Limits.WriteTimeout, writeTimeout)))
 }
 
 func (f *httpFrontend) serve(failed func(error)) {
@@ -102,7 +107,7 @@ func (l *sharedListener) Accept() (net.Conn, error) {
 		conn, err := l.TCPListener.Accept()
 		var timeout net.Error
 		if err != nil && errors.As(err, &timeout) && timeout.Timeout() && !l.closed.Load() {
-			continue // somebody else's close
+			continue // the close of another frontend
 		}
 		return conn, err
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -26,9 +27,10 @@ import (
 const (
 	// importLines bounds the lines and the jobs of one delivery of an import.
 	importLines = 1000
-	// importAhead is how many jobs are put into the order of submission, in which the chains learn: most logs are in that of ends.
+	// importAhead is how many jobs are sorted by submission, the order in which the chains learn: most logs are in the
+	// order of ends.
 	importAhead = 20_000
-	// importLag is how long a job must be over: the sources that are followed may be so much behind.
+	// importLag is how long a job must be over: the sources that are followed may be behind by that much.
 	importLag = time.Minute
 	// importFuture is how far ahead of the clock a record may be, as for the sources that are followed.
 	importFuture = 24 * time.Hour
@@ -38,7 +40,7 @@ const (
 	importFirst = 3
 )
 
-// importFormats are the formats whose record of a job's end tells the whole job.
+// importFormats returns the formats whose record of a job's end describes the whole job.
 func importFormats() map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
@@ -49,8 +51,8 @@ func importFormats() map[string]collector.Format {
 	return all
 }
 
-// importer is the source that imports into one cluster come from. To the pipeline it is one like the others, which now and then
-// tells of jobs of the past.
+// importer is the source of the imports into one cluster. To the pipeline it is a source like the others, which now and
+// then delivers jobs of the past.
 type importer struct {
 	source     source.Config
 	pipeline   *pipeline.Pipeline
@@ -102,11 +104,11 @@ func (i *importer) Close() error {
 	return nil
 }
 
-// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's checkpoint: there is nothing to
-// read on from. But it comes by in the transaction that stores the delivery.
+// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's
+// checkpoint: there is no place to read on from. But it is part of the transaction that stores the delivery.
 func emptyCheckpoint() []byte { return []byte{} }
 
-// committed takes note of a transaction. One delivery may be stored in several, its checkpoint in the last.
+// committed counts what a transaction has stored. One delivery may be stored in several, its checkpoint in the last.
 func (i *importer) committed(b *modelstore.Batch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -137,14 +139,14 @@ func (i *importer) committed(b *modelstore.Batch) {
 	i.changed = make(chan struct{})
 }
 
-// state returns what is stored, and a channel that is closed when that changes.
+// state returns the counts of what is stored, and a channel that is closed when they change.
 func (i *importer) state() (importCounts, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.counts, i.changed
 }
 
-// await waits until so many deliveries are stored.
+// await waits until a number of deliveries is stored.
 func (i *importer) await(ctx context.Context, deliveries int64, progress func()) error {
 	for {
 		s, changed := i.state()
@@ -166,8 +168,8 @@ func (i *importer) await(ctx context.Context, deliveries int64, progress func())
 var errStopping error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is stopping",
 	Hint: "import the same log again once it runs: what was taken in counts once"}
 
-// begin waits for nobody: it returns an error if an import is under way, or if the cluster's own logs are still being read, into the middle of
-// which jobs of the past may not come.
+// begin returns an error if an import is under way, or if the cluster's own logs are still being read: jobs of the past
+// may not come into the middle of them. It does not wait.
 func (i *importer) begin() error {
 	for _, s := range i.pipeline.View(i.source.Options.Cluster).Sources {
 		if !s.Tried() {
@@ -184,7 +186,8 @@ func (i *importer) begin() error {
 	}
 }
 
-// release lets the next import begin, once what this one sent is stored: what is stored from then on is the next one's.
+// release lets the next import begin once the deliveries of this one are stored: the counts from then on are the next
+// one's.
 func (i *importer) release(deliveries int64) {
 	if s, _ := i.state(); s.deliveries >= deliveries {
 		<-i.busy
@@ -208,32 +211,37 @@ func newImports() *imports {
 }
 
 // openImports makes every cluster ready for imports.
-func (d *core) openImports(metrics *pipeline.Metrics) error {
-	for _, c := range d.cfg.Clusters {
-		location, err := c.Location()
+func (c *collectingCore) openImports(context.Context) error {
+	c.importing = &readerSet{}
+	for _, machine := range c.cfg.Clusters {
+		options, err := collectorOptions(machine)
 		if err != nil {
-			return err
+			return errors.Join(err, c.importing.close())
 		}
-		i := newImporter(collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, d.pipeline, d.opts.Now)
-		d.imports.byCluster[c.Name] = i
-		d.readers = append(d.readers, i)
-		d.stopping = append(d.stopping, i.Close)
-		d.pipeline.AddImport(i.source)
-		metrics.Touch(i.source)
+		i := newImporter(options, c.pipeline, c.opts.Now)
+		c.imports.byCluster[machine.Name] = i
+		c.importing.add(i.source, i)
+		c.pipeline.AddImport(i.source)
+		c.metrics.Touch(i.source)
 	}
 	return nil
 }
+
+func (c *collectingCore) closeImports() error { return c.importing.close() }
 
 // take is the api.ImportFunc.
 func (m *imports) take(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 	i := m.byCluster[req.Cluster]
 	if i == nil {
-		return nil, &api.Refused{Status: http.StatusNotFound, Detail: fmt.Sprintf("no cluster %q", req.Cluster), Hint: "known: " + names(m.byCluster)}
+		detail := fmt.Sprintf("no cluster %q", req.Cluster)
+		return nil, &api.Refused{Status: http.StatusNotFound, Detail: detail, Hint: "known: " + names(m.byCluster)}
 	}
 	format, ok := m.formats[req.Format]
 	if !ok {
-		return nil, &api.Refused{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported", req.Format),
-			Hint: "formats whose records tell whole jobs can: " + names(m.formats)}
+		return nil, &api.Refused{
+			Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported", req.Format),
+			Hint: "formats whose records tell whole jobs can: " + names(m.formats),
+		}
 	}
 	if err := i.begin(); err != nil {
 		return nil, err
@@ -253,7 +261,7 @@ func names[V any](of map[string]V) string {
 	return strings.Join(all, ", ")
 }
 
-// watchedStore is a store that tells the importers what is committed.
+// watchedStore is a store that reports to the importers what is committed.
 type watchedStore struct {
 	modelstore.Store
 	imports *imports

@@ -38,8 +38,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompressed returns the text of a log, which its first bytes tell to be gzip (RFC 1952), zstd (RFC 8878) or plain. The function releases
-// what that takes.
+// decompressed returns the text of a log. Its first bytes decide whether it is gzip (RFC 1952), zstd (RFC 8878) or plain.
+// closeText releases the memory of the decoder.
 func decompressed(from io.Reader) (text io.Reader, closeText func(), err error) {
 	buffered := bufio.NewReaderSize(from, 256<<10)
 	magic, err := buffered.Peek(4)
@@ -63,7 +63,7 @@ func decompressed(from io.Reader) (text io.Reader, closeText func(), err error) 
 	return buffered, func() {}, nil
 }
 
-// longLineError says that a line was too long to be read.
+// longLineError is the error of a line that was too long to be read.
 type longLineError struct{ limit int }
 
 // Error implements error.
@@ -81,8 +81,8 @@ func newLines(from io.Reader, limit int) *lines {
 	return &lines{from: bufio.NewReaderSize(from, 64<<10), limit: limit}
 }
 
-// next returns the next line without its line end; it is valid until the next call. After the last it returns io.EOF. A line that is too
-// long comes with a *longLineError and is cut.
+// next returns the next line without its line end; it is valid until the next call. After the last it returns io.EOF. A
+// line that is too long is cut and comes with a *longLineError.
 func (l *lines) next() ([]byte, error) {
 	line, err := l.from.ReadSlice('\n')
 	l.number++

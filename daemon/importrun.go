@@ -75,7 +75,7 @@ func (r *importRun) all(ctx context.Context) (*wire.ImportReport, error) {
 	return &r.report, nil
 }
 
-// read sends what the log tells.
+// read sends the jobs of the log.
 func (r *importRun) read(ctx context.Context) error {
 	text, closeText, err := decompressed(&countingReader{ctx, r.request.Body, &r.bytes})
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *importRun) read(ctx context.Context) error {
 	}
 }
 
-// unreadable says that the log's end was not reached.
+// unreadable returns the refusal of a log whose end was not reached.
 func (r *importRun) unreadable(err error) error {
 	return &api.Refused{Status: http.StatusUnprocessableEntity,
 		Detail: fmt.Sprintf("%s cannot be read past line %d: %v", r.request.Name, r.report.Lines, err),
@@ -185,8 +185,8 @@ func (r *importRun) count(reason string, lines int64, message string) {
 	r.report.BadLines += lines
 }
 
-// send hands the next delivery to the writer, as soon as that can take it. A log of which the beginning tells nothing at all is given up before anything of
-// it goes anywhere.
+// send sends the next delivery to the writer, as soon as that can take it. A log whose beginning has no record at all is
+// refused before anything of it is sent.
 func (r *importRun) send(ctx context.Context) error {
 	if r.sent == 0 && r.events == 0 && 2*r.report.BadLines > r.report.Lines {
 		return &api.Refused{Status: http.StatusUnprocessableEntity,
@@ -234,7 +234,7 @@ func (r *importRun) reportProgress() {
 	r.progress(wire.ImportProgress{Bytes: r.bytes.Load(), Lines: r.report.Lines, Jobs: stored, BadLines: r.report.BadLines})
 }
 
-// submitted is a finished job that waits for those which were submitted before it.
+// submitted is a finished job that waits for jobs that were submitted before it.
 type submitted struct {
 	ev    job.Event
 	order int64 // in the log

@@ -14,13 +14,13 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// LogLevel is how much is logged: what the configuration says, or for some time something else. It is safe for concurrent use.
+// LogLevel is the level of a log: that of the configuration, or for some time another one. It is safe for concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
 	// log records changes of the level, at every level.
 	log *zap.Logger
 	now func() time.Time
-	// after calls a function after some time; what it returns keeps it from being called.
+	// after calls a function after some time; the function that it returns prevents the call.
 	after func(time.Duration, func()) (stop func() bool)
 
 	mu         sync.Mutex
@@ -30,7 +30,7 @@ type LogLevel struct {
 	stop       func() bool
 }
 
-// NewLeveledLogger is NewLogger with what changes the level while it is used.
+// NewLeveledLogger is NewLogger with the level, which can be changed while the log is used.
 func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	level, err := parseLevel(cfg.Level)
 	if err != nil {
@@ -45,7 +45,8 @@ func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	return log, l, err
 }
 
-// buildLog builds a log on standard error. What cannot be printed in it, such as a name in a message of a server, is escaped.
+// buildLog builds a log on standard error. Characters that cannot be printed, such as those of a name in a message of a
+// server, are escaped.
 func buildLog(cfg zap.Config) (*zap.Logger, error) {
 	encode := zapcore.NewJSONEncoder
 	if cfg.Encoding == "console" {
@@ -73,7 +74,7 @@ func parseLevel(text string) (zapcore.Level, error) {
 	return level, nil
 }
 
-// Level tells how it is.
+// Level returns the level in force.
 func (l *LogLevel) Level() wire.LogLevel {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +90,8 @@ func (l *LogLevel) state() wire.LogLevel {
 	return out
 }
 
-// Set changes the level. After the duration it falls back to the configured one; with 0 it stays until the next change, or the next start.
+// Set changes the level. After the duration it falls back to the configured one; with 0 it stays until the next change,
+// or the next start.
 func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, error) {
 	level, err := parseLevel(text)
 	if err != nil {
@@ -109,7 +111,8 @@ func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, erro
 	return l.state(), nil
 }
 
-// Configure changes what it falls back to, and the level itself unless somebody asked for another one for some time: for a configuration that was read again.
+// Configure changes the configured level, and the level itself unless an administrator asked for another one for some
+// time. It is for a configuration that was read again.
 func (l *LogLevel) Configure(text string) error {
 	level, err := parseLevel(text)
 	if err != nil {
@@ -133,7 +136,7 @@ func (l *LogLevel) fallBack(change int) {
 	}
 }
 
-// become sets the level and ends what was to happen later. The change is logged, whatever the level.
+// become sets the level and cancels a change that was to happen later. The change is logged, whatever the level.
 func (l *LogLevel) become(level zapcore.Level, why string) {
 	if l.stop != nil {
 		l.stop()

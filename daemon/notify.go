@@ -14,16 +14,16 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// service is what systemd is told of the daemon, once it is started.
+// service returns what systemd learns about the daemon once it is started.
 func (d *Daemon) service() systemd.Service {
 	return systemd.Service{Status: d.statusLine, Alive: d.alive}
 }
 
-// alive returns what keeps the daemon from its work: a writer that has not gone round its loop for longer than limit, unless it waits for a
-// database that fails, or an HTTP interface that gives no answer. Any answer is one: TLS refuses plain HTTP, and authentication
-// whoever does not give a password, but both show that connections are accepted and served.
+// alive returns an error if the daemon does not do its work: the writer has not gone round its loop for longer than limit
+// (unless it waits for a database that fails), or the HTTP interface gives no answer. Any answer counts: TLS refuses
+// plain HTTP, and authentication callers without a password, but both show that connections are accepted and served.
 func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
-	if idle := d.core.Load().idle(); idle > limit {
+	if idle := d.core().idle(); idle > limit {
 		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))
 	}
 	address := d.Addr()
@@ -44,20 +44,9 @@ func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	return response.Body.Close()
 }
 
-// idle returns for how long what follows logs or journals has done nothing that it should: 0 while it waits for a database that fails, and while the core rests.
-func (d *core) idle() time.Duration {
-	var longest time.Duration
-	for _, p := range d.pipelines {
-		if !p.StoreFails() && !d.draining.Load() {
-			longest = max(longest, p.Idle())
-		}
-	}
-	return longest
-}
-
-// statusLine says what the daemon is at, for systemctl status.
+// statusLine describes the present work of the daemon, for systemctl status.
 func (d *Daemon) statusLine() string {
-	conditions := d.core.Load().views.Conditions()
+	conditions := d.core().web().views.Conditions()
 	sources, unread := 0, 0
 	var reading []string
 	for _, v := range d.Views() {
@@ -88,7 +77,7 @@ func (d *Daemon) statusLine() string {
 	return fmt.Sprintf("following %d sources", sources)
 }
 
-// progress says how far the reading of a cluster's logs has come.
+// progress describes how much of a cluster's logs has been read.
 func progress(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""

@@ -9,10 +9,12 @@ import (
 )
 
 // recent reads the newest forecasts whose jobs have started from the ledger.
-func (d *core) recent(ctx context.Context, q api.RecentQuery) ([]api.RecentRow, error) {
+func (w *webAPI) recent(ctx context.Context, q api.RecentQuery) ([]api.RecentRow, error) {
 	var out []api.RecentRow
-	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Outcome: modelstore.Started, Since: q.Since, Limit: q.Limit, Newest: true}
-	for _, store := range d.stores {
+	rows := modelstore.RowQuery{
+		Cluster: q.Cluster, Queue: q.Queue, Outcome: modelstore.Started, Since: q.Since, Limit: q.Limit, Newest: true,
+	}
+	for _, store := range w.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
 			out = append(out, api.RecentRow{
 				Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds,

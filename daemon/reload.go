@@ -5,24 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"reflect"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/modelstore"
-	"github.com/waitcast/waitcast/pipeline"
 )
 
-// configPollInterval is the time between two checks of the configuration file.
-const configPollInterval = time.Second
-
-// reloadMetrics tell how reloads went. They outlive the cores.
+// reloadMetrics are the metrics of reloads. They outlive the cores.
 type reloadMetrics struct {
 	success prometheus.Gauge
 	at      prometheus.Gauge
@@ -31,10 +22,12 @@ type reloadMetrics struct {
 func newReloadMetrics() *reloadMetrics {
 	return &reloadMetrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "waitcast_config_last_reload_successful", Help: "1 if the configuration could be read and used at the newest start or reload.",
+			Name: "waitcast_config_last_reload_successful",
+			Help: "1 if the configuration could be read and used at the newest start or reload.",
 		}),
 		at: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "waitcast_config_last_reload_success_timestamp_seconds", Help: "When the configuration in force was put into force, by the machine's clock.",
+			Name: "waitcast_config_last_reload_success_timestamp_seconds",
+			Help: "When the configuration in force was put into force, by the machine's clock.",
 		}),
 	}
 }
@@ -48,8 +41,10 @@ func (m *reloadMetrics) succeeded(at time.Time) {
 	m.at.Set(float64(at.UnixMilli()) / 1000)
 }
 
-// Reload puts another configuration into force, wholly or not at all. While the state is restored under it requests are answered from what was published last. If
-// it cannot be used the error says why and the old one goes on; if that cannot go on either, Failed tells.
+// Reload puts another configuration into force, wholly or not at all. It changes only the parts that the changed keys
+// concern (config.PlanReload). If the core is replaced, requests are answered from what was published last until the
+// state is restored. If the configuration cannot be used, the error says why and the old one goes on; if that cannot go
+// on either, Failed delivers an error.
 func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 	err := d.reload(ctx, cfg)
 	if err != nil {
@@ -63,59 +58,73 @@ func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	old := d.core.Load()
-	if old == nil {
+	if d.core() == nil {
 		return errors.New("the daemon is not running")
 	}
-	if reflect.DeepEqual(cfg, d.cfg) {
+	plan := config.PlanReload(d.cfg, cfg)
+	if len(plan.Keys) == 0 {
 		d.opts.Log.Info("the configuration is the one in force")
 		return nil
 	}
 	if _, err := Sources(cfg, d.opts.Now); err != nil {
 		return err
 	}
-	bound, socket, err := d.prepareFrontend(ctx, cfg)
+	proxies, err := trustedProxies(cfg)
 	if err != nil {
 		return err
 	}
-	now, before := d.frontend.Load(), d.bound
-	d.bound = bound
-	if err := d.replace(ctx, old, cfg, before); err != nil {
+	now := d.frontend.Load()
+	socket, err := d.prepareSocket(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if plan.Has(config.EffectRestore, config.EffectRebuild) {
+		err = d.replace(ctx, cfg)
+	} else {
+		err = d.update(ctx, cfg, plan)
+	}
+	if err != nil {
 		if socket != now.socket {
 			err = errors.Join(err, socket.Close())
 		}
 		return err
 	}
-	if !sameFrontend(cfg, d.cfg) {
-		d.replaceFrontend(now, newHTTPFrontend(socket, bound, d.core.Load(), d))
+	d.setFrontendLimits(cfg, proxies)
+	if plan.Has(config.EffectListener) {
+		d.replaceFrontend(now, newHTTPFrontend(socket, d))
 	}
-	if cfg.Log.Format != d.cfg.Log.Format {
+	d.finishReload(cfg, plan)
+	return nil
+}
+
+// finishReload applies the keys that cannot fail, and reports the new configuration.
+func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
+	d.cfg = cfg
+	if plan.Has(config.EffectAccess, config.EffectListener) {
+		d.warnOpen(cfg)
+	}
+	if plan.Has(config.EffectNextStart) {
 		d.opts.Log.Warn("log.format is another one from the next start on")
 	}
-	d.cfg = cfg
-	if d.opts.Level != nil {
+	if d.opts.Level != nil && plan.Has(config.EffectLogLevel) {
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
 	}
-	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.frontend.Load().url()), zap.String("database", databaseName(cfg)))
-	return nil
+	d.opts.Log.Info("the new configuration is in force", zap.String("url", d.frontend.Load().url()),
+		zap.String("database", databaseName(cfg)), zap.Strings("changed", plan.Keys))
 }
 
-// prepareFrontend returns the frontend of a configuration: the present one, or its socket, as far as they can stay.
-func (d *Daemon) prepareFrontend(ctx context.Context, cfg *config.Config) (*access.Connections, *net.TCPListener, error) {
-	if sameFrontend(cfg, d.cfg) {
-		return d.bound, d.frontend.Load().socket, nil
+// prepareSocket returns the socket of a configuration: the present one if the address is the same.
+func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TCPListener, error) {
+	if cfg.Listen == d.cfg.Listen {
+		return d.frontend.Load().socket, nil
 	}
-	bound, err := newConnections(cfg)
-	if err != nil || cfg.Listen == d.cfg.Listen {
-		return bound, d.frontend.Load().socket, err
-	}
-	socket, err := newSocket(ctx, cfg.Listen)
-	return bound, socket, err
+	return newSocket(ctx, cfg.Listen)
 }
 
-// replaceFrontend serves on another frontend. On the same socket the old one must be done with it first; connections that come meanwhile wait in it.
+// replaceFrontend serves on another frontend. On the same socket the old one must be done with it first; connections
+// that come meanwhile wait in it.
 func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	if next.socket != old.socket {
 		next.serve(d.fail)
@@ -131,18 +140,37 @@ func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	}
 }
 
-// replace puts a core with another configuration in place of the old one, or else one with the old configuration and the old bound again.
-func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config, bound *access.Connections) error {
-	d.end() // the old one cannot fail any more
-	if err := old.drain(); err != nil {
-		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again", zap.Error(err))
+// update changes parts of the core in force, which goes on. The sources are replaced first, since that can fail.
+func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.ReloadPlan) error {
+	apply := func() {}
+	if plan.Has(config.EffectAccess, config.EffectListener) {
+		var err error
+		if apply, err = d.core().web().prepare(cfg); err != nil {
+			return err
+		}
+	}
+	if plan.Has(config.EffectSources) {
+		if err := d.core().reloadSources(ctx, cfg); err != nil {
+			return fmt.Errorf("the sources cannot be changed, the old configuration stays in force: %w", err)
+		}
+	}
+	apply()
+	return nil
+}
+
+// replace puts a core with another configuration in place of the one in force, or else one with the old configuration
+// again.
+func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
+	d.unwatch() // the old one cannot fail any more
+	if err := d.core().drain(); err != nil {
+		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again",
+			zap.Error(err))
 	}
 	c, err := d.newCore(ctx, cfg)
 	if err == nil {
 		d.swap(c)
 		return nil
 	}
-	d.bound = bound
 	if ctx.Err() != nil {
 		return fmt.Errorf("the daemon stops before the reload is done: %w", ctx.Err())
 	}
@@ -157,7 +185,8 @@ func (d *Daemon) replace(ctx context.Context, old *core, cfg *config.Config, bou
 	return err
 }
 
-// reloadFrom reads the configuration and puts it into force. Errors are logged: nobody else hears of them.
+// reloadFrom reads the configuration and puts it into force. Errors are logged: there is no caller that they could be
+// returned to.
 func (d *Daemon) reloadFrom(ctx context.Context, why string) {
 	d.opts.Log.Info("reading the configuration again", zap.String("because", why))
 	cfg, err := d.opts.Load()
@@ -172,72 +201,4 @@ func (d *Daemon) reloadFrom(ctx context.Context, why string) {
 	case err != nil:
 		d.opts.Log.Error("reload failed", zap.Error(err))
 	}
-}
-
-// fileWatch notices that a file was changed. It looks instead of listening: editors, configuration management and mounted volumes replace files and the folders
-// above them, and network file systems tell nothing.
-type fileWatch struct {
-	path string
-	used string // content that is in force or was refused
-	seen string // content at the last look
-}
-
-func newFileWatch(path string) *fileWatch {
-	content, _ := os.ReadFile(path) // what cannot be read has changed once it can
-	return &fileWatch{path: path, used: string(content), seen: string(content)}
-}
-
-// changed reports whether the file has another content than the one that was taken last, at two looks in a row: whoever writes it is done. It takes it.
-func (w *fileWatch) changed() bool {
-	if w.path == "" {
-		return false
-	}
-	content, err := os.ReadFile(w.path)
-	if err != nil {
-		return false // being replaced; a start without it would fail, but this daemon runs
-	}
-	before := w.seen
-	w.seen = string(content)
-	if w.seen != before || w.seen == w.used {
-		return false
-	}
-	w.used = w.seen
-	return true
-}
-
-// recoverCore puts a new core in place of one that failed where that helps: its part in a shared database has changed. Any other failure is the daemon's. ctx ends when the core is replaced otherwise.
-func (d *Daemon) recoverCore(ctx context.Context, failed *core, why error) {
-	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) && !errors.Is(why, pipeline.ErrConfigChanged) && !errors.Is(why, modelstore.ErrLeaseLost) {
-		d.fail(why)
-		return
-	}
-	d.opts.Log.Info("beginning anew", zap.String("because", why.Error()))
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		return struct{}{}, d.replaceCore(ctx, failed)
-	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
-		d.opts.Log.Error("cannot begin anew: answers go on from what is known", zap.Error(err), zap.Duration("next_try_in", next))
-	}))
-	if err != nil && ctx.Err() == nil {
-		d.fail(err)
-	}
-}
-
-// replaceCore replaces a core that failed.
-func (d *Daemon) replaceCore(ctx context.Context, failed *core) error {
-	if !d.changing.TryLock() { // a stop or a reload is under way, which ends ctx
-		return errors.New("the daemon is being changed otherwise")
-	}
-	defer d.changing.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err := failed.drain(); err != nil {
-		d.opts.Log.Info("closing what failed", zap.Error(err))
-	}
-	c, err := d.newCore(context.WithoutCancel(ctx), d.cfg)
-	if err != nil {
-		return err
-	}
-	d.swap(c)
-	return nil
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/waitcast/waitcast/daemon/systemd"
 )
 
-// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when it is asked to, and when the configuration file has changed.
+// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when Options.Reload asks for it, and
+// when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
-	file := newFileWatch("") // made before the start, which may take long: what is changed meanwhile is noticed
+	file := newFileWatch("") // made before the start, which may take long: a change meanwhile is noticed
 	if opts.Load != nil {
 		file = newFileWatch(cfg.File)
 	}
@@ -39,7 +40,7 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	return errors.Join(err, d.Stop())
 }
 
-// work waits for what a daemon does not do by itself.
+// work waits for requests to stop or reload, and for a failure.
 func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileWatch) error {
 	look := time.NewTicker(configPollInterval)
 	defer look.Stop()

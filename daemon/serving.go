@@ -11,6 +11,8 @@ import (
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -22,99 +24,118 @@ const (
 	leasePollInterval = 2 * time.Second
 )
 
-// errSpaces ends a core that serves: there are others to serve now.
+// errSpaces ends a core that serves: there are other spaces to serve now.
 var errSpaces = errors.New("the spaces of the shared database have changed")
 
-// served is one space that is answered from.
-type served struct {
+// servedSpace is one space that is answered from.
+type servedSpace struct {
 	name        string
 	store       *postgres.Store
 	pipeline    *pipeline.Pipeline
 	fingerprint string
 }
 
-// serve makes the core answer from what other daemons collect. If it stands by it takes over once it can.
-func (d *core) serve(ctx context.Context, standsBy bool) error {
-	d.standsBy = standsBy
-	metrics := pipeline.NewMetrics(d.registry)
-	names, err := d.spaces(ctx)
+// servingCore answers from what other daemons collect into a shared database.
+type servingCore struct {
+	*coreParts
+	standsBy bool // it takes over once the lease is free
+	spaces   []*servedSpace
+	found    map[string]bool // spaces that can be served, or could but for a cluster's name
+	views    *manyViews
+	unfollow context.CancelFunc
+}
+
+// start implements core.
+func (c *servingCore) start(ctx context.Context) error {
+	return c.steps.start(ctx,
+		step{name: "data folder", start: c.makeDataFolder},
+		step{name: "spaces", start: c.openSpaces},
+		step{name: "HTTP interface", start: c.openWeb},
+		step{name: "followers", start: c.follow, stop: c.stopFollowing},
+	)
+}
+
+// reloadSources implements core: the daemon that collects reads the sources. They count here when this one takes over.
+func (c *servingCore) reloadSources(context.Context, *config.Config) error { return nil }
+
+// openSpaces opens the spaces to serve, each as a step of its own.
+func (c *servingCore) openSpaces(ctx context.Context) error {
+	metrics := pipeline.NewMetrics(c.registry)
+	names, err := c.spaceNames(ctx)
 	if err != nil {
 		return err
 	}
-	var all []*served
-	found := map[string]bool{}
+	c.found = map[string]bool{}
 	for _, name := range names {
-		s, err := d.openServed(ctx, name, metrics)
+		s, err := c.openSpace(ctx, name, metrics)
 		var missing *postgres.NoSpaceError
 		switch {
 		case errors.As(err, &missing):
-			d.opts.Log.Warn("nothing to serve yet", zap.String("space", name), zap.Error(err))
+			c.opts.Log.Warn("nothing to serve yet", zap.String("space", name), zap.Error(err))
 		case err != nil:
 			return fmt.Errorf("space %s: %w", name, err)
 		case s != nil:
-			found[name] = true
-			if d.unique(all, s) {
-				all = append(all, s)
+			c.found[name] = true
+			if c.unique(s) {
+				c.spaces, c.pipelines = append(c.spaces, s), append(c.pipelines, s.pipeline)
 			}
 		}
 	}
-	for _, s := range all {
-		d.pipelines, d.stores = append(d.pipelines, s.pipeline), append(d.stores, s.store)
-	}
-	views := newManyViews(d.pipelines)
-	d.views = views
-	if err := d.openAPI(d.refuseImport); err != nil {
-		return err
-	}
-	d.follow(all, views, found)
 	return nil
 }
 
-// spaces returns the names of those that are to be served.
-func (d *core) spaces(ctx context.Context) ([]string, error) {
-	if d.cfg.Store.Space != "" {
-		return []string{d.cfg.Store.Space}, nil
+// spaceNames returns the names of the spaces that are to be served.
+func (c *servingCore) spaceNames(ctx context.Context) ([]string, error) {
+	if c.cfg.Store.Space != "" {
+		return []string{c.cfg.Store.Space}, nil
 	}
-	return postgres.Spaces(ctx, d.cfg.Store.URL)
+	return postgres.Spaces(ctx, c.cfg.Store.URL)
 }
 
-// openServed restores the state of a space; nil if its collector has not begun yet.
-func (d *core) openServed(ctx context.Context, name string, metrics *pipeline.Metrics) (*served, error) {
-	store, err := postgres.Open(ctx, d.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: d.opts.Log})
+// openSpace restores the state of a space. It returns nil if its collector has not begun yet.
+func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipeline.Metrics) (*servedSpace, error) {
+	store, err := postgres.Open(ctx, c.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: c.opts.Log})
 	if err != nil {
 		return nil, err
 	}
-	d.stopping = append(d.stopping, store.Close)
+	s := &servedSpace{name: name, store: store}
+	if err := c.steps.start(ctx, step{name: "database of space " + name, stop: store.Close}); err != nil {
+		return nil, err
+	}
 	shape, err := store.Meta(ctx, shapeKey)
 	if err != nil || shape == "" {
 		return nil, err
 	}
-	cfg, err := d.cfg.WithShape([]byte(shape))
+	cfg, err := c.cfg.WithShape([]byte(shape))
 	if err != nil {
 		return nil, err
 	}
-	s := &served{name: name, store: store}
 	if s.fingerprint, err = store.Meta(ctx, fingerprintKey); err != nil || s.fingerprint == "" {
 		return nil, err
 	}
-	shaped := d.pipelineConfig(cfg)
+	shaped := c.pipelineConfig(cfg)
 	shaped.Follows = true
-	if s.pipeline, err = pipeline.New(shaped, store, d.opts.Now, d.opts.Log, metrics); err != nil {
+	if s.pipeline, err = pipeline.New(shaped, store, c.opts.Now, c.opts.Log, metrics); err != nil {
 		return nil, err
 	}
-	d.stopping = append(d.stopping, func() error {
-		s.pipeline.Close()
-		return nil
-	})
-	return s, s.pipeline.Restore(ctx, s.fingerprint)
+	return s, c.steps.start(ctx,
+		step{name: "pipeline of space " + name, stop: func() error {
+			s.pipeline.Close()
+			return nil
+		}},
+		step{name: "saved state of space " + name, start: func(ctx context.Context) error {
+			return s.pipeline.Restore(ctx, s.fingerprint)
+		}},
+	)
 }
 
-// unique reports whether none of the clusters of a space is in another one: their names are all that tells them apart.
-func (d *core) unique(all []*served, s *served) bool {
+// unique reports whether none of the clusters of a space is in another one: only their names distinguish them.
+func (c *servingCore) unique(s *servedSpace) bool {
 	for _, v := range s.pipeline.Views() {
-		for _, other := range all {
+		for _, other := range c.spaces {
 			if other.pipeline.View(v.Cluster) != nil {
-				d.opts.Log.Error("two spaces have a cluster of the same name; the second space is not served: rename its cluster, or choose one with store.space",
+				c.opts.Log.Error("two spaces have a cluster of the same name; "+
+					"the second space is not served: rename its cluster, or choose one with store.space",
 					zap.String("cluster", v.Cluster), zap.String("served", other.name), zap.String("not_served", s.name))
 				return false
 			}
@@ -123,30 +144,42 @@ func (d *core) unique(all []*served, s *served) bool {
 	return true
 }
 
-// follow begins to follow the journals.
-func (d *core) follow(all []*served, views *manyViews, found map[string]bool) {
-	ctx, stop := context.WithCancel(context.Background())
-	for _, s := range all {
-		d.background.Go(func() {
-			if err := s.pipeline.Follow(ctx, s.fingerprint, s.wait()); err != nil {
-				d.fail(err)
-			}
-		})
-		d.background.Go(func() { views.listen(ctx, s.pipeline) })
-		if d.standsBy {
-			d.background.Go(func() { d.standBy(ctx, s.store) })
-		}
+func (c *servingCore) openWeb(context.Context) error {
+	var stores []modelstore.Store
+	for _, s := range c.spaces {
+		stores = append(stores, s.store)
 	}
-	d.background.Go(func() { d.watchSpaces(ctx, found) })
-	d.stopping = append(d.stopping, func() error {
-		stop()
-		d.background.Wait()
-		return nil
-	})
+	c.views = newManyViews(c.pipelines)
+	return c.openAPI(c.views, stores, refuseImport)
 }
 
-// wait returns what waits for more of a journal.
-func (s *served) wait() pipeline.Wait {
+// follow begins to follow the journals.
+func (c *servingCore) follow(context.Context) error {
+	var ctx context.Context
+	ctx, c.unfollow = context.WithCancel(context.Background())
+	for _, s := range c.spaces {
+		c.background.Go(func() {
+			if err := s.pipeline.Follow(ctx, s.fingerprint, s.wait()); err != nil {
+				c.fail(err)
+			}
+		})
+		c.background.Go(func() { c.views.listen(ctx, s.pipeline) })
+		if c.standsBy {
+			c.background.Go(func() { c.standBy(ctx, s.store) })
+		}
+	}
+	c.background.Go(func() { c.watchSpaces(ctx) })
+	return nil
+}
+
+func (c *servingCore) stopFollowing() error {
+	c.unfollow()
+	c.background.Wait()
+	return nil
+}
+
+// wait returns the function that waits for more of a journal.
+func (s *servedSpace) wait() pipeline.Wait {
 	var version int64
 	return func(ctx context.Context, _ int64) (string, error) {
 		waiting, cancel := context.WithTimeout(ctx, leasePollInterval)
@@ -166,9 +199,9 @@ func (s *served) wait() pipeline.Wait {
 	}
 }
 
-// watchSpaces fails the core when there is a space to serve that is not among those that were found: its collector has begun.
-func (d *core) watchSpaces(ctx context.Context, found map[string]bool) {
-	tick := time.NewTicker(min(spacesPollInterval, d.cfg.Store.Lease))
+// watchSpaces fails the core when there is a space to serve that was not found at the start: its collector has begun.
+func (c *servingCore) watchSpaces(ctx context.Context) {
+	tick := time.NewTicker(min(spacesPollInterval, c.cfg.Store.Lease))
 	defer tick.Stop()
 	for {
 		select {
@@ -176,22 +209,22 @@ func (d *core) watchSpaces(ctx context.Context, found map[string]bool) {
 			return
 		case <-tick.C:
 		}
-		names, err := d.spaces(ctx)
+		names, err := c.spaceNames(ctx)
 		if err != nil {
-			continue // the journals tell that the database is away
+			continue // the followers of the journals report it
 		}
 		for _, name := range names {
-			if !found[name] && d.begun(ctx, name) {
-				d.fail(errSpaces)
+			if !c.found[name] && c.begun(ctx, name) {
+				c.fail(errSpaces)
 				return
 			}
 		}
 	}
 }
 
-// begun reports whether the collector of a space has left what it takes to follow.
-func (d *core) begun(ctx context.Context, name string) bool {
-	store, err := postgres.Open(ctx, d.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: d.opts.Log})
+// begun reports whether the collector of a space has stored the part of its configuration that a follower needs.
+func (c *servingCore) begun(ctx context.Context, name string) bool {
+	store, err := postgres.Open(ctx, c.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: c.opts.Log})
 	if err != nil {
 		return false
 	}
@@ -205,7 +238,9 @@ func (d *core) begun(ctx context.Context, name string) bool {
 }
 
 // refuseImport is the api.ImportFunc of a daemon that reads nothing.
-func (d *core) refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
-	return nil, &api.Refused{Status: http.StatusConflict, Detail: "this daemon does not collect: it answers from what another one writes",
-		Hint: "import through the daemon that collects"}
+func refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
+	return nil, &api.Refused{
+		Status: http.StatusConflict, Detail: "this daemon does not collect: it answers from what another one writes",
+		Hint: "import through the daemon that collects",
+	}
 }

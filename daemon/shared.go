@@ -12,14 +12,15 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space; one that finds it held by another of the same configuration stands
-// by: it answers from the other's journal, and takes over when the lease runs out.
+// Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space. One that finds it held
+// by another of the same configuration stands by: it answers from the other's journal, and takes over when the lease
+// runs out.
 
-// shapeKey is where a collecting daemon leaves the part of its configuration that others need to follow its journal; fingerprintKey is pipeline's.
+// shapeKey is the key under which a collecting daemon stores the part of its configuration that others need to follow its
+// journal; fingerprintKey is that of package pipeline.
 const (
 	shapeKey       = "shape"
 	fingerprintKey = "fingerprint"
@@ -38,62 +39,67 @@ type OtherConfigError struct {
 
 // Error implements error.
 func (e *OtherConfigError) Error() string {
-	return fmt.Sprintf("space %q of store.url is collected by %s with another configuration: give this daemon's a name of its own (store.space), or both the same clusters and models",
-		e.Space, e.Holder)
+	return fmt.Sprintf("space %q of store.url is collected by %s with another configuration: "+
+		"give this daemon's a name of its own (store.space), or both the same clusters and models", e.Space, e.Holder)
 }
 
-// openShared opens the space to collect into. The lease's loss fails the core.
-func (d *core) openShared(ctx context.Context) (modelstore.Store, error) {
-	store, err := postgres.Open(ctx, d.cfg.Store.URL, postgres.Options{Space: d.cfg.Store.Space, Log: d.opts.Log})
-	if err != nil {
-		return nil, err
+// takeLease acquires the right to collect into the space, if the database is shared. Its loss fails the core.
+func (c *collectingCore) takeLease(ctx context.Context) error {
+	if c.shared == nil {
+		return nil
 	}
-	lease, err := store.Acquire(ctx, processName(), d.cfg.Store.Lease)
+	lease, err := c.shared.Acquire(ctx, processName(), c.cfg.Store.Lease)
 	if err != nil {
 		var held *postgres.HeldError
 		if errors.As(err, &held) {
-			err = errors.Join(err, d.differs(ctx, store, held))
+			err = errors.Join(err, c.differs(ctx, held))
 		}
-		return nil, errors.Join(err, store.Close())
+		return err
 	}
 	keeping, stop := context.WithCancel(context.Background())
-	d.background.Go(func() {
+	c.stopLease = stop
+	c.background.Go(func() {
 		if err := lease.Keep(keeping); err != nil {
-			d.fail(err)
+			c.fail(err)
 		}
 	})
-	d.stopping = append(d.stopping, store.Close, func() error {
-		stop()
-		d.background.Wait()
-		return nil
-	})
-	if err := d.publishFingerprint(ctx, store); err != nil {
-		return nil, err
+	if err := c.publishShape(ctx); err != nil {
+		return errors.Join(err, c.leaveLease())
 	}
-	d.opts.Log.Info("collecting", zap.String("space", store.Space()), zap.String("holder", lease.Holder()), zap.Int64("lease", lease.Epoch()))
-	return store, nil
+	c.opts.Log.Info("collecting",
+		zap.String("space", c.shared.Space()), zap.String("holder", lease.Holder()), zap.Int64("lease", lease.Epoch()))
+	return nil
+}
+
+// leaveLease gives the right to collect back.
+func (c *collectingCore) leaveLease() error {
+	if c.stopLease != nil {
+		c.stopLease()
+	}
+	c.background.Wait()
+	return nil
 }
 
 // differs returns an *OtherConfigError if the holder of the lease has another configuration.
-func (d *core) differs(ctx context.Context, store modelstore.Store, held *postgres.HeldError) error {
-	theirs, err := store.Meta(ctx, fingerprintKey)
-	if err != nil || theirs == "" || theirs == d.cfg.Fingerprint() {
+func (c *collectingCore) differs(ctx context.Context, held *postgres.HeldError) error {
+	theirs, err := c.shared.Meta(ctx, fingerprintKey)
+	if err != nil || theirs == "" || theirs == c.cfg.Fingerprint() {
 		return err
 	}
 	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
 }
 
-// publishFingerprint stores the parts of the configuration that daemons which follow need.
-func (d *core) publishFingerprint(ctx context.Context, store modelstore.Store) error {
-	shape, err := d.cfg.MarshalShape()
+// publishShape stores the part of the configuration that daemons which follow the journal need.
+func (c *collectingCore) publishShape(ctx context.Context) error {
+	shape, err := c.cfg.MarshalShape()
 	if err != nil {
 		return err
 	}
-	old, err := store.Meta(ctx, shapeKey)
+	old, err := c.shared.Meta(ctx, shapeKey)
 	if err != nil || old == string(shape) {
 		return err
 	}
-	return store.SetMeta(ctx, shapeKey, string(shape))
+	return c.shared.SetMeta(ctx, shapeKey, string(shape))
 }
 
 // processName is the name of this process in messages.
@@ -105,25 +111,25 @@ func processName() string {
 	return fmt.Sprintf("%s, process %d (%s)", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
 }
 
-// standBy waits until the lease is free.
-func (d *core) standBy(ctx context.Context, store *postgres.Store) {
-	look := time.NewTicker(d.cfg.Store.Lease / leasePolls)
-	defer look.Stop()
+// standBy waits until the lease is free, and ends the core then.
+func (c *servingCore) standBy(ctx context.Context, store *postgres.Store) {
+	poll := time.NewTicker(c.cfg.Store.Lease / leasePolls)
+	defer poll.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
+		case <-poll.C:
 		}
 		h, err := store.Holding(ctx)
 		if err == nil && !h.Held() {
-			d.fail(errTakeOver)
+			c.fail(errTakeOver)
 			return
 		}
 	}
 }
 
-// databaseName says where the state is kept, without a password.
+// databaseName returns the place of the database for messages, without a password.
 func databaseName(cfg *config.Config) string {
 	switch {
 	case cfg.Store.URL == "":

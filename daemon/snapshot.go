@@ -13,51 +13,60 @@ import (
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// openSnapshots makes ready to ask every scheduler that is to be asked, for its jobs or for what it tells of the machine.
-func (d *core) openSnapshots(metrics *pipeline.Metrics) error {
-	pollMetrics := source.NewPollMetrics(d.registry)
-	for _, c := range d.cfg.Clusters {
-		for _, s := range c.Sources {
+// openPollers opens the sources that ask a scheduler, for its jobs or for the facts of the machine.
+func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
+	for _, machine := range cfg.Clusters {
+		options, err := collectorOptions(machine)
+		if err != nil {
+			return err
+		}
+		for _, s := range machine.Sources {
 			if !s.Asked() {
 				continue
 			}
-			location, err := c.Location()
+			asked := source.Config{Name: machine.Name + "/" + s.Name, Format: slurm.Squeue(), Options: options}
+			if s.Format == config.FormatFacts {
+				asked.Format = slurm.FactsFormat()
+			}
+			poller, err := c.newPoller(machine, s, asked)
 			if err != nil {
 				return err
 			}
-			cfg := source.Config{
-				Name: c.Name + "/" + s.Name, Format: slurm.Squeue(),
-				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)},
-			}
-			opts := source.PollOptions{
-				Ready: func() bool { return d.logsRead(c) },
-				Now:   d.opts.Now, Metrics: pollMetrics, Log: d.opts.Log,
-			}
-			poll := source.PollConfig{Interval: s.Interval}
-			switch s.Format {
-			case config.FormatFacts:
-				cfg.Format = slurm.FactsFormat()
-				poll.Target, opts.Ask = "Slurm's commands", d.facts(c, s, cfg.Options)
-			default:
-				if poll.Target, opts.Ask, err = d.jobs(c, s, cfg.Options); err != nil {
-					return err
-				}
-				missing := &missingDetails{view: func() *readmodel.View { return d.pipeline.View(c.Name) }}
-				opts.Ask, opts.Wanted = missing.recordPolls(opts.Ask), missing.wanted
-			}
-			d.add(cfg, source.NewPoller(cfg, poll, opts), metrics)
+			set.add(asked, poller)
 		}
 	}
 	return nil
 }
 
-// jobs returns what asks a scheduler for its jobs, and its name: squeue, or slurmrestd.
-func (d *core) jobs(c config.Cluster, s config.Source, options collector.Options) (target string, ask source.Ask, err error) {
-	snapshot, err := d.snapshot(c, options)
+// newPoller returns the reader of one source that asks a scheduler.
+func (c *collectingCore) newPoller(machine config.Cluster, s config.Source, asked source.Config) (*source.Poller, error) {
+	opts := source.PollOptions{
+		Ready: func() bool { return c.logsRead(machine) },
+		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
+	}
+	poll := source.PollConfig{Interval: s.Interval}
+	if s.Format == config.FormatFacts {
+		poll.Target, opts.Ask = "Slurm's commands", c.askFacts(machine, s, asked.Options)
+		return source.NewPoller(asked, poll, opts), nil
+	}
+	var err error
+	if poll.Target, opts.Ask, err = c.askJobs(machine, s, asked.Options); err != nil {
+		return nil, err
+	}
+	missing := &missingDetails{view: func() *readmodel.View { return c.pipeline.View(machine.Name) }}
+	opts.Ask, opts.Wanted = missing.recordPolls(opts.Ask), missing.wanted
+	return source.NewPoller(asked, poll, opts), nil
+}
+
+// askJobs returns the function that asks a scheduler for its jobs, and the name of the program that answers: squeue or
+// slurmrestd.
+func (c *collectingCore) askJobs(
+	machine config.Cluster, s config.Source, options collector.Options,
+) (target string, ask source.Ask, err error) {
+	snapshot, err := c.snapshot(machine, options)
 	if err != nil {
 		return "", nil, err
 	}
@@ -68,33 +77,33 @@ func (d *core) jobs(c config.Cluster, s config.Source, options collector.Options
 	return command.Args[0], source.AskCommand(command, snapshot.Read), nil
 }
 
-// snapshot returns what compares a cluster's scheduler with its picture.
-func (d *core) snapshot(c config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
+// snapshot returns the parser of a scheduler's answers, which compares them with the live jobs of the cluster.
+func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
-		Picture: func() map[string]slurm.Live { return picture(d.pipeline.View(c.Name)) },
+		Picture: func() map[string]slurm.Live { return picture(c.pipeline.View(machine.Name)) },
 	}
-	for _, s := range c.Sources {
+	for _, s := range machine.Sources {
 		cfg.Alone = cfg.Alone && s.Format != slurm.LogName
 	}
 	if os.Geteuid() != 0 { // root sees every job
 		me, err := user.Current()
 		if err != nil {
-			return nil, fmt.Errorf("cluster %s: who runs the daemon? %w", c.Name, err)
+			return nil, fmt.Errorf("cluster %s: who runs the daemon? %w", machine.Name, err)
 		}
 		cfg.User = me.Username
 	}
 	return slurm.NewSnapshot(cfg), nil
 }
 
-// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: what a scheduler tells when it is asked is newer than all
-// that is in them.
-func (d *core) logsRead(c config.Cluster) bool {
+// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: the answer of a scheduler
+// is newer than all records in them.
+func (c *collectingCore) logsRead(machine config.Cluster) bool {
 	asked := map[string]bool{}
-	for _, s := range c.Sources {
-		asked[c.Name+"/"+s.Name] = s.Asked()
+	for _, s := range machine.Sources {
+		asked[machine.Name+"/"+s.Name] = s.Asked()
 	}
-	for _, s := range d.pipeline.View(c.Name).Sources {
+	for _, s := range c.pipeline.View(machine.Name).Sources {
 		if !asked[s.Name] && !s.Tried() {
 			return false
 		}
@@ -116,15 +125,15 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails notices that a log told of a job and of neither its size nor its queue, which the scheduler would tell. Every job is noticed
-// once: what a scheduler did not tell when it was asked may be hidden from the daemon.
+// missingDetails notices jobs of a log without size or queue, which the scheduler would report. Every job is noticed once:
+// details that were not in the scheduler's answer may be hidden from the daemon.
 type missingDetails struct {
 	view         func() *readmodel.View
-	newestAtPoll uint64 // the newest submission that there was when the scheduler was asked
-	seen         uint64 // the view that was looked at last
+	newestAtPoll uint64 // the newest submission when the scheduler was asked
+	seen         uint64 // the view that was checked last
 }
 
-// recordPolls returns ask with a note of the newest submission at each poll.
+// recordPolls returns ask, which then records the newest submission at each poll.
 func (m *missingDetails) recordPolls(ask source.Ask) source.Ask {
 	return func(ctx context.Context, asked time.Time) source.Answer {
 		m.newestAtPoll, m.seen = m.newest(), 0
@@ -142,8 +151,8 @@ func (m *missingDetails) newest() (seq uint64) {
 	return max(seq, m.newestAtPoll)
 }
 
-// wanted reports whether a job without details was told of since the scheduler was asked. Jobs are in the order of their submissions or
-// starts: it looks at the newest.
+// wanted reports whether a job without details has come since the scheduler was asked. Jobs are in the order of their
+// submissions or starts: it checks the newest.
 func (m *missingDetails) wanted() bool {
 	v := m.view()
 	if uint64(v.Seq) == m.seen {

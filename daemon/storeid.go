@@ -41,12 +41,12 @@ type storeMarker struct {
 
 // compareStore compares the database's id with the marker in data_dir and makes both agree. It notes a condition where
 // there had been another database.
-func (d *core) compareStore(ctx context.Context, store modelstore.Store) error {
-	if d.cfg.DataDir == "" {
+func (c *collectingCore) compareStore(ctx context.Context, store modelstore.Store) error {
+	if c.cfg.DataDir == "" {
 		return nil
 	}
-	path := filepath.Join(d.cfg.DataDir, storeIDName)
-	marker := readMarker(path, d.opts.Log)
+	path := filepath.Join(c.cfg.DataDir, storeIDName)
+	marker := readMarker(path, c.opts.Log)
 	id, err := store.Meta(ctx, storeIDKey)
 	if err != nil {
 		return err
@@ -55,11 +55,11 @@ func (d *core) compareStore(ctx context.Context, store modelstore.Store) error {
 	if err != nil {
 		return err
 	}
-	known := marker.ID != "" && marker.Place == storePlace(d.cfg)
+	known := marker.ID != "" && marker.Place == storePlace(c.cfg)
 	if known && id != marker.ID && (last == 0 || id != "") {
-		d.noticeStore(d.exchanged(marker, last == 0, setAside(store)))
+		c.noticeStore(c.exchanged(marker, last == 0, setAside(store)))
 	}
-	next := storeMarker{ID: id, Place: storePlace(d.cfg), Since: d.opts.Now().UTC()}
+	next := storeMarker{ID: id, Place: storePlace(c.cfg), Since: c.opts.Now().UTC()}
 	switch {
 	case known && id == marker.ID:
 		return nil
@@ -74,7 +74,7 @@ func (d *core) compareStore(ctx context.Context, store modelstore.Store) error {
 		}
 	}
 	if err := writeMarker(path, next); err != nil {
-		d.opts.Log.Warn("cannot note which database is used: a later start would not notice that it is empty",
+		c.opts.Log.Warn("cannot note which database is used: a later start would not notice that it is empty",
 			zap.String("file", path), zap.Error(err))
 	}
 	return nil
@@ -89,37 +89,39 @@ func setAside(store modelstore.Store) string {
 }
 
 // exchanged returns the condition of a database that is not the one of the marker.
-func (d *core) exchanged(marker storeMarker, empty bool, aside string) readmodel.Condition {
+func (c *collectingCore) exchanged(marker storeMarker, empty bool, aside string) readmodel.Condition {
 	since := marker.Since.Format(time.DateOnly)
-	c := readmodel.Condition{
-		Name: readmodel.StoreExchanged, File: databaseName(d.cfg), Since: d.opts.Now(),
+	out := readmodel.Condition{
+		Name: readmodel.StoreExchanged, File: databaseName(c.cfg), Since: c.opts.Now(),
 		Reason: fmt.Sprintf("it is another database than the one that was here since %s: if that is right, restart the daemon, "+
 			"else stop it and restore the right one", since),
 	}
 	if !empty {
-		return c
+		return out
 	}
-	c.Name = readmodel.StoreEmptied
-	c.Reason = fmt.Sprintf("the database is empty, though there was one since %s: look for the old one or restore a backup; "+
+	out.Name = readmodel.StoreEmptied
+	out.Reason = fmt.Sprintf("the database is empty, though there was one since %s: look for the old one or restore a backup; "+
 		"if it is right, restart the daemon", since)
 	if aside != "" {
-		c.Reason = fmt.Sprintf("the database is empty: the damaged one, in use since %s, is now %s; what the logs do not have any more is in it "+
-			"or in a backup; restart the daemon once you have looked", since, aside)
+		out.Reason = fmt.Sprintf("the database is empty: the damaged one, in use since %s, is now %s; what the logs do not have "+
+			"any more is in it or in a backup; restart the daemon once you have looked", since, aside)
 	}
-	return c
+	return out
 }
 
 // noticeStore logs a condition, and keeps it for the life of the process.
-func (d *core) noticeStore(c readmodel.Condition) {
-	d.opts.Log.Warn("the database is not the one that was here before; it is used, and the logs are read as far as it does not have them",
-		zap.String("condition", string(c.Name)), zap.String("database", c.File), zap.String("reason", c.Reason))
-	d.opts.noticed.Store(&c)
+func (c *collectingCore) noticeStore(found readmodel.Condition) {
+	c.opts.Log.Warn("the database is not the one that was here before; "+
+		"it is used, and the logs are read as far as it does not have them",
+		zap.String("condition", string(found.Name)), zap.String("database", found.File), zap.String("reason", found.Reason))
+	c.opts.noticed.Store(&found)
 }
 
-// noticed returns what was noticed of the database since the process began; a reload with another database forgets it.
-func (d *core) noticed() []readmodel.Condition {
-	if c := d.opts.noticed.Load(); c != nil && c.File == databaseName(d.cfg) {
-		return []readmodel.Condition{*c}
+// noticed returns the conditions of the database that were found since the process began. A reload with another
+// database forgets them.
+func (c *collectingCore) noticed() []readmodel.Condition {
+	if found := c.opts.noticed.Load(); found != nil && found.File == databaseName(c.cfg) {
+		return []readmodel.Condition{*found}
 	}
 	return nil
 }
@@ -147,7 +149,8 @@ func readMarker(path string, log *zap.Logger) storeMarker {
 		err = json.Unmarshal(content, &marker)
 	}
 	if err != nil {
-		log.Warn("cannot read which database was used last: that it was exchanged would not be noticed", zap.String("file", path), zap.Error(err))
+		log.Warn("cannot read which database was used last: that it was exchanged would not be noticed",
+			zap.String("file", path), zap.Error(err))
 		return storeMarker{}
 	}
 	return marker

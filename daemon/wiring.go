@@ -39,13 +39,14 @@ func formats(now func() time.Time) map[string]collector.Format {
 	return all
 }
 
-// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the wall clock: some logs do not tell the year.
+// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the wall
+// clock: some logs have no year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
 	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int { return cmp.Compare(a.Name, b.Name) })
 	var out []source.Config
 	for _, c := range cfg.Clusters {
-		location, err := c.Location()
+		options, err := collectorOptions(c)
 		if err != nil {
 			return nil, err
 		}
@@ -70,18 +71,23 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 				return nil, fmt.Errorf("cluster %s: source %s: clock_offset: %w", c.Name, s.Name, err)
 			}
 			out = append(out, source.Config{
-				Name: name, Format: format, Files: files, Others: others, ClockOffset: offset,
-				Options: collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)},
+				Name: name, Format: format, Files: files, Others: others, ClockOffset: offset, Options: options,
 			})
 		}
 	}
 	return out, nil
 }
 
-// pipelineConfig is that of a pipeline that forecasts.
-func (d *core) pipelineConfig(cfg *config.Config) pipeline.Config {
+// collectorOptions returns what the parsers of a cluster's records must know.
+func collectorOptions(c config.Cluster) (collector.Options, error) {
+	location, err := c.Location()
+	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
+}
+
+// pipelineConfig returns the configuration of a pipeline that forecasts.
+func (c *coreParts) pipelineConfig(cfg *config.Config) pipeline.Config {
 	out := pipelineConfig(cfg, true)
-	out.Engine.Cores = d.opts.Cores
+	out.Engine.Cores = c.opts.Cores
 	return out
 }
 
@@ -91,9 +97,11 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 			WindowJobs: cfg.Models.WindowJobs, WindowAge: cfg.Models.WindowAge,
 			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
 		},
-		MaxQueues: cfg.Models.MaxQueues,
-		StoreName: databaseName(cfg), SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
-		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention, Forecasts: forecasts, Load: forecasts,
+		MaxQueues:      cfg.Models.MaxQueues,
+		StoreName:      databaseName(cfg),
+		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
+		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention,
+		Forecasts: forecasts, Load: forecasts,
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}
@@ -134,7 +142,7 @@ func pools(configured []config.Pool) []cluster.PoolConfig {
 	return out
 }
 
-// lineLogger logs what is wrong with lines and files, bad lines rate-limited: the quarantine keeps them all.
+// lineLogger logs problems of lines and files, bad lines rate-limited: the quarantine keeps them all.
 type lineLogger struct {
 	log     *zap.Logger
 	limited *zap.Logger
@@ -169,7 +177,7 @@ func (l *lineLogger) report(d *source.Delivery) {
 	}
 }
 
-// problems logs what is wrong with files: what stands once, what is told of lines rate-limited.
+// problems logs problems of files: standing ones once, those of single lines rate-limited.
 func (l *lineLogger) problems(d *source.Delivery) {
 	var standing []string
 	for _, p := range d.Problems {
@@ -194,14 +202,15 @@ func (l *lineLogger) backwards(d *source.Delivery) {
 		if ev.Time.After(l.newest) {
 			l.newest = ev.Time
 		} else if l.newest.Sub(ev.Time) > clockTolerance {
-			l.limited.Warn("time runs backwards in the log: the record is used all the same", zap.String("source", d.Source.Name),
-				zap.String("job", ev.ID), zap.Time("record", ev.Time), zap.Time("newest_before", l.newest))
+			l.limited.Warn("time runs backwards in the log: the record is used all the same",
+				zap.String("source", d.Source.Name), zap.String("job", ev.ID),
+				zap.Time("record", ev.Time), zap.Time("newest_before", l.newest))
 		}
 	}
 }
 
-// clockTolerance is how far back a record may be dated without a word: hosts' clocks differ, and a scheduler dates a record by
-// when it noticed.
+// clockTolerance is how far back a record may be dated without a message: hosts' clocks differ, and a scheduler dates a
+// record by when it noticed.
 const clockTolerance = time.Minute
 
 // Of one source at most badLineBurst messages of a kind are logged per badLineInterval.

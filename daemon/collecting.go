@@ -1,0 +1,204 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/modelstore/transfer"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// collectingCore reads the configured logs into a database and answers from what it has learnt.
+type collectingCore struct {
+	*coreParts
+	database  modelstore.Store // as it was opened
+	store     modelstore.Store // the same, for the writer: importers learn what is committed
+	shared    *postgres.Store  // the same if it is shared, else nil
+	stopLease context.CancelFunc
+	metrics   *pipeline.Metrics
+	pipeline  *pipeline.Pipeline
+
+	tailMetrics *tail.Metrics
+	pollMetrics *source.PollMetrics
+	unknown     *unknownLines
+	readers     *readerSet // of the configured sources; a reload replaces it
+	imports     *imports
+	importing   *readerSet
+
+	reading     context.Context // of all readers
+	stopReading context.CancelFunc
+	deliveries  chan *source.Delivery
+	writer      sync.WaitGroup
+	abandon     context.CancelFunc // ends the writer in the midst of its work
+}
+
+// start implements core.
+func (c *collectingCore) start(ctx context.Context) error {
+	return c.steps.start(ctx,
+		step{name: "data folder", start: c.makeDataFolder},
+		step{name: "database", start: c.openDatabase, stop: c.closeDatabase},
+		step{name: "lease", start: c.takeLease, stop: c.leaveLease},
+		step{name: "database check", start: c.checkDatabase},
+		step{name: "pipeline", start: c.makePipeline, stop: c.closePipeline},
+		step{name: "saved state", start: c.restore},
+		step{name: "sources", start: c.openSources, stop: c.closeSources},
+		step{name: "imports", start: c.openImports, stop: c.closeImports},
+		step{name: "HTTP interface", start: c.openWeb},
+		step{name: "writer", start: c.startWriter, stop: c.stopWriter},
+	)
+}
+
+// openDatabase opens the database to write.
+func (c *collectingCore) openDatabase(ctx context.Context) error {
+	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
+	})
+	c.registry.MustRegister(recovered)
+	if c.cfg.Store.URL != "" {
+		store, err := postgres.Open(ctx, c.cfg.Store.URL, postgres.Options{Space: c.cfg.Store.Space, Log: c.opts.Log})
+		if err != nil {
+			return err
+		}
+		c.database, c.shared = store, store
+		return nil
+	}
+	store, err := sqlite.Open(ctx, c.cfg.Store.Path, sqlite.Options{Log: c.opts.Log, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	c.database = store
+	if r := store.Recovered(); r != nil {
+		recovered.Set(1)
+		c.opts.Log.Error("the database was damaged and has been set aside; the state is rebuilt from the logs",
+			zap.Any("recovered", r))
+	}
+	return nil
+}
+
+func (c *collectingCore) closeDatabase() error { return c.database.Close() }
+
+// checkDatabase refuses a database that "waitcast store copy" has not copied to the end, since the missing records
+// would never be read again. It notices a database that is another one than before.
+func (c *collectingCore) checkDatabase(ctx context.Context) error {
+	from, err := c.database.Meta(ctx, transfer.UnfinishedKey)
+	if err != nil {
+		return err
+	}
+	if from != "" {
+		return errors.New("waitcast store copy was broken off while it copied into it: " +
+			"run it again to its end, or begin with an empty database")
+	}
+	return c.compareStore(ctx, c.database)
+}
+
+// makePipeline makes the writer, with an empty state.
+func (c *collectingCore) makePipeline(context.Context) error {
+	c.imports = newImports()
+	c.store = &watchedStore{Store: c.database, imports: c.imports}
+	c.metrics = pipeline.NewMetrics(c.registry)
+	c.tailMetrics, c.pollMetrics = tail.NewMetrics(c.registry), source.NewPollMetrics(c.registry)
+	c.unknown = c.newUnknownLines()
+	cfg := c.pipelineConfig(c.cfg)
+	cfg.Noticed = c.noticed()
+	var err error
+	c.pipeline, err = pipeline.New(cfg, c.store, c.opts.Now, c.opts.Log, c.metrics)
+	c.pipelines = []*pipeline.Pipeline{c.pipeline}
+	return err
+}
+
+func (c *collectingCore) closePipeline() error {
+	c.pipeline.Close()
+	return nil
+}
+
+func (c *collectingCore) restore(ctx context.Context) error {
+	return c.pipeline.Restore(ctx, c.cfg.Fingerprint())
+}
+
+func (c *collectingCore) openWeb(context.Context) error {
+	c.collecting.Set(1)
+	return c.openAPI(c.pipeline, []modelstore.Store{c.store}, c.imports.take)
+}
+
+// startWriter starts the goroutines: the writer, and the readers that deliver to it.
+func (c *collectingCore) startWriter(context.Context) error {
+	var writing context.Context
+	writing, c.abandon = context.WithCancel(context.Background())
+	c.reading, c.stopReading = context.WithCancel(context.Background())
+	c.deliveries = make(chan *source.Delivery, queued)
+	c.readers.start(c.reading, c.read)
+	c.importing.start(c.reading, c.read)
+	c.writer.Go(func() {
+		if err := c.pipeline.Run(writing, c.deliveries); err != nil {
+			c.fail(err)
+			c.stopReading()
+		}
+	})
+	return nil
+}
+
+// stopWriter ends reading, and lets the writer save its state. Work that takes longer than stopGrace is abandoned.
+func (c *collectingCore) stopWriter() error {
+	timer := time.AfterFunc(stopGrace, c.abandon)
+	defer timer.Stop()
+	c.stopReading()
+	c.readers.wait()
+	c.importing.wait()
+	dropQueued(c.deliveries)
+	close(c.deliveries)
+	c.writer.Wait()
+	c.abandon()
+	return nil
+}
+
+// dropQueued takes out the deliveries that wait for the writer when the daemon stops. They are read again after the next
+// start; to take them in could take many seconds if their lines are about large arrays.
+func dropQueued(deliveries <-chan *source.Delivery) {
+	for {
+		select {
+		case <-deliveries:
+		default:
+			return
+		}
+	}
+}
+
+// errBusy is why sources cannot be replaced while the writer does not get on.
+var errBusy = errors.New("the writer is busy, or waits for the database: see /readyz, and reload again later")
+
+// reloadSources implements core. The readers are stopped and others opened at the committed checkpoints, while the
+// writer waits and requests are answered. Imports go on.
+func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, errBusy)
+	defer cancel()
+	before := c.readers
+	err := c.pipeline.ReplaceSources(ctx, func(checkpoints map[string][]byte) ([]source.Config, error) {
+		next, err := c.openReaders(cfg, checkpoints)
+		if err != nil {
+			return nil, err
+		}
+		if err := before.close(); err != nil {
+			c.opts.Log.Warn("closing a source", zap.Error(err))
+		}
+		c.readers = next
+		return next.configs(), nil
+	})
+	if err != nil {
+		return err
+	}
+	c.cfg = cfg
+	c.touchSources(before)
+	c.readers.start(c.reading, c.read)
+	return nil
+}
