@@ -28,7 +28,8 @@ var effectWords = map[config.Effect]string{
 // table writes the reference as docs/configure.md has it.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| key | type | default | allowed | meaning | variable, flag | reload |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| key | type | default | allowed | meaning | variable, flag | reload " +
+		"|\n|---|---|---|---|---|---|---|\n")
 	for _, k := range config.Reference() {
 		set := k.Env
 		if set != "" {
@@ -41,7 +42,8 @@ func table() string {
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Key, k.Type, def, k.Allowed, k.Doc, set, effectWords[k.Effect])
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", k.Key, k.Type, def, k.Allowed, k.Doc, set,
+			effectWords[k.Effect])
 	}
 	return b.String()
 }

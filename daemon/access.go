@@ -36,9 +36,11 @@ func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 		}
 	}
 	return access.Options{
-		AdminToken: token, TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile, Policy: policy, Names: names, Log: opts.Log,
+		AdminToken: token, TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile, Policy: policy, Names: names,
+		Log: opts.Log,
 		Limits: access.Limits{
-			PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Expensive: cfg.Limits.Expensive, Proxies: proxies,
+			PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Expensive: cfg.Limits.Expensive,
+			Proxies: proxies,
 		},
 	}, nil
 }
@@ -82,7 +84,8 @@ func policyOf(c config.Access) (access.Policy, error) {
 	return out, nil
 }
 
-// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but names.
+// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but
+// names.
 func (d *Daemon) warnOpen(cfg *config.Config) {
 	guard, log := d.core().web().guard, d.opts.Log
 	host, _, err := net.SplitHostPort(d.Addr().String())

@@ -32,5 +32,6 @@ func (w *webAPI) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.S
 
 // errReloading is why the ledger cannot be read for a moment.
 var errReloading error = &api.Refused{
-	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration", Hint: "ask again in some seconds",
+	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration",
+	Hint: "ask again in some seconds",
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// minToken is the minimum length of a token in bytes: one that cannot be guessed. One that is made here has 26 letters and
-// digits, 130 bits.
+// minToken is the minimum length of a token in bytes: one that cannot be guessed. One that is made here has 26 letters
+// and digits, 130 bits.
 const minToken = 16
 
-// adminToken returns the administrators' token from its file, which is made if it is missing. Without a path there is no
-// admin access.
+// adminToken returns the administrators' token from its file, which is made if it is missing. Without a path there is
+// no admin access.
 func adminToken(path string, log *zap.Logger) (string, error) {
 	if path == "" {
 		return "", nil
@@ -49,7 +49,8 @@ func readToken(path string, log *zap.Logger) (string, error) {
 	}
 	token := strings.TrimSpace(string(content))
 	if len(token) < minToken || strings.ContainsFunc(token, unicode.IsSpace) {
-		return "", fmt.Errorf("%s holds no token of %d characters or more: write one, or remove the file and one is made",
+		return "", fmt.Errorf("%s holds no token of %d characters or more: write one, or remove the file and one is "+
+			"made",
 			path, minToken)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o037 != 0 {

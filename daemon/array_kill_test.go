@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// arrayLog makes an lsb.events of arrays: their elements start one by one, some at the instant of the submission, are cancelled, switched to
-// another queue and requeued; one array is huge. A line is cut in two now and then.
+// arrayLog makes an lsb.events of arrays: their elements start one by one, some at the instant of the submission, are
+// cancelled, switched to another queue and requeued; one array is huge. A line is cut in two now and then.
 func arrayLog(seed uint64, arrays int) []string {
 	type line struct {
 		at   int
@@ -34,8 +34,11 @@ func arrayLog(seed uint64, arrays int) []string {
 		if n == arrays/2 {
 			told = 100_000
 		}
-		add(clock, `"JOB_NEW" "10.1" %[1]d %[2]d 506 2 %[3]d %[1]d 0 0 -65535 0 0 "ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 3600 -1 "" 116.10 18 "normal" "" "login" "/home/ann" `+
-			`"" "" "" "" "/home/ann" "x" 0 "" "" "sweep[1-%[4]d]" "run" 0 "" "aero" 1 "X86_64" "" "" "" "" 5136 0 "" "" "" -1`, clock, id, 1+rng.IntN(4), told)
+		add(clock, `"JOB_NEW" "10.1" %[1]d %[2]d 506 2 %[3]d %[1]d 0 0 -65535 0 0 "ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 `+
+			`3600 -1 "" 116.10 18 "normal" "" "login" "/home/ann" `+
+			`"" "" "" "" "/home/ann" "x" 0 "" "" "sweep[1-%[4]d]" "run" 0 "" "aero" 1 "X86_64" "" "" "" "" 5136 0 `+
+			`"" "" "" -1`,
+			clock, id, 1+rng.IntN(4), told)
 		if rng.IntN(4) == 0 {
 			add(clock+5, `"JOB_SWITCH2" "10.1" %d 0 %d "long" "ann" 1 1 %d 3`, clock+5, id, elements)
 		}
@@ -81,8 +84,8 @@ func (a *appender) grant(steps int) {
 	a.lines = a.lines[n:]
 }
 
-// TestKillArrays proves that a daemon which is killed at random instants while it reads of arrays keeps the same journal, ledger and state as
-// one that was never disturbed, and that every element that started or left has one row.
+// TestKillArrays proves that a daemon which is killed at random instants while it reads of arrays keeps the same
+// journal, ledger and state as one that was never disturbed, and that every element that started or left has one row.
 func TestKillArrays(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

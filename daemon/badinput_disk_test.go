@@ -30,8 +30,8 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// TestDiskFull proves on a file system that is really full that the daemon goes on to serve, says in its log and in the metrics that it
-// cannot write, takes in everything once there is room again, and ends as if nothing had happened.
+// TestDiskFull proves on a file system that is really full that the daemon goes on to serve, says in its log and in the
+// metrics that it cannot write, takes in everything once there is room again, and ends as if nothing had happened.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")
@@ -56,7 +56,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	d.eventually("readiness tells of it", func() bool {
 		_, ready := d.get("/readyz")
-		return strings.HasPrefix(ready, "degraded\nstore_failing: "+s.db+": cannot write the database: ") && d.metric("waitcast_store_failing") == "1"
+		return strings.HasPrefix(ready, "degraded\nstore_failing: "+s.db+": cannot write the database: ") &&
+			d.metric("waitcast_store_failing") == "1"
 	})
 	s.add(t, text(history[half:]))
 	must(t, os.Remove(balloon))
@@ -75,7 +76,8 @@ func TestDiskFull(t *testing.T) {
 	c.stop()
 	want := calm.kept(t)
 	check(t, "journal", got.Entries, want.Entries, cmpopts.IgnoreFields(job.Event{}, "Live"))
-	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmpopts.EquateNaNs())
+	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"),
+		cmpopts.EquateNaNs())
 	check(t, "quarantine", got.Bad, want.Bad, cmpopts.IgnoreFields(modelstore.BadLine{}, "At", "Path"))
 	compareState(t, &got, &want)
 }
@@ -95,8 +97,8 @@ func fill(t *testing.T, path string) {
 	must(t, f.Close())
 }
 
-// TestDiskFullKilled proves that a daemon that is killed while its disk is full has lost nothing: it cannot start until there is room, says
-// why, and then reads on where its database ends.
+// TestDiskFullKilled proves that a daemon that is killed while its disk is full has lost nothing: it cannot start until
+// there is room, says why, and then reads on where its database ends.
 func TestDiskFullKilled(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")

@@ -79,8 +79,8 @@ func (m *measured) peak() int64 {
 	return 0
 }
 
-// TestEndlessLine proves that a line of 64 MB (1 GB in the long run) takes no memory, is counted and quarantined with its place and its
-// beginning, and that the lines around it count.
+// TestEndlessLine proves that a line of 64 MB (1 GB in the long run) takes no memory, is counted and quarantined with
+// its place and its beginning, and that the lines around it count.
 func TestEndlessLine(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -114,7 +114,8 @@ func TestEndlessLine(t *testing.T) {
 	}
 	m.stop()
 	k := s.kept(t)
-	if len(k.Bad) != 1 || k.Bad[0].Line != 2 || k.Bad[0].Reason != "long_line" || !strings.HasPrefix(string(k.Bad[0].Text), "garbage garbage") {
+	if len(k.Bad) != 1 || k.Bad[0].Line != 2 || k.Bad[0].Reason != "long_line" ||
+		!strings.HasPrefix(string(k.Bad[0].Text), "garbage garbage") {
 		t.Errorf("quarantine %+v, want line 2 with its beginning", k.Bad)
 	}
 	if len(k.Entries) != 4 {
@@ -133,8 +134,8 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines cost nothing but themselves: every good line
-// counts once, and every line of junk is in quarantine.
+// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines cost nothing but themselves:
+// every good line counts once, and every line of junk is in quarantine.
 func TestBinaryJunk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits out a grace of 10 s: not with -short")
@@ -163,7 +164,9 @@ func TestBinaryJunk(t *testing.T) {
 	d.stop()
 	k := s.kept(t)
 	if len(k.Entries) != 3*jobs || len(k.Rows) != jobs || len(k.Bad) != len(junk) {
-		t.Fatalf("%d events, %d rows, %d bad lines, want %d, %d, %d", len(k.Entries), len(k.Rows), len(k.Bad), 3*jobs, jobs, len(junk))
+		t.Fatalf("%d events, %d rows, %d bad lines, want %d, %d, %d", len(k.Entries), len(k.Rows), len(k.Bad), 3*jobs,
+			jobs,
+			len(junk))
 	}
 	slices.Reverse(k.Bad)
 	for i, b := range k.Bad {
@@ -173,7 +176,8 @@ func TestBinaryJunk(t *testing.T) {
 	}
 }
 
-// rubbish returns a line, without its end, that is no record: random bytes, NULs, a good line with NULs or broken UTF-8 in it.
+// rubbish returns a line, without its end, that is no record: random bytes, NULs, a good line with NULs or broken UTF-8
+// in it.
 func rubbish(rng *rand.Rand, good string) string {
 	good = strings.TrimSuffix(good, "\n")
 	switch rng.IntN(4) {
@@ -192,9 +196,9 @@ func rubbish(rng *rand.Rand, good string) string {
 	return "\xff\xfe" + good
 }
 
-// TestFlood proves that a great many lines at once are taken in with bounded memory, every one of them, and says how fast: 100,000 records of
-// ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a million) records of submissions, starts and
-// ends, each submission of which is forecast.
+// TestFlood proves that a great many lines at once are taken in with bounded memory, every one of them, and says how
+// fast: 100,000 records of ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a
+// million) records of submissions, starts and ends, each submission of which is forecast.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("30,000 lines: not with -short")

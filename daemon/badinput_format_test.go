@@ -21,7 +21,8 @@ import (
 func samples() map[string]string {
 	return map[string]string{
 		"pbs": "pbs/testdata/openpbs.log", "swf": "swflog/testdata/small.swf",
-		"slurm-jobcomp": "slurm/testdata/jobcomp.log", "slurm-log": "slurm/testdata/slurmctld.log", "slurm-sacct": "slurm/testdata/sacct.psv",
+		"slurm-jobcomp": "slurm/testdata/jobcomp.log", "slurm-log": "slurm/testdata/slurmctld.log",
+		"slurm-sacct":    "slurm/testdata/sacct.psv",
 		"sge-accounting": "sge/testdata/accounting.log", "sge-reporting": "sge/testdata/reporting.log",
 		"lsf-events": "lsf/testdata/events.log", "lsf-acct": "lsf/testdata/acct.log",
 	}
@@ -34,12 +35,13 @@ func sample(t *testing.T, format string) string {
 	return string(data)
 }
 
-// TestWrongFormatIsNamed proves for every two formats that a log of the one that is configured as the other is told for what it
-// is: by the error of a one-shot.
+// TestWrongFormatIsNamed proves for every two formats that a log of the one that is configured as the other is told for
+// what it is: by the error of a one-shot.
 func TestWrongFormatIsNamed(t *testing.T) {
 	for configured := range samples() {
 		for real := range samples() {
-			if configured == real || configured == "lsf-events" && real == "lsf-acct" { // whose records lsb.events has too
+			// whose records lsb.events has too
+			if configured == real || configured == "lsf-events" && real == "lsf-acct" {
 				continue
 			}
 			t.Run(configured+" reads "+real, func(t *testing.T) {
@@ -47,7 +49,8 @@ func TestWrongFormatIsNamed(t *testing.T) {
 				edit(t, s.config, "format: pbs", "format: "+configured)
 				s.add(t, sample(t, real))
 				_, err := daemon.OneShot(t.Context(), s.load(t), nil)
-				if err == nil || !strings.Contains(err.Error(), "it looks like "+real+":") || !strings.Contains(err.Error(), s.log) {
+				if err == nil || !strings.Contains(err.Error(), "it looks like "+real+":") ||
+					!strings.Contains(err.Error(), s.log) {
 					t.Errorf("%v, want it to say that %s looks like %s", err, s.log, real)
 				}
 			})
@@ -72,8 +75,8 @@ func TestRightFormatIsNotDoubted(t *testing.T) {
 	}
 }
 
-// TestWrongFormatLive proves that a daemon that follows a log of another format goes on, is not ready, and says why in /readyz, in the
-// metrics and once in its log; and that it recovers when the right log comes.
+// TestWrongFormatLive proves that a daemon that follows a log of another format goes on, is not ready, and says why in
+// /readyz, in the metrics and once in its log; and that it recovers when the right log comes.
 func TestWrongFormatLive(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	all := strings.SplitAfter(sample(t, "slurm-jobcomp"), "\n")
@@ -86,11 +89,13 @@ func TestWrongFormatLive(t *testing.T) {
 	}
 	d.wantMetric(`waitcast_lines_total{cluster="main",source="main/accounting"}`, fmt.Sprint(len(all)-1))
 	status, body := d.get("/readyz")
-	if status != http.StatusServiceUnavailable || !strings.Contains(body, "it looks like slurm-jobcomp") || !strings.Contains(body, s.log) {
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, "it looks like slurm-jobcomp") ||
+		!strings.Contains(body, s.log) {
 		t.Errorf("readyz: %d %s", status, body)
 	}
 	d.wantMetric(`waitcast_tail_problems_total{reason="wrong_format",source="main/accounting"}`, "1")
-	d.wantLog("problem with a log file", s.log, "it looks like slurm-jobcomp", "set the source's format to slurm-jobcomp")
+	d.wantLog("problem with a log file", s.log, "it looks like slurm-jobcomp",
+		"set the source's format to slurm-jobcomp")
 	if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
 		t.Errorf("said %d times, want once: %v", n, d.logs.All())
 	}
@@ -128,8 +133,8 @@ func TestMissingIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOneShotTellsOfSnapshots proves that --one-shot says which sources it leaves out, and that a configuration without any log is an
-// error.
+// TestOneShotTellsOfSnapshots proves that --one-shot says which sources it leaves out, and that a configuration without
+// any log is an error.
 func TestOneShotTellsOfSnapshots(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -148,9 +153,9 @@ func TestOneShotTellsOfSnapshots(t *testing.T) {
 	}
 }
 
-// TestFutureIsSaidOnce proves for every way in which a log tells local time that records dated later than now, as a wrong time zone makes
-// them, are set aside, and that this is said once, with the key that mends it; that they are used once the lines that follow show the offset; and that what departs from it is
-// set aside.
+// TestFutureIsSaidOnce proves for every way in which a log tells local time that records dated later than now, as a
+// wrong time zone makes them, are set aside, and that this is said once, with the key that mends it; that they are used
+// once the lines that follow show the offset; and that what departs from it is set aside.
 func TestFutureIsSaidOnce(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for format, line := range map[string]func(w io.Writer, id int, at time.Time){
@@ -158,12 +163,15 @@ func TestFutureIsSaidOnce(t *testing.T) {
 			fmt.Fprintf(w, "%s;Q;%d.test;queue=batch\n", at.Format("01/02/2006 15:04:05"), id)
 		},
 		"slurm-jobcomp": func(w io.Writer, id int, at time.Time) {
-			fmt.Fprintf(w, "JobId=%d UserId=ann(1) GroupId=u(1) Name=n JobState=COMPLETED Partition=p TimeLimit=9 StartTime=%[2]s EndTime=%[2]s "+
-				"NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/ ReservationName= Tres=cpu=1 Account= QOS= WcKey= Cluster=c SubmitTime=%[2]s "+
+			fmt.Fprintf(w, "JobId=%d UserId=ann(1) GroupId=u(1) Name=n JobState=COMPLETED Partition=p TimeLimit=9 "+
+				"StartTime=%[2]s EndTime=%[2]s "+
+				"NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/ ReservationName= Tres=cpu=1 Account= QOS= WcKey= Cluster=c "+
+				"SubmitTime=%[2]s "+
 				"EligibleTime=%[2]s DerivedExitCode=0:0 ExitCode=0:0\n", id, at.Format("2006-01-02T15:04:05"))
 		},
 		"slurm-log": func(w io.Writer, id int, at time.Time) {
-			fmt.Fprintf(w, "[%s] _slurm_rpc_submit_batch_job: JobId=%d InitPrio=1 usec=1\n", at.Format("2006-01-02T15:04:05.000"), id)
+			fmt.Fprintf(w, "[%s] _slurm_rpc_submit_batch_job: JobId=%d InitPrio=1 usec=1\n",
+				at.Format("2006-01-02T15:04:05.000"), id)
 		},
 	} {
 		t.Run(format, func(t *testing.T) {
@@ -178,7 +186,8 @@ func TestFutureIsSaidOnce(t *testing.T) {
 			d := s.startAt(t, func() time.Time { return now })
 			d.wantMetric(`waitcast_lines_total{cluster="main",source="main/accounting"}`, "20")
 			d.caughtUp()
-			d.wantLog("future", s.log, "is the cluster's time_zone right, which is America/Los_Angeles", "later than now, by 7h59m40s")
+			d.wantLog("future", s.log, "is the cluster's time_zone right, which is America/Los_Angeles",
+				"later than now, by 7h59m40s")
 			d.wantMetric(`waitcast_tail_problems_total{reason="future",source="main/accounting"}`, "1")
 			if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
 				t.Errorf("said %d times: %v", n, d.logs.All())
@@ -204,8 +213,8 @@ func TestFutureIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOddFieldIsReported proves that a record with a field that cannot be read and is not needed counts, and that the field is
-// reported with its place and counted, but is no bad line.
+// TestOddFieldIsReported proves that a record with a field that cannot be read and is not needed counts, and that the
+// field is reported with its place and counted, but is no bad line.
 func TestOddFieldIsReported(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "+

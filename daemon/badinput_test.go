@@ -45,8 +45,8 @@ func badLines(reason string) string {
 	return fmt.Sprintf(`waitcast_bad_lines_total{cluster="main",reason=%q,source="main/accounting"}`, reason)
 }
 
-// TestBadLines proves that lines that cannot be used are logged with their place, counted by reason and quarantined, and that the
-// lines around them count once each.
+// TestBadLines proves that lines that cannot be used are logged with their place, counted by reason and quarantined,
+// and that the lines around them count once each.
 func TestBadLines(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 8, 0, 2, 6}
@@ -81,8 +81,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestBadLinesAreRateLimited proves that a log full of garbage does not fill the daemon's own log, and that every bad line is
-// counted and the message tells how many were not logged.
+// TestBadLinesAreRateLimited proves that a log full of garbage does not fill the daemon's own log, and that every bad
+// line is counted and the message tells how many were not logged.
 func TestBadLinesAreRateLimited(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, strings.Repeat("garbage\n", 5000))
@@ -93,8 +93,8 @@ func TestBadLinesAreRateLimited(t *testing.T) {
 	}
 }
 
-// TestLogAppears proves that a log which is not there yet is said to be missing, keeps the daemon from being ready, and is read
-// once it appears.
+// TestLogAppears proves that a log which is not there yet is said to be missing, keeps the daemon from being ready, and
+// is read once it appears.
 func TestLogAppears(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -110,8 +110,8 @@ func TestLogAppears(t *testing.T) {
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/accounting"}`, "0")
 }
 
-// TestLogReplacedByDirectory proves that a log whose place a directory takes is said to be unreadable, and read on when it
-// is back; what was read before is kept.
+// TestLogReplacedByDirectory proves that a log whose place a directory takes is said to be unreadable, and read on when
+// it is back; what was read before is kept.
 func TestLogReplacedByDirectory(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a := life{"1.t", 4, 0, 1, 5}
@@ -146,7 +146,8 @@ func TestUnreadableLog(t *testing.T) {
 	d.wantMetric(events("applied"), "1")
 }
 
-// TestTruncatedLog proves that a log that is cut and written anew is noticed, read again, and that what it repeats counts once.
+// TestTruncatedLog proves that a log that is cut and written anew is noticed, read again, and that what it repeats
+// counts once.
 func TestTruncatedLog(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 4, 2, 3, 6}
@@ -182,8 +183,8 @@ func TestTimeRunsBackwards(t *testing.T) {
 	}
 }
 
-// TestMissingRecords proves that a job is understood whose first records are missing, that it counts once, and that what
-// cannot be placed at all is counted.
+// TestMissingRecords proves that a job is understood whose first records are missing, that it counts once, and that
+// what cannot be placed at all is counted.
 func TestMissingRecords(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	end, start, unknown := life{"1.t", 4, 0, 1, 5}, life{"2.t", 4, 2, 6, 9}, life{"3.t", 4, 2, 6, 9}
@@ -203,8 +204,8 @@ func TestMissingRecords(t *testing.T) {
 	}
 }
 
-// TestSecondDaemon proves that a second daemon on the same database ends with exit code 1 and names the process that holds it,
-// and that the first goes on.
+// TestSecondDaemon proves that a second daemon on the same database ends with exit code 1 and names the process that
+// holds it, and that the first goes on.
 func TestSecondDaemon(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -228,7 +229,8 @@ func TestSecondDaemon(t *testing.T) {
 	}
 }
 
-// TestCorruptDatabase proves that a damaged database is set aside, never deleted, and that everything is rebuilt from the logs.
+// TestCorruptDatabase proves that a damaged database is set aside, never deleted, and that everything is rebuilt from
+// the logs.
 func TestCorruptDatabase(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 3, 200)))
@@ -296,7 +298,8 @@ func TestStartUndone(t *testing.T) {
 
 // TestEmptyConfiguration proves that a daemon without any cluster starts and stops.
 func TestEmptyConfiguration(t *testing.T) {
-	cfg := &config.Config{Listen: "127.0.0.1:0", StaleAfter: time.Minute, Store: config.Store{Path: filepath.Join(t.TempDir(), "x.db")}}
+	cfg := &config.Config{Listen: "127.0.0.1:0", StaleAfter: time.Minute,
+		Store: config.Store{Path: filepath.Join(t.TempDir(), "x.db")}}
 	d := daemon.New(cfg, daemon.Options{})
 	must(t, d.Start(t.Context()))
 	must(t, d.Stop())

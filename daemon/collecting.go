@@ -62,7 +62,8 @@ func (c *collectingCore) start(ctx context.Context) error {
 // openDatabase opens the database to write.
 func (c *collectingCore) openDatabase(ctx context.Context) error {
 	recovered := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "waitcast_store_recovered", Help: "1 if the database was damaged at the start of the process and was set aside.",
+		Name: "waitcast_store_recovered",
+		Help: "1 if the database was damaged at the start of the process and was set aside.",
 	})
 	c.registry.MustRegister(recovered)
 	if c.cfg.Store.URL != "" {
@@ -162,8 +163,8 @@ func (c *collectingCore) stopWriter() error {
 	return nil
 }
 
-// dropQueued takes out the deliveries that wait for the writer when the daemon stops. They are read again after the next
-// start; to take them in could take many seconds if their lines are about large arrays.
+// dropQueued takes out the deliveries that wait for the writer when the daemon stops. They are read again after the
+// next start; to take them in could take many seconds if their lines are about large arrays.
 func dropQueued(deliveries <-chan *source.Delivery) {
 	for {
 		select {

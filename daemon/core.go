@@ -80,15 +80,19 @@ func newCoreParts(cfg *config.Config, opts Options, own []prometheus.Collector) 
 	c := &coreParts{
 		cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failure: make(chan error, 1),
 		collecting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "waitcast_collecting", Help: "1 if this daemon reads the logs, 0 if it answers from what another one collects.",
+			Name: "waitcast_collecting",
+			Help: "1 if this daemon reads the logs, 0 if it answers from what another one collects.",
 		}),
 	}
-	c.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c.collecting)
+	c.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		c.collecting)
 	c.registry.MustRegister(own...)
 	return c
 }
 
-// makeDataFolder is a step: a file of SQLite makes the folder, a shared database does not, and the admin token needs it.
+// makeDataFolder is a step: a file of SQLite makes the folder, a shared database does not, and the admin token needs
+// it.
 func (c *coreParts) makeDataFolder(context.Context) error {
 	if c.cfg.DataDir == "" {
 		return nil

@@ -15,7 +15,8 @@ import (
 // series is a metric as docs/metrics.md has it.
 type series struct{ kind, labels string }
 
-// TestMetricsDocumentation proves that docs/metrics.md lists every metric of a daemon with its type and labels, and no other.
+// TestMetricsDocumentation proves that docs/metrics.md lists every metric of a daemon with its type and labels, and no
+// other.
 func TestMetricsDocumentation(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 4, 100)))

@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// askFacts returns the function that asks a scheduler for the facts of a machine. The commands of one call run one after
-// the other, each with the source's timeout.
+// askFacts returns the function that asks a scheduler for the facts of a machine. The commands of one call run one
+// after the other, each with the source's timeout.
 func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
 	return slurm.NewFacts(slurm.FactsConfig{
 		Options: options,
@@ -31,8 +31,8 @@ func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, optio
 	}).Ask
 }
 
-// unknownLines counts the lines of Slurm's logs that no parser knows, by the version of Slurm: a new release may bring new
-// messages.
+// unknownLines counts the lines of Slurm's logs that no parser knows, by the version of Slurm: a new release may bring
+// new messages.
 type unknownLines struct {
 	lines *prometheus.CounterVec
 	// version returns the version that the scheduler itself reports, "" if it reports none.
@@ -46,8 +46,8 @@ func (c *collectingCore) newUnknownLines() *unknownLines {
 	u := &unknownLines{
 		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_slurm_unknown_lines_total",
-			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here says, " +
-				"by Slurm's version.",
+			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here " +
+				"says, by Slurm's version.",
 		}, []string{"cluster", "version"}),
 		version: func(cluster string) string {
 			if facts := c.pipeline.View(cluster).Facts; facts != nil {

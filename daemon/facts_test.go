@@ -16,7 +16,8 @@ func factsSite(t *testing.T) (s *site, script string) {
 	t.Helper()
 	dir := t.TempDir()
 	script = filepath.Join(dir, "head")
-	s = &site{dir: dir, log: filepath.Join(dir, "slurmctld.log"), db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")}
+	s = &site{dir: dir, log: filepath.Join(dir, "slurmctld.log"), db: filepath.Join(dir, "waitcast.db"),
+		config: filepath.Join(dir, "waitcastd.yaml")}
 	write(t, s.log, "")
 	write(t, s.config, fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -33,7 +34,8 @@ clusters:
 // head makes the script do what a shell script says.
 func head(t *testing.T, script, text string) {
 	t.Helper()
-	if err := os.WriteFile(script+".new", []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+	//nolint:gosec // it is run
+	if err := os.WriteFile(script+".new", []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(script+".new", script); err != nil {
@@ -43,12 +45,15 @@ func head(t *testing.T, script, text string) {
 
 // sinfoOf is what sinfo prints for the daemon about four nodes.
 func sinfoOf(state string) string {
-	return "case $1 in sinfo) printf '" + strings.Join([]string{"short", "n[1-4]", "8", "1000", "(null)", "(null)", state, ""}, `\037`) +
+	return "case $1 in sinfo) printf '" + strings.Join([]string{"short", "n[1-4]", "8", "1000", "(null)", "(null)",
+		state,
+		""}, `\037`) +
 		"\\n';; *) echo 'no such thing' >&2; exit 1;; esac"
 }
 
-// TestFacts proves that what the scheduler tells of its nodes is the picture's, that commands which fail are said once and stop nothing, that the same is not journaled
-// twice, not even after a restart, and that failures of all commands are a problem of the source, with its cause.
+// TestFacts proves that what the scheduler tells of its nodes is the picture's, that commands which fail are said once
+// and stop nothing, that the same is not journaled twice, not even after a restart, and that failures of all commands
+// are a problem of the source, with its cause.
 func TestFacts(t *testing.T) {
 	s, script := factsSite(t)
 	d := s.start(t) // the script is missing
@@ -59,7 +64,8 @@ func TestFacts(t *testing.T) {
 	nodes := func(down int) func() bool {
 		return func() bool {
 			f := d.Views()[0].Facts
-			return f != nil && len(f.Nodes) == 1 && f.Nodes[0].Count == 4 && f.Nodes[0].Down == down && f.Nodes[0].Node.Procs == 8
+			return f != nil && len(f.Nodes) == 1 && f.Nodes[0].Count == 4 && f.Nodes[0].Down == down &&
+				f.Nodes[0].Node.Procs == 8
 		}
 	}
 	d.eventually("four nodes", nodes(0))
@@ -91,11 +97,13 @@ func TestFacts(t *testing.T) {
 // snapshots returns how many calls of the commands have told something.
 func (r *running) snapshots() int {
 	var n int
-	_, _ = fmt.Sscan(r.metric(`waitcast_snapshot_seconds_count{cluster="main",source="main/slurm-facts"}`), &n) // 0 before the first
+	// 0 before the first
+	_, _ = fmt.Sscan(r.metric(`waitcast_snapshot_seconds_count{cluster="main",source="main/slurm-facts"}`), &n)
 	return n
 }
 
-// TestUnknownLinesByVersion proves that lines which no parser of Slurm's logs knows are counted by the version of the slurmctld that wrote them.
+// TestUnknownLinesByVersion proves that lines which no parser of Slurm's logs knows are counted by the version of the
+// slurmctld that wrote them.
 func TestUnknownLinesByVersion(t *testing.T) {
 	s, script := factsSite(t)
 	count := func(version string) string {

@@ -60,7 +60,8 @@ func (d *Daemon) setFrontendLimits(cfg *config.Config, proxies []netip.Prefix) {
 
 func (f *httpFrontend) serve(failed func(error)) {
 	f.serving.Go(func() {
-		if err := f.answer(f.bound.Bound(&sharedListener{TCPListener: f.socket})); !errors.Is(err, http.ErrServerClosed) {
+		if err := f.answer(f.bound.Bound(&sharedListener{TCPListener: f.socket})); !errors.Is(err,
+			http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	})

@@ -68,7 +68,8 @@ func newGridEngine(t *testing.T, slots int) *geCluster {
 		t.Fatal(err)
 	}
 	c := &geCluster{t: t, dir: filepath.Join(parent, "c"), asked: map[string]*geAsked{}}
-	up := exec.Command("../scripts/gridengine-cluster", "up", c.dir, "--slots", strconv.Itoa(slots), "--port", strconv.Itoa(testports.Take(t, 2)))
+	up := exec.Command("../scripts/gridengine-cluster", "up", c.dir, "--slots", strconv.Itoa(slots), "--port",
+		strconv.Itoa(testports.Take(t, 2)))
 	out, err := up.CombinedOutput()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -307,7 +308,8 @@ func (c *geCluster) truths() map[string]geTruth {
 		}
 		for _, task := range tasks {
 			id := taskName(number, task)
-			w := geTruth{truth: truth{submit: asked.submit.to, state: asked.kind, limit: asked.limit}, first: asked.submit}
+			w := geTruth{truth: truth{submit: asked.submit.to, state: asked.kind, limit: asked.limit},
+				first: asked.submit}
 			if at, ok := asked.deleted[task]; ok {
 				w.gone, w.restarts = at, len(records[id]) // it may have failed to start
 			} else {

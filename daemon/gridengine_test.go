@@ -14,8 +14,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealGridEngine proves on a real Grid Engine that what the daemon keeps of every job, one of each awkward kind among them, is what Grid Engine itself
-// says in the end, and that its picture is qstat's at random instants while all of it happens. WAITCAST_LONG=1 makes it 300 ordinary jobs instead of 60.
+// TestRealGridEngine proves on a real Grid Engine that what the daemon keeps of every job, one of each awkward kind
+// among them, is what Grid Engine itself says in the end, and that its picture is qstat's at random instants while all
+// of it happens. WAITCAST_LONG=1 makes it 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants := 60, 20
@@ -48,7 +49,8 @@ func TestRealGridEngine(t *testing.T) {
 		c.compareLives(source, want, geLives(k), i < 2)
 		seen.forgive(i, k)
 	}
-	t.Logf("%d instants compared with qstat: %d states agree after %v at most; %d were shorter than the lag; %d waiting array tasks that no log tells of",
+	t.Logf("%d instants compared with qstat: %d states agree after %v at most; %d were shorter than the lag; %d "+
+		"waiting array tasks that no log tells of",
 		instants, seen.agree, seen.took.Round(time.Millisecond), seen.brief, seen.untold)
 	for _, w := range seen.wrong {
 		t.Errorf("instant %d, daemon %d: %s", w.instant, w.daemon, w.what)
@@ -60,11 +62,13 @@ func (c *geCluster) load(jobs int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range jobs {
 		procs := 1 << random.IntN(3)
-		args := []string{"-q", []string{"short.q", "medium.q", "long.q"}[random.IntN(3)], "-pe", "smp", fmt.Sprint(procs)}
+		args := []string{"-q", []string{"short.q", "medium.q", "long.q"}[random.IntN(3)], "-pe", "smp",
+			fmt.Sprint(procs)}
 		if procs == 1 {
 			args = args[:2]
 		}
-		c.qsub("load", time.Duration(20+random.IntN(100))*time.Second, fmt.Sprintf("sleep %.1f", 1+3*random.Float64()), args...)
+		c.qsub("load", time.Duration(20+random.IntN(100))*time.Second, fmt.Sprintf("sleep %.1f", 1+3*random.Float64()),
+			args...)
 		c.until("a shorter queue", func() bool { return len(c.qstat().waiting) < 20 })
 	}
 }
@@ -131,7 +135,8 @@ func (c *geCluster) actedKinds() []geKind {
 		{"deleted waiting", minute, "sleep 2", "-h", func(id string) { c.qdel(id) }},
 		{"deleted running", 0, "sleep 100", "-r y", func(id string) { c.runs(id); c.run("qdel", id) }},
 		{"deleted by force", minute, "sleep 100", "", func(id string) { c.runs(id); c.run("qdel", "-f", id) }},
-		{"rescheduled", minute, c.once("rescheduled", "sleep 20"), "-r y", func(id string) { c.runs(id); c.run("qmod", "-rj", id) }},
+		{"rescheduled", minute, c.once("rescheduled", "sleep 20"), "-r y",
+			func(id string) { c.runs(id); c.run("qmod", "-rj", id) }},
 		{"no shell", minute, "sleep 2", "-S /no/such/shell", deleteFailed},
 		{"no folder", minute, "sleep 2", "-wd /no/such/folder", deleteFailed},
 		{"exit 100", minute, c.once("100", "exit 100"), "", func(id string) {
@@ -155,7 +160,10 @@ func (c *geCluster) actedKinds() []geKind {
 			c.run("qmod", "-usj", id)
 		}},
 		{"broken queue", minute, "sleep 2", "-q odd.q", func(string) {
-			c.until("the queue to be in error", func() bool { return strings.Contains(c.run("qstat", "-f", "-q", "odd.q", "-qs", "E"), "odd.q") })
+			c.until("the queue to be in error", func() bool {
+				return strings.Contains(c.run("qstat", "-f", "-q", "odd.q", "-qs",
+					"E"), "odd.q")
+			})
 			c.run("qconf", "-rattr", "queue", "prolog", "NONE", "odd.q")
 			c.run("qmod", "-cq", "odd.q")
 		}},
@@ -168,11 +176,12 @@ func (c *geCluster) arrayKinds() []geKind {
 	return []geKind{
 		{"array", minute, "sleep 2", "-t 1-5", nil},
 		{"throttled array", minute, "sleep 2", "-t 1-6:2 -tc 1", nil},
-		{"array partly deleted", minute, "test $SGE_TASK_ID != 1 || sleep 50; sleep 3", "-t 1-6 -tc 2", func(id string) {
-			c.runs(id + ".1")
-			c.qdel(id, "5", "6")
-			c.run("qdel", id, "-t", "1")
-		}},
+		{"array partly deleted", minute, "test $SGE_TASK_ID != 1 || sleep 50; sleep 3", "-t 1-6 -tc 2",
+			func(id string) {
+				c.runs(id + ".1")
+				c.qdel(id, "5", "6")
+				c.run("qdel", id, "-t", "1")
+			}},
 		{"array deleted waiting", 0, "sleep 2", "-t 1-4 -h", func(id string) { c.qdel(id) }},
 		{"array released", 0, "sleep 2", "-t 1-4 -h", func(id string) { c.qdel(id, "2"); c.run("qrls", id) }},
 		{"array deleted", 0, "sleep 100", "-t 1-4 -tc 2", func(id string) {
@@ -181,10 +190,11 @@ func (c *geCluster) arrayKinds() []geKind {
 			c.qdel(id, "3", "4")
 			c.run("qdel", id)
 		}},
-		{"array rescheduled", minute, "test $SGE_TASK_ID != 1 || { " + c.once("array", "sleep 20") + "; }; sleep 3", "-t 1-4 -tc 2 -r y", func(id string) {
-			c.runs(id + ".1")
-			c.run("qmod", "-rj", id+".1")
-		}},
+		{"array rescheduled", minute, "test $SGE_TASK_ID != 1 || { " + c.once("array", "sleep 20") + "; }; sleep 3",
+			"-t 1-4 -tc 2 -r y", func(id string) {
+				c.runs(id + ".1")
+				c.run("qmod", "-rj", id+".1")
+			}},
 	}
 }
 
@@ -258,7 +268,8 @@ func (c *geCluster) until(what string, cond func() bool) {
 	}
 }
 
-// drain waits until nothing is left in Grid Engine, the pictures are empty, and the last end has been read from the accounting file.
+// drain waits until nothing is left in Grid Engine, the pictures are empty, and the last end has been read from the
+// accounting file.
 func (c *geCluster) drain(daemons []*running) {
 	c.t.Helper()
 	c.until("an empty queue", func() bool { now := c.qstat(); return len(now.running)+len(now.waiting) == 0 })
@@ -275,7 +286,8 @@ func (c *geCluster) drain(daemons []*running) {
 		}
 	}
 	for i, d := range daemons {
-		eventually(c.t, fmt.Sprintf("%d ends in daemon %d", ends, i), func() bool { return d.Views()[0].Counts.Ended >= int64(ends) })
+		eventually(c.t, fmt.Sprintf("%d ends in daemon %d", ends, i),
+			func() bool { return d.Views()[0].Counts.Ended >= int64(ends) })
 	}
 }
 
@@ -301,7 +313,8 @@ type geWrong struct {
 	nowhere         bool // qstat does not show the job at all
 }
 
-// lag is by how much the picture may be behind qstat: the second for which Grid Engine collects records (flush_time), and one to read them.
+// lag is by how much the picture may be behind qstat: the second for which Grid Engine collects records (flush_time),
+// and one to read them.
 const lag = 2 * time.Second
 
 // compareNow asks qstat once and notes what the pictures do not say so within a second before or the lag after.
@@ -316,7 +329,8 @@ func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 			views[k] = append(views[k], geStates(d))
 		}
 	}
-	for begin := time.Now(); len(views[0]) == 0 || time.Since(begin) < time.Duration(100+(i*379)%900)*time.Millisecond; {
+	for begin := time.Now(); len(views[0]) == 0 ||
+		time.Since(begin) < time.Duration(100+(i*379)%900)*time.Millisecond; {
 		look()
 	}
 	shown, asked := c.qstat(), time.Now()
@@ -369,19 +383,23 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 		w := wrong
 		number, _, _ := strings.Cut(id, ".")
 		w.nowhere = nowhere
-		w.id, w.state, w.what = id, state, fmt.Sprintf("%s (%s) %s in %s alone (%q in the picture)", id, c.kindOf(number), state, where, views[len(views)/2][id])
+		w.id, w.state, w.what = id, state, fmt.Sprintf("%s (%s) %s in %s alone (%q in the picture)", id,
+			c.kindOf(number),
+			state, where, views[len(views)/2][id])
 		seen.wrong = append(seen.wrong, w)
 	}
 	for id := range shown.running {
 		note(said(id, "runs"), id, "runs", "qstat")
 	}
 	for number, tasks := range shown.waiting {
-		begun := slices.ContainsFunc(tasks, func(task string) bool { return said(taskName(number, task), "waits") }) // all of it can wait again, rescheduled
+		// all of it can wait again, rescheduled
+		begun := slices.ContainsFunc(tasks, func(task string) bool { return said(taskName(number, task), "waits") })
 		if tasks == nil || said(number, "waits") || !begun && len(tasks) == len(c.tasks(number)) {
 			note(said(number, "waits"), number, "waits", "qstat")
 			continue
 		}
-		for _, task := range tasks { // nothing tells of those that wait once one has left the queue, but for those that were rescheduled
+		// nothing tells of those that wait once one has left the queue, but for those that were rescheduled
+		for _, task := range tasks {
 			if said(taskName(number, task), "waits") {
 				seen.agree++
 			} else {
@@ -403,9 +421,10 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 	}
 }
 
-// forgive takes back what was noted as wrong of one daemon where its journal says that the state lasted no longer than the lag: all of its records
-// may have been written, and read, at once. So is a job that was put back into the queue, which its next start proves, while qstat showed it neither there nor running: Grid
-// Engine has it in neither list until the host has told the end of the try before. It may have started within the lag before qstat was asked.
+// forgive takes back what was noted as wrong of one daemon where its journal says that the state lasted no longer than
+// the lag: all of its records may have been written, and read, at once. So is a job that was put back into the queue,
+// which its next start proves, while qstat showed it neither there nor running: Grid Engine has it in neither list
+// until the host has told the end of the try before. It may have started within the lag before qstat was asked.
 func (a *agreement) forgive(daemon int, k kept) {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w geWrong) bool {
 		if w.daemon != daemon {
@@ -417,15 +436,19 @@ func (a *agreement) forgive(daemon int, k kept) {
 			if ev.ID != w.id || ev.Kind == job.Update || ev.Kind == job.Hold {
 				continue
 			}
-			if state == w.state && ev.Time.Sub(since) <= time.Second && w.asked.Sub(since) > -time.Second && w.asked.Sub(ev.Time) < 2*time.Second {
+			if state == w.state && ev.Time.Sub(since) <= time.Second && w.asked.Sub(since) > -time.Second &&
+				w.asked.Sub(ev.Time) < 2*time.Second {
 				a.brief++
 				return true
 			}
-			if w.nowhere && w.state == "waits" && back && ev.Kind == job.Start && w.asked.Sub(ev.Time) < 2*time.Second && w.asked.Sub(since) > -time.Second {
+			if w.nowhere && w.state == "waits" && back && ev.Kind == job.Start &&
+				w.asked.Sub(ev.Time) < 2*time.Second &&
+				w.asked.Sub(since) > -time.Second {
 				a.brief++
 				return true
 			}
-			if ev.Kind == job.Requeue && w.state == "waits" && w.asked.Sub(ev.Time) > -time.Second && w.asked.Sub(ev.Time) < 2*time.Second {
+			if ev.Kind == job.Requeue && w.state == "waits" && w.asked.Sub(ev.Time) > -time.Second &&
+				w.asked.Sub(ev.Time) < 2*time.Second {
 				a.brief++ // qstat shows the try before until the host has told its end
 				return true
 			}
@@ -462,8 +485,8 @@ func geLives(k kept) map[string]geLife {
 	return out
 }
 
-// compareLives compares the lives of all jobs with the truth. The accounting file alone tells nothing of jobs that never ran, nor of the tries before the last
-// if they were rescheduled by hand.
+// compareLives compares the lives of all jobs with the truth. The accounting file alone tells nothing of jobs that
+// never ran, nor of the tries before the last if they were rescheduled by hand.
 func (c *geCluster) compareLives(source string, want map[string]geTruth, got map[string]geLife, reporting bool) {
 	c.t.Helper()
 	var diffs []string
@@ -484,7 +507,9 @@ func (c *geCluster) compareLives(source string, want map[string]geTruth, got map
 			diffs = append(diffs, fmt.Sprintf("%s: not in Grid Engine: %+v", id, g))
 		}
 	}
-	c.t.Logf("%s: %d of %d jobs and tasks of %d kinds compared, %d differences", source, compared, len(want), len(kinds), len(diffs))
+	c.t.Logf("%s: %d of %d jobs and tasks of %d kinds compared, %d differences", source, compared, len(want),
+		len(kinds),
+		len(diffs))
 	if slices.Sort(diffs); len(diffs) > 0 {
 		c.t.Errorf("%s:\n%s", source, strings.Join(diffs, "\n"))
 	}
@@ -506,8 +531,9 @@ func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) 
 	if reporting {
 		check(w.first.covers(g.first), "first submission", g.first, w.first)
 	}
-	// A further try waits from the moment at which the one before gave its slots back, or from the new submission time that a rescheduling gives it. A job that
-	// was in error keeps its submission time, and so does one whose first try runs on; nothing but the log then tells when it was put back.
+	// A further try waits from the moment at which the one before gave its slots back, or from the new submission time
+	// that a rescheduling gives it. A job that was in error keeps its submission time, and so does one whose first try
+	// runs on; nothing but the log then tells when it was put back.
 	again := w.restarts > 0 && (w.before.end.IsZero() && w.first.covers(w.submit) || near(g.submit, w.before.end))
 	check(g.ran == w.ran, "ran", g.ran, w.ran)
 	if !w.ran {

@@ -240,7 +240,11 @@ func keptIn(t testing.TB, store modelstore.Store) kept {
 		}
 	}
 	must(store.Replay(ctx, 0, func(e modelstore.Entry) error { k.Entries = append(k.Entries, e); return nil }))
-	must(store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error { k.Rows = append(k.Rows, r); return nil }))
+	must(store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
+		k.Rows = append(k.Rows,
+			r)
+		return nil
+	}))
 	k.Bad, err = store.BadLines(ctx, 0)
 	must(err)
 	k.Snapshot, err = store.Latest(ctx)

@@ -12,8 +12,9 @@ import (
 	"github.com/waitcast/waitcast/internal/pgtest"
 )
 
-// TestReadyOverReloads proves that a daemon that was ready once stays so (status 200) over reloads (SIGHUP and a changed file end in the same Reload), while the new core has not read a source to its
-// end: a scheduler that is asked for the first time, and that does not answer before the test lets it.
+// TestReadyOverReloads proves that a daemon that was ready once stays so (status 200) over reloads (SIGHUP and a
+// changed file end in the same Reload), while the new core has not read a source to its end: a scheduler that is asked
+// for the first time, and that does not answer before the test lets it.
 func TestReadyOverReloads(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -21,24 +22,28 @@ func TestReadyOverReloads(t *testing.T) {
 	r.wantReady(http.StatusOK, "ready\n")
 	slow := filepath.Join(s.dir, "squeue")
 	answer := slow + ".answer"
-	must(t, os.WriteFile(slow, []byte("#!/bin/sh\nwhile [ ! -e "+answer+" ]; do sleep 0.05; done\n"), 0o700)) //nolint:gosec // a program
+	//nolint:gosec // a program
+	must(t, os.WriteFile(slow, []byte("#!/bin/sh\nwhile [ ! -e "+answer+" ]; do sleep 0.05; done\n"), 0o700))
 	for i := range 2 {
 		must(t, os.RemoveAll(answer))
 		name := fmt.Sprint("asked", i)
 		if i == 0 {
-			s.edit(t, "sources: [", fmt.Sprintf("sources: [{name: %s, format: slurm-squeue, command: [%q], interval: 1s, timeout: 10m}, ", name, slow))
+			s.edit(t, "sources: [",
+				fmt.Sprintf("sources: [{name: %s, format: slurm-squeue, command: [%q], interval: 1s, timeout: 10m}, ",
+					name, slow))
 		} else {
 			s.edit(t, "name: asked0", "name: "+name)
 		}
 		must(t, r.Reload(t.Context(), s.load(t)))
-		r.wantReady(http.StatusOK, "degraded\nsource_reading: source main/"+name+": still reading what was there before\n")
+		r.wantReady(http.StatusOK,
+			"degraded\nsource_reading: source main/"+name+": still reading what was there before\n")
 		must(t, os.WriteFile(answer, nil, 0o600))
 		r.wantReady(http.StatusOK, "ready\n")
 	}
 }
 
-// TestServeOnlyLooksAtItsStore proves that a daemon that only answers says within seconds that its PostgreSQL is gone, in the words of /readyz, goes on answering, and is
-// fine again when the server is back.
+// TestServeOnlyLooksAtItsStore proves that a daemon that only answers says within seconds that its PostgreSQL is gone,
+// in the words of /readyz, goes on answering, and is fine again when the server is back.
 func TestServeOnlyLooksAtItsStore(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
@@ -58,7 +63,8 @@ func TestServeOnlyLooksAtItsStore(t *testing.T) {
 		status, body := r.get("/readyz")
 		return status == http.StatusOK && strings.HasPrefix(body, "degraded\nstore_failing: ")
 	})
-	if status, body := r.get("/readyz?strict=true"); status != http.StatusServiceUnavailable || !strings.HasPrefix(body, "degraded\nstore_failing: ") {
+	if status, body := r.get("/readyz?strict=true"); status != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(body, "degraded\nstore_failing: ") {
 		t.Errorf("strict: %d %s", status, body)
 	}
 	if status, body := r.get("/v1/now"); status != http.StatusOK {

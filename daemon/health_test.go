@@ -33,20 +33,23 @@ func (r *running) wantReady(status int, text string) {
 
 // lostSeries is the one of a condition of the site's source.
 func lostSeries(file, reason string) string {
-	return fmt.Sprintf(`waitcast_health_condition{cluster="main",condition="source_unreadable",file=%q,reason=%q,source="main/accounting"}`, file, reason)
+	return fmt.Sprintf(`waitcast_health_condition{cluster="main",condition="source_unreadable",file=%q,reason=%q,`+
+		`source="main/accounting"}`, file, reason)
 }
 
-// TestSourceLost proves that a log that cannot be read any more is named in /readyz and in the metrics with its file and the reason in the
-// same words, while answers go on with status 200, and that it is forgotten as soon as the log is back, without any new line.
+// TestSourceLost proves that a log that cannot be read any more is named in /readyz and in the metrics with its file
+// and the reason in the same words, while answers go on with status 200, and that it is forgotten as soon as the log is
+// back, without any new line.
 func TestSourceLost(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		lose         func(t *testing.T, log, aside string)
 	}{
-		{"a directory in its place", "a file is expected; for a directory of date-named files set a pattern", func(t *testing.T, log, aside string) {
-			must(t, os.Rename(log, aside))
-			must(t, os.Mkdir(log, 0o700))
-		}},
+		{"a directory in its place", "a file is expected; for a directory of date-named files set a pattern",
+			func(t *testing.T, log, aside string) {
+				must(t, os.Rename(log, aside))
+				must(t, os.Mkdir(log, 0o700))
+			}},
 		{"its folder vanished", "no such file or directory", func(t *testing.T, log, aside string) {
 			must(t, os.Mkdir(aside, 0o700))
 			must(t, os.Rename(filepath.Dir(log), filepath.Join(aside, "folder")))
@@ -67,7 +70,9 @@ func TestSourceLost(t *testing.T) {
 			d.wantReady(http.StatusOK, "ready\n")
 			aside := filepath.Join(t.TempDir(), "aside")
 			c.lose(t, s.log, aside)
-			d.wantReady(http.StatusOK, fmt.Sprintf("degraded\nsource_unreadable: source main/accounting: %s: %s\n", s.log, c.reason))
+			d.wantReady(http.StatusOK, fmt.Sprintf("degraded\nsource_unreadable: source main/accounting: %s: %s\n",
+				s.log,
+				c.reason))
 			d.wantMetric(lostSeries(s.log, c.reason), "1")
 			d.wantMetric("waitcast_degraded", "1")
 			if status, body := d.get("/v1/wait?queue=q&procs=1"); status == http.StatusServiceUnavailable {
@@ -86,7 +91,8 @@ func TestSourceLost(t *testing.T) {
 	}
 }
 
-// TestSourceLostBeforeStart proves that a daemon that knows its cluster from before is ready at a start without its log, and says so.
+// TestSourceLostBeforeStart proves that a daemon that knows its cluster from before is ready at a start without its
+// log, and says so.
 func TestSourceLostBeforeStart(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())

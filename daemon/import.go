@@ -104,8 +104,8 @@ func (i *importer) Close() error {
 	return nil
 }
 
-// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the source's
-// checkpoint: there is no place to read on from. But it is part of the transaction that stores the delivery.
+// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the
+// source's checkpoint: there is no place to read on from. But it is part of the transaction that stores the delivery.
 func emptyCheckpoint() []byte { return []byte{} }
 
 // committed counts what a transaction has stored. One delivery may be stored in several, its checkpoint in the last.
@@ -174,7 +174,8 @@ func (i *importer) begin() error {
 	for _, s := range i.pipeline.View(i.source.Options.Cluster).Sources {
 		if !s.Tried() {
 			return &api.Refused{Status: http.StatusServiceUnavailable,
-				Detail: fmt.Sprintf("source %s is still being read to its end", s.Name), Hint: "import once /readyz says ready"}
+				Detail: fmt.Sprintf("source %s is still being read to its end", s.Name),
+				Hint:   "import once /readyz says ready"}
 		}
 	}
 	select {
@@ -182,7 +183,8 @@ func (i *importer) begin() error {
 		return nil
 	default:
 		return &api.Refused{Status: http.StatusConflict,
-			Detail: "another import into cluster " + i.source.Options.Cluster + " is under way", Hint: "import again when it is done"}
+			Detail: "another import into cluster " + i.source.Options.Cluster + " is under way",
+			Hint:   "import again when it is done"}
 	}
 }
 
@@ -230,7 +232,8 @@ func (c *collectingCore) openImports(context.Context) error {
 func (c *collectingCore) closeImports() error { return c.importing.close() }
 
 // take is the api.ImportFunc.
-func (m *imports) take(ctx context.Context, req api.ImportRequest, progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+func (m *imports) take(ctx context.Context, req api.ImportRequest,
+	progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 	i := m.byCluster[req.Cluster]
 	if i == nil {
 		detail := fmt.Sprintf("no cluster %q", req.Cluster)
@@ -239,7 +242,8 @@ func (m *imports) take(ctx context.Context, req api.ImportRequest, progress func
 	format, ok := m.formats[req.Format]
 	if !ok {
 		return nil, &api.Refused{
-			Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported", req.Format),
+			Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported",
+				req.Format),
 			Hint: "formats whose records tell whole jobs can: " + names(m.formats),
 		}
 	}

@@ -32,7 +32,8 @@ import (
 func importSite(t testing.TB, procs int) *site {
 	t.Helper()
 	dir := t.TempDir()
-	s := &site{dir: dir, log: filepath.Join(dir, "accounting"), db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")}
+	s := &site{dir: dir, log: filepath.Join(dir, "accounting"), db: filepath.Join(dir, "waitcast.db"),
+		config: filepath.Join(dir, "waitcastd.yaml")}
 	write(t, s.config, fmt.Sprintf(`
 listen: 127.0.0.1:0
 data_dir: %q
@@ -64,7 +65,8 @@ func (r *running) imports(s *site, format string, log io.Reader) (*wire.ImportRe
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	report, _, err := c.Import(r.t.Context(), s.token(r.t), client.Import{Format: format, Name: "old.log", Log: log, Silence: patience})
+	report, _, err := c.Import(r.t.Context(), s.token(r.t), client.Import{Format: format, Name: "old.log", Log: log,
+		Silence: patience})
 	return report, err
 }
 
@@ -136,9 +138,9 @@ func (r *running) laws(queues []daemon.QueueReport) map[string][]wire.Model {
 	return all
 }
 
-// TestImportBesideALiveLog proves, on a real trace imported into a daemon that follows a log, that the picture and the ledger stay as they are, that the windows of
-// lifetimes are those of a one-shot run over both logs, that a second import of the same trace, compressed, after a restart too, takes in nothing, and that
-// the log is followed on.
+// TestImportBesideALiveLog proves, on a real trace imported into a daemon that follows a log, that the picture and the
+// ledger stay as they are, that the windows of lifetimes are those of a one-shot run over both logs, that a second
+// import of the same trace, compressed, after a restart too, takes in nothing, and that the log is followed on.
 func TestImportBesideALiveLog(t *testing.T) {
 	trace := kth(t)
 	s, records := importSite(t, 128), workload(t, 5, 400)
@@ -153,7 +155,8 @@ func TestImportBesideALiveLog(t *testing.T) {
 
 	report := d.mustImport(s, "swf", bytes.NewReader(trace))
 	// One job of the trace has no processors.
-	if n := jobs(trace); report.Jobs+report.BadLines != n || report.KnownJobs != 0 || report.BadLines > 1 || report.Bytes != int64(len(trace)) {
+	if n := jobs(trace); report.Jobs+report.BadLines != n || report.KnownJobs != 0 || report.BadLines > 1 ||
+		report.Bytes != int64(len(trace)) {
 		t.Errorf("%+v, want %d jobs of %d bytes", report, n, len(trace))
 	}
 	if diff := cmp.Diff(before, shown(d)); diff != "" {
@@ -172,7 +175,8 @@ func TestImportBesideALiveLog(t *testing.T) {
 	s.add(t, text(records[half:]))
 	d = s.start(t)
 	d.caughtUp()
-	if again := d.mustImport(s, "swf", bytes.NewReader(packed(t, trace))); again.Jobs != 0 || again.KnownJobs != report.Jobs {
+	if again := d.mustImport(s, "swf", bytes.NewReader(packed(t, trace))); again.Jobs != 0 ||
+		again.KnownJobs != report.Jobs {
 		t.Errorf("imported again after a restart: %+v, want all known", again)
 	}
 	sameLaws(t, s, d, trace)
@@ -197,7 +201,8 @@ func sameLaws(t *testing.T, s *site, d *running, trace []byte) {
 		for i, want := range q.Classes {
 			have := got[q.Name][i]
 			lifetimes += want.N
-			if have.N != want.N || want.B0 != nil && (have.B0 != *want.B0 || have.B1 != *want.B1 || have.R2 != *want.R2) {
+			if have.N != want.N || want.B0 != nil && (have.B0 != *want.B0 || have.B1 != *want.B1 ||
+				have.R2 != *want.R2) {
 				t.Errorf("queue %s, %s: %+v, want %+v", q.Name, want.Class, have, want)
 			}
 		}
@@ -219,7 +224,8 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	return rows
 }
 
-// TestImportKilled proves that an import whose client is gone in the middle leaves a part of the jobs, and that importing again takes in just the rest.
+// TestImportKilled proves that an import whose client is gone in the middle leaves a part of the jobs, and that
+// importing again takes in just the rest.
 func TestImportKilled(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -248,7 +254,8 @@ func TestImportKilled(t *testing.T) {
 	}
 	applied := `waitcast_events_total{cluster="main",source="main/import",verdict="applied"}`
 	d.eventually("a part is taken in", func() bool { return d.metric(applied) != "0" })
-	if _, err := d.imports(s, "swf", bytes.NewReader(trace)); err == nil || !strings.Contains(err.Error(), "under way") {
+	if _, err := d.imports(s, "swf", bytes.NewReader(trace)); err == nil ||
+		!strings.Contains(err.Error(), "under way") {
 		t.Errorf("a second import meanwhile: %v", err)
 	}
 	cancel()
@@ -286,14 +293,16 @@ func repeated(swf []byte, least int) []byte {
 			rest := bytes.TrimSpace(line)
 			_, _ = fmt.Sscan(string(rest), &id, &submit)
 			fields := bytes.Fields(rest)
-			fmt.Fprintf(&out, "%d %d %s\n", id+copies*1_000_000, submit+copies*10_000_000, bytes.Join(fields[2:], []byte(" ")))
+			fmt.Fprintf(&out, "%d %d %s\n", id+copies*1_000_000, submit+copies*10_000_000,
+				bytes.Join(fields[2:], []byte(" ")))
 			n++
 		}
 	}
 	return out.Bytes()
 }
 
-// TestImportStops proves that a daemon that is stopped does not wait for an import whose client sends no more, and tells it so.
+// TestImportStops proves that a daemon that is stopped does not wait for an import whose client sends no more, and
+// tells it so.
 func TestImportStops(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -305,7 +314,8 @@ func TestImportStops(t *testing.T) {
 	must(t, err)
 	alive, done := make(chan struct{}, 100), make(chan error, 1)
 	go func() {
-		_, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Log: body, Progress: func(wire.ImportProgress) { alive <- struct{}{} }})
+		_, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Log: body,
+			Progress: func(wire.ImportProgress) { alive <- struct{}{} }})
 		done <- err
 	}()
 	<-alive
@@ -315,27 +325,32 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
-// TestImportBadLines proves that lines that cannot be used are reported by reason and kept in the quarantine under the file's name, that a log of another format is
-// refused before anything of it counts, and that the quarantine lists the lines to those only who know the token.
+// TestImportBadLines proves that lines that cannot be used are reported by reason and kept in the quarantine under the
+// file's name, that a log of another format is refused before anything of it counts, and that the quarantine lists the
+// lines to those only who know the token.
 func TestImportBadLines(t *testing.T) {
 	s := importSite(t, machine)
 	s.add(t, "garbage\n"+life{"1.t", 4, 0, 1, 5}.q())
 	d := s.start(t)
 	d.caughtUp()
 	large := life{"3.t", machine + 1, 1, 2, 3}
-	log := life{"2.t", 4, -20, 1, 5}.e() + "caf\xe9\\ \x1b[1m\n" + large.e() + strings.Repeat("x", 2<<20) + "\n" + life{"4.t", 4, 1, 2, 4}.e()
+	log := life{"2.t", 4, -20, 1, 5}.e() + "caf\xe9\\ \x1b[1m\n" + large.e() + strings.Repeat("x", 2<<20) + "\n" +
+		life{"4.t", 4, 1, 2, 4}.e()
 	report := d.mustImport(s, "pbs", strings.NewReader(log))
 	if report.Jobs != 2 || report.Lines != 5 || report.BadLines != 3 || len(report.Bad) != 3 {
 		t.Fatalf("%+v, want 2 jobs and 3 bad lines of 5", report)
 	}
-	for i, want := range []wire.BadReason{{Reason: "format", Lines: 1}, {Reason: "procs", Lines: 1}, {Reason: "long_line", Lines: 1}} {
+	for i, want := range []wire.BadReason{{Reason: "format", Lines: 1}, {Reason: "procs", Lines: 1},
+		{Reason: "long_line", Lines: 1}} {
 		b := report.Bad[i]
-		if b.Reason != want.Reason || b.Lines != want.Lines || len(b.First) != 1 || !strings.HasPrefix(b.First[0], fmt.Sprintf("line %d: ", i+2)) {
+		if b.Reason != want.Reason || b.Lines != want.Lines || len(b.First) != 1 ||
+			!strings.HasPrefix(b.First[0], fmt.Sprintf("line %d: ", i+2)) {
 			t.Errorf("%+v, want %+v of line %d", b, want, i+2)
 		}
 	}
 	other, err := d.imports(s, "swf", strings.NewReader(strings.Repeat(life{"5.t", 4, 0, 1, 5}.e(), 200_000)))
-	if err == nil || !strings.Contains(err.Error(), "none of the first 1000 lines of old.log is a record of format swf") {
+	if err == nil || !strings.Contains(err.Error(),
+		"none of the first 1000 lines of old.log is a record of format swf") {
 		t.Errorf("a PBS log as swf: %+v, %v", other, err)
 	}
 
@@ -350,18 +365,22 @@ func TestImportBadLines(t *testing.T) {
 	if first.Source != "main/accounting" || first.Path != s.log || first.Line != 1 || first.Text != "garbage" {
 		t.Errorf("%+v, want the log's first line", first)
 	}
-	if second.Source != "main/import" || second.Path != "old.log" || second.Line != 2 || second.Text != `caf\xe9\\ \x1b[1m` {
+	if second.Source != "main/import" || second.Path != "old.log" || second.Line != 2 ||
+		second.Text != `caf\xe9\\ \x1b[1m` {
 		t.Errorf("%+v, want the import's second line, escaped", second)
 	}
-	if q, _, err = c.Quarantine(t.Context(), s.token(t), "", "procs", 1); err != nil || len(q.BadLines) != 1 || q.BadLines[0].Reason != "procs" {
+	if q, _, err = c.Quarantine(t.Context(), s.token(t), "", "procs", 1); err != nil || len(q.BadLines) != 1 ||
+		q.BadLines[0].Reason != "procs" {
 		t.Errorf("of one reason: %+v, %v", q, err)
 	}
-	if _, _, err := c.Quarantine(t.Context(), "wrong"+s.token(t), "", "", 0); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, _, err := c.Quarantine(t.Context(), "wrong"+s.token(t), "", "", 0); err == nil ||
+		!strings.Contains(err.Error(), "401") {
 		t.Errorf("with a wrong token: %v", err)
 	}
 }
 
-// TestImportLeavesOut proves what an import leaves out: jobs that live, that have just ended, that are older than the journal keeps, and such that are not over.
+// TestImportLeavesOut proves what an import leaves out: jobs that live, that have just ended, that are older than the
+// journal keeps, and such that are not over.
 func TestImportLeavesOut(t *testing.T) {
 	s := newSite(t, "accounting", "store: {journal_retention: 120d}\n")
 	now := epoch().Add(24 * time.Hour)
@@ -373,7 +392,8 @@ func TestImportLeavesOut(t *testing.T) {
 	old := life{"4.t", 4, 0, 0, 0}.rec()
 	old.Created = minute(-121 * minutes)
 	old.Queued, old.Eligible, old.Start, old.End = old.Created, old.Created, old.Created, old.Created
-	log := life{"1.t", 4, 10, 11, 15}.e() + life{"2.t", 4, 1, 2, minutes}.e() + life{"3.t", 4, 1, 2, minutes - 2}.e() + life{"5.t", 4, 1, 2, 9}.s() +
+	log := life{"1.t", 4, 10, 11, 15}.e() + life{"2.t", 4, 1, 2, minutes}.e() + life{"3.t", 4, 1, 2, minutes - 2}.e() +
+		life{"5.t", 4, 1, 2, 9}.s() +
 		string(pbs.AppendEnded(nil, old))
 	report := d.mustImport(s, "pbs", strings.NewReader(log))
 	if report.Jobs != 1 || report.FollowedJobs != 2 || report.TooOldJobs != 1 || report.BadLines != 0 {
@@ -396,16 +416,19 @@ func TestImportRefused(t *testing.T) {
 		{"wrong token", "format=swf", token + "x", "", "", 401, []string{"is not one of this daemon"}},
 		{"another scheme", "format=swf", strings.Replace(token, "Bearer", "Basic", 1), "", "", 401, nil},
 		{"no format", "", token, "", "", 422, []string{"format"}},
-		{"unknown format", "format=x", token, "", "", 422, []string{"lsf-acct, lsf-events, pbs, sge-accounting, slurm-jobcomp, slurm-sacct, swf"}},
+		{"unknown format", "format=x", token, "", "", 422,
+			[]string{"lsf-acct, lsf-events, pbs, sge-accounting, slurm-jobcomp, slurm-sacct, swf"}},
 		{"a live format", "format=slurm-log", token, "", "", 422, []string{"slurm-log"}},
 		{"unknown cluster", "format=swf&cluster=moon", token, "", "", 404, []string{"moon", "main"}},
 		{"unknown parameter", "format=swf&clutser=main", token, "", "", 422, []string{"clutser"}},
 		{"unknown encoding", "format=swf", token, "br", "", 415, []string{"br", "zstd"}},
-		{"cut gzip", "format=swf", token, "", string(zip(t, []byte("; a\n; b\n"))[:20]), 422, []string{"import cannot be read past line"}},
+		{"cut gzip", "format=swf", token, "", string(zip(t, []byte("; a\n; b\n"))[:20]), 422,
+			[]string{"import cannot be read past line"}},
 		{"no log", "format=swf", token, "", "\x00\x01\xff", 422, []string{"none of the first 1 lines"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+d.Addr().String()+"/v1/import?"+c.query, strings.NewReader(c.body))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+				"http://"+d.Addr().String()+"/v1/import?"+c.query, strings.NewReader(c.body))
 			must(t, err)
 			req.Header.Set("Authorization", c.authorization)
 			req.Header.Set("Content-Encoding", c.encoding)
@@ -413,10 +436,12 @@ func TestImportRefused(t *testing.T) {
 			must(t, err)
 			defer func() { _ = resp.Body.Close() }()
 			var p wire.Problem
-			if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != c.status || p.Status != c.status {
+			if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != c.status ||
+				p.Status != c.status {
 				t.Fatalf("status %d, %+v, %v, want %d", resp.StatusCode, p, err, c.status)
 			}
-			if (c.status == 401) != (resp.Header.Get("WWW-Authenticate") != "") || resp.Header.Get("Access-Control-Allow-Origin") != "" {
+			if (c.status == 401) != (resp.Header.Get("WWW-Authenticate") != "") ||
+				resp.Header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("headers %v", resp.Header)
 			}
 			for _, w := range c.words {
@@ -431,8 +456,8 @@ func TestImportRefused(t *testing.T) {
 	}
 }
 
-// TestAdminToken proves that the token is made once, readable by nobody else, kept over a restart, and that a file without one keeps the
-// daemon from starting.
+// TestAdminToken proves that the token is made once, readable by nobody else, kept over a restart, and that a file
+// without one keeps the daemon from starting.
 func TestAdminToken(t *testing.T) {
 	s := importSite(t, 128)
 	d := s.start(t)

@@ -38,8 +38,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompressed returns the text of a log. Its first bytes decide whether it is gzip (RFC 1952), zstd (RFC 8878) or plain.
-// closeText releases the memory of the decoder.
+// decompressed returns the text of a log. Its first bytes decide whether it is gzip (RFC 1952), zstd (RFC 8878) or
+// plain. closeText releases the memory of the decoder.
 func decompressed(from io.Reader) (text io.Reader, closeText func(), err error) {
 	buffered := bufio.NewReaderSize(from, 256<<10)
 	magic, err := buffered.Peek(4)

@@ -40,7 +40,8 @@ type importRun struct {
 	bad      map[string]int // positions in report.Bad
 }
 
-func newImportRun(i *importer, f collector.Format, req api.ImportRequest, progress func(wire.ImportProgress)) *importRun {
+func newImportRun(i *importer, f collector.Format, req api.ImportRequest,
+	progress func(wire.ImportProgress)) *importRun {
 	now := i.now()
 	base, _ := i.state()
 	r := &importRun{
@@ -185,8 +186,8 @@ func (r *importRun) count(reason string, lines int64, message string) {
 	r.report.BadLines += lines
 }
 
-// send sends the next delivery to the writer, as soon as that can take it. A log whose beginning has no record at all is
-// refused before anything of it is sent.
+// send sends the next delivery to the writer, as soon as that can take it. A log whose beginning has no record at all
+// is refused before anything of it is sent.
 func (r *importRun) send(ctx context.Context) error {
 	if r.sent == 0 && r.events == 0 && 2*r.report.BadLines > r.report.Lines {
 		return &api.Refused{Status: http.StatusUnprocessableEntity,
@@ -231,7 +232,8 @@ func (r *importRun) reportProgress() {
 	if n := s.deliveries - r.base.deliveries; n > 0 {
 		stored = r.jobs[n-1]
 	}
-	r.progress(wire.ImportProgress{Bytes: r.bytes.Load(), Lines: r.report.Lines, Jobs: stored, BadLines: r.report.BadLines})
+	r.progress(wire.ImportProgress{Bytes: r.bytes.Load(), Lines: r.report.Lines, Jobs: stored,
+		BadLines: r.report.BadLines})
 }
 
 // submitted is a finished job that waits for jobs that were submitted before it.

@@ -28,8 +28,8 @@ import (
 // seedEnv overrides the seed of the kill tests, to repeat a run that failed.
 const seedEnv = "WAITCAST_KILL_SEED"
 
-// TestKill proves that a daemon which is killed (SIGKILL) at random instants, while another process writes and rotates its log,
-// ends with the same journal, ledger, quarantine and state as one that was never disturbed.
+// TestKill proves that a daemon which is killed (SIGKILL) at random instants, while another process writes and rotates
+// its log, ends with the same journal, ledger, quarantine and state as one that was never disturbed.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()} // some hundred files
@@ -278,7 +278,8 @@ func (k *killer) last() {
 	}
 	if k.leased { // until then it serves what is there
 		eventually(k.t, "the log is read", func() bool {
-			return strings.Contains(fetch(url+"/metrics"), `waitcast_source_caught_up{cluster="main",source="main/accounting"} 1`)
+			return strings.Contains(fetch(url+"/metrics"),
+				`waitcast_source_caught_up{cluster="main",source="main/accounting"} 1`)
 		})
 	}
 	if !becomesReady(url) {
@@ -328,7 +329,8 @@ func fetch(url string) string {
 func (k *killer) account(want *kept) {
 	k.t.Helper()
 	distinct := slices.Compact(slices.Clone(k.restored))
-	k.t.Logf("%d kills: %d after serving, %d starts replayed a part of the journal, %d different ends of the journal; %d entries, %d rows, %d bad lines",
+	k.t.Logf("%d kills: %d after serving, %d starts replayed a part of the journal, %d different ends of the journal; "+
+		"%d entries, %d rows, %d bad lines",
 		kills(), k.served-1, k.replayed, len(distinct), len(want.Entries), len(want.Rows), len(want.Bad))
 	if !slices.IsSorted(k.restored) {
 		k.t.Errorf("the journal lost entries between two lives: %v", k.restored)
@@ -342,10 +344,12 @@ func (k *killer) account(want *kept) {
 func compare(t *testing.T, got, want *kept) {
 	t.Helper()
 	if len(want.Entries) == 0 || len(want.Rows) == 0 || len(want.Bad) == 0 || want.Snapshot == nil {
-		t.Fatalf("the undisturbed daemon kept %d entries, %d rows and %d bad lines", len(want.Entries), len(want.Rows), len(want.Bad))
+		t.Fatalf("the undisturbed daemon kept %d entries, %d rows and %d bad lines", len(want.Entries), len(want.Rows),
+			len(want.Bad))
 	}
 	check(t, "journal", got.Entries, want.Entries, cmpopts.IgnoreFields(job.Event{}, "Live"))
-	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmpopts.EquateNaNs())
+	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"),
+		cmpopts.EquateNaNs())
 	check(t, "quarantine", got.Bad, want.Bad, cmpopts.IgnoreFields(modelstore.BadLine{}, "At", "Path"))
 	compareState(t, got, want)
 }
@@ -381,8 +385,8 @@ func check(t *testing.T, what string, got, want any, opts ...cmp.Option) {
 	}
 }
 
-// decode reads a part of a snapshot without its live flags and counters, and without the counters of records that changed nothing,
-// which are not in the journal.
+// decode reads a part of a snapshot without its live flags and counters, and without the counters of records that
+// changed nothing, which are not in the journal.
 func decode(t *testing.T, data []byte) any {
 	t.Helper()
 	var v any

@@ -16,8 +16,9 @@ import (
 // latencyLines is the number of lines that are timed in each run of BenchmarkLatency.
 const latencyLines = 1000
 
-// BenchmarkLatency measures the time from the append of a line to the first answer that is made from it (picture, models and
-// exact predictor). The budget is that of the design, section 10: 99 % of the lines within 100 ms; scripts/bench compares.
+// BenchmarkLatency measures the time from the append of a line to the first answer that is made from it (picture,
+// models and exact predictor). The budget is that of the design, section 10: 99 % of the lines within 100 ms;
+// scripts/bench compares.
 func BenchmarkLatency(b *testing.B) {
 	s := newSite(b, "accounting", "")
 	history := workload(b, 11, 600)
@@ -46,7 +47,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// sees asks for the forecast of a job as large as the machine and reports whether it was made from a record of that instant.
+// sees asks for the forecast of a job as large as the machine and reports whether it was made from a record of that
+// instant.
 func (r *running) sees(at time.Time) bool {
 	r.t.Helper()
 	status, body := r.get(fmt.Sprintf("/v1/wait?queue=long&procs=%d&time_limit=2h", machine))
@@ -63,8 +65,8 @@ func (r *running) sees(at time.Time) bool {
 	return w.AsOf.Equal(at)
 }
 
-// churn returns n lines a second apart: jobs of 3 processors that are submitted, started and ended in turn, so that 20 of
-// them run, behind five that wait all the time.
+// churn returns n lines a second apart: jobs of 3 processors that are submitted, started and ended in turn, so that 20
+// of them run, behind five that wait all the time.
 func churn(begin time.Time, n int) []record {
 	at := begin
 	rec := func(id int) pbs.Record {

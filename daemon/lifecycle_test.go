@@ -39,7 +39,8 @@ func TestLifecycle(t *testing.T) {
 	nested := step{name: "outer", start: func(ctx context.Context) error {
 		return l.start(ctx, named("inner", nil, nil))
 	}}
-	want("start", l.start(t.Context(), named("a", nil, nil), nested, step{name: "nothing"}, named("b", nil, nil)), "", "+a", "+inner", "+b")
+	want("start", l.start(t.Context(), named("a", nil, nil), nested, step{name: "nothing"}, named("b", nil, nil)), "",
+		"+a", "+inner", "+b")
 	want("stop", l.stop(), "", "-b", "-inner", "-a")
 	want("stop again", l.stop(), "")
 
@@ -50,7 +51,8 @@ func TestLifecycle(t *testing.T) {
 	}
 	want("failed start", err, "d: broken\nstopping: a: worse", "+c", "+d", "-c", "-b", "-a")
 
-	err = l.start(t.Context(), step{start: func(context.Context) error { return broken }, stop: func() error { return worse }})
+	err = l.start(t.Context(), step{start: func(context.Context) error { return broken },
+		stop: func() error { return worse }})
 	want("failed start without a name", err, "broken")
 
 	want("start", l.start(t.Context(), named("a", nil, broken), named("b", nil, worse)), "", "+a", "+b")

@@ -27,14 +27,17 @@ func (r *running) loadOf() *wire.LoadForecast {
 	return &f
 }
 
-// fortnight returns the log of two weeks in which a job of 48 processors comes every 20 minutes by day, and none at night: in the afternoon there is a queue.
+// fortnight returns the log of two weeks in which a job of 48 processors comes every 20 minutes by day, and none at
+// night: in the afternoon there is a queue.
 func fortnight() []record {
 	var log []record
 	free := epoch()
 	for i := range 14 * 36 {
 		at := epoch().Add(time.Duration(i/36)*24*time.Hour + 8*time.Hour + time.Duration(i%36)*20*time.Minute)
 		r := pbs.Record{
-			ID: fmt.Sprintf("f%d.test", i), User: fmt.Sprintf("u%d", i%7), Queue: []string{"short", "medium", "long"}[i%3], Created: at, Queued: at, Eligible: at,
+			ID: fmt.Sprintf("f%d.test", i), User: fmt.Sprintf("u%d", i%7),
+			Queue:   []string{"short", "medium", "long"}[i%3],
+			Created: at, Queued: at, Eligible: at,
 			Procs: 48, Nodes: 1, TimeLimit: time.Hour,
 		}
 		log = append(log, record{at, string(pbs.AppendQueued(nil, r))})
@@ -51,7 +54,8 @@ func fortnight() []record {
 	return log
 }
 
-// TestLoadForecast proves that a daemon forecasts the load from a log alone, goes on with the lines that come, and that the next process knows what the first had learnt.
+// TestLoadForecast proves that a daemon forecasts the load from a log alone, goes on with the lines that come, and that
+// the next process knows what the first had learnt.
 func TestLoadForecast(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	log := fortnight()
@@ -62,8 +66,11 @@ func TestLoadForecast(t *testing.T) {
 	d.caughtUp()
 	var first *wire.LoadForecast
 	d.eventually("a forecast of the load", func() bool { first = d.loadOf(); return first != nil })
-	if !first.MadeFor.Equal(end) || len(first.Loads) < 2 || len(first.Loads[0].Horizons) != 8 || first.Loads[0].Horizons[7].JobsPerHour.P95 <= 0 {
-		t.Fatalf("the forecast after the log is for %v with %d loads, jobs to come %+v; want one for %v, and that jobs come", first.MadeFor, len(first.Loads),
+	if !first.MadeFor.Equal(end) || len(first.Loads) < 2 || len(first.Loads[0].Horizons) != 8 ||
+		first.Loads[0].Horizons[7].JobsPerHour.P95 <= 0 {
+		t.Fatalf("the forecast after the log is for %v with %d loads, jobs to come %+v; want one for %v, and that "+
+			"jobs come",
+			first.MadeFor, len(first.Loads),
 			first.Loads[0].Horizons[7].JobsPerHour, end)
 	}
 	if first.Arrivals.Model == "" {
@@ -87,7 +94,8 @@ func TestLoadForecast(t *testing.T) {
 		if second = d.loadOf(); second.MadeFor.After(end.Add(5 * time.Minute)) {
 			return true
 		}
-		if len(lines) > 0 && time.Since(added) > 10*time.Second { // where a forecast takes long, the next is not made at once
+		// where a forecast takes long, the next is not made at once
+		if len(lines) > 0 && time.Since(added) > 10*time.Second {
 			more()
 			added = time.Now()
 		}
@@ -101,7 +109,8 @@ func TestLoadForecast(t *testing.T) {
 	again.caughtUp()
 	var third *wire.LoadForecast
 	again.eventually("a forecast of the next process", func() bool { third = again.loadOf(); return third != nil })
-	if got, want := third.Learnt.Horizons, second.Learnt.Horizons; len(got) != len(want) || got[4].Outcomes < want[4].Outcomes || want[4].Outcomes == 0 {
+	if got, want := third.Learnt.Horizons, second.Learnt.Horizons; len(got) != len(want) ||
+		got[4].Outcomes < want[4].Outcomes || want[4].Outcomes == 0 {
 		t.Errorf("the next process has learnt from %+v, the first had from %+v", got, want)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// LogLevel is the level of a log: that of the configuration, or for some time another one. It is safe for concurrent use.
+// LogLevel is the level of a log: that of the configuration, or for some time another one. It is safe for concurrent
+// use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
 	// log records changes of the level, at every level.

@@ -18,14 +18,15 @@ func leveled() (*LogLevel, *zap.Logger, *observer.ObservedLogs, *observer.Observ
 	return l, zap.New(core), logs, changes
 }
 
-// TestLogLevelFallsBack proves that a level which was asked for holds for exactly as long, then the configured one, and that both changes are told although the
-// level would not let them through.
+// TestLogLevelFallsBack proves that a level which was asked for holds for exactly as long, then the configured one, and
+// that both changes are told although the level would not let them through.
 func TestLogLevelFallsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, log, logs, changes := leveled()
 		log.Debug("before")
 		got, err := l.Set("debug", 10*time.Minute)
-		if err != nil || got.Level != "debug" || got.Configured != "warn" || got.Until == nil || !got.Until.Equal(time.Now().Add(10*time.Minute)) {
+		if err != nil || got.Level != "debug" || got.Configured != "warn" || got.Until == nil ||
+			!got.Until.Equal(time.Now().Add(10*time.Minute)) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		log.Debug("within")
@@ -40,13 +41,15 @@ func TestLogLevelFallsBack(t *testing.T) {
 		if n := logs.Len(); n != 2 {
 			t.Errorf("%d lines, want the two within: %v", n, logs.All())
 		}
-		if changes.Len() != 2 || changes.All()[0].ContextMap()["to"] != "debug" || changes.All()[1].ContextMap()["to"] != "warn" {
+		if changes.Len() != 2 || changes.All()[0].ContextMap()["to"] != "debug" ||
+			changes.All()[1].ContextMap()["to"] != "warn" {
 			t.Errorf("changes %v", changes.All())
 		}
 	})
 }
 
-// TestLogLevelNewestCounts proves that a later change takes the place of an earlier one with its end, and that a reload changes what is fallen back to.
+// TestLogLevelNewestCounts proves that a later change takes the place of an earlier one with its end, and that a reload
+// changes what is fallen back to.
 func TestLogLevelNewestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _, _ := leveled()

@@ -55,7 +55,10 @@ func playDaemon(file string) int {
 			}
 		}()
 		return daemon.Run(ctx, cfg, daemon.Options{
-			Log: log, Version: "test", Reload: reload, Load: func() (*config.Config, error) { return config.Load(file, nil) },
+			Log: log, Version: "test", Reload: reload, Load: func() (*config.Config,
+				error) {
+				return config.Load(file, nil)
+			},
 		})
 	}()
 	if err != nil {

@@ -19,9 +19,10 @@ func (d *Daemon) service() systemd.Service {
 	return systemd.Service{Status: d.statusLine, Alive: d.alive}
 }
 
-// alive returns an error if the daemon does not do its work: the writer has not gone round its loop for longer than limit
-// (unless it waits for a database that fails), or the HTTP interface gives no answer. Any answer counts: TLS refuses
-// plain HTTP, and authentication callers without a password, but both show that connections are accepted and served.
+// alive returns an error if the daemon does not do its work: the writer has not gone round its loop for longer than
+// limit (unless it waits for a database that fails), or the HTTP interface gives no answer. Any answer counts: TLS
+// refuses plain HTTP, and authentication callers without a password, but both show that connections are accepted and
+// served.
 func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	if idle := d.core().idle(); idle > limit {
 		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))
@@ -65,7 +66,8 @@ func (d *Daemon) statusLine() string {
 			reading = append(reading, v.Cluster+progress(v))
 		}
 	}
-	conditions = slices.DeleteFunc(conditions, func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
+	conditions = slices.DeleteFunc(conditions,
+		func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
 	switch {
 	case len(conditions) > 0:
 		return fmt.Sprintf("following %d of %d sources; %s", sources-unread, sources, conditions[0])

@@ -19,8 +19,8 @@ func serviceManager(t *testing.T) <-chan string {
 	return messages
 }
 
-// TestSystemd proves what systemd is told of a daemon from its start to its end: that it restores, is ready once it answers,
-// lives, misses a log, follows it once it is there, and stops.
+// TestSystemd proves what systemd is told of a daemon from its start to its end: that it restores, is ready once it
+// answers, lives, misses a log, follows it once it is there, and stops.
 func TestSystemd(t *testing.T) {
 	messages := serviceManager(t)
 	var all []string
@@ -86,7 +86,8 @@ func TestSystemdFailure(t *testing.T) {
 	}
 }
 
-// TestAlive proves that the watchdog's question finds a daemon that serves alive, and dead if its writer is silent or nobody accepts connections.
+// TestAlive proves that the watchdog's question finds a daemon that serves alive, and dead if its writer is silent or
+// nobody accepts connections.
 func TestAlive(t *testing.T) {
 	d := newSite(t, "20260302", "").start(t)
 	alive := func(limit time.Duration) error { return daemon.Alive(t.Context(), d.Daemon, limit) }

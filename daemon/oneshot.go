@@ -23,7 +23,8 @@ import (
 )
 
 // OneShot reads the configured logs to their end without a database and without forecasts, and returns what they tell,
-// cluster by cluster. Schedulers that are asked are left out, which is logged; it is an error if there is no log at all.
+// cluster by cluster. Schedulers that are asked are left out, which is logged; it is an error if there is no log at
+// all.
 func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -95,8 +96,8 @@ func (o *oneShot) fruitless(jobs int64) error {
 	return nil
 }
 
-// read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs end does
-// not matter; otherwise it folds events.
+// read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs
+// end does not matter; otherwise it folds events.
 func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	bulk := cfg.Models.Forget == 0
 	for _, s := range o.sources {
@@ -111,7 +112,8 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.Vie
 	return o.fold(ctx, cfg)
 }
 
-// foldLines bounds the lines of one delivery where events are folded: a job's events take a kilobyte, and up to queued deliveries wait.
+// foldLines bounds the lines of one delivery where events are folded: a job's events take a kilobyte, and up to queued
+// deliveries wait.
 const foldLines = 1024
 
 // fold sends every event through the pipeline.

@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// TestPagesNames proves that every metric that a page of docs/ names is in docs/metrics.md, and every key that the page for operators names by its group is one of the configuration.
+// TestPagesNames proves that every metric that a page of docs/ names is in docs/metrics.md, and every key that the page
+// for operators names by its group is one of the configuration.
 func TestPagesNames(t *testing.T) {
 	known := documentedMetrics(t)
 	pages, err := filepath.Glob("../docs/*.md")
@@ -40,7 +41,8 @@ func TestPagesNames(t *testing.T) {
 	for _, k := range config.Reference() {
 		keys[k.Key] = true
 	}
-	found := regexp.MustCompile("`((?:models|store|accuracy|log)\\.[a-z_]+)`").FindAllStringSubmatch(read(t, "../docs/operate.md"), -1)
+	found := regexp.MustCompile("`((?:models|store|accuracy|log)\\.[a-z_]+)`").FindAllStringSubmatch(read(t,
+		"../docs/operate.md"), -1)
 	if len(found) < 4 {
 		t.Errorf("%d keys were found", len(found))
 	}

@@ -21,11 +21,12 @@ type reading struct {
 	peak          int           // KiB of the process, VmHWM
 }
 
-// BenchmarkManyQueues measures the program, with its defaults, on a log of 30,000 jobs of 30,000 users in 10,000 queues, and
-// how much slower it reads that than the same jobs in 2 queues.
+// BenchmarkManyQueues measures the program, with its defaults, on a log of 30,000 jobs of 30,000 users in 10,000
+// queues, and how much slower it reads that than the same jobs in 2 queues.
 func BenchmarkManyQueues(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "waitcastd")
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", program, "../cmd/daemon").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
+		"../cmd/daemon").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	c := crowd{jobs: 30_000, users: 30_000, seed: 6}

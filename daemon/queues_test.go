@@ -37,12 +37,15 @@ func (c crowd) text() string {
 		limit := [...]time.Duration{10 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour}[rng.IntN(4)]
 		start := at.Add(time.Duration(rng.IntN(1200)) * time.Second)
 		rec := pbs.Record{
-			ID: fmt.Sprintf("%d.server", id+1), User: fmt.Sprint("u", rng.IntN(c.users)), Group: "users", Name: "job", Queue: queue(rng.IntN(c.queues)),
-			Created: at, Queued: at, Eligible: at, Start: start, End: start.Add(30*time.Second + time.Duration(rng.Int64N(int64(limit)))).Truncate(time.Second),
+			ID: fmt.Sprintf("%d.server", id+1), User: fmt.Sprint("u", rng.IntN(c.users)), Group: "users", Name: "job",
+			Queue:   queue(rng.IntN(c.queues)),
+			Created: at, Queued: at, Eligible: at, Start: start, End: start.Add(30*time.Second +
+				time.Duration(rng.Int64N(int64(limit)))).Truncate(time.Second),
 			Procs: 1 << rng.IntN(3), TimeLimit: limit,
 		}
 		rec.ExecHost = fmt.Sprintf("n1/0*%d", rec.Procs)
-		records = append(records, record{rec.Queued, string(pbs.AppendQueued(nil, rec))}, record{rec.Start, string(pbs.AppendStarted(nil, rec))},
+		records = append(records, record{rec.Queued, string(pbs.AppendQueued(nil, rec))},
+			record{rec.Start, string(pbs.AppendStarted(nil, rec))},
 			record{rec.End, string(pbs.AppendEnded(nil, rec))})
 	}
 	slices.SortStableFunc(records, func(a, b record) int { return cmp.Compare(a.at.Unix(), b.at.Unix()) })
@@ -84,7 +87,8 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// What a daemon keeps, and what its metrics are long, is bounded whatever the number of queues. Under WAITCAST_LONG the log is that of the budget.
+// What a daemon keeps, and what its metrics are long, is bounded whatever the number of queues. Under WAITCAST_LONG the
+// log is that of the budget.
 func TestManyQueuesAreBounded(t *testing.T) {
 	c := crowd{jobs: 900, queues: 5000, users: 900, seed: 6}
 	if os.Getenv("WAITCAST_LONG") != "" {

@@ -24,7 +24,8 @@ func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		return struct{}{}, d.replaceFailed(ctx, failed)
 	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
-		d.opts.Log.Error("cannot begin again: answers go on from what is known", zap.Error(err), zap.Duration("next_try_in", next))
+		d.opts.Log.Error("cannot begin again: answers go on from what is known", zap.Error(err),
+			zap.Duration("next_try_in", next))
 	}))
 	if err != nil && ctx.Err() == nil {
 		d.fail(err)

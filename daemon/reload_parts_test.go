@@ -34,7 +34,8 @@ func (r *running) watches() *stream {
 	r.t.Helper()
 	question := url.QueryEscape(`{"places": [{"queue": "short"}], "sizes": [1, 2], ` +
 		`"runtime": {"amdahl": {"serial": 0.1, "t1_seconds": 3600}}}`)
-	resp, err := r.http.Get("http://" + r.Addr().String() + "/v1/watch?request=" + question) //nolint:bodyclose // closed by the cleanup
+	//nolint:bodyclose // closed by the cleanup
+	resp, err := r.http.Get("http://" + r.Addr().String() + "/v1/watch?request=" + question)
 	must(r.t, err)
 	s := &stream{body: resp.Body, end: make(chan error, 1)}
 	r.t.Cleanup(func() { _ = s.body.Close() })
@@ -64,8 +65,8 @@ func (s *stream) open() bool {
 // restored counts the restores of the state that the daemon has logged.
 func (r *running) restored() int { return r.logs.FilterMessage("restored").Len() }
 
-// TestReloadChangesTheParts proves what a reload of a key of each class replaces and what it leaves: the writer with its
-// models, the HTTP server, and the clients' streams. No class but the last two restores the state.
+// TestReloadChangesTheParts proves what a reload of a key of each class replaces and what it leaves: the writer with
+// its models, the HTTP server, and the clients' streams. No class but the last two restores the state.
 func TestReloadChangesTheParts(t *testing.T) {
 	s := newSite(t, "log", "access: {users: hidden}\nlimits: {burst: 4000}\naccuracy: {retention: 400d}\n")
 	records := workload(t, 15, 60)
@@ -75,7 +76,8 @@ func TestReloadChangesTheParts(t *testing.T) {
 	observed, logs := observer.New(zapcore.DebugLevel)
 	_, level, err := daemon.NewLeveledLogger(cfg.Log)
 	must(t, err)
-	r := &running{Daemon: daemon.New(cfg, daemon.Options{Log: zap.New(observed), Level: level, Version: "test"}), t: t, logs: logs}
+	r := &running{Daemon: daemon.New(cfg, daemon.Options{Log: zap.New(observed), Level: level, Version: "test"}), t: t,
+		logs: logs}
 	r.http.Transport = &http.Transport{}
 	must(t, r.Start(t.Context()))
 	t.Cleanup(r.stop)
@@ -114,7 +116,8 @@ func TestReloadChangesTheParts(t *testing.T) {
 			},
 		},
 		{
-			"the path of a source", fmt.Sprintf("%q", s.log), fmt.Sprintf("%q", s.log+".link"), true, true, true, false, 0,
+			"the path of a source", fmt.Sprintf("%q", s.log), fmt.Sprintf("%q", s.log+".link"), true, true, true, false,
+			0,
 			func() bool { return r.metric(`waitcast_tail_lag_bytes{source="main/accounting"}`) == "0" },
 		},
 		{
@@ -125,7 +128,8 @@ func TestReloadChangesTheParts(t *testing.T) {
 			},
 		},
 		{
-			"the web-config file", "listen:", fmt.Sprintf("web_config_file: %q\nlisten:", filepath.Join(s.dir, "web.yaml")),
+			"the web-config file", "listen:", fmt.Sprintf("web_config_file: %q\nlisten:",
+				filepath.Join(s.dir, "web.yaml")),
 			true, false, false, true, 0,
 			func() bool {
 				resp, err := r.http.Get("http://" + r.Addr().String() + "/v1/queues")
@@ -188,9 +192,9 @@ func (r *running) posts(size int) int {
 	return resp.StatusCode
 }
 
-// TestReloadSourcesUnderLoad proves that a source may be changed again and again while its log is written and questions are
-// answered: journal, ledger, quarantine and state are those of a daemon that was never disturbed, although its state was
-// never restored.
+// TestReloadSourcesUnderLoad proves that a source may be changed again and again while its log is written and questions
+// are answered: journal, ledger, quarantine and state are those of a daemon that was never disturbed, although its
+// state was never restored.
 func TestReloadSourcesUnderLoad(t *testing.T) {
 	calm, s := newSite(t, "log", snapshotOften), newSite(t, "log", snapshotOften)
 	records := workload(t, 16, 400)
@@ -249,7 +253,8 @@ func TestReloadSourcesUnderLoad(t *testing.T) {
 	compare(t, &got, &want)
 }
 
-// TestReloadSourcesDuringImport proves that an import goes on while the sources are replaced, and that none of its jobs is lost.
+// TestReloadSourcesDuringImport proves that an import goes on while the sources are replaced, and that none of its jobs
+// is lost.
 func TestReloadSourcesDuringImport(t *testing.T) {
 	const jobs = 24_000
 	s := importSite(t, 128)
@@ -261,12 +266,14 @@ func TestReloadSourcesDuringImport(t *testing.T) {
 	c, err := client.New(d.Addr().String(), &d.http)
 	must(t, err)
 	go func() {
-		r, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Name: "old", Log: body, Silence: patience})
+		r, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Name: "old", Log: body,
+			Silence: patience})
 		report <- r
 		failed <- err
 	}()
 	for i := range jobs {
-		if _, err := fmt.Fprintf(feed, "%d %d 5 60 4 -1 -1 4 120 -1 1 1 1 1 1 1 -1 -1\n", i+1, 1_000_000+100*i); err != nil {
+		if _, err := fmt.Fprintf(feed, "%d %d 5 60 4 -1 -1 4 120 -1 1 1 1 1 1 1 -1 -1\n", i+1,
+			1_000_000+100*i); err != nil {
 			t.Fatal(err)
 		}
 		if i%3000 == 1500 {

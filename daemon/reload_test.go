@@ -39,8 +39,9 @@ func (s *site) edit(t testing.TB, old, new string) {
 	write(t, s.config, strings.Replace(string(content), old, new, 1))
 }
 
-// TestReload proves that a reload puts a new configuration into force while each request is answered, that a client that watches comes back by itself, and that what is in the journal and in the
-// ledger afterwards is what it would have been without the reloads: no record is lost, none counts twice.
+// TestReload proves that a reload puts a new configuration into force while each request is answered, that a client
+// that watches comes back by itself, and that what is in the journal and in the ledger afterwards is what it would have
+// been without the reloads: no record is lost, none counts twice.
 func TestReload(t *testing.T) {
 	lines := workload(t, 11, 400)
 	part := func(i int) string {
@@ -68,7 +69,8 @@ func TestReload(t *testing.T) {
 	go func() { watched <- watch(ctx, d.Addr().String(), events) }()
 	<-events
 	for i, change := range [][2]string{
-		{"sources:", "queues: [{name: fresh}]\n    sources:"}, {"level: info", "level: warn"}, {"window_jobs: 400", "window_jobs: 400, window_age: 80d"},
+		{"sources:", "queues: [{name: fresh}]\n    sources:"}, {"level: info", "level: warn"},
+		{"window_jobs: 400", "window_jobs: 400, window_age: 80d"},
 	} {
 		s.edit(t, change[0], change[1])
 		s.add(t, part(i+1)) // some of it is read before, some while, some after
@@ -93,7 +95,8 @@ func TestReload(t *testing.T) {
 	want, got := undisturbed.kept(t), s.kept(t)
 	ignore := cmp.Options{
 		cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmp.Comparer(sameFloat),
-		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Live" }, cmp.Ignore()), cmpopts.EquateEmpty(),
+		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Live" }, cmp.Ignore()),
+		cmpopts.EquateEmpty(),
 	}
 	if diff := cmp.Diff(want.Entries, got.Entries, ignore); diff != "" {
 		t.Errorf("the journal differs (-undisturbed +reloaded):\n%.2000s", diff)
@@ -111,7 +114,8 @@ func askOn(ctx context.Context, address string) error {
 	c := http.Client{Transport: &http.Transport{}}
 	defer c.CloseIdleConnections()
 	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, "http://"+address+"/v1/wait?queue=short&procs=1&time_limit=1h", nil)
+		req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet,
+			"http://"+address+"/v1/wait?queue=short&procs=1&time_limit=1h", nil)
 		if err != nil {
 			return err
 		}
@@ -132,7 +136,8 @@ func watch(ctx context.Context, address string, events chan<- client.WatchEvent)
 	if err != nil {
 		return err
 	}
-	q := &wire.SizeRequest{Places: []wire.Place{{Queue: "short"}}, Sizes: []int{1, 2}, Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 3600}}}
+	q := &wire.SizeRequest{Places: []wire.Place{{Queue: "short"}}, Sizes: []int{1, 2},
+		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 3600}}}
 	return c.Watch(ctx, q, "", func(e client.WatchEvent) error {
 		select {
 		case events <- e:
@@ -142,7 +147,8 @@ func watch(ctx context.Context, address string, events chan<- client.WatchEvent)
 	})
 }
 
-// TestReloadAllOrNothing proves that a configuration that cannot be used changes nothing: the old one stays in force, wholly, and works.
+// TestReloadAllOrNothing proves that a configuration that cannot be used changes nothing: the old one stays in force,
+// wholly, and works.
 func TestReloadAllOrNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own port
 	if err != nil {
@@ -165,7 +171,9 @@ func TestReloadAllOrNothing(t *testing.T) {
 	write(t, file, "x")
 	for _, bad := range []struct{ name, old, new string }{
 		{"an address that is taken", "127.0.0.1:0", taken.Addr().String()},
-		{"a database that cannot be made", "data_dir: \"" + s.dir + "\"", "data_dir: \"" + s.dir + "\"\nstore: {path: \"" + file + "/waitcast.db\"}"},
+		{"a database that cannot be made", "data_dir: \"" + s.dir + "\"", "data_dir: \"" + s.dir +
+			"\"\nstore: {path: \"" +
+			file + "/waitcast.db\"}"},
 		{"a token that is none", "listen:", "admin_token_file: \"" + file + "\"\nlisten:"},
 	} {
 		address := d.Addr().String()
@@ -202,7 +210,8 @@ func TestReloadAllOrNothing(t *testing.T) {
 	d.wantMetric("waitcast_config_last_reload_successful", "1")
 }
 
-// TestReloadBySignalAndFile proves that the program reloads when it gets SIGHUP, when the file changes, and that a file with errors changes nothing.
+// TestReloadBySignalAndFile proves that the program reloads when it gets SIGHUP, when the file changes, and that a file
+// with errors changes nothing.
 func TestReloadBySignalAndFile(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, workload(t, 13, 20)[0].text)
@@ -283,7 +292,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// TestReloadTLS proves that TLS can be switched on and off again by a reload, on the same address, and that a certificate that cannot be read changes nothing.
+// TestReloadTLS proves that TLS can be switched on and off again by a reload, on the same address, and that a
+// certificate that cannot be read changes nothing.
 func TestReloadTLS(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, workload(t, 14, 10)[0].text)
@@ -299,7 +309,8 @@ func TestReloadTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := func(scheme string) bool {
-		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}}
+		c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool,
+			MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}}
 		resp, err := c.Get(scheme + "://" + address + "/healthz") //nolint:noctx // a test's own server
 		if err != nil {
 			return false
@@ -314,7 +325,8 @@ func TestReloadTLS(t *testing.T) {
 	if err := d.Reload(t.Context(), s.load(t)); err != nil {
 		t.Fatal(err)
 	}
-	if answers("http") || !answers("https") || d.Addr().String() != address || !strings.HasPrefix(daemon.URL(d.Daemon), "https://") {
+	if answers("http") || !answers("https") || d.Addr().String() != address ||
+		!strings.HasPrefix(daemon.URL(d.Daemon), "https://") {
 		t.Error("the reload did not switch to TLS")
 	}
 	write(t, s.config, string(plain))

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// Report is what --one-shot prints: the state at the end of the logs and the models fitted on them. With several clusters there
-// is one report per cluster.
+// Report is what --one-shot prints: the state at the end of the logs and the models fitted on them. With several
+// clusters there is one report per cluster.
 type Report struct {
 	Cluster string `json:"cluster"`
 	// Jobs is the number of submissions.
@@ -110,7 +110,9 @@ func PrintText(w io.Writer, reports []Report) error {
 	w = terminal.NewWriter(w)
 	for _, r := range reports {
 		fmt.Fprintf(w, "cluster %s: %d jobs, %d running and %d queued at %s, %d processors; %d lines, %d bad\n\n",
-			terminal.Line(r.Cluster), r.Jobs, r.RunningJobs, r.QueuedJobs, r.AsOf.Format(time.RFC3339), r.CapacityProcs, r.Lines, r.BadLines)
+			terminal.Line(r.Cluster), r.Jobs, r.RunningJobs, r.QueuedJobs, r.AsOf.Format(time.RFC3339), r.CapacityProcs,
+			r.Lines,
+			r.BadLines)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(t, "queue\tclass\tlifetimes\tb0\tb1\tR2\tKS\ttmin s\ttmax h\t")
 		for _, q := range r.Queues {
@@ -120,13 +122,16 @@ func PrintText(w io.Writer, reports []Report) error {
 					continue
 				}
 				fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%.4f\t%.3f\t%.3f\t%.1f\t%.1f\t\n",
-					terminal.Line(q.Name), c.Class, c.N, *c.B0, *c.B1, *c.R2, *c.KS, *c.TMinSeconds, *c.TMaxSeconds/3600)
+					terminal.Line(q.Name), c.Class, c.N, *c.B0, *c.B1, *c.R2, *c.KS, *c.TMinSeconds,
+					*c.TMaxSeconds/3600)
 			}
 		}
 		fmt.Fprintln(t)
 		fmt.Fprintln(t, "queue\truntime states\tsize states\tcor0\tcor1\t")
 		for _, q := range r.Queues {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t\n", terminal.Line(q.Name), q.Markov.RuntimeStates, q.Markov.ProcsStates, q.Markov.Cor0, q.Markov.Cor1)
+			fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t\n", terminal.Line(q.Name), q.Markov.RuntimeStates,
+				q.Markov.ProcsStates,
+				q.Markov.Cor0, q.Markov.Cor1)
 		}
 		if err := t.Flush(); err != nil {
 			return err

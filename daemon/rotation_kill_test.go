@@ -18,10 +18,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestRotationKill proves that a daemon which is killed (SIGKILL) at random instants, while a log of numbered lines is written and rotated,
-// ends with every line exactly once and in order, and with the journal, ledger and state of a daemon that read the same lines from
-// one file undisturbed: for every style of rotation. Of copytruncate, which loses lines by itself, each line lost was written between the end of
-// the copying and the truncation, and is in none of the files that it left.
+// TestRotationKill proves that a daemon which is killed (SIGKILL) at random instants, while a log of numbered lines is
+// written and rotated, ends with every line exactly once and in order, and with the journal, ledger and state of a
+// daemon that read the same lines from one file undisturbed: for every style of rotation. Of copytruncate, which loses
+// lines by itself, each line lost was written between the end of the copying and the truncation, and is in none of the
+// files that it left.
 func TestRotationKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -33,7 +34,8 @@ func TestRotationKill(t *testing.T) {
 	}
 }
 
-// extent returns how many lines are written during how many kills, and the mean number of lines from rotation to rotation.
+// extent returns how many lines are written during how many kills, and the mean number of lines from rotation to
+// rotation.
 func extent() (lines, kills, every int) {
 	if long() {
 		return 10_000, 200, 200
@@ -78,7 +80,8 @@ func rotationTest(t *testing.T, s rotationStyle, seed uint64) {
 	k.last()
 	got := site.kept(t)
 	read, lost := w.prove(&got)
-	t.Logf("%d lines, %d kills, %d of them after serving, %d starts replayed a part of the journal; %d rotations%s; %d lines lost",
+	t.Logf("%d lines, %d kills, %d of them after serving, %d starts replayed a part of the journal; %d rotations%s; "+
+		"%d lines lost",
 		len(w.written), kills, k.served-1, k.replayed, w.rotated, w.note(), lost)
 	if w.rotated < lines/every/4 {
 		t.Errorf("%d rotations of %d lines", w.rotated, lines)
@@ -102,7 +105,8 @@ func compareCalm(t *testing.T, got *kept, lines []string) {
 	d.stop()
 	want := calm.kept(t)
 	check(t, "journal", got.Entries, want.Entries, cmpopts.IgnoreFields(job.Event{}, "Live"))
-	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"), cmpopts.EquateNaNs())
+	check(t, "ledger", got.Rows, want.Rows, cmpopts.IgnoreFields(modelstore.Row{}, "Replayed", "Served"),
+		cmpopts.EquateNaNs())
 	compareState(t, got, &want)
 }
 
@@ -117,8 +121,9 @@ func edit(t *testing.T, path, old, by string) {
 	write(t, path, strings.Replace(string(data), old, by, 1))
 }
 
-// numberedLine returns line n of a log: the submissions, starts and ends of jobs, of which some ten run at a time; and every seventh line is no
-// record, since of those the quarantine tells how often they were read, while a record that is read twice counts once.
+// numberedLine returns line n of a log: the submissions, starts and ends of jobs, of which some ten run at a time; and
+// every seventh line is no record, since of those the quarantine tells how often they were read, while a record that is
+// read twice counts once.
 func numberedLine(n int, rng *rand.Rand) string {
 	if n%7 == 3 {
 		return fmt.Sprintf("garbage %d %s\n", n, strings.Repeat("x", rng.IntN(100)))
@@ -127,7 +132,8 @@ func numberedLine(n int, rng *rand.Rand) string {
 	rec := func(id int) pbs.Record {
 		at := epoch().Add(time.Duration(id) * 21 * time.Second)
 		return pbs.Record{
-			ID: fmt.Sprintf("%d.test", id), User: fmt.Sprintf("secretuser%d", id%7), Name: strings.Repeat("n", id%120+1),
+			ID: fmt.Sprintf("%d.test", id), User: fmt.Sprintf("secretuser%d", id%7),
+			Name:  strings.Repeat("n", id%120+1),
 			Queue: []string{"short", "long"}[id%2], Created: at, Queued: at, Eligible: at,
 			Procs: 1 + id%5, TimeLimit: time.Duration(1+id%3) * time.Hour,
 			Start: at.Add(64 * time.Second), End: at.Add(275 * time.Second), // between the submissions of later jobs

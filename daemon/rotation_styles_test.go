@@ -36,10 +36,13 @@ func rotationStyles() []rotationStyle {
 		{name: "rename and create", open: plain, rotate: (*rotatingWriter).rename},
 		{name: "rename, writer signalled later", open: plain, rotate: (*rotatingWriter).renameHeld},
 		{name: "copytruncate", lossy: true, open: plain, rotate: (*rotatingWriter).copyTruncate},
-		{name: "symlink switch", source: `rotated: ["target-*"]`, open: (*rotatingWriter).switchLink, rotate: (*rotatingWriter).switchLink},
-		{name: "gzip of rotated files", open: plain, rotate: (*rotatingWriter).renameZip, step: (*rotatingWriter).zipSome},
+		{name: "symlink switch", source: `rotated: ["target-*"]`, open: (*rotatingWriter).switchLink,
+			rotate: (*rotatingWriter).switchLink},
+		{name: "gzip of rotated files", open: plain, rotate: (*rotatingWriter).renameZip,
+			step: (*rotatingWriter).zipSome},
 		{name: "dated files", path: "days", open: (*rotatingWriter).nextDay, rotate: (*rotatingWriter).nextDay},
-		{name: "log appears later", path: "later/" + primary, late: true, open: plain, rotate: (*rotatingWriter).renameGap},
+		{name: "log appears later", path: "later/" + primary, late: true, open: plain,
+			rotate: (*rotatingWriter).renameGap},
 		{name: "deleted and made anew", open: plain, between: (*rotatingWriter).recreate},
 		{name: "poll only", source: "inotify: off", open: plain, rotate: (*rotatingWriter).rename},
 	}
@@ -67,7 +70,8 @@ type rotatingWriter struct {
 }
 
 func newRotatingWriter(t *testing.T, s rotationStyle, seed uint64, lines, every int) *rotatingWriter {
-	w := &rotatingWriter{t: t, style: s, rng: rand.New(rand.NewPCG(seed, 99)), lines: lines, every: every, window: map[int]bool{}}
+	w := &rotatingWriter{t: t, style: s, rng: rand.New(rand.NewPCG(seed, 99)), lines: lines, every: every,
+		window: map[int]bool{}}
 	if s.path == "" {
 		s.path = "accounting"
 	}
@@ -208,7 +212,8 @@ func (w *rotatingWriter) renameZip() {
 	w.reopen(w.path)
 }
 
-// zipSome compresses a rotated file now and then, as gzip does: the original goes when the copy is complete and has its time.
+// zipSome compresses a rotated file now and then, as gzip does: the original goes when the copy is complete and has its
+// time.
 func (w *rotatingWriter) zipSome() {
 	if len(w.zip) == 0 || w.left() && w.rng.IntN(10) > 0 {
 		return
@@ -274,8 +279,8 @@ func (w *rotatingWriter) nextDay() {
 	w.reopen(filepath.Join(w.dir, epoch().AddDate(0, 0, w.rotated).Format("20060102")))
 }
 
-// recreate deletes the log, of which all is read and committed, and makes it anew: sometimes under a daemon that goes on for a moment,
-// sometimes after its death, when the new file gets the inode of the old one.
+// recreate deletes the log, of which all is read and committed, and makes it anew: sometimes under a daemon that goes
+// on for a moment, sometimes after its death, when the new file gets the inode of the old one.
 func (w *rotatingWriter) recreate(k *killer) {
 	w.finishLine()
 	p := k.spawn()

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/daemon/systemd"
 )
 
-// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when Options.Reload asks for it, and
-// when the configuration file has changed.
+// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when Options.Reload asks for it,
+// and when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
 	file := newFileWatch("") // made before the start, which may take long: a change meanwhile is noticed

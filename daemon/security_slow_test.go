@@ -32,7 +32,8 @@ func slow(t *testing.T, address, says string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// unread asks again and again on one connection and takes nothing of the answers, until the daemon does not take more requests either.
+// unread asks again and again on one connection and takes nothing of the answers, until the daemon does not take more
+// requests either.
 func unread(t *testing.T, address, target string) {
 	t.Helper()
 	conn := slow(t, address, "")
@@ -49,10 +50,12 @@ func unread(t *testing.T, address, target string) {
 }
 
 // watchQuestion is one that the site's log can answer.
-const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":3600}}}`
+const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":` +
+	`3600}}}`
 
-// TestSlowClients proves that while hundreds of clients are slow in sending headers or bodies, or read nothing of their answers, others are answered; that the slow ones are cut off; and
-// that a stream lives on past the deadline of ordinary answers.
+// TestSlowClients proves that while hundreds of clients are slow in sending headers or bodies, or read nothing of their
+// answers, others are answered; that the slow ones are cut off; and that a stream lives on past the deadline of
+// ordinary answers.
 func TestSlowClients(t *testing.T) {
 	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // far less than a stream that is silent lives
 	log := workload(t, 4, 100)
@@ -62,7 +65,8 @@ func TestSlowClients(t *testing.T) {
 	d.caughtUp()
 	address := d.Addr().String()
 
-	watch := slow(t, address, "GET /v1/watch?request="+url.QueryEscape(watchQuestion)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	watch := slow(t, address,
+		"GET /v1/watch?request="+url.QueryEscape(watchQuestion)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	first, err := bufio.NewReader(watch).ReadString('\n')
 	if err != nil || !strings.Contains(first, "200") {
 		t.Fatalf("%q, %v", first, err)
@@ -71,7 +75,8 @@ func TestSlowClients(t *testing.T) {
 	var headers []*net.TCPConn
 	for range each {
 		headers = append(headers, slow(t, address, "GET /v1/queues HTTP/1.1\r\nHost: localhost\r\nX-Slow: "))
-		slow(t, address, "POST /v1/size HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+		slow(t, address, "POST /v1/size HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+			"application/json\r\nContent-Length: 1000\r\n\r\n{")
 		slow(t, address, "") // nothing at all
 	}
 	for range 20 {
@@ -95,13 +100,15 @@ func TestSlowClients(t *testing.T) {
 			}
 		}
 	}
-	resp, err := d.http.Post("http://"+address+"/v1/size", "application/json", strings.NewReader(watchQuestion)) //nolint:noctx // the client has a deadline
+	//nolint:noctx // the client has a deadline
+	resp, err := d.http.Post("http://"+address+"/v1/size", "application/json", strings.NewReader(watchQuestion))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("a question with a body: %v, %v", resp, err)
 	} else {
 		_ = resp.Body.Close()
 	}
-	d.eventually("all slow clients cut off", func() bool { return open() <= 3 }) // the watcher, the one that asks, and one that may be idle
+	// the watcher, the one that asks, and one that may be idle
+	d.eventually("all slow clients cut off", func() bool { return open() <= 3 })
 	_ = headers[0].SetReadDeadline(time.Now().Add(patience))
 	if left, err := io.ReadAll(headers[0]); err != nil || len(left) > 0 && !strings.Contains(string(left), " 408 ") {
 		t.Errorf("who sends headers slowly got %q, %v", left, err)
@@ -111,7 +118,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestStreamsOverHTTP2 proves that a stream over HTTP/2 outlives the deadline of ordinary answers, while nothing is written and with what comes after.
+// TestStreamsOverHTTP2 proves that a stream over HTTP/2 outlives the deadline of ordinary answers, while nothing is
+// written and with what comes after.
 func TestStreamsOverHTTP2(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: the stream must be silent for 15 s")
@@ -121,7 +129,8 @@ func TestStreamsOverHTTP2(t *testing.T) {
 	s.add(t, text(log))
 	end := log[len(log)-1].at
 	d := s.startAt(t, func() time.Time { return end })
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Pool,
+		MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	base := "https://" + d.Addr().String()
 	d.eventually("ready", func() bool {
@@ -132,7 +141,8 @@ func TestStreamsOverHTTP2(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	resp, err := client.Get(base + "/v1/watch?request=" + url.QueryEscape(watchQuestion)) //nolint:noctx // ends with the test
+	//nolint:noctx // ends with the test
+	resp, err := client.Get(base + "/v1/watch?request=" + url.QueryEscape(watchQuestion))
 	if err != nil {
 		t.Fatal(err)
 	}

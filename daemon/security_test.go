@@ -29,13 +29,15 @@ func securityExamples(t *testing.T) map[string][]string {
 	for _, m := range regexp.MustCompile("(?s)```yaml\n# (\\w+\\.yaml)\n(.*?)```").FindAllSubmatch(text, -1) {
 		out[string(m[1])] = append(out[string(m[1])], string(m[2]))
 	}
-	if n := strings.Count(string(text), "```yaml"); n != len(out["waitcastd.yaml"])+len(out["tokens.yaml"])+len(out["web.yaml"]) || n < 6 {
+	if n := strings.Count(string(text),
+		"```yaml"); n != len(out["waitcastd.yaml"])+len(out["tokens.yaml"])+len(out["web.yaml"]) || n < 6 {
 		t.Fatalf("%d examples, of which are known %v", n, out)
 	}
 	return out
 }
 
-// TestDocsSecurityExamples proves that a daemon starts with every configuration of docs/security.md, with the tokens and web-config files that stand there, and lets in who shows what they say.
+// TestDocsSecurityExamples proves that a daemon starts with every configuration of docs/security.md, with the tokens
+// and web-config files that stand there, and lets in who shows what they say.
 func TestDocsSecurityExamples(t *testing.T) {
 	examples := securityExamples(t)
 	for i, text := range examples["waitcastd.yaml"] {
@@ -53,7 +55,8 @@ func TestDocsSecurityExamples(t *testing.T) {
 				write(t, filepath.Join(dir, "ca.crt"), string(ca))
 				write(t, filepath.Join(dir, "tokens.yaml"), examples["tokens.yaml"][0])
 				write(t, filepath.Join(dir, "web.yaml"), web)
-				text := strings.ReplaceAll(regexp.MustCompile(`(?m)^listen:.*$`).ReplaceAllString(text, ""), "/etc/waitcast", dir)
+				text := strings.ReplaceAll(regexp.MustCompile(`(?m)^listen:.*$`).ReplaceAllString(text, ""),
+					"/etc/waitcast", dir)
 				s := newSite(t, "accounting", text)
 				d := s.start(t)
 				cert, key := authority.Issue(dir, "someone")
@@ -78,7 +81,9 @@ func TestDocsSecurityExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				var problem *client.ProblemError
-				if _, _, err := ask.Jobs(t.Context(), "", "", 1); !errors.As(err, &problem) && err != nil || problem != nil && (problem.Status != http.StatusServiceUnavailable && problem.Status != http.StatusUnauthorized) {
+				if _, _, err := ask.Jobs(t.Context(), "", "", 1); !errors.As(err, &problem) && err != nil ||
+					problem != nil &&
+						(problem.Status != http.StatusServiceUnavailable && problem.Status != http.StatusUnauthorized) {
 					t.Errorf("%v", err)
 				}
 				if _, _, err := ask.Queues(t.Context(), ""); err != nil {
@@ -89,7 +94,8 @@ func TestDocsSecurityExamples(t *testing.T) {
 	}
 }
 
-// TestPythonOverTLS proves that the Python client speaks to a daemon over TLS with a client certificate and a token, sees its user's jobs and no others, and reads a refusal.
+// TestPythonOverTLS proves that the Python client speaks to a daemon over TLS with a client certificate and a token,
+// sees its user's jobs and no others, and reads a refusal.
 func TestPythonOverTLS(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -98,13 +104,16 @@ func TestPythonOverTLS(t *testing.T) {
 	authority, dir := certtest.New(t), t.TempDir()
 	cert, key := authority.Issue(dir, "server")
 	mine, mineKey := authority.Issue(dir, "mine")
-	write(t, filepath.Join(dir, "web.yaml"), fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q, client_ca_file: %q, client_auth_type: RequireAndVerifyClientCert}\n", cert, key, authority.File))
+	write(t, filepath.Join(dir, "web.yaml"),
+		fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q, client_ca_file: %q, client_auth_type: "+
+			"RequireAndVerifyClientCert}\n", cert, key, authority.File))
 	line, err := (&token.Token{Name: "u1", Role: "user", User: "u1", SHA256: token.Hash("the-token-of-u1")}).Line()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "tokens.yaml"), line)
-	s := newSite(t, "accounting", fmt.Sprintf("web_config_file: %q\ntokens_file: %q\n", filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")))
+	s := newSite(t, "accounting", fmt.Sprintf("web_config_file: %q\ntokens_file: %q\n", filepath.Join(dir, "web.yaml"),
+		filepath.Join(dir, "tokens.yaml")))
 	d := s.start(t)
 	program := `
 import json, waitcast
@@ -118,15 +127,18 @@ for token in ("", "the-token-of-u1", "another"):
 print(json.dumps(told))
 `
 	cmd := exec.CommandContext(t.Context(), python, "-c", program)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../client/python", "PYTHONDONTWRITEBYTECODE=1", "WAITCAST_URL=https://"+d.Addr().String(),
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../client/python", "PYTHONDONTWRITEBYTECODE=1",
+		"WAITCAST_URL=https://"+d.Addr().String(),
 		"WAITCAST_CA="+authority.File, "WAITCAST_CERT="+mine, "WAITCAST_KEY="+mineKey)
 	out, err := cmd.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != "[true, 403, true, 503, 401]" { // nothing has been read: 503 to who may ask
+	// nothing has been read: 503 to who may ask
+	if got := strings.TrimSpace(string(out)); err != nil || got != "[true, 403, true, 503, 401]" {
 		t.Errorf("%v: %s", err, got)
 	}
 }
 
-// TestHashedNamesOverRestart proves that with access.users: hashed a job's user is a pseudonym for others, the same after a restart, and the name for an administrator, by the token that the daemon made.
+// TestHashedNamesOverRestart proves that with access.users: hashed a job's user is a pseudonym for others, the same
+// after a restart, and the name for an administrator, by the token that the daemon made.
 func TestHashedNamesOverRestart(t *testing.T) {
 	s := newSite(t, "accounting", "access: {users: hashed}\n")
 	log := workload(t, 4, 100)
@@ -168,7 +180,8 @@ func TestHashedNamesOverRestart(t *testing.T) {
 	d.caughtUp()
 	second := hashes(d, "")
 	for id, name := range names {
-		if !regexp.MustCompile(`^u-[a-z2-7]{8}$`).MatchString(first[id]) || first[id] != second[id] || name == "" || strings.Contains(first[id], name) {
+		if !regexp.MustCompile(`^u-[a-z2-7]{8}$`).MatchString(first[id]) || first[id] != second[id] || name == "" ||
+			strings.Contains(first[id], name) {
 			t.Errorf("job %s of %q: %q, after the restart %q", id, name, first[id], second[id])
 		}
 	}

@@ -136,7 +136,8 @@ func (c *servingCore) unique(s *servedSpace) bool {
 			if other.pipeline.View(v.Cluster) != nil {
 				c.opts.Log.Error("two spaces have a cluster of the same name; "+
 					"the second space is not served: rename its cluster, or choose one with store.space",
-					zap.String("cluster", v.Cluster), zap.String("served", other.name), zap.String("not_served", s.name))
+					zap.String("cluster", v.Cluster), zap.String("served", other.name),
+					zap.String("not_served", s.name))
 				return false
 			}
 		}

@@ -15,12 +15,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space. One that finds it held
-// by another of the same configuration stands by: it answers from the other's journal, and takes over when the lease
-// runs out.
+// Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space. One that finds it
+// held by another of the same configuration stands by: it answers from the other's journal, and takes over when the
+// lease runs out.
 
-// shapeKey is the key under which a collecting daemon stores the part of its configuration that others need to follow its
-// journal; fingerprintKey is that of package pipeline.
+// shapeKey is the key under which a collecting daemon stores the part of its configuration that others need to follow
+// its journal; fingerprintKey is that of package pipeline.
 const (
 	shapeKey       = "shape"
 	fingerprintKey = "fingerprint"

@@ -101,7 +101,8 @@ func serveOnly(t *testing.T, database string) *running {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{dir: dir, config: filepath.Join(dir, "waitcastd.yaml")}
-	write(t, s.config, fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: %q, lease: 1500ms}}", filepath.Join(dir, "made at start"), database))
+	write(t, s.config, fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, store: {url: %q, lease: "+
+		"1500ms}}", filepath.Join(dir, "made at start"), database))
 	d := daemon.New(s.load(t), daemon.Options{Log: zap.NewNop(), Version: "test"})
 	r := &running{Daemon: d, t: t}
 	r.http.Transport = &http.Transport{}
@@ -112,10 +113,12 @@ func serveOnly(t *testing.T, database string) *running {
 	return r
 }
 
-// TestShared proves that daemons which share a PostgreSQL database stand in for each other. Two collect the same log, of which one at a time holds the lease: the holder is killed, or
-// paused for longer than its lease and then woken, again and again, while the log goes on; the other takes over. A third collects another cluster into a space of its own. Two that only serve answer
-// all the while, about both clusters. In the end the journal, the ledger, the quarantine and the state are those of a daemon that was never disturbed: no event lost, none counted
-// twice, nothing written by the one that was paused; and all daemons give the same answer.
+// TestShared proves that daemons which share a PostgreSQL database stand in for each other. Two collect the same log,
+// of which one at a time holds the lease: the holder is killed, or paused for longer than its lease and then woken,
+// again and again, while the log goes on; the other takes over. A third collects another cluster into a space of its
+// own. Two that only serve answer all the while, about both clusters. In the end the journal, the ledger, the
+// quarantine and the state are those of a daemon that was never disturbed: no event lost, none counted twice, nothing
+// written by the one that was paused; and all daemons give the same answer.
 func TestShared(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
@@ -150,7 +153,10 @@ func TestShared(t *testing.T) {
 	}
 	for _, s := range servers {
 		for _, c := range []string{"main", "other"} {
-			s.eventually("serves "+c, func() bool { return strings.Contains(answers("http://"+s.Addr().String(), c), "wait_seconds") })
+			s.eventually("serves "+c, func() bool {
+				return strings.Contains(answers("http://"+s.Addr().String(), c),
+					"wait_seconds")
+			})
 		}
 	}
 	holder, standby := first, second
@@ -183,11 +189,16 @@ func TestShared(t *testing.T) {
 		holder, standby = standby, holder
 	}
 	last := lines[len(lines)-1].at.UTC().Format(time.RFC3339)
-	for _, url := range []string{holder.url, standby.url, "http://" + servers[0].Addr().String(), "http://" + servers[1].Addr().String()} {
-		eventually(t, url+" has everything", func() bool { return strings.Contains(answers(url, "main"), `"as_of":"`+last) })
+	for _, url := range []string{holder.url, standby.url, "http://" + servers[0].Addr().String(), "http://" +
+		servers[1].Addr().String()} {
+		eventually(t, url+" has everything", func() bool {
+			return strings.Contains(answers(url, "main"),
+				`"as_of":"`+last)
+		})
 	}
 	want := quantilesOf(t, answers(holder.url, "main"))
-	for _, url := range []string{standby.url, "http://" + servers[0].Addr().String(), "http://" + servers[1].Addr().String()} {
+	for _, url := range []string{standby.url, "http://" + servers[0].Addr().String(), "http://" +
+		servers[1].Addr().String()} {
 		eventually(t, "the same answer everywhere", func() bool { return quantilesOf(t, answers(url, "main")) == want })
 	}
 	standby.end(syscall.SIGTERM)
@@ -214,7 +225,8 @@ func quantilesOf(t *testing.T, body string) string {
 	return string(w.Wait)
 }
 
-// TestSharedByOthers proves that a daemon refuses to stand by for one of another configuration: it would serve, and later collect, other jobs under the same name.
+// TestSharedByOthers proves that a daemon refuses to stand by for one of another configuration: it would serve, and
+// later collect, other jobs under the same name.
 func TestSharedByOthers(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
@@ -241,7 +253,8 @@ func TestUnfinishedCopy(t *testing.T) {
 	if err := errors.Join(store.SetMeta(t.Context(), transfer.UnfinishedKey, "elsewhere"), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := daemon.New(s.load(t), daemon.Options{}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "run it again") {
+	if err := daemon.New(s.load(t), daemon.Options{}).Start(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "run it again") {
 		t.Errorf("it started: %v", err)
 	}
 }

@@ -60,7 +60,8 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 		_ = os.Remove(parent)
 	})
 	up := exec.Command("../scripts/slurm-cluster", append([]string{
-		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port", strconv.Itoa(testports.Take(t, nodes+2)),
+		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port",
+		strconv.Itoa(testports.Take(t, nodes+2)),
 	}, options...)...)
 	if out, err := up.CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // may not be there
@@ -106,12 +107,14 @@ func (c *slurmCluster) sbatch(command string, args ...string) string {
 // dump names the file of takeDump.
 func (c *slurmCluster) dump() string { return filepath.Join(c.dir, "history.psv") }
 
-// takeDump writes what sacct knows now, in the columns that the documentation advises, but for the name's place: some have line ends. It is
-// renamed into its place, as one must.
+// takeDump writes what sacct knows now, in the columns that the documentation advises, but for the name's place: some
+// have line ends. It is renamed into its place, as one must.
 func (c *slurmCluster) takeDump() {
 	c.t.Helper()
 	columns := strings.Replace(strings.TrimSuffix(slurm.SacctColumns, ",JobName"), "JobID,", "JobID,JobName,", 1)
-	write(c.t, c.dump()+".new", c.run("sacct", "-a", "-X", "-D", "-P", "-S", "now-1day", "-E", "now", "--state="+allStates, "--format="+columns)+"\n")
+	write(c.t, c.dump()+".new", c.run("sacct", "-a", "-X", "-D", "-P", "-S", "now-1day", "-E", "now",
+		"--state="+allStates,
+		"--format="+columns)+"\n")
 	if err := os.Rename(c.dump()+".new", c.dump()); err != nil {
 		c.t.Fatal(err)
 	}
@@ -122,7 +125,8 @@ func (c *slurmCluster) site(sources ...string) *site {
 	c.t.Helper()
 	dir := c.t.TempDir()
 	s := &site{dir: dir, db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")}
-	replace := strings.NewReplacer("LOG", filepath.Join(c.dir, "slurmctld.log"), "COMP", filepath.Join(c.dir, "jobcomp.log"), "DUMP", c.dump(),
+	replace := strings.NewReplacer("LOG", filepath.Join(c.dir, "slurmctld.log"), "COMP",
+		filepath.Join(c.dir, "jobcomp.log"), "DUMP", c.dump(),
 		"ASK", fmt.Sprintf("[env, %q, squeue]", c.conf()))
 	text := fmt.Sprintf(`
 listen: 127.0.0.1:0

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestRealSlurmSnapshotCost proves that the snapshots of a daemon with the default interval cost a real slurmctld with 2,000 pending jobs less than
-// 1 % of a core, by slurmctld's own account (sdiag: REQUEST_JOB_INFO).
+// TestRealSlurmSnapshotCost proves that the snapshots of a daemon with the default interval cost a real slurmctld with
+// 2,000 pending jobs less than 1 % of a core, by slurmctld's own account (sdiag: REQUEST_JOB_INFO).
 func TestRealSlurmSnapshotCost(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("2,000 jobs: only with WAITCAST_LONG=1")
@@ -36,7 +36,8 @@ func TestRealSlurmSnapshotCost(t *testing.T) {
 	share := float64(moreMicros-micros) / float64(time.Since(begun).Microseconds())
 	t.Logf("%d calls of squeue took slurmctld %d us, %.3f %% of a core", moreCalls-calls, moreMicros-micros, 100*share)
 	if moreCalls-calls < 4 || share > .01 {
-		t.Errorf("%d calls took %.2f %% of a core, want at least 4 calls and less than 1 %%", moreCalls-calls, 100*share)
+		t.Errorf("%d calls took %.2f %% of a core, want at least 4 calls and less than 1 %%", moreCalls-calls,
+			100*share)
 	}
 }
 
@@ -44,7 +45,8 @@ func TestRealSlurmSnapshotCost(t *testing.T) {
 func (c *slurmCluster) jobInfo() (calls, micros int) {
 	c.t.Helper()
 	out := c.run("sdiag")
-	m := regexp.MustCompile(`REQUEST_JOB_INFO\s+\(\s*\d+\)\s+count:(\d+)\s+ave_time:\d+\s+total_time:(\d+)`).FindStringSubmatch(out)
+	line := regexp.MustCompile(`REQUEST_JOB_INFO\s+\(\s*\d+\)\s+count:(\d+)\s+ave_time:\d+\s+total_time:(\d+)`)
+	m := line.FindStringSubmatch(out)
 	if m == nil {
 		if !strings.Contains(out, "Remote Procedure Call statistics") {
 			c.t.Fatalf("sdiag says %q", out)

@@ -18,17 +18,20 @@ func (c *slurmCluster) asksFacts() string {
 	return fmt.Sprintf("{format: slurm-facts, command: [env, %q], interval: 1s}", c.conf())
 }
 
-// TestRealSlurmFacts proves that the daemon knows what a real Slurm was told of its machine: overlapping partitions, a node that was drained and one that is down, a
-// maintenance reservation in an hour; and that it notices what changes.
+// TestRealSlurmFacts proves that the daemon knows what a real Slurm was told of its machine: overlapping partitions, a
+// node that was drained and one that is down, a maintenance reservation in an hour; and that it notices what changes.
 func TestRealSlurmFacts(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 4)
-	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7", "maxtime=30", "oversubscribe=exclusive")
+	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7",
+		"maxtime=30",
+		"oversubscribe=exclusive")
 	c.run("scontrol", "create", "partition=right", "nodes=n[03-04]", "maxnodes=1", "defaulttime=10")
 	c.run("scontrol", "update", "nodename=n05", "state=drain", "reason=test")
 	c.run("scontrol", "update", "nodename=n06", "state=down", "reason=test")
 	from := time.Now().Add(time.Hour).Truncate(time.Second)
-	c.run("scontrol", "create", "reservation", "reservationname=upkeep", "starttime="+from.Local().Format("2006-01-02T15:04:05"), "duration=120",
+	c.run("scontrol", "create", "reservation", "reservationname=upkeep",
+		"starttime="+from.Local().Format("2006-01-02T15:04:05"), "duration=120",
 		"flags=maint,ignore_jobs", "nodes=n[03-04]", "users=root")
 	d := c.site("{format: slurm-log, path: LOG}", c.asksFacts()).start(t)
 	facts := func() *job.Facts { return d.Views()[0].Facts }
@@ -44,7 +47,9 @@ func TestRealSlurmFacts(t *testing.T) {
 			{Queues: []string{"long", "medium", "short"}, Count: 2, Down: 2, Node: node},
 		},
 		Outages: []job.Outage{{
-			Name: "upkeep", Maintenance: true, From: from.UTC(), Until: from.Add(2 * time.Hour).UTC(), Queues: both, Nodes: 2, Procs: 8,
+			Name: "upkeep", Maintenance: true, From: from.UTC(), Until: from.Add(2 * time.Hour).UTC(), Queues: both,
+			Nodes: 2,
+			Procs: 8,
 			Users: []string{"root"},
 		}},
 		Queues: []job.QueueFacts{
@@ -76,7 +81,8 @@ func TestRealSlurmFacts(t *testing.T) {
 func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
-	c.run("sacctmgr", "-i", "modify", "qos", "high", "set", "GrpTRES=cpu=6,mem=10G", "MaxJobsPerUser=3", "MaxWall=1-00:00:00", "Priority=100")
+	c.run("sacctmgr", "-i", "modify", "qos", "high", "set", "GrpTRES=cpu=6,mem=10G", "MaxJobsPerUser=3",
+		"MaxWall=1-00:00:00", "Priority=100")
 	c.run("sacctmgr", "-i", "modify", "account", "biology", "set", "MaxJobs=2", "GrpTRES=node=1")
 	d := c.site("{format: slurm-log, path: LOG}", c.asksFacts()).start(t)
 	d.eventually("facts", func() bool { return d.Views()[0].Facts != nil })
@@ -103,7 +109,8 @@ func TestRealSlurmLimits(t *testing.T) {
 	}
 }
 
-// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count is squeue's, while tasks start, are killed, held and suspended.
+// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count is squeue's, while tasks
+// start, are killed, held and suspended.
 func TestRealSlurmArray(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4)
@@ -147,7 +154,11 @@ func TestRealSlurmArray(t *testing.T) {
 	c.run("scontrol", "resume", id+"_3")
 	d.eventually("it runs again", func() bool { j := find(id + "_3"); return j != nil && j.Suspended.IsZero() })
 	_, _ = c.try("scontrol", "hold", id) // it complains of the tasks that are over
-	d.eventually("the waiting ones are held", func() bool { j := find(id); return j != nil && j.Held && j.Reason == "JobHeldAdmin" })
+	d.eventually("the waiting ones are held", func() bool {
+		j := find(id)
+		return j != nil && j.Held &&
+			j.Reason == "JobHeldAdmin"
+	})
 	if n := c.run("squeue", "-h", "-r", "-t", "PENDING", "-o", "%i"); strings.Count(n, "\n")+1 != find(id).Tasks {
 		t.Errorf("squeue shows %d waiting tasks, the picture %d", strings.Count(n, "\n")+1, find(id).Tasks)
 	}

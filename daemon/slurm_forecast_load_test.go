@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// The machine and the load of the comparison: those of the reference load, whose jobs take 6 to 60 s, on its usual 32 nodes of 4 processors, with as many
-// arrivals as the machine can bear. Shorter jobs would flatter us: time limits are whole minutes, Slurm's unit, and what the scheduler says follows from them.
+// The machine and the load of the comparison: those of the reference load, whose jobs take 6 to 60 s, on its usual 32
+// nodes of 4 processors, with as many arrivals as the machine can bear. Shorter jobs would flatter us: time limits are
+// whole minutes, Slurm's unit, and what the scheduler says follows from them.
 const (
 	forecastNodes, forecastCPUs = 32, 4
 	forecastJobs                = 300
@@ -33,14 +34,17 @@ type planned struct {
 	run         float64 // seconds
 }
 
-// planLoad draws the jobs: runtimes log-uniform, nodes powers of two up to a quarter of the machine, limits 2 to 10 times the runtime in whole minutes.
+// planLoad draws the jobs: runtimes log-uniform, nodes powers of two up to a quarter of the machine, limits 2 to 10
+// times the runtime in whole minutes.
 func planLoad(seed uint64, jobs int) []planned {
 	random := rand.New(rand.NewPCG(seed, 6))
 	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // everybody has these
 	widths := 1 + int(math.Log2(forecastNodes/4))
 	at, out := 0.0, make([]planned, jobs)
 	for i := range out {
-		p := planned{after: time.Duration(at * float64(time.Second)), user: users[random.IntN(len(users))], queue: "medium", nodes: 1 << random.IntN(widths)}
+		p := planned{after: time.Duration(at * float64(time.Second)), user: users[random.IntN(len(users))],
+			queue: "medium",
+			nodes: 1 << random.IntN(widths)}
 		p.run = shortestRun * math.Pow(longestRun/shortestRun, random.Float64())
 		p.minutes = int(p.run*(2+8*random.Float64())/60) + 1
 		p.cpus = p.nodes * forecastCPUs
@@ -66,13 +70,14 @@ func planLoad(seed uint64, jobs int) []planned {
 // args are sbatch's, less the command.
 func (p *planned) args() []string {
 	return []string{
-		"--output=/dev/null", "--chdir=/tmp", "--uid=" + p.user, "-p", p.queue, "-N", strconv.Itoa(p.nodes), "-n", strconv.Itoa(p.cpus), "-t", strconv.Itoa(p.minutes),
+		"--output=/dev/null", "--chdir=/tmp", "--uid=" + p.user, "-p", p.queue, "-N", strconv.Itoa(p.nodes), "-n",
+		strconv.Itoa(p.cpus), "-t", strconv.Itoa(p.minutes),
 		"--wrap", fmt.Sprintf("sleep %.2f", p.run),
 	}
 }
 
-// likeReference makes the cluster order jobs by age, size and partition and plan as often as the reference cluster does. The controller must be started anew
-// for it.
+// likeReference makes the cluster order jobs by age, size and partition and plan as often as the reference cluster
+// does. The controller must be started anew for it.
 func (c *slurmCluster) likeReference() {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "slurm.conf")
@@ -81,9 +86,11 @@ func (c *slurmCluster) likeReference() {
 		c.t.Fatal(err)
 	}
 	conf := strings.NewReplacer(
-		"PriorityType=priority/basic", "PriorityType=priority/multifactor\nPriorityMaxAge=1-0\nPriorityWeightAge=10000\nPriorityWeightJobSize=500\n"+
+		"PriorityType=priority/basic",
+		"PriorityType=priority/multifactor\nPriorityMaxAge=1-0\nPriorityWeightAge=10000\nPriorityWeightJobSize=500\n"+
 			"PriorityWeightPartition=1000\nPriorityWeightFairshare=0\nDebugFlags=NO_CONF_HASH",
-		"bf_interval=2,bf_resolution=5,bf_continue,sched_interval=2,batch_sched_delay=0", "bf_interval=5,bf_resolution=5,bf_window=1440,bf_max_job_test=1000,bf_continue",
+		"bf_interval=2,bf_resolution=5,bf_continue,sched_interval=2,batch_sched_delay=0",
+		"bf_interval=5,bf_resolution=5,bf_window=1440,bf_max_job_test=1000,bf_continue",
 		"PartitionName=short ", "PartitionName=short PriorityJobFactor=100 ",
 		"PartitionName=medium ", "PartitionName=medium PriorityJobFactor=50 ",
 		"PartitionName=long ", "PartitionName=long PriorityJobFactor=10 ",

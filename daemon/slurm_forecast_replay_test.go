@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// replay tells the predictor by itself what happened, as a backtest does, and notes what it says at each submission. It knows the partitions and that they share
-// all nodes, as the daemon does, and everything of a job at its submission, where the daemon has to wait for a snapshot.
+// replay tells the predictor by itself what happened, as a backtest does, and notes what it says at each submission. It
+// knows the partitions and that they share all nodes, as the daemon does, and everything of a job at its submission,
+// where the daemon has to wait for a snapshot.
 func replay(t *testing.T, out []outcome) {
 	t.Helper()
 	e, err := engine.New(engine.Config{Levels: waittime.ScoredLevels(), Downey: true, Synchronous: true})
@@ -29,9 +30,12 @@ func traceOf(out []outcome) *backtest.Trace {
 	for i := range out {
 		o := &out[i]
 		trace.Jobs = append(trace.Jobs, backtest.Job{
-			Number: int64(o.number), Submit: o.submit.Sub(out[0].submit).Seconds(), Start: o.start.Sub(out[0].submit).Seconds(), End: o.end.Sub(out[0].submit).Seconds(),
+			Number: int64(o.number), Submit: o.submit.Sub(out[0].submit).Seconds(),
+			Start:  o.start.Sub(out[0].submit).Seconds(),
+			End:    o.end.Sub(out[0].submit).Seconds(),
 			Starts: true, Ends: true, Recorded: true,
-			Request: engine.Request{Queue: o.queue, User: o.user, Procs: o.cpus, Limit: float64(60 * o.minutes), Priority: float64(o.priority)},
+			Request: engine.Request{Queue: o.queue, User: o.user, Procs: o.cpus, Limit: float64(60 * o.minutes),
+				Priority: float64(o.priority)},
 		})
 	}
 	return trace

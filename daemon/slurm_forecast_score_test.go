@@ -26,8 +26,11 @@ type outcome struct {
 	priority           int64     // at its submission
 	testOnly           time.Time // start foretold by sbatch --test-only just before; zero if it did not say
 	squeue             estimate  // the first of squeue --start; zero if there was none
-	served, replayed   []float64 // quantiles in seconds, of the levels of a backtest: from the daemon's ledger, and of the predictor told the same by itself
-	late               bool      // the ledger's were made after the fact: the job had started before a snapshot told its size
+	// quantiles in seconds, of the levels of a backtest: from the daemon's ledger, and of the predictor told the same
+	// by itself
+	served, replayed []float64
+	// the ledger's were made after the fact: the job had started before a snapshot told its size
+	late bool
 }
 
 func (o *outcome) wait() float64 { return o.start.Sub(o.submit).Seconds() }
@@ -96,20 +99,27 @@ func score(all []outcome, quantiles func(*outcome) []float64) figures {
 		}
 	}
 	f.jobs, f.asked, f.covered = len(wait), len(squeue), float64(covered)/float64(max(1, len(wait)))
-	f.wait, f.testOnly, f.squeue, f.waitcast, f.onAsked = median(wait), median(testOnly), median(squeue), median(waitcast), median(onAsked)
+	f.wait, f.testOnly, f.squeue, f.waitcast, f.onAsked = median(wait), median(testOnly), median(squeue),
+		median(waitcast),
+		median(onAsked)
 	return f
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%d jobs (%d told late), median wait %.1f s; off by, in the median: --test-only %.1f s, waitcast %.1f s (1/%.2f); "+
+	return fmt.Sprintf("%d jobs (%d told late), median wait %.1f s; off by, in the median: --test-only %.1f s, "+
+		"waitcast %.1f s (1/%.2f); "+
 		"on the %d of which squeue --start spoke: it %.1f s, waitcast %.1f s (1/%.2f); .9 covers %.3f",
-		f.jobs, f.late, f.wait, f.testOnly, f.waitcast, f.testOnly/f.waitcast, f.asked, f.squeue, f.onAsked, f.squeue/f.onAsked, f.covered)
+		f.jobs, f.late, f.wait, f.testOnly, f.waitcast, f.testOnly/f.waitcast, f.asked, f.squeue, f.onAsked,
+		f.squeue/f.onAsked, f.covered)
 }
 
 // judge prints the figures of every seed, and checks those of all.
 func judge(t *testing.T, all []outcome) {
 	t.Helper()
-	slices.SortFunc(all, func(a, b outcome) int { return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number)) })
+	slices.SortFunc(all, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.seed, b.seed),
+			cmp.Compare(a.number, b.number))
+	})
 	served := func(o *outcome) []float64 { return o.served }
 	replayed := func(o *outcome) []float64 { return o.replayed }
 	for seed := range uint64(forecastSeeds) {
@@ -126,13 +136,18 @@ func judge(t *testing.T, all []outcome) {
 	}{{"served", score(all, served)}, {"replayed", score(all, replayed)}} {
 		t.Logf("all, %s: %s", c.name, c.f)
 		if !(c.f.waitcast <= ofTestOnly*c.f.testOnly) {
-			t.Errorf("%s: off by %.1f s in the median, want at most a third of --test-only's %.1f s", c.name, c.f.waitcast, c.f.testOnly)
+			t.Errorf("%s: off by %.1f s in the median, want at most a third of --test-only's %.1f s", c.name,
+				c.f.waitcast,
+				c.f.testOnly)
 		}
 		if !(c.f.onAsked <= ofSqueue*c.f.squeue) {
-			t.Errorf("%s: off by %.1f s in the median, want at most a sixth of squeue --start's %.1f s", c.name, c.f.onAsked, c.f.squeue)
+			t.Errorf("%s: off by %.1f s in the median, want at most a sixth of squeue --start's %.1f s", c.name,
+				c.f.onAsked,
+				c.f.squeue)
 		}
 		if !(c.f.covered >= leastCovered && c.f.covered <= mostCovered) {
-			t.Errorf("%s: the .9 quantile covers %.3f, want %.2f to %.2f", c.name, c.f.covered, leastCovered, mostCovered)
+			t.Errorf("%s: the .9 quantile covers %.3f, want %.2f to %.2f", c.name, c.f.covered, leastCovered,
+				mostCovered)
 		}
 	}
 	if f := score(all, served); !(f.wait >= 10) {
@@ -148,7 +163,9 @@ func save(t *testing.T, name string, all []outcome) {
 		return
 	}
 	header := []string{
-		"seed", "number", "job", "user", "queue", "nodes", "procs", "limit_seconds", "runtime_seconds", "asked", "submit", "start", "end", "priority",
+		"seed", "number", "job", "user", "queue", "nodes", "procs", "limit_seconds", "runtime_seconds", "asked",
+		"submit",
+		"start", "end", "priority",
 		"test_only_start", "squeue_asked", "squeue_start", "late",
 	}
 	for _, from := range []string{"served", "replayed"} {
@@ -166,8 +183,10 @@ func save(t *testing.T, name string, all []outcome) {
 	for i := range all {
 		o := &all[i]
 		row := []string{
-			fmt.Sprint(o.seed), fmt.Sprint(o.number), o.id, o.user, o.queue, fmt.Sprint(o.nodes), fmt.Sprint(o.cpus), fmt.Sprint(60 * o.minutes), fmt.Sprintf("%.2f", o.run),
-			unix(o.asked), unix(o.submit), unix(o.start), unix(o.end), fmt.Sprint(o.priority), unix(o.testOnly), unix(o.squeue.asked), unix(o.squeue.start), fmt.Sprint(o.late),
+			fmt.Sprint(o.seed), fmt.Sprint(o.number), o.id, o.user, o.queue, fmt.Sprint(o.nodes), fmt.Sprint(o.cpus),
+			fmt.Sprint(60 * o.minutes), fmt.Sprintf("%.2f", o.run),
+			unix(o.asked), unix(o.submit), unix(o.start), unix(o.end), fmt.Sprint(o.priority), unix(o.testOnly),
+			unix(o.squeue.asked), unix(o.squeue.start), fmt.Sprint(o.late),
 		}
 		for _, q := range [][]float64{o.served, o.replayed} {
 			for k := range waittime.ScoredLevels() {

@@ -21,17 +21,19 @@ const (
 	learntFrom    = 100
 )
 
-// What must be reached: the median absolute error of the forecast at submission against those of what Slurm says, and the coverage of the .9 quantile.
+// What must be reached: the median absolute error of the forecast at submission against those of what Slurm says, and
+// the coverage of the .9 quantile.
 const (
 	ofTestOnly, ofSqueue = 1. / 3, 1. / 6
 	leastCovered         = .85
 	mostCovered          = .95
 )
 
-// TestRealSlurmForecasts proves on a real Slurm under load that the forecasts at submission are at most a third as wrong in the median as what sbatch
-// --test-only says in the same instant, at most a sixth as wrong as the first answer of squeue --start, and that the .9 quantile covers 85 to 95 % of the waits.
-// Each seed has a cluster and a daemon of its own, which know nothing at first; they run side by side, as they wait for jobs nearly all the time (a cluster takes
-// a twentieth of a core). WAITCAST_OUT names a folder for a row of every job.
+// TestRealSlurmForecasts proves on a real Slurm under load that the forecasts at submission are at most a third as
+// wrong in the median as what sbatch --test-only says in the same instant, at most a sixth as wrong as the first answer
+// of squeue --start, and that the .9 quantile covers 85 to 95 % of the waits. Each seed has a cluster and a daemon of
+// its own, which know nothing at first; they run side by side, as they wait for jobs nearly all the time (a cluster
+// takes a twentieth of a core). WAITCAST_OUT names a folder for a row of every job.
 func TestRealSlurmForecasts(t *testing.T) {
 	if !long() {
 		t.Skip("five loads of a quarter of an hour: only with WAITCAST_LONG=1")
@@ -72,7 +74,8 @@ func runLoad(t *testing.T, seed uint64, starting *sync.Mutex) []outcome {
 		o.testOnly = c.wouldStart(&o.planned)
 		o.id = c.run("sbatch", append([]string{"--parsable"}, o.args()...)...)
 	}
-	t.Logf("seed %d: submitted in %.0f s (planned %.0f s)", seed, time.Since(begun).Seconds(), plan[len(plan)-1].after.Seconds())
+	t.Logf("seed %d: submitted in %.0f s (planned %.0f s)", seed, time.Since(begun).Seconds(),
+		plan[len(plan)-1].after.Seconds())
 	c.drained()
 	watch.stop()
 	t.Logf("seed %d: over after %.0f s", seed, time.Since(begun).Seconds())

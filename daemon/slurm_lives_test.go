@@ -43,11 +43,14 @@ func (c *slurmCluster) accounted() map[try]truth {
 	eventually(c.t, "sacct to know the end of every job", func() bool {
 		rows = nil
 		seen, over := map[string]bool{}, true
-		for line := range strings.Lines(c.run("sacct", "-a", "-X", "-D", "-P", "-n", "-S", "now-1day", "-E", "now", "--state="+allStates,
-			"--format=JobID,JobIDRaw,State,Submit,Start,End,Partition,TimelimitRaw,ReqCPUS,AllocCPUS,User,Account,QOS,NodeList")) {
+		for line := range strings.Lines(c.run("sacct", "-a", "-X", "-D", "-P", "-n", "-S", "now-1day", "-E", "now",
+			"--state="+allStates,
+			"--format=JobID,JobIDRaw,State,Submit,Start,End,Partition,TimelimitRaw,ReqCPUS,AllocCPUS,User,Account,QOS,"+
+				"NodeList")) {
 			r := strings.Split(strings.TrimSpace(line), "|")
 			rows, seen[r[1]] = append(rows, r), true
-			over = over && r[5] != "Unknown" && r[6] != "" // for a moment slurmdbd knows of a try no more than that it is over
+			// for a moment slurmdbd knows of a try no more than that it is over
+			over = over && r[5] != "Unknown" && r[6] != ""
 		}
 		for line := range strings.Lines(c.run("scontrol", "show", "job", "--oneliner")) {
 			word, _, _ := strings.Cut(line, " ")
@@ -63,7 +66,10 @@ func (c *slurmCluster) accounted() map[try]truth {
 	}
 	all := map[try]truth{}
 	for id, lives := range tries {
-		slices.SortStableFunc(lives, func(a, b truth) int { return cmp.Or(a.end.Compare(b.end), a.submit.Compare(b.submit)) })
+		slices.SortStableFunc(lives, func(a, b truth) int {
+			return cmp.Or(a.end.Compare(b.end),
+				a.submit.Compare(b.submit))
+		})
 		for n, l := range lives {
 			if l.how == "ended" && n < len(lives)-1 {
 				l.how = "ended or requeued" // NODE_FAIL or PREEMPTED, as it turns out with a requeue
@@ -104,7 +110,8 @@ func sacctLife(t *testing.T, r []string) truth {
 		return n
 	}
 	l := truth{
-		submit: when(r[3]), start: when(r[4]), end: when(r[5]), state: r[2], queue: r[6], limit: time.Duration(count(r[7])) * time.Minute,
+		submit: when(r[3]), start: when(r[4]), end: when(r[5]), state: r[2], queue: r[6],
+		limit: time.Duration(count(r[7])) * time.Minute,
 		procs: count(r[8]), user: r[10], account: r[11], qos: r[12], how: "ended", ran: true,
 	}
 	switch {
@@ -143,7 +150,8 @@ func triesOf(events []job.Event) map[try]truth {
 	state, out := cluster.New("main", 0), map[try]truth{}
 	note := func(ev job.Event, attempt int, j *cluster.Job) {
 		l := out[try{ev.ID, attempt}]
-		l.submit, l.procs, l.queue, l.limit, l.user, l.account, l.qos = j.Submit, j.Procs, j.Queue, j.TimeLimit, j.User, j.Account, j.QOS
+		l.submit, l.procs, l.queue, l.limit, l.user, l.account, l.qos = j.Submit, j.Procs, j.Queue, j.TimeLimit, j.User,
+			j.Account, j.QOS
 		l.restarts = attempt
 		switch {
 		case attempt > ev.Attempt: // the next one

@@ -102,20 +102,22 @@ func (c *slurmCluster) look() moment {
 	return m
 }
 
-// against returns what the pictures never said although squeue did, and what they said all the time although it did not, within a lag before and
-// after squeue was asked.
+// against returns what the pictures never said although squeue did, and what they said all the time although it did
+// not, within a lag before and after squeue was asked.
 func (r *recorder) against(shown moment, lag time.Duration) (wrong []string) {
 	views := r.between(shown.from.Add(-lag), shown.to.Add(lag))
 	at := shown.from.UTC().Format("15:04:05.000")
 	for id, state := range shown.jobs {
 		if !slices.ContainsFunc(views, func(v states) bool { return v[id] == state }) {
-			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in squeue, never so in %d pictures", at, id, state, len(views)))
+			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in squeue, never so in %d pictures", at, id, state,
+				len(views)))
 		}
 	}
 	for id, state := range views[0] {
 		stays := !slices.ContainsFunc(views, func(v states) bool { return v[id] != state })
 		if stays && shown.jobs[id] != state {
-			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in the picture, %q in squeue", at, id, state, shown.jobs[id]))
+			wrong = append(wrong, fmt.Sprintf("%s: job %s %s in the picture, %q in squeue", at, id, state,
+				shown.jobs[id]))
 		}
 	}
 	return wrong

@@ -24,7 +24,8 @@ func (c *slurmCluster) startRest() string {
 	}
 	socket := filepath.Join(c.dir, "rest.socket")
 	cmd := exec.Command("slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:"+socket)
-	cmd.Env = append(os.Environ(), c.conf(), "SLURMRESTD_SECURITY=disable_user_check", "SLURM_BITSTR_LEN=0") // root may run it, in a test
+	// root may run it, in a test
+	cmd.Env = append(os.Environ(), c.conf(), "SLURMRESTD_SECURITY=disable_user_check", "SLURM_BITSTR_LEN=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
@@ -37,8 +38,9 @@ func (c *slurmCluster) startRest() string {
 	return socket
 }
 
-// TestRealSlurmRest proves that a daemon that asks slurmrestd has the same picture, attribute by attribute, as one that asks squeue: of jobs that run, wait, are held, of
-// arrays, heterogeneous jobs and whole nodes; and that both see the same ends.
+// TestRealSlurmRest proves that a daemon that asks slurmrestd has the same picture, attribute by attribute, as one that
+// asks squeue: of jobs that run, wait, are held, of arrays, heterogeneous jobs and whole nodes; and that both see the
+// same ends.
 func TestRealSlurmRest(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 4, 4)
@@ -56,7 +58,8 @@ func TestRealSlurmRest(t *testing.T) {
 		{"sleep 1000", "-N1 -t 2 : -N2 -t 3"},
 		{"sleep 1000", "-n 1000 -t 2"},
 	} {
-		if id, err := c.try("sbatch", append([]string{"--parsable", "--output=/dev/null", "--chdir=/tmp"}, append(strings.Fields(j.args), "--wrap", j.command)...)...); err != nil {
+		if id, err := c.try("sbatch", append([]string{"--parsable", "--output=/dev/null", "--chdir=/tmp"},
+			append(strings.Fields(j.args), "--wrap", j.command)...)...); err != nil {
 			t.Logf("sbatch %s: %s", j.args, id)
 		}
 	}
@@ -93,7 +96,8 @@ func (c *slurmCluster) compareAsking(asking []*running) {
 		n := len(shown())
 		var pictures [2]map[string]cluster.Job
 		for i, d := range asking {
-			d.eventually("as many jobs as squeue shows", func() bool { v := d.Views()[0]; return len(v.Queued)+len(v.Running) == n || len(shown()) != n })
+			d.eventually("as many jobs as squeue shows",
+				func() bool { v := d.Views()[0]; return len(v.Queued)+len(v.Running) == n || len(shown()) != n })
 			pictures[i] = picturesOf(d)
 		}
 		if diff = cmp.Diff(pictures[0], pictures[1]); diff == "" && len(pictures[0]) == len(shown()) {

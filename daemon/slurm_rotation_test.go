@@ -25,10 +25,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurmLogStaysReadable proves on a real Slurm, for SlurmUser root and slurm, that the commands of docs/install.md last: a daemon of
-// another user reads every line of slurmctld.log, and has a forecast of every job, over rotations by logrotate with
-// the shipped file, scontrol reconfigure and a restart of slurmctld; and that waitcastd check fails before the commands, names
-// them, and passes after them. WAITCAST_LONG=1 rotates ten times.
+// TestRealSlurmLogStaysReadable proves on a real Slurm, for SlurmUser root and slurm, that the commands of
+// docs/install.md last: a daemon of another user reads every line of slurmctld.log, and has a forecast of every job,
+// over rotations by logrotate with the shipped file, scontrol reconfigure and a restart of slurmctld; and that
+// waitcastd check fails before the commands, names them, and passes after them. WAITCAST_LONG=1 rotates ten times.
 func TestRealSlurmLogStaysReadable(t *testing.T) {
 	for _, slurmUser := range []string{"root", "slurm"} {
 		t.Run("SlurmUser "+slurmUser, func(t *testing.T) {
@@ -126,7 +126,8 @@ func (s *rotatedSlurm) sh(line string) {
 	}
 }
 
-// documented returns the commands that docs/install.md has for Slurm's log, with this cluster's places and the daemon's user.
+// documented returns the commands that docs/install.md has for Slurm's log, with this cluster's places and the daemon's
+// user.
 func (s *rotatedSlurm) documented() []string {
 	s.t.Helper()
 	page, err := os.ReadFile("../docs/install.md")
@@ -137,7 +138,8 @@ func (s *rotatedSlurm) documented() []string {
 	if !found {
 		s.t.Fatal("docs/install.md has no commands for Slurm's log")
 	}
-	here := strings.NewReplacer("u:waitcast:", "u:"+s.user.Username+":", "/var/log/slurm", s.dir, "/usr/share/doc/waitcast/examples", "../deploy/systemd",
+	here := strings.NewReplacer("u:waitcast:", "u:"+s.user.Username+":", "/var/log/slurm", s.dir,
+		"/usr/share/doc/waitcast/examples", "../deploy/systemd",
 		"/etc/logrotate.d/slurmctld", s.rotation)
 	var commands []string
 	for line := range strings.Lines(section) {
@@ -153,7 +155,8 @@ func (s *rotatedSlurm) documented() []string {
 	return nil
 }
 
-// adaptRotation writes this cluster's places into logrotate's file, once it is installed, and its slurmctld: others may run.
+// adaptRotation writes this cluster's places into logrotate's file, once it is installed, and its slurmctld: others may
+// run.
 func (s *rotatedSlurm) adaptRotation() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.rotation)
@@ -164,7 +167,8 @@ func (s *rotatedSlurm) adaptRotation() {
 		s.t.Fatal(err)
 	}
 	signal := "kill -USR2 $(cat " + filepath.Join(s.dir, "slurmctld.pid") + ")"
-	adapted := strings.NewReplacer("/var/log/slurm/", s.dir+"/", "pkill -SIGUSR2 -x slurmctld", signal).Replace(string(text))
+	adapted := strings.NewReplacer("/var/log/slurm/", s.dir+"/", "pkill -SIGUSR2 -x slurmctld",
+		signal).Replace(string(text))
 	if !strings.Contains(adapted, signal) {
 		s.t.Fatalf("the shipped file for logrotate signals nobody:\n%s", text)
 	}
@@ -220,7 +224,11 @@ func (s *rotatedSlurm) startDaemon() {
 			s.t.Logf("the daemon's log:\n%s", s.log.String())
 		}
 	})
-	eventually(s.t, "the daemon to be ready", func() bool { status, _ := s.get("/readyz"); return status == http.StatusOK })
+	eventually(s.t, "the daemon to be ready", func() bool {
+		status,
+			_ := s.get("/readyz")
+		return status == http.StatusOK
+	})
 }
 
 // get asks the daemon; status 0 means that it does not answer.
@@ -249,7 +257,8 @@ func (s *rotatedSlurm) learn() {
 	})
 }
 
-// submitAround submits jobs before and after something that is done to slurmctld, and waits until the daemon has read of the last.
+// submitAround submits jobs before and after something that is done to slurmctld, and waits until the daemon has read
+// of the last.
 func (s *rotatedSlurm) submitAround(what string, do func()) {
 	s.t.Helper()
 	some := func() {
@@ -345,7 +354,8 @@ func (s *rotatedSlurm) wantNothingLost() {
 	}
 	forecast, live := map[string]string{}, 0
 	for _, row := range k.Rows {
-		if forecast[row.JobID] = row.Method; row.Method != "" && !row.Replayed { // the others started before squeue told their size
+		// the others started before squeue told their size
+		if forecast[row.JobID] = row.Method; row.Method != "" && !row.Replayed {
 			live++
 		}
 	}
@@ -354,7 +364,9 @@ func (s *rotatedSlurm) wantNothingLost() {
 			s.t.Errorf("job %s has no forecast", id)
 		}
 	}
-	s.t.Logf("%d jobs, %d events in %d files of the log, all in the journal; %d rows, %d of them live", len(s.jobs), told, len(parts),
+	s.t.Logf("%d jobs, %d events in %d files of the log, all in the journal; %d rows, %d of them live", len(s.jobs),
+		told,
+		len(parts),
 		len(k.Rows), live)
 	if strings.Contains(s.log.String(), "permission denied") {
 		s.t.Error("the daemon was refused")

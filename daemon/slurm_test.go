@@ -16,8 +16,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurm proves on a real Slurm that what the daemon keeps of every try of every job, one of each awkward kind among them, is what sacct
-// says in the end, and that its picture is squeue's at random instants. WAITCAST_LONG=1 makes it more jobs and instants.
+// TestRealSlurm proves on a real Slurm that what the daemon keeps of every try of every job, one of each awkward kind
+// among them, is what sacct says in the end, and that its picture is squeue's at random instants. WAITCAST_LONG=1 makes
+// it more jobs and instants.
 func TestRealSlurm(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
@@ -26,11 +27,14 @@ func TestRealSlurm(t *testing.T) {
 	}
 	c := newSlurm(t, 16, 4, "--accounting")
 	beside := []*beside{
-		{name: "log and snapshot", lag: time.Second, sources: []string{"{format: slurm-log, path: LOG}", "{format: slurm-squeue, command: ASK, interval: 5s}"}},
+		{name: "log and snapshot", lag: time.Second, sources: []string{"{format: slurm-log, path: LOG}",
+			"{format: slurm-squeue, command: ASK, interval: 5s}"}},
 		{name: "log, jobcomp and snapshot", lag: time.Second, sources: []string{
-			"{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}", "{format: slurm-squeue, command: ASK, interval: " + slow + "}",
+			"{format: slurm-log, path: LOG}", "{format: slurm-jobcomp, path: COMP}",
+			"{format: slurm-squeue, command: ASK, interval: " + slow + "}",
 		}},
-		{name: "sacct's dump and snapshot", lag: aloneLag, sources: []string{"{format: slurm-sacct, path: DUMP}", "{format: slurm-squeue, command: ASK, interval: 1s}"}},
+		{name: "sacct's dump and snapshot", lag: aloneLag, sources: []string{"{format: slurm-sacct, path: DUMP}",
+			"{format: slurm-squeue, command: ASK, interval: 1s}"}},
 	}
 	beside[0].begin(c)
 	beside[1].begin(c)
@@ -50,7 +54,8 @@ func TestRealSlurm(t *testing.T) {
 		seen = append(seen, c.look())
 	}
 	<-done
-	c.run("scancel", awkward["requeued"], awkward["preempted, requeued"], awkward["node fails, requeued"]) // else they wait for two minutes
+	// else they wait for two minutes
+	c.run("scancel", awkward["requeued"], awkward["preempted, requeued"], awkward["node fails, requeued"])
 	eventually(t, "an empty queue", func() bool { return c.run("squeue", "-h", "-o", "%A %T") == "" })
 	for _, b := range beside {
 		b.drain()
@@ -91,8 +96,8 @@ func (c *slurmCluster) wantStates(all map[try]truth) {
 	}
 }
 
-// aloneLag is by how much a picture that only snapshots make, one each second, may be behind: an end is told 2 s after it, in whole seconds, and a job
-// that has vanished is missed twice.
+// aloneLag is by how much a picture that only snapshots make, one each second, may be behind: an end is told 2 s after
+// it, in whole seconds, and a job that has vanished is missed twice.
 const aloneLag = 5 * time.Second
 
 // long reports whether tests may take minutes.
@@ -148,12 +153,14 @@ func (b *beside) drain() {
 		return len(v.Running)+len(v.Queued) == 0
 	})
 	b.daemon.eventually("a last snapshot", func() bool {
-		at, err := strconv.ParseFloat(b.daemon.metric(`waitcast_snapshot_last_success_timestamp_seconds{cluster="main",source="main/slurm-squeue"}`), 64)
+		success := "waitcast_snapshot_last_success_timestamp_seconds" + `{cluster="main",source="main/slurm-squeue"}`
+		at, err := strconv.ParseFloat(b.daemon.metric(success), 64)
 		return err == nil && at > over
 	})
 }
 
-// logAlone returns what slurmctld.log tells of every try by itself, and the lines that cannot be read; a controller in this time zone wrote it.
+// logAlone returns what slurmctld.log tells of every try by itself, and the lines that cannot be read; a controller in
+// this time zone wrote it.
 func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
@@ -181,8 +188,8 @@ func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 	c.compareLives("slurmctld.log alone", want, got, comparison{})
 }
 
-// history makes jobs of several kinds happen and dumps them. The last is submitted when the others are over: what a dump tells of later than its last
-// submission is held back for some seconds otherwise.
+// history makes jobs of several kinds happen and dumps them. The last is submitted when the others are over: what a
+// dump tells of later than its last submission is held back for some seconds otherwise.
 func (c *slurmCluster) history() {
 	c.t.Helper()
 	c.sbatch("sleep 1", "-t", "1", "--job-name=two\nlines|and a bar")
@@ -191,11 +198,16 @@ func (c *slurmCluster) history() {
 	unseen := c.sbatch("sleep 1", "-t", "1", "--begin=now+1hour", "-N2")
 	overs := func(jobs, parts int) func() bool {
 		return func() bool { // a task of an array has its own number for a name until slurmdbd knows it all
-			out := c.run("sacct", "-a", "-X", "-P", "-n", "-S", "now-1day", "-E", "now", "--state="+allStates, "--format=JobID,Start,End")
-			return len(strings.Fields(out)) == jobs && strings.Count(out, "_") == parts && strings.Count(out, "Unknown") <= 1
+			out := c.run("sacct", "-a", "-X", "-P", "-n", "-S", "now-1day", "-E", "now", "--state="+allStates,
+				"--format=JobID,Start,End")
+			return len(strings.Fields(out)) == jobs && strings.Count(out, "_") == parts &&
+				strings.Count(out, "Unknown") <= 1
 		}
 	}
-	eventually(c.t, "the first jobs to be over", func() bool { return len(strings.Fields(c.run("squeue", "-h", "-o", "%A"))) == 1 })
+	eventually(c.t, "the first jobs to be over", func() bool {
+		return len(strings.Fields(c.run("squeue", "-h", "-o",
+			"%A"))) == 1
+	})
 	c.run("scancel", unseen)
 	eventually(c.t, "sacct to know them", overs(7, 4))
 	second := time.Now().Unix()
@@ -210,8 +222,10 @@ func (c *slurmCluster) load(jobs int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range jobs {
 		procs := 1 << random.IntN(5)
-		c.sbatch(fmt.Sprintf("sleep %.1f", 1.5+3*random.Float64()), "-n", fmt.Sprint(procs), "-t", fmt.Sprint(1+random.IntN(5)),
-			"-p", []string{"short", "medium", "long"}[random.IntN(3)], "--uid="+[]string{"root", "games", "news", "mail"}[random.IntN(4)],
+		c.sbatch(fmt.Sprintf("sleep %.1f", 1.5+3*random.Float64()), "-n", fmt.Sprint(procs), "-t",
+			fmt.Sprint(1+random.IntN(5)),
+			"-p", []string{"short", "medium", "long"}[random.IntN(3)],
+			"--uid="+[]string{"root", "games", "news", "mail"}[random.IntN(4)],
 			"--qos="+[]string{"normal", "batch"}[random.IntN(2)])
 	}
 }
@@ -238,11 +252,14 @@ func (c *slurmCluster) awkwardJobs() map[string]string {
 		{"over the limit", "sleep 2", []string{"-t", "20", "-p", "short"}},
 		{"too wide", "sleep 2", []string{"-t", "2", "-N", "1000"}},
 		{"node fails", "sleep 100", []string{"-t", "2", "--no-requeue", "-N1", "--exclusive", "-w", "n08"}},
-		{"node fails, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w", "n07"}},
+		{"node fails, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w",
+			"n07"}},
 		{"suspended", "sleep 9", []string{"-t", "2", "--uid=news"}},
 		{"prolonged", "sleep 9", []string{"-t", "2", "--qos=high"}},
-		{"preempted", "sleep 100", []string{"-t", "2", "--no-requeue", "-N1", "--exclusive", "-w", "n15", "--qos=low", "--uid=games"}},
-		{"preempted, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w", "n16", "--qos=low", "--uid=mail"}},
+		{"preempted", "sleep 100", []string{"-t", "2", "--no-requeue", "-N1", "--exclusive", "-w", "n15", "--qos=low",
+			"--uid=games"}},
+		{"preempted, requeued", "sleep 100", []string{"-t", "2", "--requeue", "-N1", "-n4", "--exclusive", "-w", "n16",
+			"--qos=low", "--uid=mail"}},
 		{"exclusive", "sleep 3", []string{"-t", "2", "-N1", "--exclusive"}},
 	} {
 		ids[k.kind] = c.sbatch(k.command, k.args...)
@@ -260,7 +277,10 @@ func (c *slurmCluster) awkwardJobs() map[string]string {
 // awkwardActs does to them what makes them awkward.
 func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 	is := func(kind, state string) {
-		eventually(c.t, kind+" to be "+state, func() bool { return c.run("squeue", "-h", "-o", "%T", "-j", ids[kind]) == state })
+		eventually(c.t, kind+" to be "+state, func() bool {
+			return c.run("squeue", "-h", "-o", "%T", "-j",
+				ids[kind]) == state
+		})
 	}
 	c.run("scontrol", "update", "jobid="+ids["updated"], "timelimit=2", "partition=medium")
 	c.run("scontrol", "release", ids["held"])
@@ -268,7 +288,8 @@ func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 	c.run("scontrol", "suspend", ids["suspended"])
 	is("prolonged", "RUNNING")
 	c.run("scontrol", "update", "jobid="+ids["prolonged"], "timelimit=4")
-	for _, kind := range []string{"requeued", "preempted", "preempted, requeued", "node fails", "node fails, requeued", "canceled running"} {
+	for _, kind := range []string{"requeued", "preempted", "preempted, requeued", "node fails", "node fails, requeued",
+		"canceled running"} {
 		is(kind, "RUNNING")
 	}
 	for _, b := range daemons { // a try that no snapshot has seen is nobody's
@@ -287,7 +308,8 @@ func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 		return strings.Contains(c.run("squeue", "-h", "-o", "%r", "-j", ids["never"]), "DependencyNeverSatisfied")
 	})
 	c.run("scontrol", "resume", ids["suspended"])
-	c.run("scancel", ids["canceled running"], ids["canceled waiting"], ids["array canceled"], ids["over the limit"], ids["too wide"], ids["never"])
+	c.run("scancel", ids["canceled running"], ids["canceled waiting"], ids["array canceled"], ids["over the limit"],
+		ids["too wide"], ids["never"])
 	_, _ = c.try("scontrol", "update", "nodename=n[07-08]", "state=resume") // they may have come back by themselves
 	for _, kind := range []string{"requeued", "preempted, requeued", "node fails, requeued"} {
 		is(kind, "PENDING")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone tells submit, start and end as sacct does;
-// and that clock, which tells no time of day, is refused line by line with advice.
+// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone tells
+// submit, start and end as sacct does; and that clock, which tells no time of day, is refused line by line with advice.
 func TestRealSlurmTimes(t *testing.T) {
 	if !long() {
 		t.Skip("a Slurm for each time format: only with WAITCAST_LONG=1")
@@ -50,9 +50,15 @@ func (c *slurmCluster) someJobs() {
 	c.sbatch("sleep 2", "-t", "1", "-N2")
 	c.sbatch("sleep 1", "-t", "1", "--begin=now+4")
 	c.run("srun", "--quiet", "-n2", "-t", "1", "sleep", "1")
-	eventually(c.t, "a job that runs", func() bool { return c.run("squeue", "-h", "-o", "%T", "-j", running) == "RUNNING" })
+	eventually(c.t, "a job that runs", func() bool {
+		return c.run("squeue", "-h", "-o", "%T", "-j",
+			running) == "RUNNING"
+	})
 	c.run("scontrol", "requeue", running)
-	eventually(c.t, "a job that waits again", func() bool { return c.run("squeue", "-h", "-o", "%T", "-j", running) == "PENDING" })
+	eventually(c.t, "a job that waits again", func() bool {
+		return c.run("squeue", "-h", "-o", "%T", "-j",
+			running) == "PENDING"
+	})
 	c.run("scancel", running, waiting)
 	eventually(c.t, "an empty queue", func() bool { return c.run("squeue", "-h") == "" })
 }

@@ -42,7 +42,9 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 }
 
 // newPoller returns the reader of one source that asks a scheduler.
-func (c *collectingCore) newPoller(machine config.Cluster, s config.Source, asked source.Config) (*source.Poller, error) {
+func (c *collectingCore) newPoller(
+	machine config.Cluster, s config.Source, asked source.Config,
+) (*source.Poller, error) {
 	opts := source.PollOptions{
 		Ready: func() bool { return c.logsRead(machine) },
 		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
@@ -96,8 +98,8 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 	return slurm.NewSnapshot(cfg), nil
 }
 
-// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: the answer of a scheduler
-// is newer than all records in them.
+// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: the answer of a
+// scheduler is newer than all records in them.
 func (c *collectingCore) logsRead(machine config.Cluster) bool {
 	asked := map[string]bool{}
 	for _, s := range machine.Sources {
@@ -125,8 +127,8 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails notices jobs of a log without size or queue, which the scheduler would report. Every job is noticed once:
-// details that were not in the scheduler's answer may be hidden from the daemon.
+// missingDetails notices jobs of a log without size or queue, which the scheduler would report. Every job is noticed
+// once: details that were not in the scheduler's answer may be hidden from the daemon.
 type missingDetails struct {
 	view         func() *readmodel.View
 	newestAtPoll uint64 // the newest submission when the scheduler was asked

@@ -21,7 +21,8 @@ func squeueLine(id, state, queue, user string, procs int, submit, start time.Tim
 		begun = fmt.Sprint(start.Unix())
 	}
 	return strings.Join([]string{
-		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()), fmt.Sprint(submit.Unix()), begun, "N/A", reason,
+		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()),
+		fmt.Sprint(submit.Unix()), begun, "N/A", reason,
 		"1000", "OK", fmt.Sprintf("cpu=%d,node=1,billing=%d", procs, procs), "N/A", "N/A", "N/A", "1", "",
 	}, "\x1f") + "\n"
 }
@@ -37,8 +38,9 @@ func newSlurmSite(t *testing.T) *slurmSite {
 	t.Helper()
 	dir := t.TempDir()
 	s := &slurmSite{
-		site: &site{dir: dir, log: filepath.Join(dir, "slurmctld.log"), db: filepath.Join(dir, "waitcast.db"), config: filepath.Join(dir, "waitcastd.yaml")},
-		t:    t, squeue: filepath.Join(dir, "squeue"),
+		site: &site{dir: dir, log: filepath.Join(dir, "slurmctld.log"), db: filepath.Join(dir, "waitcast.db"),
+			config: filepath.Join(dir, "waitcastd.yaml")},
+		t: t, squeue: filepath.Join(dir, "squeue"),
 	}
 	write(t, s.config, fmt.Sprintf(`
 listen: 127.0.0.1:0
@@ -77,19 +79,22 @@ func (s *slurmSite) tells(at time.Time, message string) {
 	s.add(s.t, at.UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
 }
 
-// Whatever squeue does (a fake here), the daemon says so, counts it, and goes on with the log; when squeue works again, its answer counts.
+// Whatever squeue does (a fake here), the daemon says so, counts it, and goes on with the log; when squeue works again,
+// its answer counts.
 func TestSnapshotBadInput(t *testing.T) {
 	s := newSlurmSite(t)
 	submitted := time.Now().Add(-time.Minute)
 	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")
 	d := s.start(t) // squeue is missing
 	failures := func(reason string) string {
-		return fmt.Sprintf(`waitcast_snapshot_failures_total{cluster="main",reason=%q,source="main/slurm-squeue"}`, reason)
+		return fmt.Sprintf(`waitcast_snapshot_failures_total{cluster="main",reason=%q,source="main/slurm-squeue"}`,
+			reason)
 	}
 	d.wantLog("problem with a log file", "squeue cannot be run", "install it, or set the source's command")
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "1")
 	for _, c := range []struct{ reason, script, says string }{
-		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1", "Unable to contact slurm controller"},
+		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1",
+			"Unable to contact slurm controller"},
 		{"timeout", "sleep 1000", "did not answer in 3s and was killed"},
 		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 22 fields"},
 	} {
@@ -120,7 +125,8 @@ func TestSnapshotBadInput(t *testing.T) {
 	}
 }
 
-// A job that the log announced without details is shown as such, and makes the daemon ask squeue at once, an hour before its time.
+// A job that the log announced without details is shown as such, and makes the daemon ask squeue at once, an hour
+// before its time.
 func TestDetailsAreAskedForEarly(t *testing.T) {
 	s := newSlurmSite(t)
 	text, err := os.ReadFile(s.config)
@@ -131,7 +137,8 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 	s.tells(time.Now().Add(-time.Hour), "_slurm_rpc_submit_batch_job: JobId=9 InitPrio=100 usec=350")
 	s.tells(time.Now().Add(-time.Hour), "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9 uid 0")
 	asked, may := filepath.Join(s.dir, "asked"), filepath.Join(s.dir, "may")
-	wait := fmt.Sprintf("echo x >>%s; while [ $(wc -l <%s) -gt 1 ] && ! [ -e %s ]; do sleep 0.02; done; ", asked, asked, may)
+	wait := fmt.Sprintf("echo x >>%s; while [ $(wc -l <%s) -gt 1 ] && ! [ -e %s ]; do sleep 0.02; done; ", asked, asked,
+		may)
 	submitted := time.Now()
 	write(t, s.squeue+".txt", squeueLine("1", "PENDING", "long", "alice", 4, submitted, time.Time{}, "Priority"))
 	s.answers(wait + "[ ! -e " + may + " ] || cat " + s.squeue + ".txt")
@@ -148,7 +155,8 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one) // of a job that is not there yet neither has anything
+		// of a job that is not there yet neither has anything
+		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one)
 		return jobs, one
 	}
 	d.eventually("squeue is asked early", func() bool {
@@ -157,7 +165,8 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 	})
 	all, _ := get("/v1/jobs")
 	_, one := get("/v1/jobs/1")
-	if len(all.Jobs) != 1 || !all.Jobs[0].DetailsPending || all.Jobs[0].Queue != "" || !one.DetailsPending || one.Queue != "" || one.ID != "1" {
+	if len(all.Jobs) != 1 || !all.Jobs[0].DetailsPending || all.Jobs[0].Queue != "" || !one.DetailsPending ||
+		one.Queue != "" || one.ID != "1" {
 		t.Errorf("before squeue answers: %+v, %+v", all.Jobs, one.Job)
 	}
 	write(t, may, "")

@@ -20,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Every database has a random id, which its backups and copies have too. The daemon keeps the id in data_dir as well, so that a
-// start with an empty database, or with another one, is noticed.
+// Every database has a random id, which its backups and copies have too. The daemon keeps the id in data_dir as well,
+// so that a start with an empty database, or with another one, is noticed.
 
 const (
 	// storeIDKey is where the database has its id.
@@ -93,18 +93,19 @@ func (c *collectingCore) exchanged(marker storeMarker, empty bool, aside string)
 	since := marker.Since.Format(time.DateOnly)
 	out := readmodel.Condition{
 		Name: readmodel.StoreExchanged, File: databaseName(c.cfg), Since: c.opts.Now(),
-		Reason: fmt.Sprintf("it is another database than the one that was here since %s: if that is right, restart the daemon, "+
-			"else stop it and restore the right one", since),
+		Reason: fmt.Sprintf("it is another database than the one that was here since %s: if that is right, "+
+			"restart the daemon, else stop it and restore the right one", since),
 	}
 	if !empty {
 		return out
 	}
 	out.Name = readmodel.StoreEmptied
-	out.Reason = fmt.Sprintf("the database is empty, though there was one since %s: look for the old one or restore a backup; "+
-		"if it is right, restart the daemon", since)
+	out.Reason = fmt.Sprintf("the database is empty, though there was one since %s: "+
+		"look for the old one or restore a backup; if it is right, restart the daemon", since)
 	if aside != "" {
-		out.Reason = fmt.Sprintf("the database is empty: the damaged one, in use since %s, is now %s; what the logs do not have "+
-			"any more is in it or in a backup; restart the daemon once you have looked", since, aside)
+		out.Reason = fmt.Sprintf("the database is empty: the damaged one, in use since %s, is now %s; "+
+			"what the logs do not have any more is in it or in a backup; restart the daemon once you have looked",
+			since, aside)
 	}
 	return out
 }
@@ -113,7 +114,8 @@ func (c *collectingCore) exchanged(marker storeMarker, empty bool, aside string)
 func (c *collectingCore) noticeStore(found readmodel.Condition) {
 	c.opts.Log.Warn("the database is not the one that was here before; "+
 		"it is used, and the logs are read as far as it does not have them",
-		zap.String("condition", string(found.Name)), zap.String("database", found.File), zap.String("reason", found.Reason))
+		zap.String("condition", string(found.Name)), zap.String("database", found.File),
+		zap.String("reason", found.Reason))
 	c.opts.noticed.Store(&found)
 }
 

@@ -40,9 +40,9 @@ func (p *daemonProcess) terminate(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// TestStoreTakenAway proves on a daemon process that a database which is deleted, moved or replaced under it is store_failing in /readyz
-// within seconds, whether or not there is something to store, that it is logged, that answers go on, and that the exit code at the stop
-// is 1. A moved one that comes back is written again.
+// TestStoreTakenAway proves on a daemon process that a database which is deleted, moved or replaced under it is
+// store_failing in /readyz within seconds, whether or not there is something to store, that it is logged, that answers
+// go on, and that the exit code at the stop is 1. A moved one that comes back is written again.
 func TestStoreTakenAway(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -51,7 +51,10 @@ func TestStoreTakenAway(t *testing.T) {
 	}{
 		{"deleted", "was deleted while it was open", false, os.Remove},
 		{"deleted, with new records", "was deleted while it was open", true, os.Remove},
-		{"moved", "was moved or renamed while it was open", true, func(db string) error { return os.Rename(db, db+".old") }},
+		{"moved", "was moved or renamed while it was open", true, func(db string) error {
+			return os.Rename(db,
+				db+".old")
+		}},
 		{"replaced", "was replaced by another file while it was open", false, func(db string) error {
 			return errors.Join(os.WriteFile(db+".new", nil, 0o600), os.Rename(db+".new", db))
 		}},
@@ -80,16 +83,19 @@ func TestStoreTakenAway(t *testing.T) {
 			logged := false
 			for line := range strings.Lines(text) {
 				var said struct{ Level, Error string }
-				logged = logged || json.Unmarshal([]byte(line), &said) == nil && said.Level == "error" && strings.HasPrefix(said.Error, s.db+" "+c.want)
+				logged = logged || json.Unmarshal([]byte(line), &said) == nil && said.Level == "error" &&
+					strings.HasPrefix(said.Error, s.db+" "+c.want)
 			}
-			if lines := strings.Split(strings.TrimSpace(text), "\n"); !logged || !strings.Contains(lines[len(lines)-1], c.want) {
+			if lines := strings.Split(strings.TrimSpace(text), "\n"); !logged ||
+				!strings.Contains(lines[len(lines)-1], c.want) {
 				t.Errorf("not logged, or not the last words:\n%s", text)
 			}
 		})
 	}
 }
 
-// TestStoreMovedBack proves that a daemon whose database comes back stores what waited, forgets the condition and ends with exit code 0.
+// TestStoreMovedBack proves that a daemon whose database comes back stores what waited, forgets the condition and ends
+// with exit code 0.
 func TestStoreMovedBack(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -112,7 +118,8 @@ func TestStoreMovedBack(t *testing.T) {
 	}
 }
 
-// TestStoreLeftAlone proves that a database on which nothing happened is never reported, in a daemon that works and restarts.
+// TestStoreLeftAlone proves that a database on which nothing happened is never reported, in a daemon that works and
+// restarts.
 func TestStoreLeftAlone(t *testing.T) {
 	s := newSite(t, "accounting", snapshotOften)
 	history := workload(t, 3, 120)
@@ -133,8 +140,8 @@ func TestStoreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestStoreLockFileRemoved proves on daemon processes that a second one is refused though the lock file of the first was removed, and
-// that the first then has it again.
+// TestStoreLockFileRemoved proves on daemon processes that a second one is refused though the lock file of the first
+// was removed, and that the first then has it again.
 func TestStoreLockFileRemoved(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -165,8 +172,8 @@ func TestStoreLockFileRemoved(t *testing.T) {
 	}
 }
 
-// TestStoreEmptied proves that a daemon which starts with an empty database where there had been one is degraded and says so in the log,
-// over a reload too, until its next start; and names a damaged one that was set aside.
+// TestStoreEmptied proves that a daemon which starts with an empty database where there had been one is degraded and
+// says so in the log, over a reload too, until its next start; and names a damaged one that was set aside.
 func TestStoreEmptied(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -177,7 +184,8 @@ func TestStoreEmptied(t *testing.T) {
 	}
 	must(t, os.Remove(s.db))
 	d := s.start(t)
-	want := "degraded\nstore_emptied: " + s.db + ": the database is empty, though there was one since " + time.Now().UTC().Format(time.DateOnly) +
+	want := "degraded\nstore_emptied: " + s.db + ": the database is empty, though there was one since " +
+		time.Now().UTC().Format(time.DateOnly) +
 		": look for the old one or restore a backup; if it is right, restart the daemon\n"
 	d.wantReady(http.StatusOK, want)
 	d.wantLog("the database is not the one that was here before", "store_emptied", s.db)
@@ -189,15 +197,17 @@ func TestStoreEmptied(t *testing.T) {
 	d = s.start(t)
 	d.wantReady(http.StatusOK, "ready\n")
 	d.stop()
-	write(t, s.db, "this is no database, but it is longer than the header of one is, which has one hundred bytes in all")
+	write(t, s.db, "this is no database, but it is longer than the header of one is, which has one hundred bytes in "+
+		"all")
 	d = s.start(t)
-	want = "degraded\nstore_emptied: " + s.db + ": the database is empty: the damaged one, in use since " + time.Now().UTC().Format(time.DateOnly) +
+	want = "degraded\nstore_emptied: " + s.db + ": the database is empty: the damaged one, in use since " +
+		time.Now().UTC().Format(time.DateOnly) +
 		", is now " + s.db + ".corrupt-"
 	d.eventually(want, func() bool { _, body := d.get("/readyz"); return strings.HasPrefix(body, want) })
 }
 
-// TestStoreExchanged proves that another site's database is noticed, and that a backup of the own one, restored, is not another one; nor is a
-// new database at another path.
+// TestStoreExchanged proves that another site's database is noticed, and that a backup of the own one, restored, is not
+// another one; nor is a new database at another path.
 func TestStoreExchanged(t *testing.T) {
 	s, other := newSite(t, "accounting", ""), newSite(t, "accounting", "")
 	for _, x := range []*site{s, other} {
@@ -211,8 +221,10 @@ func TestStoreExchanged(t *testing.T) {
 	_, err := sqlite.Restore(t.Context(), other.db, s.db, true, time.Now())
 	must(t, err)
 	d := s.start(t)
-	d.wantReady(http.StatusOK, "degraded\nstore_exchanged: "+s.db+": it is another database than the one that was here since "+
-		time.Now().UTC().Format(time.DateOnly)+": if that is right, restart the daemon, else stop it and restore the right one\n")
+	d.wantReady(http.StatusOK,
+		"degraded\nstore_exchanged: "+s.db+": it is another database than the one that was here since "+
+			time.Now().UTC().Format(time.DateOnly)+": if that is right, restart the daemon, else stop it and restore "+
+			"the right one\n")
 	d.wantLog("the database is not the one that was here before", "store_exchanged", s.db)
 	d.stop()
 	_, err = sqlite.Restore(t.Context(), backup, s.db, true, time.Now().Add(time.Second))

@@ -13,8 +13,9 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestWatchOverRestart proves that a client that watches does not hold up the stop of a daemon, comes back by itself to the one that is started anew with what it has heard, is not told the same
-// again, and is looked at anew when the log goes on. That nothing is left running is the whole package's test.
+// TestWatchOverRestart proves that a client that watches does not hold up the stop of a daemon, comes back by itself to
+// the one that is started anew with what it has heard, is not told the same again, and is looked at anew when the log
+// goes on. That nothing is left running is the whole package's test.
 func TestWatchOverRestart(t *testing.T) {
 	s := newSite(t, "log", "")
 	lines := workload(t, 7, 300)
@@ -37,7 +38,8 @@ func TestWatchOverRestart(t *testing.T) {
 	events, ended := make(chan client.WatchEvent, 100), make(chan error, 1)
 	question := func(deadline string) *wire.SizeRequest {
 		return &wire.SizeRequest{
-			Places: []wire.Place{{Queue: "short"}, {Queue: "medium"}}, Sizes: []int{1, 2, 4}, Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 3600}},
+			Places: []wire.Place{{Queue: "short"}, {Queue: "medium"}}, Sizes: []int{1, 2, 4},
+			Runtime:   wire.Runtime{Amdahl: &wire.RuntimeAmdahl{Serial: .1, T1Seconds: 3600}},
 			Objective: wire.SizeObjective{Deadline: deadline}, LeastGain: new(.9),
 		}
 	}

@@ -31,7 +31,8 @@ import (
 func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
-		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(), slurm.FactsFormat(),
+		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(),
+		slurm.FactsFormat(),
 		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
 	} {
 		all[f.Name] = f
@@ -39,11 +40,14 @@ func formats(now func() time.Time) map[string]collector.Format {
 	return all
 }
 
-// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the wall
-// clock: some logs have no year.
+// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the
+// wall clock: some logs have no year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
-	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int { return cmp.Compare(a.Name, b.Name) })
+	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int {
+		return cmp.Compare(a.Name,
+			b.Name)
+	})
 	var out []source.Config
 	for _, c := range cfg.Clusters {
 		options, err := collectorOptions(c)

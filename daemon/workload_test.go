@@ -25,9 +25,9 @@ type record struct {
 	text string
 }
 
-// workload returns the accounting log of a simulated first-come-first-served cluster: jobs in three queues, some of them
-// deleted while they wait, some rerun, and now and then a line that does not parse, one that was told before, and one
-// about a job that nobody knows.
+// workload returns the accounting log of a simulated first-come-first-served cluster: jobs in three queues, some of
+// them deleted while they wait, some rerun, and now and then a line that does not parse, one that was told before, and
+// one about a job that nobody knows.
 func workload(t testing.TB, seed uint64, jobs int) []record {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -67,7 +67,8 @@ func instant(seconds float64) time.Time { return epoch().Add(time.Duration(secon
 func recordOf(j *simulator.Job) pbs.Record {
 	submit := instant(j.Submit)
 	return pbs.Record{
-		ID: fmt.Sprintf("%d.test", j.ID), User: fmt.Sprintf("secretuser%d", j.User), Group: "users", Name: "job", Queue: j.Queue,
+		ID: fmt.Sprintf("%d.test", j.ID), User: fmt.Sprintf("secretuser%d", j.User), Group: "users", Name: "job",
+		Queue:   j.Queue,
 		Created: submit, Queued: submit, Eligible: submit, Procs: j.Procs, Nodes: j.Procs,
 		TimeLimit: time.Duration(j.Estimate) * time.Second,
 	}
@@ -105,7 +106,9 @@ func blemish(log []record, rng *rand.Rand) []record {
 		case 1:
 			out = append(out, record{r.at, log[rng.IntN(i+1)].text})
 		case 2:
-			out = append(out, record{r.at, fmt.Sprintf("%s;D;9%d.test;requestor=x@test\n", r.at.Format("01/02/2006 15:04:05"), i)})
+			out = append(out, record{r.at, fmt.Sprintf("%s;D;9%d.test;requestor=x@test\n",
+				r.at.Format("01/02/2006 15:04:05"),
+				i)})
 		}
 	}
 	return out

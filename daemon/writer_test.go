@@ -22,7 +22,8 @@ type plan struct {
 	RotateEvery int
 }
 
-// playWriter is the writer process: for every number n on its standard input it makes n steps and says how many steps are left.
+// playWriter is the writer process: for every number n on its standard input it makes n steps and says how many steps
+// are left.
 func playWriter(arg string) int {
 	var p plan
 	err := json.Unmarshal([]byte(arg), &p)

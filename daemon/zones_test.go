@@ -36,8 +36,8 @@ type dialect struct {
 	name, format string
 	// header begins the file.
 	header string
-	// at writes the line that a scheduler writes when something happens to a job, "" for none: kind is Submit, Start or End, and all instants of the job are in the
-	// zone of the scheduler.
+	// at writes the line that a scheduler writes when something happens to a job, "" for none: kind is Submit, Start or
+	// End, and all instants of the job are in the zone of the scheduler.
 	at func(kind job.Kind, j *zoned) string
 }
 
@@ -72,11 +72,14 @@ func dialects() []dialect {
 		{"lsf-acct", "lsf-acct", "", lsfAcct},
 	}
 	for _, way := range []struct{ name, layout string }{
-		{"iso8601", "[2006-01-02T15:04:05] "}, {"iso8601_ms", "[2006-01-02T15:04:05.000] "}, {"rfc5424", "[2006-01-02T15:04:05-07:00] "},
+		{"iso8601", "[2006-01-02T15:04:05] "}, {"iso8601_ms", "[2006-01-02T15:04:05.000] "},
+		{"rfc5424", "[2006-01-02T15:04:05-07:00] "},
 		{"short", "[Jan _2 15:04:05] "}, {"thread_id", "[Jan _2 15:04:05.000000  4711 sched        0x7f2b4c0fd700] "},
-		{"syslog", "Jan _2 15:04:05 head slurmctld[4711]: "}, {"journalctl short-iso", "2006-01-02T15:04:05-0700 head slurmctld[4711]: "},
+		{"syslog", "Jan _2 15:04:05 head slurmctld[4711]: "}, {"journalctl short-iso",
+			"2006-01-02T15:04:05-0700 head slurmctld[4711]: "},
 	} {
-		all = append(all, dialect{"slurm-log " + way.name, slurm.LogName, "", slurmLine(strings.ReplaceAll(way.layout, "4711", "\x00"))})
+		all = append(all, dialect{"slurm-log " + way.name, slurm.LogName, "",
+			slurmLine(strings.ReplaceAll(way.layout, "4711", "\x00"))})
 	}
 	return all
 }
@@ -96,7 +99,8 @@ func slurmLine(layout string) func(job.Kind, *zoned) string {
 
 func pbsLine(kind job.Kind, j *zoned) string {
 	r := pbs.Record{
-		ID: fmt.Sprint(j.id, ".s"), User: "u", Queue: "q", Created: j.submit, Queued: j.submit, Eligible: j.submit, Start: j.start, End: j.end, Procs: 1, Nodes: 1,
+		ID: fmt.Sprint(j.id, ".s"), User: "u", Queue: "q", Created: j.submit, Queued: j.submit, Eligible: j.submit,
+		Start: j.start, End: j.end, Procs: 1, Nodes: 1,
 	}
 	switch kind {
 	case job.Submit: // Torque tells nothing but the local time
@@ -113,8 +117,10 @@ func jobcompLine(kind job.Kind, j *zoned) string {
 	if kind != job.End {
 		return ""
 	}
-	return fmt.Sprintf("JobId=%d UserId=u(1) GroupId=g(1) Name=x JobState=COMPLETED Partition=q TimeLimit=600 StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=1 "+
-		"WorkDir=/ ReservationName= Tres=cpu=1 Account=a QOS=normal WcKey= Cluster=c SubmitTime=%s EligibleTime=%s DerivedExitCode=0:0 ExitCode=0:0\n",
+	return fmt.Sprintf("JobId=%d UserId=u(1) GroupId=g(1) Name=x JobState=COMPLETED Partition=q TimeLimit=600 "+
+		"StartTime=%s EndTime=%s NodeList=n1 NodeCnt=1 ProcCnt=1 "+
+		"WorkDir=/ ReservationName= Tres=cpu=1 Account=a QOS=normal WcKey= Cluster=c SubmitTime=%s EligibleTime=%s "+
+		"DerivedExitCode=0:0 ExitCode=0:0\n",
 		j.id, j.start.Format(isoLocal), j.end.Format(isoLocal), j.submit.Format(isoLocal), j.submit.Format(isoLocal))
 }
 
@@ -123,18 +129,21 @@ func sacctLine(kind job.Kind, j *zoned) string {
 	if kind != job.Submit {
 		return ""
 	}
-	return fmt.Sprintf("%s|%d|%d|u|a|q|normal|COMPLETED|%s|%s|%s|600|1|1|1|1|n1|x\n", j.submit.Format(isoLocal), j.id, j.id, j.submit.Format(isoLocal), j.start.Format(isoLocal), j.end.Format(isoLocal))
+	return fmt.Sprintf("%s|%d|%d|u|a|q|normal|COMPLETED|%s|%s|%s|600|1|1|1|1|n1|x\n", j.submit.Format(isoLocal), j.id,
+		j.id, j.submit.Format(isoLocal), j.start.Format(isoLocal), j.end.Format(isoLocal))
 }
 
 func swfLine(kind job.Kind, j *zoned) string {
 	if kind != job.Submit {
 		return ""
 	}
-	return fmt.Sprintf("%d %d %d %d 1 -1 -1 1 36000 -1 1 1 1 -1 1 -1 -1 -1\n", j.id, j.submit.Unix()-1_700_000_000, int(j.start.Sub(j.submit).Seconds()), int(j.end.Sub(j.start).Seconds()))
+	return fmt.Sprintf("%d %d %d %d 1 -1 -1 1 36000 -1 1 1 1 -1 1 -1 -1 -1\n", j.id, j.submit.Unix()-1_700_000_000,
+		int(j.start.Sub(j.submit).Seconds()), int(j.end.Sub(j.start).Seconds()))
 }
 
 func sgeRecord(j *zoned) string {
-	return fmt.Sprintf("q:n1:staff:ann:cfd:%d:sge:0:%d:%d:%d:0:0:300:0.1:0.1:4560.000000:0:0:0:0:552:1:0:328.000000:16:0:0:0:15:20:aero:defaultdepartment:NONE:1:0:0.2:0.000000:0.000038:-l h_rt=36000:"+
+	return fmt.Sprintf("q:n1:staff:ann:cfd:%d:sge:0:%d:%d:%d:0:0:300:0.1:0.1:4560.000000:0:0:0:0:552:1:0:328.000000:"+
+		"16:0:0:0:15:20:aero:defaultdepartment:NONE:1:0:0.2:0.000000:0.000038:-l h_rt=36000:"+
 		"0.000000:NONE:3723264.000000:0:0\n", j.id, j.submit.Unix(), j.start.Unix(), j.end.Unix())
 }
 
@@ -149,9 +158,11 @@ func sgeReporting(kind job.Kind, j *zoned) string {
 	submit := j.submit.Unix()
 	switch kind {
 	case job.Submit:
-		return fmt.Sprintf("%d:new_job:%d:%d:-1:NONE:cfd:ann:staff:aero:defaultdepartment:sge:1024\n", submit, submit, j.id)
+		return fmt.Sprintf("%d:new_job:%d:%d:-1:NONE:cfd:ann:staff:aero:defaultdepartment:sge:1024\n", submit, submit,
+			j.id)
 	case job.Start:
-		return fmt.Sprintf("%d:job_log:%[1]d:sent:%[2]d:0:NONE:t:master:localhost:0:1024:%[3]d:cfd:ann:staff:aero:defaultdepartment:sge:sent to execd\n", j.start.Unix(), j.id, submit)
+		return fmt.Sprintf("%d:job_log:%[1]d:sent:%[2]d:0:NONE:t:master:localhost:0:1024:%[3]d:cfd:ann:staff:aero:"+
+			"defaultdepartment:sge:sent to execd\n", j.start.Unix(), j.id, submit)
 	}
 	return fmt.Sprintf("%d:acct:%s", j.end.Unix(), sgeRecord(j))
 }
@@ -162,7 +173,8 @@ func lsfEvents(kind job.Kind, j *zoned) string {
 	submit := j.submit.Unix()
 	switch kind {
 	case job.Submit:
-		return fmt.Sprintf(`"JOB_NEW" "10.1" %d %[2]d 506 2 1 %[1]d 0 0 -65535 0 0 "ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 "" 116.10 18 "q" "" "login" "/home/ann" "" "" "" "" "/home/ann" "x" `+
+		return fmt.Sprintf(`"JOB_NEW" "10.1" %d %[2]d 506 2 1 %[1]d 0 0 -65535 0 0 "ann" -1 -1 -1 -1 -1 -1 -1 -1 -1 `+
+			`-1 -1 "" 116.10 18 "q" "" "login" "/home/ann" "" "" "" "" "/home/ann" "x" `+
 			`0 "" "" "cfd" "run" 0 "" "aero" "" "" "" "" "X86_64" 1 5136 0 "" "" "" -1`+"\n", submit, j.id)
 	case job.Start:
 		return fmt.Sprintf(`"JOB_START" "10.1" %d %d 4 0 0 116.1 1 "n1" "" "" 0 "" 0 "" 0 0`+"\n", j.start.Unix(), j.id)
@@ -174,8 +186,10 @@ func lsfAcct(kind job.Kind, j *zoned) string {
 	if kind != job.End {
 		return ""
 	}
-	return fmt.Sprintf(`"JOB_FINISH" "10.1" %d %d 506 2 1 %d 0 0 %d "ann" "q" "" "" "" "login" "/home/ann" "" "" "" "x" 0 1 "n1" 64 116.1 "cfd" "run" %s "" "aero" 0 1 "" "" 0 `+
-		`2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 4 0 3600 2048 "select[x]"`+"\n",
+	return fmt.Sprintf(`"JOB_FINISH" "10.1" %d %d 506 2 1 %d 0 0 %d "ann" "q" "" "" "" "login" "/home/ann" "" "" "" `+
+		`"x" 0 1 "n1" 64 116.1 "cfd" "run" %s "" "aero" 0 1 "" "" 0 `+
+		`2048 0 "" "" "" "" 0 "" 0 "" -1 "/ann" "" "" "" -1 "" "" 5136 "" 0 "" "" 1 1032 "0" 1 "n1" 1 2 3 4 0 3600 `+
+		`2048 "select[x]"`+"\n",
 		j.end.Unix(), j.id, j.submit.Unix(), j.start.Unix(), lsfUsage)
 }
 
@@ -193,7 +207,10 @@ func happenings(jobs []zoned) []happening {
 			out = append(out, happening{jobs[i].instant(kind), kind, &jobs[i]})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b happening) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.job.id, b.job.id)) })
+	slices.SortStableFunc(out, func(a, b happening) int {
+		return cmp.Or(a.at.Compare(b.at),
+			cmp.Compare(a.job.id, b.job.id))
+	})
 	return out
 }
 
@@ -204,8 +221,9 @@ type followed struct {
 	store modelstore.Store
 	clock atomic.Int64 // Unix nanoseconds
 	asked atomic.Int64 // how often the reader looked at it
-	lines atomic.Int64 // that were handed to the writer, once more after a start where the checkpoint waits for later submissions
-	ended atomic.Bool  // the end of the log was reached since the start
+	// that were handed to the writer, once more after a start where the checkpoint waits for later submissions
+	lines atomic.Int64
+	ended atomic.Bool // the end of the log was reached since the start
 	wrote int64
 	view  *readmodel.View
 	stop  func()
@@ -221,8 +239,9 @@ func newFollowed(t *testing.T, d *dialect, loc *time.Location, offset *time.Dura
 	f := &followed{t: t, store: store}
 	f.clock.Store(begin.UnixNano())
 	f.src = source.Config{
-		Name: "c/log", Format: formats(f.now)[d.format], ClockOffset: offset, Options: collector.Options{Cluster: "c", Location: loc, MaxProcs: 64},
-		Files: tail.Config{Source: "c/log", Path: filepath.Join(t.TempDir(), "log"), Poll: 2 * time.Millisecond},
+		Name: "c/log", Format: formats(f.now)[d.format], ClockOffset: offset,
+		Options: collector.Options{Cluster: "c", Location: loc, MaxProcs: 64},
+		Files:   tail.Config{Source: "c/log", Path: filepath.Join(t.TempDir(), "log"), Poll: 2 * time.Millisecond},
 	}
 	f.write(d.header)
 	return f
@@ -331,7 +350,11 @@ func (f *followed) start() {
 func (f *followed) journal() []job.Event {
 	f.t.Helper()
 	var out []job.Event
-	if err := f.store.Replay(f.t.Context(), 0, func(e modelstore.Entry) error { out = append(out, e.Event); return nil }); err != nil {
+	if err := f.store.Replay(f.t.Context(), 0, func(e modelstore.Entry) error {
+		out = append(out,
+			e.Event)
+		return nil
+	}); err != nil {
 		f.t.Fatal(err)
 	}
 	return out
@@ -349,8 +372,10 @@ const (
 	settlingTime        = 3 * time.Hour
 )
 
-// follow writes what happens to jobs as it happens, by a clock that is ahead of the daemon's, and returns the log when it has been read.
-func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *time.Duration, ahead time.Duration, jobs []zoned) *followed {
+// follow writes what happens to jobs as it happens, by a clock that is ahead of the daemon's, and returns the log when
+// it has been read.
+func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *time.Duration, ahead time.Duration,
+	jobs []zoned) *followed {
 	t.Helper()
 	all := happenings(jobs)
 	f := newFollowed(t, d, loc, offset, all[0].at.Add(-time.Minute))
@@ -391,22 +416,28 @@ func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *ti
 	return f
 }
 
-// jobsAround returns jobs of many lengths that come every few minutes from 80 minutes before an instant to 80 minutes after it.
+// jobsAround returns jobs of many lengths that come every few minutes from 80 minutes before an instant to 80 minutes
+// after it.
 func jobsAround(change time.Time) []zoned {
 	var out []zoned
-	for i, at := 0, change.Add(-80*time.Minute); at.Before(change.Add(80 * time.Minute)); i, at = i+1, at.Add(7*time.Minute+17*time.Second) {
+	for i, at := 0, change.Add(-80*time.Minute); at.Before(change.Add(80 * time.Minute)); i, at = i+1,
+		at.Add(7*time.Minute+17*time.Second) {
 		start := at.Add(time.Duration(30+i%5*100) * time.Second)
-		out = append(out, zoned{i + 1, at, start, start.Add([]time.Duration{time.Minute, 25 * time.Minute, 50 * time.Minute, 130 * time.Minute}[i%4])})
+		out = append(out, zoned{i + 1, at, start, start.Add([]time.Duration{time.Minute, 25 * time.Minute,
+			50 * time.Minute,
+			130 * time.Minute}[i%4])})
 	}
 	return out
 }
 
-// TestClocksChange follows logs of every format over both changes of the clocks, in zones that change by an hour and by half an hour: every job is kept, nothing is set aside,
-// and the times are the true ones, whether the daemon follows undisturbed, is restarted again and again, or reads all of it later.
+// TestClocksChange follows logs of every format over both changes of the clocks, in zones that change by an hour and by
+// half an hour: every job is kept, nothing is set aside, and the times are the true ones, whether the daemon follows
+// undisturbed, is restarted again and again, or reads all of it later.
 //
-// Which formats are concerned is asked of their parsers: those of local times are collector.Dated. The others (Grid Engine's accounting and reporting, LSF's
-// events and acct, SWF) count seconds since 1970 or since the beginning of the log; of those it is proved that the zone makes no difference. Lines of
-// slurmctld.log with an offset from UTC are read as they say.
+// Which formats are concerned is asked of their parsers: those of local times are collector.Dated. The others (Grid
+// Engine's accounting and reporting, LSF's events and acct, SWF) count seconds since 1970 or since the beginning of the
+// log; of those it is proved that the zone makes no difference. Lines of slurmctld.log with an offset from UTC are read
+// as they say.
 func TestClocksChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")
@@ -431,7 +462,8 @@ func TestClocksChange(t *testing.T) {
 					continue // what tells whole jobs at their submissions is written later
 				}
 				_, local := format.New(collector.Options{}).(collector.Dated)
-				once := strings.HasPrefix(d.name, slurm.LogName) && d.name != "slurm-log iso8601" // one parser reads them all
+				// one parser reads them all
+				once := strings.HasPrefix(d.name, slurm.LogName) && d.name != "slurm-log iso8601"
 				if (c.zone != "Europe/Berlin" || how == restarted) && (once || !local) {
 					continue
 				}
@@ -445,18 +477,22 @@ func TestClocksChange(t *testing.T) {
 	}
 }
 
-// wholeJobs are the formats of which one line tells of several instants by local clocks, with the kind of that which the order of the lines or the clock makes certain.
+// wholeJobs are the formats of which one line tells of several instants by local clocks, with the kind of that which
+// the order of the lines or the clock makes certain.
 func wholeJobs() map[string]job.Kind {
 	return map[string]job.Kind{slurm.JobcompName: job.End, slurm.SacctName: job.Submit}
 }
 
-// checkCounts checks that every job is there, and has ended if the format tells of ends as they happen: in order of submission everything waits for later submissions.
+// checkCounts checks that every job is there, and has ended if the format tells of ends as they happen: in order of
+// submission everything waits for later submissions.
 func (f *followed) checkCounts(jobs []zoned) {
 	f.t.Helper()
 	v := f.view
-	if bySubmit := f.src.Format.Order == collector.BySubmit; !bySubmit && (v.Counts.Ended != int64(len(jobs)) || len(v.Queued)+len(v.Running) > 0) ||
+	if bySubmit := f.src.Format.Order == collector.BySubmit; !bySubmit &&
+		(v.Counts.Ended != int64(len(jobs)) || len(v.Queued)+len(v.Running) > 0) ||
 		bySubmit && v.Counts.Submitted < int64(len(jobs)-1) {
-		f.t.Errorf("of %d jobs %d were submitted and %d ended, %d wait, %d run", len(jobs), v.Counts.Submitted, v.Counts.Ended, len(v.Queued), len(v.Running))
+		f.t.Errorf("of %d jobs %d were submitted and %d ended, %d wait, %d run", len(jobs), v.Counts.Submitted,
+			v.Counts.Ended, len(v.Queued), len(v.Running))
 	}
 }
 
@@ -496,8 +532,9 @@ func atoi(t *testing.T, text string) (n int) {
 	return n
 }
 
-// TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind: the offset is measured, every job is kept, and the picture is of now. Formats of whole jobs in
-// order of submission are not measured; there the offset is configured.
+// TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind: the offset is measured, every
+// job is kept, and the picture is of now. Formats of whole jobs in order of submission are not measured; there the
+// offset is configured.
 func TestShiftedLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")
