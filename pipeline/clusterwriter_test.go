@@ -21,12 +21,6 @@ func newWriter(t testing.TB, cfg Config) *clusterWriter {
 	return l
 }
 
-// modelsOnly returns a writer of a cluster c of 128 processors that makes no forecasts.
-func modelsOnly(t testing.TB, models livemodels.Config) *clusterWriter {
-	t.Helper()
-	return newWriter(t, Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: models})
-}
-
 // TestRefusedConfiguration proves that a configuration that a model or the engine refuses is an error that names its
 // key, and is never replaced by a default.
 func TestRefusedConfiguration(t *testing.T) {

@@ -1,10 +1,63 @@
 package readmodel
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/predictor/outlook"
+
+	"github.com/waitcast/waitcast/job"
 )
+
+// weeklyQueue is a view of a queue in whose week w (from 0) load(w) jobs are in the system: each is submitted an hour
+// after a week's beginning, starts at once, and leaves two hours before the week's end unless it is one of those that
+// stay(w) for good.
+func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
+	t.Helper()
+	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
+	id := 0
+	take := func(kind job.Kind, number int, at float64) {
+		ev := submitted(number, "u", at, 1)
+		if kind != job.Submit {
+			ev = event(kind, fmt.Sprint(number), at)
+		}
+		l.take(ev)
+	}
+	for week := range weeks {
+		begin := float64(week) * 7 * 86400
+		first := id + 1
+		for ; id < first-1+come(week); id++ {
+			take(job.Submit, id+1, begin+3600)
+			take(job.Start, id+1, begin+3600)
+		}
+		for n := first + stay(week); n <= id; n++ {
+			take(job.End, n, begin+weekSeconds+5400) // after the count, so that a steady queue has a steady count
+		}
+	}
+	return l.view()
+}
+
+// TestAFilledMachineIsNotSaturated: a log begins with an empty machine. That the machine is full a week later, and
+// stays so, is no growth.
+func TestAFilledMachineIsNotSaturated(t *testing.T) {
+	none := func(int) int { return 0 }
+	for _, c := range []struct {
+		name       string
+		weeks      int
+		come, stay func(int) int
+		grew       bool
+	}{
+		{"steady", 12, func(int) int { return 40 }, none, false},
+		{"growing", 12, func(int) int { return 40 }, func(int) int { return 3 }, true},
+		{"too short", 4, func(int) int { return 40 }, func(int) int { return 3 }, false},
+	} {
+		g := weeklyQueue(t, c.weeks, c.come, c.stay).Growth("q")
+		if g.Grew() != c.grew || g.Weeks != c.weeks-1 && g.Weeks != c.weeks {
+			t.Errorf("%s: %+v, want grew %v", c.name, g, c.grew)
+		}
+	}
+}
 
 // TestSaturatedNeedsHistoryAndFutures: a queue that grew is saturated only where at least half of the simulated futures
 // agree, once there are any.

@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/pipeline/eventtest"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
-	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,17 +19,17 @@ import (
 )
 
 // busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
-func busy(t testing.TB) *readmodel.View {
+func busy(t testing.TB) *View {
 	t.Helper()
-	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
+	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
 	rng := rand.New(rand.NewPCG(9, 9))
 	id := 0
 	one := func(user string, submit float64) {
 		id++
-		l.take(submitted(id, user, submit, 1+rng.IntN(2)*rng.IntN(32)), "log", func() int64 { return int64(id) }, new(output))
+		l.take(submitted(id, user, submit, 1+rng.IntN(2)*rng.IntN(32)))
 		for i, kind := range []job.Kind{job.Start, job.End} {
 			ev := event(kind, fmt.Sprint(id), submit+1+float64(i)*math.Floor(math.Exp(4+2*rng.NormFloat64())))
-			l.take(utc(ev), "log", func() int64 { return int64(id) }, new(output))
+			l.take(ev)
 		}
 	}
 	for day := range 350 {
@@ -44,18 +44,14 @@ func busy(t testing.TB) *readmodel.View {
 			}
 		}
 	}
-	p, _ := newPipeline(testConfig(), nil, 0)
-	p.writers["c"] = l
-	l.dirty = true
-	p.publish()
-	return p.View("c")
+	return l.view()
 }
 
 // submitted is the submission of a job to queue q, in a year that begins with a Monday.
 func submitted(id int, user string, second float64, procs int) job.Event {
-	ev := sized(event(job.Submit, fmt.Sprint(id), second), procs)
+	ev := eventtest.Sized(event(job.Submit, fmt.Sprint(id), second), procs)
 	ev.Queue, ev.User = "q", user
-	return utc(ev)
+	return ev
 }
 
 // The history tells users, sessions, robots and flurries in numbers.
@@ -86,8 +82,9 @@ func TestAnalyze(t *testing.T) {
 func TestSynthetic(t *testing.T) {
 	v := busy(t)
 	for _, queue := range []string{"q", ""} {
-		for _, model := range readmodel.SyntheticModels() {
-			first, again, other := drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 2)
+		for _, model := range SyntheticModels() {
+			first, again := drawn500(t, v, model, queue, 1), drawn500(t, v, model, queue, 1)
+			other := drawn500(t, v, model, queue, 2)
 			if d := cmp.Diff(first, again); d != "" {
 				t.Errorf("%s: one seed, two workloads: %s", model, d)
 			}
@@ -100,19 +97,19 @@ func TestSynthetic(t *testing.T) {
 					t.Fatalf("%s: job %+v after %v s", model, j, last)
 				}
 				last = j.Submit
-				if (j.User > 0) != (model == readmodel.ModelUsers) {
+				if (j.User > 0) != (model == ModelUsers) {
 					t.Fatalf("%s: user %d", model, j.User)
 				}
 			}
 			// 13 jobs a day, and a flurry of 400 within 50 weeks.
-			if days := last / 86400; model != readmodel.ModelUsers && (days < 10 || days > 120) {
+			if days := last / 86400; model != ModelUsers && (days < 10 || days > 120) {
 				t.Errorf("%s: 500 jobs within %.0f days", model, days)
 			}
 		}
 	}
 }
 
-func drawn500(t *testing.T, v *readmodel.View, model, queue string, seed uint64) []readmodel.SyntheticJob {
+func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []SyntheticJob {
 	t.Helper()
 	s, err := v.Synthetic(model, queue, seed)
 	if err != nil {
@@ -121,7 +118,7 @@ func drawn500(t *testing.T, v *readmodel.View, model, queue string, seed uint64)
 	if !s.Start.After(v.At.Add(-time.Second)) {
 		t.Errorf("%s begins %s, before %s", model, s.Start, v.At)
 	}
-	var out []readmodel.SyntheticJob
+	var out []SyntheticJob
 	for range 500 {
 		j, ok := s.Next()
 		if !ok {
@@ -134,24 +131,24 @@ func drawn500(t *testing.T, v *readmodel.View, model, queue string, seed uint64)
 
 // What has not been seen enough says so, and how many jobs it needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
-	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
+	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {
 		ev := submitted(i, "", float64(i)*60, 2)
-		l.take(ev, "log", func() int64 { return int64(i) }, new(output))
+		l.take(ev)
 		if i == 11 {
 			break // one waits
 		}
 		for k, kind := range []job.Kind{job.Start, job.End} {
-			l.take(utc(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k))), "log", func() int64 { return int64(i) }, new(output))
+			l.take(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k)))
 		}
 	}
-	v := &readmodel.View{View: l.state.View(), Models: l.models.View()}
+	v := l.view()
 	for model, want := range map[string]string{
-		readmodel.ModelLublin: "at least 50 needed", readmodel.ModelMarkov: "at least 50 needed", readmodel.ModelUniformLog: "at least 50 needed",
-		readmodel.ModelUsers: "does not tell users apart",
+		ModelLublin: "at least 50 needed", ModelMarkov: "at least 50 needed", ModelUniformLog: "at least 50 needed",
+		ModelUsers: "does not tell users apart",
 	} {
 		_, err := v.Synthetic(model, "q", 1)
-		var missing *readmodel.NotFittedError
+		var missing *NotFittedError
 		if !errors.As(err, &missing) || !strings.Contains(err.Error(), want) || missing.Model != model {
 			t.Errorf("%s: %v, want %q", model, err, want)
 		}
@@ -159,20 +156,19 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	if _, err := v.Synthetic("other", "q", 1); err == nil {
 		t.Error("a model that there is not")
 	}
-	if _, err := v.Synthetic(readmodel.ModelLublin, "nowhere", 1); err == nil {
+	if _, err := v.Synthetic(ModelLublin, "nowhere", 1); err == nil {
 		t.Error("a queue that there is not")
 	}
 }
 
 // A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
-	l := modelsOnly(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
-	seq := func() int64 { return 1 }
+	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 30 {
-		l.take(submitted(i, "u", float64(i)*60, 2), "log", seq, new(output))
-		l.take(utc(event(job.Cancel, fmt.Sprint(i), float64(i)*60+30)), "log", seq, new(output))
+		l.take(submitted(i, "u", float64(i)*60, 2))
+		l.take(event(job.Cancel, fmt.Sprint(i), float64(i)*60+30))
 	}
-	v := &readmodel.View{View: l.state.View(), Models: l.models.View()}
+	v := l.view()
 	a := v.Analyze("q")
 	if a.Jobs != 30 || a.NeverRan != 30 || a.Pools != nil || !strings.Contains(a.NoPools, "30 jobs without a runtime") {
 		t.Errorf("%+v", a)
@@ -181,7 +177,8 @@ func TestNeverRanIsNeverARuntime(t *testing.T) {
 	if c := q.Lifetimes[1].Selection; c.Seen != 0 || q.Chains.Jobs != 0 || q.Lifetimes[1].Sample.N() != 0 {
 		t.Errorf("%d lifetimes, %d in the chains", c.Seen, q.Chains.Jobs)
 	}
-	if fit := v.LublinOf("q"); !strings.Contains(fit.NoSizes, "fit of 0 sizes") || !strings.Contains(fit.NoRuntimes, "fit of 0 runtimes") {
+	fit := v.LublinOf("q")
+	if !strings.Contains(fit.NoSizes, "fit of 0 sizes") || !strings.Contains(fit.NoRuntimes, "fit of 0 runtimes") {
 		t.Errorf("%q, %q", fit.NoSizes, fit.NoRuntimes)
 	}
 }

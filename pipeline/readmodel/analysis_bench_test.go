@@ -1,4 +1,4 @@
-package pipeline
+package readmodel
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
-	"github.com/waitcast/waitcast/pipeline/readmodel"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
@@ -25,19 +24,20 @@ func BenchmarkAnalyze(b *testing.B) {
 	submit := at(0)
 	for n := range 120_000 {
 		submit = submit.Add(time.Duration(rng.ExpFloat64() * 300 * float64(time.Second)))
-		j := &cluster.Job{ID: fmt.Sprint(n), Seq: uint64(n), FirstQueue: "a", Order: submit, Submit: submit, Start: submit}
+		id := fmt.Sprint(n)
+		j := &cluster.Job{ID: id, Seq: uint64(n), FirstQueue: "a", Order: submit, Submit: submit, Start: submit}
 		j.Queue, j.User, j.Procs = "a", fmt.Sprint("u", rng.IntN(200)), 1+rng.IntN(64)
 		end := submit.Add(time.Duration(math.Floor(math.Exp(5+2*rng.NormFloat64()))) * time.Second)
 		for _, c := range []cluster.Change{
 			{Event: job.Event{Kind: job.Submit, ID: j.ID, Time: submit}, After: j},
-			{Event: job.Event{Kind: job.End, ID: j.ID, Time: end, Times: job.Times{Start: submit, End: end}}, Before: j},
+			{Event: job.Event{Kind: job.End, ID: id, Time: end, Times: job.Times{Start: submit, End: end}}, Before: j},
 		} {
 			if err := models.Learn(changes.Of(c, nil)); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	v := &readmodel.View{View: cluster.New("c", 128).View(), Models: models.View()}
+	v := New(View{View: cluster.New("c", 128).View(), Models: models.View()})
 	for b.Loop() {
 		v.Analyze("a")
 	}
