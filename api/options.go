@@ -84,7 +84,7 @@ type ImportRequest struct {
 type ImportFunc func(ctx context.Context, req ImportRequest,
 	progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 
-// QuarantineQuery says which bad lines are asked for.
+// QuarantineQuery defines which bad lines are asked for.
 type QuarantineQuery struct {
 	// Cluster and Reason select; empty means any.
 	Cluster, Reason string
@@ -97,13 +97,13 @@ type QuarantineFunc func(ctx context.Context, q QuarantineQuery) (*wire.Quaranti
 
 // LogLevel is how much the daemon logs. It is safe for concurrent use.
 type LogLevel interface {
-	// Level tells how it is.
+	// Level is how it is.
 	Level() wire.LogLevel
 	// Set changes it, for some time or, with 0, until it is changed again.
 	Set(level string, duration time.Duration) (wire.LogLevel, error)
 }
 
-// AccuracyQuery says which rows of the ledger are asked for.
+// AccuracyQuery defines which rows of the ledger are asked for.
 type AccuracyQuery struct {
 	// Cluster and Queue select; an empty queue means any.
 	Cluster, Queue string
@@ -114,7 +114,7 @@ type AccuracyQuery struct {
 // AccuracyFunc reads the ledger.
 type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
-// RecentQuery says which rows of the ledger are asked for: those of jobs that started, the newest first.
+// RecentQuery defines which rows of the ledger are asked for: those of jobs that started, the newest first.
 type RecentQuery struct {
 	// Cluster and Queue select; an empty queue means any.
 	Cluster, Queue string

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// healthz says that the process serves.
+// healthz reports that the process serves.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok\n")
 }
@@ -32,7 +32,7 @@ func (s *Server) registerHealth(a huma.API) {
 	}, func(context.Context, *struct{}) (*healthOutput, error) { return &healthOutput{s.health()}, nil })
 }
 
-// readyz says whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one
+// readyz reports whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one
 // cluster can be forecast and every source was read to its end or failed. From then on it is 200, whatever fails,
 // because a daemon that still answers must not be taken out of service; strict=true makes it 503 as long as anything is
 // wrong.

@@ -97,7 +97,7 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 	}}, nil
 }
 
-// workloadProblem says why no jobs can be drawn.
+// workloadProblem reports why no jobs can be drawn.
 func workloadProblem(err error) error {
 	var missing *readmodel.NotFittedError
 	if errors.As(err, &missing) {

@@ -1,6 +1,6 @@
 // Package cluster keeps the live picture of one cluster: which jobs run, which wait and in what order, and how many
 // processors there are. It is a deterministic fold over events: the same events give the same state, and an event that
-// was told before changes nothing.
+// was applied before changes nothing.
 package cluster
 
 import (
@@ -29,9 +29,9 @@ type Job struct {
 	// none (Unqueued), it is DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
 	Unqueued   bool   `json:"unqueued,omitempty"`
-	// Unsized is true while Procs is a guess: the job runs, and no record has told its size.
+	// Unsized is true while Procs is a guess: the job runs, and no record has its size.
 	Unsized bool `json:"unsized,omitempty"`
-	// Given is true once a record since its start has told the size: before, Procs is what it asked for.
+	// Given is true once a record since its start had the size: before, Procs is what it asked for.
 	Given bool `json:"given,omitempty"`
 	// Order is the instant by which the queue is ordered: the job's first submission.
 	Order time.Time `json:"order"`
@@ -51,8 +51,8 @@ type Job struct {
 	Switched time.Time `json:"switched,omitzero"`
 	// Asked is when the deletion of the running job was asked for; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
-	// Updated is the event time of the newest record that told attributes; LastStart is the start of the attempt before
-	// this one, if that was requeued. By these a record that is read again is known.
+	// Updated is the event time of the newest record with attributes; LastStart is the start of the attempt before this
+	// one, if that was requeued. By these a record that is read again is known.
 	Updated   time.Time `json:"updated"`
 	LastStart time.Time `json:"last_start,omitzero"`
 }
@@ -60,11 +60,11 @@ type Job struct {
 // Running reports whether the job has started; a suspended one runs, too.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
-// DetailsPending reports whether the records so far tell neither what the job asks for nor what it was given: its queue
-// and its size, or its size alone, are not known yet.
+// DetailsPending reports whether the records so far have neither the job's request nor its allocation: its queue and
+// its size, or its size alone, are not known yet.
 func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 
-// Guessed reports whether the size or the queue of a job is a guess until they are told.
+// Guessed reports whether the size or the queue of a job is a guess because no record has it yet.
 func (j *Job) Guessed() bool { return j.Unsized || j.Unqueued }
 
 // DetailsGrace is how long, in event time, one waits for the size and the queue of a job: well above the time between
@@ -122,21 +122,21 @@ type State struct {
 	outagesUntil time.Time      // when an outage begins or ends next
 }
 
-// Counts says what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so a
-// replay of the changes does not see them; all others come out of it as they were.
+// Counts reports what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so
+// a replay of the changes does not see them; all others come out of it as they were.
 type Counts struct {
 	Submitted int64 `json:"submitted"`
 	Started   int64 `json:"started"`
 	Ended     int64 `json:"ended"`
 	Cancelled int64 `json:"cancelled"`
 	Requeued  int64 `json:"requeued"`
-	// Duplicates were told before.
+	// Duplicates were applied before.
 	Duplicates int64 `json:"duplicates"`
 	// Derived events were learnt from a later record.
 	Derived int64 `json:"derived"`
 	// Orphans speak of a job of which too little is known to place it.
 	Orphans int64 `json:"orphans"`
-	// LostEnds are jobs that ran and are gone, but whose end was never told: see Apply.
+	// LostEnds are jobs that ran and are gone, but whose end was in no record: see Apply.
 	LostEnds int64 `json:"lost_ends"`
 	// OutOfOrder changes happened before the newest change of the cluster.
 	OutOfOrder int64 `json:"out_of_order"`
@@ -175,8 +175,8 @@ func (s *State) Capacity() int {
 	return int(procs)
 }
 
-// Source says where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of
-// its pools.
+// Source is where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of its
+// pools.
 func (s *State) Source() string {
 	source := s.pools[0].Source
 	for _, p := range s.pools {

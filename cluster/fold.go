@@ -6,15 +6,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Verdict says what the fold made of an event.
+// Verdict is what the fold made of an event.
 type Verdict uint8
 
 const (
-	// Applied says that the event changed the picture.
+	// Applied means that the event changed the picture.
 	Applied Verdict = iota
-	// Duplicate says that it was told before, or says nothing new.
+	// Duplicate means that it was applied before, or has nothing new.
 	Duplicate
-	// Orphan says that it speaks of a job of which too little is known.
+	// Orphan means that too little is known of its job.
 	Orphan
 )
 
@@ -62,7 +62,7 @@ type Hooks struct {
 // submitted again, and when its deletion was asked for and an event comes that is more than the grace later: a forced
 // deletion frees the processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
-	// Less than nothing says nothing.
+	// Negative amounts are ignored.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
 	if !ev.Derived { // the journal tells of what a derived event made clear
@@ -395,7 +395,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	return Applied
 }
 
-// stranger returns the verdict over an event of a job that is not live and cannot be told from it.
+// stranger returns the verdict over an event of a job that is not live and that the event does not describe.
 func (f fold) stranger(id string) Verdict {
 	if _, ok := f.gone(id); ok {
 		return Duplicate
@@ -499,7 +499,7 @@ func drop[T comparable](value *T, known T) {
 	}
 }
 
-// learn takes over what a record tells of the job. A record older than the newest one only fills in what is not known
+// learn takes over a record's attributes of the job. A record older than the newest one only fills in what is not known
 // yet, so that it can be read again without harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
 	j.replaceGuesses(ev)

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// replaceGuesses takes over what a record tells of a job where the picture has only a guess, however old the record is.
+// replaceGuesses takes over a record's attributes where the picture has only a guess, however old the record is.
 func (j *Job) replaceGuesses(ev *job.Event) {
 	if j.Unqueued && ev.Queue != "" { // this is where it was submitted to
 		j.Queue, j.FirstQueue, j.Unqueued = ev.Queue, ev.Queue, false
@@ -21,7 +21,7 @@ func (j *Job) incomplete() bool {
 	return j.Unqueued || j.User == "" || j.Running() && !j.Given
 }
 
-// filled returns the job with what the record tells of it and no other has told.
+// filled returns the job with the attributes that only this record has.
 func (j *Job) filled(ev *job.Event) Job {
 	next := *j
 	next.replaceGuesses(ev)
@@ -30,8 +30,7 @@ func (j *Job) filled(ev *job.Event) Job {
 	return next
 }
 
-// fillIn takes over what the record of a job's end tells of the job itself, as an update ahead of the end, and returns
-// the job.
+// fillIn takes over the attributes in the record of a job's end, as an update ahead of the end, and returns the job.
 func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	next := j.filled(&ev)
 	if next == *j {
@@ -67,7 +66,7 @@ func (j *Job) recorded() job.Attributes {
 	return a
 }
 
-// complete takes in a record of a job that has left. If too little was known of the job then, and the record is of that
+// complete applies a record of a job that has left. If too little was known of the job then, and the record is of that
 // very try, the change is an update of a job that is gone: Before and After are the job as it left.
 func (f fold) complete(ev job.Event) Verdict {
 	l, ok := f.left[ev.ID]
@@ -94,9 +93,9 @@ func (f fold) complete(ev job.Event) Verdict {
 	return Applied
 }
 
-// isOf reports whether a record tells of the last try of a job that left: by its start, or its submission if it never
-// ran. A try that was not the first is only known by the exact second, so that a record of the one before is not taken
-// for it.
+// isOf reports whether a record is of the last try of a job that left: by its start, or its submission if it never ran.
+// A try that was not the first is only known by the exact second, so that a record of the one before is not taken for
+// it.
 func (l *Left) isOf(ev *job.Event) bool {
 	known, told := l.Job.Start, ev.Times.Start
 	if known.IsZero() {
@@ -117,7 +116,7 @@ func (f fold) recordedBefore(j *Job, ev *job.Event) bool {
 	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
 }
 
-// requeuedBefore takes from a second record of a requeue what the first did not tell of the job.
+// requeuedBefore takes from a second record of a requeue the attributes that the first lacked.
 func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.recordedBefore(j, &ev) {
 		return Duplicate

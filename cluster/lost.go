@@ -42,8 +42,8 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose takes out a running job whose end was never told, which became clear at one instant and is taken to have
-// happened at another.
+// lose removes a running job whose end is in no record, which became clear at one instant and is taken to have happened
+// at another.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,

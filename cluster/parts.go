@@ -9,17 +9,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sameInstant is by how much two records of one instant may differ: one source tells whole seconds, another
-// milliseconds.
+// sameInstant is by how much two records of one instant may differ: one source has whole seconds, another milliseconds.
 const sameInstant = time.Second
 
-// sameSecond reports whether two records can be of one instant: one of them may tell whole seconds only. No id is used
+// sameSecond reports whether two records can be of one instant: one of them may have whole seconds only. No id is used
 // again within a second.
 func sameSecond(a, b time.Time) bool {
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
 
-// partKind says what kind of part of a whole an id names.
+// partKind is the kind of part of a whole that an id names.
 type partKind uint8
 
 const (
@@ -106,8 +105,8 @@ func (s *State) countPart(id string, change int) {
 	}
 }
 
-// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may tell that once for all parts.
-// It is zero where that is not known.
+// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may log that once for all parts.
+// It is zero if that is not known.
 func (f fold) wholeSubmit(id string) time.Time {
 	whole := WholeOf(id)
 	if whole == "" {
@@ -142,8 +141,8 @@ func (j *Job) ofTask() job.Attributes {
 	return a
 }
 
-// splitOff counts down the waiting elements of an array, of which id is told apart now. The last one goes by the
-// array's own id, or takes the array's record with it.
+// splitOff counts down the waiting elements of an array, of which id has a record of its own now. The last one goes by
+// the array's own id, or takes the array's record with it.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	if TakesLast(id, whole) {
 		f.useUp(whole, at)
@@ -179,8 +178,8 @@ func (f fold) useUp(whole *Job, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole})
 }
 
-// endAll ends a job and its parts that live, in the order of their submissions. A part of which something is told at or
-// after the event's time is left alone: the event is told again.
+// endAll ends a job and its parts that live, in the order of their submissions. A part with a record at or after the
+// event's time is left alone: the event was read again.
 func (f fold) endAll(ev job.Event) Verdict {
 	ev.All = false
 	verdict := f.end(ev)
@@ -203,7 +202,7 @@ func (f fold) endAll(ev job.Event) Verdict {
 	return verdict
 }
 
-// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers tell
+// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers log
 // both. A kill (All) is not.
 func (f fold) justRequeued(ev *job.Event) bool {
 	j := f.jobs[ev.ID]
@@ -211,8 +210,8 @@ func (f fold) justRequeued(ev *job.Event) bool {
 		ev.Time.Sub(j.Submit) <= sameInstant
 }
 
-// unseen enqueues a job that no record has told of so far, from one that says when it was submitted. It returns false
-// if there is no such job, or if it left since. An element of a waiting array needs no such record.
+// unseen enqueues a job without an earlier record, from a record that has its submission. It returns false if there is
+// no such job, or if it left since. An element of a waiting array needs no such record.
 func (f fold) unseen(ev job.Event) bool {
 	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false
@@ -230,7 +229,7 @@ func (f fold) countedOut(id string) bool {
 	return kind == element && f.wholeWaiting(id) != nil
 }
 
-// revive takes in the requeue of a job that is not live. If that ended at the same instant the two are one thing, which
+// revive applies the requeue of a job that is not live. If that ended at the same instant the two are one thing, which
 // accounting calls an end (a failed node) and the scheduler a requeue: the job waits again, as its next attempt.
 func (f fold) revive(ev job.Event) Verdict {
 	l, ok := f.gone(ev.ID)

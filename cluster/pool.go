@@ -10,7 +10,7 @@ import (
 // Dimension is a resource of which a job takes a number and a pool has a number.
 type Dimension uint8
 
-// The dimensions. Memory counts bytes; as a size it is told in shares of one processor's, see Pool.Size.
+// The dimensions. Memory counts bytes; as a size it is in shares of one processor's memory, see Pool.Size.
 const (
 	Procs Dimension = iota
 	Nodes
@@ -60,8 +60,8 @@ type PoolConfig struct {
 	Queues []string
 	// Has is what the pool has; 0 in a dimension means the highest use seen.
 	Has Vector
-	// Policy is by which its jobs are started, for those who forecast: fcfs, easy or priority (by the order of Queues
-	// where nobody tells the jobs' own); else it is found.
+	// Policy is the scheduling policy, for forecasts: fcfs, easy or priority (by the order of Queues if the jobs' own
+	// priorities are not known); empty if it must be learnt.
 	Policy string
 	// Binds is what binds there; nil means that it is found.
 	Binds *Dimension
@@ -89,13 +89,12 @@ type Pool struct {
 	Binds Dimension
 	// Pressure is, for each dimension, the part of it that was in use lately while jobs waited: what Binds is found by.
 	Pressure [dimensions]float64
-	// Source says where Has is known from.
+	// Source is where Has is known from.
 	Source string
 	// Own is what the nodes of a queue have, for queues that cannot use them all.
 	Own map[string]Vector
-	// Total is what the configuration or the scheduler says that the pool has, with nodes that are down or in an
-	// outage; 0 in a dimension of which neither says anything. OwnTotal is the same of queues that cannot use all
-	// nodes.
+	// Total is the pool's amount by the configuration or the scheduler, with nodes that are down or in an outage; 0 in
+	// a dimension that neither has. OwnTotal is the same of queues that cannot use all nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
 	// Outages take away some of it, now or later; sorted by their beginnings.
@@ -165,14 +164,13 @@ func (p *Pool) Limit(queue string, d Dimension) int {
 }
 
 // Known returns the amount of a resource that the queue has by the configuration or the scheduler, nodes that are down
-// or in an outage included. known is false where neither says it: the highest use seen is no bound.
+// or in an outage included. known is false if neither has it: the highest use seen is no bound.
 func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 	total := p.Total
 	if own, ok := p.OwnTotal[queue]; ok {
 		total = own
 	}
-	// A scheduler that lists its nodes says that there are no GPUs; where it is silent on memory, memory does not run
-	// out.
+	// A scheduler that lists its nodes without GPUs has none; if it does not list memory, memory does not run out.
 	told := total[d] > 0 || d == GPUs && p.Source == FromScheduler
 	return total[d], told
 }

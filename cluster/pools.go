@@ -28,7 +28,8 @@ type pool struct {
 	since   time.Time // Pressure is up to date until here
 }
 
-// SetPools says by hand which pools there are; for a new State. None means the scheduler's own, or one for everything.
+// SetPools sets the pools from the configuration; for a new State. None means the scheduler's own, or one for
+// everything.
 func (s *State) SetPools(pools []PoolConfig) {
 	s.byHand = pools
 	s.pools = s.makePools()
@@ -193,8 +194,8 @@ func (p *pool) measure() {
 	}
 }
 
-// raise takes the present use for the least that the cluster and its pools have. A job that is told when it was over
-// already (past) did not hold what it held beside those that run now.
+// raise takes the present use for the least that the cluster and its pools have. A job whose record came after its end
+// (past) did not hold what it held beside those that run now.
 func (s *State) raise(j *Job, past bool) {
 	if !j.Holds() {
 		return
@@ -229,8 +230,8 @@ func (s *State) press(at time.Time) {
 	}
 }
 
-// choose finds what binds. Nodes are no candidate: where jobs share them their number says nothing, and where they do
-// not processors say the same.
+// choose finds what binds. Nodes are no candidate: if jobs share them, their number has no meaning, and if not,
+// processors give the same.
 func (p *pool) choose() {
 	if p.fixed {
 		return
@@ -242,7 +243,7 @@ func (p *pool) choose() {
 	}
 }
 
-// learnMachine takes in what the scheduler tells of the machine.
+// learnMachine applies the scheduler's facts about the machine.
 func (f fold) learnMachine(ev job.Event) Verdict {
 	if ev.Facts == nil || f.facts != nil && f.facts.Equal(ev.Facts) {
 		return Duplicate
@@ -310,5 +311,5 @@ func (s *State) Pools() []*Pool {
 // Rules returns the order in which jobs go, nil if it is that of their submissions.
 func (s *State) Rules() *Rules { return s.rules }
 
-// Facts returns what the scheduler told of the machine, nil if nothing.
+// Facts returns the scheduler's facts about the machine, nil if there are none.
 func (s *State) Facts() *job.Facts { return s.facts }

@@ -12,13 +12,12 @@ type View struct {
 	Cluster string
 	// At is the newest event time.
 	At time.Time
-	// Capacity is the number of processors, Source says where it is known from: FromConfig, FromScheduler,
-	// FromHighestUse.
+	// Capacity is the number of processors, Source its origin: FromConfig, FromScheduler, FromHighestUse.
 	Capacity int
 	Source   string
 	// Pools are what the jobs compete for, the first for those of queues that no pool names.
 	Pools []*Pool
-	// Facts are what the scheduler told of the machine; nil if nothing.
+	// Facts are the scheduler's facts about the machine; nil if there are none.
 	Facts *job.Facts
 	// Rules are the order in which its jobs go, nil if it is that of their submissions.
 	Rules *Rules
@@ -59,7 +58,7 @@ func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 const overdue = 24 * time.Hour
 
 // Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event
-// time: most likely their ends were never told. They are only counted, not ended, because a limit can be extended
+// time: most likely their ends were never logged. They are only counted, not ended, because a limit can be extended
 // without a record of it.
 func (v *View) Overdue() int {
 	n := 0

@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Parser turns the lines of one source into events, in the order of the lines. It may keep what earlier lines told (a
+// Parser turns the lines of one source into events, in the order of the lines. It may keep facts of earlier lines (a
 // header); it is used by one goroutine.
 type Parser interface {
-	// Parse reads one complete line, without its line end, and emits its events: none for a comment or a record that
-	// says nothing about a job. The line is valid only during the call. An error is a *LineError; the events emitted
-	// before it count.
+	// Parse reads one complete line, without its line end, and emits its events: none for a comment or a record that is
+	// not about a job. The line is valid only during the call. An error is a *LineError; the events emitted before it
+	// count.
 	Parse(line []byte, emit func(job.Event)) error
 }
 
@@ -23,7 +23,7 @@ type Parser interface {
 // on in the middle of a file; it hands the header's lines to Header first.
 type HeaderParser interface {
 	Parser
-	// Header reads one line of the file's beginning and says whether it belonged to the header; the first line that
+	// Header reads one line of the file's beginning and reports whether it belonged to the header; the first line that
 	// does not ends the reading.
 	Header(line []byte) bool
 }
@@ -34,14 +34,12 @@ type Dated interface {
 	Parser
 	// ReadAt is called with the clock before lines that were written just now, and with the zero time before others.
 	ReadAt(now time.Time)
-	// After is called before each line with the newest instant that earlier lines told, zero if there is none. A format
-	// whose lines are in the order of their times takes as the second pass what would be earlier than that as the
-	// first.
+	// After is called before each line with the newest instant of earlier lines, zero if there is none. A format whose
+	// lines are in the order of their times takes as the second pass what would be earlier than that as the first.
 	After(newest time.Time)
 }
 
-// Whole is a job that is told by one record, as far as models and the use of the machine need it. Instants are Unix
-// seconds.
+// Whole is a job in one record, as far as models and the use of the machine need it. Instants are Unix seconds.
 type Whole struct {
 	Queue              string
 	Procs              int
@@ -50,7 +48,7 @@ type Whole struct {
 	Ran bool
 }
 
-// WholeParser is a Parser whose records tell whole jobs, in order of submission. A log that is read once and not
+// WholeParser is a Parser whose records have whole jobs, in order of submission. A log that is read once and not
 // followed can be taken in many times faster this way; the result is the same.
 type WholeParser interface {
 	Parser
@@ -58,13 +56,13 @@ type WholeParser interface {
 	ParseWhole(line []byte) (w Whole, ok bool, err error)
 }
 
-// Order says how the events of a source are ordered in time.
+// Order defines how the events of a source are ordered in time.
 type Order uint8
 
 const (
 	// Live sources write a record when it happens: the order of lines is the order of events.
 	Live Order = iota
-	// BySubmit sources tell a whole job in one record, and records come in order of submission (the Standard Workload
+	// BySubmit sources have a whole job in one record, and records come in order of submission (the Standard Workload
 	// Format). Starts and ends are held back until the submissions have passed them.
 	BySubmit
 )
@@ -73,7 +71,7 @@ const (
 type Format struct {
 	// Name is how the configuration names it: "pbs", "swf".
 	Name string
-	// Order says how to merge its events in time.
+	// Order defines how to merge its events in time.
 	Order Order
 	// New returns a parser for one source.
 	New func(Options) Parser
@@ -111,13 +109,13 @@ func Reasons() []string {
 	return []string{ReasonFormat, ReasonField, ReasonTime, ReasonProcs, ReasonFuture, ReasonLongLine, ReasonUnknown}
 }
 
-// LineError says what is wrong with one line. File and line number are added by the one who knows them.
+// LineError reports what is wrong with one line. File and line number are added by the one who knows them.
 type LineError struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	// Field names the part of the line that is wrong, if one part is.
 	Field string
-	// Err says what is wrong with it.
+	// Err reports what is wrong with it.
 	Err error
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// Access says who may see what; docs/security.md has the roles.
+// Access defines who may see what; docs/security.md has the roles.
 type Access struct {
 	Anonymous       string   `key:"anonymous" default:"auto" enum:"auto,none,public" reload:"access" doc:"role of callers without a credential: public sees aggregates, none nothing but /healthz; auto is none where web_config_file has users, else public"`
 	Others          string   `key:"others" default:"auto" enum:"auto,public,user,admin" reload:"access" doc:"least role that sees the waiting jobs of others (without names), and may ask in the name of another user; auto is admin where there are tokens_file or users in web_config_file, else public"`
@@ -18,7 +18,7 @@ type Access struct {
 	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, and common names of client certificates, that are administrators"`
 }
 
-// Limits says how much clients may ask. The defaults are far above what a scrape, or a thousand watchers behind one
+// Limits defines how much clients may ask. The defaults are far above what a scrape, or a thousand watchers behind one
 // address, need.
 type Limits struct {
 	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted apart"`

@@ -44,7 +44,7 @@ type Config struct {
 	Store          Store         `key:"store"`
 }
 
-// Log says what the daemon writes about itself, to standard error.
+// Log defines what the daemon writes about itself, to standard error.
 type Log struct {
 	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" flag:"log-level" reload:"log-level" doc:"least severity that is logged"`
 	Format string `key:"format" default:"console" enum:"console,json" flag:"log-format" reload:"start" doc:"lines for people or JSON for machines"`
@@ -105,7 +105,7 @@ type Source struct {
 	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" reload:"sources" doc:"by how much the clock that writes the log is ahead of this host's: its times are corrected by that as they are read; auto measures it while the log is followed and corrects by more than 5 minutes, see docs/tailing.md. Not for slurm-squeue and slurm-facts"`
 }
 
-// Models says what the lifetime models are fitted on.
+// Models defines what the lifetime models are fitted on.
 type Models struct {
 	WindowJobs   int           `key:"window_jobs" default:"20000" allowed:"10 to 10000000" reload:"rebuild" doc:"newest jobs by start that a model is fitted on, per queue and class"`
 	WindowAge    time.Duration `key:"window_age" default:"90d" allowed:"1h or more" reload:"rebuild" doc:"oldest start that a model is fitted on"`
@@ -115,12 +115,12 @@ type Models struct {
 	HistoryJobs  int           `key:"history_jobs" default:"100000" allowed:"0 to 10000000" reload:"rebuild" doc:"newest jobs that left, per cluster, that users are resampled from, flurries found in, and runs of programs looked up; 40 bytes of memory each; 0 keeps none"`
 }
 
-// Accuracy says how long it is kept how forecasts turned out.
+// Accuracy defines how long the scores of forecasts are kept.
 type Accuracy struct {
 	Retention time.Duration `key:"retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"how long the ledger keeps a forecast and what became of its job, in event time since the start or cancellation"`
 }
 
-// Store says how state outlives the process.
+// Store defines how state outlives the process.
 type Store struct {
 	Path             string        `key:"path" allowed:"a file" reload:"restore" doc:"database file; default waitcast.db in data_dir. Not used with store.url"`
 	URL              string        `key:"url" allowed:"postgres://USER@HOST:PORT/DATABASE, or libpq's key=value" reload:"restore" doc:"PostgreSQL database that daemons share, instead of store.path; a password is better kept in the file that PGPASSFILE names, see docs/store.md"`

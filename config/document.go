@@ -301,7 +301,7 @@ func parseText(t reflect.Type, text string) (any, error) {
 	return nil, errNotText
 }
 
-// textProblem says that text is not of type t.
+// textProblem reports that text is not of type t.
 func textProblem(text string, t reflect.Type) string {
 	what := map[reflect.Kind]string{
 		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off",

@@ -18,9 +18,9 @@ type Error struct {
 	// Key names the key as the reference does, with list positions from 0: clusters[0].sources[1].path. It is empty if
 	// the file as a whole is wrong.
 	Key string
-	// Problem says what is wrong.
+	// Problem is what is wrong.
 	Problem string
-	// Allowed says what would be right; it may be empty.
+	// Allowed is what would be right; it may be empty.
 	Allowed string
 	// Err is the cause, if there is one.
 	Err error
@@ -73,7 +73,7 @@ func (p *problems) add(e *Error) {
 	p.bad[e.Key] = true
 }
 
-// found says that a key of a value that was checked is wrong, unless the key or one above it is known to be bad.
+// found reports that a key of a value that was checked is wrong, unless the key or one above it is known to be bad.
 func (p *problems) found(key, problem, allowed string, cause error) {
 	for k := key; k != ""; k = parent(k) {
 		if p.bad[k] {

@@ -32,7 +32,7 @@ type oneSource struct {
 	Procs   int    `key:"procs" default:"0" flag:"procs" doc:"processors of the cluster of --path; 0 means the highest use seen so far"`
 }
 
-// oneSourceTarget says which key of the file a setting of oneSource stands for.
+// oneSourceTarget reports which key of the file a setting of oneSource stands for.
 func oneSourceTarget(name string) string {
 	return map[string]string{
 		"format":  "clusters[0].sources[0].format",

@@ -22,11 +22,11 @@ type Key struct {
 	Type string
 	// Default is written as in the file; empty means that there is none, or that Doc says it.
 	Default string
-	// Allowed says which values are possible.
+	// Allowed reports which values are possible.
 	Allowed string
 	// Env and Flag are the environment variable and the flag that set it; empty inside lists and where there is none.
 	Env, Flag string
-	// Doc says what it is.
+	// Doc describes the key.
 	Doc string
 	// Effect is what a reload does when it has changed. Keys of EffectRebuild are part of Fingerprint.
 	Effect Effect
@@ -97,7 +97,7 @@ func (f field) effect() Effect { return Effect(f.Tag.Get("reload")) }
 // shapesState reports whether the folded state or the models depend on the key.
 func (f field) shapesState() bool { return f.effect() == EffectRebuild }
 
-// allowed says what the key may be: its own words, or else what its type allows.
+// allowed returns the allowed values of the key: the words of its tag, or else what its type allows.
 func (f field) allowed() string {
 	if enum := f.Tag.Get("enum"); enum != "" {
 		return strings.ReplaceAll(enum, ",", ", ")
@@ -108,7 +108,7 @@ func (f field) allowed() string {
 	return typeAllows(f.Type)
 }
 
-// typeAllows says how a value of the type is written.
+// typeAllows reports how a value of the type is written.
 func typeAllows(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

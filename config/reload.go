@@ -33,7 +33,7 @@ func Effects() []Effect {
 	}
 }
 
-// ReloadPlan says what a reload has to do. The zero value is a reload that changes nothing.
+// ReloadPlan reports what a reload has to do. The zero value is a reload that changes nothing.
 type ReloadPlan struct {
 	// Keys are the keys that have changed, as Key.Key, in the order of the file and each once. A list that has become
 	// longer or shorter counts as a change of every key of its elements.

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// Validate says whether the values can be: every one that cannot is an *Error, and they are joined. Load has done it
-// already, and knows files and lines; this is for a Config that was made otherwise.
+// Validate reports whether the values are possible: every one that is not is an *Error, and they are joined. Load has
+// done it already, and knows files and lines; this is for a Config that was made otherwise.
 func (c *Config) Validate() error {
 	p := newProblems()
 	c.check(p)

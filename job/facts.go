@@ -16,14 +16,14 @@ type Facts struct {
 	Queues  []QueueFacts `json:"queues,omitempty"`
 	// Limits are the caps of QOSs and associations on what runs at once.
 	Limits []Limit `json:"limits,omitempty"`
-	// Weights say what the priority of a job is made of; nil where the scheduler does not tell.
+	// Weights define what the priority of a job is made of; nil where the scheduler does not tell.
 	Weights *Weights `json:"weights,omitempty"`
 	Shares  []Share  `json:"shares,omitempty"`
 	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty where the
 	// scheduler does not list them.
 	Accounts []Account `json:"accounts,omitempty"`
 	QOSs     []string  `json:"qoss,omitempty"`
-	// Enforced says what the scheduler checks of them.
+	// Enforced reports what the scheduler checks of them.
 	Enforced Enforced `json:"enforced,omitzero"`
 	// Version is the scheduler's own, "22.05.8".
 	Version string `json:"version,omitempty"`
@@ -138,7 +138,7 @@ type Account struct {
 	Users []string `json:"users,omitempty"`
 }
 
-// Enforced says which rules of accounting a job must obey to be accepted (Slurm's AccountingStorageEnforce).
+// Enforced reports which rules of accounting a job must obey to be accepted (Slurm's AccountingStorageEnforce).
 type Enforced struct {
 	// Associations is true where a job's account must exist and have the user.
 	Associations bool `json:"associations,omitempty"`

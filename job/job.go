@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind says what happened to a job.
+// Kind is what happened to a job.
 type Kind uint8
 
 // The kinds of events, in the order of a job's life.
@@ -157,9 +157,9 @@ type Event struct {
 	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start).
 	// A submission that is learnt only afterwards gets no forecast.
 	Derived bool
-	// All says that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of the
-	// heterogeneous job ID ("ID+1"), whichever live; it is somebody's wish, not the end of a try. The cluster's fold
-	// makes one event of each; no event that it passes on has All.
+	// All means that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of
+	// the heterogeneous job ID ("ID+1"), whichever live; it is somebody's wish, not the end of a try. The cluster's
+	// fold makes one event of each; no event that it passes on has All.
 	All bool
 	// Facts is what a Machine event tells; nil in every other.
 	Facts *Facts

@@ -21,8 +21,8 @@ var (
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
-// SeqError says that a Commit does not go on where the last one ended. It is a mistake of the caller: the batch before
-// failed and was not committed again, or a number was given twice.
+// SeqError reports that a Commit does not go on where the last one ended. It is a mistake of the caller: the batch
+// before failed and was not committed again, or a number was given twice.
 type SeqError struct {
 	// Got is the offending Seq, Want the one that was expected.
 	Got, Want int64
@@ -34,11 +34,11 @@ func (e *SeqError) Error() string {
 		e.Got, e.Want)
 }
 
-// InvalidError says that a value cannot be stored.
+// InvalidError reports that a value cannot be stored.
 type InvalidError struct {
 	// What names the value ("entry 17 (kth/123.0 start)"), Field the part of it that is wrong.
 	What, Field string
-	// Problem says what is wrong with it.
+	// Problem is what is wrong with it.
 	Problem string
 }
 
@@ -47,7 +47,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("cannot store %s: %s %s", e.What, e.Field, e.Problem)
 }
 
-// DamagedError says that every snapshot failed its checksum.
+// DamagedError reports that every snapshot failed its checksum.
 type DamagedError struct {
 	// Seqs are their numbers, newest first.
 	Seqs []int64
@@ -61,7 +61,7 @@ func (e *DamagedError) Error() string {
 // Unwrap returns ErrCorrupt.
 func (e *DamagedError) Unwrap() error { return ErrCorrupt }
 
-// NewerError says that the store was written by a newer version of the program.
+// NewerError reports that the store was written by a newer version of the program.
 type NewerError struct {
 	Path string
 	// Have is the version of the store's schema, Known the newest that this program knows.
@@ -90,7 +90,7 @@ const (
 	Unreachable FileChange = "cannot be looked up any more"
 )
 
-// IdentityError says that a file of the store is no longer the one that was opened. Nothing is stored until it is in
+// IdentityError reports that a file of the store is no longer the one that was opened. Nothing is stored until it is in
 // its place again, because nobody would find it.
 type IdentityError struct {
 	// Path is the name by which the file was opened.

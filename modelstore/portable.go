@@ -28,7 +28,7 @@ type Portable interface {
 	Load(ctx context.Context, b Batch, to Position) error
 }
 
-// Info tells of a store without opening it: also of one that a daemon has open.
+// Info describes a store without opening it, even one that a daemon has open.
 type Info struct {
 	// Kind is "sqlite" or "postgres", Place the file or the database (without a password).
 	Kind  string `json:"kind"`
@@ -41,7 +41,7 @@ type Info struct {
 	Spaces []SpaceInfo `json:"spaces"`
 }
 
-// SpaceInfo tells of one space of a store. A store in a file is one space without a name.
+// SpaceInfo describes one space of a store. A store in a file is one space without a name.
 type SpaceInfo struct {
 	Name string `json:"name,omitempty"`
 	// LastSeq is the greatest number ever committed; Entries, Rows, BadLines, Checkpoints and Snapshots count what is

@@ -24,7 +24,7 @@ import (
 type Entry struct {
 	// Seq numbers the events in the order the fold saw them. The one writer assigns it, dense from 1.
 	Seq int64
-	// Source names the log or snapshot that told the event.
+	// Source names the log or snapshot that the event is from.
 	Source string
 	Event  job.Event
 }
@@ -35,7 +35,7 @@ type Key struct {
 	Kind    job.Kind
 	// Time is when it happened.
 	Time time.Time
-	// Submit is the job's submission as that record told it; zero if it did not.
+	// Submit is the job's submission by that record; zero if it has none.
 	Submit time.Time
 }
 
@@ -80,7 +80,7 @@ type Row struct {
 	Quantiles []float64
 	// Peers are what other methods answered at the same instant, for comparison on the same jobs; at the same levels.
 	Peers []Peer
-	// Reason says why there was no forecast; empty if there was one.
+	// Reason is why there was no forecast; empty if there was one.
 	Reason string
 	// Replayed marks a forecast made after the fact.
 	Replayed bool
@@ -108,7 +108,7 @@ func (r *Row) Closed() time.Time {
 // MaxBadLineText is the number of bytes of a bad line that are kept, and of its message.
 const MaxBadLineText = 1024
 
-// DefaultBadLines is the number of bad lines a store keeps unless told otherwise.
+// DefaultBadLines is the number of bad lines a store keeps by default.
 const DefaultBadLines = 10_000
 
 // BadLine is a line of a log that could not be understood, in the quarantine that an administrator can list.
@@ -207,7 +207,7 @@ type Store interface {
 	LastSeq(ctx context.Context) (int64, error)
 
 	// Known returns the events known of a job, by attempt and then in the order of kinds. Of an attempt whose entries
-	// are pruned, its row of the ledger still tells submit, and start or cancel. Nil if the job was never seen.
+	// are pruned, its row of the ledger still has submit, and start or cancel. Nil if the job was never seen.
 	Known(ctx context.Context, cluster, jobID string) ([]Key, error)
 
 	// Checkpoints returns the data of every source's checkpoint.
@@ -217,7 +217,7 @@ type Store interface {
 	Models(ctx context.Context) (map[string]SavedModel, error)
 
 	// Latest returns the newest snapshot whose checksum holds, nil if there never was one. If there are snapshots and
-	// all of them are damaged, it returns *DamagedError; a replay of the whole journal then tells the state, as far as
+	// all of them are damaged, it returns *DamagedError; a replay of the whole journal then gives the state, as far as
 	// it was not pruned.
 	Latest(ctx context.Context) (*Snapshot, error)
 

@@ -141,20 +141,20 @@ func (s *Simulator) nextSeq() int64 {
 // Now returns the time up to which everything has happened, in seconds.
 func (s *Simulator) Now() float64 { return s.now }
 
-// Free returns the number of idle processors of all pools, as the events returned so far tell it.
+// Free returns the number of idle processors of all pools, as known from the events returned so far.
 func (s *Simulator) Free() int {
 	free, _, _ := s.count()
 	return free
 }
 
-// Running returns the number of jobs that run, as the events returned so far tell it.
+// Running returns the number of jobs that run, as known from the events returned so far.
 func (s *Simulator) Running() int {
 	_, running, _ := s.count()
 	return running
 }
 
-// Queued returns the number of jobs that wait, as the events returned so far tell it. After Next has said at until =
-// +Inf that nothing more happens, they are jobs that can never start, because processors are away for good.
+// Queued returns the number of jobs that wait, as known from the events returned so far. After Next has returned false
+// at until = +Inf, they are jobs that can never start, because processors are away for good.
 func (s *Simulator) Queued() int {
 	_, _, queued := s.count()
 	return queued
@@ -181,7 +181,7 @@ func (s *Simulator) count() (free, running, queued int) {
 }
 
 // Next returns the next event that happens at or before until, or false if there is none; then the clock stands at
-// until, if that is later. Calling it until it says false gives every event; until = +Inf runs the machine empty and
+// until, if that is later. Calling it until it returns false gives every event; until = +Inf runs the machine empty and
 // leaves the clock at the last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left
 // out) or from a runtime of Config.Runtime that makes no sense (wraps ErrBadJob; its job runs for 0 s); Next may be
 // called again after either.

@@ -19,7 +19,7 @@ type Collector struct {
 	weeks   weeks
 }
 
-// Measure says what to measure.
+// Measure defines what to measure.
 type Measure struct {
 	Procs int // processors of the machine
 	// the warm-up's end: jobs submitted before do not count, and averages over time begin here, or at the first event
@@ -70,7 +70,7 @@ func NewCollector(m Measure) *Collector {
 	return &Collector{cfg: m, queues: names{index: map[string]int32{}}, clock: newSeries(m)}
 }
 
-// Observe takes in the next event.
+// Observe processes the next event.
 func (c *Collector) Observe(e Event) {
 	c.clock.observe(e)
 	c.weeks.observe(e)

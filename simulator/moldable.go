@@ -57,8 +57,8 @@ func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	return true
 }
 
-// sameShape says whether molding has changed nothing. Jobs that wait have a start that is no number, and so never equal
-// one another.
+// sameShape reports whether molding has changed nothing. Jobs that wait have a start that is no number, and so never
+// equal one another.
 func sameShape(a, b *Job) bool {
 	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }

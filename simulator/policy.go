@@ -8,7 +8,7 @@ type Ref int32
 // None is the Ref of no job.
 const None Ref = -1
 
-// Cause says why a policy is asked to schedule; several may come together.
+// Cause is why a policy must schedule; several may come together.
 type Cause uint8
 
 // The causes.
@@ -20,8 +20,8 @@ const (
 	ByWake                       // the policy's own wish, see Policy.Wake
 )
 
-// Policy decides which waiting jobs of one pool start. The simulator tells it everything that happens in the pool, in
-// order, and then asks it to schedule. A policy sees estimates only; runtimes are not its business.
+// Policy decides which waiting jobs of one pool start. The simulator passes everything that happens in the pool to it,
+// in order, and then lets it schedule. A policy sees estimates only; runtimes are not its business.
 //
 // A policy must be deterministic, must let a pool of processors that is idle and whole start the first job of the
 // queue, and should not allocate once its memory has grown. Package policytest checks what is common to all policies.
@@ -34,15 +34,16 @@ type Policy interface {
 	// the other does later.
 	CopyFrom(src Policy)
 
-	// Submitted tells of a job that has joined the end of the pool's queue, or that has been molded to another size.
+	// Submitted is called for a job that has joined the end of the pool's queue, or that has been molded to another
+	// size.
 	Submitted(p *Pool, r Ref)
-	// Withdrawn tells that a waiting job is about to be molded: Submitted follows.
+	// Withdrawn is called for a waiting job that is about to be molded: Submitted follows.
 	Withdrawn(p *Pool, r Ref)
-	// Started tells of a job that runs: the policy started it, or the state that the simulation began with has it.
+	// Started is called for a job that runs: the policy started it, or the state that the simulation began with has it.
 	Started(p *Pool, r Ref)
-	// Ended tells of a job whose processors are free again. Its Expected is still that of the plan.
+	// Ended is called for a job whose processors are free again. Its Expected is still that of the plan.
 	Ended(p *Pool, r Ref)
-	// Overran tells of a job that is past the end expected so far, was; Expected is a new one in the future.
+	// Overran is called for a job that is past the end expected so far, was; Expected is a new one in the future.
 	Overran(p *Pool, r Ref, was float64)
 
 	// Schedule starts what may start now, by Pool.Start. It is called only while jobs wait.

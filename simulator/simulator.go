@@ -1,15 +1,15 @@
 // Package simulator simulates a space-sharing batch scheduler: pools of processors, jobs that hold a fixed number of
-// them from start to end, queues, and a policy that says who starts when.
+// them from start to end, queues, and a policy that decides who starts when.
 //
 // Time is in seconds as float64, from any origin at or above 0. The policies are [FCFS] (the default), [EASY],
 // [Conservative] and [Priority]; others implement [Policy] and are proved by package policytest.
 //
 // The simulator is driven: nothing happens but by [Simulator.Next] or [Simulator.Advance], which return the events up
-// to an instant in order; what comes first within an instant is said by [Order]. Once its memory has grown to what the
+// to an instant in order; [Order] defines what comes first within an instant. Once its memory has grown to what the
 // workload needs, the loop allocates nothing.
 //
 // [Simulator.Load] starts from any state, [Simulator.CopyFrom] copies one into memory that is there already, and
-// [Replicas] runs many on all cores. [Collector] measures what the events tell, and [ScaleInterarrivals] and its
+// [Replicas] runs many on all cores. [Collector] computes measures from the events, and [ScaleInterarrivals] and its
 // neighbors change the load.
 package simulator
 
@@ -19,7 +19,7 @@ import (
 	"math"
 )
 
-// Kind says what happens in an event.
+// Kind is what happens in an event.
 type Kind uint8
 
 // The kinds of events.
@@ -42,7 +42,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Job is what the simulator is told of a job, and what it finds out.
+// Job is the input of the simulator about a job, and its results.
 type Job struct {
 	ID       int64   // the caller's; need not be unique
 	Submit   float64 // seconds
@@ -82,7 +82,7 @@ type Event struct {
 	Held int // processors it holds while it runs: Procs, or those of whole nodes
 }
 
-// Order says what comes first within one instant.
+// Order defines what comes first within one instant.
 type Order uint8
 
 const (
@@ -114,8 +114,8 @@ type Config struct {
 	// Submit.
 	Arrivals Source
 
-	// Refused, if set, is told of every job of Arrivals that cannot be taken, and why; such a job is left out. Without
-	// it, Next returns the error.
+	// Refused, if set, is called for every job of Arrivals that cannot be taken, with the reason; such a job is left
+	// out. Without it, Next returns the error.
 	Refused func(Job, error)
 
 	// Runtime, if set, is asked for the runtime of every job at its start. It must not keep or change the job.
@@ -125,8 +125,8 @@ type Config struct {
 	// not keep or change the job. Infinity is a job that is not expected to end.
 	Estimate func(*Job) float64
 
-	// Overrun, if set, says how many more seconds a job is expected to run that has reached its expected end and goes
-	// on; more than 0. Without it this is as long again as it has run, at least 60 s. (The first correction of D.
+	// Overrun, if set, returns how many more seconds a job is expected to run that has reached its expected end and
+	// goes on; more than 0. Without it this is as long again as it has run, at least 60 s. (The first correction of D.
 	// Tsafrir, Y. Etsion and D. Feitelson, IEEE TPDS 18(6), 2007, is a minute; they grow from there by fixed steps.)
 	Overrun func(*Job) float64
 
@@ -167,7 +167,7 @@ var ErrBadJob = errors.New("bad job")
 
 func isTime(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
-// check says whether the numbers of a job make sense.
+// check reports whether the numbers of a job make sense.
 func (j *Job) check() error {
 	switch {
 	case j.Procs < 1:

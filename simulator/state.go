@@ -19,8 +19,8 @@ type State struct {
 	Waiting []Job
 }
 
-// Load puts an empty machine at time 0 into a state; the events of what it holds are those to come. The error says
-// which job cannot be; the machine is then of no use.
+// Load puts an empty machine at time 0 into a state; the events of what it holds are those to come. The error names the
+// invalid job; the machine is then of no use.
 func (s *Simulator) Load(state State) error {
 	if s.seq != 0 || s.now != 0 {
 		return fmt.Errorf("simulator: state loaded into a machine that is not new")

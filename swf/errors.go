@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Reason says what is wrong with a field.
+// Reason is what is wrong with a field.
 type Reason uint8
 
 // The reasons a line is refused for.
@@ -32,7 +32,7 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// FieldError says which field of a record cannot be read, and why.
+// FieldError reports which field of a record cannot be read, and why.
 type FieldError struct {
 	Field  int    // 1 to 18, as the format counts them
 	Reason Reason // what is wrong
@@ -51,7 +51,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %d (%s) %v: %q", e.Field, name, e.Reason, e.Text)
 }
 
-// HeaderError says which header line cannot be understood. The line itself is kept in [Header.Lines].
+// HeaderError reports which header line cannot be understood. The line itself is kept in [Header.Lines].
 type HeaderError struct {
 	Key   string // as "MaxProcs"
 	Value string // what stands after the colon

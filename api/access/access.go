@@ -69,7 +69,7 @@ func Of(ctx context.Context) Caller {
 	return c
 }
 
-// Show says what is told of users' names to those who may not see them.
+// Show defines what is shown of users' names to those who may not see them.
 type Show string
 
 // The ways to show a name.
@@ -85,11 +85,11 @@ type Policy struct {
 	// Anonymous is the role of callers without a credential, Public or None. Auto makes that None where the web-config
 	// file has users.
 	Anonymous Role
-	// AnonymousAuto says that Anonymous follows from the web-config file.
+	// AnonymousAuto means that Anonymous follows from the web-config file.
 	AnonymousAuto bool
 	// Others is the least role that sees other users' waiting jobs (without names), and may ask in their names.
 	Others Role
-	// OthersAuto says that Others follows from the credentials there are: Public where there are none but the admin
+	// OthersAuto means that Others follows from the credentials there are: Public where there are none but the admin
 	// token, else Admin.
 	OthersAuto bool
 	// Users is how other users' names are shown to all but administrators.

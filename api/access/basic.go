@@ -26,7 +26,7 @@ func newPasswords() *passwords {
 	return &passwords{slots: make(chan struct{}, 1), good: map[[sha256.Size]byte]struct{}{}}
 }
 
-// known says whether this very pair was found right before, with the same hash.
+// known reports whether this very pair was found right before, with the same hash.
 func (p *passwords) known(hash, name, password string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -126,7 +126,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// errAnswered says that a request has had its answer.
+// errAnswered reports that a request has had its answer.
 var errAnswered = errors.New("answered")
 
 // identify finds out who sent a request. A credential of a kind that nobody configured says nothing: a proxy in front
@@ -195,7 +195,7 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 	return g.named("user", name, g.rules.Load().policy.Basic), nil
 }
 
-// within says whether a client may ask now, and if not after how long.
+// within reports whether a client may ask now, and if not after how long.
 func (g *Guard) within(r *http.Request, c *Caller) (bool, time.Duration) {
 	client := c.Credential
 	if client == "" {
@@ -223,7 +223,7 @@ func (g *Guard) others() Role {
 	return Public
 }
 
-// SeesOthers says whether a caller sees other users' jobs, and may ask in their names.
+// SeesOthers reports whether a caller sees other users' jobs, and may ask in their names.
 func (g *Guard) SeesOthers(c Caller) bool {
 	return c.Role == Admin || c.Role >= g.others() && c.Role > None
 }
@@ -248,7 +248,7 @@ func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	return nil
 }
 
-// Own says whether something of a user's is the caller's own.
+// Own reports whether something of a user's is the caller's own.
 func (c Caller) Own(user string) bool { return c.Role >= User && c.User != "" && c.User == user }
 
 // NameFor returns a user's name as the caller may see it; empty if not at all.

@@ -97,7 +97,7 @@ func (g *Guard) TLS() *tls.Config {
 	return out
 }
 
-// HTTP2 says whether the web-config file lets clients speak HTTP/2, over TLS.
+// HTTP2 reports whether the web-config file lets clients speak HTTP/2, over TLS.
 func (g *Guard) HTTP2() bool { return g.webConfig().http2 }
 
 // webConfig returns the newest web-config that there is.

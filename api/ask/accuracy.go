@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// AccuracyRequest says which forecasts are compared with the facts, and which page of the groups is the answer.
+// AccuracyRequest defines which forecasts are compared with the facts, and which page of the groups is the answer.
 type AccuracyRequest struct {
 	// Queue, SizeClass and Made select; empty means any.
 	Queue, SizeClass, Made string
@@ -19,7 +19,7 @@ type AccuracyRequest struct {
 	Limit, Offset int
 }
 
-// Accuracy tells how the forecasts turned out that were found in the ledger.
+// Accuracy reports how the forecasts turned out that were found in the ledger.
 func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {

@@ -144,7 +144,7 @@ func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 	return job.QueueFacts{}
 }
 
-// reasonNotAllowed says that the account or the quality of service does not exist, or may not use the queue.
+// reasonNotAllowed means that the account or the quality of service does not exist, or may not use the queue.
 const reasonNotAllowed headqueue.Reason = "not_allowed"
 
 // notAllowed refuses an account or a quality of service that does not exist or that the queue does not take.
@@ -232,7 +232,7 @@ func has(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// reasonOverLimit says that a limit of a QOS or an association never lets such a job start.
+// reasonOverLimit means that a limit of a QOS or an association never lets such a job start.
 const reasonOverLimit headqueue.Reason = "over_limit"
 
 // overCaps refuses a request that exceeds by itself what a QOS or an association allows. Where a QOS bounds a resource,
@@ -305,8 +305,8 @@ func owner(l *job.Limit) string {
 	return "account " + l.Account
 }
 
-// warnings says what may keep a request from starting without being certain: bounds that were learned from use, and a
-// queue that is closed now.
+// warnings reports what may keep a request from starting without being certain: bounds that were learned from use, and
+// a queue that is closed now.
 func warnings(v *readmodel.View, req *job.Request) []string {
 	var out []string
 	pool := v.Pool(req.Queue)

@@ -22,7 +22,7 @@ type excludedCandidate struct {
 // Error implements error.
 func (l *excludedCandidate) Error() string { return l.err.Error() }
 
-// soft says whether the rest of the question makes sense without the candidate: it can be had, but is of no use.
+// soft reports whether the rest of the question makes sense without the candidate: it can be had, but is of no use.
 func (l *excludedCandidate) soft() bool {
 	return l.reason == overTimeLimit || l.reason == noForecastYet
 }

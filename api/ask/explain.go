@@ -23,7 +23,7 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 	return out
 }
 
-// sooner tells what would start sooner than a wait of the given quantiles.
+// sooner reports what would start sooner than a wait of the given quantiles.
 func sooner(v *readmodel.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
 	var out []wire.Sooner
 	for _, o := range v.Sooner(now, a, than) {

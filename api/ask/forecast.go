@@ -48,7 +48,7 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 	return scene, explained, out, nil
 }
 
-// explain says what is ahead of a request, what is free and what is needed.
+// explain reports what is ahead of a request, what is free and what is needed.
 func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attributes,
 	out *engine.Forecast) (*predictor.Scene, *predictor.Forecast, error) {
 	scene := v.Pooled(now, request)

@@ -72,7 +72,7 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 	out.Sooner = sooner(v, now, &a, rest)
 }
 
-// moved says why a job's forecast is another one now.
+// moved reports why a job's forecast is another one now.
 func moved(j *wire.Job, m *readmodel.Move) string {
 	text := "it has waited " + duration.Format(time.Duration(j.WaitedSeconds)*time.Second)
 	then, now := j.Forecast.AheadJobs, j.AheadJobs

@@ -41,7 +41,7 @@ func lifetimes(l *livemodels.LifetimeView, queue string, class int, ks bool) wir
 	return m
 }
 
-// laws tells how the competing laws of one class stand.
+// laws reports how the competing laws of one class stand.
 func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	c := l.Selection
 	out := wire.LifetimeLaws{Class: class, Jobs: c.Seen, Chosen: c.Chosen, Scores: []wire.LawScore{}}

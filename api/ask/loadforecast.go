@@ -74,7 +74,7 @@ func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 	return out, nil
 }
 
-// noOutlook says why there is no forecast yet.
+// noOutlook reports why there is no forecast yet.
 func noOutlook(v *readmodel.View) *Refusal {
 	if v.Capacity < 1 {
 		return noForecast(KindUnavailable, predictor.ReasonUnknownCapacity,
@@ -161,7 +161,7 @@ func loadScores(o *loadforecast.Outlook, hours float64) []wire.LoadScore {
 	return out
 }
 
-// loadLearnt says how much is known of how forecasts turn out.
+// loadLearnt reports how much is known of how forecasts turn out.
 func loadLearnt(o *loadforecast.Outlook, hours float64) wire.LoadLearnt {
 	out := wire.LoadLearnt{Horizons: []wire.LoadOutcomes{}}
 	var none []string

@@ -49,7 +49,7 @@ func chains(c *markov.Chains) *wire.Markov {
 	}
 }
 
-// Users tells what is known of the users, in numbers alone.
+// Users reports what is known of the users, in numbers alone.
 func Users(a *readmodel.Analysis, s readmodel.Saturation) *wire.Users {
 	out := &wire.Users{
 		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions,

@@ -44,7 +44,7 @@ func (s *Service) Now(in NowRequest) (*NowQuery, error) {
 	return &NowQuery{views, s, in}, nil
 }
 
-// Answer tells what would start at once, queue by queue. With several clusters the oldest view gives the answer its
+// Answer reports what would start at once, queue by queue. With several clusters the oldest view gives the answer its
 // age.
 func (q *NowQuery) Answer() (wire.Now, error) {
 	s, in := q.service, &q.request
@@ -80,7 +80,7 @@ func (q *NowQuery) Answer() (wire.Now, error) {
 	return out, nil
 }
 
-// queueNow tells what would start at once in a queue.
+// queueNow reports what would start at once in a queue.
 func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.NowQueue {
 	pool := p.view.Pool(p.queue)
 	out := wire.NowQueue{
@@ -182,7 +182,7 @@ func frontier(all []wire.Opening) []wire.Opening {
 	return out
 }
 
-// nowReason says what would start at once in one sentence.
+// nowReason reports what would start at once in one sentence.
 func nowReason(q *wire.NowQueue) string {
 	if q.PlanAge == nil {
 		return "it is not known what would start at once: no plan of the queue is there yet"

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// Kind says why a question has no answer.
+// Kind is why a question has no answer.
 type Kind int
 
 // The kinds of refusals.
@@ -27,7 +27,7 @@ type Refusal struct {
 	Kind Kind
 	// Reason is the cause, where no forecast is possible; else it is empty.
 	Reason headqueue.Reason
-	// Detail says what is wrong, Hint what would help, where that is known.
+	// Detail is what is wrong, Hint what would help, where that is known.
 	Detail, Hint string
 }
 
@@ -47,7 +47,7 @@ func Unavailable(detail, hint string) *Refusal {
 	return &Refusal{Kind: KindUnavailable, Detail: detail, Hint: hint}
 }
 
-// noForecast says why no forecast is possible and what would help.
+// noForecast reports why no forecast is possible and what would help.
 func noForecast(kind Kind, reason headqueue.Reason, detail, hint string) *Refusal {
 	return &Refusal{Kind: kind, Reason: reason, Detail: detail, Hint: hint}
 }
@@ -66,7 +66,7 @@ func forecastRefusal(err error) error {
 	return noForecast(kind, cannot.Reason, cannot.Detail, cannot.Hint)
 }
 
-// reasonNothingRead says that no record has been read yet: an empty picture is not an empty cluster.
+// reasonNothingRead means that no record has been read yet: an empty picture is not an empty cluster.
 const reasonNothingRead headqueue.Reason = "nothing_read"
 
 func nothingRead(v *readmodel.View) *Refusal {
@@ -93,7 +93,7 @@ func bare(a amount, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// reasonOverQueue says that the rules of the queue never let such a job start.
+// reasonOverQueue means that the rules of the queue never let such a job start.
 const reasonOverQueue headqueue.Reason = "over_queue_limit"
 
 func queueLimitRefusal(queue, asked, allowed string) *Refusal {

@@ -68,7 +68,7 @@ func (q *sizeQuery) clusters() map[string]bool {
 
 func instantSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// sizeProblem says what is wrong with a question that the library refuses.
+// sizeProblem reports what is wrong with a question that the library refuses.
 func sizeRefusal(err error) error {
 	var objective *advice.ObjectiveError
 	switch {

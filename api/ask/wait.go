@@ -149,7 +149,7 @@ func reason(w *wire.Wait) string {
 // fewWaits is below how many learnt waits the answer says that little is known: before so many nothing is trained.
 const fewWaits = 300
 
-// basis says what the forecast rests on.
+// basis reports what the forecast rests on.
 func basis(w *wire.Wait) string {
 	b := &w.Basis
 	switch {

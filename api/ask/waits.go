@@ -220,7 +220,7 @@ func (w *whatIf) gainSentences(r *advice.Result) []string {
 	return out
 }
 
-// gains says what a difference of medians is worth, "" where it is less than a minute.
+// gains reports what a difference of medians is worth, "" where it is less than a minute.
 func (w *whatIf) gains(seconds float64) string {
 	verb := "start"
 	if w.curve != nil {

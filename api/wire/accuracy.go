@@ -26,7 +26,7 @@ type AccuracyGroup struct {
 	Methods     []MethodAccuracy `json:"methods" doc:"waitcast, then other methods on those of its jobs for which they had an answer"`
 }
 
-// MethodAccuracy tells how one method did.
+// MethodAccuracy reports how one method did.
 type MethodAccuracy struct {
 	Method        string                `json:"method" doc:"waitcast, qbets, limits (the plan from the time limits), downey_combined"`
 	N             int64                 `json:"n" doc:"jobs"`

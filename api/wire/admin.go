@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// ImportProgress tells how far an import is.
+// ImportProgress reports how far an import is.
 type ImportProgress struct {
 	Bytes    int64 `json:"bytes" doc:"bytes of the log that were read, as they were sent"`
 	Lines    int64 `json:"lines"`
@@ -18,8 +18,8 @@ type BadReason struct {
 	First []string `json:"first"`
 }
 
-// ImportReport tells what became of a log. Jobs, KnownJobs, FollowedJobs and TooOldJobs add up to the finished jobs in
-// it.
+// ImportReport reports what became of a log. Jobs, KnownJobs, FollowedJobs and TooOldJobs add up to the finished jobs
+// in it.
 type ImportReport struct {
 	Cluster      string      `json:"cluster"`
 	Format       string      `json:"format"`

@@ -73,7 +73,7 @@ type WaitsBand struct {
 	P95 *float64 `json:"p95"`
 }
 
-// LoadArrivals tells how the jobs to come are drawn.
+// LoadArrivals reports how the jobs to come are drawn.
 type LoadArrivals struct {
 	Model  string         `json:"model" doc:"markov or users; empty before there is one: then nobody comes in the simulation"`
 	Models []ArrivalModel `json:"models"`
@@ -96,7 +96,7 @@ type Saturation struct {
 	At          *time.Time `json:"at" doc:"event time at which the futures were simulated; null before that"`
 }
 
-// LoadScore tells how the forecasts of a series at a horizon turned out.
+// LoadScore reports how the forecasts of a series at a horizon turned out.
 type LoadScore struct {
 	Scope          string     `json:"scope" enum:"cluster,queues" doc:"queues: of all of them together"`
 	Series         string     `json:"series" enum:"queued_work,queue_length,utilization,arrived_jobs,arrived_work"`
@@ -115,7 +115,7 @@ type LoadLosses struct {
 	LastWeek    float64 `json:"last_week" doc:"that it is as a week before"`
 }
 
-// LoadLearnt tells how much the forecast has learnt from.
+// LoadLearnt reports how much the forecast has learnt from.
 type LoadLearnt struct {
 	Horizons []LoadOutcomes `json:"horizons"`
 	Note     string         `json:"note" doc:"the same in a sentence"`

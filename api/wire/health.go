@@ -17,7 +17,7 @@ type Health struct {
 	Stale []StaleCluster `json:"stale" doc:"the clusters whose answers are marked stale, and why"`
 }
 
-// StaleCluster says why answers about a cluster are marked stale.
+// StaleCluster reports why answers about a cluster are marked stale.
 type StaleCluster struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`

@@ -16,7 +16,7 @@ type Models struct {
 	Stale      bool           `json:"stale"`
 }
 
-// LifetimeLaws tells how the laws of lifetimes stand that compete for one class of jobs.
+// LifetimeLaws reports how the laws of lifetimes stand that compete for one class of jobs.
 type LifetimeLaws struct {
 	Class  string     `json:"class" enum:"sequential,parallel"`
 	Jobs   int        `json:"jobs" doc:"lifetimes observed"`
@@ -36,7 +36,7 @@ type LawParams struct {
 	HyperGamma   *LogMixture `json:"hyper_gamma,omitempty" doc:"the law of ln seconds"`
 }
 
-// LawScore tells how one law did.
+// LawScore reports how one law did.
 type LawScore struct {
 	Law      string   `json:"law" enum:"uniform_log,uniform_log_at_limit,hyper_gamma,kaplan_meier"`
 	LogScore *float64 `json:"log_score" doc:"mean logarithm of the probability that it gave, beforehand, to each lifetime, a quarter of a doubling wide; null before the first"`
@@ -125,7 +125,7 @@ type Markov struct {
 	Pairs   uint64  `json:"pairs"`
 }
 
-// Users tells what the kept history of a queue knows of its users, in numbers: no answer names one.
+// Users reports what the kept history of a queue knows of its users, in numbers: no answer names one.
 type Users struct {
 	Reason       string    `json:"reason,omitempty" doc:"why users cannot be told apart"`
 	Since        time.Time `json:"since" doc:"first submission in the history"`

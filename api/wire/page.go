@@ -47,7 +47,7 @@ type Change struct {
 	Clusters []ClusterChange `json:"clusters"`
 }
 
-// ClusterChange tells how new the picture of a cluster is.
+// ClusterChange reports how new the picture of a cluster is.
 type ClusterChange struct {
 	Cluster    string    `json:"cluster"`
 	AsOf       time.Time `json:"as_of"`

@@ -34,7 +34,7 @@ type StartWithin struct {
 	Day        float64 `json:"1d" doc:"probability of a start within 1 day"`
 }
 
-// CannotSay tells why a method gives no answer, and what would help.
+// CannotSay reports why a method gives no answer, and what would help.
 type CannotSay struct {
 	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read,over_queue_limit,over_limit,not_allowed"`
 	Detail string `json:"detail" doc:"the cause in words"`
@@ -63,7 +63,7 @@ type Model struct {
 	Law         string     `json:"law,omitempty" doc:"the law that forecasts take: the best of those that compete, or uniform_log; left out where there is none" enum:"uniform_log,uniform_log_at_limit,hyper_gamma,kaplan_meier"`
 }
 
-// Basis tells what a forecast rests on.
+// Basis is what a forecast rests on.
 type Basis struct {
 	Learnt  int    `json:"waits_learnt" doc:"waits that had been learnt from, of all queues"`
 	Similar int    `json:"similar_waits" doc:"how many of them were of jobs of the same queue and size class"`
@@ -175,7 +175,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Reason is set where no forecast is possible, as in CannotSay.
 	Reason string `json:"reason,omitempty"`
-	// Hint says what would help, where that is known.
+	// Hint is what would help, where that is known.
 	Hint string `json:"hint,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// Bounds of the trial reading of each log, unless the user says otherwise.
+// Bounds of the trial reading of each log, by default.
 const (
 	trialRecords = 20_000
 	trialLimit   = 5 * time.Second

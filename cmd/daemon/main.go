@@ -158,7 +158,7 @@ func runDaemon(cmd *cobra.Command) error {
 	})
 }
 
-// hangups tells of each SIGHUP, until it is stopped; several in a row count once.
+// hangups returns a channel that receives each SIGHUP, until it is stopped; several in a row count once.
 func hangups() (told <-chan struct{}, stop func()) {
 	out, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {

@@ -58,7 +58,7 @@ func (a *app) givenToken() (string, error) {
 	return "", nil
 }
 
-// readToken reads the token in a file; how says why there.
+// readToken reads the token in a file; how is the reason why there.
 func readToken(file, how string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

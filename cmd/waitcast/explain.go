@@ -34,7 +34,7 @@ func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 	}
 }
 
-// remaining tells how much longer a job runs.
+// remaining reports how much longer a job runs.
 func remaining(v *wire.Pivot) string {
 	if v.RemainingP50 == nil {
 		return "nobody knows how much longer"

@@ -215,10 +215,10 @@ func saturationText(s *wire.Saturation) string {
 		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
-// scoreHorizon is the horizon whose scores are told, if there are any: six hours.
+// scoreHorizon is the horizon whose scores are printed, if there are any: six hours.
 const scoreHorizon = 6 * 3600
 
-// scoreText says how good the forecasts of the queued work were.
+// scoreText reports how good the forecasts of the queued work were.
 func scoreText(f *wire.LoadForecast) string {
 	var best *wire.LoadScore
 	far := func(s *wire.LoadScore) float64 { return math.Abs(math.Log(s.HorizonSeconds / scoreHorizon)) }

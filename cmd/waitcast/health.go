@@ -9,11 +9,11 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// healthTimeout is how long the daemon may take to say what is wrong with it, after it has answered the question.
+// healthTimeout is how long the daemon may take to report its faults, after it has answered the question.
 const healthTimeout = 3 * time.Second
 
-// warn prints what keeps the daemon that was asked from doing all of its work, in the words of /readyz. Nothing was
-// asked, or the daemon is older and does not say: nothing is printed.
+// warn prints what keeps the daemon that was asked from doing all of its work, in the words of /readyz. It prints
+// nothing if no question was asked, or if the daemon is too old to know.
 func (a *app) warn() {
 	if a.asked == nil {
 		return
@@ -33,7 +33,7 @@ func (a *app) warn() {
 	}
 }
 
-// whyStale returns why the daemon marks answers as stale, "" if it does not say.
+// whyStale returns why the daemon marks answers as stale, "" if it gives no reason.
 func (a *app) whyStale() string {
 	if a.health == nil {
 		return ""

@@ -120,7 +120,7 @@ func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 	return out.Bytes()
 }
 
-// detailsPending stands for what the log of a job's submission did not tell.
+// detailsPending stands for a value that the log of a job's submission lacks.
 const detailsPending = "details pending"
 
 // detailsOf returns a job's queue and size for a table.
@@ -131,7 +131,7 @@ func detailsOf(j *wire.Job) (queue, procs string) {
 	return cmp.Or(console.Printable(j.Queue), detailsPending), "?"
 }
 
-// whatIs says in words what a job is.
+// whatIs returns in words what a job is.
 func whatIs(one *wire.JobAnswer) string {
 	j := &one.Job
 	what := console.Printable(j.ID)

@@ -61,7 +61,7 @@ func (a *app) run(args []string) int {
 	return code
 }
 
-// staleError says that the answer, which was printed, rests on old data.
+// staleError reports that the answer, which was printed, rests on old data.
 type staleError struct{ age time.Duration }
 
 func (e *staleError) Error() string {
@@ -86,12 +86,12 @@ func (a *app) code(err error) int {
 	return exitFailed
 }
 
-// isUsage tells the statuses by which a daemon says that the question itself is wrong.
+// isUsage reports whether a status of the daemon means that the question itself is wrong.
 func isUsage(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
-// explain says what an error means for the one who typed the command, and what to do.
+// explain returns the meaning of an error for the user of the command, and what to do.
 func (a *app) explain(err error) string {
 	var problem *client.ProblemError
 	var unreachable *client.UnreachableError
@@ -148,7 +148,7 @@ func explainProblem(p *client.ProblemError) string {
 	return text
 }
 
-// whereLooked says which address was asked, why that one, and how to change it.
+// whereLooked reports which address was asked, why that one, and how to change it.
 func (a *app) whereLooked(url string) string {
 	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.",
 		console.Printable(url), console.Printable(a.urlFrom))

@@ -37,7 +37,7 @@ func newModels(a *app) *cobra.Command {
 	return command
 }
 
-// models asks for one queue, or for all of them.
+// models requests the models of one queue, or of all of them.
 func (a *app) models(ctx context.Context, cluster string, queues []string) error {
 	if a.timeout <= 0 {
 		return console.NewUsageError("--timeout must be more than 0")

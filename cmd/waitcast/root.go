@@ -29,10 +29,10 @@ type app struct {
 
 	// tokenFrom is the file of the admin token, where it was found in one of the default places.
 	tokenFrom string
-	// asked is the client of the daemon, once there is one; health is what that said last.
+	// asked is the client of the daemon, once there is one; health is its last report.
 	asked  *client.Client
 	health *wire.Health
-	// urlFrom says where the daemon's address comes from.
+	// urlFrom reports where the daemon's address comes from.
 	urlFrom string
 	// started is true once a subcommand's own code runs: errors before are errors of usage.
 	started bool

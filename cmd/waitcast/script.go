@@ -85,8 +85,7 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	return &r, nil
 }
 
-// fill takes from the script what no flag of ours says, and tells on standard error what somebody who submits it should
-// know.
+// fill takes from the script what no flag of ours sets, and prints its warnings on standard error.
 func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *whatIf, memory *memsize.Value) error {
 	s, err := b.read(c.InOrStdin())
 	if err != nil {

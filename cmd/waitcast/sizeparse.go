@@ -152,7 +152,7 @@ func sizes(flag, text string) ([]int, error) {
 	return out, nil
 }
 
-// runtimeOf reads how the runtime depends on the size; nil where nothing is told.
+// runtimeOf reads how the runtime depends on the size; nil if nothing is given.
 func runtimeOf(table, amdahl, downey, history string) (*wire.Runtime, error) {
 	given := 0
 	for _, text := range []string{table, amdahl, downey, history} {

@@ -170,7 +170,7 @@ func (a *app) printInfo(info *modelstore.Info) error {
 	return t.Flush()
 }
 
-// writer tells who writes a space.
+// writer reports who writes a space.
 func (a *app) writer(s *modelstore.SpaceInfo) string {
 	if s.Holder == "" || s.Until.IsZero() {
 		return dash(console.Printable(s.Holder))
@@ -198,7 +198,7 @@ func storeHolder() string {
 	return fmt.Sprintf("waitcast store copy, process %d on %s", os.Getpid(), host)
 }
 
-// canRead returns an error that says what to do where a backup cannot be read by whoever restores it.
+// canRead returns an error with a remedy if the user who restores a backup cannot read it.
 func canRead(backup string) error {
 	f, err := os.Open(backup)
 	if errors.Is(err, fs.ErrPermission) {
@@ -211,7 +211,7 @@ func canRead(backup string) error {
 	return f.Close()
 }
 
-// orElsewhere says of a database that is not there where to look.
+// orElsewhere adds to the error of a missing database where to look.
 func orElsewhere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; --from names the database, waitcast.db in the daemon's data_dir", err)

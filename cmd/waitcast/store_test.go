@@ -54,7 +54,7 @@ func wantOutput(t *testing.T, r result, parts ...string) {
 }
 
 // TestStoreBackup proves that a backup is taken while somebody has the database open, that a restore wants it closed
-// and leaves what is there unless told otherwise, and that info tells who has it.
+// and leaves what is there by default, and that info tells who has it.
 func TestStoreBackup(t *testing.T) {
 	path := storeFile(t)
 	dir := t.TempDir()

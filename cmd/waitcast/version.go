@@ -11,7 +11,7 @@ import (
 	built "github.com/waitcast/waitcast/internal/version"
 )
 
-// version is what `waitcast version` tells.
+// version is the output of `waitcast version`.
 type version struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

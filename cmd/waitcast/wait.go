@@ -72,7 +72,7 @@ func newWait(a *app) *cobra.Command {
 	return command
 }
 
-// wait asks, prints the answer, and returns an error where there is none or where it is stale.
+// wait requests a forecast, prints the answer, and returns an error if there is none or if it is stale.
 func (a *app) wait(ctx context.Context, cluster string, request job.Request) error {
 	if err := checkWait(request, time.Duration(a.timeout)); err != nil {
 		return err

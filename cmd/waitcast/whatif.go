@@ -85,13 +85,13 @@ func (w *whatIf) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.all, "all", false, fmt.Sprintf("show all combinations, not the best %d", shownSizes))
 }
 
-// several says whether there is anything to compare.
+// several reports whether there is anything to compare.
 func (w *whatIf) several(queues string) bool {
 	return len(w.procs) > 1 || len(w.limits) > 1 || strings.Contains(queues, ",") ||
 		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
-// whatIf asks for all combinations, and prints them with what they gain.
+// whatIf requests all combinations, and prints them with their gains.
 func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf) error {
 	for _, limit := range w.limits {
 		r.Procs, r.TimeLimit = w.procs[0], limit
@@ -159,7 +159,7 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	return p.Bytes()
 }
 
-// below tells what a table of candidates does not show.
+// below reports what a table of candidates does not show.
 func (p *page) below(more int, left []wire.SizeLeftOut) {
 	if more > 0 {
 		fmt.Fprintf(p, "and %d more (--all)\n", more)

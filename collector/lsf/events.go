@@ -40,7 +40,7 @@ func silent(kind []byte) bool {
 	switch string(kind) {
 	// JOB_START tells the start
 	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
-		// JOB_STATUS tells what came of it
+		// JOB_STATUS reports what came of it
 		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
 		"SBD_UNREPORTED_STATUS",
 		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG",

@@ -21,7 +21,7 @@ const (
 	FailedOutput  = "output"  // what it printed cannot be used
 )
 
-// CallError says why a call of a command failed.
+// CallError reports why a call of a command failed.
 type CallError struct {
 	// Reason is one of the Failed constants.
 	Reason string

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// PollConfig says how often a scheduler is asked.
+// PollConfig defines how often a scheduler is asked.
 type PollConfig struct {
 	// Target names what is asked, in messages: a program, a socket.
 	Target string
@@ -31,9 +31,9 @@ type Answer struct {
 	// is one of the target's.
 	Lines int
 	Bad   []BadLine
-	// Notes say what a call that was of use could not tell; each is logged when it is new.
+	// Notes list what a call that was of use could not tell; each is logged when it is new.
 	Notes []error
-	// Err says why the call failed, a *CallError, or why all of its output is of no use; nil if it is of use.
+	// Err reports why the call failed, a *CallError, or why all of its output is of no use; nil if it is of use.
 	Err error
 }
 
@@ -44,10 +44,10 @@ type Ask func(ctx context.Context, asked time.Time) Answer
 type PollOptions struct {
 	// Ask makes one call. It ends when its context does, and by itself after the source's timeout.
 	Ask Ask
-	// Ready says whether the scheduler may be asked yet; until then nothing is.
+	// Ready reports whether the scheduler may be asked yet; until then nothing is.
 	Ready func() bool
-	// Wanted says whether something is missing that the scheduler would tell: then it is asked before its time. It is
-	// called often.
+	// Wanted reports whether something is missing that the scheduler would tell: then it is asked before its time. It
+	// is called often.
 	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time

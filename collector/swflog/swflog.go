@@ -118,7 +118,7 @@ func isPart(status int64) bool {
 	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
 }
 
-// isOf says whether a job has an event of this kind.
+// isOf reports whether a job has an event of this kind.
 func isOf(kind job.Kind, ran bool) bool {
 	switch kind {
 	case job.Submit:

@@ -20,7 +20,7 @@ const (
 	DefaultBatchLines = 8192
 )
 
-// Config says what one tailer follows. The zero value of a field is its default.
+// Config defines what one tailer follows. The zero value of a field is its default.
 type Config struct {
 	// Source is the name of the source in logs, metrics and errors.
 	Source string

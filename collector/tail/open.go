@@ -116,8 +116,7 @@ func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	return nil, noMatch
 }
 
-// compare says whether q, which is open and has the head p, is a copy of the
-// known file k.
+// compare reports whether q, which is open and has the head p, is a copy of the known file k.
 func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	src := q.src
 	if len(p.head) == 0 {

@@ -23,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/daemon/check"
 )
 
-// Options say what is gathered.
+// Options define what is gathered.
 type Options struct {
 	// Version is the program's.
 	Version string
@@ -40,11 +40,11 @@ type gatherer struct {
 	opts  Options
 	mask  *masker
 	files map[string][]byte
-	// notes say what could not be had; of an error only its kind is told, because its text may name hosts and people.
+	// notes list what could not be had; of an error only its kind is told, because its text may name hosts and people.
 	notes []string
 }
 
-// Manifest tells what a bundle is.
+// Manifest reports what a bundle is.
 type Manifest struct {
 	Made    time.Time         `json:"made"`
 	Version string            `json:"version"`
@@ -249,7 +249,7 @@ func utsname[T int8 | uint8](field []T) string {
 	return b.String()
 }
 
-// manifest says what made the bundle.
+// manifest reports what made the bundle.
 func (g *gatherer) manifest() {
 	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(),
 		Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}

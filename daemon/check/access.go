@@ -70,7 +70,7 @@ func lookup(name string) (*account, error) {
 	return a, nil
 }
 
-// refusedError says where an account is not let through.
+// refusedError reports where an account is not let through.
 type refusedError struct {
 	path string
 	mode fs.FileMode
@@ -120,10 +120,10 @@ func (a *account) allowed(path string, want fs.FileMode) error {
 	return &refusedError{path: path, mode: mode, want: want, nfs: err == nil}
 }
 
-// accessHinter says how a path becomes readable for a user, who was refused by an error.
+// accessHinter reports how a path becomes readable for a user, who was refused by an error.
 type accessHinter func(path, who string, err error) string
 
-// readable says whether a file or folder can be read: by this process, which tries, and by the other user.
+// readable reports whether a file or folder can be read: by this process, which tries, and by the other user.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, err := os.Open(path)
 	if err == nil && folder {
@@ -165,7 +165,7 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 	return true
 }
 
-// accessHint says what helps against an error of opening.
+// accessHint reports what helps against an error of opening.
 func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -177,7 +177,7 @@ func accessHint(err error, path, who string, letRead accessHinter) string {
 	return "look at the file system"
 }
 
-// letRead says how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of
+// letRead reports how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of
 // each scheduler.
 func letRead(path, who string, err error) string {
 	var refused *refusedError

@@ -97,7 +97,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	return command.Args[0], source.AskCommand(command, snapshot.Read)
 }
 
-// facts says what a scheduler told of its machine.
+// facts reports what a scheduler told of its machine.
 func facts(f *job.Facts, t *trial) string {
 	procs, down, gpus := 0, 0, 0
 	for _, g := range f.Nodes {

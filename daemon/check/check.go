@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Status says how something is.
+// Status is the result of a check.
 type Status string
 
 // What a finding can be. A report with something Failed means that the daemon would not start, or would know nothing of
@@ -32,7 +32,7 @@ type Finding struct {
 	// About says of what: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
 	About string `json:"about"`
 	Text  string `json:"text"`
-	// Hint says what to do about it; empty where all is well.
+	// Hint is what to do about it; empty where all is well.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -64,7 +64,7 @@ func (r *Report) add(id string, status Status, about, hint, format string, args 
 	}
 }
 
-// Options say how to look.
+// Options define how to look.
 type Options struct {
 	// Version is the program's.
 	Version string

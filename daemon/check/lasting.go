@@ -115,7 +115,7 @@ func (c *checker) logrotate() string {
 	return logrotateMain
 }
 
-// verdict says whether it stays readable for an account, and what to do where it does not.
+// verdict reports whether it stays readable for an account, and what to do where it does not.
 func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 	group := l.group()
 	given := l.given(l.now)

@@ -76,7 +76,7 @@ func Memory(cfg *config.Config, sources []Source) int64 {
 		int64(queues)*queueClasses*int64(cfg.Models.WindowJobs)*perLifetime
 }
 
-// clock says whether the kernel's clock is kept right. STA_UNSYNC, adjtimex(2).
+// clock reports whether the kernel's clock is kept right. STA_UNSYNC, adjtimex(2).
 func (c *checker) clock() {
 	const unsynchronized = 0x40
 	var t syscall.Timex
@@ -94,7 +94,7 @@ func (c *checker) clock() {
 	}
 }
 
-// inotify says whether there are enough watches. Without, the daemon looks at the files by itself.
+// inotify reports whether there are enough watches. Without, the daemon looks at the files by itself.
 func (c *checker) inotify() {
 	need := 0
 	for i := range c.cfg.Clusters {

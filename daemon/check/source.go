@@ -47,7 +47,7 @@ func (c *checker) sources(ctx context.Context) {
 	}
 }
 
-// zone says what the zone of a cluster's log times is.
+// zone reports what the zone of a cluster's log times is.
 func (c *checker) zone(configured *config.Cluster) {
 	about := "cluster " + configured.Name
 	location, err := configured.Location()
@@ -99,7 +99,7 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadin
 	c.lines(about, t.Source)
 }
 
-// rotation says which files belong to the log, and which look as if they did.
+// rotation reports which files belong to the log, and which look as if they did.
 func (c *checker) rotation(log *source.Config, about string, files []File, others []string, isFolder bool) {
 	var bytes int64
 	for _, f := range files {
@@ -128,7 +128,8 @@ func (c *checker) rotation(log *source.Config, about string, files []File, other
 	}
 }
 
-// format says whether the first lines look like the configured format. It returns false if they look like another one.
+// format reports whether the first lines look like the configured format. It returns false if they look like another
+// one.
 func (c *checker) format(log *source.Config, about string, files []File) bool {
 	var sample [][]byte
 	var err error

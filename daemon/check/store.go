@@ -65,7 +65,7 @@ func (c *checker) store() {
 	c.database(path)
 }
 
-// storeFor says whether the other user could write the store, for which the folder is the nearest that is there.
+// storeFor reports whether the other user could write the store, for which the folder is the nearest that is there.
 func (c *checker) storeFor(want, dir string) {
 	if c.as == nil {
 		return
@@ -96,7 +96,7 @@ func existing(dir string) (string, error) {
 	}
 }
 
-// database says what is there, and who has it open.
+// database reports what is there, and who has it open.
 func (c *checker) database(path string) {
 	info, err := os.Stat(path)
 	switch {
@@ -159,7 +159,7 @@ func holder(path string) (pid int, held bool) {
 	return who.PID, true
 }
 
-// address says whether the address can be listened on, or who has it.
+// address reports whether the address can be listened on, or who has it.
 func (c *checker) address(ctx context.Context) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)

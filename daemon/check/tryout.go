@@ -299,7 +299,7 @@ const (
 	hopelessly = .5
 )
 
-// lines says how much of the log could be used.
+// lines reports how much of the log could be used.
 func (c *checker) lines(about string, s *Source) {
 	if s.Lines == 0 {
 		return

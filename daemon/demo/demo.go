@@ -20,7 +20,7 @@ import (
 // ClusterName is the name of the simulated cluster.
 const ClusterName = "demo"
 
-// Options say how the demonstration runs.
+// Options define how the demonstration runs.
 type Options struct {
 	// Listen is the address to serve on.
 	Listen string
@@ -191,7 +191,7 @@ func reportEvery(o Options) time.Duration {
 	return 5 * time.Second
 }
 
-// line tells how it goes.
+// line reports how it goes.
 func line(d *daemon.Daemon) string {
 	v := d.Views()[0]
 	scored, median := v.Scored()

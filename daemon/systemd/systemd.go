@@ -70,7 +70,7 @@ func (m *Manager) Start(doing string, start func() error) error {
 	return err
 }
 
-// Serve says that the service is ready, and from then on how it is, until stop is called; stop says that the service
+// Serve reports that the service is ready, and from then on how it is, until stop is called; stop says that the service
 // stops.
 func (m *Manager) Serve(s Service) (stop func()) {
 	told := s.Status()

@@ -8,7 +8,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// accuracy tells whether forecasts can be trusted.
+// accuracy reports whether forecasts can be trusted.
 func accuracy() board {
 	return board{
 		name: "accuracy", title: "accuracy",

@@ -7,7 +7,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// daemon tells whether waitcastd itself is well.
+// daemon reports whether waitcastd itself is well.
 func daemon() board {
 	instances := choice("instance", "Daemon", "label_values(waitcast_build_info, instance)", true)
 	return board{

@@ -171,7 +171,7 @@ func (p *panel) target(i int, q query) (*prometheus.Dataquery, error) {
 	return &target, nil
 }
 
-// field says what the values are.
+// field reports what the values are.
 func (p *panel) field(out *dashboard.Panel) {
 	if out.FieldConfig == nil {
 		out.FieldConfig = dashboard.NewFieldConfigSource()

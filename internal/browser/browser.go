@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// ErrMissing says that there is no Chromium on this machine.
+// ErrMissing reports that there is no Chromium on this machine.
 var ErrMissing = errors.New("chromium is missing (make test-deps)")
 
 // Find returns the path of Chromium, or ErrMissing.

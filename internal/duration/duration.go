@@ -34,11 +34,11 @@ const (
 // Allowed says in one line what Parse accepts, for error messages and tables.
 const Allowed = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m) or seconds"
 
-// ParseError says that a text is not a duration.
+// ParseError reports that a text is not a duration.
 type ParseError struct {
 	// Text is what was to be parsed, shortened if it is very long.
 	Text string
-	// Problem says what is wrong with it.
+	// Problem is what is wrong with it.
 	Problem string
 }
 

@@ -26,7 +26,7 @@ import (
 // startTimeout is how long a server may take to answer, its recovery after a kill included.
 const startTimeout = 5 * time.Minute
 
-// ErrMissing says that there are no programs of a PostgreSQL server on this machine.
+// ErrMissing reports that there are no programs of a PostgreSQL server on this machine.
 var ErrMissing = errors.New("PostgreSQL server programs missing (postgres and initdb, in PATH or /usr/lib/postgresql)")
 
 // Options are how a server is started.

@@ -26,7 +26,7 @@ const chunk = 2000
 type unsure struct {
 	// tokens are the names of transactions of which it is unknown whether they were made final.
 	tokens []string
-	// lines is the checksum of their bad lines: nothing else in a batch tells by itself that it is there already.
+	// lines is the checksum of their bad lines: all else in a batch shows by itself that it is there already.
 	lines [sha256.Size]byte
 }
 
@@ -79,7 +79,7 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	})
 }
 
-// sumBadLines returns a checksum that tells one batch's bad lines from another's.
+// sumBadLines returns a checksum that distinguishes the bad lines of two batches.
 func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	h := sha256.New()
 	for _, b := range lines {
@@ -369,8 +369,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done says
-// that there are none beyond.
+// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done is set
+// if there are none beyond.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+

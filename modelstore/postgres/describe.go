@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Describe tells of the database at url and its spaces; daemons may be at work in it. It counts what is there, which
+// Describe describes the database at url and its spaces; daemons may be at work in it. It counts what is there, which
 // takes a while in a large store.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// HeldError says that somebody else holds the lease on a space.
+// HeldError reports that somebody else holds the lease on a space.
 type HeldError struct {
 	Space string
 	// Holder is the name that it acquired the lease by.
@@ -28,7 +28,7 @@ func (e *HeldError) Error() string {
 		e.Space, e.Holder, max(0, e.Left).Round(100*time.Millisecond), e.Until.UTC().Format(time.RFC3339))
 }
 
-// NoSpaceError says that a store opened for reading is not there (yet).
+// NoSpaceError reports that a store opened for reading is not there (yet).
 type NoSpaceError struct {
 	// Place is the database, without a password.
 	Place string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Holding says who may write a space.
+// Holding reports who may write a space.
 type Holding struct {
 	// Holder is the name that the lease was acquired by; "" if nobody has it.
 	Holder string
@@ -17,7 +17,7 @@ type Holding struct {
 // Held reports whether somebody has the lease, and it has not run out.
 func (h Holding) Held() bool { return h.Holder != "" && h.Left > 0 }
 
-// Holding tells who has the lease on the store's space.
+// Holding reports who has the lease on the store's space.
 func (s *Store) Holding(ctx context.Context) (h Holding, err error) {
 	err = s.read(ctx, "look at the lease", func(ctx context.Context) error {
 		var holder *string

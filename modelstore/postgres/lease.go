@@ -83,7 +83,7 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 	return nil, s.fail("acquire the lease", err)
 }
 
-// held returns the *HeldError that tells who has the lease.
+// held returns the *HeldError that names the holder of the lease.
 func (s *Store) held(ctx context.Context) error {
 	e := &HeldError{Space: s.opts.Space}
 	var holder *string
@@ -171,7 +171,7 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	return err
 }
 
-// lost returns the error that tells who has the lease instead of l.
+// lost returns the error that names the holder of the lease instead of l.
 func (s *Store) lost(ctx context.Context, l *Lease) error {
 	var e *HeldError
 	if err := s.held(ctx); !errors.As(err, &e) {

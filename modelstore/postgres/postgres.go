@@ -13,8 +13,9 @@
 //
 // # Durability
 //
-// A Commit is one transaction, as durable as the server's synchronous_commit says. Where the server dies during COMMIT,
-// the outcome is unknown and Commit returns an error; the same batch committed again is taken as done if it was.
+// A Commit is one transaction, as durable as the server's synchronous_commit makes it. Where the server dies during
+// COMMIT, the outcome is unknown and Commit returns an error; the same batch committed again is taken as done if it
+// was.
 //
 // # Damage
 //
@@ -117,7 +118,7 @@ type Store struct {
 
 var _ modelstore.Store = (*Store)(nil)
 
-// CheckSpace returns an error that says what is wrong with the name of a space.
+// CheckSpace returns an error if the name of a space is not allowed.
 func CheckSpace(name string) error {
 	if !regexp.MustCompile(`^[a-z0-9._-]{1,64}$`).MatchString(name) {
 		return fmt.Errorf("space %q: give 1 to 64 of a-z, 0-9, '.', '_' and '-'", name)
@@ -247,7 +248,7 @@ func (s *Store) begin() error {
 
 func (s *Store) end() { s.uses.Done() }
 
-// interrupted tells a reading between two of the caller's functions whether to go on.
+// interrupted returns an error if a reading must stop between two calls of the caller's function.
 func (s *Store) interrupted(ctx context.Context) error {
 	select {
 	case <-s.done:

@@ -121,7 +121,7 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) (keys []models
 	return keys, err
 }
 
-// known has what the journal tells of a job, and what the ledger does; the latter has an outcome.
+// known returns what journal and ledger have of a job; rows of the ledger have an outcome.
 func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.Key, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT attempt, kind, time, submit, '' FROM waitcast.journal WHERE space = $1 AND cluster = $2 AND job_id = $3

@@ -123,14 +123,14 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 	}
 }
 
-// firstSeq returns the least number in the journal; empty says that there is none.
+// firstSeq returns the least number in the journal; empty is set if there is none.
 func (w *batch) firstSeq() (first int64, empty bool, err error) {
 	var least sql.NullInt64
 	err = w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM journal").Scan(&least)
 	return least.Int64, !least.Valid, err
 }
 
-// pruneWindow deletes from the numbers from, from+1, ...; done says that there are none beyond it.
+// pruneWindow deletes from the numbers from, from+1, ...; done is set if there are none beyond it.
 func (w *batch) pruneWindow(before, from, upTo int64) (n int64, done bool, err error) {
 	var oldest sql.NullInt64
 	if err := w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM snapshot").Scan(&oldest); err != nil {

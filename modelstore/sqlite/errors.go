@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// ForeignError says that the file is a database, but not one of waitcast's.
+// ForeignError reports that the file is a database, but not one of waitcast's.
 type ForeignError struct {
 	Path string
 	// ApplicationID is the file's own (PRAGMA application_id).

@@ -208,7 +208,7 @@ func copyFile(from, to string) (part string, err error) {
 	return part, err
 }
 
-// Describe tells of the database at path, which a daemon may have open.
+// Describe describes the database at path, which a daemon may have open.
 func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	db, err := openBeside(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// errHeld says that another process, or another Store of this one, has the file locked.
+// errHeld reports that another process, or another Store of this one, has the file locked.
 var errHeld = errors.New("locked by another process")
 
 // heldFile is a file that is kept open and locked (flock). The lock is on the file itself, also after it was renamed;

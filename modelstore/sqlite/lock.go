@@ -15,14 +15,14 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// LockedError says that another process has the store open.
+// LockedError reports that another process has the store open.
 type LockedError struct {
 	// Path is the database.
 	Path string
-	// PID and Command name the process; 0 and "" if it has not said so yet.
+	// PID and Command name the process; 0 and "" if it has not written them yet.
 	PID     int
 	Command string
-	// Unnamed says that the lock file, which would name the process, was removed: the database itself is locked.
+	// Unnamed reports that the lock file, which would name the process, was removed: the database itself is locked.
 	Unnamed bool
 }
 
@@ -164,7 +164,7 @@ func (l *lock) check() error {
 }
 
 // renew makes the lock file again if it was removed, and reports whether it did. It names the holder to other
-// processes, and after a crash it says that there was one.
+// processes, and after a crash it shows that there was one.
 func (l *lock) renew() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +221,7 @@ func (l *lock) isSuspect() bool {
 	return l.mine.Suspect
 }
 
-// release gives the lock back. clean says that the store was closed in order; a suspect store stays suspect.
+// release gives the lock back. clean is set if the store was closed in order; a suspect store stays suspect.
 func (l *lock) release(clean bool) error {
 	err := l.dropFiles()
 	l.mu.Lock()
@@ -249,8 +249,8 @@ func (l *lock) write(h holder) error {
 	return nil
 }
 
-// readHolder returns what the lock file says. A file that cannot be understood was left by a crash: it counts as
-// unclean.
+// readHolder returns the holder named in the lock file. A file that cannot be understood was left by a crash: it counts
+// as unclean.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {

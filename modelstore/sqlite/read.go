@@ -19,7 +19,7 @@ import (
 // does not keep the WAL from being reused.
 const replayChunk = 1000
 
-// knownSQL has what the journal tells of a job, and what the ledger does; the latter has an outcome.
+// knownSQL selects what journal and ledger have of a job; rows of the ledger have an outcome.
 const knownSQL = `SELECT attempt, kind, time, submit, '' FROM journal WHERE cluster = ?1 AND job_id = ?2
 	UNION ALL SELECT attempt, '', closed, submit, outcome FROM ledger WHERE cluster = ?1 AND job_id = ?2`
 
@@ -82,7 +82,7 @@ func (s *Store) Replay(ctx context.Context, after int64, fn func(modelstore.Entr
 	}
 }
 
-// interrupted tells a reading between two of the caller's functions whether to go on.
+// interrupted returns an error if a reading must stop between two calls of the caller's function.
 func (s *Store) interrupted(ctx context.Context) error {
 	if s.isClosed() {
 		return modelstore.ErrClosed

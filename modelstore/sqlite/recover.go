@@ -16,14 +16,14 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Recovered says that Open found a damaged file, set it aside and began a new one: everything must be rebuilt from the
-// logs.
+// Recovered reports that Open found a damaged file, set it aside and began a new one: everything must be rebuilt from
+// the logs.
 type Recovered struct {
 	// Path is where the damaged file is now; -wal and -shm are appended to it where there were such files.
 	Path string
 	// At is the wall-clock time.
 	At time.Time
-	// Reason says what is wrong with it; it wraps modelstore.ErrCorrupt.
+	// Reason is what is wrong with it; it wraps modelstore.ErrCorrupt.
 	Reason error
 }
 
@@ -157,7 +157,7 @@ func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	return want, nil
 }
 
-// mustCheck decides whether all of the file is looked at; the package comment says why.
+// mustCheck decides whether all of the file is looked at; the package comment explains why.
 func (s *Store) mustCheck(size int64) bool {
 	last := s.lock.last
 	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)

@@ -45,7 +45,7 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	return nil
 }
 
-// inMemory returns an error of the database in memory as one that says nothing of the file: not wrapped, unless the
+// inMemory returns an error of the database in memory as one that does not concern the file: not wrapped, unless the
 // caller gave up.
 func inMemory(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {

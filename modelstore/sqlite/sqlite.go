@@ -291,7 +291,7 @@ func (s *Store) begin() error {
 
 func (s *Store) end() { s.uses.Done() }
 
-// isClosed tells a long reading that Close waits for it.
+// isClosed reports to a long reading that Close waits for it.
 func (s *Store) isClosed() bool {
 	s.closing.Lock()
 	defer s.closing.Unlock()

@@ -101,7 +101,7 @@ func replayStops(t *testing.T, p Place) {
 	}
 }
 
-// entriesOnce proves that an event read twice or told by two sources, at another time, is kept as it came first.
+// entriesOnce proves that an event read twice or from two sources, at another time, is kept as it came first.
 func entriesOnce(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 3)})

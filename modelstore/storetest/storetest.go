@@ -94,7 +94,7 @@ func MakeRow(seq int64) modelstore.Row {
 	return r
 }
 
-// MakeSnapshot returns a snapshot after the entry seq that can be told from any other.
+// MakeSnapshot returns a snapshot after the entry seq that differs from any other.
 func MakeSnapshot(seq int64) *modelstore.Snapshot {
 	state := binary.BigEndian.AppendUint64(nil, uint64(seq))
 	model := make([]byte, 20_000)

@@ -23,7 +23,7 @@ const UnfinishedKey = "transfer.unfinished"
 // batchSize is the number of entries or rows that are copied in one transaction.
 const batchSize = 1000
 
-// NotEmptyError says that the target of a copy holds something already.
+// NotEmptyError reports that the target of a copy holds something already.
 type NotEmptyError struct {
 	// LastSeq is the number of its last event, Meta the number of its values.
 	LastSeq int64
@@ -37,7 +37,7 @@ func (e *NotEmptyError) Error() string {
 		e.LastSeq, e.Meta)
 }
 
-// MismatchError says that the target differs from the source after a copy.
+// MismatchError reports that the target differs from the source after a copy.
 type MismatchError struct{ Source, Target *Summary }
 
 // Error implements error.
@@ -404,7 +404,7 @@ func (d digest) sum() string {
 	return text
 }
 
-// nanos tells an unknown instant from every other.
+// nanos distinguishes an unknown instant from every other.
 func nanos(t time.Time) string {
 	if t.IsZero() {
 		return "unknown"

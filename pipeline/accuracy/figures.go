@@ -14,7 +14,7 @@ import (
 // resolution is that of the waits in logs, in seconds.
 const resolution = 1
 
-// Figures say how quantiles turned out, by level.
+// Figures show how quantiles turned out, by level.
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`

@@ -36,7 +36,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 // SizeRank returns the place of a size class among all, from 0; -1 for a name that is none.
 func SizeRank(size string) int { return slices.Index(waittime.SizeClasses(), size) }
 
-// Score says how the forecasts of some jobs turned out.
+// Score reports how the forecasts of some jobs turned out.
 type Score struct {
 	// Figures are of the forecasts whose job started.
 	Figures

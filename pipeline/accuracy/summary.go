@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Summary says how forecasts turned out, by groups of ledger rows. The zero value is empty.
+// Summary reports how forecasts turned out, by groups of ledger rows. The zero value is empty.
 type Summary struct {
 	groups map[GroupKey]*Score
 }

@@ -7,7 +7,7 @@ const (
 	windowBlock  = recent / windowBlocks
 )
 
-// Window says how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so
+// Window reports how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so
 // many.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.

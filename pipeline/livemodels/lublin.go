@@ -83,7 +83,7 @@ type LublinFit struct {
 	NoSizes, NoRuntimes, NoArrivals string
 }
 
-// Err says why jobs cannot be drawn from the whole model, nil if they can.
+// Err reports why jobs cannot be drawn from the whole model, nil if they can.
 func (f *LublinFit) Err() error {
 	var errs []error
 	for _, part := range [...]struct{ name, why string }{

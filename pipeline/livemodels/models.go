@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Config says how the models of a queue are kept up to date.
+// Config defines how the models of a queue are kept up to date.
 type Config struct {
 	// WindowJobs and WindowAge bound the sliding window of a lifetime model, by start; 0 means no bound.
 	WindowJobs int
@@ -273,7 +273,7 @@ type LifetimeView struct {
 	// Law is what forecasts use if Usable: of the chosen law the lifetime, and Downey's fit beside it.
 	Law    predictor.Law
 	Usable bool
-	// Err says why there is no fit of Downey's.
+	// Err reports why there is no fit of Downey's.
 	Err error
 	// Selection holds the scores of the competing laws.
 	Selection *SelectionView

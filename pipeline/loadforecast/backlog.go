@@ -45,9 +45,10 @@ type notification struct {
 type sample struct {
 	view *cluster.View
 	at   time.Time
-	// reconcile says that the model may differ from the cluster.
+	// reconcile reports that the model may differ from the cluster.
 	reconcile bool
-	// observe says that the sample is to be learned from, forecast that a forecast is wanted, live that it is of now.
+	// observe is set if the sample must be learned from, forecast if a forecast is wanted, live if the sample is of
+	// now.
 	observe, forecast, live bool
 }
 

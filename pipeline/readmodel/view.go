@@ -31,7 +31,7 @@ type View struct {
 	Models    *livemodels.View
 	// Engine forecasts a request as if it were submitted at the newest instant; nil if no forecasts are made.
 	Engine *engine.View
-	// Learning says what the engine does beside answering; zero if no forecasts are made.
+	// Learning reports what the engine does beside answering; zero if no forecasts are made.
 	Learning engine.Stats
 	// Forecasts are those of the waiting jobs, as they were made at their submissions.
 	Forecasts Forecasts
@@ -53,7 +53,7 @@ type View struct {
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
-	// Names says which queues have a place of their own and which share queuenames.Other.
+	// Names reports which queues have a place of their own and which share queuenames.Other.
 	Names queuenames.View
 }
 

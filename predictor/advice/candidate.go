@@ -159,10 +159,10 @@ func rises(l Law) error {
 	return nil
 }
 
-// certain says whether the wait is the same in all futures.
+// certain reports whether the wait is the same in all futures.
 func (w *Wait) certain() bool { return w.Futures == nil && (w.Law == nil || constant(w.Law)) }
 
-// constant says whether a law has one value only.
+// constant reports whether a law has one value only.
 func constant(l Law) bool {
 	_, fixed := l.(Fixed)
 	return fixed || l.Quantile(0) == l.Quantile(1)

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// NoRequest says that no candidate is what the user asked for.
+// NoRequest means that no candidate is what the user asked for.
 const NoRequest = -1
 
 // Answer is what a candidate comes to. Times are in seconds from now.
@@ -82,7 +82,7 @@ func Choose(candidates []Candidate, request int, objective Objective) (*Result, 
 	return s.rank(answers, request)
 }
 
-// answer says what a candidate comes to by itself.
+// answer reports what a candidate comes to by itself.
 func (s *scene) answer(i int) (Answer, error) {
 	c := s.courses[i].candidate
 	wait, err := c.Wait.law()

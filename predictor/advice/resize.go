@@ -50,7 +50,7 @@ func (a Action) String() string {
 	return "keep"
 }
 
-// ActionOf says what takes a job from a size to another.
+// ActionOf reports what takes a job from a size to another.
 func ActionOf(from, to int) Action {
 	switch {
 	case to > from:
@@ -126,7 +126,7 @@ func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 // SizeName is the name of the answer of a size.
 func SizeName(procs int) string { return fmt.Sprintf("%d processors", procs) }
 
-// resized says what a size comes to, by all of its outcomes.
+// resized reports what a size comes to, by all of its outcomes.
 func (s *scene) resized(i int) (Answer, error) {
 	c := &s.courses[i]
 	wait, err := c.candidate.Wait.law()

@@ -80,8 +80,8 @@ type WithCancelled struct {
 	Coverage  map[string][2]float64 `json:"coverage"`
 }
 
-// Calibration tells whether levels cover what they say: over the whole trace and over the jobs with a median above 60 s
-// the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come within .02 of the
+// Calibration reports whether levels cover what they say: over the whole trace and over the jobs with a median above 60
+// s the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come within .02 of the
 // level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05 or two day-block
 // bootstrap errors.
 type Calibration struct {

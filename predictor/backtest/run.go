@@ -17,7 +17,7 @@ const Waitcast = "waitcast"
 // Uncorrected names the combination before its correction.
 const Uncorrected = "uncorrected"
 
-// Options say how a trace is replayed. The zero value scores every job and learns the capacity.
+// Options define how a trace is replayed. The zero value scores every job and learns the capacity.
 type Options struct {
 	// Warmup is the part of the jobs, in [0, 1), that are only learnt from.
 	Warmup float64

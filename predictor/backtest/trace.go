@@ -129,7 +129,7 @@ func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 // grace is how long after its time limit a job is taken to run whose end is not in the log, in seconds.
 const grace = 86400
 
-// fate tells what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though,
+// fate reports what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though,
 // and one that has processors and a wait, but no runtime, may be one that still runs where the log was cut off. So it
 // counts as started, and is not scored.
 func fate(j *Job, rec *swf.Record) {

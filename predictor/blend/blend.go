@@ -34,7 +34,7 @@ import (
 	"slices"
 )
 
-// Config says what a Blend combines. The zero value of a field means its default.
+// Config defines what a Blend combines. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64

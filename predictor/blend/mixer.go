@@ -158,5 +158,6 @@ func gradient(p, y, f float64) float64 {
 	return 0
 }
 
-// awake tells whether a forecast counts: z is ln(wait + 60 s), and what is no number, infinite or absurd is not there.
+// awake reports whether a forecast counts: z is ln(wait + 60 s), and what is no number, infinite or absurd is not
+// there.
 func awake(z float64) bool { return math.Abs(z) < 1e100 }

@@ -14,7 +14,7 @@ import (
 	"math"
 )
 
-// Params say how a model is trained. The zero value of a field means its default.
+// Params define how a model is trained. The zero value of a field means its default.
 type Params struct {
 	// Trees is the number of trees, 200 by default; Leaves the most leaves of one, 20 by default, at least 2.
 	Trees, Leaves int
@@ -73,7 +73,7 @@ func (p Params) check() error {
 	return nil
 }
 
-// ErrNoRows says that there is nothing to learn from.
+// ErrNoRows reports that there is nothing to learn from.
 var ErrNoRows = errors.New("boost: no rows to train on")
 
 // Model is a trained model of one quantile. It is immutable; the zero Model predicts 0.

@@ -46,7 +46,7 @@ func appendFloat(out []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
 }
 
-// ErrCorrupt says that bytes are not a saved model.
+// ErrCorrupt reports that bytes are not a saved model.
 var ErrCorrupt = errors.New("boost: not a saved model")
 
 // UnmarshalBinary restores a model saved by MarshalBinary. A model that it accepts predicts without failing, even if

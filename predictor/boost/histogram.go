@@ -188,7 +188,7 @@ func (t *trainer) find(l *leaf) {
 	}
 }
 
-// divisible tells whether a leaf has rows enough for two.
+// divisible reports whether a leaf has rows enough for two.
 func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
 
 // findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all
@@ -237,7 +237,7 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 // part that is far more than what rounding takes or gives.
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
-// under tells that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
+// under reports that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
 // closer. False tells nothing.
 func under(bar, a, b float64, weightA, weightB float32) bool {
 	w, v := float64(weightA), float64(weightB)

@@ -58,7 +58,7 @@ func TestAccountsByHand(t *testing.T) {
 // has passed, so F = .7234 and D = -.1 F/(1-F).
 const censored400 = -.2615
 
-// forecaster says how far off a raw forecast is at a job.
+// forecaster reports how far off a raw forecast is at a job.
 type forecaster func(i int, w *world, p float64) float64
 
 // serve runs n jobs through a calibrator and returns the judgment of the raw forecasts and of those served.

@@ -65,7 +65,7 @@ const MaxWait = 10 * 365.25 * 86400
 // MaxGroupsOfJob is the most groups that one job may belong to besides that of all jobs; more are ignored.
 const MaxGroupsOfJob = 3
 
-// Config says what a Calibrator corrects. The zero value of a field means its default.
+// Config defines what a Calibrator corrects. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
@@ -191,7 +191,7 @@ func (c *Calibrator) account(name string) int {
 	return len(c.accounts) - 1
 }
 
-// isZero tells whether a forecast says that the job starts at once: below half a second.
+// isZero reports whether a forecast says that the job starts at once: below half a second.
 func isZero(raw float64) bool { return !(raw >= .5) }
 
 // Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of

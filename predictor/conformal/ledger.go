@@ -157,7 +157,8 @@ func (c *Calibrator) down(q float64) float64 {
 	return math.Floor(q/c.cfg.Resolution) * c.cfg.Resolution
 }
 
-// Started tells that a job started at the instant. Unknown jobs are ignored, as are those whose levels are all decided.
+// Started records that a job started at the instant. Unknown jobs are ignored, as are those whose levels are all
+// decided.
 func (c *Calibrator) Started(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]
@@ -174,7 +175,7 @@ func (c *Calibrator) Started(id int64, at float64) {
 	}
 }
 
-// Cancelled tells that a job was cancelled, at the instant, before its start. Unknown and started jobs are ignored.
+// Cancelled records that a job was cancelled, at the instant, before its start. Unknown and started jobs are ignored.
 func (c *Calibrator) Cancelled(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]
@@ -222,7 +223,7 @@ func (c *Calibrator) censor(j *pending, age float64) {
 // Pending returns the number of jobs that are followed.
 func (c *Calibrator) Pending() int { return len(c.jobs.index) }
 
-// Advance tells that event time has come to now, in seconds: quantiles that have passed before it are decided, in the
+// Advance records that event time has come to now, in seconds: quantiles that have passed before it are decided, in the
 // order of their instants. A start at the very instant of a quantile still counts as covered by it. Time that goes back
 // is ignored.
 func (c *Calibrator) Advance(now float64) {

@@ -19,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Config says how coverage is judged. The zero value of a field means its default.
+// Config defines how coverage is judged. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels of the forecasts, rising within (0, 1); there is no default.
 	Levels []float64
@@ -143,7 +143,7 @@ func (c *Counts) merge(o *Counts) {
 	}
 }
 
-// Covered tells whether a wait lies below the quantile q rounded down to the resolution, and whether up to q rounded
+// Covered reports whether a wait lies below the quantile q rounded down to the resolution, and whether up to q rounded
 // up. All are in seconds.
 func Covered(wait, q, resolution float64) (below, upTo bool) {
 	return wait < math.Floor(q/resolution)*resolution, wait <= math.Ceil(q/resolution)*resolution
@@ -211,7 +211,7 @@ type Pair struct {
 	Miss, Error, Allowed float64
 }
 
-// Holds tells whether the interval comes within what is allowed.
+// Holds reports whether the interval comes within what is allowed.
 func (p Pair) Holds() bool { return math.Abs(p.Miss) <= p.Allowed+1e-12 }
 
 // Report is the judgment of a trace.
@@ -220,7 +220,7 @@ type Report struct {
 	Months    []Pair // by month, then level
 	// Share is the part of Months that holds; 1 where no month has enough jobs.
 	Share float64
-	// Pass tells whether All and Long hold at every level, and Share is at least what is asked.
+	// Pass reports whether All and Long hold at every level, and Share is at least what is asked.
 	Pass bool
 }
 

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Config says how sensitive a Detector is. The zero value of a field means its default.
+// Config defines how sensitive a Detector is. The zero value of a field means its default.
 type Config struct {
 	// Block is how many values make a block, 100 by default.
 	Block int
@@ -158,7 +158,7 @@ func (d *Detector) MarshalBinary() ([]byte, error) {
 	return binary.Append([]byte{version}, binary.LittleEndian, d.s)
 }
 
-// ErrCorrupt says that bytes are not a saved Detector.
+// ErrCorrupt reports that bytes are not a saved Detector.
 var ErrCorrupt = errors.New("drift: not a saved detector")
 
 // UnmarshalBinary restores what MarshalBinary saved. After an error the Detector is as it was.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// step says that from an instant on, a request for up to most processors and within seconds could have started.
+// step reports that from an instant on, a request for up to most processors and within seconds could have started.
 type step struct {
 	at, within float64
 	most       int32

@@ -54,7 +54,7 @@ func (m *machine) startRoots(n int) []int32 {
 	return append([]int32(nil), m.trail.roots[len(m.state.Running):][:n]...)
 }
 
-// Pivots tells what the starts of a request hang on, in the replicas of Waits: it appends to roots[:0], for each of
+// Pivots reports what the starts of a request hang on, in the replicas of Waits: it appends to roots[:0], for each of
 // them, the index in State.Running of the job that, had it ended a moment sooner, would have let the request start as
 // much sooner; -1 where there is none: it starts at once, or when an outage ends, or a limit that ran already is
 // reached. Errors are those of Waits.

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Policy says who starts when. The order of State.Waiting is the policy's own in all of them.
+// Policy decides who starts when. The order of State.Waiting is the policy's own in all of them.
 type Policy uint8
 
 // The policies.
@@ -173,7 +173,7 @@ func (e *NeverError) Error() string {
 // LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
 type LawError struct{ Age, U, Value float64 }
 
-// Error tells what was asked and what came.
+// Error reports what was asked and what came.
 func (e *LawError) Error() string {
 	return fmt.Sprintf("a job's residual lifetime at age %v s, quantile %v, is %v, need a number from 0", e.Age,
 		e.U, e.Value)
@@ -198,7 +198,7 @@ const needProcs, needSeconds = "1 up to 2147483647", "a finite number from 0"
 func isProcs(n int) bool       { return n >= 1 && n <= math.MaxInt32 }
 func isSeconds(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
-// check says whether the numbers of a state make sense.
+// check reports whether the numbers of a state make sense.
 func (s *State) check() error {
 	err := errors.Join(
 		field(isProcs(s.Capacity), "capacity", -1, "", float64(s.Capacity), needProcs),
@@ -236,7 +236,8 @@ func (s *State) check() error {
 	return err
 }
 
-// check says whether a request makes sense in a pool that has at most so many processors, with so many jobs that wait.
+// check reports whether a request makes sense in a pool that has at most so many processors, with so many jobs that
+// wait.
 func (r *Request) check(most, waiting int) error {
 	switch {
 	case !isProcs(r.Procs):

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// SurfaceOptions say how a surface is made.
+// SurfaceOptions define how a surface is made.
 type SurfaceOptions struct {
 	Replicas int             // 0 for 100
 	Workers  int             // goroutines, 0 for as many as there are cores

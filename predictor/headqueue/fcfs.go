@@ -304,7 +304,7 @@ func (f *fcfs) within(x float64) float64 {
 	return (float64(i) - .5 + (x-a)/(b-a)) / n
 }
 
-// smooth says whether quantiles come from the log-normal law.
+// smooth reports whether quantiles come from the log-normal law.
 func (f *fcfs) smooth() bool { return len(f.starts) < smoothBelow }
 
 // summarize sorts the starts and works out their moments in ln(1+t). The means of

@@ -151,7 +151,7 @@ func (r *Result) now(within []float64) {
 		MethodMedian{Name: NameCombined}, MethodMedian{Name: NameExact})
 }
 
-// choose says whether the exact method is within the work limit.
+// choose reports whether the exact method is within the work limit.
 func (c *Calc) choose() string {
 	limit := c.WorkLimit
 	if limit == 0 {

@@ -221,9 +221,9 @@ func (s *saddle) lattice() int {
 	return 1
 }
 
-// shows says whether the distribution of rest still has steps of unit: whether
-// the characteristic function of the jobs off the lattice at some multiple of its
-// frequency is too large for the steps, of unit/(sd sqrt(2 pi)), to be ignored.
+// shows reports whether the distribution of rest still has steps of unit: whether the characteristic function of the
+// jobs off the lattice at some multiple of its frequency is too large for the steps, of unit/(sd sqrt(2 pi)), to be
+// ignored.
 func (s *saddle) shows(unit int, variance float64) bool {
 	const ignored = 5e-4 // of probability, half a step
 	limit := ignored * 2 * math.Sqrt(2*math.Pi*variance) / float64(unit)

@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/codec"
 )
 
-// Config says what a Model learns. The zero value of a field means its default.
+// Config defines what a Model learns. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
@@ -214,7 +214,7 @@ func dot(w, x []float64) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// usable tells whether a feature counts: what is not finite, or so large that its square is not, is missing.
+// usable reports whether a feature counts: what is not finite, or so large that its square is not, is missing.
 func usable(v float64) bool { return math.Abs(v) < 1e100 }
 
 // Clone returns an independent copy.

@@ -12,10 +12,10 @@ import (
 	"slices"
 )
 
-// ErrCorrupt says that bytes are not a saved Forecaster.
+// ErrCorrupt reports that bytes are not a saved Forecaster.
 var ErrCorrupt = errors.New("outlook: not a saved forecaster")
 
-// ErrOptions says that a saved Forecaster was made with other horizons, another step or other bounds: start from
+// ErrOptions reports that a saved Forecaster was made with other horizons, another step or other bounds: start from
 // scratch.
 var ErrOptions = errors.New("outlook: saved with other options")
 

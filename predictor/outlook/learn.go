@@ -59,7 +59,7 @@ func (f *Forecaster) keep(r record) {
 	f.s.Next = (f.s.Next + 1) % f.options.Jobs
 }
 
-// Started tells that a job started at an instant. Unknown jobs are ignored.
+// Started records that a job started at an instant. Unknown jobs are ignored.
 func (f *Forecaster) Started(id uint64, at float64) {
 	i, ok := f.live[id]
 	if !ok || !isTime(at) {
@@ -70,7 +70,7 @@ func (f *Forecaster) Started(id uint64, at float64) {
 	f.laws.Started(int64(id), j.law(), at)
 }
 
-// Ended tells that a job that had started ended at an instant. Unknown jobs are ignored.
+// Ended records that a job that had started ended at an instant. Unknown jobs are ignored.
 func (f *Forecaster) Ended(id uint64, at float64) {
 	i, ok := f.live[id]
 	if !ok || !isTime(at) {
@@ -83,7 +83,7 @@ func (f *Forecaster) Ended(id uint64, at float64) {
 	f.forget(id)
 }
 
-// Gone tells that a job left the queue without a start.
+// Gone records that a job left the queue without a start.
 func (f *Forecaster) Gone(id uint64) {
 	if i, ok := f.live[id]; ok {
 		f.s.Ring[i].Runtime = 0
@@ -91,7 +91,7 @@ func (f *Forecaster) Gone(id uint64) {
 	}
 }
 
-// Lost tells that a job is not there any more, and nobody saw its end.
+// Lost records that a job is not there any more, and nobody saw its end.
 func (f *Forecaster) Lost(id uint64) {
 	if _, ok := f.live[id]; ok {
 		f.laws.Lost(int64(id))

@@ -28,7 +28,7 @@ func (f *Forecaster) Live() []uint64 {
 	return out
 }
 
-// Updated tells that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and
+// Updated records that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and
 // Limit count. Unknown jobs, and numbers that make no sense, are ignored. What has come in stays counted as it came: a
 // total that falls would be no arrival.
 func (f *Forecaster) Updated(j Job) {

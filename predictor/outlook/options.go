@@ -45,7 +45,7 @@ func Standards() []Standard {
 	}
 }
 
-// Options say how a Forecaster works. The zero value of a field means its default.
+// Options define how a Forecaster works. The zero value of a field means its default.
 type Options struct {
 	// Horizons are seconds, rising, above 0 and at most a week; Horizons() by default, at most 16.
 	Horizons []float64

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// check tells what is wrong with a forecast: quantiles that cross, fall below 0, or are no numbers.
+// check reports what is wrong with a forecast: quantiles that cross, fall below 0, or are no numbers.
 func check(t interface{ Errorf(string, ...any) }, fc *Forecast) {
 	bad := func(what string, q Quantiles) {
 		if !slices.IsSorted(q[:]) || !(q[0] >= 0) || slices.ContainsFunc(q[:], math.IsNaN) {

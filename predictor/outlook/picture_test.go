@@ -24,7 +24,7 @@ func (p *Picture) Submitted(j Job) {
 	p.order[j.ID], p.waiting[j.ID] = p.seq, &j
 }
 
-// Started tells that a waiting job started. An unknown ID is ignored.
+// Started records that a waiting job started. An unknown ID is ignored.
 func (p *Picture) Started(id uint64, at float64) {
 	if j, ok := p.waiting[id]; ok {
 		j.Start = at
@@ -33,7 +33,7 @@ func (p *Picture) Started(id uint64, at float64) {
 	}
 }
 
-// Gone tells that a job has ended or left the queue. An unknown ID is ignored.
+// Gone records that a job has ended or left the queue. An unknown ID is ignored.
 func (p *Picture) Gone(id uint64) {
 	delete(p.running, id)
 	delete(p.waiting, id)

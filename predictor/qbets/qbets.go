@@ -64,7 +64,7 @@ func Size(procs int) int {
 	return 3
 }
 
-// Config says what a Series bounds. The zero value of a field means its default.
+// Config defines what a Series bounds. The zero value of a field means its default.
 type Config struct {
 	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by
 	// default.

@@ -11,7 +11,7 @@ const (
 	faint = .005
 )
 
-// killed says whether the run was ended by its limit.
+// killed reports whether the run was ended by its limit.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
 // base is the prior of all priors: uniform over the cells up to 1e6 s (where most logs end), a hundredth of it over

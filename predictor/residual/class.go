@@ -72,7 +72,7 @@ func (j Job) keys() [kinds]classKey {
 	return [kinds]classKey{{}, in, ratio, limit}
 }
 
-// has says whether the job has a class of this kind.
+// has reports whether the job has a class of this kind.
 func (j Job) has(kind int) bool { return kind != kindRatio || j.Limit > 0 }
 
 // chain returns the classes of a job, the widest first; new ones where there are none. That by ratio is nil without a
@@ -129,7 +129,7 @@ func (c *class) add(i int, since uint64, memory float64, now uint64) {
 	c.used = now
 }
 
-// due says whether enough has ended since the last refresh for another.
+// due reports whether enough has ended since the last refresh for another.
 func (c *class) due() bool { return float64(c.pending) >= min(16, 1+c.total/16) }
 
 // refresh works out the product-limit estimate of the hazard in each cell at an instant; jobs that run count in the

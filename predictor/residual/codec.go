@@ -14,7 +14,7 @@ import (
 // the classes, the users and the running jobs, each in order of its key; integers are varints and reals 8 bytes.
 const codecVersion = 1
 
-// ErrCorrupt says that bytes are not a saved Model.
+// ErrCorrupt reports that bytes are not a saved Model.
 var ErrCorrupt = errors.New("residual: not a saved model")
 
 // MarshalBinary saves the model with the jobs that run: the same history gives the same bytes.

@@ -16,7 +16,7 @@ type Job struct {
 	Limit       float64 // its time limit in seconds, 0 or less for none or unknown
 }
 
-// Config says how a Model learns. The zero value of a field means its default; the defaults were chosen on the first
+// Config defines how a Model learns. The zero value of a field means its default; the defaults were chosen on the first
 // halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 type Config struct {
 	// Runs is how many of a user's latest runs in a queue are kept, 48 by default; Users of how many users and queues,
@@ -160,7 +160,7 @@ func (m *Model) Started(id int64, j Job, at float64) {
 	m.resume(id, r)
 }
 
-// Lost tells that a job is not to be learnt from: its end was not seen, or says nothing of it. An unknown id is
+// Lost records that a job is not to be learnt from: its end was not seen, or says nothing of it. An unknown id is
 // ignored.
 func (m *Model) Lost(id int64) {
 	r, ok := m.open[id]
@@ -178,7 +178,7 @@ func (m *Model) Lost(id int64) {
 	}
 }
 
-// Ended tells that a job that was started has ended. An unknown id is ignored.
+// Ended records that a job that was started has ended. An unknown id is ignored.
 func (m *Model) Ended(id int64, at float64) {
 	r, ok := m.open[id]
 	if !ok {

@@ -20,7 +20,7 @@ const (
 // Methods returns the names of the methods in order.
 func Methods() []string { return []string{DowneyA, DowneyB, DowneyCombined, Exact, Waitcast} }
 
-// Options say how a trace is replayed.
+// Options define how a trace is replayed.
 type Options struct {
 	// Skip is how many of the first forecasts are left out of the scores; negative for none, 0 for 500.
 	Skip int

@@ -27,7 +27,7 @@ type Trace struct {
 	Jobs  []Job
 }
 
-// ErrNoProcs says that the size of the machine is not known.
+// ErrNoProcs reports that the size of the machine is not known.
 var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
 
 // Read reads the jobs that ran; procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the

@@ -43,7 +43,7 @@ type MissingError struct {
 	Made bool // it is not shared data, but made by Data.Long
 }
 
-// Error says how to bring it.
+// Error reports how to bring it.
 func (e *MissingError) Error() string {
 	if e.Made {
 		return e.Path + " is not there; -long makes it"

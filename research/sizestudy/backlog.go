@@ -13,7 +13,7 @@ type backlog struct {
 	seen            bool
 }
 
-// observe tells that so many jobs wait from an instant on, not before the last one.
+// observe records that so many jobs wait from an instant on, not before the last one.
 func (b *backlog) observe(at float64, waiting int) {
 	b.pass(at)
 	b.waiting = waiting

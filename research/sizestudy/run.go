@@ -50,7 +50,7 @@ func (r Rule) String() string {
 	return fmt.Sprintf("rule %d", uint8(r))
 }
 
-// Advised says whether the rule asks waitcast.
+// Advised reports whether the rule asks waitcast.
 func (r Rule) Advised() bool { return r >= AtSubmit }
 
 // Settings are those of a run.

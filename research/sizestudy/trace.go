@@ -135,11 +135,12 @@ func (w *Workload) think() error {
 	return nil
 }
 
-// moldable says whether a job can have more than one size.
+// moldable reports whether a job can have more than one size.
 func (w *Workload) moldable(id int64) bool {
 	from, to := w.Molds[id].Range()
 	return from < to
 }
 
-// Asks says whether a job asks for a size, where such a share of the jobs does: one that can have only one never does.
+// Asks reports whether a job asks for a size, where such a share of the jobs does: one that can have only one never
+// does.
 func (w *Workload) Asks(id int64, share float64) bool { return w.moldable(id) && w.luck[id] < share }

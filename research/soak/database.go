@@ -19,7 +19,7 @@ import (
 // Stores are the databases that a daemon can be soaked with.
 func Stores() []string { return []string{"sqlite", "postgres"} }
 
-// ErrSkipped says that something of a soak cannot be done on this machine.
+// ErrSkipped reports that something of a soak cannot be done on this machine.
 var ErrSkipped = errors.New("not on this machine")
 
 // database is where a daemon keeps what it knows, with what can go wrong there.

@@ -69,7 +69,7 @@ func (s *run) disturb(ctx context.Context, r *Report) error {
 	return s.finish(ctx, r)
 }
 
-// tell says how far it is.
+// tell reports how far it is.
 func (s *run) tell(format string, args ...any) {
 	if s.o.Out != nil {
 		fmt.Fprintf(s.o.Out, "%s %s\n", time.Since(s.begun).Round(10*time.Millisecond), fmt.Sprintf(format, args...))

@@ -20,7 +20,7 @@ const (
 	sourceName  = "log"
 )
 
-// Options say what is soaked. The zero value of a field means its default.
+// Options define what is soaked. The zero value of a field means its default.
 type Options struct {
 	Program string    // waitcastd
 	Dir     string    // for logs and databases; it must be there

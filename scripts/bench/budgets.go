@@ -196,11 +196,11 @@ func (b *budget) promise() string {
 	return "at most " + b.write(b.limit)
 }
 
-// share says how much of the limit is reached or used.
+// share reports how much of the limit is reached or used.
 func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
 
-// verdict says whether the limit was held. A time that was measured while other work took the machine, and is over the
-// limit, may or may not be a miss.
+// verdict reports whether the limit was held. A time that was measured while other work took the machine, and is over
+// the limit, may or may not be a miss.
 func (b *budget) verdict(v float64, loaded bool) string {
 	switch missed := b.least == (v < b.limit) && v != b.limit; {
 	case missed && loaded && b.unit != "MiB":

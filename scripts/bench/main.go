@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	return write(o.page, list, kept)
 }
 
-// missing says what a command needs and is not here.
+// missing reports what a command needs and is not here.
 func missing(c command, shared string) (string, error) {
 	for _, tool := range c.tools {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -66,7 +66,7 @@ func (r *runner) lacks(needs []string) string {
 	return ""
 }
 
-// skip says why a command is not run, if it is not.
+// skip reports why a command is not run, if it is not.
 func (r *runner) skip(full bool, needs []string, by string) (outcome, bool) {
 	if n := r.lacks(needs); n != "" {
 		return outcome{what: missing, why: filepath.Join(r.shared, n)}, true
@@ -123,7 +123,7 @@ func (r *runner) measure(ctx context.Context, c Claim) outcome {
 	return o
 }
 
-// compare tells whether all figures are the page's to the last digit given, and fails where one is not within the
+// compare reports whether all figures are the page's to the last digit given, and fails where one is not within the
 // tolerance either.
 func (e *Compare) compare(page, output string) (exact bool, err error) {
 	said := e.Page.FindAllStringSubmatch(page, -1)

@@ -213,7 +213,7 @@ func loaded(t *rapid.T, s scenario) {
 		t.Fatal(err)
 	}
 	if err := fresh.Load(state); err != nil {
-		// A pool whose processors should be away, but are held, cannot be told from a bad state.
+		// A pool whose processors should be away, but are held, looks like a bad state.
 		t.Skip(err)
 	}
 	started := map[int64]bool{}

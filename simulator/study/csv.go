@@ -45,18 +45,18 @@ func Columns() []string {
 	}
 }
 
-// OtherStudyError says that a CSV has the results of another study: another grid, another trace, or the same trace read
-// by other rules.
+// OtherStudyError reports that a CSV has the results of another study: another grid, another trace, or the same trace
+// read by other rules.
 type OtherStudyError struct{ Path, Found, Want string }
 
-// Error says what to do.
+// Error reports what to do.
 func (e *OtherStudyError) Error() string {
 	return fmt.Sprintf("%s has the results of another study (%s, this one is %s): its grid, its trace or the way to "+
 		"read it was another one; "+
 		"name another file, or delete it", e.Path, e.Found, e.Want)
 }
 
-// NotResultsError says that a file is no CSV of a study.
+// NotResultsError reports that a file is no CSV of a study.
 type NotResultsError struct {
 	Path    string
 	Line    int

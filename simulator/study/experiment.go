@@ -21,7 +21,7 @@ func Policies() []string { return []string{"fcfs", "easy", "conservative", "prio
 // system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
 func Estimates() []string { return []string{"limits", "actual", "recent"} }
 
-// Experiment says how a trace is simulated.
+// Experiment defines how a trace is simulated.
 type Experiment struct {
 	// Policy and Estimates are names of Policies and Estimates; empty is fcfs and limits.
 	Policy    string
@@ -68,8 +68,8 @@ func (e *Experiment) Check() error {
 // Result is what became of a trace.
 type Result struct {
 	simulator.Report
-	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed says which ended at
-	// their limits.
+	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed marks those that ended
+	// at their limits.
 	Start, End []float64
 	Killed     []bool
 	// Factor is by what the times between submissions were multiplied.

@@ -171,7 +171,7 @@ func (g *Grid) experiment(c *Cell) Experiment {
 		SubmitsFirst: g.SubmitsFirst}
 }
 
-// fingerprint tells this grid on this trace from all others, by a hash of both.
+// fingerprint identifies this grid on this trace, by a hash of both.
 func (p *Plan) fingerprint() string {
 	h, g := sha256.New(), p.grid
 	if g.Shakes == 0 {
@@ -203,7 +203,7 @@ func (t Part) check() error {
 	return nil
 }
 
-// Options say how a plan is run.
+// Options define how a plan is run.
 type Options struct {
 	Out     string // the CSV; what it has already is not run again
 	Workers int    // cells at once; 0 for one per core
@@ -212,14 +212,14 @@ type Options struct {
 	Done func(done, of int)
 }
 
-// InterruptedError says that the context ended before all cells were done. Those that were are in the CSV.
+// InterruptedError reports that the context ended before all cells were done. Those that were are in the CSV.
 type InterruptedError struct {
 	Out      string
 	Done, Of int
 	Err      error // the context's
 }
 
-// Error says how to go on.
+// Error reports how to go on.
 func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("interrupted: %s has %d of %d runs; the same command goes on from there", e.Out, e.Done, e.Of)
 }

@@ -129,7 +129,7 @@ func Curves(groups []Group) []Curve {
 	return out
 }
 
-// name tells the curve from the others.
+// name distinguishes the curve from the others.
 func (c *Curve) name() string {
 	return strings.TrimSuffix(c.Policy+", "+c.Estimates, ", limits")
 }
@@ -154,7 +154,7 @@ func (c *Curve) Shaken() (out []shake.Summary, ok bool) {
 	return out, len(out) > 0
 }
 
-// Roughness tells how much a curve over evenly spaced points jumps: the mean absolute second difference of its
+// Roughness reports how much a curve over evenly spaced points jumps: the mean absolute second difference of its
 // logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step, and .1
 // is a curve whose points lie about a twentieth beside the middle of their neighbors. It is 0 for fewer than 3 points,
 // and for values that are not positive, which have no logarithm.
@@ -173,7 +173,7 @@ func Roughness(y []float64) float64 {
 	return sum / float64(len(y)-2)
 }
 
-// String tells how much smoother shaking makes the curve; "" where there is nothing to tell.
+// String reports how much smoother shaking makes the curve; "" if there is no result.
 func (c *Curve) String() string {
 	shaken, ok := c.Shaken()
 	if !ok || len(shaken) < 3 {

@@ -27,14 +27,14 @@ type Array struct {
 	Tasks   int      // parts; 0 for one per cell, but at most 100
 	AtOnce  int      // tasks that may run at once; 0 for as many as Slurm lets
 	Options []string // further options of sbatch
-	// Say, if set, is told what is submitted and what is waited for.
+	// Say, if set, is called with messages on what is submitted and what is waited for.
 	Say func(text string)
 	// Done, if set, is called as cells are known to be done.
 	Done func(done, of int)
 }
 
-// MissingError says that the array is over and parts of the study are not done. Nothing is submitted again unless the
-// same command is run again.
+// MissingError reports that the array is over and parts of the study are not done. Nothing is submitted again unless
+// the same command is run again.
 type MissingError struct {
 	Dir   string
 	Tasks []int

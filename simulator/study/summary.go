@@ -11,7 +11,7 @@ type Group struct {
 	Saturated bool    `json:"saturated"` // the trace itself
 	MeanWait  float64 `json:"mean_wait_seconds"`
 	Bounded   float64 `json:"mean_bounded_slowdown"`
-	// Shaken tells how the shaken results lie around those of the trace itself; nil without shakes, and Wait where no
+	// Shaken reports how the shaken results lie around those of the trace itself; nil without shakes, and Wait where no
 	// job of the trace waits.
 	Shaken *Shaken `json:"shaken,omitempty"`
 }

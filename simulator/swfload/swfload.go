@@ -1,5 +1,5 @@
 // Package swfload turns the records of the Standard Workload Format into jobs to simulate, by reading rules that have a
-// name, and says what it had to change.
+// name, and reports what it had to change.
 package swfload
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Rules say how a record becomes a job.
+// Rules define how a record becomes a job.
 type Rules uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	Pyss
 )
 
-// Options say how to read.
+// Options define how to read.
 type Options struct {
 	Rules Rules
 	Procs int  // processors of the machine; 0 for the header's MaxProcs
@@ -48,7 +48,7 @@ type Trace struct {
 	Report  Report
 }
 
-// Report counts what was not as it should be. The jobs are in the trace unless it says otherwise.
+// Report counts what was not as it should be. The jobs are in the trace unless a field's comment differs.
 type Report struct {
 	Records    int   // read in all
 	TooLarge   Tally // larger than the machine: left out, or cut if that was asked for
@@ -133,7 +133,7 @@ func Read(r *swf.Reader, o Options) (*Trace, error) {
 	return t, nil
 }
 
-// job turns a record into a job, or says that it is left out.
+// job turns a record into a job, or reports that it is left out.
 func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
 	j := simulator.Job{ID: rec.ID, User: rec.User, Submit: float64(max(0, rec.Submit)),
 		Limit: float64(max(0, rec.TimeLimit))}

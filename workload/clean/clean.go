@@ -128,7 +128,7 @@ func (f Finding) String() string {
 		f.User, f.Jobs, (f.Until-f.From)/86400, f.Most, f.Typical)
 }
 
-// Report says which jobs were marked, and why.
+// Report reports which jobs were marked, and why.
 type Report struct {
 	Marks    []Reason // of each job, in the order given
 	Findings []Finding

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// HurstOptions says how the pox plot is made. Its zero value takes the defaults.
+// HurstOptions define how the pox plot is made. Its zero value takes the defaults.
 type HurstOptions struct {
 	Factor float64 // between successive n; 1.2 if 0 (Zakay, sec. 5.3)
 	Start  int     // the smallest n; 10 if 0

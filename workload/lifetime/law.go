@@ -54,8 +54,8 @@ func (a AtLimit) Quantile(p float64) float64 { return min(a.Model.Quantile(p), a
 // Sample draws a lifetime.
 func (a AtLimit) Sample(rng *rand.Rand) float64 { return min(a.Rand(rng), a.Limit) }
 
-// HyperGamma says that ln lifetime is hyper-Gamma, but for a share Short of jobs of at most 1 s, which end at 1 s (ln 1
-// = 0 lies outside a Gamma).
+// HyperGamma means that ln lifetime is hyper-Gamma, but for a share Short of jobs of at most 1 s, which end at 1 s (ln
+// 1 = 0 lies outside a Gamma).
 type HyperGamma struct {
 	Log   hypergamma.Law
 	Short float64

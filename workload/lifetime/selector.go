@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Options say how a [Selector] works; a zero field takes its default.
+// Options define how a [Selector] works; a zero field takes its default.
 type Options struct {
 	Window int // observations that laws are fitted to, the latest; 4,000
 	// observations between refits; 500. At the beginning refits come whenever their number has doubled, from 64 on

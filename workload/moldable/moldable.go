@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// Rule says how the jobs of a trace become moldable.
+// Rule defines how the jobs of a trace become moldable.
 //
 // The average parallelism A is log-uniform between 1 and MaxA, as in A. Downey, "A parallel workload model and its
 // implications for processor allocation", HPDC 1997. The variance sigma is uniform between 0 and MaxSigma, which by

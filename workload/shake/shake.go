@@ -90,7 +90,7 @@ func ParseLevel(name string) (Level, error) {
 	return 0, fmt.Errorf("level %q; want job, session or user", name)
 }
 
-// Config says how to shake.
+// Config defines how to shake.
 type Config struct {
 	Attribute Attribute
 	Level     Level   // 0 for Jobs

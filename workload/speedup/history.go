@@ -16,7 +16,7 @@ type HistoryError struct {
 	Problem     string // what is wrong
 }
 
-// Error says what would help.
+// Error reports what would help.
 func (e *HistoryError) Error() string {
 	if e.Place > 0 {
 		return fmt.Sprintf("run %d of %d: %s", e.Place, e.Runs, e.Problem)

@@ -23,7 +23,7 @@ type SizeError struct {
 	From, To int // the sizes that the curve knows; To is 0 where there is no largest
 }
 
-// Error says which sizes are known.
+// Error reports which sizes are known.
 func (e *SizeError) Error() string {
 	if e.To == 0 {
 		return fmt.Sprintf("no runtime for %d processors: sizes go from %d", e.Procs, e.From)
@@ -50,7 +50,7 @@ const (
 	longest  = 1e12
 )
 
-// sensible says whether seconds are a time that a program can run.
+// sensible reports whether seconds are a time that a program can run.
 func sensible(seconds float64) bool { return seconds >= shortest && seconds <= longest }
 
 // model is a curve that knows every size: the runtime on one processor, by the speedup.

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// Config says what workload is made.
+// Config defines what workload is made.
 type Config struct {
 	Seed   uint64  // the same seed, sources and settings make the same workload
 	Length float64 // seconds; 0 for the length of the first source's log, +Inf for no end

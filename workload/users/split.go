@@ -39,7 +39,7 @@ const (
 	DefaultEdge     = 8
 )
 
-// Options say how a log is split.
+// Options define how a log is split.
 type Options struct {
 	// weeks from the first job to the end of the last one above which a user is long-term; 0 for DefaultLongTerm
 	LongTerm float64

@@ -107,7 +107,7 @@ func (c *Console) Open(file string) (io.ReadCloser, int64, error) {
 	return log, 0, nil
 }
 
-// Note tells something on standard error.
+// Note writes a line on standard error.
 func (c *Console) Note(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...)))
 }

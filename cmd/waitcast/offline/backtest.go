@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// backtestFlags are what the subcommand backtest is told.
+// backtestFlags are the flags of the subcommand backtest.
 type backtestFlags struct {
 	mode        string
 	warmup      float64
@@ -126,7 +126,7 @@ func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*
 	return result, sample, err
 }
 
-// traceName is the file's name without what tells its format.
+// traceName is the file's name without the endings of its format.
 func traceName(path string) string {
 	name := filepath.Base(path)
 	for _, suffix := range [...]string{".gz", ".swf"} {

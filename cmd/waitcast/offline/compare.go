@@ -142,7 +142,7 @@ func (c *Compared) print(to io.Writer) error {
 	return c.notes(to)
 }
 
-// notes tells what was left out and what is missing.
+// notes reports what was left out and what is missing.
 func (c *Compared) notes(to io.Writer) error {
 	var p console.TextPage
 	p.Line("", "")

@@ -53,7 +53,7 @@ func (f *Fitted) print(to io.Writer) error {
 	return t.Flush()
 }
 
-// String tells a goodness in one line.
+// String describes a goodness in one line.
 func (g goodness) String() string {
 	text := fmt.Sprintf("KS %.3f (significance %.2g)", g.KS, g.KSSignificance)
 	if g.ChiClasses > 0 {

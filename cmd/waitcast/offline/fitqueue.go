@@ -19,7 +19,7 @@ import (
 // sequentialClass is the class of jobs on one processor, where they are apart.
 const sequentialClass = "sequential"
 
-// Grouping says which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1)
+// Grouping defines which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1)
 // took queues together by the last letter of their names, and sequential jobs apart.
 type Grouping struct {
 	Groups     []string // NAME=PATTERN as they were given
@@ -140,7 +140,7 @@ func fitQueues(r *recording, g *Grouping) ([]queueFit, error) {
 	return out, nil
 }
 
-// lifetimeFit is how the laws of lifetimes did on a class, or why there is nothing to tell.
+// lifetimeFit is how the laws of lifetimes did on a class, or why there is no result.
 type lifetimeFit struct {
 	Queue  string  `json:"queue"`
 	Jobs   int     `json:"jobs"`                    // of positive runtime

@@ -190,7 +190,7 @@ func (a *Commands) Generate(f *GenerateFlags) error {
 // progressJobs is after how many jobs the progress bar moves.
 const progressJobs = 1 << 14
 
-// source prepares what is to be drawn from, and says what it is.
+// source prepares the model to draw from, and returns its description.
 func (a *Commands) source(f *GenerateFlags) (*synthetic, string, error) {
 	switch {
 	case f.Set != "":

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// bias says which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective
+// bias defines which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective
 // manipulation).
 type bias struct {
 	favor               []string // CLASS=WEIGHT as they were given
@@ -86,7 +86,7 @@ func (b *bias) parse() error {
 // any reports whether anything is favored.
 func (b *bias) any() bool { return len(b.classes) > 0 || b.longTerm != 1 || b.temporary != 1 }
 
-// String tells the bias in the header of the workload; "" for none.
+// String describes the bias in the header of the workload; "" for none.
 func (b *bias) String() string {
 	if !b.any() {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// feedbackFlags say how the users of a resampled workload wait for their jobs.
+// feedbackFlags define how the users of a resampled workload wait for their jobs.
 type feedbackFlags struct {
 	policy        string // "" for no feedback
 	procs         int
@@ -70,7 +70,7 @@ func (f *feedbackFlags) config() *users.Feedback {
 	return &users.Feedback{Gap: time.Duration(f.gap).Seconds(), Patience: time.Duration(f.patience).Seconds()}
 }
 
-// String tells the feedback in the header of the workload; "" for none.
+// String describes the feedback in the header of the workload; "" for none.
 func (f *feedbackFlags) String() string {
 	if f.policy == "" {
 		return ""
@@ -78,8 +78,8 @@ func (f *feedbackFlags) String() string {
 	return fmt.Sprintf(", feedback of %s, patience %s", f.policy, f.patience.String())
 }
 
-// throttled runs the workload on a machine and returns its jobs with their waits in seconds, and tells how the machine
-// did.
+// throttled runs the workload on a machine and returns its jobs with their waits in seconds, and reports how the
+// machine did.
 func (a *Commands) throttled(g *users.Generator, first *recording,
 	f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
 	procs := f.procs

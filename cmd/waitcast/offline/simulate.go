@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// simulateFlags are what the subcommand simulate is told.
+// simulateFlags are the flags of the subcommand simulate.
 type simulateFlags struct {
 	experiment study.Experiment
 	procs      int

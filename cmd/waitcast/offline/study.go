@@ -27,7 +27,7 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// studyFlags are what the subcommand study is told.
+// studyFlags are the flags of the subcommand study.
 type studyFlags struct {
 	policies, estimates, loads, seeds string
 	attribute, level, degree          string

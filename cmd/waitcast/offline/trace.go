@@ -26,7 +26,7 @@ import (
 
 // Bounds of a job, and units.
 const (
-	// shownBadLines is how many bad lines of a file are told one by one.
+	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3
 	// mostSeconds and mostProcs bound what a job can have: 136 years, two billion processors. More is an error of the
 	// log, and would overflow dates.
@@ -97,7 +97,7 @@ func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLin
 	return bad, nil
 }
 
-// record reads a whole workload file. Bad lines are told on standard error. A file without jobs is an error.
+// record reads a whole workload file. Bad lines are printed on standard error. A file without jobs is an error.
 func (a *Commands) record(file string) (*recording, error) {
 	r := &recording{name: called(file)}
 	bad, err := a.readSWF(file, r.read)
@@ -202,7 +202,7 @@ func (l skippedRecords) String() string {
 	return strings.Join(reasons, ", ")
 }
 
-// unusable says why a record is no sample of a workload, "" if it is one.
+// unusable reports why a record is no sample of a workload, "" if it is one.
 func unusable(rec *swf.Record) string {
 	switch {
 	case !rec.Ran():
@@ -217,7 +217,7 @@ func unusable(rec *swf.Record) string {
 	return ""
 }
 
-// selection says which records count.
+// selection defines which records count.
 type selection struct {
 	statuses []int // none: all
 	clean    bool
@@ -344,8 +344,8 @@ func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 // rng returns the stream of chance; purpose keeps those of different commands apart.
 func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
 
-// madeBy returns a copy of a header with a first line that says how the file was made. Lines with counts and times of
-// the original are left out if they no longer hold.
+// madeBy returns a copy of a header with a first line on how the file was made. Lines with counts and times of the
+// original are left out if they no longer hold.
 func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	made := *h
 	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)

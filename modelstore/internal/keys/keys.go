@@ -1,5 +1,5 @@
-// Package keys puts together what a store knows of a job's events: what its journal has, and what the ledger still
-// tells of those that were pruned.
+// Package keys combines what a store knows of a job's events: those of its journal, and those that the ledger still has
+// of pruned ones.
 package keys
 
 import (

@@ -127,7 +127,7 @@ func (l *Learner) Start(at float64, id int64) error {
 	return nil
 }
 
-// End tells that a job has ended, or that it has been cancelled while it waited.
+// End records that a job has ended, or that it has been cancelled while it waited.
 func (l *Learner) End(at float64, id int64) error {
 	if err := l.advance(at); err != nil {
 		return err

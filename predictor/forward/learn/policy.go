@@ -159,7 +159,7 @@ func (l *Learner) legal(p *pool, k, oldest *job) bool {
 	return l.now+k.plan() <= shadow*(1+faster) || k.Procs <= free-oldest.Procs
 }
 
-// find says which policy explains the evidence best.
+// find reports which policy explains the evidence best.
 func (p *pool) find(names []string) Finding {
 	f := p.Finding
 	wins := map[int]int{}

@@ -39,7 +39,7 @@ func verdict(holds bool) string {
 	return "**missed**"
 }
 
-// promises says what was promised and what came.
+// promises reports what was promised and what came.
 func (s *results) promises(printf printer) {
 	served := s.Regrets[0].All
 	median := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.Median })

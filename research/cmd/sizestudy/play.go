@@ -46,7 +46,7 @@ func variants() []variant {
 	}
 }
 
-// selfish says whether a choice minimizes the job's own finish alone.
+// selfish reports whether a choice minimizes the job's own finish alone.
 func selfish(c sizestudy.Choice) bool { return c.Alone }
 
 func choices() []sizestudy.Choice {

@@ -48,7 +48,7 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 	return writeCSV(filepath.Join(o.out, "size-advice-weights.csv"), rows)
 }
 
-// weightsTable tells how the weights were chosen.
+// weightsTable reports how the weights were chosen.
 func (s *results) weightsTable(printf printer) {
 	printf("%s", weightsText)
 	_, serve, ok := sizestudy.Best(s.trials, mostRegret, alike)
