@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
@@ -28,7 +29,7 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 // The first task has the forecast that was, or will be, made for the array. To the engine it is the array's first task
 // that starts with it, and the task itself is another job that runs. The last task takes the array's record over,
 // unless it goes by the array's own id. Those between get rows without a forecast.
-func (l *ledger) split(c cluster.Change, s *cluster.State) bool {
+func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
 	whole := l.open[array]
@@ -85,8 +86,8 @@ func (l *ledger) between(j *cluster.Job, live bool) {
 }
 
 // uncounted takes in an element of an array that was used up by its first, because its log does not count elements.
-func (l *ledger) uncounted(c cluster.Change) bool {
-	if !cluster.Uncounted(c.After.ID) || !c.Event.Times.End.IsZero() {
+func (l *ledger) uncounted(c *changes.Change) bool {
+	if !cluster.Uncounted(c.After.ID) || c.Over {
 		return false
 	}
 	l.between(c.After, c.Event.Live)

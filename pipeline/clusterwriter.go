@@ -25,7 +25,9 @@ type clusterWriter struct {
 	models    *livemodels.Models
 	ledger    *ledger               // nil where forecasts are not wanted (one-shot)
 	load      *loadforecast.Learner // nil where the load is not forecast
-	observers changes.Observers     // models and load, which follow the changes
+	observers changes.Observers     // ledger, models and load: all that follow the changes
+	number    int64                 // of the event under way
+	out       *output               // of the event under way
 	known     cluster.Known
 	recall    cluster.Known       // what known is while a journal is replayed
 	dirty     bool                // something changed since the last view
@@ -60,14 +62,15 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 	if l.models, err = livemodels.New(shared.Models, site); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
 	}
-	l.observers = changes.Observers{l.models}
 	if shared.Forecasts {
 		feeder, err := newEngineFeeder(&cfg, shared.Engine)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", cfg.Name, err)
 		}
-		l.ledger = newLedger(cfg.Name, feeder)
+		l.ledger = newLedger(cfg.Name, feeder, l.addRow)
+		l.observers = append(l.observers, ledgerObserver{l})
 	}
+	l.observers = append(l.observers, l.models)
 	for _, q := range cfg.Queues {
 		l.models.Queue(q)
 	}
@@ -91,26 +94,17 @@ func (l *clusterWriter) close() {
 // take folds one event: picture, models and forecasts follow it, and what is to be kept goes to out. seq gives the
 // next journal number.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
-	var number int64
-	row := func(row modelstore.Row) {
-		row.Seq = number
-		out.rows = append(out.rows, row)
-	}
+	l.out = out
 	id, announced := ev.ID, ev.Queue
 	ev.Queue = l.names.Place(announced)
 	return l.state.Apply(ev, &cluster.Hooks{
 		Known: l.known,
 		Before: func(at time.Time) {
-			number = seq()
-			if l.ledger != nil && at.After(l.ledger.instant) {
-				l.ledger.closeInstant(l.state, row)
-				l.instantOver()
-				l.ledger.openInstant(at, l.state, row)
-			}
+			l.number = seq()
 			l.observers.Before(at, ev.Live, l.state)
 		},
 		Changed: func(c cluster.Change) {
-			l.dirty, l.seq = true, number
+			l.dirty, l.seq = true, l.number
 			kept := c.Event // the journal keeps the announced name, so that another limit can be chosen later
 			if kept.ID == id && kept.Queue == ev.Queue {
 				kept.Queue = announced
@@ -119,17 +113,34 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 			if l.watch != nil {
 				l.watch(c)
 			}
-			if l.ledger != nil {
-				l.ledger.note(c, l.state, row)
-			}
 			change := changes.Of(c, l.state)
-			change.Seq = number
+			change.Seq = l.number
 			l.observers.Observe(&change, l.state)
 			if l.journal {
-				out.add(modelstore.Entry{Seq: number, Source: source, Event: kept})
+				out.add(modelstore.Entry{Seq: l.number, Source: source, Event: kept})
 			}
 		},
 	})
+}
+
+// ledgerObserver lets the ledger of a writer follow the changes. Between two instants the writer may keep a picture of the
+// one that is over.
+type ledgerObserver struct{ writer *clusterWriter }
+
+// InstantOver implements changes.Observer.
+func (o ledgerObserver) InstantOver(at time.Time, _ bool, s *cluster.State) {
+	o.writer.ledger.closeInstant(s)
+	o.writer.instantOver()
+	o.writer.ledger.openInstant(at, s)
+}
+
+// Observe implements changes.Observer.
+func (o ledgerObserver) Observe(c *changes.Change, s *cluster.State) { o.writer.ledger.take(c, s) }
+
+// addRow adds a row of the ledger to the output. The event that closed it is under way.
+func (l *clusterWriter) addRow(row modelstore.Row) {
+	row.Seq = l.number
+	l.out.rows = append(l.out.rows, row)
 }
 
 // noteQueue takes in the queue of an event that goes to the journal.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
@@ -16,16 +17,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineFeeder passes the changes of the cluster to the engine in the order that the engine needs: at one instant ends
-// first, then the submissions, then the starts. Changes of a job that is submitted or started at the open instant are
-// passed on after the submissions of that instant.
+// engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer. The
+// submissions with a forecast to keep are the ledger's: it makes them when the instant is over, before the commands that
+// are kept here.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
-	// After holds the commands that follow the submissions of the open instant.
-	After []engineCommand
-	// busy are the jobs that are submitted or started at the open instant.
-	busy map[uint64]bool
+	// order keeps the commands that follow the submissions of the open instant.
+	order *changes.Sequencer[engineCommand]
 	// reported are the pools that the engine knows of.
 	reported map[string]engine.PoolConfig
 	away     map[string][]engine.Outage
@@ -70,7 +69,8 @@ func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, err
 		return nil, err
 	}
 	f := &engineFeeder{
-		cfg: cfg, busy: map[uint64]bool{}, reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{},
+		cfg: cfg, order: changes.NewSequencer(orderOf),
+		reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{},
 	}
 	if f.byHand, err = policies(c.Pools); err != nil {
 		return nil, err
@@ -90,33 +90,33 @@ func restID(j *cluster.Job) uint64 { return readmodel.EngineID(j) | 1 }
 // engineRequest returns the request of a job.
 func engineRequest(j *cluster.Job) engine.Request { return readmodel.EngineRequest(&j.Attributes) }
 
-// feed applies a command now, or after the submissions of the instant if the job was submitted or started at it.
+// orderOf returns what the order within an instant depends on.
+func orderOf(s engineCommand) (id uint64, kind changes.Kind) {
+	switch s.Do {
+	case doSubmit:
+		return s.ID, changes.Submitted
+	case doStart:
+		return s.ID, changes.Started
+	}
+	return s.ID, changes.Other
+}
+
+// feed applies a command at its place among those of its instant.
 func (f *engineFeeder) feed(instant time.Time, s engineCommand) {
-	if s.Do == doSubmit || s.Do == doStart || f.busy[s.ID] {
-		f.busy[s.ID] = true
-		f.After = append(f.After, s)
-		return
+	if f.order.Add(s) {
+		do(f.engine, clock(instant), s)
 	}
-	do(f.engine, clock(instant), s)
 }
 
-// flushInstant applies the commands that were to follow the submissions.
-func (f *engineFeeder) flushInstant(instant time.Time) {
+// endInstant applies the commands that were to follow the submissions.
+func (f *engineFeeder) endInstant(instant time.Time) {
 	now := clock(instant)
-	f.doAll(f.engine, now)
-	clear(f.After)
-	f.After = f.After[:0]
-	clear(f.busy)
+	f.order.EndInstant(func(s engineCommand) { do(f.engine, now, s) })
 }
 
-func (f *engineFeeder) doAll(e *engine.Engine, now float64) {
-	for _, submits := range [...]bool{true, false} {
-		for _, s := range f.After {
-			if (s.Do == doSubmit) == submits {
-				do(e, now, s)
-			}
-		}
-	}
+// preview applies to a copy of the engine the commands that are still to follow.
+func (f *engineFeeder) preview(copied *engine.Engine, now float64) {
+	f.order.Each(func(s engineCommand) { do(copied, now, s) })
 }
 
 func do(e *engine.Engine, now float64, s engineCommand) {

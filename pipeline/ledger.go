@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
@@ -28,6 +28,7 @@ type openForecast struct {
 type ledger struct {
 	cluster    string
 	feeder     *engineFeeder
+	emit       func(modelstore.Row)
 	levels     []float64
 	instant    time.Time
 	pending    []*openForecast          // of the instant, in the order of submission, those that are closed already too
@@ -40,21 +41,22 @@ type ledger struct {
 	renamed    uint64 // the array, to the engine, whose record was taken over last
 }
 
-func newLedger(cluster string, f *engineFeeder) *ledger {
+// newLedger returns a ledger without forecasts. emit takes each row as it is closed.
+func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledger {
 	return &ledger{
-		cluster: cluster, feeder: f, levels: waittime.Levels(),
+		cluster: cluster, feeder: f, emit: emit, levels: waittime.Levels(),
 		open: map[string]*openForecast{}, record: accuracy.NewRecord(),
 	}
 }
 
 // closeInstant makes the forecasts of the open instant; afterwards the engine knows all of it. It must be called ahead of
 // every event that is later than the open instant, and openInstant after it.
-func (l *ledger) closeInstant(s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
 		o.Sized = o.Job.Procs > 0
 		if o.DetailsKnown() {
-			l.make(o, s, emit)
+			l.make(o, s)
 		} else {
 			o.View = l.current()
 			l.late = append(l.late, o)
@@ -63,27 +65,27 @@ func (l *ledger) closeInstant(s *cluster.State, emit func(modelstore.Row)) {
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]
-	l.feeder.flushInstant(l.instant)
+	l.feeder.endInstant(l.instant)
 }
 
 // openInstant begins a later instant. It makes the forecasts of the jobs that have waited too long for their details.
-func (l *ledger) openInstant(at time.Time, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) openInstant(at time.Time, s *cluster.State) {
 	if l.newestView != nil && at.Sub(l.newestView.At) > viewAgeMax {
 		l.newestView = nil
 	}
 	l.instant = at
-	l.expire(s, emit)
+	l.expire(s)
 }
 
 // make makes the forecast of a job that was submitted at the open instant.
-func (l *ledger) make(o *openForecast, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) make(o *openForecast, s *cluster.State) {
 	now := clock(l.instant)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.feeder.engine.Submit(now, id, r) })
 	if o.Rest && o.Parts > 0 { // some were told apart at this very instant
 		r := rest(&o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(&o.Job), Request: r})
 	}
-	l.made(o, emit)
+	l.made(o)
 }
 
 // enter passes a job to the engine by submit, and keeps its forecasts. The tasks of an array are two jobs there: the
@@ -104,23 +106,23 @@ func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64,
 // procsOf returns the processors of a queue's pool, 0 where that is not known.
 func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity(cluster.Procs) }
 
-func (l *ledger) made(o *openForecast, emit func(modelstore.Row)) {
+func (l *ledger) made(o *openForecast) {
 	o.Made, o.View = true, nil
 	if !o.Closed.IsZero() {
-		l.close(o, emit)
+		l.close(o)
 	}
 	l.show(o)
 }
 
 // completeForecast makes the forecast of a job if its size and queue are known now.
-func (l *ledger) completeForecast(o *openForecast, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
 	if o.Made || o.View == nil || !o.DetailsKnown() {
 		return
 	}
 	o.After = !o.Closed.IsZero()
 	l.late = slices.DeleteFunc(l.late, func(x *openForecast) bool { return x == o })
 	l.catchUp(o, s)
-	l.made(o, emit)
+	l.made(o)
 }
 
 // catchUp passes a job to the engine that was submitted a while ago, and what happened to it since. Its forecast uses
@@ -150,7 +152,7 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 }
 
 // expire makes the forecasts of the jobs of which too little has been known for too long: one for each size.
-func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
 		o := l.late[n]
@@ -166,7 +168,7 @@ func (l *ledger) expire(s *cluster.State, emit func(modelstore.Row)) {
 			ask(procs)
 		}
 		ask(size)
-		l.made(o, emit)
+		l.made(o)
 		l.guess(o, s)
 	}
 	l.late = slices.Delete(l.late, 0, n)
@@ -192,38 +194,41 @@ func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	}
 }
 
-// note takes in one change of the picture.
-func (l *ledger) note(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
-	switch c.Event.Kind {
-	case job.Submit:
+// take takes in a change; s is the state after it.
+func (l *ledger) take(c *changes.Change, s *cluster.State) {
+	switch c.Kind {
+	case changes.Submitted, changes.Split:
 		switch {
 		case !c.Event.Derived:
 			l.begin(c.After, c.Event.Live)
-		case !l.split(c, s) && c.Event.Times.End.IsZero(): // else it is over, and was never told of when it mattered
+		case !l.split(c, s) && !c.Over:
 			l.silent(c.After)
 		}
-	case job.Requeue:
+	case changes.Requeued:
 		l.over(c.Before)
 		l.feedBoth(doLost, c.Before)
 		l.begin(c.After, c.Event.Live)
-	case job.Update:
-		l.update(c, s, emit)
-	case job.Hold, job.Release:
+	case changes.Updated:
+		l.update(c, s)
+	case changes.Held, changes.Released:
 		if c.Before.Held != c.After.Held {
 			l.held(c.After)
 		}
-		l.update(c, s, emit)
-	case job.Start:
-		l.start(c, s, emit)
-	case job.Cancel:
-		switch {
-		case c.After != nil: // it was only asked for
-		case c.Event.Derived && l.renamed == readmodel.EngineID(c.Before): // its last task goes on with its record
-		default:
-			l.gone(c, s, emit)
+		l.update(c, s)
+	case changes.Started:
+		l.start(c, s)
+	case changes.UsedUp:
+		if l.renamed != readmodel.EngineID(c.Before) { // else its last task goes on with its record
+			l.gone(c, s)
 		}
-	case job.End:
-		l.ended(c)
+	case changes.Cancelled:
+		l.gone(c, s)
+	case changes.Ended:
+		l.over(c.Before)
+		l.feedBoth(doEnd, c.Before)
+	case changes.Lost:
+		l.over(c.Before)
+		l.feedBoth(doLost, c.Before)
 	}
 }
 
@@ -232,7 +237,8 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
 	l.show(o)
-	l.feeder.busy[readmodel.EngineID(j)], l.feeder.busy[restID(j)] = true, true
+	l.feeder.order.Open(readmodel.EngineID(j))
+	l.feeder.order.Open(restID(j))
 }
 
 // silent passes a job to the engine whose forecast is not scored: its submission became known afterwards.
@@ -262,14 +268,14 @@ func (l *ledger) learn(o *openForecast, j *cluster.Job) {
 }
 
 // update takes in what became known of a job, also of one that has started or left.
-func (l *ledger) update(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil || o.Job.Attempt != c.After.Attempt {
 		o = l.lateOne(c.After)
 	}
 	if o != nil {
 		l.learn(o, c.After)
-		l.completeForecast(o, s, emit)
+		l.completeForecast(o, s)
 	}
 	if before, after := engineRequest(c.Before), engineRequest(c.After); before != after {
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: readmodel.EngineID(c.After), Request: after})
@@ -291,10 +297,10 @@ func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 }
 
 // start takes in a start.
-func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) start(c *changes.Change, s *cluster.State) {
 	o, id := l.open[c.Event.ID], readmodel.EngineID(c.After)
 	if o == nil {
-		if c.Event.Times.End.IsZero() || !c.Event.Derived { // else it is over, and was never told of
+		if !c.Over {
 			l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
 		}
 		return
@@ -305,35 +311,25 @@ func (l *ledger) start(c cluster.Change, s *cluster.State, emit func(modelstore.
 		l.silent(c.After)
 		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
 	}
-	l.resolve(o, c.After.Start, true, s, emit)
+	l.resolve(o, c.After.Start, true, s)
 	if entered {
 		l.begun(o)
 	}
 }
 
 // gone takes in that a job left without a start.
-func (l *ledger) gone(c cluster.Change, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) gone(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil {
 		l.feedBoth(doGone, c.Before)
 		return
 	}
-	l.resolve(o, c.Event.Time, false, s, emit)
+	l.resolve(o, c.Event.Time, false, s)
 	if o.Part { // the others wait on
 		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: readmodel.EngineID(&o.Job)})
 		return
 	}
 	l.feedBoth(doGone, &o.Job)
-}
-
-// ended takes in the end of a job that ran.
-func (l *ledger) ended(c cluster.Change) {
-	l.over(c.Before)
-	if c.Event.Derived { // a lost end says nothing of the runtime
-		l.feedBoth(doLost, c.Before)
-		return
-	}
-	l.feedBoth(doEnd, c.Before)
 }
 
 // over notes that a job runs no more whose forecast is not made yet.
@@ -344,24 +340,24 @@ func (l *ledger) over(j *cluster.Job) {
 }
 
 // resolve ends the wait of a job. Its row is written once its forecast is made.
-func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster.State, emit func(modelstore.Row)) {
+func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster.State) {
 	delete(l.open, o.Job.ID)
 	if !o.Part {
 		l.served.drop(&o.Job)
 	}
 	o.Closed, o.Started = at, started
 	if o.Made {
-		l.close(o, emit)
+		l.close(o)
 		return
 	}
-	l.completeForecast(o, s, emit)
+	l.completeForecast(o, s)
 }
 
 // close writes the row of a job that started or left the queue.
-func (l *ledger) close(o *openForecast, emit func(modelstore.Row)) {
+func (l *ledger) close(o *openForecast) {
 	row := o.Row(l.cluster, l.levels)
 	l.record.Add(&row)
-	emit(row)
+	l.emit(row)
 }
 
 // publish puts the published part of the forecasts into a view.

@@ -76,13 +76,10 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	}
 	slices.SortFunc(waiting, byPlace)
 	out := savedLedger{
-		Instant: l.instant.UTC(), Record: l.record, After: l.feeder.After,
+		Instant: l.instant.UTC(), Record: l.record,
 		Pending: opens.number(l.pending), Late: opens.number(l.late), Open: opens.number(waiting),
 	}
-	for id := range l.feeder.busy {
-		out.Busy = append(out.Busy, id)
-	}
-	slices.Sort(out.Busy)
+	out.After, out.Busy = l.feeder.order.State()
 	number := func(s *submissionView) int {
 		if s == nil {
 			return -1
@@ -122,7 +119,7 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	fresh := newLedger(l.cluster, l.feeder)
+	fresh := newLedger(l.cluster, l.feeder, l.emit)
 	fresh.instant = in.Instant
 	sights := make([]*submissionView, len(in.Views))
 	for i, s := range in.Views {
@@ -164,11 +161,7 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	if fresh.record, err = in.Restored(); err != nil {
 		return fmt.Errorf("saved ledger: %w", err)
 	}
-	fresh.feeder.After = in.After
-	clear(fresh.feeder.busy)
-	for _, id := range in.Busy {
-		fresh.feeder.busy[id] = true
-	}
+	fresh.feeder.order.Restore(in.After, in.Busy)
 	*l = *fresh
 	return nil
 }

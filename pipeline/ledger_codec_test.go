@@ -67,3 +67,28 @@ func TestWindowIsSaved(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredLedgerGoesOn proves that a restored ledger still passes its rows to the writer.
+func TestRestoredLedgerGoesOn(t *testing.T) {
+	events := workload(t, 100, 5)
+	l, out := newWriter(t, testConfig()), &output{}
+	defer l.close()
+	seq := func() int64 { return 1 }
+	for _, ev := range events[:len(events)/2] {
+		l.take(ev, "log", seq, out)
+	}
+	data, err := l.ledger.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.ledger.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	rows := len(out.rows)
+	for _, ev := range events[len(events)/2:] {
+		l.take(ev, "log", seq, out)
+	}
+	if len(out.rows) == rows {
+		t.Error("no row comes after a restore")
+	}
+}

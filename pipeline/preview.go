@@ -66,7 +66,7 @@ func (p *preview) close() {
 // engineView returns the engine's view of all events so far; nil if a copy would cost too much now and atOnce is false.
 func (l *ledger) engineView(atOnce bool) *engine.View {
 	now := clock(l.instant)
-	if len(l.pending)+len(l.feeder.After) == 0 {
+	if len(l.pending)+l.feeder.order.Len() == 0 {
 		return l.feeder.engine.View(now)
 	}
 	if !atOnce && !l.preview.due() {
@@ -99,5 +99,5 @@ func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 			copied.Submit(now, restID(&o.Job), rest(&o.Job, others, 0))
 		}
 	}
-	l.feeder.doAll(copied, now)
+	l.feeder.preview(copied, now)
 }

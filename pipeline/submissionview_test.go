@@ -148,7 +148,7 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := newLedger("c", feeder)
+	fresh := newLedger("c", feeder, l.emit)
 	if err := fresh.feeder.UnmarshalBinary(engine); err != nil {
 		t.Fatal(err)
 	}
