@@ -33,7 +33,7 @@ const seedEnv = "WAITCAST_KILL_SEED"
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p := &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()} // some hundred files
-	killTest(t, p)
+	killTest(t, p, false)
 }
 
 // TestKillDated proves the same for a folder of date-named files.
@@ -43,7 +43,13 @@ func TestKillDated(t *testing.T) {
 	if err := os.Mkdir(p.Path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	killTest(t, p)
+	killTest(t, p, false)
+}
+
+// TestKillWhileSourcesChange proves the same for a daemon that is told again and again to read its source in another way.
+func TestKillWhileSourcesChange(t *testing.T) {
+	t.Parallel()
+	killTest(t, &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()}, true)
 }
 
 func kills() int {
@@ -56,13 +62,15 @@ func kills() int {
 	return 12
 }
 
-func killTest(t *testing.T, p *plan) {
+func killTest(t *testing.T, p *plan, reloads bool) {
 	seed := killSeed(t)
 	p.Seed, p.Jobs = seed, 150+65*kills()
 	extra := "store: {snapshot_events: 150, snapshot_interval: 1s}\n"
 
 	disturbed := siteOn(t, p.Path, extra)
-	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: startWriter(t, p)}
+	k := &killer{
+		t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: startWriter(t, p), reloads: reloads,
+	}
 	for range kills() {
 		k.life()
 	}
@@ -151,6 +159,9 @@ type killer struct {
 	rng    *rand.Rand
 	writer interface{ grant(steps int) }
 	leased bool // the database is leased to the daemon that was killed for a while
+	// reloads says that the configuration of the source changes now and then; reloaded counts these changes.
+	reloads  bool
+	reloaded int
 
 	served, replayed int
 	restored         []int64 // events in the journal at each start
@@ -246,6 +257,9 @@ func (k *killer) life() {
 				k.writer.grant(1)
 				steps--
 			}
+			if k.reloads && url == nil && k.rng.IntN(5) == 0 {
+				k.reload(p)
+			}
 		}
 	}
 	if steps > 0 && k.rng.IntN(4) > 0 { // while it takes in what was just written: a matter of half a millisecond
@@ -260,6 +274,17 @@ func (k *killer) life() {
 	_ = p.cmd.Wait() // "signal: killed"
 	if steps > 0 {
 		k.writer.grant(steps)
+	}
+}
+
+// reload changes how often the source is polled, which a daemon that serves takes over.
+func (k *killer) reload(p *daemonProcess) {
+	k.t.Helper()
+	polls := [2]string{"poll: 20ms", "poll: 30ms"}
+	k.site.edit(k.t, polls[k.reloaded%2], polls[1-k.reloaded%2])
+	k.reloaded++
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		k.t.Fatal(err)
 	}
 }
 
@@ -329,11 +354,14 @@ func fetch(url string) string {
 func (k *killer) account(want *kept) {
 	k.t.Helper()
 	distinct := slices.Compact(slices.Clone(k.restored))
-	k.t.Logf("%d kills: %d after serving, %d starts replayed a part of the journal, %d different ends of the journal; "+
+	k.t.Logf("%d kills, %d reloads: %d kills after serving, %d starts replayed a part of the journal, %d different ends of the journal; "+
 		"%d entries, %d rows, %d bad lines",
-		kills(), k.served-1, k.replayed, len(distinct), len(want.Entries), len(want.Rows), len(want.Bad))
+		kills(), k.reloaded, k.served-1, k.replayed, len(distinct), len(want.Entries), len(want.Rows), len(want.Bad))
 	if !slices.IsSorted(k.restored) {
 		k.t.Errorf("the journal lost entries between two lives: %v", k.restored)
+	}
+	if k.reloads && k.reloaded < kills() {
+		k.t.Errorf("%d reloads in %d lives", k.reloaded, kills())
 	}
 	if kills() >= 30 && (len(distinct) < kills()/4 || k.replayed == 0) {
 		k.t.Errorf("the kills did not meet the daemon at work: journal ends %v, %d replays", k.restored, k.replayed)

@@ -243,6 +243,47 @@ func TestSharedByOthers(t *testing.T) {
 	}
 }
 
+// TestReloadOfAServer proves that a daemon that only serves takes over access rules and limits at once, and goes on
+// following: its core stays, and so do the streams of its clients.
+func TestReloadOfAServer(t *testing.T) {
+	server := pgtest.New(t, pgtest.Options{})
+	database := server.NewDatabase(t)
+	log := filepath.Join(t.TempDir(), "log")
+	records := workload(t, 35, 60)
+	half := len(records) / 2
+	write(t, log, text(records[:half]))
+	collects := sharing(t, database, "main", log)
+	collects.start()
+	defer func() { collects.end(syscall.SIGTERM) }()
+	dir := t.TempDir()
+	s := &site{dir: dir, log: log, config: filepath.Join(dir, "waitcastd.yaml")}
+	write(t, s.config, fmt.Sprintf("{listen: '127.0.0.1:0', data_dir: %q, serve_only: true, limits: {burst: 4000}, "+
+		"store: {url: %q, lease: 1500ms}}", dir, database))
+	r := s.start(t)
+	r.eventually("the first records", func() bool {
+		status, _ := r.get("/v1/wait?queue=short&procs=1")
+		return status == http.StatusOK
+	})
+	watched, metrics := r.watches(), r.Registry()
+	s.edit(t, "burst: 4000", "body: 1024")
+	must(t, r.Reload(t.Context(), s.load(t)))
+	if r.Registry() != metrics || !watched.open() {
+		t.Errorf("the core is the same: %v; the stream is open: %v", r.Registry() == metrics, watched.open())
+	}
+	if status := r.posts(2000); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body of more than 1024 bytes: %d", status)
+	}
+	s.add(t, text(records[half:]))
+	r.eventually("it follows", func() bool { return r.Views()[0].At.Equal(records[len(records)-1].at) })
+	s.edit(t, "lease: 1500ms", "lease: 1600ms")
+	must(t, r.Reload(t.Context(), s.load(t)))
+	if r.Registry() == metrics {
+		t.Error("another lease does not replace the core")
+	}
+	r.eventually("the stream ends", func() bool { return !watched.open() })
+	_ = watched.body.Close()
+}
+
 // TestUnfinishedCopy proves that a daemon does not begin with a database into which a copy was broken off.
 func TestUnfinishedCopy(t *testing.T) {
 	s := newSite(t, "log", "")

@@ -76,8 +76,8 @@ func TestRealSlurmFacts(t *testing.T) {
 	}
 }
 
-// TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd, and that an account, a
-// QOS and a size are refused if and only if sbatch refuses them.
+// TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd, and that an account,
+// a QOS and a size are refused if and only if sbatch refuses them.
 func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
@@ -102,8 +102,10 @@ func TestRealSlurmLimits(t *testing.T) {
 		{"&qos=high", "--qos=high"}, {"&qos=best", "--qos=best"},
 	} {
 		status, body := d.get("/v1/wait?queue=short&procs=1" + q.query)
-		out, err := c.try("sbatch", append(strings.Fields("--test-only -p short -n 1 --wrap=true"), strings.Fields(q.flags)...)...)
-		if (status == http.StatusOK) != (err == nil) || status != http.StatusOK && status != http.StatusUnprocessableEntity {
+		flags := append(strings.Fields("--test-only -p short -n 1 --wrap=true"), strings.Fields(q.flags)...)
+		out, err := c.try("sbatch", flags...)
+		answered := status == http.StatusOK
+		if answered != (err == nil) || !answered && status != http.StatusUnprocessableEntity {
 			t.Errorf("%q: status %d, sbatch %v: %s\n%s", q.query, status, err, out, body)
 		}
 	}
