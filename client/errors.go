@@ -31,7 +31,7 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s (status %d)", text, e.Status)
 }
 
-// NoForecast is true if the daemon understood but cannot make a forecast: Reason and Hint say why and what would help.
+// NoForecast is true if the daemon understood but cannot make a forecast: Reason is why, Hint what would help.
 func (e *ProblemError) NoForecast() bool { return e.Type == wire.ProblemNoForecast }
 
 // UnreachableError is the error if the daemon did not answer.

@@ -23,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// Config is the whole configuration. Load fills in every default; the doc tags say what each key means.
+// Config is the whole configuration. Load fills in every default; the doc tags explain each key.
 type Config struct {
 	// File is the file it was read from; empty if there was none.
 	File string `key:"-"`

@@ -193,7 +193,7 @@ func (d *document) unknown(at *yaml.Node, key string, fields []field) {
 	d.wrong(key, at, problem, strings.Join(names, ", "))
 }
 
-// value checks what a key is set to and says whether it can be decoded.
+// value checks the value of a key and reports whether it can be decoded.
 func (d *document) value(n *yaml.Node, key string, f field) bool {
 	switch {
 	case n.Tag == "!!null":
@@ -235,7 +235,7 @@ func (d *document) list(n *yaml.Node, key string, t reflect.Type) bool {
 	return true
 }
 
-// scalar checks a single value. Where the text says more than YAML's type (0700 seconds), it is passed on as text.
+// scalar checks a single value. If the text has more than YAML's type (0700 seconds), it is passed on as text.
 func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed string) bool {
 	problem := ""
 	switch {

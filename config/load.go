@@ -256,7 +256,7 @@ func defaultDataDir() string {
 	if first != "" {
 		return first
 	}
-	// The specification says to ignore a relative path.
+	// The specification requires that a relative path is ignored.
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "waitcast")
 	}

@@ -20,7 +20,7 @@ type Key struct {
 	Key string
 	// Type is its type in words.
 	Type string
-	// Default is written as in the file; empty means that there is none, or that Doc says it.
+	// Default is written as in the file; empty means that there is none, or that Doc has it.
 	Default string
 	// Allowed reports which values are possible.
 	Allowed string
@@ -85,7 +85,7 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// isGroup tells a struct of keys, isList a list of them; everything else is a value.
+// isGroup reports whether a type is a struct of keys, isList whether it is a list of them; everything else is a value.
 func (f field) isGroup() bool { return f.Type.Kind() == reflect.Struct }
 
 func (f field) isList() bool {

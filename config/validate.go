@@ -212,7 +212,7 @@ func (k checker) sources(key string, sources []Source) {
 	}
 }
 
-// asked checks a source that is a command or a socket; twice says that the cluster has one of its format already.
+// asked checks a source that is a command or a socket; twice is set if the cluster has one of its format already.
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Facts are what a scheduler tells of the machine and its rules, beside its jobs. They are told as a whole: what is not
+// Facts are what a scheduler reports of the machine and its rules, beside its jobs. They are complete: what is not
 // among them any more is gone. Every list is sorted by its names, so that the same facts are equal.
 type Facts struct {
-	// Nodes are the nodes of the machine, those that are alike told together.
+	// Nodes are the nodes of the machine, those that are alike in one entry.
 	Nodes []NodeGroup `json:"nodes,omitempty"`
 	// Outages take nodes away from jobs, now or at a known time: reservations, maintenance.
 	Outages []Outage     `json:"outages,omitempty"`
 	Queues  []QueueFacts `json:"queues,omitempty"`
 	// Limits are the caps of QOSs and associations on what runs at once.
 	Limits []Limit `json:"limits,omitempty"`
-	// Weights define what the priority of a job is made of; nil where the scheduler does not tell.
+	// Weights define what the priority of a job is made of; nil if the scheduler does not report them.
 	Weights *Weights `json:"weights,omitempty"`
 	Shares  []Share  `json:"shares,omitempty"`
 	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty where the
@@ -29,7 +29,7 @@ type Facts struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Equal reports whether g tells the same: whether it would be saved in the same way.
+// Equal reports whether g has the same facts: whether it would be saved in the same way.
 func (f *Facts) Equal(g *Facts) bool {
 	a, errA := json.Marshal(f)
 	b, errB := json.Marshal(g)

@@ -1,4 +1,4 @@
-// Package job is the vocabulary of waitcast: what a scheduler's log says of a job (Event), and what someone asks about
+// Package job is the vocabulary of waitcast: what a scheduler's log has of a job (Event), and what someone asks about
 // one (Request). It knows nothing of log formats, models or predictions.
 package job
 
@@ -31,7 +31,7 @@ const (
 	// Suspend: a running job gave its processors back for a while; Resume: it has them again.
 	Suspend
 	Resume
-	// Machine: the scheduler told of the machine itself (Event.Facts); the event is of no job.
+	// Machine: the scheduler reported facts about the machine itself (Event.Facts); the event is of no job.
 	Machine
 )
 
@@ -50,7 +50,7 @@ func (k Kind) String() string {
 }
 
 // Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id,
-// attempt, kind) does not identify them. One that is told twice is known by changing nothing.
+// attempt, kind) does not identify them. A repeated one is known by changing nothing.
 func (k Kind) Repeats() bool {
 	switch k {
 	case Update, Hold, Release, Suspend, Resume, Machine:
@@ -62,7 +62,7 @@ func (k Kind) Repeats() bool {
 // MachineID stands in the place of a job's id in a Machine event.
 const MachineID = "machine"
 
-// Attributes are what a record tells of a job. The zero value of a field means that the record does not say.
+// Attributes are what a record has of a job. The zero value of a field means that the record lacks it.
 type Attributes struct {
 	Queue   string
 	User    string
@@ -82,7 +82,7 @@ type Attributes struct {
 	Whole bool
 	// TimeLimit is the requested wall-clock time.
 	TimeLimit time.Duration
-	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size told here; 0 where
+	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size given here; 0 where
 	// it is one job.
 	Tasks int
 	// Priority is the scheduler's own; higher starts sooner. It is reported again only after a large change.
@@ -118,9 +118,8 @@ func pick[T comparable](to *T, from T) {
 	}
 }
 
-// Times are the four instants of a job as one record tells them; the zero time means that the record does not say. A
-// log often repeats earlier instants in a later record, which is how a job is understood whose first records were
-// missed.
+// Times are the four instants of a job in one record; the zero time means that the record lacks it. A log often repeats
+// earlier instants in a later record, which is how a job is understood whose first records were missed.
 type Times struct {
 	Submit   time.Time
 	Eligible time.Time
@@ -139,9 +138,8 @@ func (t Times) Merge(u Times) Times {
 
 // Event is one thing that happened to one job.
 //
-// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or
-// told by two sources, counts once. Its time is not part of the key, because two sources differ by a second now and
-// then.
+// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or in
+// two sources, counts once. Its time is not part of the key, because two sources differ by a second now and then.
 type Event struct {
 	Kind    Kind
 	Cluster string
@@ -154,14 +152,14 @@ type Event struct {
 	Time time.Time
 	Attributes
 	Times Times
-	// Derived is true when no record told this event by itself: a later record of the job did (an end without a start).
+	// Derived is true when no record has this event by itself: a later record of the job did (an end without a start).
 	// A submission that is learnt only afterwards gets no forecast.
 	Derived bool
 	// All means that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of
 	// the heterogeneous job ID ("ID+1"), whichever live; it is somebody's wish, not the end of a try. The cluster's
 	// fold makes one event of each; no event that it passes on has All.
 	All bool
-	// Facts is what a Machine event tells; nil in every other.
+	// Facts are those of a Machine event; nil in every other.
 	Facts *Facts
 	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
 	// history is marked replayed.
@@ -197,7 +195,7 @@ func Class(procs int) string {
 	return Parallel
 }
 
-// Latest returns the latest instant of the past that the event tells: its own time, or its job's submission, start or
+// Latest returns the latest instant of the past that the event has: its own time, or its job's submission, start or
 // end. When a job becomes eligible may lie in the future and does not count.
 func (ev *Event) Latest() time.Time {
 	latest := ev.Time

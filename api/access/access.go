@@ -1,5 +1,5 @@
-// Package access decides who may ask waitcast's HTTP interface for what: credentials and their roles, what is told of
-// users' names, how much one client may ask, and the headers of every answer. It knows nothing of what is answered.
+// Package access decides who may ask waitcast's HTTP interface for what: credentials and their roles, what is shown of
+// users' names, how much one client may ask, and the headers of every answer. It does not know what is answered.
 package access
 
 import (
@@ -103,8 +103,8 @@ type Policy struct {
 	Admins []string
 }
 
-// Default returns the policy without any configuration: everybody asks for everything but what is for administrators,
-// and no names are told.
+// Default returns the policy without any configuration: everybody may ask for everything but the administrators' paths,
+// and no names are shown.
 func Default() Policy {
 	return Policy{Anonymous: Public, AnonymousAuto: true, Others: Public, OthersAuto: true, Users: Hidden, Basic: User,
 		Certificate: Public}

@@ -10,9 +10,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// setHeaders sets what every answer has (a handler may overwrite it): a browser takes nothing of it for something else
-// than it says, tells no other site where it was, lets no other site embed it, and runs nothing in it. Answers differ
-// by who asks.
+// setHeaders sets what every answer has (a handler may overwrite it): a browser trusts its content type, sends no other
+// site its address, lets no other site embed it, and runs nothing in it. Answers differ by who asks.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
 		"Authorization"}
@@ -60,7 +59,7 @@ func (g *Guard) Challenges() []string {
 	return out
 }
 
-// slow tells a client to ask less.
+// slow refuses a request of a client that asks too often.
 func (g *Guard) slow(w http.ResponseWriter, retry time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retry.Seconds())))))
 	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much",

@@ -20,12 +20,12 @@ import (
 // Limits are how much may be asked. A zero number does not limit.
 type Limits struct {
 	// PerSecond and Burst bound the requests of one client: so many on average, so many at once. Clients on this host
-	// are not limited, unless a proxy there tells for whom it asks.
+	// are not limited, unless a proxy there names its client.
 	PerSecond float64
 	Burst     int
 	// Expensive bounds the questions of many candidates that are computed at a time.
 	Expensive int
-	// Proxies are the ones that are believed when they tell for whom they ask (X-Forwarded-For).
+	// Proxies are trusted to name their clients (X-Forwarded-For).
 	Proxies []netip.Prefix
 }
 
@@ -64,7 +64,7 @@ const (
 	acquirePatience = 5 * time.Second
 )
 
-// New returns a guard. Files that cannot be used are errors here; later they only keep what they said before.
+// New returns a guard. Files that cannot be used are errors here; later, their old contents stay in force.
 func New(o Options) (*Guard, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -129,8 +129,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered reports that a request has had its answer.
 var errAnswered = errors.New("answered")
 
-// identify finds out who sent a request. A credential of a kind that nobody configured says nothing: a proxy in front
-// may have asked for it.
+// identify finds out who sent a request. A credential of a kind that is not configured is ignored: a proxy in front may
+// have asked for it.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -156,7 +156,7 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 	return c, nil
 }
 
-// tokenHint tells where the token of an administrator is.
+// tokenHint returns where the token of an administrator is.
 const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of " +
 	"its admin_token_file (admin-token in its data_dir); " +
 	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"

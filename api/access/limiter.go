@@ -34,7 +34,7 @@ func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
 	return &limiter{every: rate.Limit(perSecond), burst: max(1, burst), now: now, clients: map[string]*rate.Limiter{}}
 }
 
-// allow takes one from what a client may ask. Where nothing is left it says after how long there is one again.
+// allow takes one from what a client may ask. If nothing is left, it returns the time until the next.
 func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
 	if l == nil {
 		return true, 0
@@ -74,7 +74,7 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns who sent a request: the address it came from, or what the nearest proxy that is not trusted told
+// clientOf returns who sent a request: the address it came from, or the one behind the nearest trusted proxy
 // (X-Forwarded-For). Of an IPv6 address it is the first 64 bits, which one host has all of.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

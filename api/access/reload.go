@@ -29,7 +29,7 @@ type reloaded[T any] struct {
 	stamps map[string]stamp
 }
 
-// stamp tells one state of a file from another.
+// stamp distinguishes two states of a file.
 type stamp struct {
 	modified time.Time
 	size     int64

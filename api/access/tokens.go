@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// tokens finds callers by the hash of what they send. That a map does not look up in constant time tells nothing: it is
-// the time of a hash of the guess.
+// tokens finds callers by the hash of what they send. The time of a map's look-up reveals nothing: it is that of a hash
+// of the guess.
 type tokens map[[sha256.Size]byte]Caller
 
 // errShared is about a file that anybody could add an administrator to.

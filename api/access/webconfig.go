@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// webConfig is what Prometheus' web-config file says, as its exporters read it.
+// webConfig has the contents of Prometheus' web-config file, as its exporters read it.
 type webConfig struct {
 	users   map[string]string // to bcrypt hashes
 	headers map[string]string

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// fits refuses a request that can never start, by the configuration or by what the scheduler says of itself. A bound
-// that was learned from use refuses nothing: warnings names it.
+// fits refuses a request that can never start, by the configuration or by the scheduler's own facts. A bound that was
+// learned from use refuses nothing: warnings names it.
 func fits(v *readmodel.View, req *job.Request) error {
 	for _, refuse := range []func(*readmodel.View, *job.Request) error{
 		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,

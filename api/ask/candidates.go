@@ -64,7 +64,7 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	return nil
 }
 
-// limit returns the time limit that a job of such a runtime would ask for, 0 where nothing is told.
+// limit returns the time limit that a job of such a runtime would ask for, 0 if the question has none.
 func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {

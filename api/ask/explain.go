@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// pivots tells of the running jobs whose ends a start hangs on. Whose they are it does not tell.
+// pivots returns the running jobs whose ends a start depends on, without their owners.
 func pivots(all []readmodel.Pivot) []wire.Pivot {
 	var out []wire.Pivot
 	for _, p := range all {

@@ -22,8 +22,8 @@ import (
 // behind more that takes milliseconds.
 const playedJobs = 300
 
-// forecast asks the engine, and strict first come, first served for what explains the answer. Where the engine can
-// say nothing yet that is the answer; an error says that nobody can.
+// forecast asks the engine, and strict first come, first served for what explains the answer. If the engine has no
+// forecast yet, the other is the answer; it is an error if neither has one.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// waitingJob describes a job that waits, and why its forecast moved, by what it waits for where that is known. Whose
-// it is it does not tell.
+// waitingJob describes a job that waits, and why its forecast moved, by what it waits for if that is known. It leaves
+// out the owner.
 func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot) wire.Job {
 	j := w.Job
 	out := wire.Job{

@@ -45,7 +45,7 @@ func (s *Service) Load(in LoadRequest) (*LoadQuery, error) {
 	return &LoadQuery{v, o, s, in}, nil
 }
 
-// Answer tells the forecast of the load.
+// Answer returns the forecast of the load.
 func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 	s, v, o, in := q.service, q.View, q.Outlook, &q.request
 	out := wire.LoadForecast{
@@ -107,7 +107,7 @@ func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 	return out
 }
 
-// standardWaits tells the waits of standard jobs in the pools that are asked about.
+// standardWaits returns the waits of standard jobs in the pools of the question.
 func standardWaits(v *readmodel.View, o *loadforecast.Outlook, in *LoadRequest) []wire.StandardWait {
 	out := []wire.StandardWait{}
 	for i := range o.Waits {

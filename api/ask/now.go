@@ -124,7 +124,7 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 	return out
 }
 
-// opening asks how likely a job of an opening starts at once; false where nothing can be said.
+// opening returns the probability that a job of an opening starts at once; false if it is not known.
 func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}

@@ -25,7 +25,7 @@ func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	return out
 }
 
-// age tells the oldest of the pictures that an answer rests on, and whether any is stale.
+// age returns the age of the oldest picture that an answer rests on, and whether any is stale.
 func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
 	for i := range q.targets {
 		v := q.targets[i].view
@@ -93,7 +93,7 @@ func (q *sizeQuery) candidateOf(r *advice.Result, stands advice.Standing) wire.S
 	return q.candidate(&r.Answers[i], i)
 }
 
-// why says the advice in one sentence.
+// why writes the advice in one sentence.
 func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 	a, at := &r.Answers[i], &q.requests[i]
 	procs := count(at.procs, "processor")

@@ -49,7 +49,7 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 	return p, nil
 }
 
-// facts returns what the scheduler tells of the queue, nothing where it does not.
+// facts returns the scheduler's facts about the queue, nil if there are none.
 func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
 // waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a

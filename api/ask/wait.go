@@ -120,7 +120,7 @@ func methods(medians []headqueue.MethodMedian) []wire.Method {
 	return out
 }
 
-// reason says the forecast in one sentence: what is free, who is ahead, and what the forecast rests on.
+// reason writes the forecast in one sentence: what is free, who is ahead, and what the forecast rests on.
 func reason(w *wire.Wait) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]
@@ -146,7 +146,7 @@ func reason(w *wire.Wait) string {
 	return text
 }
 
-// fewWaits is below how many learnt waits the answer says that little is known: before so many nothing is trained.
+// fewWaits is the number of learnt waits below which the answer warns that little is known: nothing is trained before.
 const fewWaits = 300
 
 // basis reports what the forecast rests on.

@@ -40,7 +40,7 @@ func (s *Service) Waits(req *wire.WaitsRequest) (wire.Waits, error) {
 	return w.answer(r), nil
 }
 
-// moment stands for the runtime where none is told: starts are ranked then.
+// moment stands for the runtime if none is given: starts are ranked then.
 const moment = advice.Fixed(1e-3)
 
 // read checks what is asked for.

@@ -118,8 +118,8 @@ func (s *Service) FixTimes(req *wire.SizeRequest) error {
 	return nil
 }
 
-// Join takes in a client. What cannot be answered now is refused. lastID names the newest advice that the client has;
-// it may be empty.
+// Join adds a client. A question that cannot be answered now is refused. lastID names the newest advice that the client
+// has; it may be empty.
 func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error) {
 	shared := *req
 	shared.Standing = nil // each client has its own
@@ -157,7 +157,7 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error)
 	return w, nil
 }
 
-// greet tells a client the present advice, unless it has it.
+// greet sends a client the present advice, unless it has it.
 func (ws *Watchers) greet(w *Watcher, req *wire.SizeRequest, lastID string) error {
 	t := w.topic
 	t.mu.Lock()
@@ -248,7 +248,7 @@ func (ws *Watchers) round(stop <-chan struct{}) {
 	}
 }
 
-// refresh works a question out if its views are new, and tells its clients. The topic is locked.
+// refresh answers a question again if its views are new, and notifies its clients. The topic is locked.
 func (ws *Watchers) refresh(t *topic) {
 	now := map[string]evaluationInput{}
 	same := t.newest != nil

@@ -10,7 +10,7 @@ type ImportProgress struct {
 	BadLines int64 `json:"bad_lines"`
 }
 
-// BadReason tells of the lines of an import that could not be used for one reason.
+// BadReason counts the lines of an import that could not be used for one reason.
 type BadReason struct {
 	Reason string `json:"reason" doc:"as in waitcast_bad_lines_total"`
 	Lines  int64  `json:"lines"`

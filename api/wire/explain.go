@@ -1,6 +1,6 @@
 package wire
 
-// Pivot is a running job whose end a start hangs on. Whose it is is not told.
+// Pivot is a running job whose end a start depends on. Its owner is left out.
 type Pivot struct {
 	ID           string   `json:"id" doc:"empty where it is not the caller's to see"`
 	Procs        int      `json:"procs"`

@@ -11,8 +11,8 @@ type RecentForecasts struct {
 	Stale      bool             `json:"stale"`
 }
 
-// RecentForecast is what was forecast for a job at its submission, beside what came of it. It tells neither the job nor
-// whose it was.
+// RecentForecast is what was forecast for a job at its submission, beside what came of it. It names neither the job nor
+// its owner.
 type RecentForecast struct {
 	Queue       string     `json:"queue"`
 	SizeClass   string     `json:"size_class" doc:"processors: 1, 2-8, 9-64, 65-512, 513-4096, 4097+"`

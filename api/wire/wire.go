@@ -1,5 +1,5 @@
-// Package wire holds the JSON that waitcast's HTTP interface speaks, as Go types shared by the server and its
-// clients. Seconds are numbers in fields named ..._seconds, instants are RFC 3339.
+// Package wire holds the JSON of waitcast's HTTP interface, as Go types shared by the server and its clients. Seconds
+// are numbers in fields named ..._seconds, instants are RFC 3339.
 package wire
 
 import "time"
@@ -179,5 +179,5 @@ type Problem struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// ProblemNoForecast is the type of the problem that says that a forecast cannot be made: the command exits with 3.
+// ProblemNoForecast is the type of the problem if a forecast cannot be made: the command exits with 3.
 const ProblemNoForecast = "urn:waitcast:problem:no-forecast"

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// acctHandler tells the record types of lsb.acct.
+// acctHandler returns the handler of a record type of lsb.acct.
 func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) {
 	switch string(kind) {
 	case "JOB_FINISH":

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxElements bounds the elements that one record tells one by one; it is the default of LSF's own bound,
+// maxElements bounds the elements that one record lists one by one; it is the default of LSF's own bound,
 // MAX_JOB_ARRAY_SIZE in lsb.params. What concerns more is taken for the whole array.
 const maxElements = 1000
 

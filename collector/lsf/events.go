@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// eventsHandler tells the record types of lsb.events and of lsb.stream, which has most of them too.
+// eventsHandler returns the handler of a record type of lsb.events, and of lsb.stream, which has most of them too.
 func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error) {
 	switch string(kind) {
 	case "JOB_NEW":
@@ -35,10 +35,10 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	return nil, silent(kind), nil
 }
 
-// silent tells the record types that say nothing of a job's life that another record does not say.
+// silent reports whether records of a type have nothing of a job's life that other records lack.
 func silent(kind []byte) bool {
 	switch string(kind) {
-	// JOB_START tells the start
+	// JOB_START has the start
 	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
 		// JOB_STATUS reports what came of it
 		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
@@ -57,7 +57,7 @@ func silent(kind []byte) bool {
 	return false
 }
 
-// submission is what JOB_NEW tells.
+// submission has the fields of JOB_NEW.
 type submission struct {
 	attributes    job.Attributes
 	number        int64
@@ -184,7 +184,7 @@ func (p *parser) jobModify() error {
 	return nil
 }
 
-// jobModify2 reads a JOB_MODIFY2 record. Many of its fields are there only if a flag says so.
+// jobModify2 reads a JOB_MODIFY2 record. Many of its fields are there only if a flag is set.
 func (p *parser) jobModify2() error {
 	s := &p.scan
 	id := s.str("jobIdStr")

@@ -1,8 +1,8 @@
-// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which tells
-// what happens to jobs as it happens, and lsb.acct, which tells whole jobs at their end.
+// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which has the
+// events of jobs as they happen, and lsb.acct, which has whole jobs at their end.
 //
-// Both have a record per line, its fields between blanks, strings in double quotes. What is read, and why, is told in
-// docs/formats/lsf.md.
+// Both have a record per line, its fields between blanks, strings in double quotes. docs/formats/lsf.md explains what
+// is read, and why.
 //
 // Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs,
 // Spectrum LSF, "Configuration files"), which list the fields of every record in their order; the structures jobNewLog,
@@ -41,7 +41,8 @@ func Acct() collector.Format {
 	}}
 }
 
-// handler returns how to read a type of record; nil for one that says nothing, and known false for one nobody knows.
+// handler returns the function that reads a type of record; nil for a type that is ignored; known is false for an
+// unknown type.
 type handler func(kind []byte) (read func(*parser) error, known bool, err error)
 
 // parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.

@@ -5,8 +5,8 @@
 //
 //	MM/DD/YYYY HH:MM:SS;TYPE;ID;MESSAGE
 //
-// in the server's local time, where the message of most types is a list of key=value pairs. What is read, and why, is
-// told in docs/formats/pbs.md.
+// in the server's local time, where the message of most types is a list of key=value pairs. docs/formats/pbs.md
+// explains what is read, and why.
 //
 // Sources: the record types are those of src/include/acct.h, and the keys and their order those of
 // src/server/accounting.c, of OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque
@@ -123,7 +123,7 @@ func (p *parser) split(line []byte) (record, error) {
 }
 
 // kindOf returns what a record type means for a job, 0 for nothing. The letters and their meanings are those of acct.h
-// (see the package comment); those below the first blank line tell of something else than a job's life.
+// (see the package comment); those below the first blank line are not about a job's life.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued
@@ -160,7 +160,7 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 	return 0, false
 }
 
-// keepsRunning tells a checkpoint that a job survives from one after which it is held. Torque says so in the message
+// keepsRunning distinguishes a checkpoint that a job survives from one after which it is held. Torque's message has it
 // (src/server/req_holdjob.c); without that message acct.h's meaning of the type holds, "checkpointed and held".
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
@@ -181,7 +181,7 @@ func kindOfArray(letter byte) job.Kind {
 	return 0
 }
 
-// arrayEvent makes the event of an array of an event of a job, false where it tells nothing. Torque's arrays have no
+// arrayEvent makes an event of an array from an event of a job; false if there is none. Torque's arrays have no
 // array_indices: each of their members has a Q of its own.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
@@ -263,8 +263,7 @@ func (p *parser) queue(name []byte) string {
 	return queue
 }
 
-// checkSize refuses sizes that cannot be. Records that say nothing of the size are fine, except S and E, which always
-// do.
+// checkSize refuses sizes that cannot be. Records without a size are fine, except S and E, which always have one.
 func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
 	limit := int64(p.options.MaxProcs)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// resources is what a job asks for beside processors. What cannot be read is not told: a site may use a name for
-// something else.
+// resources is what a job asks for beside processors. Values that cannot be read are left out: a site may use a name
+// for something else.
 type resources struct {
 	memory, perProc int64 // bytes, of the job and of each processor
 	gpus            int64
@@ -64,7 +64,7 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// tell adds the resources to what is told of a job.
+// tell adds the resources to the attributes of a job.
 func (r *resources) tell(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
 	if a.Memory == 0 && r.perProc > 0 && int64(a.Procs) < math.MaxInt64/r.perProc {

@@ -10,7 +10,7 @@ import (
 // maxProcs is more than any machine has; larger numbers are read, and refused.
 const maxProcs = math.MaxInt32
 
-// size returns the processors of a record, 0 if it does not tell them.
+// size returns the processors of a record, 0 if it has none.
 //
 // It is the largest of what was asked for and what was given. Servers often add a default of one way of asking to
 // another (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can be given more than one processor each; every way of
@@ -27,7 +27,7 @@ func (f *fields) size() int64 {
 	return max(f.ncpus, f.procs, f.nodes, f.sel, width, f.plain, f.slots, f.hosts)
 }
 
-// nodeCount returns the number of nodes, 0 if the record does not tell it.
+// nodeCount returns the number of nodes, 0 if the record has none.
 func (f *fields) nodeCount() int {
 	n := f.nodect
 	if n == 0 {
@@ -51,8 +51,8 @@ func product(a, b int64) int64 {
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
 // parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...], each a number of nodes
-// (1 if missing) or a host, and properties, of which ppn= and cpp= and ncpus= tell processors (pbs_resources(7B) of
-// Torque and OpenPBS; "#shared" and the like may end it).
+// (1 if missing) or a host, and properties, of which ppn=, cpp= and ncpus= give processors (pbs_resources(7B) of Torque
+// and OpenPBS; "#shared" and the like may end it).
 func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	if i := bytes.IndexByte(spec, '#'); i >= 0 {
 		spec = spec[:i]
@@ -79,7 +79,7 @@ func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	return procs, nodes, true
 }
 
-// perNode changes each, the processors per node, by a property that tells them.
+// perNode changes each, the processors per node, by a property that gives them.
 func perNode(item []byte, each int64) (int64, bool) {
 	key, value, found := bytes.Cut(item, []byte("="))
 	if !found {
@@ -97,7 +97,7 @@ func perNode(item []byte, each int64) (int64, bool) {
 }
 
 // parseSelect counts the processors and chunks of Resource_List.select: [N:]chunk[+[N:]chunk...], each chunk a list of
-// resources, of which ncpus tells the processors of one (pbs_resources(7B) of OpenPBS; 1 where it is missing, the
+// resources, of which ncpus gives the processors of one (pbs_resources(7B) of OpenPBS; 1 where it is missing, the
 // default of default_chunk).
 func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 	for len(spec) > 0 {
@@ -178,8 +178,7 @@ func countSlot(text []byte) int64 {
 }
 
 // parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS, each with a fraction that is dropped
-// ("Units: time" of pbs_resources(7B); days are Torque's). One of more than 68 years is none: the result is 0, not
-// told.
+// ("Units: time" of pbs_resources(7B); days are Torque's). One of more than 68 years is none: the result is 0.
 func parseWalltime(text []byte) (time.Duration, bool) {
 	if i := bytes.IndexByte(text, '.'); i >= 0 {
 		text = text[:i]

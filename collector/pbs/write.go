@@ -28,7 +28,7 @@ type Record struct {
 	ExitStatus int
 }
 
-// AppendQueued appends the line of a Q record, as OpenPBS writes it since it tells the whole request: dated Queued, on
+// AppendQueued appends the line of a Q record, as OpenPBS writes it since it has the whole request: dated Queued, on
 // local clocks in Queued's location. The same rule dates the other records by their own instant.
 func AppendQueued(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.Queued, 'Q')

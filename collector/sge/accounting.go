@@ -100,8 +100,8 @@ const (
 	stillRunningUnsigned = 1<<32 - 1
 )
 
-// skew is how far a job may start before its submission: the master's clock tells the submission, the execution host's
-// the start.
+// skew is how far a job may start before its submission: the submission is by the master's clock, the start by the
+// execution host's.
 const skew = time.Minute
 
 func (rec *record) times(f [][]byte) (err error) {
@@ -140,10 +140,9 @@ func submitBefore(submit, start time.Time) (time.Time, error) {
 	return start, nil
 }
 
-// ended tells by the field "failed" whether the job's time in the cluster is over. If not, it waits again: it was
+// ended reports, by the field "failed", whether the job's time in the cluster is over. If not, it waits again: it was
 // rescheduled or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid
-// Engine's execution_states.h; their effects are told by sge_status(5) and by the N1 Grid Engine 6 Administration
-// Guide.
+// Engine's execution_states.h; their effects are in sge_status(5) and by the N1 Grid Engine 6 Administration Guide.
 func ended(failed int64) bool {
 	switch {
 	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error
@@ -157,9 +156,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record, none if it does not tell when something happened to the job. The time is that
-// of the record itself if it has one. An end follows an update: queue and size are those of this try, and only an
-// update replaces those that an earlier try had.
+// outcome emits the events of a record, none if it has no instant of the job's life. The time is that of the record
+// itself if it has one. An end follows an update: queue and size are those of this try, and only an update replaces
+// those that an earlier try had.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

@@ -50,9 +50,9 @@ func isNumber(b []byte) bool {
 	return len(b) > points && points <= 1
 }
 
-// timeLimit returns the limit of wall-clock time that a category tells, 0 if none: h_rt, at which the job is killed,
-// else s_rt, at which it is warned. They stand among the requests of -l, separated by commas. Those of -soft, which
-// come behind, limit nothing: Grid Engine 8.1.9 lets such a job run on.
+// timeLimit returns the limit of wall-clock time of a category, 0 if none: h_rt, at which the job is killed, else s_rt,
+// at which it is warned. They stand among the requests of -l, separated by commas. Those of -soft, which come behind,
+// limit nothing: Grid Engine 8.1.9 lets such a job run on.
 func timeLimit(category []byte) time.Duration {
 	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
 		category = category[:i]

@@ -44,8 +44,8 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 }
 
 // newJob reads a new_job record:
-// submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department: account:priority. It does
-// not tell the queue, the size, the limit, nor whether the job is an array.
+// submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department: account:priority. It lacks
+// the queue, the size, the limit, and whether the job is an array.
 func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 10)
 	if !ok {
@@ -143,7 +143,7 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	case "released":
 		kinds[0] = job.Release
 	case "deleted", "finished":
-		// a waiting job is gone; for a running one it is a wish, and its acct record tells the end
+		// a waiting job is gone; for a running one it is a wish, and its acct record has the end
 		kinds[0] = job.Cancel
 	case "pending": // new_job told it
 	case "resent", "delivered", "running": // sent told it

@@ -1,7 +1,7 @@
-// Package sge reads the logs of the Grid Engine family: the accounting file, which tells whole jobs at their end, and
-// the reporting file, which tells their lives as they happen.
+// Package sge reads the logs of the Grid Engine family: the accounting file, which has whole jobs at their end, and the
+// reporting file, which has their lives as they happen.
 //
-// Both are lines of fields between colons. What is read, and why, is told in docs/formats/sge.md.
+// Both are lines of fields between colons. docs/formats/sge.md explains what is read, and why.
 //
 // Sources: the manual pages accounting(5) and reporting(5) of Grid Engine 8.1.9 (Debian, gridengine-common), of Sun
 // Grid Engine 6.2u5 and of the Gridware Cluster Scheduler (github.com/hpc-gridware/clusterscheduler,

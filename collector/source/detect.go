@@ -17,7 +17,7 @@ const (
 	sampleBytes = 16 << 10
 	// enoughLines without a job make the first trial; further ones follow at twice as many each time.
 	enoughLines = 10
-	// hopelessLines refused in a row are said even if no other format can read them.
+	// hopelessLines is the number of lines refused in a row that is reported even if no other format can read them.
 	hopelessLines = 100
 )
 
@@ -29,14 +29,14 @@ type detector struct {
 	refused    int      // lines in a row that are no records of the format at all
 	tryAt      int      // the value of silent at which the sample is tried
 	recognized bool
-	// problem stands until a line tells of a job.
+	// problem stands until a line is about a job.
 	problem *tail.Problem
 	counted bool // it is in the metrics
 }
 
 func newDetector(cfg *Config) detector { return detector{cfg: cfg, tryAt: enoughLines} }
 
-// good notes that lines tell of jobs.
+// good records that lines are about jobs.
 func (d *detector) good() {
 	if d.silent > 0 {
 		d.silent, d.refused, d.sample, d.tryAt, d.problem = 0, 0, d.sample[:0], enoughLines, nil
@@ -44,7 +44,7 @@ func (d *detector) good() {
 	d.recognized = true
 }
 
-// fruitless notes a line that told of no job, because of an error or with none.
+// fruitless records a line without a job, with or without an error.
 func (d *detector) fruitless(line *tail.Line, reason string) {
 	text := bytes.TrimSpace(line.Text)
 	if len(text) == 0 {
@@ -81,8 +81,8 @@ func (d *detector) keep(text []byte) {
 	d.sample[sampleLines-1] = append(oldest[:0], text...)
 }
 
-// ended notes that there is nothing more to read for now: of a log that never told of a job the little there is must
-// do.
+// ended records that there is nothing more to read for now: a log that never had a job is judged by the little there
+// is.
 func (d *detector) ended(path string) {
 	if !d.recognized && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
 		d.try(path)

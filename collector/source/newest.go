@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// note takes in the instant of an event as the newest, by which a parser of local times knows the passes of an hour
-// that clocks show twice. A record that is dated far ahead makes it useless until the log gets there, but not wrong:
+// note records the instant of an event as the newest, by which a parser of local times knows the passes of an hour that
+// clocks show twice. A record that is dated far ahead makes it useless until the log gets there, but not wrong:
 // Day.Instant looks at that.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {

@@ -24,14 +24,14 @@ type PollConfig struct {
 	Interval time.Duration
 }
 
-// Answer is what one call told.
+// Answer is the result of one call.
 type Answer struct {
 	Events []job.Event
 	// Lines is the number of lines of the output, Bad those of them that could not be read. A bad line without a path
 	// is one of the target's.
 	Lines int
 	Bad   []BadLine
-	// Notes list what a call that was of use could not tell; each is logged when it is new.
+	// Notes list the gaps of a useful call; each is logged when it is new.
 	Notes []error
 	// Err reports why the call failed, a *CallError, or why all of its output is of no use; nil if it is of use.
 	Err error
@@ -46,8 +46,8 @@ type PollOptions struct {
 	Ask Ask
 	// Ready reports whether the scheduler may be asked yet; until then nothing is.
 	Ready func() bool
-	// Wanted reports whether something is missing that the scheduler would tell: then it is asked before its time. It
-	// is called often.
+	// Wanted reports whether something is missing that the scheduler knows: then it is polled before its time. It is
+	// called often.
 	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time
@@ -91,7 +91,7 @@ const readyEvery = 100 * time.Millisecond
 // maxBackoff is the longest pause after failures, unless the interval is longer.
 const maxBackoff = 5 * time.Minute
 
-// Next waits until it is time for the next call, runs it, and returns what it told. A failure is delivered as a problem
+// Next waits until it is time for the next call, runs it, and returns its result. A failure is delivered as a problem
 // once; while the same failure goes on Next keeps trying, ever less often. It returns an error only when ctx ends.
 func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	for {

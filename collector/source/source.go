@@ -51,7 +51,7 @@ type BadLine struct {
 	Text   []byte
 }
 
-// Delivery is what one batch of lines told.
+// Delivery is the result of one batch of lines.
 type Delivery struct {
 	Source *Config
 	Events []job.Event
@@ -64,7 +64,7 @@ type Delivery struct {
 	Lines int
 	// Checkpoint stands for all the lines up to the end of this delivery.
 	Checkpoint []byte
-	// Answered is true where a scheduler was asked and told something that is of use.
+	// Answered is true if a scheduler was polled and gave a useful answer.
 	Answered bool
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
@@ -79,7 +79,7 @@ type Delivery struct {
 	Ahead map[int]BadLine
 }
 
-// promptFor is how long before it was read a line may have been written to say something about the clock that wrote it.
+// promptFor is the maximum age at which a line still shows how far the clock that wrote it is off.
 const promptFor = time.Minute
 
 // Prompt reports whether the lines were written shortly before they were read.
@@ -98,7 +98,7 @@ type Reader struct {
 	metrics *tail.Metrics
 	// live is true once the end of the log has been reached: what comes later is read as it happens.
 	live bool
-	// A batch that is not delivered yet: what it told beside its lines, and how many of those are parsed. All of it was
+	// A batch that is not delivered yet: its results beside its lines, and how many of those are parsed. All of it was
 	// read at one instant.
 	batch    tail.Batch
 	delivery *Delivery
@@ -111,7 +111,7 @@ type Reader struct {
 	hidden bool
 }
 
-// Open starts reading after the checkpoint, or as the configuration says if there is none.
+// Open starts reading after the checkpoint, or where the configuration sets it if there is none.
 func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options) (*Reader, error) {
 	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics}
 	options := cfg.Options
@@ -157,11 +157,11 @@ func (r *Reader) header(path string, content io.Reader) error {
 	return nil
 }
 
-// maxEvents bounds the events of one delivery, but for those of its last line. What a batch of lines tells beyond comes
-// with the next deliveries, the checkpoint with the last of them.
+// maxEvents bounds the events of one delivery, but for those of its last line. Further events of a batch come with the
+// next deliveries, the checkpoint with the last of them.
 const maxEvents = 10_000
 
-// Next waits for new lines and returns what they told. In one-shot mode it returns io.EOF after the last.
+// Next waits for new lines and returns their events. In one-shot mode it returns io.EOF after the last.
 func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

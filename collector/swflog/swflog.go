@@ -1,9 +1,9 @@
 // Package swflog reads Standard Workload Format files as accounting logs: it makes the events of a job from its one
 // record.
 //
-// The format itself is read by package swf. A workload file tells every job in one line, in the order of submission, so
-// that a line's later events lie ahead of the next line's first; the format is declared collector.BySubmit. What is
-// read, and why, is told in docs/formats/swf.md.
+// The format itself is read by package swf. A workload file has every job in one line, in the order of submission, so
+// that a line's later events lie ahead of the next line's first; the format is declared collector.BySubmit.
+// docs/formats/swf.md explains what is read, and why.
 package swflog
 
 import (
@@ -163,7 +163,7 @@ func (p *parser) check(r *swf.Record) error {
 	return nil
 }
 
-// limitOf returns the time limit, 0 where it is not told or beyond any use (2^31 - 1 s are 68 years).
+// limitOf returns the time limit, 0 if it is missing or beyond any use (2^31 - 1 s are 68 years).
 func limitOf(seconds int64) time.Duration {
 	if seconds <= 0 || seconds > math.MaxInt32 {
 		return 0
@@ -194,7 +194,7 @@ func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 // maxNames bounds the tables of names: at the most they are thrown away and begun again.
 const maxNames = 1 << 14
 
-// userName returns "u12" for user 12, "" where the user is not told.
+// userName returns "u12" for user 12, "" if the user is missing.
 func (p *parser) userName(user int64) string {
 	if user < 0 {
 		return ""
@@ -223,7 +223,7 @@ func (p *parser) queueName(r *swf.Record) string {
 	return name
 }
 
-// comment takes in a line that starts with ";".
+// comment reads a line that starts with ";".
 func (p *parser) comment(line []byte) error {
 	err := p.header.ParseLine(line)
 	p.header.Lines = nil // nobody reads them, and a file may be all comments

@@ -118,8 +118,7 @@ func (t *Tailer) listFile() listing {
 	return l
 }
 
-// former adds what the names do not tell: a symlink's former target is under no
-// pattern.
+// former adds a file that no name leads to: a symlink's former target is under no pattern.
 func (t *Tailer) former(l *listing) {
 	have := make(map[string]bool, len(l.files))
 	for _, c := range l.files {

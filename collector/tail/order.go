@@ -50,9 +50,8 @@ func (t *Tailer) next() *file {
 // untouched: the file is known from a listing alone.
 func (f *file) untouched() bool { return f.Offset == 0 && !f.Done && f.src == nil }
 
-// void marks the empty files that need no second look: when one that comes
-// later had begun, they were seen to be empty still, so the writer had left
-// them. Should another process write to one, the next listing tells.
+// void marks the empty files that need no second look: when one that comes later had begun, they were seen to be empty
+// still, so the writer had left them. Should another process write to one, the next listing shows it.
 func (t *Tailer) void() {
 	begun := false
 	for _, files := range [][]*file{t.queue, t.files} {
@@ -110,7 +109,7 @@ func (f *file) nameless() bool { return !f.bound && f.src != nil }
 // fixed: f has a place in the reading order, and keeps it.
 func (f *file) fixed() bool { return f.place > 0 && !f.Done && (f.Offset > 0 || f.nameless()) }
 
-// refresh asks for the time of a file of which no listing tells it any longer.
+// refresh reads the time of a file that is in no listing any longer.
 func (f *file) refresh() {
 	if f.nameless() {
 		if st, err := f.src.Stat(); err == nil {

@@ -2,7 +2,7 @@ package tail
 
 import "fmt"
 
-// Reason tells problems apart; it is a metric label, so there are few.
+// Reason is the kind of a problem; it is a metric label, so there are few.
 type Reason string
 
 // The reasons of problems.

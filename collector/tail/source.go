@@ -34,7 +34,7 @@ type status struct {
 // unchanged compares what every write changes.
 func (s status) unchanged(o status) bool { return s.size == o.size && s.mtime == o.mtime }
 
-// id tells two files apart as long as neither is deleted.
+// id distinguishes two files as long as neither is deleted.
 type id struct{ dev, ino uint64 }
 
 func (s status) id() id { return id{s.dev, s.ino} }

@@ -28,7 +28,7 @@ const maxSpins = 100
 // thousands of files on a slow file system leave no time to read them. Ours.
 const scanShare = 10
 
-// textMax is how much is told of a line that is skipped.
+// textMax is how much of a skipped line is reported.
 const textMax = 256
 
 // Line is one complete line of a log.
@@ -236,7 +236,7 @@ func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	}
 }
 
-// step looks and reads once, and tells whether it is worth doing so again.
+// step polls and reads once, and reports whether it should be called again at once.
 func (t *Tailer) step() (again bool) {
 	scanned := t.rescan
 	if t.rescan {

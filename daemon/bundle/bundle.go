@@ -40,7 +40,8 @@ type gatherer struct {
 	opts  Options
 	mask  *masker
 	files map[string][]byte
-	// notes list what could not be had; of an error only its kind is told, because its text may name hosts and people.
+	// notes list what could not be had; of an error only its kind is written, because its text may name hosts and
+	// people.
 	notes []string
 }
 
@@ -88,7 +89,7 @@ func (g *gatherer) put(name string, v any) {
 	g.files[name] = content
 }
 
-// broken tells where a configuration is wrong, and not what is written there.
+// broken returns where a configuration is wrong, without the text there.
 func (g *gatherer) broken(err error) {
 	type place struct {
 		Line int    `json:"line"`
@@ -152,7 +153,7 @@ func harmless(id string) bool {
 	}, id)
 }
 
-// check adds what waitcastd check finds, without the lines of logs and without what others' programs said.
+// check adds what waitcastd check finds, without the lines of logs and without the output of other programs.
 func (g *gatherer) check(ctx context.Context, cfg *config.Config) {
 	r := check.Run(ctx, cfg,
 		check.Options{Version: g.opts.Version, Records: 20_000, Limit: 5 * time.Second, Now: g.opts.Now})

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// configuration returns every key with its value, as far as that cannot tell who or where somebody is. What is not
-// known here is masked, so that a key that is new cannot leak.
+// configuration returns every key with its value, if that cannot identify a person or place. Unknown keys are masked,
+// so that a new one cannot leak.
 func (m *masker) configuration(cfg *config.Config) map[string]any {
 	return m.group("", reflect.ValueOf(*cfg))
 }

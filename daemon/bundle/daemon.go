@@ -32,7 +32,7 @@ const (
 	maxQueues = 200
 )
 
-// errStatus is an answer that is not 200; its text is not told.
+// errStatus is an answer that is not 200; its text is left out.
 var errStatus = errors.New("refused")
 
 // running asks one daemon.
@@ -41,7 +41,7 @@ type running struct {
 	url, token string
 }
 
-// daemon adds what a running daemon tells.
+// daemon adds the answers of a running daemon.
 func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

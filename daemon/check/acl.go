@@ -25,7 +25,7 @@ type acl struct {
 	masked bool
 }
 
-// modeACL returns the list that says the same as mode bits.
+// modeACL returns the list that is equivalent to mode bits.
 func modeACL(mode fs.FileMode) acl {
 	return acl{owner: mode >> 6 & 7, group: mode >> 3 & 7, other: mode & 7}
 }

@@ -87,7 +87,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 			Known: func() *job.Facts { return nil },
 		}).Ask
 	}
-	// Nothing is known before: the first snapshot tells every job that lives.
+	// Nothing is known before: the first snapshot has every job that lives.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return nil }})
 	if s.Socket != "" {
@@ -97,7 +97,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	return command.Args[0], source.AskCommand(command, snapshot.Read)
 }
 
-// facts reports what a scheduler told of its machine.
+// facts reports a scheduler's facts about its machine.
 func facts(f *job.Facts, t *trial) string {
 	procs, down, gpus := 0, 0, 0
 	for _, g := range f.Nodes {

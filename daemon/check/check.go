@@ -1,6 +1,6 @@
-// Package check looks whether a daemon with a configuration would work on this machine, and says what it found: files
-// and who may read them, schedulers that are asked, zones and clocks, the database, the address, the machine; and what
-// a trial reading of the logs tells.
+// Package check examines whether a daemon with a configuration would work on this machine, and reports: files and who
+// may read them, schedulers that are asked, zones and clocks, the database, the address, the machine; and the results
+// of a trial reading of the logs.
 package check
 
 import (
@@ -29,7 +29,7 @@ type Finding struct {
 	// ID names what was looked at, and is the same in every release: "log.readable".
 	ID     string `json:"id"`
 	Status Status `json:"status"`
-	// About says of what: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
+	// About is the subject: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
 	About string `json:"about"`
 	Text  string `json:"text"`
 	// Hint is what to do about it; empty where all is well.

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Cluster is what the sources of a cluster tell together.
+// Cluster is what the sources of a cluster have together.
 type Cluster struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
@@ -16,17 +16,17 @@ type Cluster struct {
 	// configured.
 	Unseen       []string `json:"unseen_queues"`
 	Unconfigured []string `json:"unconfigured_queues"`
-	// WithoutLimit is the share of the jobs that have no time limit, as far as is told.
+	// WithoutLimit is the share of the jobs that have no time limit, as far as is known.
 	WithoutLimit float64 `json:"without_limit"`
 	// Largest is the largest size of a job.
 	Largest int `json:"largest"`
-	// Missing is what hardly any job tells, and what forecasts lose by it.
+	// Missing are the attributes that hardly any job has, and what forecasts lose by it.
 	Missing []Missing `json:"missing"`
 	// Suggestions would make forecasts better.
 	Suggestions []string `json:"suggestions"`
 }
 
-// Missing is an attribute that is hardly told.
+// Missing is an attribute that hardly any job has.
 type Missing struct {
 	Attribute string  `json:"attribute"`
 	Share     float64 `json:"share"`
@@ -90,7 +90,7 @@ func (o *Cluster) queues(of *clusterReadings) {
 	}
 }
 
-// attributes finds what hardly any job tells.
+// attributes finds the attributes that hardly any job has.
 func (o *Cluster) attributes(of *clusterReadings) {
 	n := map[string]int{}
 	for _, j := range of.jobs {
@@ -120,7 +120,7 @@ func (o *Cluster) attributes(of *clusterReadings) {
 	}
 }
 
-// suggest names sources that would help. Which formats tell of jobs only once they are over is in docs/formats.
+// suggest names sources that would help. docs/formats lists the formats that have jobs only once they are over.
 func (o *Cluster) suggest(of *clusterReadings) {
 	has := func(format string) bool {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })

@@ -16,7 +16,7 @@ type rotation struct {
 	// File names the log in the block that begins at line Block.
 	File  string
 	Block int
-	// Line is that of the block's create or nocreate, Directive what it says; 0 where the block has neither.
+	// Line is that of the block's create or nocreate, Directive its text; 0 if the block has neither.
 	Line      int
 	Directive string
 	settings

@@ -36,8 +36,8 @@ func (c *checker) machine() {
 	c.inotify()
 	need, bound := Memory(c.cfg, c.Sources), "about"
 	if c.cfg.ServeOnly {
-		// What a space holds only its collector's configuration tells: one cluster at least, with models as large as
-		// the defaults.
+		// Only its collector's configuration has what a space holds: at least one cluster is assumed, with models as
+		// large as the defaults.
 		each := *c.cfg
 		each.Clusters = make([]config.Cluster, max(1, c.served))
 		need, bound = Memory(&each, nil), "at least"

@@ -12,7 +12,7 @@ import (
 // columns is the width of the report.
 const columns = 100
 
-// Print writes the report for people: what was looked at, then what the logs told, then the sum.
+// Print writes the report for people: what was checked, then what the logs have, then the sum.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{}
 	about := ""
@@ -68,7 +68,7 @@ func (p *printer) finding(f *Finding) {
 	}
 }
 
-// source writes what a trial told.
+// source writes the results of a trial.
 func (p *printer) source(s *Source) {
 	part := "the newest part of the log"
 	if s.Whole {

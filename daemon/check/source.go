@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// sources looks at every source of every cluster, and then at what those of a cluster tell together.
+// sources looks at every source of every cluster, and then at those of a cluster together.
 func (c *checker) sources(ctx context.Context) {
 	logs, err := daemon.Sources(c.cfg, c.opts.Now)
 	if err != nil { // the configuration was validated
@@ -168,9 +168,9 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 	return true
 }
 
-// Bounds of what is said about times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour
-// apart (tz database), and the last record of a live log was written when it says, give or take how long the scheduler
-// holds it back.
+// Bounds of the checks of times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour apart
+// (tz database), and the last record of a live log was written when it says, give or take how long the scheduler holds
+// it back.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute

@@ -225,7 +225,7 @@ func Running(ctx context.Context, url string) (string, error) {
 	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") || strings.HasPrefix(word, "degraded") {
 		return word, nil
 	}
-	// that much is told to everybody
+	// that much is shown to everybody
 	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" {
 		return "ok", nil
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Source is what the trial reading of a log, or one call of a scheduler, told. Counts are of the part that was read.
+// Source is the result of the trial reading of a log, or of one call of a scheduler. Counts are of the part that was
+// read.
 type Source struct {
 	Name    string `json:"name"`
 	Cluster string `json:"cluster"`
@@ -28,7 +29,7 @@ type Source struct {
 	BadLines int         `json:"bad_lines"`
 	Bad      []BadReason `json:"bad"`
 	Jobs     int         `json:"jobs"`
-	// Running and Waiting are what a scheduler that was asked told; of a log they are not derived.
+	// Running and Waiting are counts by a scheduler that was polled; of a log they are not derived.
 	Running  int        `json:"running_jobs"`
 	Waiting  int        `json:"waiting_jobs"`
 	Nodes    int        `json:"nodes"`
@@ -38,7 +39,7 @@ type Source struct {
 	Sizes    *Sizes     `json:"sizes"`
 	Oldest   *time.Time `json:"oldest"`
 	Newest   *time.Time `json:"newest"`
-	// Tells is for each attribute the share of the jobs of which it is told.
+	// Tells is, for each attribute, the share of the jobs that have it.
 	Tells map[string]float64 `json:"tells"`
 }
 
@@ -49,7 +50,7 @@ type Sizes struct {
 	Max    int `json:"max"`
 }
 
-// BadReason tells of the lines that could not be used for one reason.
+// BadReason counts the lines that could not be used for one reason.
 type BadReason struct {
 	Reason   string    `json:"reason"`
 	Lines    int       `json:"lines"`
@@ -106,7 +107,7 @@ func newTrial(name, cluster, format string, now time.Time) *trial {
 	}
 }
 
-// event takes in an event.
+// event counts an event.
 func (t *trial) event(ev *job.Event) {
 	t.Events++
 	t.kinds[ev.Kind]++
@@ -130,7 +131,7 @@ func (t *trial) event(ev *job.Event) {
 	}
 }
 
-// refuse takes in a bad line.
+// refuse counts a bad line.
 func (t *trial) refuse(b *source.BadLine) {
 	t.BadLines++
 	i := slices.IndexFunc(t.Bad, func(r BadReason) bool { return r.Reason == b.Reason })
@@ -173,7 +174,7 @@ func shape(line []byte) string {
 	return out
 }
 
-// aFew lines tell what the newest record is where no trial is wanted.
+// aFew lines show the newest record if no trial is wanted.
 const aFew = 1000
 
 // try reads the newest lines of a log by its parser.
@@ -235,7 +236,7 @@ func (t *trial) line(parser collector.Parser, path string, number int64, line []
 	}
 }
 
-// finish works out what a trial told, and adds it to the report and to what is known of the cluster.
+// finish evaluates a trial, and adds it to the report and to the facts of the cluster.
 func (c *checker) finish(t *trial, of *clusterReadings) {
 	t.Jobs = len(t.jobs)
 	queues, users, accounts := map[string]bool{}, map[string]bool{}, map[string]bool{}

@@ -95,8 +95,8 @@ func Medians(results []Result) map[string]map[string]float64 {
 // Keys returns the keys of a map in order.
 func Keys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
-// Between returns a page with the text between the lines "<!-- begin NAME -->" and "<!-- end NAME -->" replaced. An
-// error says which of the two is missing.
+// Between returns a page with the text between the lines "<!-- begin NAME -->" and "<!-- end NAME -->" replaced. The
+// error names the line that is missing.
 func Between(page, name, text string) (string, error) {
 	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)

@@ -56,7 +56,7 @@ func Theme(name string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Settled waits until the page shows what its address says.
+// Settled waits until the page shows the contents of its address.
 func Settled() chromedp.Action[bool] {
 	return chromedp.Poll[bool](`!!document.querySelector('#view[aria-busy="false"] h1')`,
 		chromedp.WithPollingInterval(20*time.Millisecond))

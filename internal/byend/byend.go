@@ -1,5 +1,5 @@
-// Package byend keeps running jobs by the instants at which they are expected to end, and says when so many processors
-// will be free.
+// Package byend keeps running jobs by the instants at which they are expected to end, and finds when a number of
+// processors will be free.
 //
 // The jobs are in blocks of up to 64 with the sums of their processors: a job goes in and out by moving a part of one
 // block, and [List.When] and [List.By] add up blocks from the front, so that with n jobs each takes some n/64 steps and

@@ -31,7 +31,7 @@ const (
 	maxText = 64
 )
 
-// Allowed says in one line what Parse accepts, for error messages and tables.
+// Allowed describes in one line what Parse accepts, for error messages and tables.
 const Allowed = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m) or seconds"
 
 // ParseError reports that a text is not a duration.

@@ -1,4 +1,5 @@
-// Package manual writes manual pages, in mdoc(7), from what the commands and the configuration tell of themselves.
+// Package manual writes manual pages, in mdoc(7), from the descriptions of the commands and of the configuration's
+// keys.
 package manual
 
 import (

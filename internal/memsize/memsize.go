@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Allowed says in one line what Parse accepts, for error messages.
+// Allowed describes in one line what Parse accepts, for error messages.
 const Allowed = "a number with K, M, G, T or P (powers of 1024), such as 64G"
 
-// Parse returns a text as bytes, at least 0. An error says what is allowed.
+// Parse returns a text as bytes, at least 0. An error names what is allowed.
 func Parse(text string) (int64, error) {
 	s := strings.ToUpper(strings.TrimSpace(text))
 	digits := strings.TrimRight(s, "KMGTPIB")

@@ -11,7 +11,7 @@ import (
 
 // Token is one line of the tokens file: a token by its hash, and what it is good for.
 type Token struct {
-	// Name tells it apart in logs.
+	// Name identifies it in logs.
 	Name string `yaml:"name" json:"name"`
 	// Role is public, user or admin.
 	Role string `yaml:"role" json:"role"`

@@ -30,7 +30,7 @@ type Forecast struct {
 	Part  bool `json:"part,omitempty"`
 	// Renamed is true once the last task has taken the array's record over.
 	Renamed bool `json:"renamed,omitempty"`
-	// Closed is when the job started or left before its forecast was made, Started says which.
+	// Closed is when the job started or left before its forecast was made, Started is set if it started.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
 	// Ended is true if the job has also ended before its forecast was made.

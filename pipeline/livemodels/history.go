@@ -57,7 +57,7 @@ func newHistory(limit int) *history {
 	return &history{limit: limit, users: map[uint64]*member{}, hashes: map[uint32]uint64{}, number: map[string]uint32{}}
 }
 
-// add takes in a job that was submitted at an instant and left; runtime is in seconds, neverRan if it did not start.
+// add adds a job that was submitted at an instant and left; runtime is in seconds, neverRan if it did not start.
 func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
 	if h.limit <= 0 {
 		return
@@ -324,7 +324,7 @@ func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 // Left is a job that left, as the history has it.
 type Left struct {
 	Queue string
-	// User is his number, 0 where it was not told.
+	// User is his number, 0 if it is not known.
 	User uint64
 	// Submit is in Unix milliseconds.
 	Submit int64

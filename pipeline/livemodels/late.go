@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/cluster/changes"
 )
 
-// lateEnd is a job that ended before its size or its queue was told. Its lifetime is learnt once they are.
+// lateEnd is a job that ended before its size or its queue was known. Its lifetime is learnt once they are.
 type lateEnd struct {
 	Job     *cluster.Job `json:"job"`
 	At      time.Time    `json:"at"`
@@ -16,8 +16,8 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished takes in an end. In a log that is read as it is written, a source that knows more of the job may be a moment
-// behind; history is learnt as it is told.
+// finished records an end. In a log that is read as it is written, a source that knows more of the job may be a moment
+// behind; history is learnt as it comes.
 func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()

@@ -11,7 +11,7 @@ import (
 )
 
 // lateSubmit is how far back a submission may lie behind the newest of its queue to be counted as an arrival: logs
-// differ by seconds. What comes later, as from a log that is told in the order of ends, has no gap to the one before.
+// differ by seconds. What comes later, as from a log in the order of ends, has no gap to the one before.
 const lateSubmit = time.Minute
 
 // lublin is the live model of Lublin and Feitelson of one queue.
