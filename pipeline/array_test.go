@@ -73,7 +73,8 @@ func TestRowsOfElements(t *testing.T) {
 			if atOnce == 12 { // then the one that is cancelled is the last
 				last = rows["9000[7]"]
 			}
-			if first.Quantiles == nil || last.Quantiles == nil || last.Quantiles[len(last.Quantiles)-1] < first.Quantiles[len(first.Quantiles)-1] {
+			if first.Quantiles == nil || last.Quantiles == nil ||
+				last.Quantiles[len(last.Quantiles)-1] < first.Quantiles[len(first.Quantiles)-1] {
 				t.Errorf("the first element: %+v\nthe last: %+v", first, last)
 			}
 			if got := rows["9000[7]"]; got.Outcome != modelstore.Cancelled {
@@ -117,12 +118,14 @@ func TestRowsOfUncountedElements(t *testing.T) {
 		begun.Times.Submit = at(end)
 		events = append(events, begun)
 	}
-	take(t, p, &source.Delivery{Source: src, Events: alive(append(events, event(job.Submit, "later", 500), event(job.Submit, "last", 900)))})
+	take(t, p, &source.Delivery{Source: src, Events: alive(append(events, event(job.Submit, "later", 500),
+		event(job.Submit, "last", 900)))})
 	var got []string
 	for _, r := range store.rows {
 		got = append(got, fmt.Sprintf("%s %s %v %s", r.JobID, r.Outcome, r.WaitSeconds, r.Reason))
 	}
-	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + accuracy.ReasonArrayTask, "9000.3 started 30 " + accuracy.ReasonArrayTask, "9000.4 started 40 " + accuracy.ReasonArrayTask}
+	want := []string{"9000.1 started 10 ", "9000.2 started 20 " + accuracy.ReasonArrayTask,
+		"9000.3 started 30 " + accuracy.ReasonArrayTask, "9000.4 started 40 " + accuracy.ReasonArrayTask}
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Errorf("rows (-want +got): %s", d)
 	}
@@ -145,7 +148,8 @@ func TestRestartWithinAnArray(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for stop := 1 + rand.IntN(3); stop < len(ds); stop += 1 + len(ds)/4 {
 				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
-					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
+					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
+						len(ds), d)
 				}
 			}
 		})
@@ -190,7 +194,8 @@ func TestCommitsAreBounded(t *testing.T) {
 	p, src := newPipeline(cfg, calm, collector.Live)
 	take(t, p, d(src))
 	if calm.together > groupEvents || calm.commits < 3 || len(calm.entries) != 50_000 || len(calm.checkpoints) != 1 {
-		t.Errorf("%d commits of at most %d entries, %d entries and %d checkpoints in all", calm.commits, calm.together, len(calm.entries), len(calm.checkpoints))
+		t.Errorf("%d commits of at most %d entries, %d entries and %d checkpoints in all", calm.commits, calm.together,
+			len(calm.entries), len(calm.checkpoints))
 	}
 	killed := &bounded{t: t, killAt: 2}
 	p, src = newPipeline(cfg, killed, collector.Live)
@@ -198,14 +203,16 @@ func TestCommitsAreBounded(t *testing.T) {
 		t.Fatalf("the second commit gave %v", err)
 	}
 	if n := len(killed.entries); n == 0 || n > groupEvents || len(killed.checkpoints) != 0 {
-		t.Errorf("%d entries and %d checkpoints were committed, want at most %d and none", n, len(killed.checkpoints), groupEvents)
+		t.Errorf("%d entries and %d checkpoints were committed, want at most %d and none", n, len(killed.checkpoints),
+			groupEvents)
 	}
 }
 
 // Texts count, too: a commit holds about 16 MiB of them.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	store := &bounded{t: t}
-	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}, store, collector.Live)
+	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}},
+		Models: livemodels.Config{Plain: true}}, store, collector.Live)
 	events := make([]job.Event, 10_000)
 	for i := range events {
 		events[i] = sized(event(job.Submit, fmt.Sprint(i+1), float64(i)), 1)
@@ -213,8 +220,10 @@ func TestCommitsAreBoundedInBytes(t *testing.T) {
 	}
 	events[9] = event(job.Submit, strings.Repeat("9", maxText+1), 9)
 	take(t, p, &source.Delivery{Source: src, Events: events})
-	if most := groupBytes/(entryBytes+maxText) + 1; store.together > most || len(store.entries) != 9999 || len(store.bad) != 1 {
-		t.Errorf("%d entries in one commit, want at most %d; %d in all, %d bad lines", store.together, most, len(store.entries), len(store.bad))
+	if most := groupBytes/(entryBytes+maxText) + 1; store.together > most || len(store.entries) != 9999 ||
+		len(store.bad) != 1 {
+		t.Errorf("%d entries in one commit, want at most %d; %d in all, %d bad lines", store.together, most,
+			len(store.entries), len(store.bad))
 	}
 	if got := store.entries[0].Event.Name; got != strings.Repeat("é", maxText/2) {
 		t.Errorf("a name of %d bytes is kept as %d", 1<<17, len(got))

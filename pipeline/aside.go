@@ -133,8 +133,9 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 					return err
 				}
 				saved[i] = savedAside{
-					Kind: ev.Kind.String(), Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time.UnixNano(), All: ev.All, Event: payload,
-					Read: list[i].read.UnixNano(), Prompt: list[i].prompt,
+					Kind: ev.Kind.String(), Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time.UnixNano(), All: ev.All,
+					Event: payload,
+					Read:  list[i].read.UnixNano(), Prompt: list[i].prompt,
 				}
 			}
 			var err error
@@ -144,7 +145,8 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 		} else {
 			delete(a.groups, n)
 		}
-		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: asideKey(sourceName, n), Data: data})
+		batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: asideKey(sourceName, n),
+			Data: data})
 	}
 	clear(a.dirty)
 	return nil
@@ -155,7 +157,8 @@ func (a *aside) restore(sourceName string, saved map[string][]byte) error {
 	prefix := strings.TrimSuffix(asideKey(sourceName, 0), "00000000")
 	for key, data := range saved {
 		var n int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n); err != nil || !strings.HasPrefix(key, prefix) {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(key, prefix), "%d", &n); err != nil ||
+			!strings.HasPrefix(key, prefix) {
 			continue
 		}
 		var list []savedAside

@@ -81,7 +81,8 @@ func (b *Bulk) View() *readmodel.View {
 	pools := cluster.New(b.cfg.Name, b.cfg.Procs)
 	pools.SetPools(b.cfg.Pools)
 	v := readmodel.New(readmodel.View{View: &cluster.View{
-		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(), Counts: b.counts,
+		Cluster: b.cfg.Name, Capacity: b.use.highest, Source: cluster.FromHighestUse, Pools: pools.Pools(),
+		Counts: b.counts,
 	}, Models: b.models.View(), Scores: map[accuracy.Key]*accuracy.Score{}, Declared: b.cfg.Queues})
 	if len(b.cfg.Pools) == 0 && b.cfg.Procs == 0 {
 		v.Pools[0].Has[cluster.Procs] = int64(b.use.highest)

@@ -33,7 +33,7 @@ type clusterWriter struct {
 	dirty     bool                // something changed since the last view
 	owed      bool                // the last view is of an earlier instant: there was no time for a copy of the engine
 	atOnce    bool                // the next view is of the newest instant, whatever that costs
-	over      *readmodel.View     // the newest instant that was over while a view was owed; nil: none since the last view
+	over      *readmodel.View     // the newest instant that was over while a view was owed; nil: none since then
 	seq       int64               // of the newest change
 	journal   bool                // changes are kept
 	declared  []string            // the configured queues
@@ -123,8 +123,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver lets the ledger of a writer follow the changes. Between two instants the writer may keep a picture of the
-// one that is over.
+// ledgerObserver lets the ledger of a writer follow the changes. Between two instants the writer may keep a picture of
+// the one that is over.
 type ledgerObserver struct{ writer *clusterWriter }
 
 // InstantOver implements changes.Observer.
@@ -162,7 +162,8 @@ func (l *clusterWriter) fitted() *livemodels.View {
 // parts names the parts of a snapshot of the cluster.
 func (l *clusterWriter) parts() map[string]codec.Savable {
 	prefix := l.state.Name() + "/"
-	parts := map[string]codec.Savable{prefix + "state": l.state, prefix + "queues": l.names, prefix + "models": l.models}
+	parts := map[string]codec.Savable{prefix + "state": l.state, prefix + "queues": l.names,
+		prefix + "models": l.models}
 	if l.ledger != nil {
 		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.feeder
 	}

@@ -34,7 +34,8 @@ func TestRefusedConfiguration(t *testing.T) {
 		cfg := testConfig()
 		change(&cfg)
 		p, err := New(cfg, nil, nil, zap.NewNop(), NewMetrics(prometheus.NewRegistry()))
-		if p != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "cluster c") {
+		if p != nil || err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "cluster c") {
 			t.Errorf("error %v, want one of cluster c with %q", err, want)
 		}
 	}

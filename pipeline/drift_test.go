@@ -26,7 +26,8 @@ func TestToldChanges(t *testing.T) {
 		}
 		change(ev.Facts)
 		take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-			ev, inQueue(event(job.Submit, fmt.Sprint("j", second), second+1), "a", 1, 0), inQueue(event(job.Submit, fmt.Sprint("k", second), second+2), "a", 1, 0),
+			ev, inQueue(event(job.Submit, fmt.Sprint("j", second), second+1), "a", 1, 0),
+			inQueue(event(job.Submit, fmt.Sprint("k", second), second+2), "a", 1, 0),
 		}})
 		return p.View("c").Drifts
 	}
@@ -49,8 +50,10 @@ func TestToldChanges(t *testing.T) {
 		{func(f *job.Facts) { f.Queues[0].MaxTime = 2 * time.Hour; f.Nodes[0].Count = 2 }, 1, 1},
 	} {
 		all := tell(float64(second)*100, step.change)
-		if l, c := count(all, "a", ensemble.Limit), count(all, "a", ensemble.Capacity); l != step.limit || c != step.capacity {
-			t.Errorf("step %d: %d changes of the limit, %d of the capacity, want %d, %d", second, l, c, step.limit, step.capacity)
+		if l, c := count(all, "a", ensemble.Limit), count(all, "a", ensemble.Capacity); l != step.limit ||
+			c != step.capacity {
+			t.Errorf("step %d: %d changes of the limit, %d of the capacity, want %d, %d", second, l, c, step.limit,
+				step.capacity)
 		}
 		if count(all, "own", ensemble.Limit) != 0 {
 			t.Errorf("step %d: a change in queue own, which has none", second)

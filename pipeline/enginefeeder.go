@@ -18,8 +18,8 @@ import (
 )
 
 // engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer. The
-// submissions with a forecast to keep are the ledger's: it makes them when the instant is over, before the commands that
-// are kept here.
+// submissions with a forecast to keep are the ledger's: it makes them when the instant is over, before the commands
+// that are kept here.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine

@@ -13,14 +13,14 @@ import (
 // read, once: what the writer journals is the corrected event, and a replay never looks at a clock. An event that no
 // clock explains is set aside (aside.go). docs/tailing.md describes the rules.
 const (
-	// clockTolerance is the difference between clocks that is left alone, and how far ahead of the daemon's clock an event
-	// may be.
+	// clockTolerance is the difference between clocks that is left alone, and how far ahead of the daemon's clock an
+	// event may be.
 	clockTolerance = source.AheadTolerance
 	// clockSamples is how many of a source's newest events its offset is measured by, clockLeast how many it takes at
 	// least.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is how close to the median more than half of the samples must be: a clock is off by a constant, what is
-	// written late is not. An offset that changes by less stays as it is.
+	// clockAgree is how close to the median more than half of the samples must be: a clock is off by a constant, what
+	// is written late is not. An offset that changes by less stays as it is.
 	clockAgree = time.Minute
 	// clockBehind is how far behind the daemon's clock a log may be that is corrected: no zone is further off. What is
 	// older is an old log that is written again.

@@ -35,7 +35,8 @@ type clocked struct {
 func newClocked(t testing.TB, store modelstore.Store, offset *time.Duration) *clocked {
 	c := &clocked{t: t, store: store, now: at(0)}
 	c.src = &source.Config{
-		Name: "c/log", Format: collector.Format{Name: "test", Order: collector.Live}, Options: collector.Options{Cluster: "c"}, ClockOffset: offset,
+		Name: "c/log", Format: collector.Format{Name: "test", Order: collector.Live},
+		Options: collector.Options{Cluster: "c"}, ClockOffset: offset,
 	}
 	c.start()
 	return c
@@ -58,7 +59,8 @@ func (c *clocked) start() {
 func (c *clocked) write(seconds float64, since time.Duration, events ...job.Event) {
 	c.t.Helper()
 	c.now = at(seconds)
-	d := &source.Delivery{Source: c.src, Events: events, Lines: len(events), Checkpoint: []byte("x"), Read: c.now, Since: c.now.Add(-since), Ahead: map[int]source.BadLine{}}
+	d := &source.Delivery{Source: c.src, Events: events, Lines: len(events), Checkpoint: []byte("x"), Read: c.now,
+		Since: c.now.Add(-since), Ahead: map[int]source.BadLine{}}
 	for i := range events {
 		d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
 	}
@@ -108,7 +110,8 @@ func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelsto
 // life is a job of one processor that is submitted at a second, starts 10 s later and ends 100 s later.
 func life(id int, second, shift float64) []job.Event {
 	name := fmt.Sprint("j", id)
-	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10), event(job.End, name, second+shift+100)
+	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10),
+		event(job.End, name, second+shift+100)
 	start.Times.Start, end.Times.Start, end.Times.End = start.Time, start.Time, end.Time
 	return []job.Event{submit, start, end}
 }
@@ -149,7 +152,8 @@ func TestSetAside(t *testing.T) {
 		}
 		entries := len(c.journal())
 		c.start()
-		if c.tick(21 * hour); len(c.journal()) != entries || c.status().SetAside != 0 || len(c.p.View("c").Queued) != 21 {
+		if c.tick(21 * hour); len(c.journal()) != entries || c.status().SetAside != 0 ||
+			len(c.p.View("c").Queued) != 21 {
 			t.Errorf("after another restart: %d entries instead of %d, %+v", len(c.journal()), entries, c.status())
 		}
 	})
@@ -183,7 +187,8 @@ func TestClockOffset(t *testing.T) {
 		t.Skip("restarts at every step: not with -short")
 	}
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
-		for name, shift := range map[string]float64{"an hour ahead": 3600, "an hour behind": -3600, "30 days ahead": 30 * 86400, "6 minutes ahead": 360} {
+		for name, shift := range map[string]float64{"an hour ahead": 3600, "an hour behind": -3600,
+			"30 days ahead": 30 * 86400, "6 minutes ahead": 360} {
 			t.Run(name, func(t *testing.T) {
 				undisturbed, killed := newClocked(t, newStore(t), nil), newClocked(t, open(t), nil)
 				for i := range 40 {
@@ -353,7 +358,8 @@ func TestClockKilledBetweenParts(t *testing.T) {
 	run := func(t *testing.T, store modelstore.Store, killed ...float64) *clocked {
 		c := newClocked(t, store, nil)
 		delivery := func(since time.Duration) *source.Delivery {
-			d := &source.Delivery{Source: c.src, Events: slices.Clone(events), Lines: count, Checkpoint: []byte("x"), Read: c.now, Since: c.now.Add(-since)}
+			d := &source.Delivery{Source: c.src, Events: slices.Clone(events), Lines: count, Checkpoint: []byte("x"),
+				Read: c.now, Since: c.now.Add(-since)}
 			d.Ahead = map[int]source.BadLine{}
 			for i := range events {
 				d.Ahead[i] = source.BadLine{Path: "log", Number: int64(i + 1)}
@@ -372,12 +378,14 @@ func TestClockKilledBetweenParts(t *testing.T) {
 		return c
 	}
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
-		for name, killed := range map[string][]float64{"once": {30 * 60}, "when the clock has passed all": {21 * hour}, "with an earlier clock": {-5 * hour}} {
+		for name, killed := range map[string][]float64{"once": {30 * 60}, "when the clock has passed all": {21 * hour},
+			"with an earlier clock": {-5 * hour}} {
 			undisturbed, killed := run(t, newStore(t)), run(t, open(t), killed...)
 			if s := undisturbed.status(); s.ClockOffset != time.Hour || s.SetAside != 3 {
 				t.Fatalf("undisturbed: %+v", s)
 			}
-			if a, b := undisturbed.status(), killed.status(); a.ClockOffset != b.ClockOffset || a.SetAside != b.SetAside {
+			if a, b := undisturbed.status(), killed.status(); a.ClockOffset != b.ClockOffset ||
+				a.SetAside != b.SetAside {
 				t.Errorf("%s: undisturbed %+v, killed %+v", name, a, b)
 			}
 			for _, c := range []*clocked{undisturbed, killed} {
@@ -390,8 +398,10 @@ func TestClockKilledBetweenParts(t *testing.T) {
 			if d := gocmp.Diff(undisturbed.journal(), killed.journal()); d != "" {
 				t.Errorf("%s: undisturbed (-) and killed (+) differ: %.2000s", name, d)
 			}
-			if data, err := killed.store.Checkpoints(t.Context()); err != nil || strings.Contains(string(data[clockKey(killed.src.Name)]), `"open"`) {
-				t.Errorf("%s: judgements are kept although the delivery is over: %s, %v", name, data[clockKey(killed.src.Name)], err)
+			if data, err := killed.store.Checkpoints(t.Context()); err != nil ||
+				strings.Contains(string(data[clockKey(killed.src.Name)]), `"open"`) {
+				t.Errorf("%s: judgements are kept although the delivery is over: %s, %v", name,
+					data[clockKey(killed.src.Name)], err)
 			}
 		}
 	})

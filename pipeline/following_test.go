@@ -79,10 +79,12 @@ func TestFollowingIsTheSame(t *testing.T) {
 			}
 			more <- problem
 			<-folded
-			if got := f.View("c").Sources; len(got) != 1 || unreadReason(&got[0]) != problem || got[0].Name != "c/database" {
+			if got := f.View("c").Sources; len(got) != 1 || unreadReason(&got[0]) != problem ||
+				got[0].Name != "c/database" {
 				t.Errorf("the view's sources are %+v", got)
 			}
-			for begun := time.Now(); f.View("c").Seq != w.seq; { // the newest instant is published once there is time for a copy of the engine
+			// the newest instant is published once there is time for a copy of the engine
+			for begun := time.Now(); f.View("c").Seq != w.seq; {
 				if time.Since(begun) > time.Minute {
 					t.Fatalf("the follower is at event %d, the writer at %d", f.View("c").Seq, w.seq)
 				}

@@ -71,7 +71,8 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, now time.Time) {
 		of = append(of, readmodel.Condition{
 			Name: readmodel.ClockOffset, Cluster: clusterName, Source: s.Name,
 			Reason: "its times are " + s.ClockOffset.Abs().String() + " " + where +
-				" this host's clock, and are corrected by that: set time_zone, the clocks, or clock_offset of the source",
+				" this host's clock, and are corrected by that: " +
+				"set time_zone, the clocks, or clock_offset of the source",
 		})
 	}
 	if s.SetAside > 0 {

@@ -37,7 +37,8 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		idles("a writer without work goes round", false)
-		in <- &source.Delivery{Source: src, Events: []job.Event{sized(event(job.Submit, "1", 0), 4)}, Lines: 1, Checkpoint: []byte("1")}
+		in <- &source.Delivery{Source: src, Events: []job.Event{sized(event(job.Submit, "1", 0), 4)}, Lines: 1,
+			Checkpoint: []byte("1")}
 		<-hangs
 		idles("a writer that hangs", true)
 		close(goOn)

@@ -34,7 +34,8 @@ func phase(ev job.Event) uint8 {
 		return 1
 	case ev.Kind == job.Start:
 		return 2
-	case ev.Kind == job.End && !ev.Times.Start.Before(ev.Time), ev.Kind == job.Cancel && !ev.Times.Submit.Before(ev.Time):
+	case ev.Kind == job.End && !ev.Times.Start.Before(ev.Time),
+		ev.Kind == job.Cancel && !ev.Times.Submit.Before(ev.Time):
 		return 3
 	}
 	return 0
@@ -71,7 +72,8 @@ const holdbackQuiet = 5 * time.Second
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
-		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp || time.Since(in.lastDelivery) < holdbackQuiet {
+		if in.hold == nil || len(in.hold.held) == 0 || !in.status.CaughtUp ||
+			time.Since(in.lastDelivery) < holdbackQuiet {
 			continue
 		}
 		g := group{p: p, ctx: ctx}

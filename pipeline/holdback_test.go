@@ -19,7 +19,8 @@ import (
 // whole returns the events of a job as a log of whole jobs tells them; a runtime below 0 is a job that never ran.
 func whole(id int, submit, wait, runtime float64) []job.Event {
 	name := fmt.Sprint(id)
-	s, b, e := event(job.Submit, name, submit), event(job.Start, name, submit+wait), event(job.End, name, submit+wait+runtime)
+	s, b, e := event(job.Submit, name, submit), event(job.Start, name, submit+wait),
+		event(job.End, name, submit+wait+runtime)
 	s.Times.Submit = s.Time
 	b.Times.Submit, b.Times.Start = s.Time, b.Time
 	e.Times = job.Times{Submit: s.Time, Start: b.Time, End: e.Time}
@@ -47,7 +48,8 @@ func TestHoldbackOrder(t *testing.T) {
 			h.add(ev, emit)
 		}
 	}
-	want := "1-submit 2-submit 1-start 1-end 3-submit 4-submit 5-submit 2-start 3-start 4-start 3-end 5-cancel 2-end 4-end"
+	want := "1-submit 2-submit 1-start 1-end 3-submit 4-submit 5-submit " +
+		"2-start 3-start 4-start 3-end 5-cancel 2-end 4-end"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("before the submission at 20 is passed:\n%s, want\n%s", s, want)
 	}
@@ -93,7 +95,8 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 			}
 			for _, ev := range slices.Concat(jobs[:upTo+1]...) {
 				if !told[fmt.Sprintf("%s-%v", ev.ID, ev.Kind)] {
-					t.Fatalf("after delivery %d checkpoint %d is committed, but %v of job %s is not", i, upTo, ev.Kind, ev.ID)
+					t.Fatalf("after delivery %d checkpoint %d is committed, but %v of job %s is not", i, upTo, ev.Kind,
+						ev.ID)
 				}
 			}
 		}

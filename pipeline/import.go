@@ -17,7 +17,8 @@ const ImportName = "import"
 // ImportSource returns the source under which a cluster's imported logs are journaled. Its events come in any order.
 func ImportSource(o collector.Options) source.Config {
 	return source.Config{
-		Name: o.Cluster + "/" + ImportName, Format: collector.Format{Name: ImportName, Order: collector.Live}, Options: o,
+		Name: o.Cluster + "/" + ImportName, Format: collector.Format{Name: ImportName, Order: collector.Live},
+		Options: o,
 	}
 }
 

@@ -121,7 +121,8 @@ func TestImportLeavesThePicture(t *testing.T) {
 			rt.Errorf("the import (+) changes the picture:\n%s", d)
 		}
 		if !got.At.Equal(want.At) || got.Used != want.Used || got.Capacity != want.Capacity {
-			rt.Errorf("at %s, %d of %d processors; without the import at %s, %d of %d", got.At, got.Used, got.Capacity, want.At, want.Used, want.Capacity)
+			rt.Errorf("at %s, %d of %d processors; without the import at %s, %d of %d", got.At, got.Used, got.Capacity,
+				want.At, want.Used, want.Capacity)
 		}
 		if d := cmp.Diff(waitsOf(plain.rows), waitsOf(mixed.rows), cmp.AllowUnexported(waited{})); d != "" {
 			rt.Errorf("the import (+) changes the ledger:\n%s", d)
@@ -154,7 +155,8 @@ func TestImportLeavesThePicture(t *testing.T) {
 
 // TestImportedAndFollowed proves that a job told by an import and by a followed log counts once, whichever comes first.
 func TestImportedAndFollowed(t *testing.T) {
-	live := []job.Event{sized(event(job.Submit, "1", 0), 4), sized(event(job.Start, "1", 5), 4), sized(event(job.End, "1", 65), 4),
+	live := []job.Event{sized(event(job.Submit, "1", 0), 4), sized(event(job.Start, "1", 5), 4),
+		sized(event(job.End, "1", 65), 4),
 		sized(event(job.Submit, "2", 100), 4)}
 	for i := range live {
 		live[i].User, live[i].Queue = "u", "a"
@@ -198,7 +200,9 @@ func TestFinished(t *testing.T) {
 		kind job.Kind
 		want job.Times
 	}{
-		"ran":                      {end, true, job.End, job.Times{Submit: at(1), Eligible: at(2), Start: at(3), End: at(9)}},
+		"ran": {
+			end, true, job.End, job.Times{Submit: at(1), Eligible: at(2), Start: at(3), End: at(9)},
+		},
 		"never ran":                {never, true, job.Cancel, job.Times{Submit: at(1), Eligible: at(2)}},
 		"canceled, who knows when": {ev: blind},
 		"a kill":                   {ev: all},
@@ -220,7 +224,8 @@ func TestGate(t *testing.T) {
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{sized(event(job.Submit, "1", 7200), 4), array}})
 	p.publish()
 	gate := p.ImportFilter("c", at(7000))
-	for id, want := range map[string]Standing{"1": Followed, "9_4": Followed, "9+1": Followed, "19_4": Past, "91": Past} {
+	for id, want := range map[string]Standing{"1": Followed, "9_4": Followed, "9+1": Followed, "19_4": Past,
+		"91": Past} {
 		ev := event(job.End, id, 6000)
 		if got := gate.Standing(&ev); got != want {
 			t.Errorf("job %s: %v, want %v", id, got, want)

@@ -73,14 +73,17 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	for _, events := range [][]job.Event{
 		{event(job.Submit, "1", 10), event(job.Cancel, "1", 20)},
 		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)},
-		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), event(job.Cancel, "1", 40)},
-		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), event(job.Start, "1", 40), event(job.End, "1", 50)},
+		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30),
+			event(job.Cancel, "1", 40)},
+		{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.Requeue, "1", 30), event(job.Start, "1", 40),
+			event(job.End, "1", 50)},
 	} {
 		state := cluster.New("c", 0)
 		var keys []modelstore.Key
 		for _, ev := range events {
 			state.Apply(ev, &cluster.Hooks{Changed: func(c cluster.Change) {
-				keys = append(keys, modelstore.Key{Attempt: c.Event.Attempt, Kind: c.Event.Kind, Time: c.Event.Time, Submit: c.Event.Times.Submit})
+				keys = append(keys, modelstore.Key{Attempt: c.Event.Attempt, Kind: c.Event.Kind, Time: c.Event.Time,
+					Submit: c.Event.Times.Submit})
 			}})
 		}
 		got, ok := lastLife("1", keys)
@@ -135,7 +138,8 @@ func TestLifetimesCompletedLate(t *testing.T) {
 			apply(event(job.End, "1", 50))
 			apply(event(job.Submit, "2", 50+c.after))
 			full := event(job.End, "1", 50)
-			full.Queue, full.Procs, full.User, full.Times = "late", 8, "u", job.Times{Submit: at(0), Start: at(10), End: at(50)}
+			full.Queue, full.Procs, full.User, full.Times = "late", 8, "u",
+				job.Times{Submit: at(0), Start: at(10), End: at(50)}
 			if c.late {
 				apply(full)
 				apply(full)

@@ -49,8 +49,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant; afterwards the engine knows all of it. It must be called ahead of
-// every event that is later than the open instant, and openInstant after it.
+// closeInstant makes the forecasts of the open instant; afterwards the engine knows all of it. It must be called ahead
+// of every event that is later than the open instant, and openInstant after it.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {

@@ -33,7 +33,8 @@ func TestWindowIsSaved(t *testing.T) {
 	_, before := l.ledger.record.Snapshot()
 	_, after := again.record.Snapshot()
 	for queue, want := range before {
-		if got := after[queue]; got == nil || want.N == 0 || got.N != want.N || got.LogPinball[2] != want.LogPinball[2] {
+		if got := after[queue]; got == nil || want.N == 0 || got.N != want.N ||
+			got.LogPinball[2] != want.LogPinball[2] {
 			t.Errorf("queue %s: %+v after, %+v before", queue, got, want)
 		}
 	}

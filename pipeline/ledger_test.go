@@ -63,7 +63,8 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 		want, got := run(events, cut), run(prefix, cut)
 		for id, f := range got {
 			if want[id] != f {
-				t.Fatalf("cut off at %v s, the forecast of job %s is\n%s, with the rest of the log\n%s", cut, id, f, want[id])
+				t.Fatalf("cut off at %v s, the forecast of job %s is\n%s, with the rest of the log\n%s", cut, id, f,
+					want[id])
 			}
 			if !strings.HasPrefix(f, "[") { // no method, hence no forecast
 				proved++
@@ -95,7 +96,8 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	for i := range events { // the tests' time
 		ev := &events[i]
 		ev.Time = ev.Time.Add(shift)
-		ev.Times.Submit, ev.Times.Start, ev.Times.End = ev.Times.Submit.Add(shift), ev.Times.Start.Add(shift), ev.Times.End.Add(shift)
+		ev.Times.Submit, ev.Times.Start, ev.Times.End = ev.Times.Submit.Add(shift), ev.Times.Start.Add(shift),
+			ev.Times.End.Add(shift)
 		if ev.Kind == job.Submit || ev.Kind == job.Cancel {
 			ev.Times = job.Times{Submit: ev.Times.Submit}
 		}
@@ -112,7 +114,8 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 		sized(event(job.Submit, "old", 0), 100), event(job.Start, "old", 0),
 		sized(event(job.Submit, "first", 5), 128), sized(event(job.Submit, "held", 6), 1), event(job.Hold, "held", 6),
 		event(job.End, "old", 10),
-		sized(event(job.Submit, "twin", 10), 2), sized(event(job.Submit, "me", 10), 1), sized(event(job.Submit, "after", 10), 1),
+		sized(event(job.Submit, "twin", 10), 2), sized(event(job.Submit, "me", 10), 1),
+		sized(event(job.Submit, "after", 10), 1),
 		event(job.Start, "first", 10),
 	}})
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.End, "first", 11)}}) // the instant is over
@@ -144,7 +147,8 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 		want   []outcome
 	}{
 		{"started", []job.Event{submit, event(job.Start, "1", 10), later}, []outcome{{"1", started, 0, 0, "waitcast"}}},
-		{"cancelled", []job.Event{submit, event(job.Cancel, "1", 10), later}, []outcome{{"1", cancelled, 0, 0, "waitcast"}}},
+		{"cancelled", []job.Event{submit, event(job.Cancel, "1", 10), later},
+			[]outcome{{"1", cancelled, 0, 0, "waitcast"}}},
 		{
 			"started and ended", []job.Event{submit, event(job.Start, "1", 10), event(job.End, "1", 10), later},
 			[]outcome{{"1", started, 0, 0, "waitcast"}},
@@ -157,19 +161,22 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 		},
 		{
 			"cancelled and submitted again", []job.Event{
-				submit, event(job.Cancel, "1", 10), sized(event(job.Submit, "1", 11), 1), event(job.Start, "1", 14), later,
+				submit, event(job.Cancel, "1", 10), sized(event(job.Submit, "1", 11), 1), event(job.Start, "1", 14),
+				later,
 			},
 			[]outcome{{"1", cancelled, 0, 0, "waitcast"}, {"1", started, 1, 3, "waitcast"}},
 		},
 		{
-			"asked to be deleted while it runs", []job.Event{submit, event(job.Start, "1", 15), event(job.Cancel, "1", 17), later},
+			"asked to be deleted while it runs", []job.Event{submit, event(job.Start, "1", 15),
+				event(job.Cancel, "1", 17), later},
 			[]outcome{{"1", started, 0, 5, "waitcast"}},
 		},
 		{"its size told later in the instant", []job.Event{
 			event(job.Submit, "1", 10), sized(event(job.Update, "1", 10), 4), event(job.Cancel, "1", 15), later,
 		}, []outcome{{"1", cancelled, 0, 5, "waitcast"}}},
 		{"an end of the instant told after it", []job.Event{
-			sized(event(job.Submit, "0", 0), 128), event(job.Start, "0", 0), submit, event(job.End, "0", 10), event(job.Start, "1", 12),
+			sized(event(job.Submit, "0", 0), 128), event(job.Start, "0", 0), submit, event(job.End, "0", 10),
+			event(job.Start, "1", 12),
 		}, []outcome{{"0", started, 0, 0, "waitcast"}, {"1", started, 0, 2, "waitcast"}}},
 		{"its submission learnt from its start", []job.Event{event(job.Start, "1", 15), later}, nil},
 	} {
@@ -190,9 +197,11 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 
 // A job whose size is not known for too long is forecast for every power of two and for the whole machine.
 func TestSizesOfUnknownSize(t *testing.T) {
-	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil, collector.Live)
+	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil,
+		collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", cluster.DetailsGrace.Seconds()+1), event(job.Submit, "4", cluster.DetailsGrace.Seconds()+2),
+		event(job.Submit, "1", 0), event(job.Submit, "2", 1), event(job.Submit, "3", cluster.DetailsGrace.Seconds()+1),
+		event(job.Submit, "4", cluster.DetailsGrace.Seconds()+2),
 	}})
 	answers := p.writers["c"].ledger.open["1"].Answers
 	var sizes []int
@@ -206,7 +215,8 @@ func TestSizesOfUnknownSize(t *testing.T) {
 
 // Pinball against values worked out by hand: level x what is missing above, (1 - level) x what is too much below.
 func TestPinball(t *testing.T) {
-	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4}, {.25, 10, 10, 0}} {
+	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4},
+		{.25, 10, 10, 0}} {
 		if got := waittime.Pinball(c[0], c[1], c[2]); math.Abs(got-c[3]) > 1e-12 {
 			t.Errorf("waittime.Pinball(%v, %v, %v) = %v, want %v", c[0], c[1], c[2], got, c[3])
 		}
@@ -241,7 +251,8 @@ func readSWF(t testing.TB, path string, records int) []job.Event {
 
 // Size classes put powers of two together; every size has one.
 func TestSizeClass(t *testing.T) {
-	for procs, want := range map[int]string{-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64", 65: "65-512", 512: "65-512", 513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+"} {
+	for procs, want := range map[int]string{-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64",
+		65: "65-512", 512: "65-512", 513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+"} {
 		if got := waittime.SizeClass(procs); got != want {
 			t.Errorf("%d processors are of class %s, want %s", procs, got, want)
 		}
@@ -262,7 +273,8 @@ func TestLedgerRetention(t *testing.T) {
 	}
 	all, now := run(0)
 	some, _ := run(12 * time.Hour)
-	want := slices.DeleteFunc(slices.Clone(all.Rows), func(r modelstore.Row) bool { return r.Closed().Before(now.Add(-12 * time.Hour)) })
+	want := slices.DeleteFunc(slices.Clone(all.Rows),
+		func(r modelstore.Row) bool { return r.Closed().Before(now.Add(-12 * time.Hour)) })
 	if d := cmp.Diff(want, some.Rows); d != "" || len(want) == 0 || len(want) == len(all.Rows) {
 		t.Errorf("%d of %d rows should be left (-want +got): %.2000s", len(want), len(all.Rows), d)
 	}
@@ -275,7 +287,8 @@ func TestLedgerRetention(t *testing.T) {
 func TestReadersSeeTheOpenInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		sized(event(job.Submit, "1", 5), 100), event(job.Start, "1", 6), sized(event(job.Submit, "2", 6), 64), event(job.Hold, "2", 6), sized(event(job.Submit, "3", 6), 30),
+		sized(event(job.Submit, "1", 5), 100), event(job.Start, "1", 6), sized(event(job.Submit, "2", 6), 64),
+		event(job.Hold, "2", 6), sized(event(job.Submit, "3", 6), 30),
 	}})
 	l := p.writers["c"].ledger
 	if len(l.pending) != 2 {
@@ -284,7 +297,8 @@ func TestReadersSeeTheOpenInstant(t *testing.T) {
 	request := readmodel.EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.View("c").Engine.Forecast(&request)
 	if f.Free != 28 || f.JobsAhead != 1 || f.ProcsAhead != 30 {
-		t.Errorf("%d processors are free behind %d jobs with %d, want 28 behind 1 with 30", f.Free, f.JobsAhead, f.ProcsAhead)
+		t.Errorf("%d processors are free behind %d jobs with %d, want 28 behind 1 with 30", f.Free, f.JobsAhead,
+			f.ProcsAhead)
 	}
 	if f := l.feeder.engine.View(clock(l.instant)).Forecast(&request); f.Free != 128 || f.JobsAhead != 1 {
 		t.Errorf("to the ledger %d are free behind %d jobs, want 128 behind job 1", f.Free, f.JobsAhead)

@@ -146,8 +146,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnOldStore proves that the load forecast goes on from the checkpoint in which an older program stored it, and
-// that it is a saved model of the newest event from the first saving on.
+// TestLoadOfAnOldStore proves that the load forecast goes on from the checkpoint in which an older program stored it,
+// and that it is a saved model of the newest event from the first saving on.
 func TestLoadOfAnOldStore(t *testing.T) {
 	store := newStore(t)
 	p, src := newPipeline(loadConfig(), store, collector.Live)
@@ -185,7 +185,8 @@ func TestLoadOfAnOldStore(t *testing.T) {
 	}
 	_, there := checkpoints[oldLoadKey("c")]
 	if m := models[loadKey("c")]; there || len(m.Data) == 0 || m.Seq != again.seq {
-		t.Errorf("the old checkpoint is there: %v; %d bytes are saved of event %d, want %d", there, len(m.Data), m.Seq, again.seq)
+		t.Errorf("the old checkpoint is there: %v; %d bytes are saved of event %d, want %d", there, len(m.Data), m.Seq,
+			again.seq)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is a saved model of the store, not a part of the snapshots: it has up to some 35 MB, and
-// snapshots are made every minute. It has a transaction of its own: if there is no room for it, everything else goes on.
+// The state of the load forecast is a saved model of the store, not a part of the snapshots: it has up to some 35 MB,
+// and snapshots are made every minute. It has a transaction of its own: if there is no room for it, everything else
+// goes on.
 
 // loadKey is the name of a cluster's load forecast in the store.
 func loadKey(cluster string) string { return cluster + "/load" }
@@ -29,7 +30,8 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 			model := modelstore.SavedModel{Name: loadKey(name), Seq: saved.Seq, Data: saved.Data}
 			batch.Models = append(batch.Models, model)
 			if key := oldLoadKey(name); p.saved[key] != nil {
-				batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: key}) // without data: it goes
+				// without data: it goes
+				batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: key})
 			}
 		}
 	}
@@ -39,7 +41,8 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 	if err := p.store.Commit(ctx, batch); err != nil {
 		if ctx.Err() == nil {
 			p.metrics.StoreErrors.Inc()
-			p.log.Warn("cannot store what was learned of the load: learning goes on, and it is stored later", zap.Error(err))
+			p.log.Warn("cannot store what was learned of the load: learning goes on, and it is stored later",
+				zap.Error(err))
 		}
 		return
 	}

@@ -31,14 +31,16 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "waitcast_bad_lines_total", Help: "Lines of a source that could not be used, by reason.",
 		}, []string{"cluster", "source", "reason"}),
 		SetAside: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_set_aside_lines_total", Help: "Lines of a source that were dated ahead of the clock and set aside.",
+			Name: "waitcast_set_aside_lines_total",
+			Help: "Lines of a source that were dated ahead of the clock and set aside.",
 		}, []string{"cluster", "source"}),
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
 		}, []string{"cluster", "source", "verdict"}),
 		StoreFailing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_store_failing",
-			Help: "1 while the database cannot be read or written, or its file is not in its place, and new records wait.",
+			Help: "1 while the database cannot be read or written, or its file is not in its place, and new records " +
+				"wait.",
 		}),
 		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",

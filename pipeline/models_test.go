@@ -84,7 +84,8 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 		}
 		// A job that is neither ended nor gone keeps its neighbors apart; those counted so far are the same.
 		here := func(j *cluster.Job) bool { return j.Queue == queue }
-		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) && !slices.ContainsFunc(picture.Queued, here) {
+		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) &&
+			!slices.ContainsFunc(picture.Queued, here) {
 			if d := cmp.Diff(direct.Chains(), l.models.View().Queue(queue).Chains); d != "" {
 				t.Errorf("chains of queue %q (-want +got): %s", queue, d)
 			}

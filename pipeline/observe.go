@@ -28,10 +28,13 @@ func waitBuckets() []float64 {
 func newObserved(reg prometheus.Registerer) *Observed {
 	o := &Observed{
 		Waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:                        "waitcast_observed_wait_seconds",
-			Help:                        "Waits of jobs whose start was told as it happened, since the start of the process.",
-			Buckets:                     waitBuckets(),
-			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
+			Name: "waitcast_observed_wait_seconds",
+			Help: "Waits of jobs whose start was told as it happened, since the start of the process.",
+
+			Buckets: waitBuckets(),
+
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+			NativeHistogramMinResetDuration: time.Hour,
 		}, []string{"cluster", "queue", "size"}),
 		RefitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "waitcast_model_refit_seconds",

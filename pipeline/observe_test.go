@@ -26,7 +26,8 @@ func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	for _, part := range [][]job.Event{events[:half], events[half:]} {
 		registry := prometheus.NewRegistry()
 		p := mustNew(New(cfg, store, func() time.Time { return at(0) }, zap.NewNop(), NewMetrics(registry)))
-		src := source.Config{Name: "log", Format: collector.Format{Name: "test", Order: collector.Live}, Options: collector.Options{Cluster: "c"}}
+		src := source.Config{Name: "log", Format: collector.Format{Name: "test", Order: collector.Live},
+			Options: collector.Options{Cluster: "c"}}
 		p.AddSource(src)
 		restore(t, p, "one")
 		feed := make(chan *source.Delivery, 1)
@@ -71,7 +72,8 @@ func TestTypical(t *testing.T) {
 		return ev
 	}
 	events := []job.Event{
-		submit("1", 8, time.Hour), submit("2", 2, 0), submit("3", 4, 3*time.Hour), submit("4", 3, 2*time.Hour), submit("5", 100, time.Minute),
+		submit("1", 8, time.Hour), submit("2", 2, 0), submit("3", 4, 3*time.Hour), submit("4", 3, 2*time.Hour),
+		submit("5", 100, time.Minute),
 		sized(event(job.Submit, "unsized", 1), 0),
 	}
 	take(t, p, &source.Delivery{Source: src, Events: events, Lines: len(events), CaughtUp: true})

@@ -34,8 +34,8 @@ type ClusterConfig struct {
 	Queues []string
 	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
 	Pools []cluster.PoolConfig
-	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto or
-	// empty is learnt.
+	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto
+	// or empty is learnt.
 	Policy string
 	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
 	Location *time.Location
@@ -54,10 +54,11 @@ func (c *ClusterConfig) namedQueues() []string {
 type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
-	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. The jobs of
-	// all further ones share OtherQueue. 0 means no limit.
+	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. The jobs
+	// of all further ones share OtherQueue. 0 means no limit.
 	MaxQueues int
-	// Engine is the configuration of the forecasting engine, without what each cluster sets: levels, capacity and policy.
+	// Engine is the configuration of the forecasting engine, without what each cluster sets: levels, capacity and
+	// policy.
 	Engine engine.Config
 	// SnapshotEvents and SnapshotInterval say when state and models are saved: after so many events or so much time,
 	// whatever comes first. 0 means never by that measure.

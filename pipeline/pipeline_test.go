@@ -94,7 +94,8 @@ func TestUnstorableEventIsRefused(t *testing.T) {
 	far := event(job.Submit, "2", 0)
 	far.Times.Submit = time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		event(job.Submit, "\xff", 0), event(job.Submit, "", 0), far, {Kind: job.Submit, Cluster: "c", ID: "3"}, event(job.Submit, "1", 0),
+		event(job.Submit, "\xff", 0), event(job.Submit, "", 0), far, {Kind: job.Submit, Cluster: "c", ID: "3"},
+		event(job.Submit, "1", 0),
 	}})
 	if len(store.bad) != 4 || len(store.entries) != 1 || store.entries[0].Event.ID != "1" {
 		t.Fatalf("%d bad lines, entries %v; want 4 and job 1 alone", len(store.bad), store.entries)
@@ -130,7 +131,8 @@ func TestStoreFailsForAWhile(t *testing.T) {
 				ds <- d
 			}
 		}()
-		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") { // the last snapshot may fail
+		// the last snapshot may fail
+		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, kept{store.entries, store.rows, lanes(t, p)}); d != "" {
@@ -199,7 +201,8 @@ func TestViewsDoNotChange(t *testing.T) {
 	for i, b := range before {
 		opt := cmp.Comparer(func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 		after := look(b.view)
-		if d := cmp.Diff(b.scores, after.scores, opt) + cmp.Diff(b.laws, after.laws, opt); d != "" || b.open != after.open {
+		if d := cmp.Diff(b.scores, after.scores, opt) + cmp.Diff(b.laws, after.laws, opt); d != "" ||
+			b.open != after.open {
 			t.Fatalf("view %d changed after publication: %s", i, d)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 // The configuration's names are the policies that they say.
 func TestPolicyNames(t *testing.T) {
-	for name, want := range map[string]forward.Policy{"fcfs": forward.FCFS, "easy": forward.EASY, "priority": forward.PriorityEASY} {
+	for name, want := range map[string]forward.Policy{"fcfs": forward.FCFS, "easy": forward.EASY,
+		"priority": forward.PriorityEASY} {
 		if got, known, err := policyOf(name); !known || got != want || err != nil {
 			t.Errorf("%s: %v, %v, %v", name, got, known, err)
 		}
@@ -20,7 +21,8 @@ func TestPolicyNames(t *testing.T) {
 			t.Errorf("%q is fixed", name)
 		}
 	}
-	configured := []cluster.PoolConfig{{Name: "a", Policy: "auto"}, {Name: "b", Policy: "priority", Queues: []string{"x", "w"}}}
+	configured := []cluster.PoolConfig{{Name: "a", Policy: "auto"},
+		{Name: "b", Policy: "priority", Queues: []string{"x", "w"}}}
 	pools, err := policies(configured)
 	if err != nil || len(pools) != 1 || !slices.Equal(pools["b"].Order, []string{"x", "w"}) || !pools["b"].PolicyKnown {
 		t.Errorf("pools %+v", pools)

@@ -74,7 +74,8 @@ func (l *clusterWriter) present(v *readmodel.View) {
 		return
 	}
 	v.Load = l.load.Published()
-	if !slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.CaughtUp }) && len(v.Sources) > 0 {
+	if !slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.CaughtUp }) &&
+		len(v.Sources) > 0 {
 		l.load.CaughtUp(l.state)
 	}
 }

@@ -86,8 +86,10 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	if got := v.Queues(); len(got) > limit+2 || !slices.Contains(got, "a") || !slices.Contains(got, queuenames.Other) {
 		t.Errorf("queues %v, want a, %s and at most %d in all", got, queuenames.Other, limit+2)
 	}
-	if len(rows) > limit+2 || len(accuracy.ByQueue(v.Scores)) > limit+2 || len(v.Recent) > limit+2 || len(v.Drifts) > limit+3 {
-		t.Errorf("%d queues in rows, %d in scores, %d in recent figures, %d drifts; want at most %d", len(rows), len(accuracy.ByQueue(v.Scores)), len(v.Recent), len(v.Drifts), limit+2)
+	if len(rows) > limit+2 || len(accuracy.ByQueue(v.Scores)) > limit+2 || len(v.Recent) > limit+2 ||
+		len(v.Drifts) > limit+3 {
+		t.Errorf("%d queues in rows, %d in scores, %d in recent figures, %d drifts; want at most %d", len(rows),
+			len(accuracy.ByQueue(v.Scores)), len(v.Recent), len(v.Drifts), limit+2)
 	}
 	if len(entries) < 40 {
 		t.Errorf("the journal has %d queues: it must keep the announced names", len(entries))
@@ -99,7 +101,8 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, stop := range []int{2, len(ds) / 2, len(ds) - 1} {
 				if d := gocmp.Diff(want, disturbedAs(t, cfg, c, events, stop)); d != "" {
-					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
+					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
+						len(ds), d)
 				}
 			}
 		})
@@ -221,7 +224,9 @@ func TestQueueOf(t *testing.T) {
 	take(t, p, deliveries(src, events, 90, 8)...)
 	p.publish()
 	v := p.View("c")
-	for name, want := range map[string]string{"a": "a", "b": "b", "late": queuenames.Other, "later": queuenames.Other, queuenames.Other: queuenames.Other, collector.ReservationQueue: queuenames.Other, "never": "", "R12": queuenames.Other, "R12x": ""} {
+	for name, want := range map[string]string{"a": "a", "b": "b", "late": queuenames.Other, "later": queuenames.Other,
+		queuenames.Other: queuenames.Other, collector.ReservationQueue: queuenames.Other, "never": "",
+		"R12": queuenames.Other, "R12x": ""} {
 		if got, ok := v.QueueOf(name); got != want || ok != (want != "") {
 			t.Errorf("queue %s is counted in %q, %v; want %q", name, got, ok, want)
 		}
@@ -242,12 +247,14 @@ func TestBulkQueueLimit(t *testing.T) {
 	}
 	var jobs []collector.Whole
 	for i := range int64(100) {
-		jobs = append(jobs, collector.Whole{Queue: fmt.Sprint("q", i%50), Procs: 1, Submit: i, Start: i, End: i + 10, Ran: true})
+		jobs = append(jobs, collector.Whole{Queue: fmt.Sprint("q", i%50), Procs: 1, Submit: i, Start: i, End: i + 10,
+			Ran: true})
 	}
 	if err := b.Add(jobs); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := b.View().Queues(), []string{queuenames.Other, "q0", "q1", "q2", "q3", "q4"}; !slices.Equal(got, want) {
+	want := []string{queuenames.Other, "q0", "q1", "q2", "q3", "q4"}
+	if got := b.View().Queues(); !slices.Equal(got, want) {
 		t.Errorf("queues %v, want %v", got, want)
 	}
 }

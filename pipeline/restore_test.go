@@ -37,7 +37,9 @@ type disturbance struct {
 }
 
 func disturbances() []disturbance {
-	latest := func(f func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)) func(*testing.T, modelstore.Store) modelstore.Store {
+	type snapshot = modelstore.Snapshot
+	type found = func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)
+	latest := func(f found) func(*testing.T, modelstore.Store) modelstore.Store {
 		return func(_ *testing.T, s modelstore.Store) modelstore.Store { return &faulty{s, f} }
 	}
 	return []disturbance{
@@ -52,19 +54,19 @@ func disturbances() []disturbance {
 			}
 			return s
 		}},
-		{name: "every snapshot damaged", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+		{name: "every snapshot damaged", between: latest(func(s *snapshot, err error) (*snapshot, error) {
 			if s == nil {
 				return s, err
 			}
 			return nil, &modelstore.DamagedError{Seqs: []int64{s.Seq}}
 		})},
-		{name: "a part is missing", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+		{name: "a part is missing", between: latest(func(s *snapshot, err error) (*snapshot, error) {
 			if s != nil {
 				delete(s.Parts, "c/models")
 			}
 			return s, err
 		})},
-		{name: "a part is of another version", between: latest(func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+		{name: "a part is of another version", between: latest(func(s *snapshot, err error) (*snapshot, error) {
 			if s != nil {
 				s.Parts["c/state"] = []byte(`{"version":0}`)
 			}
@@ -94,7 +96,8 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 			}
 			for stop := 1 + rand.IntN(3); stop < len(ds); stop += step + rand.IntN(4) { // each time others
 				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
-					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop, len(ds), d)
+					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
+						len(ds), d)
 				}
 			}
 		})
@@ -186,7 +189,8 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 		restore(t, p, "one")
 		take(t, p, ds[next:]...)
 		if d := gocmp.Diff(want, keeps(t, store, p)); d != "" {
-			t.Fatalf("stopped after delivery %d, read on from %d: undisturbed (-) and disturbed (+) differ: %.3000s", stop, next, d)
+			t.Fatalf("stopped after delivery %d, read on from %d: undisturbed (-) and disturbed (+) differ: %.3000s",
+				stop, next, d)
 		}
 		if err := store.Close(); err != nil {
 			t.Fatal(err)

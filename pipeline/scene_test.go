@@ -18,7 +18,8 @@ func ruled() job.Event {
 	ev := event(job.Machine, job.MachineID, 0)
 	node := job.NodeResources{Procs: 8}
 	ev.Facts = &job.Facts{
-		Nodes:   []job.NodeGroup{{Queues: []string{"a", "high"}, Count: 4, Node: node}, {Queues: []string{"own"}, Count: 2, Node: node}},
+		Nodes: []job.NodeGroup{{Queues: []string{"a", "high"}, Count: 4, Node: node},
+			{Queues: []string{"own"}, Count: 2, Node: node}},
 		Queues:  []job.QueueFacts{{Name: "a", Factor: 1}, {Name: "high", Tier: 1, Factor: 1}, {Name: "own", Factor: 2}},
 		Weights: &job.Weights{Age: 1000, Queue: 10, MaxAge: 1000 * time.Second},
 	}
@@ -47,11 +48,14 @@ func TestWhoIsAhead(t *testing.T) {
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
 		ruled(), inQueue(event(job.Submit, "full", 1), "a", 32, 0), event(job.Start, "full", 1),
 		inQueue(event(job.Submit, "boosted", 500), "a", 1, 5000), inQueue(event(job.Submit, "low", 501), "a", 1, 1),
-		inQueue(event(job.Submit, "waits", 600), "a", 2, 0), inQueue(event(job.Submit, "high", 610), "high", 2, 0), inQueue(event(job.Submit, "own", 620), "own", 2, 0),
-		inQueue(event(job.Submit, "me", 700), "a", 4, 0), inQueue(event(job.Submit, "twin", 700), "a", 4, 0), inQueue(event(job.Submit, "above", 700), "high", 4, 0),
+		inQueue(event(job.Submit, "waits", 600), "a", 2, 0), inQueue(event(job.Submit, "high", 610), "high", 2, 0),
+		inQueue(event(job.Submit, "own", 620), "own", 2, 0),
+		inQueue(event(job.Submit, "me", 700), "a", 4, 0), inQueue(event(job.Submit, "twin", 700), "a", 4, 0),
+		inQueue(event(job.Submit, "above", 700), "high", 4, 0),
 	}})
 	v := p.View("c")
-	if d := cmp.Diff([]string{"high", "above", "boosted", "waits", "me", "twin"}, ids(v.Scene(at(700), job.Attributes{Queue: "a", Procs: 1}).Ahead)); d != "" {
+	if d := cmp.Diff([]string{"high", "above", "boosted", "waits", "me", "twin"},
+		ids(v.Scene(at(700), job.Attributes{Queue: "a", Procs: 1}).Ahead)); d != "" {
 		t.Errorf("ahead of a request (-want +got): %s", d)
 	}
 	own := v.Scene(at(700), job.Attributes{Queue: "own", Procs: 1})

@@ -79,7 +79,8 @@ func TestReplaceSources(t *testing.T) {
 			t.Errorf("the checkpoint is %q", checkpoints["log"])
 		}
 		tell(log, "third", "3") // read before, and too late for the writer
-		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, Checkpoint: []byte{}, CaughtUp: true}
+		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, Checkpoint: []byte{},
+			CaughtUp: true}
 		return []source.Config{other}, nil
 	})
 	if err != nil {

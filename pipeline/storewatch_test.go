@@ -57,8 +57,10 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 			reported++
 		}
 	}
-	if metric := testutil.ToFloat64(p.metrics.StoreFailing); (reported == 1) != want || reported > 1 || p.StoreFails() != want || (metric == 1) != want {
-		t.Errorf("%s: %d conditions, StoreFails %v, metric %g; want failing %v", when, reported, p.StoreFails(), metric, want)
+	if metric := testutil.ToFloat64(p.metrics.StoreFailing); (reported == 1) != want || reported > 1 ||
+		p.StoreFails() != want || (metric == 1) != want {
+		t.Errorf("%s: %d conditions, StoreFails %v, metric %g; want failing %v", when, reported, p.StoreFails(), metric,
+			want)
 	}
 }
 

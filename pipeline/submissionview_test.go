@@ -81,7 +81,8 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 	for n := 250; n < 300; n++ {
 		id := fmt.Sprint(n)
 		first := slices.IndexFunc(events, func(ev job.Event) bool { return ev.ID == id })
-		if first < 0 || events[first-1].Time.Equal(events[first].Time) || events[first+1].Time.Equal(events[first].Time) {
+		if first < 0 || events[first-1].Time.Equal(events[first].Time) ||
+			events[first+1].Time.Equal(events[first].Time) {
 			continue // a view does not know the others of its instant
 		}
 		direct := rowOf(events, id)
@@ -177,7 +178,8 @@ func TestFewSights(t *testing.T) {
 			t.Errorf("job %s is to be forecast on a view %v from before its submission", o.Job.ID, behind)
 		}
 	}
-	if most := maxSecondViews + int(math.Ceil(280/viewAgeMax.Seconds())); len(kept) > most || len(kept) < maxSecondViews {
+	if most := maxSecondViews + int(math.Ceil(280/viewAgeMax.Seconds())); len(kept) > most ||
+		len(kept) < maxSecondViews {
 		t.Errorf("%d views are kept, want %d to %d", len(kept), maxSecondViews, most)
 	}
 }
@@ -193,7 +195,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	told.Attributes = job.Attributes{Queue: "a", Procs: 64, TimeLimit: time.Hour, Tasks: 4}
 	task := told
 	task.ID, task.Tasks = "9_1", 0
-	events := append(history, inQueue(event(job.Submit, "half", end-9), "a", 64, 0), event(job.Start, "half", end-9), event(job.Submit, "9", end), event(job.Start, "9_1", end+1), told, task, event(job.Start, "9_2", end+16))
+	events := append(history, inQueue(event(job.Submit, "half", end-9), "a", 64, 0), event(job.Start, "half", end-9),
+		event(job.Submit, "9", end), event(job.Start, "9_1", end+1), told, task, event(job.Start, "9_2", end+16))
 	for i, id := range []string{"9_1", "9_2", "9_3", "9_4"} { // told before the start of the last
 		if i > 1 {
 			events = append(events, event(job.Start, id, end+float64(100*i)))
@@ -214,7 +217,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 		t.Fatalf("rows of the array: %+v", rows)
 	}
 	for _, id := range []string{"9_2", "9_3", "9_4"} {
-		if between := rows[id]; between.Reason != accuracy.ReasonArrayTask || between.Quantiles != nil || between.Outcome != modelstore.Started {
+		if between := rows[id]; between.Reason != accuracy.ReasonArrayTask || between.Quantiles != nil ||
+			between.Outcome != modelstore.Started {
 			t.Errorf("a task between the first and the last: %+v", between)
 		}
 	}
@@ -232,9 +236,12 @@ func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	late := cluster.DetailsGrace.Seconds()
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
-		event(job.Submit, "runs", 1), event(job.Start, "runs", 2), event(job.Submit, "ended", 3), event(job.Start, "ended", 4), event(job.End, "ended", 20),
-		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30), event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),
-		sized(event(job.Submit, "x", late+20), 1), sized(event(job.Submit, "y", late+60), 1), sized(event(job.Submit, "z", late+61), 1),
+		event(job.Submit, "runs", 1), event(job.Start, "runs", 2), event(job.Submit, "ended", 3),
+		event(job.Start, "ended", 4), event(job.End, "ended", 20),
+		event(job.Submit, "again", 5), event(job.Start, "again", 6), event(job.Requeue, "again", 30),
+		event(job.Submit, "waits", 7), event(job.Submit, "left", 8), event(job.Cancel, "left", 40),
+		sized(event(job.Submit, "x", late+20), 1), sized(event(job.Submit, "y", late+60), 1),
+		sized(event(job.Submit, "z", late+61), 1),
 	}})
 	request := readmodel.EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.writers["c"].ledger.feeder.engine.View(clock(at(late + 61))).Forecast(&request)
