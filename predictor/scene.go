@@ -49,7 +49,7 @@ func (s *Scene) SizeOf(j *cluster.Job) int {
 	return size
 }
 
-// maxTasks is how many tasks of one array are looked at: those behind them matter to nobody who can be told a time.
+// maxTasks is how many tasks of one array are looked at: those behind them do not affect any wait that can be forecast.
 const maxTasks = 10_000
 
 // tasks returns the number of jobs that a waiting record stands for.

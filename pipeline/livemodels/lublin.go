@@ -79,7 +79,7 @@ type LublinView struct {
 // LublinFit is a fitted model, part by part.
 type LublinFit struct {
 	hypergamma.ModelFit
-	// NoSizes, NoRuntimes and NoArrivals say why a part is not fitted; empty where it is.
+	// NoSizes, NoRuntimes and NoArrivals are the reasons why a part is not fitted; empty if it is.
 	NoSizes, NoRuntimes, NoArrivals string
 }
 

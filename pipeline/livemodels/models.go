@@ -33,8 +33,7 @@ type Config struct {
 	Forget float64
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
-	// Plain keeps Downey's windows and the Markov chains of the queues alone: what a report at the end of the logs
-	// tells.
+	// Plain keeps Downey's windows and the Markov chains of the queues alone, for a report at the end of the logs.
 	Plain bool
 }
 
@@ -162,7 +161,7 @@ func (m *Models) change(c *changes.Change) error {
 	return nil
 }
 
-// submitted takes in a submission.
+// submitted learns from a submission.
 func (m *Models) submitted(j *cluster.Job) error {
 	q := m.Queue(j.FirstQueue)
 	q.published = nil
@@ -207,7 +206,7 @@ func (q *QueueModels) without(j *cluster.Job) error {
 	return q.chains.NeverRan(key(j))
 }
 
-// ended takes in a lifetime.
+// ended learns from a lifetime.
 func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	class := ClassIndex(j.Procs)
 	var errs error
@@ -232,8 +231,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole takes in the lifetime of a job of the queue that ran, from a log in order of submissions in which each job
-// is told once.
+// LearnWhole learns from the lifetime of a job of the queue that ran, from a log in order of submissions that has each
+// job once.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err

@@ -16,7 +16,7 @@ type piecewiseSurvival struct {
 }
 
 const (
-	// shortest is what a lifetime below it counts as, in seconds: below what a log can tell.
+	// shortest is what a lifetime below it counts as, in seconds: logs are not more precise.
 	shortest = .01
 	// survivalSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
 	survivalSteps = 256

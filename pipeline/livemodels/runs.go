@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// program tells the jobs of one user with one name from all others, 0 where either is not told.
+// program identifies the jobs of one user with one name; 0 if either is not known.
 func program(user, name string) uint64 {
 	if user == "" || name == "" {
 		return 0

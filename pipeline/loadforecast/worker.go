@@ -260,7 +260,7 @@ func (w *worker) takeSaved() *Saved {
 	return saved
 }
 
-// finish ends the work and saves the model. It takes in the notifications that wait, but learns from no sample.
+// finish ends the work and saves the model. It processes the notifications that wait, but learns from no sample.
 func (w *worker) finish() {
 	w.pause()
 	w.mu.Lock()

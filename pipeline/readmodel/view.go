@@ -41,9 +41,9 @@ type View struct {
 	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change
 	// them.
 	Drifts []ensemble.Drift
-	// Scores say, per queue and size class, how the forecasts turned out so far. Readers must not change them.
+	// Scores are those of the forecasts so far, per queue and size class. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score
-	// Recent says, per queue, how the newest forecasts turned out, up to 1000 of them. Readers must not change it.
+	// Recent has the scores of the newest forecasts per queue, up to 1000 of them. Readers must not change it.
 	Recent map[string]*accuracy.Figures
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64

@@ -10,7 +10,7 @@ import (
 
 // Candidate is one thing that could be asked for: a size in a queue of a cluster.
 type Candidate struct {
-	// Name tells it from the others, in errors and for Steady.
+	// Name identifies it, in errors and for Steady.
 	Name string
 	// Pool names the processors that it competes for. Candidates of one pool wait in the same futures, those of
 	// different pools in independent ones.

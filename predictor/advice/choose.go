@@ -143,7 +143,7 @@ func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64
 	}
 }
 
-// rank puts the answers in order and says how sure it is.
+// rank puts the answers in order and returns how certain the order is.
 func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	r := &Result{Objective: s.objective, Answers: answers, Order: make([]int, len(answers))}
 	for i := range r.Order {

@@ -80,10 +80,10 @@ type WithCancelled struct {
 	Coverage  map[string][2]float64 `json:"coverage"`
 }
 
-// Calibration reports whether levels cover what they say: over the whole trace and over the jobs with a median above 60
-// s the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come within .02 of the
-// level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05 or two day-block
-// bootstrap errors.
+// Calibration reports whether levels cover the waits that they promise: over the whole trace and over the jobs with a
+// median above 60 s the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come
+// within .02 of the level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05
+// or two day-block bootstrap errors.
 type Calibration struct {
 	Pass       bool                  `json:"pass"`
 	Whole      map[string]CoverageOf `json:"whole"`
@@ -111,7 +111,7 @@ func (t *TraceResult) Method(name string) *MethodResult {
 
 func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
-// number returns nil for what JSON cannot say.
+// number returns nil for a number that JSON lacks.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -34,7 +34,7 @@ func NewSample(t *Trace) *Sample {
 	return &Sample{from: t.Jobs[0].Submit, every: max(1, len(t.Jobs)/samplePoints)}
 }
 
-// Add takes in a served forecast; jobs that are not scored are left out.
+// Add adds a served forecast; jobs that are not scored are left out.
 func (s *Sample) Add(j *Job, q []float64) {
 	if !j.Scored() {
 		return

@@ -102,7 +102,7 @@ func (m *methodScore) add(since, wait float64, q []float64) error {
 	return m.calibration.Add(since, wait, q)
 }
 
-// cancelled takes in a job that was cancelled after it had waited so long: that is a miss of each quantile that it had
+// cancelled scores a job that was cancelled after it had waited so long: that is a miss of each quantile that it had
 // outlived.
 func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.all.cancelled++

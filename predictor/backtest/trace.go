@@ -21,13 +21,13 @@ type Job struct {
 	Number int64
 	Submit float64
 	engine.Request
-	// Starts and Ends tell whether Start and End are known; a job that does not start, and is not Cancelled, waits
-	// until the log's end.
+	// Starts and Ends are whether Start and End are known; a job that does not start, and is not Cancelled, waits until
+	// the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
 	// Lost is true where it started and its end is not in the log: it is given up a day after its limit.
 	Lost bool
-	// NeverRan is true where the log's status says so; such a job is not scored.
+	// NeverRan is true if the log's status shows it; such a job is not scored.
 	NeverRan bool
 	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until
 	// their cancellation.
@@ -42,7 +42,7 @@ func (j *Job) Wait() float64 {
 	return j.Start - j.Submit
 }
 
-// Scored reports whether the job's wait is known to the scorer: it ran, and the log tells when it started.
+// Scored reports whether the job's wait is known to the scorer: it ran, and the log has its start.
 func (j *Job) Scored() bool { return j.Starts && j.Recorded && !j.NeverRan }
 
 // Trace is a log as it is replayed.
@@ -95,8 +95,8 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 	return t, nil
 }
 
-// jobOf turns a record into a job; false if it has no size. The size is the one asked for where the log tells it: what
-// was allocated is known at the start only.
+// jobOf turns a record into a job; false if it has no size. The size is the one asked for if the log has it: what was
+// allocated is known at the start only.
 func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	procs := rec.RequestedProcs
 	if procs < 1 {

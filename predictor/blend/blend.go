@@ -148,7 +148,7 @@ func (b *Blend) Grow(prior float64) error {
 	return nil
 }
 
-// Combine combines the experts' forecasts x into out and tells whether it could: x[l*K + k] is expert k's quantile of
+// Combine combines the experts' forecasts x into out and reports whether it could: x[l*K + k] is expert k's quantile of
 // level l as z = ln(wait + 60 s), NaN where it has none; out has one number per level and rises. groups name what the
 // job belongs to; a group that was never learnt counts as the common one. It is false, and out is left alone, where
 // some level has no expert or x has not the length levels x experts.
@@ -170,8 +170,8 @@ func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	return true
 }
 
-// Learn takes in the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine.
-// What is not a finite number or of a wrong length is left out.
+// Learn learns from the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine.
+// Outcomes that are not finite, and slices of a wrong length, are ignored.
 func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || !awake(y) {
 		return

@@ -88,7 +88,7 @@ func (m *mixer) mix(x []float64) (f, mass float64) {
 	return f / sum, mass
 }
 
-// learn takes in the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards,
+// learn learns from the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards,
 // relative to each other. grown is scratch.
 func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, grown []float64) {
 	f, mass := m.mix(x)

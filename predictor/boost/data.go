@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// maxBins is the most bins of a feature: with the one of the missing values, they are told apart by one byte.
+// maxBins is the most bins of a feature: with the one of the missing values, they fit into one byte.
 const maxBins = 255
 
 // Data is a set of rows with their features cut into bins, ready to train on. It may be trained on for several levels
@@ -22,8 +22,8 @@ type Data struct {
 }
 
 // NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as
-// the others, equal values are in one. weight is nil or tells by how much each row counts, more than 0. An error names
-// the column or row that cannot be used. The columns are not kept, target and weight are.
+// the others, equal values are in one. weight is nil or has the weight of each row, more than 0. An error names the
+// column or row that cannot be used. The columns are not kept, target and weight are.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
 	for f, column := range columns {
 		if len(column) != len(target) && len(target) > 0 {

@@ -7,8 +7,8 @@ type cell struct {
 	rows     int32
 }
 
-// histogram has the cells of every drawn feature, one after the other as trainer.cells says; those of the missing
-// values are a feature's last.
+// histogram has the cells of every drawn feature, one after the other, at the places in trainer.cells; those of the
+// missing values are a feature's last.
 type histogram []cell
 
 // window is the most cells of a feature. Each feature's are looked at through one of this size, which spares the test
@@ -238,7 +238,7 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
 // under reports that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
-// closer. False tells nothing.
+// closer. False has no meaning.
 func under(bar, a, b float64, weightA, weightB float32) bool {
 	w, v := float64(weightA), float64(weightB)
 	return w > 0 && v > 0 && a*a*v+b*b*w < bar*w*v

@@ -86,7 +86,7 @@ func (t *trainer) begin(d *Data, level float64, p Params) {
 	t.room = int(mean + 4*math.Sqrt(variance)) // one draw in 30,000 has more, as the normal law goes
 }
 
-// resize returns a slice of n, in the same memory where it has room. What is in it is not said.
+// resize returns a slice of n, in the same memory where it has room. Its contents are not defined.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -207,8 +207,8 @@ func (t *trainer) draw() {
 }
 
 // drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where
-// rand's Float64, which has 53 bits, would be less than the share: told by whole numbers, and without a branch, half of
-// which would be foretold wrongly.
+// rand's Float64, which has 53 bits, would be less than the share: computed with whole numbers, and without a branch,
+// half of which would be predicted wrongly.
 func (t *trainer) drawRows() int {
 	const bits = 53
 	limit := uint64(math.Ceil(t.params.RowShare * (1 << bits)))
@@ -222,8 +222,8 @@ func (t *trainer) drawRows() int {
 	return n
 }
 
-// compare tells on which side of its prediction each target is. The negative gradient of the pinball loss is the level
-// where it is above, else the level less 1.
+// compare records on which side of its prediction each target is. The negative gradient of the pinball loss is the
+// level where it is above, else the level less 1.
 func (t *trainer) compare() {
 	prediction, below := t.prediction[:len(t.target)], t.below[:len(t.target)]
 	for i, y := range t.target {

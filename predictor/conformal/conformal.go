@@ -1,5 +1,5 @@
-// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers what it says,
-// overall and in each group of jobs, and goes on doing so when the forecasts' errors change.
+// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers the share of
+// waits that it promises, overall and in each group of jobs, and goes on doing so when the forecasts' errors change.
 //
 // A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit
 // ln(p/(1-p)) + shift, interpolated in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a forecast that is
@@ -191,7 +191,7 @@ func (c *Calibrator) account(name string) int {
 	return len(c.accounts) - 1
 }
 
-// isZero reports whether a forecast says that the job starts at once: below half a second.
+// isZero reports whether a forecast expects the job to start at once: below half a second.
 func isZero(raw float64) bool { return !(raw >= .5) }
 
 // Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of
@@ -284,8 +284,8 @@ func (c *Calibrator) curve(at float64) float64 {
 	return max(c.z[i-1]+(at-c.logit[i-1])*slope, zeroZ)
 }
 
-// steepest is how far z goes up at most for each unit of logit beyond the highest level, where nothing tells what the
-// forecast thinks. It was set, as the defaults of Config were, on the first halves of five real logs.
+// steepest is how far z goes up at most for each unit of logit beyond the highest level, where the forecast has no
+// quantiles. It was set, as the defaults of Config were, on the first halves of five real logs.
 const steepest = .4
 
 // rate is the step of an account of level l that has decided n jobs: five times the lasting one at first, twice that
@@ -295,7 +295,7 @@ func (c *Calibrator) rate(l int, n float64) float64 {
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
 }
 
-// earn moves the account of job j at level l to d, in all its groups; final tells that the level is decided.
+// earn moves the account of job j at level l to d, in all its groups; final is set if the level is decided.
 func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	step := d - j.Earned[l]
 	for _, a := range j.Groups[:j.NGroups] {
@@ -310,7 +310,7 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 }
 
 // Observe has f called with what a level of a job has earned in a group ("" is that of all jobs), in deviations of a
-// right forecast, sqrt(p (1-p)): above 0 waits are shorter than was said, below 0 longer; a tie earns what a hit does.
+// right forecast, sqrt(p (1-p)): above 0 waits are shorter than forecast, below 0 longer; a tie earns what a hit does.
 // It comes as the accounts do (see Delay in the package comment), so that its expectation under right forecasts without
 // ties is 0 at every instant. decided is true where the level is decided by it. f is called within the other methods,
 // and must call none; it is neither saved nor restored, but stays in force when the Calibrator is restored.

@@ -293,7 +293,7 @@ func (c *Calibrator) settle(j *pending, wait, knot float64, end int) int {
 	return last
 }
 
-// endure takes in that a job waited past the knot: a miss for the levels before end, a part of one for the others.
+// endure records that a job waited past the knot: a miss for the levels before end, a part of one for the others.
 func (c *Calibrator) endure(j *pending, knot float64, end int) {
 	for l := j.Next; l < end; l++ {
 		c.earn(j, l, -c.cfg.Levels[l], true)

@@ -1,5 +1,5 @@
-// Package coverage judges whether quantile forecasts of waits cover what they say: over a whole trace, over the jobs
-// whose median forecast is above a minute, and month by month.
+// Package coverage judges whether quantile forecasts of waits cover the shares that they promise: over a whole trace,
+// over the jobs whose median forecast is above a minute, and month by month.
 //
 // Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect
 // forecast may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <=
@@ -172,7 +172,7 @@ func New(cfg Config) (*Score, error) {
 	return s, nil
 }
 
-// Add takes in one job: since is its submit in seconds from the trace's first submit, wait what it waited, and q the
+// Add adds one job: since is its submit in seconds from the trace's first submit, wait what it waited, and q the
 // quantiles that were served, one for each level, all in seconds. The error names what is out of range; such a job is
 // not counted.
 func (s *Score) Add(since, wait float64, q []float64) error {

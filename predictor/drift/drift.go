@@ -1,5 +1,5 @@
 // Package drift notices that a stream of losses, or of anything else, has changed its level: after a downtime, with new
-// limits or partitions, what was learnt before says less of what comes.
+// limits or partitions, what was learnt before is worth less.
 //
 // It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes",
 // Biometrika 41, 1954): jobs that wait together lose together, so single values would alarm at every burst. The level
@@ -43,7 +43,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Change is what a value told.
+// Change is the effect of a value.
 type Change int8
 
 // The changes.
@@ -82,7 +82,7 @@ func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 
 // Began returns how many values before the newest change was noticed it is thought to have begun: when the sum that
-// told it last rose from 0 (Page 1954). It is 0 before there is one.
+// showed it last rose from 0 (Page 1954). It is 0 before there is one.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
 // Level returns the running mean that new values are held against; false before there is one.

@@ -32,7 +32,7 @@ type machine struct {
 	trail    trail
 
 	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe
-	// is told of what the request could take that is behind ahead of the jobs that wait.
+	// receives what the request, which is behind ahead of the jobs that wait, could take.
 	asked   int32
 	asks    float64
 	request late

@@ -26,7 +26,7 @@ func (m *machine) follow() {
 	}
 }
 
-// blame takes in that a job ends at this instant, or reaches its limit. Of several that end the largest counts.
+// blame records that a job ends at this instant, or reaches its limit. Of several that end the largest counts.
 func (m *machine) blame(id int32, t *task) {
 	ended, ran := t.end <= m.now, int(id) < len(m.state.Running)
 	switch {

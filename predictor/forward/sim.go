@@ -39,7 +39,7 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 
 // Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit,
 // an unknown one being State.DefaultLimit (100 years, if that is 0 too), one past its limit for another minute. Laws
-// and arrivals are not asked. This is what schedulers tell (squeue --start); as jobs end before their limits, it is
+// and arrivals are not used. This is what schedulers show (squeue --start); as jobs end before their limits, it is
 // mostly too late. Errors are those of Waits.
 func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	s.scene.plans = true

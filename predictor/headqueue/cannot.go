@@ -2,7 +2,7 @@ package headqueue
 
 import "fmt"
 
-// Reason is why a method cannot say.
+// Reason is why a method has no forecast.
 type Reason string
 
 // The reasons of a [CannotSay].

@@ -245,8 +245,8 @@ func (f *fcfs) push(e ending) {
 	h[i] = e
 }
 
-// mostLevel is the highest level, and 1 less it the lowest, that the replicas tell: levels
-// beyond are answered as these.
+// mostLevel is the highest level, and 1 less it the lowest, that the replicas can give: levels beyond are answered as
+// these.
 const mostLevel = 1 - .5/mostReplicas
 
 // quantile is the instant by which the request has started with probability q, +Inf
@@ -278,7 +278,7 @@ func (f *fcfs) quantile(q float64) float64 {
 	return a + (b-a)*part
 }
 
-// roundings is by how much more of an instant is taken for passed, so that starts that only roundings tell apart (a
+// roundings is by how much more of an instant is taken for passed, so that starts that differ only by roundings (a
 // quantile between them cannot be written) count alike.
 const roundings = 1e-13
 

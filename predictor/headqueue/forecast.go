@@ -64,9 +64,8 @@ func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, 
 	return r, err
 }
 
-// ForecastInto says when procs processors will be free for a request that s.Ahead
-// goes before. levels are probabilities in [0, 1], empty for [Levels]; within are
-// seconds. It overwrites r, reusing its slices.
+// ForecastInto forecasts when procs processors will be free for a request that s.Ahead goes before. levels are
+// probabilities in [0, 1], empty for [Levels]; within are seconds. It overwrites r, reusing its slices.
 //
 // Behind jobs queued ahead the distribution is that of a small simulation of strict
 // first come, first served with random lifetimes in 12 to 128 stratified replicas; it has

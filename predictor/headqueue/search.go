@@ -125,10 +125,9 @@ func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float
 	return max(p.x+delta, min(q.x-delta, x))
 }
 
-// estimate is where the straight line through the bracket reaches target. For the
-// main curve the points in between, where only the normal approximation is known,
-// count with that plus its distance from the main curve at the bracket's
-// ends. NaN where an end is certain and says nothing.
+// estimate is where the straight line through the bracket reaches target. For the main curve the points in between,
+// where only the normal approximation is known, count with that plus its distance from the main curve at the bracket's
+// ends. NaN if an end is certain, which gives no slope.
 func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 	p, q := c.pts[lo], c.pts[hi]
 	low, high := p.y[k], q.y[k]

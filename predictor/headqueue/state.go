@@ -20,10 +20,9 @@ type Holder struct {
 // Ends is Pr{the holder has given its processors back within t seconds | still
 // holding at Age}, for an Age < 0 the unconditional law from its start on.
 //
-// It is 1 - S(a+t)/S(a), eq. 4 of Downey 1996. Special cases: 0 for t <= 0; at
-// the time limit the job is gone for sure, unless it is over its limit already,
-// where the limit says nothing more; a job older than its law knows (S(a) = 0)
-// counts as not ending before its limit.
+// It is 1 - S(a+t)/S(a), eq. 4 of Downey 1996. Special cases: 0 for t <= 0; at the time limit the job is gone for sure,
+// unless it is over its limit already, when the limit has no meaning; a job older than its law knows (S(a) = 0) counts
+// as not ending before its limit.
 func (h Holder) Ends(t float64) float64 {
 	p := prepare(h)
 	return p.ends(t)

@@ -1,5 +1,5 @@
-// Package linear learns quantiles online as linear functions of features: a plain model that says something useful
-// after a few dozen outcomes, for the time before stronger ones are trained.
+// Package linear learns quantiles online as linear functions of features: a plain model that is useful after a few
+// dozen outcomes, for the time before stronger ones are trained.
 //
 // For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles",
 // Econometrica 46, 1978) is lowered by stochastic subgradient steps with one rate per coefficient, eta / sqrt(sum of
@@ -116,7 +116,8 @@ func (m *Model) Predict(x, out []float64) bool {
 	return true
 }
 
-// Learn takes in the target y of the features x. What is not finite or of a wrong length is left out.
+// Learn learns from the target y of the features x. Values that are not finite, and slices of a wrong length, are
+// ignored.
 func (m *Model) Learn(x []float64, y float64) {
 	if len(x) != m.s.Config.Features || !finite(y) || math.Abs(y) > 1e100 {
 		return

@@ -85,7 +85,7 @@ func newCorrector() (*corrector, error) {
 	return &corrector{Dressed: dressed, Line: line, Blend: b}, nil
 }
 
-// predict writes the experts' quantiles, expert k's of level l at l*experts+k, and returns what they say together.
+// predict writes the experts' quantiles, expert k's of level l at l*experts+k, and returns their combination.
 func (c *corrector) predict(x []float64, groups []string, out []float64) [levels]float64 {
 	now, mid := x[ownAt], x[ownAt+ownQuantiles+median]
 	var q [levels]float64
@@ -136,7 +136,7 @@ func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 	return raw
 }
 
-// learn takes in the outcome y of what was predicted from x.
+// learn learns from the outcome y of the prediction from x.
 func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, groups []string, y float64, rows bool) {
 	now := x[ownAt]
 	c.Dressed.Learn(nil, y-now)
@@ -212,8 +212,8 @@ func (c *corrector) train(seed uint64) error {
 	return nil
 }
 
-// shift moves the outer levels of one scope's series at one horizon so that the band covers what it says; in units of
-// the band's width.
+// shift moves the outer levels of one scope's series at one horizon so that the band covers the share that it promises;
+// in units of the band's width.
 type shift struct {
 	Low, High float64 // the band's ends are moved down and up by so much, before it is bounded
 	N         float64 // outcomes learnt
@@ -244,7 +244,7 @@ func (s *shift) apply(q [levels]float64) [levels]float64 {
 	return q
 }
 
-// learn takes in the outcome of quantiles that were served. An outcome at an end of the band is covered.
+// learn learns from the outcome of quantiles that were served. An outcome at an end of the band is covered.
 func (s *shift) learn(served [levels]float64, y float64) {
 	p := Levels()
 	rate := shiftRate * (1 + 4/(1+s.N/shiftFirst))

@@ -2,8 +2,8 @@
 // length, utilization and the waits of standard jobs, for the cluster and each queue, as quantiles.
 //
 // A [Forecaster] learns from the jobs that come, start and end, and from the [State] at regular instants (Observe);
-// Forecast tells the future of any State. It sees nothing but what it is told, and keeps no clock: all times are
-// seconds of one clock of the caller.
+// Forecast returns the future of any State. It knows only its input, and keeps no clock: all times are seconds of one
+// clock of the caller.
 //
 // # How
 //
@@ -25,7 +25,7 @@
 //
 // Queued work is the requested work of the jobs that compete for processors: the sum of procs times time limit, in
 // processor-seconds; of a job without a limit, procs times the mean runtime that the residual law gave when it was
-// submitted. It is a fact that a log tells at the very instant, so that every forecast is scored as soon as its time
+// submitted. It is a fact that a log has at the very instant, so that every forecast is scored as soon as its time
 // comes. (What the jobs turn out to need is known only when the last of them has ended; it is the smaller by the users'
 // over-estimates.) Held jobs do not compete and do not count. Losses and learning are on a log scale: ln(1 + work/(60 s
 // x procs of the machine)), ln(1 + jobs).

@@ -31,7 +31,7 @@ type Future struct {
 }
 
 // Wait is the wait of a standard job that would be submitted at a horizon, as the replicas have it, if nobody comes
-// after it. It is not scored, and so not corrected: no log tells how long a job would have waited that was never there.
+// after it. It is not scored, and so not corrected: no log has the wait of a job that was never there.
 type Wait struct {
 	Pool, Standard string
 	Procs          int

@@ -22,8 +22,7 @@ type record struct {
 // total is the jobs, and their requested work in processor-seconds, that have come so far.
 type total struct{ Jobs, Work float64 }
 
-// Submitted tells of a job that joins a queue, at its Submit. Jobs that make no sense (no processors, no instant) are
-// left out.
+// Submitted records a job that joins a queue, at its Submit. Invalid jobs (no processors, no instant) are left out.
 func (f *Forecaster) Submitted(j Job) {
 	if j.Procs < 1 || j.Procs > math.MaxInt32/2 || !isTime(j.Submit) || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
 		return
@@ -127,7 +126,7 @@ func meanOf(law *residual.Law) float64 {
 	return max(1, sum/parts)
 }
 
-// scope returns the number of a queue among what is told apart: 0 is the cluster, 1 the queues that are not told apart.
+// scope returns the number of a queue's scope: 0 is the cluster, 1 the queues that share one.
 func (f *Forecaster) scope(queue string) int {
 	if i, ok := f.scopes[queue]; ok {
 		return i

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Knows reports whether a job waits or runs, as far as the Forecaster was told.
+// Knows reports whether a job waits or runs, as far as the Forecaster knows.
 func (f *Forecaster) Knows(id uint64) bool {
 	_, ok := f.live[id]
 	return ok
 }
 
-// Runs reports whether a job has started and not ended, as far as the Forecaster was told.
+// Runs reports whether a job has started and not ended, as far as the Forecaster knows.
 func (f *Forecaster) Runs(id uint64) bool {
 	i, ok := f.live[id]
 	return ok && f.s.Ring[i].Wait >= 0

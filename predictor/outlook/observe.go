@@ -16,7 +16,7 @@ type awaited struct {
 	Shared  []float64 // features that all scopes and series have in common
 	Totals  []total   // by scope, at the forecast
 	Rows    []row     // by scope and series
-	// what each model of arrivals said of jobs and work; NaN where there is none
+	// each model's forecast of jobs and work; NaN if there is none
 	Models [arrivalModels][2][levels]float64
 }
 
@@ -252,7 +252,7 @@ func (f *Forecaster) model() int {
 	return f.s.Model
 }
 
-// arrivalQuantiles returns what the models of arrivals say by horizon.
+// arrivalQuantiles returns the forecasts of the models of arrivals by horizon.
 func (f *Forecaster) arrivalQuantiles(p *player) [][arrivalModels][2][levels]float64 {
 	out := make([][arrivalModels][2][levels]float64, len(p.horizons))
 	for m, s := range f.streams {

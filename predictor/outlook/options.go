@@ -26,7 +26,7 @@ func Horizons() []float64 {
 	return []float64{hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 3 * day, week}
 }
 
-// Standard is a job whose wait is told at every horizon.
+// Standard is a job whose wait is forecast at every horizon.
 type Standard struct {
 	Name string
 	// Procs is its size; if 0 it is Share, in (0, 1], of the processors of the pool that it is asked of, at least 1.
@@ -49,7 +49,7 @@ func Standards() []Standard {
 type Options struct {
 	// Horizons are seconds, rising, above 0 and at most a week; Horizons() by default, at most 16.
 	Horizons []float64
-	// Standards are the jobs whose waits are told, Standards() by default; an empty list that is not nil is none.
+	// Standards are the jobs whose waits are forecast, Standards() by default; an empty list that is not nil is none.
 	Standards []Standard
 	// Every is how many seconds lie between two calls of Observe, 900 by default. One that comes sooner than half of it
 	// after the last only counts as a look.
@@ -67,7 +67,7 @@ type Options struct {
 	Weeks float64
 	// Refit is the seconds between two fits of the arrivals, a day by default.
 	Refit float64
-	// Queues bounds the queues that are told apart, 64 by default; later ones are told of together, as queue "".
+	// Queues bounds the queues that have a scope of their own, 64 by default; later ones share one, as queue "".
 	Queues int
 	// Local returns the time on the wall clock in seconds since a Monday's midnight (hypergamma.LocalSeconds), of which
 	// only the time of day and of the week matters; nil takes the instants themselves. It is not saved.

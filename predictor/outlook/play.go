@@ -123,7 +123,7 @@ type stuck struct {
 const mostRounds = 64
 
 // load puts the state into a machine, but for the stuck jobs: where the policy would start one at the very instant of
-// the State, the scheduler, which has looked at the queue, did not for a reason that nobody tells.
+// the State, the scheduler, which has looked at the queue, did not, for a reason that is not in the log.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// mean is a running mean: plain at first, then over about so many of the latest values as add is told.
+// mean is a running mean: plain at first, then over about as many of the latest values as add is given.
 type mean struct{ N, Mean float64 }
 
 func (m *mean) add(x, memory float64) {
@@ -52,7 +52,7 @@ type scoreSums struct {
 	Below, Above mean
 }
 
-// add takes in an outcome; one whose value last week is not known is left out.
+// add adds an outcome; one whose value last week is not known is left out.
 func (t *scoreSums) add(r *row, y float64) {
 	if math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
 		return

@@ -168,8 +168,8 @@ func (s *Series) Restore(waits []float64, misses int) error {
 	return nil
 }
 
-// Add takes in a wait, in seconds, at least 0; what is not is left out. It counts as a miss if it is above the bound
-// that was in force before it.
+// Add adds a wait, in seconds; values below 0 are ignored. It counts as a miss if it is above the bound that was in
+// force before it.
 func (s *Series) Add(wait float64) {
 	if !(wait >= 0) || math.IsInf(wait, 1) {
 		return

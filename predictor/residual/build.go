@@ -115,7 +115,7 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 }
 
 // alive adds the user's running jobs to what is censored, by age, and returns their weight. All that run together count
-// as one run: a campaign tells one thing.
+// as one run: a campaign is one piece of evidence.
 func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64) float64 {
 	const unit = 1 << 20 // sums of whole units are exact and do not depend on the map's order
 	var units [Bins]float64

@@ -160,8 +160,7 @@ func (m *Model) Started(id int64, j Job, at float64) {
 	m.resume(id, r)
 }
 
-// Lost records that a job is not to be learnt from: its end was not seen, or says nothing of it. An unknown id is
-// ignored.
+// Lost records that a job is not to be learnt from: its end was not seen, or is no evidence. An unknown id is ignored.
 func (m *Model) Lost(id int64) {
 	r, ok := m.open[id]
 	if !ok {
@@ -190,8 +189,8 @@ func (m *Model) Ended(id int64, at float64) {
 	}
 }
 
-// Observe learns a run of so many seconds that ended at an instant, also of a job that was never told to start. What is
-// not a number, or less than 0, is ignored.
+// Observe learns from a run of the given seconds that ended at an instant, also if Started was not called for it. What
+// is not a number, or less than 0, is ignored.
 func (m *Model) Observe(j Job, at, seconds float64) {
 	if !(seconds >= 0) || math.IsInf(seconds, 1) || math.IsNaN(at) || math.IsInf(at, 0) {
 		return

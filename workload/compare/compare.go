@@ -1,4 +1,4 @@
-// Package compare tells how alike two workloads are, by the measures of the papers: distances of distributions,
+// Package compare measures how similar two workloads are, by the measures of the papers: distances of distributions,
 // squashed area, correlations, locality, self-similarity, users and the week.
 //
 // Sources: B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP 2004
@@ -28,8 +28,7 @@ var (
 	ErrValue = errors.New("value out of range")
 )
 
-// finite returns an error that names the first value that is not a finite number, or tells that there are fewer than
-// least.
+// finite returns an error that names the first value that is not a finite number, or if there are fewer than least.
 func finite(what string, x []float64, least int) error {
 	if len(x) < least {
 		return fmt.Errorf("compare: %s: %d values: %w (at least %d needed)", what, len(x), ErrTooFew, least)

@@ -75,8 +75,8 @@ type Day struct {
 
 // DailyConcentration measures local concentration: values are sorted into 16 bins of equal weight over the whole
 // workload, and for each day with at least minJobs jobs the share of the fullest bin is returned, days ascending
-// (Zakay, sec. 5.2 and Fig. 5). days tells the day of each job; see [DayOf]. A bin ends at a quantile and holds values
-// up to it, so that equal values share one bin: where a value is more common than 1/16, bins are fewer and the shares
+// (Zakay, sec. 5.2 and Fig. 5). days has the day of each job; see [DayOf]. A bin ends at a quantile and holds values up
+// to it, so that equal values share one bin: where a value is more common than 1/16, bins are fewer and the shares
 // start higher. minJobs below 1 counts as 1.
 func DailyConcentration(days []int64, values []float64, minJobs int) ([]Day, error) {
 	if err := sameLength("daily concentration", len(days), len(values)); err != nil {

@@ -8,14 +8,14 @@ type Workload struct {
 	Procs   []float64
 	Limit   []float64 // time limits in seconds
 	User    []int64
-	// seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are told apart
+	// seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are separated
 	End []float64
 	// seconds: when the log starts, from which on the arrivals are counted for the Hurst parameter
 	Start        float64
 	MondayOffset float64 // seconds from a Monday's midnight, local time, to time 0
 }
 
-// Measures are what is told of one workload. A measure that cannot be had is missing, and Missing says why.
+// Measures are the results for one workload. A measure that cannot be computed is missing, and Missing has the reason.
 type Measures struct {
 	Jobs            int      `json:"jobs"`
 	SquashedArea    *float64 `json:"squashed_area,omitempty"`           // processor seconds
@@ -39,8 +39,8 @@ type Report struct {
 	Other    Measures `json:"other"`
 	// of "procs", "runtime", "interarrival", and of users by "user_jobs", "user_sessions", "user_work", "user_active"
 	KS map[string]float64 `json:"ks"`
-	// WaitsCount is true where users' sessions and times are told apart by the ends of the jobs, waits included; else a
-	// job of either workload counts as ending a runtime after its submission.
+	// WaitsCount is true if users' sessions and times are separated by the ends of the jobs, waits included; else a job
+	// of either workload counts as ending a runtime after its submission.
 	WaitsCount bool `json:"waits_count"`
 	// AreaDifference is that of squashed areas for each job, (other - original) / original (Song, eq. 13, where both
 	// have as many jobs).

@@ -80,7 +80,7 @@ func (s *UserStats) columns() [][]float64 {
 	return [][]float64{s.Jobs, s.Sessions, s.SessionLength, s.Work, s.First, s.Last, s.Active}
 }
 
-// add takes in one user's jobs, given in the order of submission.
+// add adds one user's jobs, given in the order of submission.
 func (s *UserStats) add(j *UserJobs, jobs []int, gap float64) {
 	first := j.Submit[jobs[0]]
 	sessions, inSessions, work := 1.0, 0.0, 0.0

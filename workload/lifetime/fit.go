@@ -28,7 +28,7 @@ var (
 // Observation is what is known of one job's lifetime.
 type Observation struct {
 	Seconds float64 // its lifetime; or, where Censored, how long it has lived for sure
-	// Censored means that the job was still running then, or ended for a reason that says nothing of the law (a node
+	// Censored means that the job was still running then, or ended for a reason that does not depend on the law (a node
 	// failed).
 	Censored bool
 }

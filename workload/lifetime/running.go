@@ -81,7 +81,7 @@ func (r *running) encode(e *encoded, starts []float64) {
 	}
 }
 
-// decode takes in what encode added, and completes e.Starts.
+// decode reads what encode wrote, and completes e.Starts.
 func (r *running) decode(e *encoded) error {
 	r.since, r.ages = always, e.Alive
 	if e.Since != nil {

@@ -2,7 +2,7 @@ package lifetime
 
 import "math"
 
-// Lifetimes are told apart by cells for scoring, as a law without density (Kaplan-Meier) has a probability for a cell
+// Lifetimes are sorted into cells for scoring, as a law without density (Kaplan-Meier) has a probability for a cell
 // only: up to 1 s, then quarters of a doubling; the last, of about 2^31 s (68 years), has no end. A cell ends at its
 // upper edge, inclusively.
 const (

@@ -35,8 +35,8 @@ type walk struct {
 // Rounding is how the state that a rule gives, n (a/b) or j + (n - m)(a/b), becomes a whole one.
 type Rounding int
 
-// The paper does not say how it rounds. On KTH the squashed area (Table 4: +15 %) comes out at
-// +22 % by Nearest, +16 % by Down and +30 % by Up.
+// The paper does not state how it rounds. On KTH the squashed area (Table 4: +15 %) comes out at +22 % by Nearest, +16
+// % by Down and +30 % by Up.
 const (
 	Nearest Rounding = iota // halves away from zero
 	Down                    // towards smaller jobs

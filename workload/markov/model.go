@@ -14,7 +14,7 @@ import (
 	"math/bits"
 )
 
-// states is the number of powers of two that are told apart, 2^0 to 2^39 (17,000 years in seconds).
+// states is the number of powers of two that are distinguished, 2^0 to 2^39 (17,000 years in seconds).
 const states = 40
 
 // MaxValue is the first number of processors and the first runtime in seconds that is too large to be counted, 2^40.

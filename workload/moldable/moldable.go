@@ -1,5 +1,5 @@
 // Package moldable makes moldable workloads of recorded ones: each job gets a speedup curve of Downey's model that its
-// recorded size and runtime lie on, so that it can be simulated at any other size. Logs do not tell how their programs
+// recorded size and runtime lie on, so that it can be simulated at any other size. Logs do not show how their programs
 // scale; the rule by which curves are drawn ([Rule]) is an assumption that every result made with it rests on.
 package moldable
 
@@ -26,7 +26,7 @@ type Rule struct {
 	MaxSigma        float64 // 0 for 2
 	LeastEfficiency float64 // 0 for .5; below 1
 
-	// Serial lets jobs recorded on one processor choose, too. Without it they stay there: nothing tells that such a
+	// Serial lets jobs recorded on one processor choose, too. Without it they stay there: nothing shows that such a
 	// program is parallel, and a third of the jobs of a log are.
 	Serial bool
 	// Down and Up bound the sizes of a job: from the recorded one by Down to the recorded one times Up, both 0 for no

@@ -1,6 +1,6 @@
-// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be told
-// from an accident of that one workload (K. Ouaknine, "Reducing performance evaluation sensitivity and variability by
-// input shaking", M.Sc. thesis, The Hebrew University 2007; "the thesis" below).
+// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be
+// distinguished from an accident of that one workload (K. Ouaknine, "Reducing performance evaluation sensitivity and
+// variability by input shaking", M.Sc. thesis, The Hebrew University 2007; "the thesis" below).
 //
 // A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand
 // (equations 4.2 and 4.3), by jobs as in the thesis, or by sessions or users (the thesis' later authors propose both:

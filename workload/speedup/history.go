@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// HistoryError is a history that does not tell how the runtime depends on the size.
+// HistoryError is the error for a history that does not show how the runtime depends on the size.
 type HistoryError struct {
 	Runs, Sizes int    // how many runs there are, of how many different sizes
 	Place       int    // of the bad run, from 1; 0 where none is
@@ -33,7 +33,7 @@ const Reach = 2
 const coverage = .9
 
 // History is a runtime curve fitted to the runs of one program: ln R = a + b ln n by least squares. The runs differ
-// from it because their inputs differ, and so will the next one: Spread tells by how much.
+// from it because their inputs differ, and so will the next one: Spread is by how much.
 type History struct {
 	runs     int
 	from, to int // sizes that it answers for
@@ -43,8 +43,8 @@ type History struct {
 	student  float64 // by how much the Student law is wider than the normal one at the coverage
 }
 
-// NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs leave
-// nothing to tell how they differ). The error is a *HistoryError.
+// NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs do not
+// show how much runs differ). The error is a *HistoryError.
 func NewHistory(runs []Point) (*History, error) {
 	x, y := make([]float64, len(runs)), make([]float64, len(runs))
 	sizes := map[int]bool{}

@@ -1,4 +1,4 @@
-// Package speedup says how long a program runs on any number of processors: from a table of measured runtimes
+// Package speedup models how long a program runs on any number of processors: from a table of measured runtimes
 // ([Table]), Amdahl's law ([Amdahl]), Downey's model ([Downey]), or the history of its runs ([History]).
 //
 // All of them are a [Curve]. Times are seconds; a size is a number of processors, from 1.

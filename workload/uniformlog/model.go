@@ -15,7 +15,7 @@ import (
 // Model is the uniform-log law cdf(t) = B0 + B1 ln t, t in seconds, on [TMin, TMax] (Downey 1996, eq. 3).
 //
 // Below TMin no job has ended (cdf 0), from TMax on every job has (cdf 1): the law knows neither survivors past TMax
-// nor a time limit. What a method says about a job that is nevertheless older is stated there; nothing divides by
+// nor a time limit. Each method's comment states its answer for a job that is nevertheless older; nothing divides by
 // zero. A model whose B1 is not positive and finite or whose B0 is not finite is no distribution ([Model.Valid] is
 // false): every method returns NaN for it. With a tiny B1, TMax can exceed the range of float64 and is +Inf;
 // probabilities stay right.

@@ -41,7 +41,7 @@ func (f *Feedback) release(m *member, last int, submitted float64) (float64, boo
 	return submitted + jobs[m.next].Submit - jobs[last].Submit, true
 }
 
-// Ended tells of the end of a job of the workload, at an instant that is not before any job taken so far. It does
+// Ended records the end of a job of the workload, at an instant that is not before any job taken so far. It does
 // nothing without Feedback, and for jobs that nobody waits for.
 func (g *Generator) Ended(serial int64, at float64) {
 	i, ok := g.awaited[serial]

@@ -44,11 +44,11 @@ type Trace struct {
 	End   float64 // when it ended; 0 for the end of the last job
 
 	// Monday is how many seconds before time 0 the week of the log began, by the clock on the wall. It matters only
-	// where logs are mixed, for which weekdays and hours must be told apart.
+	// where logs are mixed, for which weekdays and hours must be known.
 	Monday float64
 }
 
-// ErrNoUsers is wrapped by Split's error for a log that does not tell its users apart.
+// ErrNoUsers is wrapped by Split's error for a log that does not distinguish its users.
 var ErrNoUsers = errors.New("the log does not tell users apart: resampling by users needs field 12 (user)")
 
 // ErrNoJobs is wrapped by Split's error for a log without a job that ran.

@@ -1,5 +1,5 @@
 // Package learn finds out, from nothing but the submits, starts and ends of jobs, which queues of a machine compete for
-// the same processors and by which policy: what a forward simulation has to know where nobody tells.
+// the same processors and by which policy: which a forward simulation must know if it is not configured.
 //
 // What is looked for is what a policy would never do. In a pool that is right, a job that heads its queue does not wait
 // while it fits into what is free; where the pool is thought too large (two pools taken for one) or too small (one
@@ -15,19 +15,20 @@ import (
 	"slices"
 )
 
-// Job is what is told of a job at its submit.
+// Job is what is known of a job at its submit.
 type Job struct {
 	ID    int64
 	Queue string
-	// Partition is the part of the machine, where the log tells that beside the queue (field 16 of the Standard
-	// Workload Format, beside field 15); empty where not. Queues of different partitions are in different pools. Where
+	// Partition is the part of the machine, if the log has it beside the queue (field 16 of the Standard Workload
+	// Format, beside field 15); empty where not. Queues of different partitions are in different pools. Where
 	// partitions are the queues, as Slurm's are, they may share nodes, and belong into Queue.
 	Partition string
 	Procs     int
 	Limit     float64 // seconds, 0 for unknown
 }
 
-// ErrUnknownJob is a start or an end of a job whose submit was not told, or that has started or ended before.
+// ErrUnknownJob is the error for a start or an end of a job whose submit is not known, or that has started or ended
+// before.
 var ErrUnknownJob = errors.New("unknown job")
 
 // ErrBadInput is wrapped by the errors about jobs and times that make no sense.
@@ -44,9 +45,8 @@ const (
 	faster   = 1e-12 // so that a time equal but for rounding counts as equal
 )
 
-// Learner is told what happens, in order of time; within one instant ends first, then submits, then starts, if that can
-// be had. It keeps the jobs that wait and run, and a few thousand snapshots. It is not safe for use by several
-// goroutines.
+// Learner receives events in order of time; within one instant ends first, then submits, then starts, if possible. It
+// keeps the jobs that wait and run, and a few thousand snapshots. It is not safe for use by several goroutines.
 type Learner struct {
 	now      float64
 	queues   []string
@@ -89,8 +89,7 @@ func New() *Learner {
 	return &Learner{index: map[string]int{}, jobs: map[int64]*job{}, searchAt: relearn / firstFew, now: math.Inf(-1)}
 }
 
-// Submit tells of a job that waits from an instant on, in seconds: from when it may compete, if it was held back
-// before.
+// Submit records a job that waits from an instant on, in seconds: from when it may compete, if it was held back before.
 func (l *Learner) Submit(at float64, j Job) error {
 	if err := l.advance(at); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (l *Learner) Submit(at float64, j Job) error {
 	return nil
 }
 
-// Start tells of the start of a job.
+// Start records the start of a job.
 func (l *Learner) Start(at float64, id int64) error {
 	if err := l.advance(at); err != nil {
 		return err
@@ -183,7 +182,7 @@ func (l *Learner) advance(at float64) error {
 	return nil
 }
 
-// settle takes in what the instant that ends here shows.
+// settle learns from the instant that ends here.
 func (l *Learner) settle() {
 	if !l.dirty {
 		return

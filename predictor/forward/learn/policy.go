@@ -26,7 +26,8 @@ type Finding struct {
 	Policy forward.Policy
 	// Order is the queues, the first one preferred most, where the policy is by priority.
 	Order []string
-	// Starts is how many starts left somebody waiting; the rest says nothing. Enough is whether that is enough to tell.
+	// Starts is the number of starts that left somebody waiting; the others are no evidence. Enough is whether that
+	// suffices.
 	Starts int
 	Enough bool
 	// Overtakes is how many of these passed an older job that waits, Inside how many one of their own queue, and
@@ -60,7 +61,7 @@ func (p *pool) used(used []int) int {
 	return sum
 }
 
-// judge takes in a start of this instant: whom it left waiting.
+// judge examines a start of this instant: which jobs it left waiting.
 func (l *Learner) judge(k *job) {
 	p := l.pools[l.poolOf[k.queue]]
 	instead := p.highest - p.used(l.used) + k.Procs // what another one could have had in its place
@@ -116,7 +117,7 @@ func (l *Learner) judge(k *job) {
 	}
 }
 
-// prefer notes that a job of queue a was started while one of queue b waited on; older says that the latter is older.
+// prefer notes that a job of queue a was started while one of queue b waited on; older is set if the latter is older.
 func (p *pool) prefer(a, b int, older bool) {
 	if p.prefers == nil {
 		p.prefers = map[[2]int]*preference{}

@@ -32,7 +32,7 @@ type shot struct {
 // some overlap.
 const rare = .005
 
-// take takes in the present instant.
+// take samples the present instant.
 func (s *shots) take(l *Learner) {
 	i := uint64(len(s.sample))
 	s.seen++
@@ -115,7 +115,7 @@ type group struct {
 	heads  []waits
 	procs  int // the most that it held, but for a rare part of the time, and at least its widest job
 	widest int
-	// partition is where its queues are said to be; groups of different ones are never joined.
+	// partition is the partition of its queues; groups of different ones are never joined.
 	partition string
 	cost      float64
 }
