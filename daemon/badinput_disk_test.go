@@ -82,6 +82,30 @@ func TestDiskFull(t *testing.T) {
 	compareState(t, &got, &want)
 }
 
+// TestStopOnFullDisk proves that a stop that cannot save the state is an error that names the cause, and that the next
+// start has everything.
+func TestStopOnFullDisk(t *testing.T) {
+	dir := smallDisk(t, "size=8m")
+	s := siteOn(t, filepath.Join(t.TempDir(), "accounting"), "")
+	edit(t, s.config, "data_dir: \""+s.dir+"\"", "data_dir: \""+dir+"\"")
+	s.db = filepath.Join(dir, filepath.Base(s.db))
+	history := workload(t, 7, 600)
+	s.add(t, text(history))
+	d := s.start(t)
+	d.caughtUp()
+	balloon := filepath.Join(dir, "balloon")
+	fill(t, balloon)
+	if err := d.Stop(); err == nil || !strings.Contains(err.Error(), "the state could not be saved") || !strings.Contains(err.Error(), "full") {
+		t.Errorf("a stop on a full disk: %v, want an error that names it", err)
+	}
+	must(t, os.Remove(balloon))
+	d = s.start(t)
+	d.caughtUp()
+	d.stop()
+	got := s.kept(t)
+	compareCalm(t, &got, []string{text(history)})
+}
+
 // fill writes a file until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()

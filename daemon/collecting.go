@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type collectingCore struct {
 	stopReading context.CancelFunc
 	deliveries  chan *source.Delivery
 	writer      sync.WaitGroup
+	unsaved     error              // why the writer could not save its state at its end
 	abandon     context.CancelFunc // ends the writer in the midst of its work
 }
 
@@ -141,7 +143,11 @@ func (c *collectingCore) startWriter(context.Context) error {
 	c.readers.start(c.reading, c.read)
 	c.importing.start(c.reading, c.read)
 	c.writer.Go(func() {
-		if err := c.pipeline.Run(writing, c.deliveries); err != nil {
+		switch err := c.pipeline.Run(writing, c.deliveries); {
+		case err == nil:
+		case c.reading.Err() != nil: // the core stops
+			c.unsaved = err
+		default:
 			c.fail(err)
 			c.stopReading()
 		}
@@ -160,6 +166,9 @@ func (c *collectingCore) stopWriter() error {
 	close(c.deliveries)
 	c.writer.Wait()
 	c.abandon()
+	if c.unsaved != nil {
+		return fmt.Errorf("the state could not be saved, the next start works it out from the journal: %w", c.unsaved)
+	}
 	return nil
 }
 
