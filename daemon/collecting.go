@@ -23,9 +23,8 @@ import (
 // collectingCore reads the configured logs into a database and answers from what it has learnt.
 type collectingCore struct {
 	*coreParts
-	database  modelstore.Store // as it was opened
-	store     modelstore.Store // the same, for the writer: importers learn what is committed
-	shared    *postgres.Store  // the same if it is shared, else nil
+	store     modelstore.Store
+	shared    *postgres.Store // the same if it is shared, else nil
 	stopLease context.CancelFunc
 	metrics   *pipeline.Metrics
 	pipeline  *pipeline.Pipeline
@@ -73,14 +72,14 @@ func (c *collectingCore) openDatabase(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.database, c.shared = store, store
+		c.store, c.shared = store, store
 		return nil
 	}
 	store, err := sqlite.Open(ctx, c.cfg.Store.Path, sqlite.Options{Log: c.opts.Log, Now: time.Now})
 	if err != nil {
 		return err
 	}
-	c.database = store
+	c.store = store
 	if r := store.Recovered(); r != nil {
 		recovered.Set(1)
 		c.opts.Log.Error("the database was damaged and has been set aside; the state is rebuilt from the logs",
@@ -89,12 +88,12 @@ func (c *collectingCore) openDatabase(ctx context.Context) error {
 	return nil
 }
 
-func (c *collectingCore) closeDatabase() error { return c.database.Close() }
+func (c *collectingCore) closeDatabase() error { return c.store.Close() }
 
 // checkDatabase refuses a database that "waitcast store copy" has not copied to the end, since the missing records
 // would never be read again. It notices a database that is another one than before.
 func (c *collectingCore) checkDatabase(ctx context.Context) error {
-	from, err := c.database.Meta(ctx, transfer.UnfinishedKey)
+	from, err := c.store.Meta(ctx, transfer.UnfinishedKey)
 	if err != nil {
 		return err
 	}
@@ -102,13 +101,11 @@ func (c *collectingCore) checkDatabase(ctx context.Context) error {
 		return errors.New("waitcast store copy was broken off while it copied into it: " +
 			"run it again to its end, or begin with an empty database")
 	}
-	return c.compareStore(ctx, c.database)
+	return c.compareStore(ctx, c.store)
 }
 
 // makePipeline makes the writer, with an empty state.
 func (c *collectingCore) makePipeline(context.Context) error {
-	c.imports = newImports()
-	c.store = &watchedStore{Store: c.database, imports: c.imports}
 	c.metrics = pipeline.NewMetrics(c.registry)
 	c.tailMetrics, c.pollMetrics = tail.NewMetrics(c.registry), source.NewPollMetrics(c.registry)
 	c.unknown = c.newUnknownLines()

@@ -19,8 +19,6 @@ import (
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/swflog"
-	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -65,7 +63,7 @@ type importer struct {
 
 	mu      sync.Mutex
 	counts  importCounts
-	changed chan struct{} // closed at the next change of stored
+	changed chan struct{} // closed at the next change of counts
 }
 
 // importCounts counts the committed deliveries of an importer and their jobs, since the start of the process.
@@ -104,37 +102,14 @@ func (i *importer) Close() error {
 	return nil
 }
 
-// emptyCheckpoint is the checkpoint of every delivery of an import. It is empty, which makes a store forget the
-// source's checkpoint: there is no place to read on from. But it is part of the transaction that stores the delivery.
-func emptyCheckpoint() []byte { return []byte{} }
-
-// committed counts what a transaction has stored. One delivery may be stored in several, its checkpoint in the last.
-func (i *importer) committed(b *modelstore.Batch) {
+// stored counts a delivery that is stored.
+func (i *importer) stored(r source.Receipt) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	name, before := i.source.Name, i.counts
-	for _, cp := range b.Checkpoints {
-		if cp.Source == name {
-			i.counts.deliveries++
-		}
-	}
-	for n := range b.Entries {
-		switch e := &b.Entries[n]; {
-		case e.Source != name || e.Event.Derived:
-		case e.Event.Kind == job.End:
-			i.counts.ended++
-		case e.Event.Kind == job.Cancel:
-			i.counts.neverRan++
-		}
-	}
-	for n := range b.BadLines {
-		if b.BadLines[n].Source == name && b.BadLines[n].Path == "" { // the pipeline's own
-			i.counts.refused++
-		}
-	}
-	if i.counts == before {
-		return
-	}
+	i.counts.deliveries++
+	i.counts.ended += r.Ended
+	i.counts.neverRan += r.NeverRan
+	i.counts.refused += r.Refused
 	close(i.changed)
 	i.changed = make(chan struct{})
 }
@@ -214,7 +189,7 @@ func newImports() *imports {
 
 // openImports makes every cluster ready for imports.
 func (c *collectingCore) openImports(context.Context) error {
-	c.importing = &readerSet{}
+	c.imports, c.importing = newImports(), &readerSet{}
 	for _, machine := range c.cfg.Clusters {
 		options, err := collectorOptions(machine)
 		if err != nil {
@@ -263,25 +238,4 @@ func names[V any](of map[string]V) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
-}
-
-// watchedStore is a store that reports to the importers what is committed.
-type watchedStore struct {
-	modelstore.Store
-	imports *imports
-}
-
-// Verify implements modelstore.Verifier.
-func (s *watchedStore) Verify() error { return modelstore.Verify(s.Store) }
-
-// Commit implements modelstore.Store.
-func (s *watchedStore) Commit(ctx context.Context, b modelstore.Batch) error {
-	err := s.Store.Commit(ctx, b)
-	if err != nil {
-		return err
-	}
-	for _, i := range s.imports.byCluster {
-		i.committed(&b)
-	}
-	return nil
 }

@@ -209,7 +209,7 @@ func (r *importRun) send(ctx context.Context) error {
 }
 
 func (r *importRun) newDelivery() {
-	r.next = &source.Delivery{Source: &r.importer.source, Checkpoint: emptyCheckpoint(), CaughtUp: true}
+	r.next = &source.Delivery{Source: &r.importer.source, CaughtUp: true, Stored: r.importer.stored}
 }
 
 // end sends what is left.

@@ -46,7 +46,8 @@ func TestKillDated(t *testing.T) {
 	killTest(t, p, false)
 }
 
-// TestKillWhileSourcesChange proves the same for a daemon that is told again and again to read its source in another way.
+// TestKillWhileSourcesChange proves the same for a daemon that is told again and again to read its source in another
+// way.
 func TestKillWhileSourcesChange(t *testing.T) {
 	t.Parallel()
 	killTest(t, &plan{Path: filepath.Join(t.TempDir(), "accounting"), RotateEvery: 2 * kills()}, true)
@@ -354,8 +355,8 @@ func fetch(url string) string {
 func (k *killer) account(want *kept) {
 	k.t.Helper()
 	distinct := slices.Compact(slices.Clone(k.restored))
-	k.t.Logf("%d kills, %d reloads: %d kills after serving, %d starts replayed a part of the journal, %d different ends of the journal; "+
-		"%d entries, %d rows, %d bad lines",
+	k.t.Logf("%d kills, %d reloads: %d kills after serving, %d starts replayed a part of the journal, "+
+		"%d different ends of the journal; %d entries, %d rows, %d bad lines",
 		kills(), k.reloaded, k.served-1, k.replayed, len(distinct), len(want.Entries), len(want.Rows), len(want.Bad))
 	if !slices.IsSorted(k.restored) {
 		k.t.Errorf("the journal lost entries between two lives: %v", k.restored)

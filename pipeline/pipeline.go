@@ -332,8 +332,11 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
 	lane := p.writers[in.cluster]
 	p.metrics.observe(d)
+	var receipt source.Receipt
 	emit := func(ev job.Event) {
+		before := len(g.out.entries)
 		in.events[lane.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
+		count(&receipt, g.out.entries[before:])
 	}
 	decides := in.clock != nil && !d.Read.IsZero()
 	if decides {
@@ -347,6 +350,7 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		ev := clip(utc(d.Events[i]))
 		if err := storable(d.Source.Name, ev); err != nil {
 			p.refuse(d, err, &g.batch)
+			receipt.Refused++
 			continue
 		}
 		if decides {
@@ -369,15 +373,13 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	if decides {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
-	for _, b := range d.Bad {
-		g.batch.BadLines = append(g.batch.BadLines, modelstore.BadLine{
-			At: p.now(), Source: d.Source.Name, Path: b.Path, Line: b.Number,
-			Reason: b.Reason, Message: b.Err.Error(), Text: b.Text,
-		})
-	}
+	p.quarantine(d, &g.batch)
 	lane.atOnce = lane.atOnce || d.CaughtUp && !in.status.CaughtUp // who waits for that must not find an older picture
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
+	if d.Stored != nil {
+		g.stored = append(g.stored, func() { d.Stored(receipt) })
+	}
 	if d.Checkpoint == nil { // more of the same lines follows
 		return nil
 	}
@@ -386,6 +388,16 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		g.batch.Checkpoints = append(g.batch.Checkpoints, modelstore.Checkpoint{Source: d.Source.Name, Data: cp})
 	}
 	return nil
+}
+
+// quarantine puts the bad lines of a delivery in quarantine.
+func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
+	for _, b := range d.Bad {
+		batch.BadLines = append(batch.BadLines, modelstore.BadLine{
+			At: p.now(), Source: d.Source.Name, Path: b.Path, Line: b.Number,
+			Reason: b.Reason, Message: b.Err.Error(), Text: b.Text,
+		})
+	}
 }
 
 // storable returns an error if no store could keep the event: the daemon must not stop over it later.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,8 +80,7 @@ func TestReplaceSources(t *testing.T) {
 			t.Errorf("the checkpoint is %q", checkpoints["log"])
 		}
 		tell(log, "third", "3") // read before, and too late for the writer
-		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, Checkpoint: []byte{},
-			CaughtUp: true}
+		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, CaughtUp: true}
 		return []source.Config{other}, nil
 	})
 	if err != nil {
@@ -149,5 +149,48 @@ func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	close(deliveries)
 	if err := <-ended; err != nil {
 		t.Error(err) // it has nothing to save
+	}
+}
+
+// TestStored proves that a delivery is receipted once, when its last part is committed and not before, with the jobs
+// that were new, and also if nothing of it was new.
+func TestStored(t *testing.T) {
+	var failing error
+	store := &memory{fail: func(operation string) error {
+		if operation == "commit" {
+			return failing
+		}
+		return nil
+	}}
+	p, _ := newPipeline(testConfig(), store, collector.Live)
+	imports := ImportSource(collector.Options{Cluster: "c"})
+	p.AddImport(imports)
+	p.partEvents = 2 // of several transactions
+	var receipts []source.Receipt
+	committed := 0
+	told := func() *source.Delivery {
+		return &source.Delivery{Source: &imports, Lines: 5, CaughtUp: true, Stored: func(r source.Receipt) {
+			receipts, committed = append(receipts, r), len(store.entries)
+		}, Events: append(finishedJobs(t, 8, -1, 3), sized(event(job.End, strings.Repeat("x", maxText+1), 0), 1))}
+	}
+	failing = modelstore.ErrClosed
+	if err := p.step(t.Context(), told(), nil); !errors.Is(err, failing) || len(receipts) > 0 {
+		t.Fatalf("%v, receipts %v of a store that is closed", err, receipts)
+	}
+	failing = nil
+	p, _ = newPipeline(testConfig(), store, collector.Live)
+	p.AddImport(imports)
+	p.partEvents = 2
+	take(t, p, told())
+	// Every seventh job never ran; the fold derives submission and start of those that did.
+	want := []source.Receipt{{Ended: 7, NeverRan: 1, Refused: 1}}
+	if !slices.Equal(receipts, want) || committed != len(store.entries) || committed <= 8 {
+		t.Errorf("%v, want %v; %d entries then, %d now", receipts, want, committed, len(store.entries))
+	}
+	again := told()
+	again.Events = again.Events[:8]
+	take(t, p, again)
+	if want = append(want, source.Receipt{}); !slices.Equal(receipts, want) {
+		t.Errorf("told again: %v, want %v", receipts, want)
 	}
 }
