@@ -25,7 +25,7 @@ type clusterWriter struct {
 	models    *livemodels.Models
 	ledger    *ledger               // nil where forecasts are not wanted (one-shot)
 	load      *loadforecast.Learner // nil where the load is not forecast
-	observers changes.Observers     // ledger, models and load: all that follow the changes
+	observers changes.Observers     // all that follow the changes: ledger, models, load and, in Run, waits
 	number    int64                 // of the event under way
 	out       *output               // of the event under way
 	known     cluster.Known
@@ -39,7 +39,6 @@ type clusterWriter struct {
 	declared  []string            // the configured queues
 	took      prometheus.Observer // takes the seconds that it takes to bring the models up to date
 	log       *zap.Logger
-	watch     func(cluster.Change) // sees what happens while the process runs; nil while a journal is replayed
 }
 
 // output is what a cluster adds to the batch to be committed.
@@ -110,9 +109,6 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 				kept.Queue = announced
 			}
 			l.noteQueue(kept.Queue)
-			if l.watch != nil {
-				l.watch(c)
-			}
 			change := changes.Of(c, l.state)
 			change.Seq = l.number
 			l.observers.Observe(&change, l.state)

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
@@ -46,36 +46,55 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// observeWriters begins to report changes to the observers: those restored from a journal were reported by the process
-// before.
+// observeWriters begins to measure waits. Changes that were restored from a journal are left out: the process before
+// measured them.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
-		known := map[string]bool{}
-		touch := func(queue string) {
-			if !known[queue] {
-				known[queue] = true
-				p.metrics.touchWaits(name, l.names.View().Metric(queue), l.state.Pool(queue).Capacity(cluster.Procs))
-			}
-		}
+		w := &waitObserver{cluster: name, writer: l, metrics: p.metrics, touched: map[string]bool{}}
 		for _, queue := range p.View(name).Queues() {
-			touch(queue)
+			w.touch(queue)
 		}
-		l.watch = func(c cluster.Change) {
-			if c.After == nil {
-				return
-			}
-			starts := c.Event.Kind == job.Start && (c.Before == nil || !c.Before.Running())
-			if c.After.Queue != cluster.DefaultQueue || starts { // in the default queue jobs are until theirs is known
-				touch(c.After.Queue)
-			}
-			if starts && c.Event.Live {
-				wait := c.After.Start.Sub(c.After.Submit).Seconds()
-				counted := l.names.View().Metric(c.After.Queue)
-				p.metrics.Waits.WithLabelValues(name, counted, waittime.SizeClass(c.After.Procs)).Observe(max(0, wait))
-			}
-		}
+		l.observers = append(l.observers, w)
 	}
 }
+
+// waitObserver measures the waits of one cluster.
+type waitObserver struct {
+	cluster string
+	writer  *clusterWriter
+	metrics *Metrics
+	touched map[string]bool // queues whose histograms exist
+}
+
+// InstantOver implements changes.Observer.
+func (w *waitObserver) InstantOver(time.Time, bool, *cluster.State) {}
+
+// Observe implements changes.Observer.
+func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
+	if c.After == nil {
+		return
+	}
+	starts := c.Kind == changes.Started
+	if c.After.Queue != cluster.DefaultQueue || starts { // in the default queue jobs are until theirs is known
+		w.touch(c.After.Queue)
+	}
+	if starts && c.Event.Live {
+		wait := c.After.Start.Sub(c.After.Submit).Seconds()
+		size := waittime.SizeClass(c.After.Procs)
+		w.metrics.Waits.WithLabelValues(w.cluster, w.label(c.After.Queue), size).Observe(max(0, wait))
+	}
+}
+
+// touch makes the histograms of a queue appear.
+func (w *waitObserver) touch(queue string) {
+	if !w.touched[queue] {
+		w.touched[queue] = true
+		w.metrics.touchWaits(w.cluster, w.label(queue), w.writer.state.Pool(queue).Capacity(cluster.Procs))
+	}
+}
+
+// label returns the name under which a queue's waits are counted.
+func (w *waitObserver) label(queue string) string { return w.writer.names.View().Metric(queue) }
 
 // touchWaits makes the histograms of a queue appear at zero, for the sizes that its jobs can have.
 func (m *Metrics) touchWaits(clusterName, queue string, procs int) {
