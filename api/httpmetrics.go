@@ -31,8 +31,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			}),
 			Evaluations: prometheus.NewCounter(prometheus.CounterOpts{
 				Name: "waitcast_watch_evaluations_total",
-				Help: "Questions of /v1/watch that were worked out; those of several clients that ask the same count " +
-					"once.",
+				Help: "Questions of /v1/watch that were worked out; " +
+					"those of several clients that ask the same count once.",
 			}),
 		},
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{

@@ -37,8 +37,8 @@ func (s *Server) registerLogLevel(a huma.API) {
 		OperationID: "put-log-level", Method: http.MethodPut, Path: "/v1/log-level", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "Log more or less, for some time",
-		Description: "The configuration stays as it is: the level falls back to it after the time that is given, and " +
-			"at a restart.",
+		Description: "The configuration stays as it is: the level falls back to it after the time that is given, " +
+			"and at a restart.",
 		Errors: []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
 	}, func(_ context.Context, in *setLogLevelInput) (*logLevelOutput, error) {
 		level, err := s.opts.Admin.LogLevel.Set(in.Body.Level, time.Duration(in.Body.ForSeconds*float64(time.Second)))

@@ -27,8 +27,8 @@ func (s *Server) registerHealth(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "get-health", Method: http.MethodGet, Path: healthPath,
 		Summary: "What keeps the daemon from doing all of its work",
-		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, why " +
-			"answers are stale.",
+		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, " +
+			"why answers are stale.",
 	}, func(context.Context, *struct{}) (*healthOutput, error) { return &healthOutput{s.health()}, nil })
 }
 

@@ -52,8 +52,8 @@ func (s *Server) registerWorkload(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-workload", Method: http.MethodGet, Path: "/v1/workload",
 		Summary: "Jobs drawn from the live models",
-		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, each a " +
-			"SyntheticJob.",
+		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, " +
+			"each a SyntheticJob.",
 		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			swfMedia: {Schema: &huma.Schema{Type: huma.TypeString}}, ndjsonMedia: {Schema: line},

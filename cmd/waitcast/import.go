@@ -26,8 +26,8 @@ func newImport(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import FILE... | -",
 		Short: "Let the daemon learn from logs of the past",
-		Long: "Let the daemon learn from logs of the past: dumps of sacct and old logs, plain, gzip or zstd; - is " +
-			"standard input.\n\n" +
+		Long: "Let the daemon learn from logs of the past: dumps of sacct and old logs, plain, gzip or zstd; " +
+			"- is standard input.\n\n" +
 			"The models learn the jobs that are over; what runs and waits now, and the forecasts that were made, " +
 			"stay as they are.\n" +
 			"A job counts once, however often it is imported: after an interruption, import again.",

@@ -43,8 +43,8 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waitcast",
 		Short: "How long would this job wait?",
-		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, and what to ask for " +
-			"instead.\n\n" +
+		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, " +
+			"and what to ask for instead.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no forecast possible, 4 data stale\n" +
 			"(the answer is printed all the same).",
 		Example: "  waitcast wait -q short -n 16 -t 2h\n" +

@@ -45,10 +45,10 @@ func newSize(a *app) *cobra.Command {
 		Short: "Tell which size, in which queue, finishes soonest",
 		Long: "Tell which number of processors, in which queue, makes a job finish soonest: each size with its wait, " +
 			"its runtime and its finish,\n" +
-			"the best first. For a malleable job that runs: whether it had better expand, keep its size or " +
-			"shrink.\n\n" +
-			"How long the job runs on so many processors is told by one of --runtime, --amdahl, --downey and " +
-			"--history.",
+			"the best first. For a malleable job that runs: whether it had better expand, " +
+			"keep its size or shrink.\n\n" +
+			"How long the job runs on so many processors is told by one of --runtime, --amdahl, " +
+			"--downey and --history.",
 		Example: "  waitcast size -q short,long --sizes 1,2,4..64 --runtime 1:10h,2:5.5h,64:30m -t 1.5x\n" +
 			"  waitcast size -q batch --min 8 --max 32 --amdahl 0.02,40h --deadline 2026-03-02T18:00:00Z\n" +
 			"  waitcast size --job 4711 --sizes 8..128 --downey 60,0.5,100h --remaining 3h --watch",

@@ -26,8 +26,8 @@ func newStore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "store",
 		Short: "Copy, back up, restore and look at the daemon's database",
-		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), or a PostgreSQL database " +
-			"by its\n" +
+		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), " +
+			"or a PostgreSQL database by its\n" +
 			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -126,8 +126,8 @@ func newStoreInfo(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "info",
 		Short: "Tell what is in the database, and who writes it",
-		Long: "Tell the version of the database's schema, its size, what is in it, and who writes it. The daemon " +
-			"may be running.",
+		Long: "Tell the version of the database's schema, its size, what is in it, and who writes it. " +
+			"The daemon may be running.",
 		Example: "  waitcast store info --from postgres://waitcast@db.example.org/waitcast",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

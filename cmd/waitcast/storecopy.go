@@ -28,10 +28,10 @@ func newStoreCopy(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --from FILE|URL --to FILE|URL",
 		Short: "Copy a database into another one, of either kind",
-		Long: "Copy everything that a database holds into another one: from a file to PostgreSQL, back, or from one " +
-			"to the same kind.\n" +
-			"The daemon must be stopped. The target must be empty; a copy that was interrupted goes on when it is " +
-			"made again.\n" +
+		Long: "Copy everything that a database holds into another one: from a file to PostgreSQL, back, " +
+			"or from one to the same kind.\n" +
+			"The daemon must be stopped. The target must be empty; " +
+			"a copy that was interrupted goes on when it is made again.\n" +
 			"At the end both are read and compared.",
 		Example: "  waitcast store copy --from /var/lib/waitcast/waitcast.db --to " +
 			"postgres://waitcast@db.example.org/waitcast --space kth",

@@ -169,8 +169,8 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "correct the source's path; a log that comes only with its first record may be missing still: the " +
-			"daemon waits for it"
+		return "correct the source's path; a log that comes only with its first record may be missing still: " +
+			"the daemon waits for it"
 	case errors.Is(err, fs.ErrPermission):
 		return letRead(path, who, err)
 	}

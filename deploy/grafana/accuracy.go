@@ -94,8 +94,8 @@ func accuracyLoss() []panel {
 		{
 			title: "Loss of the newest forecasts", unit: plain, w: 8, h: 8, min: at(0),
 			about: "Mean pinball loss of ln(wait + 60 s) by level, worst queue: lower is better. It has no target " +
-				"of its own, since hard queues have more: compare it with its own past, and a rise with the changes " +
-				"that were noticed.",
+				"of its own, since hard queues have more: compare it with its own past, " +
+				"and a rise with the changes that were noticed.",
 			queries: ask(`max by (level) (waitcast_forecasts_recent_log_pinball{`+here+`})`, "{{level}}"),
 		},
 		against("0.5", "median"),
@@ -118,8 +118,8 @@ func accuracyMisses() []panel {
 		{
 			title: "Forecasts that were scored", unit: perSec, w: 8, h: 8, min: at(0),
 			about: "Forecasts a second whose jobs started, those of them made as it happened, those whose jobs left " +
-				"without a start, and starts without a forecast. Many without a forecast: too little is known of the " +
-				"queue yet.",
+				"without a start, and starts without a forecast. Many without a forecast: " +
+				"too little is known of the queue yet.",
 			queries: []query{
 				{rate("scored", ""), "scored"}, {rate("scored_live", ""), "made as it happened"},
 				{rate("censored", ""), "left without a start"}, {rate("impossible", ""), "no forecast"},
@@ -130,8 +130,8 @@ func accuracyMisses() []panel {
 			steps: rising(.05, .1), limit: true,
 			about: "Part of the jobs that waited longer than the 95 % quantile: of those that started within the " +
 				"hour before, and of those that left the queue without a start. " +
-				"The lower line is the target. Above the upper one for hours: forecasts are too short, users will be " +
-				"disappointed.",
+				"The lower line is the target. Above the upper one for hours: forecasts are too short, " +
+				"users will be disappointed.",
 			queries: []query{
 				{strings.ReplaceAll(`1 - `+rate("hits", `,level="0.95"`)+` / `+rate("scored", ""), "$__rate_interval",
 					"1h"), "started later"},
@@ -148,16 +148,16 @@ func accuracyLoad() []panel {
 			title: "Outcomes outside the band from 0.05 to 0.95", unit: share, w: 12, h: 8, min: at(0),
 			steps: rising(.1, .2), limit: true,
 			about: "Part of the outcomes of the queued work that lay outside the band, by how far ahead it was " +
-				"forecast. The lower line, one of ten, is the target; above the upper one read the band as narrower " +
-				"than it should be.",
+				"forecast. The lower line, one of ten, is the target; " +
+				"above the upper one read the band as narrower than it should be.",
 			queries: ask(`max by (cluster, horizon) (waitcast_load_forecast_outside_ratio{cluster=~"$cluster"})`,
 				"{{cluster}} {{horizon}}"),
 		},
 		{
 			title: "Loss of forecasts of the queued work, $horizon ahead", unit: plain, w: 12, h: 8, min: at(0),
 			about: "Mean pinball loss of ours and of simple methods on the same outcomes: lower is better. Ours " +
-				"should be the lowest; where persistence (it stays as it is) is as good, the forecast tells nothing " +
-				"new so far ahead.",
+				"should be the lowest; where persistence (it stays as it is) is as good, " +
+				"the forecast tells nothing new so far ahead.",
 			queries: ask(`max by (cluster, method) `+
 				`(waitcast_load_forecast_log_pinball_mean{cluster=~"$cluster",horizon="$horizon"})`,
 				"{{cluster}} {{method}}"),

@@ -74,8 +74,8 @@ func daemonLogs() []panel {
 	return []panel{
 		{
 			title: "Lines read", unit: perSec, w: 8, h: 8, min: at(0),
-			about: "Lines a second of each source. A source at 0 while jobs run is not being written or not being " +
-				"read.",
+			about: "Lines a second of each source. " +
+				"A source at 0 while jobs run is not being written or not being read.",
 			queries: ask(`sum by (source) (rate(waitcast_lines_total{`+ofCluster+`}[$__rate_interval]))`, "{{source}}"),
 		},
 		{
@@ -95,16 +95,16 @@ func daemonLogs() []panel {
 		{
 			title: "Since a source last told something", unit: seconds, w: 8, h: 8, min: at(0), log: true,
 			about: "By the daemon's clock. Compare a source with its own past: one that tells something every " +
-				"minute and is silent for an hour has a problem. Sources that have told nothing since the start are " +
-				"left out.",
+				"minute and is silent for an hour has a problem. " +
+				"Sources that have told nothing since the start are left out.",
 			queries: ask(age("waitcast_source_last_line_timestamp_seconds", ofCluster)+
 				` and on (job, instance, cluster, source) waitcast_source_last_line_timestamp_seconds{`+ofCluster+
 				`} > 0`, "{{source}}"),
 		},
 		{
 			title: "Bytes not read yet", unit: amount, w: 8, h: 8, min: at(0),
-			about: "Falls to 0 after a start and stays there. A line that rises says that the daemon does not keep " +
-				"up, or cannot read.",
+			about: "Falls to 0 after a start and stays there. " +
+				"A line that rises says that the daemon does not keep up, or cannot read.",
 			queries: ask(`max by (source) (waitcast_tail_lag_bytes{`+ofSource+`})`, "{{source}}"),
 		},
 		{
@@ -170,8 +170,8 @@ func daemonWork() []panel {
 		{
 			title: "Work in the background", unit: seconds, w: 6, h: 8, min: at(0),
 			about: "What the newest training of trees, simulation of a large pool and forecast of the load took. 0 " +
-				"until there was one since the start; they run beside the answers and take at most their share of " +
-				"the machine.",
+				"until there was one since the start; " +
+				"they run beside the answers and take at most their share of the machine.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_training_seconds{` + ofCluster + `})`, "{{cluster}} training"},
 				{`max by (cluster) (waitcast_engine_simulation_seconds{` + ofCluster + `})`, "{{cluster}} simulation"},
@@ -182,8 +182,8 @@ func daemonWork() []panel {
 		{
 			title: "Does training keep up?", unit: share, w: 6, h: 8, min: at(0), steps: rising(.2, .5), limit: true,
 			about: "Waits that were learnt since the training of the trees in force began, as a part of those they " +
-				"can be trained on; and what failed within the hour. Above the lower line for days: training fails " +
-				"or is too slow.",
+				"can be trained on; and what failed within the hour. Above the lower line for days: " +
+				"training fails or is too slow.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_trees_behind_waits{` + ofCluster + `} / (waitcast_engine_rows{` +
 					ofCluster + `} > 0))`, "{{cluster}} behind"},

@@ -86,8 +86,8 @@ func overviewWaits() []panel {
 	fanned := fan(panel{
 		title: "Wait in $queue", unit: seconds, w: 8, h: 8, log: true, min: at(0), repeat: "queue",
 		about: "Forecast quantiles of a typical job, of the size class that waits longest: with probability .5 the " +
-			"wait is below the line 0.5, with .9 below 0.9. A wide band means that nobody can know; plan with its " +
-			"upper end.",
+			"wait is below the line 0.5, with .9 below 0.9. A wide band means that nobody can know; " +
+			"plan with its upper end.",
 	}, `max by (level) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue"})`, [2]string{"0.9", "0.1"},
 		[2]string{"0.75", "0.25"})
 	return []panel{
@@ -141,8 +141,8 @@ func overviewQueues() []panel {
 
 func overviewLoad() []panel {
 	bands := [][2]string{{"0.95", "0.05"}, {"0.75", "0.25"}}
-	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; the dashboard of accuracy tells whether " +
-		"it does."
+	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; " +
+		"the dashboard of accuracy tells whether it does."
 	return []panel{
 		fan(panel{
 			title: "Processors in use, forecast for $horizon ahead", unit: share, w: 8, h: 8, min: at(0), max: at(1),

@@ -13,8 +13,8 @@ func queueBoard() board {
 		`label_values(waitcast_forecast_wait_jobs{cluster=~"$cluster",queue=~"$queue"}, size)`, true)
 	return board{
 		name: "queue", title: "queue",
-		about: "One queue: what its jobs waited and would wait now, the models behind that, bursts of users, and " +
-			"changes.",
+		about: "One queue: what its jobs waited and would wait now, the models behind that, bursts of users, " +
+			"and changes.",
 		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(false), queues(false), sizes},
 		rows: []row{
 			{"Now", queueNow()},
@@ -81,8 +81,8 @@ func queueWaits() []panel {
 		{
 			kind: heat, title: "Waits of the jobs that started", unit: seconds, w: 12, h: 9,
 			about: "How many jobs started at each time after which wait. Two stripes, one at the bottom and one high " +
-				"up, are usual: jobs that fit in at once and jobs that queue. Only starts that were told as they " +
-				"happened count.",
+				"up, are usual: jobs that fit in at once and jobs that queue. " +
+				"Only starts that were told as they happened count.",
 			queries: ask(`sum by (le) (increase(waitcast_observed_wait_seconds_bucket{`+here+
 				`,size=~"$size"}[$__rate_interval])) or (sum(increase(waitcast_observed_wait_seconds{`+here+
 				`,size=~"$size"}[$__rate_interval])) unless on () count(waitcast_observed_wait_seconds_bucket{`+here+
@@ -120,15 +120,15 @@ func queueModels() []panel {
 		{
 			title: "Goodness of the uniform-log fit", unit: plain, w: 6, h: 8, max: at(1),
 			steps: falling(.9, .95), limit: true,
-			about: "R2 of Downey's fit: above .95 the cumulated lifetimes lie on a line in ln t. Below .9 look at " +
-				"the laws beside it.",
+			about: "R2 of Downey's fit: above .95 the cumulated lifetimes lie on a line in ln t. " +
+				"Below .9 look at the laws beside it.",
 			queries: ask(`max by (class) (waitcast_model_r2{`+here+`})`, "{{class}}"),
 		},
 		{
 			title: "Score of each law of lifetimes", unit: plain, w: 6, h: 8,
 			about: "Mean logarithm of the probability that a law gave beforehand to what then happened: the " +
-				"highest line is the best law, and the one that forecasts use. A difference of .1 is a probability " +
-				"10 % higher.",
+				"highest line is the best law, and the one that forecasts use. " +
+				"A difference of .1 is a probability 10 % higher.",
 			queries: ask(`max by (class, law) (waitcast_model_law_log_score{`+here+`})`, "{{class}} {{law}}"),
 		},
 		{

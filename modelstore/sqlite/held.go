@@ -95,8 +95,8 @@ func (h *heldFile) check() error {
 }
 
 // remedy is what helps where the file that was opened cannot come back.
-const remedy = "stop the daemon, put the right file there or restore a backup (waitcast store restore), and " +
-	"start it again"
+const remedy = "stop the daemon, put the right file there or restore a backup (waitcast store restore), " +
+	"and start it again"
 
 // links returns how many names the file has, wherever they are.
 func (h *heldFile) links() uint64 {

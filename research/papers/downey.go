@@ -33,8 +33,8 @@ func (d *Data) downeyModel() (Table, error) {
 		"", "1/4 tmax", m.MedianRemaining(age) > m.MedianRemaining(.99*age) &&
 			m.MedianRemaining(age) > m.MedianRemaining(1.01*age))
 	t.because("Two slips of the paper: what section 4 prints as the average *remaining* lifetime is the average " +
-		"total lifetime of the jobs that reach an age, the remaining is that minus the age; and equation 5 has its " +
-		"two factors exchanged.")
+		"total lifetime of the jobs that reach an age, the remaining is that minus the age; " +
+		"and equation 5 has its two factors exchanged.")
 	return t, nil
 }
 
@@ -116,8 +116,8 @@ func (d *Data) downeyLaws() (Table, error) {
 		t.Cells = append(t.Cells, []string{c, fmt.Sprint(len(stream[c])), standings[0].Name, scores})
 	}
 	t.because("Downey left his long queues at \"an alternative functional form\" that he does not print. Here laws " +
-		"compete: each job, in the order of ends, is foretold by laws fitted to the 4,000 before it, and scored by " +
-		"the logarithm of the " +
+		"compete: each job, in the order of ends, is foretold by laws fitted to the 4,000 before it, " +
+		"and scored by the logarithm of the " +
 		"probability that they gave to what happened (higher is better). The log has no time limits, so that the law " +
 		"cut at the limit is not among them.")
 	return t, nil

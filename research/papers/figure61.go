@@ -100,8 +100,8 @@ func (d *Data) curveTable() (Table, error) {
 			"an hour", full <= 60)
 	}
 	t.because("Roughness is the mean absolute second difference of the logarithm of the slowdown from load to load: " +
-		"0 for even growth. The shaken curves keep the real bends of the curve, and some of the log's own: the least " +
-		"shaking moves every " +
+		"0 for even growth. The shaken curves keep the real bends of the curve, and some of the log's own: " +
+		"the least shaking moves every " +
 		"tenth job by less than a minute, so that its copies are near relatives. Stronger shaking is smoother.")
 	t.because("Speed is by the CPU time of the runs that made these files, in one go and one at a time; the full "+
 		"study of %d runs is reckoned from it for 2 cores, as runs do not depend on one another.",

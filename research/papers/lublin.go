@@ -144,8 +144,8 @@ func lublinWeights(t *Table, j hypergamma.Jobs) error {
 	t.note("D over all jobs", number(f.AllKS, 3), ".058", "")
 	t.note("correlation of sizes and runtimes (section 6.1)", number(r, 3), ".02", ".010 (all jobs)")
 	t.because("The paper fits 8 groups of about equal jobs without splitting a size; 34 %% of KTH's jobs have one " +
-		"size, 1, and so are a group by themselves, the others share the rest. By how that is done b is .635 to " +
-		".686, or " +
+		"size, 1, and so are a group by themselves, the others share the rest. " +
+		"By how that is done b is .635 to .686, or " +
 		".730 if every group counts the same; here groups are weighted by their jobs, so that the model's mean " +
 		"weight is that of all jobs.")
 	t.because("A slip of section 6.3: it says that p = 0 leaves only the first Gamma. By its own definition of p, " +

@@ -34,8 +34,8 @@ func (d *Data) lublinDrawn() (Section, error) {
 	s := Section{
 		Title: "Lublin and Feitelson 2003: generated jobs",
 		Intro: "200,000 jobs drawn with the parameters of the authors' own program (version lublin99), against " +
-			"statistics of 200,000 jobs of that program (`reference/lublin99.json`). Largest gaps: at every " +
-			"reference quantile x_p, " +
+			"statistics of 200,000 jobs of that program (`reference/lublin99.json`). Largest gaps: " +
+			"at every reference quantile x_p, " +
 			"of our share of values <= x_p from p (times are whole seconds: a quantile tells Pr{X < x_p} <= p <= " +
 			"Pr{X <= x_p}); of the probabilities of sizes; of the fractions of arrivals in half hours.",
 	}
@@ -51,8 +51,8 @@ func (d *Data) lublinMixed() (Table, error) {
 	t := Table{Title: "Batch and interactive models together, against the authors' program"}
 	err := d.againstProgram(&t, "batch and interactive models", "lublin99-mixed")
 	t.because("The share of batch jobs, whose interarrivals have the heavier tail, differs between two correct runs " +
-		"of 200,000 jobs by .0045 (standard deviation, over runs of ours), and by it every figure that depends on " +
-		"the class: " +
+		"of 200,000 jobs by .0045 (standard deviation, over runs of ours), " +
+		"and by it every figure that depends on the class: " +
 		"a single run is often beyond .004 at some quantile, and so would a second run of the authors' program be " +
 		"beside its first. With runtimes and sizes weighted to the reference's own share of both classes all but " +
 		"few runs hold, which is what the laws themselves can be held to.")

@@ -204,8 +204,8 @@ func (d *Data) lublinMethods() (Table, error) {
 		"interarrival time, is printed as an iteration \"until the values converge\". Its step takes alpha(t) for " +
 		"proportional to the mean " +
 		"interarrival time, which in log space it is not (that is e^(alpha beta)), and the table has what comes of " +
-		"each reading. Where a reading settles, its cycle is worse than the simplest method's, for a reason that no " +
-		"reading changes: " +
+		"each reading. Where a reading settles, its cycle is worse than the simplest method's, " +
+		"for a reason that no reading changes: " +
 		"E(t) is a mean of jumps to slots by their weights relative to each other. It knows how the weights change " +
 		"after t, but not how high they are, so that a quiet night gets far too many arrivals. " +
 		"So this page holds the method for not reproducible as printed, and nothing uses it.")

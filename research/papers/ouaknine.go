@@ -278,11 +278,11 @@ func (o *shakenTables) byAttribute() (Table, error) {
 		}
 	}
 	t.because("Span: from the 5th to the 95th percentile; distance: of the mean; concentration: share of the runs " +
-		"within 1 %% of the unshaken result. The thesis shows them as surfaces without numbers, and as general " +
-		"results that span and " +
+		"within 1 %% of the unshaken result. The thesis shows them as surfaces without numbers, " +
+		"and as general results that span and " +
 		"distance grow with stronger shaking, and that estimates matter less than arrivals. Absolute shaking of all " +
-		"runtimes by up to 60 s makes other jobs of the shortest ones and moves the bounded slowdown most: the " +
-		"thesis recommends " +
+		"runtimes by up to 60 s makes other jobs of the shortest ones and moves the bounded slowdown most: " +
+		"the thesis recommends " +
 		"relative shaking. Sessions and users as units are proposals of Zakay and Feitelson (2013, section 6.5.3).")
 	return t, nil
 }

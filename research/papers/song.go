@@ -109,8 +109,8 @@ func (d *Data) songTable3() (Table, error) {
 		math.Abs(c.Cor0-.036) <= .002)
 	t.promise("cor1", number(c.Cor1, 4), ".142", ".143", "the independent one within .002",
 		math.Abs(c.Cor1-.143) <= .002)
-	t.because("By equation 3 the 100 processors of KTH have the 7 states 1 to 64; the 8 of the table would take a " +
-		"job of 128.")
+	t.because("By equation 3 the 100 processors of KTH have the 7 states 1 to 64; " +
+		"the 8 of the table would take a job of 128.")
 	return t, nil
 }
 
@@ -209,10 +209,10 @@ func (d *Data) songTable4() (Table, error) {
 	}
 	t.promise("squashed area of the best rounding", percent(least), "+15 %", "+16 %", "at most +20 %", least <= .20)
 	t.because("The rules give states such as n (a/b), which are no whole numbers; the paper does not say how it " +
-		"rounds, and the squashed area depends on it: rounding down comes nearest to its +15 %%. The surplus is the " +
-		"rules' doing, " +
-		"which join long runtimes to large sizes: the chains by themselves give the log's work back within a few " +
-		"percent.")
+		"rounds, and the squashed area depends on it: rounding down comes nearest to its +15 %%. " +
+		"The surplus is the rules' doing, " +
+		"which join long runtimes to large sizes: " +
+		"the chains by themselves give the log's work back within a few percent.")
 	return t, nil
 }
 

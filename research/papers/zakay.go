@@ -243,8 +243,8 @@ func (d *Data) zakayTable6() (Table, error) {
 		}
 	}
 	t.because("Where the paper is silent: the tolerance of 5 %% is of the stack's value, which moves up unchanged; " +
-		"depths count from 0, and their mean is over hits; the processors are those allocated. By these the paper's " +
-		"originals come out.")
+		"depths count from 0, and their mean is over hits; the processors are those allocated. " +
+		"By these the paper's originals come out.")
 	return t, nil
 }
 

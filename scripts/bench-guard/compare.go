@@ -98,8 +98,8 @@ func compare(before, now map[string]map[string]float64, tolerance float64) []fin
 // errWorse is returned where a measure is worse.
 //
 //nolint:gochecknoglobals // an error to compare with
-var errWorse = errors.New("over the baseline; where that is meant, renew it with `make bench-guard RENEW=-renew` and " +
-	"say why in the commit")
+var errWorse = errors.New("over the baseline; where that is meant, " +
+	"renew it with `make bench-guard RENEW=-renew` and say why in the commit")
 
 // tell prints findings.
 func tell(out io.Writer, findings []finding) error {

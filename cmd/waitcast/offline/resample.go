@@ -260,7 +260,7 @@ func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor floa
 	}
 	a.Note("offered load %.3f; %s has %.3f%s", load, r.name, recorded, target)
 	if load >= 1 {
-		a.Note("warning: that is more than the machine can do: waits grow with the length of the workload, and mean " +
-			"nothing")
+		a.Note("warning: that is more than the machine can do: waits grow with the length of the workload, " +
+			"and mean nothing")
 	}
 }

@@ -34,10 +34,10 @@ func newSimulate(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate TRACE.swf",
 		Short: "Schedule a workload file",
-		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, with the waits " +
-			"that the jobs\n" +
-			"would have had, goes to standard output, the measures go to standard error. TRACE may be compressed " +
-			"with gzip; - is\n" +
+		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, " +
+			"with the waits that the jobs\n" +
+			"would have had, goes to standard output, the measures go to standard error. " +
+			"TRACE may be compressed with gzip; - is\n" +
 			"standard input.",
 		Example: "  waitcast simulate KTH-SP2-1996-2.1-cln.swf.gz --policy easy > easy.swf\n" +
 			"  waitcast simulate log.swf --policy conservative --load 0.9 --plot queue.svg --json > /dev/null",

@@ -43,8 +43,8 @@ func newStudy(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "study TRACE.swf --out RESULTS.csv",
 		Short: "Simulate a workload many times over: policies, loads, shakes",
-		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, on all " +
-			"cores or as a Slurm\n" +
+		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, " +
+			"on all cores or as a Slurm\n" +
 			"job array. Every run is a line of RESULTS.csv; after an interruption the same command goes on from there.",
 		Example: "  waitcast study CTC.swf.gz --policy easy,conservative --load 0.5:0.95:0.01 --out ctc.csv\n" +
 			"  waitcast study CTC.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out ctc.csv --points curve.csv --plot " +

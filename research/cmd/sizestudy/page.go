@@ -128,8 +128,8 @@ func (s *results) everybody(printf printer) {
 }
 
 func (s *results) system(printf printer) {
-	printf("## The machine\n\nUtilization in %%, and beside it the processor-hours of all jobs over those of the " +
-		"requests.\n\n")
+	printf("## The machine\n\nUtilization in %%, " +
+		"and beside it the processor-hours of all jobs over those of the requests.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -153,8 +153,8 @@ func (s *results) fairness(printf printer) {
 			return percent(c.Mean(askers)) + " / " + percent(c.Mean(others))
 		})
 	}
-	printf("Users, of ten jobs or more, whose mean turnaround is more than 5 %% longer than by the requests, in " +
-		"%%:\n\n")
+	printf("Users, of ten jobs or more, whose mean turnaround is more than 5 %% longer than by the requests, " +
+		"in %%:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, some, func(c *sizestudy.Cell) string {
 			return fmt.Sprintf("%.0f", 100*c.Mean(usersWorse).Mean)
