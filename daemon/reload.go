@@ -106,7 +106,7 @@ func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 	if plan.Has(config.EffectNextStart) {
 		d.opts.Log.Warn("log.format is another one from the next start on")
 	}
-	if d.opts.Level != nil && plan.Has(config.EffectLogLevel) {
+	if d.opts.Level != nil { // also if the key has not changed: an administrator's change ends with a reload
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
