@@ -95,7 +95,8 @@ func TestStopOnFullDisk(t *testing.T) {
 	d.caughtUp()
 	balloon := filepath.Join(dir, "balloon")
 	fill(t, balloon)
-	if err := d.Stop(); err == nil || !strings.Contains(err.Error(), "the state could not be saved") || !strings.Contains(err.Error(), "full") {
+	if err := d.Stop(); err == nil || !strings.Contains(err.Error(), "the state could not be saved") ||
+		!strings.Contains(err.Error(), "full") {
 		t.Errorf("a stop on a full disk: %v, want an error that names it", err)
 	}
 	must(t, os.Remove(balloon))
