@@ -42,8 +42,7 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose removes a running job whose end is in no record, which became clear at one instant and is taken to have happened
-// at another.
+// lose removes a running job whose end is in no record: at is when that was noticed, ended is the assumed end.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,

@@ -184,7 +184,7 @@ func dropQueued(deliveries <-chan *source.Delivery) {
 // errBusy is why sources cannot be replaced while the writer does not get on.
 var errBusy = errors.New("the writer is busy, or waits for the database: see /readyz, and reload again later")
 
-// reloadSources implements core. The readers are stopped and others opened at the committed checkpoints, while the
+// reloadSources implements core. Others are opened at the committed checkpoints and the readers stopped, while the
 // writer waits and requests are answered. Imports go on.
 func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, errBusy)

@@ -9,7 +9,7 @@ import (
 
 // step is one named part of a start.
 type step struct {
-	// name is in the errors of the step; empty if these have the names of steps of its own.
+	// name is in the errors of the step; empty if the step runs named steps itself.
 	name string
 	// start does it; nil if there is nothing to do. A start that fails leaves nothing behind.
 	start func(ctx context.Context) error

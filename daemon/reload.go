@@ -140,7 +140,8 @@ func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	}
 }
 
-// update changes parts of the core in force, which goes on. The sources are replaced first, since that can fail.
+// update changes parts of the core in force, which goes on. The rules are read and the
+// sources replaced first; the rules come into force last, when nothing can fail any more.
 func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.ReloadPlan) error {
 	apply := func() {}
 	if plan.Has(config.EffectAccess, config.EffectListener) {

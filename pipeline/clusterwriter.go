@@ -33,7 +33,7 @@ type clusterWriter struct {
 	dirty     bool                // something changed since the last view
 	owed      bool                // the last view is of an earlier instant: there was no time for a copy of the engine
 	atOnce    bool                // the next view is of the newest instant, whatever that costs
-	over      *readmodel.View     // the newest instant that was over while a view was owed; nil: none since then
+	over      *readmodel.View     // of the newest closed instant while a view is owed, published in its place; nil: none
 	seq       int64               // of the newest change
 	journal   bool                // changes are kept
 	declared  []string            // the configured queues

@@ -24,7 +24,7 @@ type Wait func(ctx context.Context, after int64) (problem string, err error)
 
 // Follow keeps the pictures where another process's journal goes, until ctx ends; after Restore, in place of Run. It
 // folds the same events in the same order and so comes to the same forecasts. It returns an error only where it cannot
-// go on: ErrReshaped, a damaged or closed store.
+// go on: ErrConfigChanged, a damaged or closed store.
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
 	for name, l := range p.writers {

@@ -174,8 +174,7 @@ func (l *ledger) expire(s *cluster.State) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess passes a job to the engine of which it is not known what it asks for, so that it is not missing in the picture.
-// Updates correct it.
+// guess passes a job whose size is not known to the engine, so that the engine counts it. Updates correct it.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	ownJob := (o.Part || o.Renamed) && o.Started // a task that runs is a job of its own
 	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {

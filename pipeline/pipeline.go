@@ -55,7 +55,7 @@ type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
 	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. The jobs
-	// of all further ones share OtherQueue. 0 means no limit.
+	// of all further ones share queuenames.Other. 0 means no limit.
 	MaxQueues int
 	// Engine is the configuration of the forecasting engine, without what each cluster sets: levels, capacity and
 	// policy.
@@ -330,12 +330,12 @@ func poll(more <-chan *source.Delivery) (*source.Delivery, bool) {
 // takeDelivery folds one delivery. It returns an error only where the daemon cannot go on.
 func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
-	lane := p.writers[in.cluster]
+	writer := p.writers[in.cluster]
 	p.metrics.observe(d)
 	var receipt source.Receipt
 	emit := func(ev job.Event) {
 		before := len(g.out.entries)
-		in.events[lane.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
+		in.events[writer.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
 		count(&receipt, g.out.entries[before:])
 	}
 	decides := in.clock != nil && !d.Read.IsZero()
@@ -374,7 +374,7 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
 	p.quarantine(d, &g.batch)
-	lane.atOnce = lane.atOnce || d.CaughtUp && !in.status.CaughtUp // who waits for that must not find an older picture
+	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp // who waits for that must not find an older picture
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
 	if d.Stored != nil {

@@ -27,8 +27,8 @@ func (p *Pipeline) addSource(s source.Config) {
 	p.sources[s.Name] = in
 }
 
-// OpenSources stops the readers of a pipeline's sources and opens those of others at the committed checkpoints. It
-// returns the sources that are read from now on. After an error the readers before must still be at work.
+// OpenSources opens readers of other sources at the committed checkpoints, then stops those of a pipeline's sources. It
+// returns the sources that are read from now on. After an error the earlier readers must still be at work.
 type OpenSources func(checkpoints map[string][]byte) ([]source.Config, error)
 
 // sourceSwap is a call of ReplaceSources.

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// viewAge is the greatest age, in event time, of a kept view when a job is submitted whose forecast will be made on it.
+// viewAge is the greatest age, in event time, at which a kept view also serves a later submission.
 const viewAge = time.Second
 
 // maxSecondViews is the number of kept views that may be one second apart. Beyond it a view stands for viewAgeMax.

@@ -63,7 +63,7 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Of returns the caller of a request; one that nobody has looked at is no one.
+// Of returns the caller of a request; the zero Caller, of no role, if the request did not pass Guard.Wrap.
 func Of(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

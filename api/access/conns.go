@@ -9,7 +9,7 @@ import (
 )
 
 // Connections bounds the connections of listeners: those beyond are closed as they come, so that a client that holds
-// many open keeps nobody else out for longer than it may be silent. It is safe for concurrent use.
+// many open blocks others only until its idle timeout. It is safe for concurrent use.
 type Connections struct {
 	open    prometheus.Gauge
 	refused *prometheus.CounterVec

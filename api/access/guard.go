@@ -290,7 +290,7 @@ func (g *Guard) Acquire(ctx context.Context) (done func(), p *wire.Problem) {
 	}
 	done = func() { <-expensive }
 	select {
-	case expensive <- struct{}{}: // whoever finds a place takes it, also one who has said that nothing more will come
+	case expensive <- struct{}{}: // a free place is taken even if the context has ended
 		return done, nil
 	default:
 	}

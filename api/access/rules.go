@@ -65,7 +65,8 @@ func (g *Guard) Prepare(o Options) (apply func(), err error) {
 	}, nil
 }
 
-// openFiles reads the files of new rules. A file that the old rules have too is known: it is followed anyway.
+// openFiles reads the files of new rules. A file that the old rules have too keeps its content: it is
+// read again when it changes.
 func (g *Guard) openFiles(r, old *rules) error {
 	switch path := r.options.TokensFile; path {
 	case "":

@@ -28,7 +28,7 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
 	if v.Engine != nil {
-		r := v.Ask(&request)
+		r := v.PrioritizedRequest(&request)
 		*out = v.Engine.Forecast(&r)
 	}
 	scene, explained, err := s.explain(v, now, request, out)

@@ -101,7 +101,7 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 	}
 	base.Queue, base.Procs = p.queue, 1
 	a := attributes(&base)
-	r := p.view.Ask(&a)
+	r := p.view.PrioritizedRequest(&a)
 	found := p.view.Engine.Openings(&r)
 	out.PlanAge = seconds(found.Age)
 	out.Procs, out.Free = pool.Room()

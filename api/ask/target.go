@@ -60,7 +60,7 @@ func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
 	}
 	a := attributes(req)
 	if p.view.Engine != nil {
-		r := p.view.Ask(&a)
+		r := p.view.PrioritizedRequest(&a)
 		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {
 			q := rising(f.Quantiles)
 			if pool := p.view.Pool(req.Queue); len(pool.Outages) > 0 {

@@ -108,8 +108,8 @@ func (c *Change) EndTime() time.Time {
 // Observer follows the changes of one cluster. Its methods are called in one goroutine; they do not block and return
 // nothing. Observers do not know each other.
 type Observer interface {
-	// InstantOver reports that the next change is at a later instant than the newest: no change at an earlier one than
-	// at will follow. s is the state before that change, and live says that its event was read as it happened.
+	// InstantOver reports that the open instant is over, because the next change is at the later instant at. A change
+	// that the log reports late counts at the newest instant. s is the state before that change, and live says that its event was read as it happened.
 	InstantOver(at time.Time, live bool, s *cluster.State)
 	// Observe reports a change; s is the state after it.
 	Observe(c *Change, s *cluster.State)

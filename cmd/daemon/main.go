@@ -122,9 +122,8 @@ const daemonGC = 50
 // MiB less than the 256 MiB that a cluster's daemon may need.
 const softLimit = 192 << 20
 
-// spareThread lets one goroutine more run than there are processors, and returns how many there are. Go looks for what
-// came over the network when a thread of its own has nothing else to do, or every 10 ms: with as many threads at work
-// as there are processors requests wait for that, and the kernel gives one more thread its turn at once.
+// spareThread sets GOMAXPROCS to one more than the processors and returns their number. A thread is then free to poll the
+// network while all others compute; without it Go polls every 10 ms only, and requests wait for that.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {

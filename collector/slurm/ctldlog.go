@@ -28,7 +28,7 @@ func Log(now func() time.Time) collector.Format {
 }
 
 // logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued,
-// because the "done" that follows in the same call means the try, not the job.
+// because the "done" that follows in the same call ends that attempt, not the job.
 type logParser struct {
 	common
 	now      func() time.Time
@@ -60,7 +60,7 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	} else if bytes.Contains(msg, []byte("JobId=")) {
 		err = p.message(at, msg)
 	} else {
-		p.started(msg)
+		p.daemonStarted(msg)
 	}
 	p.emit = nil
 	return err
@@ -86,8 +86,8 @@ func (p *logParser) suspended(at time.Time, rest []byte) {
 	}
 }
 
-// started reads "slurmctld version 22.05.8 started on cluster test".
-func (p *logParser) started(msg []byte) {
+// daemonStarted reads "slurmctld version 22.05.8 started on cluster test".
+func (p *logParser) daemonStarted(msg []byte) {
 	if rest, ok := bytes.CutPrefix(msg, []byte(daemon+" version ")); ok {
 		version, rest, _ := bytes.Cut(rest, []byte(" "))
 		if bytes.HasPrefix(rest, []byte("started on cluster")) {
@@ -106,7 +106,7 @@ func (p *logParser) Header(line []byte) bool {
 	}
 	if line = logtext.TrimEnd(line); len(line) > 0 {
 		if _, msg, err := p.stamp(line); err == nil {
-			p.started(msg)
+			p.daemonStarted(msg)
 		}
 	}
 	return p.version == ""

@@ -25,7 +25,7 @@ func (r *Reader) note(ev *job.Event) {
 	}
 }
 
-// savedAs is what a checkpoint has beside the position, for the tailer passes over what it does not know.
+// savedAs holds the fields that a checkpoint has beside the position; the tailer ignores them.
 type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
 }

@@ -200,8 +200,8 @@ func (f *file) close() error {
 	return err
 }
 
-// Next blocks until there are lines or problems, or until it has caught up for
-// the first time since it last had not. It returns the context's error when
+// Next blocks until there are lines or problems, or until it has just caught
+// up with the files. It returns the context's error when
 // that ends, and io.EOF at the end of a one-shot.
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}

@@ -114,7 +114,7 @@ func (m *Models) Queue(name string) *QueueModels {
 	return q
 }
 
-// ClassIndex returns the place of a size in Classes.
+// ClassIndex returns the place of a size in classes.
 func ClassIndex(procs int) int {
 	if job.Class(procs) == job.Sequential {
 		return 0

@@ -12,22 +12,13 @@ type Pivot struct {
 	Job *cluster.Job
 }
 
-// Ask returns a request as the engine takes it, with the priority that the scheduler's rules give it.
-func (v *View) Ask(a *job.Attributes) engine.Request {
-	r := EngineRequest(a)
-	if r.Priority == 0 && v.Rules != nil {
-		r.Priority = float64(v.Rules.Priority(a, 0))
-	}
-	return r
-}
-
 // Pivots returns the running jobs on whose ends the start of a request depends that is submitted now: at most five, the
 // most important first. It returns nil if they are not known.
 func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
 	}
-	r := v.Ask(a)
+	r := v.PrioritizedRequest(a)
 	return v.running(v.Engine.Pivots(&r))
 }
 

@@ -17,3 +17,12 @@ func EngineRequest(a *job.Attributes) engine.Request {
 		Limit: a.TimeLimit.Seconds(), Priority: float64(a.Priority),
 	}
 }
+
+// PrioritizedRequest returns a request as the engine takes it, with the priority that the scheduler's rules give it.
+func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
+	r := EngineRequest(a)
+	if r.Priority == 0 && v.Rules != nil {
+		r.Priority = float64(v.Rules.Priority(a, 0))
+	}
+	return r
+}

@@ -60,7 +60,7 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
 		return nil
 	}
-	r := v.Ask(a)
+	r := v.PrioritizedRequest(a)
 	base := v.Engine.Simulated(&r)
 	if base == nil {
 		return nil
@@ -80,7 +80,7 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
 	gains, most, bold := make([]float64, len(all)), 0., -1
 	for i := range all {
-		r := v.Ask(&all[i].Attributes)
+		r := v.PrioritizedRequest(&all[i].Attributes)
 		q := v.Engine.Simulated(&r)
 		if q == nil || !material(base, q) {
 			continue
@@ -95,7 +95,7 @@ func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, 
 	mild := slices.IndexFunc(gains, func(g float64) bool { return g >= most/2 })
 	for _, i := range slices.Compact([]int{mild, bold}) {
 		o := all[i]
-		r := v.Ask(&o.Attributes)
+		r := v.PrioritizedRequest(&o.Attributes)
 		if o.Quantiles = v.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
 			continue
 		}

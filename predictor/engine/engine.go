@@ -147,8 +147,8 @@ type Forecast struct {
 	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil if no forecast is
 	// possible yet.
 	Quantiles []float64
-	// Experts holds each expert's quantiles in seconds, by the number of the expert (see Experts); nil for one that has
-	// no forecast.
+	// Experts holds each expert's quantiles in seconds, by the number of the expert (ensemble.Names); nil for one that
+	// has no forecast.
 	Experts [][]float64
 	// Combined are the quantiles before they are corrected.
 	Combined []float64
@@ -181,9 +181,9 @@ func (e *Engine) Close() {
 	e.pools.Close()
 }
 
-// SetPool sets the pool of a queue from now on; the zero Pool lets it be learned.
+// SetPool sets the pool of a queue from now on; the zero PoolConfig lets it be learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
-// SetOutages sets all outages of a pool, by the name in Pool, in place of those set before. Impossible ones are left
+// SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are left
 // out.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }

@@ -67,8 +67,8 @@ func (d *Drift) Total() int {
 const (
 	// changedPart is by what part a pool's processors must change to be news.
 	changedPart = .2
-	// quietWaits is for how many waits after a change in the same queue, or in the whole, another is counted only: what
-	// was to be forgotten has been.
+	// quietWaits is the number of waits after a reaction, in the same queue or in all, during which further changes are
+	// counted and have no effect.
 	quietWaits = 500
 	// settled is after how many waits in all scores are looked at: those before tell of what is being learnt first.
 	settled = 500

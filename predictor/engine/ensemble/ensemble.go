@@ -143,7 +143,7 @@ type ExpertTemplate struct {
 	copies  sync.Pool
 }
 
-// Borrow returns a copy for one goroutine, to be given back with giveBack.
+// Borrow returns a copy for one goroutine, to be given back with GiveBack.
 func (c *ExpertTemplate) Borrow() *OnlineExperts {
 	if x, ok := c.copies.Get().(*OnlineExperts); ok {
 		return x

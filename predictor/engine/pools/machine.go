@@ -121,7 +121,7 @@ const (
 	mostOutages = 64 // of a pool; those that come first are taken
 )
 
-// SetPool sets the pool of a queue from now on; with the zero Pool it is learnt.
+// SetPool sets the pool of a queue from now on; with the zero PoolConfig it is learnt.
 func (m *Machine) SetPool(queue string, p PoolConfig) {
 	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
 		p.Procs, p.PolicyKnown = 0, false
@@ -146,7 +146,7 @@ func (p PoolConfig) equal(o PoolConfig) bool {
 		slices.Equal(p.Order, o.Order)
 }
 
-// SetOutages replaces all outages of a pool, by the name in Pool. Invalid ones are left out.
+// SetOutages replaces all outages of a pool, by the name in PoolConfig. Invalid ones are left out.
 func (m *Machine) SetOutages(name string, outages []Outage) {
 	var all []Outage
 	for _, o := range outages {
@@ -183,7 +183,7 @@ func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	return running, waiting
 }
 
-// capacity returns the processors of a pool.
+// capacityOf returns the processors of a pool.
 func (m *Machine) capacityOf(p *Pool) int {
 	switch {
 	case p == nil:

@@ -78,7 +78,7 @@ func LimitClass(limit float64) int {
 // Amount is a number of jobs and what they ask for.
 type Amount struct{ Jobs, Procs, Work float64 }
 
-// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see expect), so that sums are exact and do
+// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see Expected), so that sums are exact and do
 // not depend on their order.
 func (a *Amount) Add(j *Job, sign float64) {
 	a.Jobs += sign

@@ -119,7 +119,7 @@ func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	return math.Round(math.Min(seconds, waittime.Longest)*64) / 64
 }
 
-// Enter makes a job of a queue. It waits once wait is called.
+// Enter makes a job of a queue. It waits once Wait is called.
 func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job {
 	t.Entered++
 	j := &Job{
@@ -238,7 +238,7 @@ func (t *Tracker) Forget(j *Job) {
 	t.Release(j)
 }
 
-// Release takes a job that is counted nowhere from its queue and user. Then assign must follow.
+// Release takes a job that is counted nowhere from its queue and user. Then Assign must follow.
 func (t *Tracker) Release(j *Job) {
 	j.QueueState.live--
 	j.UserState.live--

@@ -100,8 +100,8 @@ func (l *Learner) Learn(row []float32, z float64) {
 	}
 }
 
-// More returns how many waits there are between two trainings: a part of the rows, but after a change, where that is
-// sooner, as many as make a few rows since then, or double those that there were.
+// More returns the number of waits between two trainings: a tenth of the rows. After a change it is 200 waits, then as
+// many as have come since the change, if that is sooner.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
