@@ -2,6 +2,7 @@ package grafana
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -19,7 +20,7 @@ func daemon() board {
 			{"Is it well?", daemonNow()},
 			{"Reading the logs", daemonLogs()},
 			{"Asking the scheduler", daemonSnapshots()},
-			{"Database and models", daemonWork()},
+			{"Database and models", slices.Concat(daemonWork(), daemonProgress())},
 			{"HTTP", daemonHTTP()},
 			{"Process", daemonProcess()},
 		},
@@ -147,6 +148,7 @@ func daemonSnapshots() []panel {
 	}
 }
 
+// daemonWork returns the panels of the cost of the daemon's work.
 func daemonWork() []panel {
 	quantile := func(q, metric string) string {
 		return fmt.Sprintf(`histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[$__rate_interval])))`, q,
@@ -193,6 +195,12 @@ func daemonWork() []panel {
 					"{{cluster}} failed forecasts of the load"},
 			},
 		},
+	}
+}
+
+// daemonProgress returns the panels of what the daemon publishes and learns.
+func daemonProgress() []panel {
+	return []panel{
 		{
 			title: "Views, and errors of the database", unit: perSec, w: 12, h: 8, min: at(0),
 			about: "Views that were published and failed operations of the database, a second. No views while lines " +
