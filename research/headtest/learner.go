@@ -5,11 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
 // Levels are the levels of every method's quantiles, in order.
-func Levels() []float64 { return []float64{.5, .75, .9, .95} }
+func Levels() []float64 { return waittime.ScoredLevels() }
 
 // The learner's settings, chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 const (

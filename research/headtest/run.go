@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/predictor/residual"
 )
@@ -100,7 +101,7 @@ func (f *forecaster) ended(index int64, j *Job) {
 const longest = 1e9
 
 // exactLevels are those that the exact method by the residual laws is asked for; the scored ones come last.
-func exactLevels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
+func exactLevels() []float64 { return waittime.Levels() }
 
 func (f *forecaster) asked(a *ask) error {
 	if f.waiting != nil {
