@@ -13,7 +13,8 @@ import (
 )
 
 // recoverCore puts another core in place of one that failed if that helps: it lost the lease of a shared database or
-// can take it, or the collector's clusters or configuration changed. Any other failure is the daemon's. ctx ends when the core is replaced otherwise.
+// can take it, or the collector's clusters or configuration changed. Any other failure is the daemon's. ctx ends when
+// the core is replaced otherwise.
 func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) &&
 		!errors.Is(why, pipeline.ErrConfigChanged) && !errors.Is(why, modelstore.ErrLeaseLost) {

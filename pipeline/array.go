@@ -26,9 +26,9 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 }
 
 // split takes in a task that gets a record of its own apart from its array. It returns false if there is no such array.
-// The first task has the forecast that was, or will be, made for the array. When such a task starts, the
-// engine sees two jobs: the array's first task starts and is dropped, and a job of its own runs. The last task takes the array's record over,
-// unless it goes by the array's own id. Those between get rows without a forecast.
+// The first task has the forecast that was, or will be, made for the array. When such a task starts, the engine sees
+// two jobs: the array's first task starts and is dropped, and a job of its own runs. The last task takes the array's
+// record over, unless it goes by the array's own id. Those between get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)

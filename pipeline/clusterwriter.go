@@ -29,16 +29,17 @@ type clusterWriter struct {
 	number    int64                 // of the event under way
 	out       *output               // of the event under way
 	known     cluster.Known
-	recall    cluster.Known       // what known is while a journal is replayed
-	dirty     bool                // something changed since the last view
-	owed      bool                // the last view is of an earlier instant: there was no time for a copy of the engine
-	atOnce    bool                // the next view is of the newest instant, whatever that costs
-	over      *readmodel.View     // of the newest closed instant while a view is owed, published in its place; nil: none
-	seq       int64               // of the newest change
-	journal   bool                // changes are kept
-	declared  []string            // the configured queues
-	took      prometheus.Observer // takes the seconds that it takes to bring the models up to date
-	log       *zap.Logger
+	recall    cluster.Known // what known is while a journal is replayed
+	dirty     bool          // something changed since the last view
+	owed      bool          // the last view is of an earlier instant: there was no time for a copy of the engine
+	atOnce    bool          // the next view is of the newest instant, whatever that costs
+	// of the newest closed instant while a view is owed, published in its place; nil: none
+	over     *readmodel.View
+	seq      int64               // of the newest change
+	journal  bool                // changes are kept
+	declared []string            // the configured queues
+	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
+	log      *zap.Logger
 }
 
 // output is what a cluster adds to the batch to be committed.

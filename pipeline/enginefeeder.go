@@ -17,9 +17,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer. Submissions
-// whose forecast is scored are not commands: the ledger passes them to the engine itself when the instant is over,
-// before the commands that are kept here.
+// engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer.
+// Submissions whose forecast is scored are not commands: the ledger passes them to the engine itself when the instant
+// is over, before the commands that are kept here.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine

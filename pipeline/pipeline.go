@@ -374,7 +374,8 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
 	p.quarantine(d, &g.batch)
-	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp // who waits for that must not find an older picture
+	// who waits for that must not find an older picture
+	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
 	if d.Stored != nil {

@@ -109,7 +109,8 @@ func (c *Change) EndTime() time.Time {
 // nothing. Observers do not know each other.
 type Observer interface {
 	// InstantOver reports that the open instant is over, because the next change is at the later instant at. A change
-	// that the log reports late counts at the newest instant. s is the state before that change, and live says that its event was read as it happened.
+	// that the log reports late counts at the newest instant. s is the state before that change, and live says that its
+	// event was read as it happened.
 	InstantOver(at time.Time, live bool, s *cluster.State)
 	// Observe reports a change; s is the state after it.
 	Observe(c *Change, s *cluster.State)

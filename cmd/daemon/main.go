@@ -122,8 +122,8 @@ const daemonGC = 50
 // MiB less than the 256 MiB that a cluster's daemon may need.
 const softLimit = 192 << 20
 
-// spareThread sets GOMAXPROCS to one more than the processors and returns their number. A thread is then free to poll the
-// network while all others compute; without it Go polls every 10 ms only, and requests wait for that.
+// spareThread sets GOMAXPROCS to one more than the processors and returns their number. A thread is then free to poll
+// the network while all others compute; without it Go polls every 10 ms only, and requests wait for that.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {

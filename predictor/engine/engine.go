@@ -184,6 +184,6 @@ func (e *Engine) Close() {
 // SetPool sets the pool of a queue from now on; the zero PoolConfig lets it be learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
-// SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are left
-// out.
+// SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are
+// left out.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }

@@ -8,8 +8,8 @@ import (
 // mostMemo is how many answers a view keeps of each kind.
 const mostMemo = 1024
 
-// Memo caches the simulations and Downey's answers of a view's requests, which depend only on size, limit and place in the queue: many users
-// ask the same.
+// Memo caches the simulations and Downey's answers of a view's requests, which depend only on size, limit and place in
+// the queue: many users ask the same.
 type Memo struct {
 	known sync.Map // by question
 	n     atomic.Int32
