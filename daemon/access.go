@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/netip"
 	"path/filepath"
 
@@ -82,25 +81,4 @@ func policyOf(c config.Access) (access.Policy, error) {
 		*r.into = role
 	}
 	return out, nil
-}
-
-// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but
-// names.
-func (d *Daemon) warnOpen(cfg *config.Config) {
-	guard, log := d.core().web().guard, d.opts.Log
-	host, _, err := net.SplitHostPort(d.Addr().String())
-	if err != nil {
-		return
-	}
-	if ip, err := netip.ParseAddr(host); err != nil || ip.IsLoopback() {
-		return
-	}
-	if guard.TLS() == nil {
-		log.Warn("other hosts can reach this daemon without TLS: tokens and passwords can be read on the way; " +
-			"see web_config_file, or put a proxy with TLS in front")
-	}
-	if guard.SeesOthers(access.Caller{Role: access.Public}) && cfg.Access.Others != access.Public.String() {
-		log.Warn("other hosts can reach this daemon, and everybody sees all waiting jobs (without names) " +
-			"and may ask in anybody's name; see tokens_file and access.others")
-	}
 }

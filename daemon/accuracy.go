@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/modelstore"
@@ -28,10 +27,4 @@ func (w *webAPI) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.S
 		}
 	}
 	return out, nil
-}
-
-// errReloading is why the ledger cannot be read for a moment.
-var errReloading error = &api.Refused{
-	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration",
-	Hint: "ask again in some seconds",
 }

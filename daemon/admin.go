@@ -1,24 +1,16 @@
 package daemon
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"go.uber.org/zap"
-
-	"github.com/waitcast/waitcast/api"
-	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/modelstore"
 )
 
 // minToken is the minimum length of a token in bytes: one that cannot be guessed. One that is made here has 26 letters
@@ -76,75 +68,4 @@ func writeWhole(path, content string) (err error) {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
-}
-
-// quarantine is the api.QuarantineFunc. The store keeps so few lines that they are filtered here.
-func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
-	ever, all, err := w.badLines(ctx)
-	if errors.Is(err, modelstore.ErrClosed) {
-		return nil, errReloading
-	}
-	if err != nil {
-		return nil, err
-	}
-	out := &wire.Quarantine{BadLines: []wire.BadLine{}, Kept: int64(len(all)), Dropped: max(0, ever-int64(len(all)))}
-	for i := range all {
-		b := &all[i]
-		clusterName, _, _ := strings.Cut(b.Source, "/")
-		if q.Cluster != "" && clusterName != q.Cluster || q.Reason != "" && b.Reason != q.Reason {
-			continue
-		}
-		if out.Matching++; out.Matching <= int64(q.Limit) {
-			out.BadLines = append(out.BadLines, badLine(b))
-		}
-	}
-	slices.Reverse(out.BadLines)
-	return out, nil
-}
-
-// badLines returns how many lines ever were in quarantine, and those that still are, newest first.
-func (w *webAPI) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
-	for _, store := range w.stores {
-		n, err := store.CountBadLines(ctx)
-		if err != nil {
-			return 0, nil, err
-		}
-		lines, err := store.BadLines(ctx, 0)
-		if err != nil {
-			return 0, nil, err
-		}
-		ever, all = ever+n, append(all, lines...)
-	}
-	if len(w.stores) > 1 {
-		slices.SortStableFunc(all, func(a, b modelstore.BadLine) int { return b.At.Compare(a.At) })
-	}
-	return ever, all, nil
-}
-
-func badLine(b *modelstore.BadLine) wire.BadLine {
-	return wire.BadLine{
-		At: b.At, Source: b.Source, Path: escaped([]byte(b.Path)), Line: b.Line, Reason: b.Reason,
-		Message: escaped([]byte(b.Message)), Text: escaped(b.Text),
-	}
-}
-
-// escaped makes text of any bytes. A backslash is doubled; each byte of a rune that is not printable, or not UTF-8,
-// becomes \xNN.
-func escaped(b []byte) string {
-	var out strings.Builder
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		switch {
-		case r == '\\':
-			out.WriteString(`\\`)
-		case r == utf8.RuneError && size <= 1, !strconv.IsPrint(r):
-			for _, c := range b[:size] {
-				fmt.Fprintf(&out, `\x%02x`, c)
-			}
-		default:
-			out.Write(b[:size])
-		}
-		b = b[size:]
-	}
-	return out.String()
 }

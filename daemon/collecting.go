@@ -209,3 +209,22 @@ func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) 
 	c.readers.start(c.reading, c.read)
 	return nil
 }
+
+// openImports makes every cluster ready for imports.
+func (c *collectingCore) openImports(context.Context) error {
+	c.imports, c.importing = newImports(), &readerSet{}
+	for _, machine := range c.cfg.Clusters {
+		options, err := collectorOptions(machine)
+		if err != nil {
+			return errors.Join(err, c.importing.close())
+		}
+		i := newImporter(options, c.pipeline, c.opts.Now)
+		c.imports.byCluster[machine.Name] = i
+		c.importing.add(i.source, i)
+		c.pipeline.AddImport(i.source)
+		c.metrics.Touch(i.source)
+	}
+	return nil
+}
+
+func (c *collectingCore) closeImports() error { return c.importing.close() }

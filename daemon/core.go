@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -11,10 +10,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/modelstore/postgres"
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -36,30 +36,6 @@ type core interface {
 	idle() time.Duration
 	// drain ends reading, saves the state and closes the database. A second call does nothing.
 	drain() error
-}
-
-// startCore starts the core that a configuration asks for: one that collects; or, of a shared database, one that serves
-// what others collect. own are metrics of the daemon that outlive a core.
-func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
-	if cfg.ServeOnly {
-		return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own)})
-	}
-	c, err := started(ctx, &collectingCore{coreParts: newCoreParts(cfg, opts, own)})
-	var held *postgres.HeldError
-	var other *OtherConfigError
-	if !errors.As(err, &held) || errors.As(err, &other) {
-		return c, err
-	}
-	opts.Log.Info("standing by", zap.String("space", held.Space), zap.String("collecting", held.Holder))
-	return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own), standsBy: true})
-}
-
-// started starts a core.
-func started(ctx context.Context, c core) (core, error) {
-	if err := c.start(ctx); err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // coreParts are the parts that both kinds of core have.
@@ -132,4 +108,36 @@ func (c *coreParts) idle() time.Duration {
 func (c *coreParts) drain() error {
 	c.draining.Store(true)
 	return c.steps.stop()
+}
+
+// openAPI makes the part that answers requests. take takes in logs of the past.
+func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api.ImportFunc) error {
+	rules, err := accessOptions(c.cfg, c.opts)
+	if err != nil {
+		return err
+	}
+	rules.Registry = c.registry
+	guard, err := access.New(rules)
+	if err != nil {
+		return err
+	}
+	w := &webAPI{opts: c.opts, registry: c.registry, views: views, stores: stores, guard: guard}
+	admin := &api.Admin{Import: take, Quarantine: w.quarantine}
+	if c.opts.Level != nil {
+		admin.LogLevel = c.opts.Level
+	}
+	w.server = api.New(views, api.Options{
+		Version: c.opts.Version, StaleAfter: c.cfg.StaleAfter, Now: c.opts.Now, Registry: c.registry, Log: c.opts.Log,
+		Accuracy: w.accuracy, Recent: w.recent, Guard: guard, WasReady: c.opts.wasReady,
+		MostBody: int64(c.cfg.Limits.Body), Admin: admin,
+	})
+	c.api = w
+	return nil
+}
+
+// pipelineConfig returns the configuration of a pipeline that forecasts.
+func (c *coreParts) pipelineConfig(cfg *config.Config) pipeline.Config {
+	out := pipelineConfig(cfg, true)
+	out.Engine.Cores = c.opts.Cores
+	return out
 }

@@ -3,9 +3,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,39 +20,6 @@ import (
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
-
-// stopGrace is how long an orderly stop may take before work under way is abandoned. Nothing is lost then: the logs are
-// read again from the last checkpoint.
-const stopGrace = 10 * time.Second
-
-// queued is the number of deliveries that may wait for the writer.
-const queued = 16
-
-// batchLines bounds the lines of one delivery. Every submission among them is forecast before the delivery can be
-// committed, which takes about a millisecond each.
-const batchLines = 256
-
-// Options are the needs of a daemon beside its configuration.
-type Options struct {
-	// Log may be nil.
-	Log *zap.Logger
-	// Level is the level of Log, which administrators and reloads change; nil if it does not change.
-	Level *LogLevel
-	// Now is the wall clock; nil means time.Now. A simulated cluster brings its own.
-	Now func() time.Time
-	// Cores is the number of processors for work in the background; 0 means runtime.GOMAXPROCS.
-	Cores int
-	// Version is the program's.
-	Version string
-	// Load reads the configuration again, for a reload; nil if there is none.
-	Load func() (*config.Config, error)
-	// Reload asks Run for a reload, as SIGHUP does; nil is never.
-	Reload <-chan struct{}
-
-	// The rest outlives the cores.
-	wasReady *atomic.Bool                         // of /readyz
-	noticed  *atomic.Pointer[readmodel.Condition] // of the database; nil inside while nothing was noticed
-}
 
 // Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
 type Daemon struct {
@@ -215,4 +185,47 @@ func (d *Daemon) Stop() error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	return d.steps.stop()
+}
+
+// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but
+// names.
+func (d *Daemon) warnOpen(cfg *config.Config) {
+	guard, log := d.core().web().guard, d.opts.Log
+	host, _, err := net.SplitHostPort(d.Addr().String())
+	if err != nil {
+		return
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || ip.IsLoopback() {
+		return
+	}
+	if guard.TLS() == nil {
+		log.Warn("other hosts can reach this daemon without TLS: tokens and passwords can be read on the way; " +
+			"see web_config_file, or put a proxy with TLS in front")
+	}
+	if guard.SeesOthers(access.Caller{Role: access.Public}) && cfg.Access.Others != access.Public.String() {
+		log.Warn("other hosts can reach this daemon, and everybody sees all waiting jobs (without names) " +
+			"and may ask in anybody's name; see tokens_file and access.others")
+	}
+}
+
+// newHTTPFrontend makes a frontend on a socket, for the core in force and those after it. Nothing is answered before
+// serve.
+func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The server's own deadline cannot change while it runs.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Duration(d.patience.Load())))
+		d.core().web().ServeHTTP(w, r)
+	})
+	guard := d.core().web().guard
+	f := &httpFrontend{socket: socket, bound: d.bound, server: newServer(handler, guard, d.opts.Log), scheme: "http"}
+	if guard.TLS() != nil {
+		f.scheme = "https"
+	}
+	return f
+}
+
+// setFrontendLimits puts the limits of connections and answers into force, for those to come.
+func (d *Daemon) setFrontendLimits(cfg *config.Config, proxies []netip.Prefix) {
+	d.bound.Configure(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies)
+	d.patience.Store(int64(cmp.Or(cfg.Limits.WriteTimeout, writeTimeout)))
 }

@@ -1,19 +1,16 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/api/access"
-	"github.com/waitcast/waitcast/config"
 )
 
 // httpFrontend receives the requests. It stays while the core behind it is replaced, unless keys of
@@ -34,28 +31,6 @@ func newSocket(ctx context.Context, address string) (*net.TCPListener, error) {
 		return nil, fmt.Errorf("%w; choose another address with listen, WAITCAST_LISTEN or --listen", err)
 	}
 	return l.(*net.TCPListener), nil
-}
-
-// newHTTPFrontend makes a frontend on a socket, for the core in force and those after it. Nothing is answered before
-// serve.
-func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server's own deadline cannot change while it runs.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Duration(d.patience.Load())))
-		d.core().web().ServeHTTP(w, r)
-	})
-	guard := d.core().web().guard
-	f := &httpFrontend{socket: socket, bound: d.bound, server: newServer(handler, guard, d.opts.Log), scheme: "http"}
-	if guard.TLS() != nil {
-		f.scheme = "https"
-	}
-	return f
-}
-
-// setFrontendLimits puts the limits of connections and answers into force, for those to come.
-func (d *Daemon) setFrontendLimits(cfg *config.Config, proxies []netip.Prefix) {
-	d.bound.Configure(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies)
-	d.patience.Store(int64(cmp.Or(cfg.Limits.WriteTimeout, writeTimeout)))
 }
 
 func (f *httpFrontend) serve(failed func(error)) {

@@ -149,3 +149,23 @@ func (l *LogLevel) become(level zapcore.Level, why string) {
 		l.log.Info("log level changed", zap.Stringer("from", before), zap.Stringer("to", level), zap.String("why", why))
 	}
 }
+
+// NewLogger returns the daemon's log on standard error.
+func NewLogger(cfg config.Log) (*zap.Logger, error) {
+	log, _, err := NewLeveledLogger(cfg)
+	return log, err
+}
+
+// logConfig returns what a log on standard error is built from.
+func logConfig(cfg config.Log, level zap.AtomicLevel) zap.Config {
+	zc := zap.NewProductionConfig()
+	zc.Level = level
+	zc.Sampling = nil
+	zc.DisableStacktrace, zc.DisableCaller = true, true
+	zc.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
+	if cfg.Format == "console" {
+		zc.Encoding = "console"
+		zc.EncoderConfig.ConsoleSeparator = " "
+	}
+	return zc
+}

@@ -190,15 +190,6 @@ func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues
 	return bulk.View(), <-failed
 }
 
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // each opens the sources in turn and calls step until it returns io.EOF.
 func (o *oneShot) each(step func(*source.Reader) error) error {
 	for _, s := range o.sources {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon/systemd"
@@ -60,26 +59,6 @@ func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileW
 		}
 
 	}
-}
-
-// NewLogger returns the daemon's log on standard error.
-func NewLogger(cfg config.Log) (*zap.Logger, error) {
-	log, _, err := NewLeveledLogger(cfg)
-	return log, err
-}
-
-// logConfig returns what a log on standard error is built from.
-func logConfig(cfg config.Log, level zap.AtomicLevel) zap.Config {
-	zc := zap.NewProductionConfig()
-	zc.Level = level
-	zc.Sampling = nil
-	zc.DisableStacktrace, zc.DisableCaller = true, true
-	zc.EncoderConfig.EncodeTime = zapcore.RFC3339TimeEncoder
-	if cfg.Format == "console" {
-		zc.Encoding = "console"
-		zc.EncoderConfig.ConsoleSeparator = " "
-	}
-	return zc
 }
 
 // OneShotConfig returns the configuration of --one-shot: the usual one, or the given files as the logs of one cluster,

@@ -245,3 +245,21 @@ func refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress))
 		Hint: "import through the daemon that collects",
 	}
 }
+
+// standBy waits until the lease is free, and ends the core then.
+func (c *servingCore) standBy(ctx context.Context, store *postgres.Store) {
+	poll := time.NewTicker(c.cfg.Store.Lease / leasePolls)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+		h, err := store.Holding(ctx)
+		if err == nil && !h.Held() {
+			c.fail(errTakeOver)
+			return
+		}
+	}
+}

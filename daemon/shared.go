@@ -1,18 +1,13 @@
 package daemon
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
 // Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space. One that finds it
@@ -43,65 +38,6 @@ func (e *OtherConfigError) Error() string {
 		"give this daemon's a name of its own (store.space), or both the same clusters and models", e.Space, e.Holder)
 }
 
-// takeLease acquires the right to collect into the space, if the database is shared. Its loss fails the core.
-func (c *collectingCore) takeLease(ctx context.Context) error {
-	if c.shared == nil {
-		return nil
-	}
-	lease, err := c.shared.Acquire(ctx, processName(), c.cfg.Store.Lease)
-	if err != nil {
-		var held *postgres.HeldError
-		if errors.As(err, &held) {
-			err = errors.Join(err, c.differs(ctx, held))
-		}
-		return err
-	}
-	keeping, stop := context.WithCancel(context.Background())
-	c.stopLease = stop
-	c.background.Go(func() {
-		if err := lease.Keep(keeping); err != nil {
-			c.fail(err)
-		}
-	})
-	if err := c.publishShape(ctx); err != nil {
-		return errors.Join(err, c.leaveLease())
-	}
-	c.opts.Log.Info("collecting",
-		zap.String("space", c.shared.Space()), zap.String("holder", lease.Holder()), zap.Int64("lease", lease.Epoch()))
-	return nil
-}
-
-// leaveLease gives the right to collect back.
-func (c *collectingCore) leaveLease() error {
-	if c.stopLease != nil {
-		c.stopLease()
-	}
-	c.background.Wait()
-	return nil
-}
-
-// differs returns an *OtherConfigError if the holder of the lease has another configuration.
-func (c *collectingCore) differs(ctx context.Context, held *postgres.HeldError) error {
-	theirs, err := c.shared.Meta(ctx, fingerprintKey)
-	if err != nil || theirs == "" || theirs == c.cfg.Fingerprint() {
-		return err
-	}
-	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
-}
-
-// publishShape stores the part of the configuration that daemons which follow the journal need.
-func (c *collectingCore) publishShape(ctx context.Context) error {
-	shape, err := c.cfg.MarshalShape()
-	if err != nil {
-		return err
-	}
-	old, err := c.shared.Meta(ctx, shapeKey)
-	if err != nil || old == string(shape) {
-		return err
-	}
-	return c.shared.SetMeta(ctx, shapeKey, string(shape))
-}
-
 // processName is the name of this process in messages.
 func processName() string {
 	host, err := os.Hostname()
@@ -109,24 +45,6 @@ func processName() string {
 		host = "unknown host"
 	}
 	return fmt.Sprintf("%s, process %d (%s)", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
-}
-
-// standBy waits until the lease is free, and ends the core then.
-func (c *servingCore) standBy(ctx context.Context, store *postgres.Store) {
-	poll := time.NewTicker(c.cfg.Store.Lease / leasePolls)
-	defer poll.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		}
-		h, err := store.Holding(ctx)
-		if err == nil && !h.Held() {
-			c.fail(errTakeOver)
-			return
-		}
-	}
 }
 
 // databaseName returns the place of the database for messages, without a password.

@@ -22,31 +22,6 @@ type webAPI struct {
 	server   *api.Server
 }
 
-// openAPI makes the part that answers requests. take takes in logs of the past.
-func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api.ImportFunc) error {
-	rules, err := accessOptions(c.cfg, c.opts)
-	if err != nil {
-		return err
-	}
-	rules.Registry = c.registry
-	guard, err := access.New(rules)
-	if err != nil {
-		return err
-	}
-	w := &webAPI{opts: c.opts, registry: c.registry, views: views, stores: stores, guard: guard}
-	admin := &api.Admin{Import: take, Quarantine: w.quarantine}
-	if c.opts.Level != nil {
-		admin.LogLevel = c.opts.Level
-	}
-	w.server = api.New(views, api.Options{
-		Version: c.opts.Version, StaleAfter: c.cfg.StaleAfter, Now: c.opts.Now, Registry: c.registry, Log: c.opts.Log,
-		Accuracy: w.accuracy, Recent: w.recent, Guard: guard, WasReady: c.opts.wasReady,
-		MostBody: int64(c.cfg.Limits.Body), Admin: admin,
-	})
-	c.api = w
-	return nil
-}
-
 // ServeHTTP implements http.Handler.
 func (w *webAPI) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.server.Handler().ServeHTTP(to, r)
@@ -71,3 +46,13 @@ func (w *webAPI) prepare(cfg *config.Config) (apply func(), err error) {
 
 // close ends the streams; their clients connect again.
 func (w *webAPI) close() { w.server.Close() }
+
+// errReloading is why the ledger cannot be read for a moment.
+var errReloading error = &api.Refused{
+	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration",
+	Hint: "ask again in some seconds",
+}
+
+// errStopping is why a request ends with the daemon.
+var errStopping error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is stopping",
+	Hint: "import the same log again once it runs: what was taken in counts once"}

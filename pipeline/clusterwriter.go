@@ -40,6 +40,7 @@ type clusterWriter struct {
 	declared []string            // the configured queues
 	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
 	log      *zap.Logger
+	measured bool // waits are, by one of the observers
 }
 
 // output is what a cluster adds to the batch to be committed.

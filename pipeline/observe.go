@@ -47,9 +47,13 @@ func newObserved(reg prometheus.Registerer) *Observed {
 }
 
 // observeWriters begins to measure waits. Changes that were restored from a journal are left out: the process before
-// measured them.
+// measured them. A second call does nothing.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
+		if l.measured {
+			continue
+		}
+		l.measured = true
 		w := &waitObserver{cluster: name, writer: l, metrics: p.metrics, touched: map[string]bool{}}
 		for _, queue := range p.View(name).Queues() {
 			w.touch(queue)

@@ -212,7 +212,7 @@ func (p *Pipeline) Views() []*readmodel.View {
 	return slices.Clone(*p.inOrder.Load())
 }
 
-// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It is called once.
+// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end.
 // It returns an error only where the daemon cannot go on: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx

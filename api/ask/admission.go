@@ -358,3 +358,29 @@ func notConsidered(v *readmodel.View, req *job.Request, method string, binds clu
 	}
 	return out
 }
+
+// tooLarge refuses more of a resource than the queue has.
+func tooLarge(v *readmodel.View, req *job.Request, a amount, has int64) *Refusal {
+	hint := "ask for at most " + a.write(has)
+	if has == 0 {
+		hint = "ask in another queue"
+	}
+	return noForecast(KindInvalid, headqueue.LargerThanMachine,
+		fmt.Sprintf("%s asked for, %s has %s", a.write(a.requested), where(v, req.Queue), bare(a, has)), hint)
+}
+
+// bare writes an amount without its unit where that was named before.
+func bare(a amount, n int64) string {
+	if a.dimension == cluster.Memory {
+		return gibibytes(n)
+	}
+	return fmt.Sprint(n)
+}
+
+// attributes returns what a job of a request asks for.
+func attributes(r *job.Request) job.Attributes {
+	return job.Attributes{
+		Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
+		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: r.TimeLimit,
+	}
+}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -73,24 +71,6 @@ func nothingRead(v *readmodel.View) *Refusal {
 	return noForecast(KindUnavailable, reasonNothingRead,
 		fmt.Sprintf("no record of cluster %s has been read yet", v.Cluster),
 		"ask again later; /readyz tells what is missing")
-}
-
-// tooLarge refuses more of a resource than the queue has.
-func tooLarge(v *readmodel.View, req *job.Request, a amount, has int64) *Refusal {
-	hint := "ask for at most " + a.write(has)
-	if has == 0 {
-		hint = "ask in another queue"
-	}
-	return noForecast(KindInvalid, headqueue.LargerThanMachine,
-		fmt.Sprintf("%s asked for, %s has %s", a.write(a.requested), where(v, req.Queue), bare(a, has)), hint)
-}
-
-// bare writes an amount without its unit where that was named before.
-func bare(a amount, n int64) string {
-	if a.dimension == cluster.Memory {
-		return gibibytes(n)
-	}
-	return fmt.Sprint(n)
 }
 
 // reasonOverQueue means that the rules of the queue never let such a job start.

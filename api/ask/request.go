@@ -69,11 +69,3 @@ func queue(v *readmodel.View, req *job.Request) error {
 	}
 	return FindQueue(v, &req.Queue)
 }
-
-// attributes returns what a job of a request asks for.
-func attributes(r *job.Request) job.Attributes {
-	return job.Attributes{
-		Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
-		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: r.TimeLimit,
-	}
-}

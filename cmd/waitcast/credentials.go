@@ -11,11 +11,6 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// credentials are what the command shows to the daemon.
-type credentials struct {
-	tokenFile, ca, cert, key string
-}
-
 // flags defines the flags of credentials.
 func (c *credentials) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.tokenFile, "token-file", "",

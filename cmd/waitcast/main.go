@@ -61,13 +61,6 @@ func (a *app) run(args []string) int {
 	return code
 }
 
-// staleError reports that the answer, which was printed, rests on old data.
-type staleError struct{ age time.Duration }
-
-func (e *staleError) Error() string {
-	return fmt.Sprintf("the newest record is %s old", duration.Format(e.age))
-}
-
 // code returns the exit code for an error.
 func (a *app) code(err error) int {
 	var problem *client.ProblemError

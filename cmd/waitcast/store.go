@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -43,11 +42,6 @@ func newStore(a *app) *cobra.Command {
 		}
 	}
 	return command
-}
-
-// isDatabase reports whether a store is a PostgreSQL database and not a file.
-func isDatabase(place string) bool {
-	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
 }
 
 func newStoreBackup(a *app) *cobra.Command {
@@ -188,15 +182,6 @@ func dash(s string) string {
 
 // megabytes writes a size as people do.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
-
-// storeHolder is the name that this process acquires leases by.
-func storeHolder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return fmt.Sprintf("waitcast store copy, process %d on %s", os.Getpid(), host)
-}
 
 // canRead returns an error with a remedy if the user who restores a backup cannot read it.
 func canRead(backup string) error {

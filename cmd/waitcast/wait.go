@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/client"
-	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
@@ -100,23 +99,4 @@ func (a *app) wait(ctx context.Context, cluster string, request job.Request) err
 		return &staleError{age: fromSeconds(answer.AgeSeconds)}
 	}
 	return err
-}
-
-// checkWait refuses what cannot be asked before anyone is asked.
-func checkWait(r job.Request, timeout time.Duration) error {
-	switch {
-	case r.Queue == "":
-		return console.NewUsageError("--queue is empty")
-	case r.Procs < 1:
-		return console.NewUsageError("--procs must be 1 or more")
-	case r.Nodes < 0:
-		return console.NewUsageError("--nodes cannot be negative")
-	case r.GPUs < 0:
-		return console.NewUsageError("--gpus cannot be negative")
-	case r.TimeLimit <= 0:
-		return console.NewUsageError("--time must be more than 0")
-	case timeout <= 0:
-		return console.NewUsageError("--timeout must be more than 0")
-	}
-	return nil
 }

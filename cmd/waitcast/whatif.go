@@ -195,3 +195,22 @@ func instant(t *time.Time, zone *time.Location) string {
 	}
 	return t.In(zone).Format("Mon 15:04")
 }
+
+// checkWait refuses what cannot be asked before anyone is asked.
+func checkWait(r job.Request, timeout time.Duration) error {
+	switch {
+	case r.Queue == "":
+		return console.NewUsageError("--queue is empty")
+	case r.Procs < 1:
+		return console.NewUsageError("--procs must be 1 or more")
+	case r.Nodes < 0:
+		return console.NewUsageError("--nodes cannot be negative")
+	case r.GPUs < 0:
+		return console.NewUsageError("--gpus cannot be negative")
+	case r.TimeLimit <= 0:
+		return console.NewUsageError("--time must be more than 0")
+	case timeout <= 0:
+		return console.NewUsageError("--timeout must be more than 0")
+	}
+	return nil
+}

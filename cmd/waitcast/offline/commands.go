@@ -9,14 +9,6 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// Commands are the commands that work on files, without a daemon.
-type Commands struct {
-	*console.Console
-	// daemon returns the client of waitcast generate --live, and timeout is the time that the daemon has to begin.
-	daemon  func() (*client.Client, error)
-	timeout *duration.Value
-}
-
 // New returns the commands that work on files. daemon and timeout are for those that may ask a daemon.
 func New(c *console.Console, daemon func() (*client.Client, error), timeout *duration.Value) []*cobra.Command {
 	a := &Commands{Console: c, daemon: daemon, timeout: timeout}

@@ -81,15 +81,6 @@ type Fitted struct {
 	Missing    map[string]string `json:"missing,omitempty"` // why a model could not be fitted, by its name
 }
 
-// goodness is how well a law fits values.
-type goodness struct {
-	KS             float64 `json:"ks"`
-	KSSignificance float64 `json:"ks_significance"` // too kind, as the law was fitted to the same values
-	Chi2           float64 `json:"chi2"`
-	ChiClasses     int     `json:"chi2_classes"` // of equal probability
-	Chi2Signif     float64 `json:"chi2_significance"`
-}
-
 // LublinFit is a fit of the model of Lublin and Feitelson, with its goodness.
 type LublinFit struct {
 	Params     hypergamma.Params     `json:"params"` // what generate draws from
@@ -108,14 +99,6 @@ type markovFit struct {
 	RuntimeKS      float64 `json:"runtime_ks"`
 	AreaDifference float64 `json:"area_difference"` // of squashed areas, as a share
 }
-
-// How goodness of fit is measured.
-const (
-	ChiClasses       = 20  // at most; of equal probability
-	chiExpected      = 5   // values that each class expects at least, as hypergamma.ChiSquared joins smaller ones
-	subsampleSize    = 500 // the paper of Lublin and Feitelson takes 500 to 1,000 (section 5.1)
-	subsampleRepeats = 100
-)
 
 func (a *Commands) fit(file string, f fitFlags) error {
 	r, err := a.record(file)
@@ -221,27 +204,6 @@ func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
 		a.Note("%s: lublin: left out %d jobs of more processors than the machine has, which are %d", r.name,
 			fit.TooLarge, machine)
 	}
-}
-
-// judge tests a law on values: KS, and chi2 on classes that are equally likely by the law.
-func judge(values []float64, cdf func(float64) float64) (goodness, error) {
-	g := goodness{KS: hypergamma.KS(values, cdf)}
-	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
-	classes := min(ChiClasses, len(values)/chiExpected)
-	if classes < 2 {
-		return g, nil
-	}
-	observed, expected := make([]float64, classes), make([]float64, classes)
-	for _, x := range values {
-		observed[min(int(cdf(x)*float64(classes)), classes-1)]++
-	}
-	for i := range expected {
-		expected[i] = float64(len(values)) / float64(classes)
-	}
-	var err error
-	g.ChiClasses = classes
-	g.Chi2, g.Chi2Signif, err = hypergamma.ChiSquared(observed, expected)
-	return g, err
 }
 
 // learn gives the jobs to a Markov model in their order.

@@ -32,16 +32,6 @@ const (
 	FirstMonday = 4 * 86400
 )
 
-// GenerateFlags are those of waitcast generate.
-type GenerateFlags struct {
-	Model, Set, params, From, Arrivals string
-	Jobs                               int64
-	procs                              int
-	choice                             selection
-	seed                               seed
-	live                               liveFlags
-}
-
 func newGenerate(a *Commands) *cobra.Command {
 	var f GenerateFlags
 	command := &cobra.Command{

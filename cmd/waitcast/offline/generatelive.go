@@ -16,13 +16,6 @@ import (
 // modelUsers is the model that only the daemon draws from here; waitcast resample does so from a trace.
 const modelUsers = "users"
 
-// liveFlags are those of waitcast generate that go with --live.
-type liveFlags struct {
-	on                     bool
-	queue, cluster, format string
-	hours                  float64
-}
-
 func (f *liveFlags) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.on, "live", false, "draw from a model that the daemon keeps up to date")

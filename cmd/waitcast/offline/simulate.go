@@ -140,28 +140,6 @@ func plotTo(path, title string, series []simulator.Point) error {
 	return errors.Join(study.Plot(file, title, series), file.Close())
 }
 
-// describeRepairs returns in one line what the reader had to change or leave out; "nothing" if nothing.
-func describeRepairs(r *swfload.Report) string {
-	var out []string
-	for _, t := range []struct {
-		what string
-		swfload.Tally
-	}{
-		{"larger than the machine", r.TooLarge}, {"never ran", r.NeverRan}, {"without processors", r.NoProcs},
-		{"without a time limit", r.NoEstimate},
-		{"ran longer than their limit", r.Raised}, {"submitted before 0", r.Early}, {"out of order", r.Unordered},
-		{"with a number used before", r.Duplicates},
-	} {
-		if t.N > 0 {
-			out = append(out, fmt.Sprintf("%d %s (job %d)", t.N, t.what, t.First[0]))
-		}
-	}
-	if len(out) == 0 {
-		return "nothing"
-	}
-	return strings.Join(out, ", ")
-}
-
 // Simulated is what --json prints.
 type Simulated struct {
 	Policy    string           `json:"policy"`

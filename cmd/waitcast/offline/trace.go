@@ -372,3 +372,25 @@ func (a *Commands) noJSON(command string) error {
 
 // sortedKeys are the numbers of a header's names, ascending.
 func sortedKeys(names map[int64]string) []int64 { return slices.Sorted(maps.Keys(names)) }
+
+// describeRepairs returns in one line what the reader had to change or leave out; "nothing" if nothing.
+func describeRepairs(r *swfload.Report) string {
+	var out []string
+	for _, t := range []struct {
+		what string
+		swfload.Tally
+	}{
+		{"larger than the machine", r.TooLarge}, {"never ran", r.NeverRan}, {"without processors", r.NoProcs},
+		{"without a time limit", r.NoEstimate},
+		{"ran longer than their limit", r.Raised}, {"submitted before 0", r.Early}, {"out of order", r.Unordered},
+		{"with a number used before", r.Duplicates},
+	} {
+		if t.N > 0 {
+			out = append(out, fmt.Sprintf("%d %s (job %d)", t.N, t.what, t.First[0]))
+		}
+	}
+	if len(out) == 0 {
+		return "nothing"
+	}
+	return strings.Join(out, ", ")
+}

@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,22 +12,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/config"
-	"github.com/waitcast/waitcast/job"
 )
-
-// askFacts returns the function that asks a scheduler for the facts of a machine. The commands of one call run one
-// after the other, each with the source's timeout.
-func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
-	return slurm.NewFacts(slurm.FactsConfig{
-		Options: options,
-		Run: func(ctx context.Context, args []string) ([]byte, error) {
-			command := source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout}
-			return source.Run(ctx, command)
-		},
-		Known: func() *job.Facts { return c.pipeline.View(machine.Name).Facts },
-	}).Ask
-}
 
 // unknownLines counts the lines of Slurm's logs that no parser knows, by the version of Slurm: a new release may bring
 // new messages.
@@ -40,25 +23,6 @@ type unknownLines struct {
 
 	mu       sync.Mutex
 	versions map[string]bool
-}
-
-func (c *collectingCore) newUnknownLines() *unknownLines {
-	u := &unknownLines{
-		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_slurm_unknown_lines_total",
-			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here " +
-				"says, by Slurm's version.",
-		}, []string{"cluster", "version"}),
-		version: func(cluster string) string {
-			if facts := c.pipeline.View(cluster).Facts; facts != nil {
-				return facts.Version
-			}
-			return ""
-		},
-		versions: map[string]bool{},
-	}
-	c.registry.MustRegister(u.lines)
-	return u
 }
 
 // count counts the unknown lines of a delivery.

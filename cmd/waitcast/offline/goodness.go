@@ -1,0 +1,41 @@
+package offline
+
+import "github.com/waitcast/waitcast/workload/hypergamma"
+
+// goodness is how well a law fits values.
+type goodness struct {
+	KS             float64 `json:"ks"`
+	KSSignificance float64 `json:"ks_significance"` // too kind, as the law was fitted to the same values
+	Chi2           float64 `json:"chi2"`
+	ChiClasses     int     `json:"chi2_classes"` // of equal probability
+	Chi2Signif     float64 `json:"chi2_significance"`
+}
+
+// judge tests a law on values: KS, and chi2 on classes that are equally likely by the law.
+func judge(values []float64, cdf func(float64) float64) (goodness, error) {
+	g := goodness{KS: hypergamma.KS(values, cdf)}
+	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
+	classes := min(ChiClasses, len(values)/chiExpected)
+	if classes < 2 {
+		return g, nil
+	}
+	observed, expected := make([]float64, classes), make([]float64, classes)
+	for _, x := range values {
+		observed[min(int(cdf(x)*float64(classes)), classes-1)]++
+	}
+	for i := range expected {
+		expected[i] = float64(len(values)) / float64(classes)
+	}
+	var err error
+	g.ChiClasses = classes
+	g.Chi2, g.Chi2Signif, err = hypergamma.ChiSquared(observed, expected)
+	return g, err
+}
+
+// How goodness of fit is measured.
+const (
+	ChiClasses       = 20  // at most; of equal probability
+	chiExpected      = 5   // values that each class expects at least, as hypergamma.ChiSquared joins smaller ones
+	subsampleSize    = 500 // the paper of Lublin and Feitelson takes 500 to 1,000 (section 5.1)
+	subsampleRepeats = 100
+)

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// isDatabase reports whether a store is a PostgreSQL database and not a file.
+func isDatabase(place string) bool {
+	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
+}
+
+// storeHolder is the name that this process acquires leases by.
+func storeHolder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("waitcast store copy, process %d on %s", os.Getpid(), host)
+}

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/pipeline"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// lineLogger logs problems of lines and files, bad lines rate-limited: the quarantine keeps them all.
+type lineLogger struct {
+	log     *zap.Logger
+	limited *zap.Logger
+	dropped *atomic.Int64
+	newest  time.Time // event time
+	stood   []string  // the standing problems of the delivery before
+}
+
+func newLineLogger(log *zap.Logger) *lineLogger {
+	dropped := new(atomic.Int64)
+	hook := zapcore.SamplerHook(func(_ zapcore.Entry, dec zapcore.SamplingDecision) {
+		if dec&zapcore.LogDropped != 0 {
+			dropped.Add(1)
+		}
+	})
+	limited := log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, badLineInterval, badLineBurst, 0, hook)
+	}))
+	return &lineLogger{log: log, limited: limited, dropped: dropped}
+}
+
+// report logs one delivery's bad lines and problems, and clocks that went back.
+func (l *lineLogger) report(d *source.Delivery) {
+	if d.Source.Format.Order == collector.Live && d.Source.Format.Name != pipeline.ImportName {
+		l.backwards(d)
+	}
+	l.problems(d)
+	for _, b := range d.Bad {
+		l.limited.Warn("bad line", zap.String("source", d.Source.Name),
+			zap.String("at", fmt.Sprintf("%s:%d", b.Path, b.Number)), zap.String("reason", b.Reason), zap.Error(b.Err),
+			zap.Int64("not_logged_before", l.dropped.Swap(0)))
+	}
+}
+
+// problems logs problems of files: standing ones once, those of single lines rate-limited.
+func (l *lineLogger) problems(d *source.Delivery) {
+	var standing []string
+	for _, p := range d.Problems {
+		log, text := l.log, p.Error()
+		if p.Number > 0 {
+			log = l.limited
+		}
+		if p.Reason.Standing() {
+			standing = append(standing, text)
+		}
+		if !slices.Contains(l.stood, text) {
+			log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", text))
+		}
+	}
+	l.stood = standing
+}
+
+// backwards logs events that are older than an earlier one of the same source by more than clocks may differ.
+func (l *lineLogger) backwards(d *source.Delivery) {
+	for i := range d.Events {
+		ev := &d.Events[i]
+		if ev.Time.After(l.newest) {
+			l.newest = ev.Time
+		} else if l.newest.Sub(ev.Time) > clockTolerance {
+			l.limited.Warn("time runs backwards in the log: the record is used all the same",
+				zap.String("source", d.Source.Name), zap.String("job", ev.ID),
+				zap.Time("record", ev.Time), zap.Time("newest_before", l.newest))
+		}
+	}
+}
+
+// clockTolerance is how far back a record may be dated without a message: hosts' clocks differ, and a scheduler dates a
+// record by when it noticed.
+const clockTolerance = time.Minute
+
+// Of one source at most badLineBurst messages of a kind are logged per badLineInterval.
+const (
+	badLineInterval = 10 * time.Second
+	badLineBurst    = 5
+)

@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/modelstore/postgres"
+	"go.uber.org/zap"
+)
+
+// startCore starts the core that a configuration asks for: one that collects; or, of a shared database, one that serves
+// what others collect. own are metrics of the daemon that outlive a core.
+func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
+	if cfg.ServeOnly {
+		return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own)})
+	}
+	c, err := started(ctx, &collectingCore{coreParts: newCoreParts(cfg, opts, own)})
+	var held *postgres.HeldError
+	var other *OtherConfigError
+	if !errors.As(err, &held) || errors.As(err, &other) {
+		return c, err
+	}
+	opts.Log.Info("standing by", zap.String("space", held.Space), zap.String("collecting", held.Holder))
+	return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own), standsBy: true})
+}
+
+// started starts a core.
+func started(ctx context.Context, c core) (core, error) {
+	if err := c.start(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
