@@ -4,6 +4,8 @@ GO        ?= go
 TOOLS     := $(GO) tool -modfile=scripts/tools/go.mod
 FUZZTIME  ?= 10m
 # Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
+# The packages whose tests take longest begin first, so that none of them is tested alone at the end.
+LONGEST   := ./daemon ./pipeline ./modelstore/sqlite ./deploy/prometheus
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: all build test test-busy test-loopback test-long claims papers accuracy study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
@@ -16,7 +18,7 @@ build:
 
 # The one command that must pass on a fresh machine.
 test:
-	$(GO) test -p $(PACKAGES) ./...
+	$(GO) test -p $(PACKAGES) $(LONGEST) ./...
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
 # alone. SUBJECT takes some of the packages.
@@ -29,8 +31,8 @@ test-loopback:
 
 # Under the race detector: the packages that run goroutines; the others are numbers and parsers. Of api's tests those of what is watched, bounded and
 # shared between requests: each has a cluster of its own, and all of them take four minutes. test-long runs all.
-RACE := ./api/access ./api/ask ./api/page ./client/... ./collector/source ./collector/tail ./daemon/... ./modelstore/postgres ./modelstore/sqlite ./pipeline \
-	./simulator/... ./workload/shake
+RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/access ./api/ask ./api/page ./client/... ./collector/source \
+	./collector/tail ./daemon/... ./simulator/... ./workload/shake
 
 race:
 	$(GO) test -race -short -timeout 20m -p $(PACKAGES) $(RACE)
