@@ -4,9 +4,9 @@ GO        ?= go
 TOOLS     := $(GO) tool -modfile=scripts/tools/go.mod
 FUZZTIME  ?= 10m
 # Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
+PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./modelstore/sqlite ./deploy/prometheus
-PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: all build test test-busy test-loopback test-long claims papers accuracy study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
