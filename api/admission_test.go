@@ -139,6 +139,14 @@ func TestLearnedBoundsWarn(t *testing.T) {
 	if len(w.NotConsidered) != 1 || w.NotConsidered[0] != "memory" {
 		t.Errorf("not considered %q, want memory", w.NotConsidered)
 	}
+	f.feed("main", job.Event{
+		Kind: job.Start, Cluster: "main", ID: "2", Time: at(11), Live: true,
+		Attributes: job.Attributes{Queue: "work", Procs: 1, GPUs: 2},
+	})
+	gpus := f.wait("queue=work&procs=1&gpus=3")
+	if len(gpus.Warnings) != 1 || !strings.Contains(gpus.Warnings[0], "set gpus of its pool in the configuration") {
+		t.Errorf("warnings %q, want the key for GPUs", gpus.Warnings)
+	}
 	if small := f.wait("queue=work&procs=10"); len(small.Warnings)+len(small.NotConsidered) > 0 {
 		t.Errorf("of a job as large as one that ran: %q, %q", small.Warnings, small.NotConsidered)
 	}

@@ -77,8 +77,8 @@ func one0(id string, at time.Time) one {
 	return one{id: id, queue: "work", procs: 2, submit: at.Sub(epoch()).Seconds(), start: -1, end: -1}
 }
 
-// TestErrorsHaveNoTag proves that an error is never taken for unchanged, and that what is for administrators or drawn
-// anew is not kept.
+// TestErrorsHaveNoTag proves that an error never counts as unchanged, and that caches do not keep answers for
+// administrators or answers that are drawn at random.
 func TestErrorsHaveNoTag(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{

@@ -171,8 +171,8 @@ func TestTokensFileReload(t *testing.T) {
 	ok(1)
 }
 
-// TestTokensFileMistakes proves that a mistake is told with its line and what to do, and that a daemon does not start
-// with it.
+// TestTokensFileMistakes proves that a mistake is reported with its line and what to do, and that a daemon does not
+// start with it.
 func TestTokensFileMistakes(t *testing.T) {
 	good := line(t, "first", "user", "alice")
 	for name, c := range map[string]struct{ text, want string }{

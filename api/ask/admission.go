@@ -17,8 +17,8 @@ import (
 
 // fits refuses a request that can never start, by the configuration or by the scheduler's own facts. A bound that was
 // learned from use refuses nothing: warnings names it.
-func fits(v *readmodel.View, req *job.Request) error {
-	for _, refuse := range []func(*readmodel.View, *job.Request) error{
+func fits(v *readmodel.View, req *job.Attributes) error {
+	for _, refuse := range []func(*readmodel.View, *job.Attributes) error{
 		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,
 	} {
 		if err := refuse(v, req); err != nil {
@@ -35,7 +35,7 @@ type amount struct {
 }
 
 // amounts returns what a request asks for.
-func amounts(req *job.Request) []amount {
+func amounts(req *job.Attributes) []amount {
 	return []amount{
 		{cluster.Nodes, int64(req.Nodes)}, {cluster.Procs, int64(req.Procs)}, // processors may follow from nodes
 		{cluster.GPUs, int64(req.GPUs)}, {cluster.Memory, req.Memory},
@@ -44,12 +44,15 @@ func amounts(req *job.Request) []amount {
 
 // write returns an amount with its unit: "16 processors", "64 GiB of memory".
 func (a amount) write(n int64) string {
-	unit := map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node",
-		cluster.GPUs: "GPU"}[a.dimension]
-	if unit == "" {
+	if a.dimension == cluster.Memory {
 		return gibibytes(n) + " of memory"
 	}
-	return count(int(n), unit)
+	return count(int(n), unit(a.dimension))
+}
+
+// unit returns the word for one of what a dimension counts; memory is counted in bytes and has none.
+func unit(d cluster.Dimension) string {
+	return map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU"}[d]
 }
 
 func gibibytes(n int64) string {
@@ -57,7 +60,7 @@ func gibibytes(n int64) string {
 }
 
 // overMachine refuses more of a resource than the queue has, whether its nodes are up or not.
-func overMachine(v *readmodel.View, req *job.Request) error {
+func overMachine(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	for _, a := range amounts(req) {
 		if has, known := pool.Known(req.Queue, a.dimension); known && a.requested > has {
@@ -68,7 +71,7 @@ func overMachine(v *readmodel.View, req *job.Request) error {
 }
 
 // overNodes refuses what the largest nodes of the queue cannot hold on the number of nodes that is asked for.
-func overNodes(v *readmodel.View, req *job.Request) error {
+func overNodes(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil || req.Nodes == 0 || v.Pool(req.Queue).Source != cluster.FromScheduler {
 		return nil
 	}
@@ -100,27 +103,27 @@ func overNodes(v *readmodel.View, req *job.Request) error {
 
 // overUpNodes refuses for now what the queue has only when nodes that are down are up again, unless an outage explains
 // it.
-func overUpNodes(v *readmodel.View, req *job.Request) error {
-	pool, a := v.Pool(req.Queue), attributes(req)
-	d := pool.Dimension(&a)
+func overUpNodes(v *readmodel.View, req *job.Attributes) error {
+	pool := v.Pool(req.Queue)
+	d := pool.Dimension(req)
 	if _, known := pool.Known(req.Queue, d); !known || len(pool.Outages) > 0 {
 		return nil
 	}
-	size, limit := pool.Size(&a, d), pool.Limit(req.Queue, d)
+	size, limit := pool.Size(req, d), pool.Limit(req.Queue, d)
 	if limit <= 0 || size <= limit {
 		return nil
 	}
-	what := map[cluster.Dimension]string{
-		cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU",
-		cluster.Memory: "processor's share of memory",
-	}[d]
+	what := count(size, unit(d))
+	if d == cluster.Memory {
+		what = fmt.Sprintf("memory of %s", count(size, "processor"))
+	}
 	return noForecast(KindUnavailable, headqueue.NeverEnough,
-		fmt.Sprintf("%s asked for, queue %s has %d on nodes that are up", count(size, what), req.Queue, limit),
+		fmt.Sprintf("%s asked for, queue %s has %d on nodes that are up", what, req.Queue, limit),
 		"ask again when the nodes that are down are up, or ask for less")
 }
 
 // overQueue refuses a request that the rules of its queue, as the scheduler lists them, never let start.
-func overQueue(v *readmodel.View, req *job.Request) error {
+func overQueue(v *readmodel.View, req *job.Attributes) error {
 	q := queueFacts(v, req.Queue)
 	switch {
 	case q.MaxTime > 0 && req.TimeLimit > q.MaxTime:
@@ -148,7 +151,7 @@ func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 const reasonNotAllowed headqueue.Reason = "not_allowed"
 
 // notAllowed refuses an account or a quality of service that does not exist or that the queue does not take.
-func notAllowed(v *readmodel.View, req *job.Request) error {
+func notAllowed(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil {
 		return nil
 	}
@@ -179,13 +182,13 @@ func notAllowed(v *readmodel.View, req *job.Request) error {
 // notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show the
 // daemon a part of the accounts only (Slurm's PrivateData): jobs of accounts that are not listed prove that, and
 // nothing is refused then.
-func notAssociated(v *readmodel.View, req *job.Request) error {
+func notAssociated(v *readmodel.View, req *job.Attributes) error {
 	f := v.Facts
 	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
 		return nil
 	}
 	i := accountIndex(f.Accounts, req.Account)
-	if i >= 0 && (req.User == "" || slices.Contains(f.Accounts[i].Users, req.User)) || !accountsComplete(v) {
+	if i >= 0 && hasUser(&f.Accounts[i], req.User) || !accountsComplete(v) {
 		return nil
 	}
 	if i < 0 {
@@ -215,7 +218,7 @@ func accountsComplete(v *readmodel.View) bool {
 				continue
 			}
 			i := accountIndex(v.Facts.Accounts, j.Account)
-			if i < 0 || j.User != "" && !slices.Contains(v.Facts.Accounts[i].Users, j.User) {
+			if i < 0 || !hasUser(&v.Facts.Accounts[i], j.User) {
 				return false
 			}
 		}
@@ -225,6 +228,12 @@ func accountsComplete(v *readmodel.View) bool {
 
 func accountIndex(accounts []job.Account, name string) int {
 	return slices.IndexFunc(accounts, func(a job.Account) bool { return strings.EqualFold(a.Name, name) })
+}
+
+// hasUser reports whether a user, if one is named, is among those of an account.
+func hasUser(a *job.Account, user string) bool {
+	_, found := slices.BinarySearch(a.Users, user)
+	return found || user == ""
 }
 
 // has reports whether a list has a name; Slurm does not distinguish cases in names of accounts and QOSs.
@@ -237,15 +246,12 @@ const reasonOverLimit headqueue.Reason = "over_limit"
 
 // overCaps refuses a request that exceeds by itself what a QOS or an association allows. Where a QOS bounds a resource,
 // the association's bound of it does not count (Slurm's order of precedence).
-func overCaps(v *readmodel.View, req *job.Request) error {
-	if v.Facts == nil || !v.Facts.Enforced.Limits {
-		return nil
-	}
+func overCaps(v *readmodel.View, req *job.Attributes) error {
+	limits := enforced(v, req)
 	bounded := map[string]bool{} // by a QOS
 	for _, ofQOS := range []bool{true, false} {
-		for i := range v.Facts.Limits {
-			l := &v.Facts.Limits[i]
-			if (l.QOS != "") != ofQOS || !applies(v, l, req) {
+		for _, l := range limits {
+			if (l.QOS != "") != ofQOS {
 				continue
 			}
 			for _, c := range caps(l, req) {
@@ -271,7 +277,7 @@ type limitCap struct {
 	write            func(int64) string
 }
 
-func caps(l *job.Limit, req *job.Request) []limitCap {
+func caps(l *job.Limit, req *job.Attributes) []limitCap {
 	procs, nodes := amount{dimension: cluster.Procs}.write, amount{dimension: cluster.Nodes}.write
 	return []limitCap{
 		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string {
@@ -285,14 +291,26 @@ func caps(l *job.Limit, req *job.Request) []limitCap {
 	}
 }
 
-// applies reports whether a limit is known to hold for a request: one of a QOS where the request names it or the queue
-// has it, one of an association where account, user and queue agree.
-func applies(v *readmodel.View, l *job.Limit, req *job.Request) bool {
-	if l.QOS != "" {
-		return strings.EqualFold(l.QOS, req.QOS) || strings.EqualFold(l.QOS, queueFacts(v, req.Queue).QOS)
+// enforced returns the limits that are known to hold for a request: of a QOS where the request names it or the queue
+// has it, of an association where account, user and queue agree; none where the scheduler does not enforce limits.
+func enforced(v *readmodel.View, req *job.Attributes) []*job.Limit {
+	if v.Facts == nil || !v.Facts.Enforced.Limits {
+		return nil
 	}
-	return l.Account != "" && strings.EqualFold(l.Account, req.Account) &&
-		(l.User == "" || l.User == req.User) && (l.Queue == "" || l.Queue == req.Queue)
+	ofQueue := queueFacts(v, req.Queue).QOS
+	var out []*job.Limit
+	for i := range v.Facts.Limits {
+		l := &v.Facts.Limits[i]
+		holds := l.Account != "" && strings.EqualFold(l.Account, req.Account) &&
+			(l.User == "" || l.User == req.User) && (l.Queue == "" || l.Queue == req.Queue)
+		if l.QOS != "" {
+			holds = strings.EqualFold(l.QOS, req.QOS) || strings.EqualFold(l.QOS, ofQueue)
+		}
+		if holds {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 func owner(l *job.Limit) string {
@@ -307,16 +325,19 @@ func owner(l *job.Limit) string {
 
 // warnings reports what may keep a request from starting without being certain: bounds that were learned from use, and
 // a queue that is closed now.
-func warnings(v *readmodel.View, req *job.Request) []string {
+func warnings(v *readmodel.View, req *job.Attributes) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
 	for _, a := range amounts(req) {
 		if _, known := pool.Known(req.Queue, a.dimension); !known && pool.Has[a.dimension] > 0 &&
 			a.requested > pool.Has[a.dimension] {
-			out = append(out,
-				fmt.Sprintf("%s asked for, the highest use of %s seen so far is %s: set procs of the cluster in the "+
-					"configuration if its size is known",
-					a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension])))
+			key := "procs of the cluster"
+			if a.dimension != cluster.Procs {
+				key = a.dimension.String() + " of its pool"
+			}
+			out = append(out, fmt.Sprintf("%s asked for, the highest use of %s seen so far is %s: set %s in the "+
+				"configuration if its size is known",
+				a.write(a.requested), where(v, req.Queue), a.write(pool.Has[a.dimension]), key))
 		}
 	}
 	switch q := queueFacts(v, req.Queue); {
@@ -340,19 +361,15 @@ func where(v *readmodel.View, queue string) string {
 // notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors,
 // strict first come, first served what binds in the pool. "limits" are those of a QOS or an association on what runs at
 // once.
-func notConsidered(v *readmodel.View, req *job.Request, method string, binds cluster.Dimension) []string {
+func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension) []string {
 	var out []string
 	for _, a := range amounts(req) {
 		if a.requested > 0 && a.dimension != cluster.Procs && (method == accuracy.Waitcast || a.dimension != binds) {
 			out = append(out, a.dimension.String())
 		}
 	}
-	if v.Facts == nil || !v.Facts.Enforced.Limits {
-		return out
-	}
-	for i := range v.Facts.Limits {
-		l := &v.Facts.Limits[i]
-		if applies(v, l, req) && (l.Jobs > 0 || l.Procs > 0 || l.Nodes > 0 || l.GPUs > 0 || l.Memory > 0) {
+	for _, l := range enforced(v, req) {
+		if l.Jobs > 0 || l.Procs > 0 || l.Nodes > 0 || l.GPUs > 0 || l.Memory > 0 {
 			return append(out, "limits")
 		}
 	}
@@ -360,7 +377,7 @@ func notConsidered(v *readmodel.View, req *job.Request, method string, binds clu
 }
 
 // tooLarge refuses more of a resource than the queue has.
-func tooLarge(v *readmodel.View, req *job.Request, a amount, has int64) *Refusal {
+func tooLarge(v *readmodel.View, req *job.Attributes, a amount, has int64) *Refusal {
 	hint := "ask for at most " + a.write(has)
 	if has == 0 {
 		hint = "ask in another queue"

@@ -26,7 +26,7 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 // sooner reports what would start sooner than a wait of the given quantiles.
 func sooner(v *readmodel.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
 	var out []wire.Sooner
-	for _, o := range v.Sooner(now, a, than) {
+	for _, o := range v.Sooner(now, a, than, func(a *job.Attributes) bool { return fits(v, a) == nil }) {
 		s := wire.Sooner{
 			Changes: o.Changes, Queue: o.Queue, Procs: o.Procs, Nodes: o.Nodes, TimeLimitSeconds: o.TimeLimit.Seconds(),
 			WaitSeconds: quantiles(rising(o.Quantiles)), GainSeconds: span(o.Gain),

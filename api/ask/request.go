@@ -55,7 +55,8 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	if req.Procs == 0 {
 		req.Procs = req.Nodes * int(max(1, v.Pool(req.Queue).Node[cluster.Procs]))
 	}
-	return req, fits(v, &req)
+	a := attributes(&req)
+	return req, fits(v, &a)
 }
 
 // queue finds the queue that is asked about.

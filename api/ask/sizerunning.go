@@ -165,7 +165,7 @@ func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	size := advice.Size{Procs: procs, Left: left, Overhead: q.req.Running.OverheadSeconds}
 	if lacks := procs - q.job.procs; lacks > 0 {
 		var never *Refusal
-		if err := fits(p.view, &job.Request{Queue: p.queue, Procs: procs}); errors.As(err, &never) {
+		if err := fits(p.view, &job.Attributes{Queue: p.queue, Procs: procs}); errors.As(err, &never) {
 			return &excludedCandidate{string(never.Reason), err}
 		}
 		limit := fromSeconds(median)

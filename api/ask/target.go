@@ -55,10 +55,10 @@ func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue
 // waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a
 // *Refusal.
 func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
-	if err := fits(p.view, req); err != nil {
+	a := attributes(req)
+	if err := fits(p.view, &a); err != nil {
 		return nil, err
 	}
-	a := attributes(req)
 	if p.view.Engine != nil {
 		r := p.view.PrioritizedRequest(&a)
 		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {

@@ -55,8 +55,8 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	if q.explain {
 		out.WaitsFor, out.Sooner = pivotsFor(c, v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
 	}
-	out.Warnings = warnings(v, &q.request)
-	out.NotConsidered = notConsidered(v, &q.request, forecast.Method, scene.Dimension)
+	out.Warnings = warnings(v, &a)
+	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension)
 	out.Reason = reason(&out)
 	if out.AskedQueue != "" {
 		out.Reason += fmt.Sprintf("; the jobs of queue %s are counted in queue %s", out.AskedQueue, out.Queue)

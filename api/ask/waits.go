@@ -90,8 +90,8 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-// gather makes the candidates. A size or a limit that a queue does not take is left out; a question of which nothing is
-// left is refused.
+// gather makes the candidates. It leaves out the sizes and limits that a queue does not take. It refuses a question if
+// no candidate remains.
 func (w *whatIf) gather() error {
 	var refused error
 	for _, procs := range w.sizes {

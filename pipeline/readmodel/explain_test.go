@@ -74,8 +74,9 @@ func TestElsewhere(t *testing.T) {
 				{Attributes: job.Attributes{Queue: "c", Procs: 3, TimeLimit: time.Hour}},
 			}}}
 	}
+	takes := func(*job.Attributes) bool { return true }
 	names := func(v *View, a job.Attributes) (out []string) {
-		for _, o := range v.elsewhere(&a) {
+		for _, o := range v.elsewhere(&a, func(o *job.Attributes) bool { return takes(o) }) {
 			out = append(out, o.Queue)
 		}
 		return out
@@ -84,6 +85,11 @@ func TestElsewhere(t *testing.T) {
 	if got := names(view(), a); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("by what they hold: %v, want b", got)
 	}
+	takes = func(o *job.Attributes) bool { return o.Queue != "b" }
+	if got := names(view(), a); got != nil {
+		t.Errorf("%v, want none, since b is refused", got)
+	}
+	takes = func(*job.Attributes) bool { return true }
 	v := view()
 	v.Facts = &job.Facts{Queues: []job.QueueFacts{{Name: "b", MaxTime: time.Minute},
 		{Name: "c", MaxTime: 2 * time.Hour}}}

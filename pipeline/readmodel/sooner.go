@@ -55,8 +55,9 @@ func material(than, q []float64) bool {
 // Sooner returns requests that would start materially sooner than the given quantiles, at most one of each kind: a
 // smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of those that gain about as
 // much it returns the one that gives up least. Candidates are compared by the simulation, which is cheap; the returned
-// ones are forecast like any request. Whether the job can do with less is not known here.
-func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option {
+// ones are forecast like any request. takes reports whether a request could ever start. Whether the job can do
+// with less is not known here.
+func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64, takes func(*job.Attributes) bool) []Option {
 	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
 		return nil
 	}
@@ -66,7 +67,8 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64) []Option
 		return nil
 	}
 	out := []Option{}
-	for _, candidates := range [][]Option{smaller(a), shorter(a), v.elsewhere(a)} {
+	for _, candidates := range [][]Option{smaller(a), shorter(a), v.elsewhere(a, takes)} {
+		candidates = slices.DeleteFunc(candidates, func(o Option) bool { return !takes(&o.Attributes) })
 		if o, ok := v.best(now, candidates, base, than); ok {
 			out = append(out, o)
 		}
@@ -166,7 +168,7 @@ func shorter(a *job.Attributes) []Option {
 
 // elsewhere returns the same request to other queues that take such jobs: by the rules of the scheduler if it reports
 // them, else because a job as large and as long waits or runs there now.
-func (v *View) elsewhere(a *job.Attributes) []Option {
+func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
 	reported := map[string]bool{}
 	if v.Facts != nil {
 		for i := range v.Facts.Queues {
@@ -175,8 +177,8 @@ func (v *View) elsewhere(a *job.Attributes) []Option {
 	}
 	c := v.index()
 	takes := func(queue string) bool {
-		if admitted, known := reported[queue]; known {
-			return admitted
+		if open, known := reported[queue]; known {
+			return open
 		}
 		return c.took(queue, a.Procs, a.TimeLimit)
 	}
@@ -186,7 +188,8 @@ func (v *View) elsewhere(a *job.Attributes) []Option {
 		o.Queue, o.QOS = name, ""
 		pool := v.Pool(name)
 		d := pool.Dimension(&o.Attributes)
-		if name == a.Queue || !takes(name) || !pool.Fits(name, pool.Size(&o.Attributes, d), d) {
+		if name == a.Queue || !takes(name) || !admitted(&o.Attributes) ||
+			!pool.Fits(name, pool.Size(&o.Attributes, d), d) {
 			continue
 		}
 		if out = append(out, o); len(out) == mostQueues {
