@@ -96,8 +96,8 @@ func importer(t *testing.T, f *fixture, query string, body io.Reader) *http.Resp
 	return resp
 }
 
-// TestImportAnswersWhileItReads proves that progress is reported before the log has been read to its end, and the report
-// at last.
+// TestImportAnswersWhileItReads proves that progress is reported before the log has been read to its end, and the
+// report at last.
 func TestImportAnswersWhileItReads(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(_ context.Context, req api.ImportRequest,
