@@ -1,5 +1,11 @@
-// Package coverage judges whether quantile forecasts of waits cover the shares that they promise: over a whole trace,
-// over the jobs whose median forecast is above a minute, and month by month.
+// Package coverage judges whether quantile forecasts of waits cover the shares that they promise: as of an instant of a
+// live log (Submission, OutcomeHistogram), and over a whole trace, over the jobs whose median forecast is above a
+// minute, and month by month (Score).
+//
+// As of an instant, the coverage of a level is over all submissions whose quantile has passed by then: submit + q is
+// not later. Each of them is decided: its job has started by its quantile, or it has not, whether it starts later, is
+// cancelled later or still waits. A job that starts before its quantile passes is not counted until that passes, or
+// short waits would be counted before long ones, and a queue that grows would look well covered.
 //
 // Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect
 // forecast may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <=
