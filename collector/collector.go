@@ -28,6 +28,13 @@ type HeaderParser interface {
 	Header(line []byte) bool
 }
 
+// Flusher is a Parser that puts records together of several lines.
+type Flusher interface {
+	Parser
+	// Flush is called after the last line of a file that is complete. An error reports a record whose end never came.
+	Flush() error
+}
+
 // Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written. The parser
 // keeps nothing of that itself: the reader knows it, and saves it with the position.
 type Dated interface {
@@ -88,6 +95,9 @@ type Options struct {
 	// Notice, if it is set, receives what is odd about a line that counts all the same: a field that cannot be read,
 	// and that is not needed. It is called while the line is parsed.
 	Notice func(*LineError)
+	// Columns names the columns of a format of columns whose dump has no header, separated by commas. Empty where the
+	// dump has one, or where its form is well known.
+	Columns string
 	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
 	Queues []string
 }

@@ -14,7 +14,6 @@ const (
 	Missing  Reason = iota + 1 // the line ends before the field
 	Junk                       // the field is not a decimal number
 	Overflow                   // the number does not fit into 64 bits
-	Trailing                   // text follows the last field
 )
 
 // String returns the reason in words.
@@ -26,8 +25,6 @@ func (r Reason) String() string {
 		return "is not a decimal number"
 	case Overflow:
 		return "does not fit into 64 bits"
-	case Trailing:
-		return "is followed by more text: a record has 18 fields"
 	}
 	return "reason " + strconv.Itoa(int(r))
 }

@@ -1,6 +1,7 @@
 package swf
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strconv"
@@ -9,10 +10,17 @@ import (
 // ParseRecord reads one record line into r. Fields are separated by any run of spaces and tabs; the line end may be
 // part of the line. A field is an optional '-', digits, and an optional fraction ("142.00", as some logs have for CPU
 // times); CPUTime keeps its fraction, every other field is rounded to the nearest whole number, halves away from zero.
+// What follows the last field is not read: some logs have columns of their own there.
 //
 // The error is a *FieldError that names the first field that is missing, is not a number or does not fit; r is then
 // left as it was. ParseRecord allocates only for an error, or for numbers of more than 18 digits.
 func ParseRecord(line []byte, r *Record) error {
+	_, err := ParseFields(line, r)
+	return err
+}
+
+// ParseFields reads a record like ParseRecord, and returns what follows its 18 fields, without the blanks around it.
+func ParseFields(line []byte, r *Record) (rest []byte, err error) {
 	var v [Fields]int64
 	cpu, i := 0.0, 0
 	for f := range v {
@@ -38,24 +46,20 @@ func ParseRecord(line []byte, r *Record) error {
 		}
 		switch {
 		case i == digits || i-digits > 18 || i < len(line) && !isBlank(line[i]):
-			var err error
 			if i, n, cpu, err = slowField(line, start, f, cpu); err != nil {
-				return err
+				return nil, err
 			}
 		case f == cpuField:
 			cpu = float64(n)
 		}
 		v[f] = n
 	}
-	if err := checkTail(line, i); err != nil {
-		return err
-	}
 	*r = Record{
 		ID: v[0], Submit: v[1], Wait: v[2], Runtime: v[3], Allocated: v[4], CPUTime: cpu, Memory: v[6],
 		RequestedProcs: v[7], TimeLimit: v[8], RequestedMem: v[9], Status: v[10], User: v[11], Group: v[12],
 		Executable: v[13], Queue: v[14], Partition: v[15], Preceding: v[16], ThinkTime: v[17],
 	}
-	return nil
+	return bytes.Trim(line[i:], " \t\r\n"), nil
 }
 
 // cpuField is the index of CPUTime.
@@ -135,14 +139,4 @@ func parseWhole(text []byte) (int64, error) {
 		return n + 1, nil
 	}
 	return 0, errOverflow
-}
-
-// checkTail refuses anything but blanks after the last field.
-func checkTail(line []byte, i int) error {
-	for ; i < len(line); i++ {
-		if !isBlank(line[i]) {
-			return &FieldError{Field: Fields, Reason: Trailing, Text: shorten(line[i:])}
-		}
-	}
-	return nil
 }

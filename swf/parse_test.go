@@ -74,6 +74,19 @@ func TestParseRecordRoundsFractionsToTheNearestUnit(t *testing.T) {
 	}
 }
 
+func TestParseFieldsReturnsWhatFollowsTheRecord(t *testing.T) {
+	for _, c := range []struct{ after, want string }{
+		{"", ""}, {" \r\n", ""}, {" 19", "19"}, {"\t19 n[1-4] \r\n", "19 n[1-4]"}, {" ; comment", "; comment"},
+	} {
+		var plain, r swf.Record
+		line := append(lineWith(1, "0"), c.after...) // job number 0 is one like any other
+		rest, err := swf.ParseFields(line, &r)
+		if err != nil || string(rest) != c.want || swf.ParseRecord(lineWith(1, "0"), &plain) != nil || r != plain {
+			t.Errorf("%q: rest %q, record %+v, %v", line, rest, r, err)
+		}
+	}
+}
+
 func TestParseRecordNamesTheFirstBadField(t *testing.T) {
 	full := "1 2 3 4 5 6 7 8 9 10 1 12 13 14 15 16 17 18"
 	cases := []struct {
@@ -85,8 +98,6 @@ func TestParseRecordNamesTheFirstBadField(t *testing.T) {
 		{"   \t ", 1, swf.Missing},
 		{"1 2 3", 4, swf.Missing},
 		{strings.TrimSuffix(full, " 18"), 18, swf.Missing},
-		{full + " 19", 18, swf.Trailing},
-		{full + " ; comment", 18, swf.Trailing},
 		{full + "x", 18, swf.Junk},
 		{string(lineWith(3, "-")), 3, swf.Junk},
 		{string(lineWith(3, "--1")), 3, swf.Junk},

@@ -10,7 +10,7 @@ package swf
 // Unknown is the value of a field that the log does not tell.
 const Unknown = -1
 
-// Fields is the number of fields of a record.
+// Fields is the number of fields of a record. A line may have more: they are not read.
 const Fields = 18
 
 // The values of [Record.Status]. Unknown is possible too.

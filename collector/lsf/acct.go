@@ -61,7 +61,9 @@ func (p *parser) jobFinish() error {
 	base, _ := splitName(name)
 	a.Name, a.Nodes, a.TimeLimit = string(base), nodes, p.finishLimit()
 	ran := start > 0
-	if given == 0 || !ran {
+	// No job starts with fewer processors than it asked for: a shorter list, as some ways of launching parallel jobs
+	// leave, is not of processors.
+	if given < asked || !ran {
 		given = asked
 	}
 	if err := p.checkProcs("numProcessors", given); err != nil {

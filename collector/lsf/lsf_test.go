@@ -237,6 +237,8 @@ func acctSuite() formattest.Suite {
 		Good: []formattest.Case{
 			{Name: "finished", Line: finishLine{}.String(), Want: one(finished())},
 			{Name: "short list", Line: finishLine{hosts: `2 "6*n1" "2*n2"`}.String(), Want: one(finished())},
+			{Name: "a list of fewer than it asked for", Line: finishLine{hosts: `2 "n1" "n2"`}.String(),
+				Want: one(finished())},
 			{Name: "element", Line: finishLine{idx: "12", name: "cfd[12]"}.String(),
 				Want: one(with(finished(), id("7[12]")))},
 			{Name: "old version", Line: finishLine{strings: `""`, tail: `10 20 "" ""`}.String(),

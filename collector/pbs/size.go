@@ -2,9 +2,10 @@ package pbs
 
 import (
 	"bytes"
-	"github.com/waitcast/waitcast/collector/logtext"
 	"math"
 	"time"
+
+	"github.com/waitcast/waitcast/collector/logtext"
 )
 
 // maxProcs is more than any machine has; larger numbers are read, and refused.

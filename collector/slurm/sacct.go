@@ -2,7 +2,7 @@ package slurm
 
 import (
 	"bytes"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -13,18 +13,18 @@ import (
 // SacctName is how the configuration names the format of accounting dumps.
 const SacctName = "slurm-sacct"
 
-// SacctColumns is what to ask sacct for (--format). A dump without a header line is taken to have these columns. The
-// name comes last, since sacct does not escape what stands in it.
-const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
-	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
-
 // Sacct returns the format of what sacct -P prints, one line for each job or try of a job, in the order of submission
 // if it was sorted by Submit.
 func Sacct() collector.Format {
 	return collector.Format{Name: SacctName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
-			p := &sacctParser{common: newCommon(o)}
-			_ = p.setColumns([]byte(strings.ReplaceAll(SacctColumns, ",", "|"))) // it is complete
+			p := &sacctParser{common: newCommon(o), known: wellKnownForms()}
+			p.zone = p.clock.loc
+			if o.Columns == "" {
+				p.use(&p.known[0])
+				return p
+			}
+			_ = p.setColumns(o.Columns, ",") // rows report columns that are of no use
 			return p
 		}}
 }
@@ -35,92 +35,53 @@ func (p *sacctParser) ReadAt(time.Time) {}
 // After implements collector.Dated. Rows are in the order of submission, and nothing happens to a job before that.
 func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
 
-// column is one of the columns that are used.
-type column uint8
-
-const (
-	other column = iota
-	jobIDRaw
-	jobID
-	jobName
-	user
-	account
-	partition
-	qos
-	state
-	submit
-	eligible
-	start
-	end
-	timelimitRaw
-	timelimit
-	reqCPUs
-	allocCPUs
-	nCPUs
-	reqNodes
-	nNodes
-	nodeList
-	columns // how many there are
-)
-
-// columnOf knows the columns by their names in a header line, sacct(1).
-func columnOf(name []byte) column {
-	switch strings.ToLower(string(name)) {
-	case "jobidraw":
-		return jobIDRaw
-	case "jobid":
-		return jobID
-	case "jobname":
-		return jobName
-	case "user":
-		return user
-	case "account":
-		return account
-	case "partition":
-		return partition
-	case "qos":
-		return qos
-	case "state":
-		return state
-	case "submit":
-		return submit
-	case "eligible":
-		return eligible
-	case "start":
-		return start
-	case "end":
-		return end
-	case "timelimitraw":
-		return timelimitRaw
-	case "timelimit":
-		return timelimit
-	case "reqcpus":
-		return reqCPUs
-	case "alloccpus":
-		return allocCPUs
-	case "ncpus":
-		return nCPUs
-	case "reqnodes":
-		return reqNodes
-	case "nnodes", "allocnodes":
-		return nNodes
-	case "nodelist":
-		return nodeList
-	}
-	return other
-}
-
 // sacctParser reads one dump. Of earlier lines it keeps the header, and a row of which the end is still to come: sacct
 // does not escape a line end in a job's name.
 type sacctParser struct {
 	common
-	layout  []column
-	nameAt  int // the place of the job's name in the layout, -1 for none
+	zone  *time.Location // of a dump whose form has no zone of its own
+	form  *sacctForm
+	fixed bool  // a header or the configuration names the columns
+	wrong error // what is wrong with that form
+	// known are the forms in which a dump without a header may be.
+	known   []sacctForm
 	fields  [columns][]byte
 	pending []byte
 }
 
-var _ collector.HeaderParser = (*sacctParser)(nil)
+var (
+	_ collector.HeaderParser = (*sacctParser)(nil)
+	_ collector.Flusher      = (*sacctParser)(nil)
+)
+
+// use makes form that of the rows that follow.
+func (p *sacctParser) use(form *sacctForm) {
+	loc := p.zone
+	if form.utc {
+		loc = time.UTC
+	}
+	if p.form = form; p.clock.loc != loc {
+		p.clock.loc, p.clock.known = loc, false
+	}
+}
+
+// setColumns takes over the names of the columns.
+func (p *sacctParser) setColumns(names, separator string) error {
+	form, err := newSacctForm(names, separator)
+	p.fixed, p.wrong = true, err
+	p.use(&form)
+	return err
+}
+
+// recognize finds the form of a row of a dump that has no header.
+func (p *sacctParser) recognize(line []byte) {
+	for i := range p.known {
+		if p.known[i].fits(line) {
+			p.use(&p.known[i])
+			return
+		}
+	}
+}
 
 // Header implements collector.HeaderParser.
 func (p *sacctParser) Header(line []byte) bool {
@@ -128,51 +89,8 @@ func (p *sacctParser) Header(line []byte) bool {
 	if !isHeader(line) {
 		return false
 	}
-	_ = p.setColumns(line) // Parse reports a header that is of no use
+	_ = p.setColumns(string(line), "|") // Parse reports a header that is of no use
 	return true
-}
-
-// isHeader recognizes a header line: most of its words are names of columns. A row mostly begins with a digit.
-func isHeader(line []byte) bool {
-	if len(line) == 0 || isDigit(line[0]) {
-		return false
-	}
-	known := 0
-	for word := range bytes.SplitSeq(line, []byte("|")) {
-		if columnOf(word) != other {
-			known++
-		}
-	}
-	return known >= 2 && 2*known > bytes.Count(line, []byte("|"))
-}
-
-// setColumns takes over the header's columns. Where each line ends with a "|" (sacct -p), the last one is empty.
-func (p *sacctParser) setColumns(line []byte) error {
-	var seen [columns]bool
-	p.layout, p.nameAt = p.layout[:0], -1
-	for word := range bytes.SplitSeq(line, []byte("|")) {
-		c := columnOf(word)
-		if c == jobName {
-			p.nameAt = len(p.layout)
-		}
-		seen[c] = true
-		p.layout = append(p.layout, c)
-	}
-	needed := [...]struct {
-		name string
-		ok   bool
-	}{
-		{"JobID or JobIDRaw", seen[jobID] || seen[jobIDRaw]}, {"State", seen[state]}, {"Submit", seen[submit]},
-		{"Start", seen[start]}, {"End", seen[end]},
-		{"AllocCPUS, NCPUS or ReqCPUS", seen[allocCPUs] || seen[nCPUs] || seen[reqCPUs]},
-	}
-	for _, need := range needed {
-		if !need.ok {
-			return collector.Bad(collector.ReasonFormat, "header", "no column %s: dump again with --format=%s",
-				need.name, SacctColumns)
-		}
-	}
-	return nil
 }
 
 // Parse implements collector.Parser. A row emits the events of one try of a job: submit, start, end; as far as it came.
@@ -183,9 +101,12 @@ func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 	}
 	if isHeader(line) {
 		p.pending = p.pending[:0]
-		return p.setColumns(line)
+		return p.setColumns(string(line), "|")
 	}
-	missing := len(p.layout) - 1 - bytes.Count(line, []byte("|"))
+	if !p.fixed && len(p.pending) == 0 {
+		p.recognize(line)
+	}
+	missing := len(p.form.layout) - 1 - bytes.Count(line, []byte("|"))
 	switch {
 	case len(p.pending) > 0 && (missing > 0 || missing+p.lacking() == 0):
 		if len(p.pending)+len(line) > maxRecord {
@@ -205,15 +126,29 @@ func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 		}
 		return cut
 	case len(line) > maxRecord || !isDigit(line[0]):
-		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d", len(p.layout),
-			len(p.layout)-missing)
+		return p.badCount(len(p.form.layout) - missing)
 	}
 	p.pending = append(p.pending, line...)
 	return nil
 }
 
+// badCount returns the error of a row that has too few fields.
+func (p *sacctParser) badCount(got int) error {
+	if p.fixed {
+		return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d",
+			len(p.form.layout), got)
+	}
+	return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d; if the dump has no "+
+		"header and other columns, name them (--columns, or the source's columns)", len(p.form.layout), got)
+}
+
+// Flush implements collector.Flusher: a dump that is cut off may end in the middle of a row.
+func (p *sacctParser) Flush() error { return p.drop() }
+
 // lacking returns how many fields the row that was begun still lacks.
-func (p *sacctParser) lacking() int { return len(p.layout) - 1 - bytes.Count(p.pending, []byte("|")) }
+func (p *sacctParser) lacking() int {
+	return len(p.form.layout) - 1 - bytes.Count(p.pending, []byte("|"))
+}
 
 func (p *sacctParser) drop() error {
 	if len(p.pending) == 0 {
@@ -226,39 +161,63 @@ func (p *sacctParser) drop() error {
 
 // row reads one whole row.
 func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
+	if p.wrong != nil {
+		return p.wrong
+	}
 	p.split(line)
-	f := &p.fields
-	id, ok := p.id()
+	id, list, ok := p.id()
 	if !ok {
-		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q", shorten(f[jobIDRaw]),
-			shorten(f[jobID]))
+		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q",
+			shorten(p.fields[jobIDRaw]), shorten(p.fields[jobID]))
 	}
 	if id == "" {
 		return nil // a step
 	}
-	ev := job.Event{Cluster: p.options.Cluster, ID: id}
 	times, err := p.times()
 	if err != nil {
 		return err
 	}
-	if err := p.attributes(&ev, !times.Start.IsZero()); err != nil {
+	ran := !times.Start.IsZero()
+	asked, given, err := p.attributes(ran)
+	if err != nil {
 		return err
 	}
-	how, err := p.kinds(times)
-	for _, kind := range how {
-		setKind(&ev, kind, times)
-		emit(ev)
+	how, unknown := p.kinds(times)
+	tell := func(id string) {
+		ev := job.Event{Cluster: p.options.Cluster, ID: id, Attributes: asked}
+		for _, kind := range how {
+			if kind != job.Submit && ran {
+				ev.Attributes = given
+			}
+			setKind(&ev, kind, times)
+			emit(ev)
+		}
 	}
-	return err
+	switch {
+	case list.list == nil:
+		tell(id)
+	case ran: // no such row is known of sacct; other programs that write its columns sum tasks up
+		if err := list.each(tell); err != nil {
+			return err
+		}
+	default:
+		set, err := list.parse()
+		if err != nil {
+			return err
+		}
+		asked.Tasks = set.count()
+		tell(id)
+	}
+	return unknown
 }
 
 // split takes a row apart. Fields too many belong to the name.
 func (p *sacctParser) split(line []byte) {
-	extra := bytes.Count(line, []byte("|")) - (len(p.layout) - 1)
+	extra := bytes.Count(line, []byte("|")) - (len(p.form.layout) - 1)
 	p.fields = [columns][]byte{}
-	for i, c := range p.layout {
+	for i, c := range p.form.layout {
 		length := fieldLength(line)
-		if i == p.nameAt {
+		if i == p.form.nameAt {
 			for ; extra > 0; extra-- {
 				length += 1 + fieldLength(line[length+1:])
 			}
@@ -282,30 +241,35 @@ func fieldLength(line []byte) int {
 }
 
 // id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks are one row, "11_[3-6%2]", under the
-// array's number.
-func (p *sacctParser) id() (string, bool) {
+// array's number, with the list of their numbers.
+func (p *sacctParser) id() (id string, list tasks, ok bool) {
 	text, rawText := p.fields[jobID], p.fields[jobIDRaw]
 	if bytes.IndexByte(text, '.') >= 0 || bytes.IndexByte(rawText, '.') >= 0 {
-		return "", true
+		return "", list, true
 	}
 	raw, okRaw := logtext.Digits(rawText)
 	if len(text) == 0 {
-		return string(rawText), okRaw && raw > 0
+		return string(rawText), list, okRaw && raw > 0
 	}
 	if len(rawText) > 0 && !okRaw {
-		return "", false
+		return "", list, false
 	}
 	whole, rest, ok := leadingNumber(text)
+	if !ok || whole == 0 {
+		return "", list, false
+	}
+	id = string(text[:len(text)-len(rest)])
 	switch {
-	case !ok || whole == 0:
-		return "", false
-	case len(rest) == 0 || bytes.HasPrefix(rest, []byte("_[")) || string(rest) == "_*":
-		return string(text[:len(text)-len(rest)]), true
+	case len(rest) == 0 || string(rest) == "_*":
+		return id, list, true
+	case bytes.HasPrefix(rest, []byte("_[")):
+		numbers, _, closed := bytes.Cut(rest[2:], []byte("]"))
+		return id, tasks{whole: whole, list: numbers}, closed
 	case rest[0] != '_' && rest[0] != '+':
-		return "", false
+		return "", list, false
 	}
 	index, ok := logtext.Digits(rest[1:])
-	return TaskID(raw, whole, rest[0], index), ok
+	return TaskID(raw, whole, rest[0], index), list, ok
 }
 
 func (p *sacctParser) times() (t job.Times, err error) {
@@ -354,7 +318,8 @@ func (p *sacctParser) time(field string, text []byte) (time.Time, error) {
 	return instant(unix), nil
 }
 
-func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
+// attributes returns what the job asked for, and what it was given if it ran.
+func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err error) {
 	f := &p.fields
 	var limit time.Duration
 	if len(f[timelimitRaw]) > 0 {
@@ -363,33 +328,54 @@ func (p *sacctParser) attributes(ev *job.Event, ran bool) (err error) {
 		limit, err = clockLimit("Timelimit", f[timelimit])
 	}
 	if err != nil {
-		return err
-	}
-	procs, err := firstCount("CPUS", f[reqCPUs], f[nCPUs], f[allocCPUs])
-	if ran {
-		procs, err = firstCount("CPUS", f[allocCPUs], f[nCPUs], f[reqCPUs])
-	}
-	if err != nil {
-		return err
-	}
-	if err := p.checkProcs("CPUS", procs, ran); err != nil {
-		return err
-	}
-	nodes, err := firstCount("NNodes", f[reqNodes], f[nNodes])
-	if ran {
-		nodes, err = firstCount("NNodes", f[nNodes], f[reqNodes])
-	}
-	if err != nil {
-		return err
+		return asked, given, err
 	}
 	queue, _, _ := bytes.Cut(f[partition], []byte(","))
-	ev.Attributes = job.Attributes{
+	asked = job.Attributes{
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
-		Name: string(f[jobName]), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
+		Name: string(f[jobName]), TimeLimit: limit,
 	}
 	// slurmdbd has the job but not its QOS: it started just now (slurmdb_qos_str in src/common/slurmdb_defs.c)
-	if ev.QOS == "Unknown" {
-		ev.QOS = ""
+	if asked.QOS == "Unknown" {
+		asked.QOS = ""
+	}
+	given = asked
+	err = p.size(&asked, false, [...]column{reqCPUs, nCPUs, allocCPUs}, [...]column{reqNodes, nNodes},
+		[...]column{reqTRES, allocTRES})
+	if ran && err == nil {
+		err = p.size(&given, true, [...]column{allocCPUs, nCPUs, reqCPUs}, [...]column{nNodes, reqNodes},
+			[...]column{allocTRES, reqTRES})
+	}
+	return asked, given, err
+}
+
+// size reads amounts from the first of some columns that has one.
+func (p *sacctParser) size(a *job.Attributes, ran bool, cpus [3]column, nodes, tres [2]column) error {
+	f := &p.fields
+	n, err := firstCount("CPUS", f[cpus[0]], f[cpus[1]], f[cpus[2]])
+	if err == nil {
+		err = p.checkProcs("CPUS", n, ran)
+	}
+	if err != nil {
+		return err
+	}
+	a.Procs = int(n)
+	if n, err = firstCount("NNodes", f[nodes[0]], f[nodes[1]]); err != nil {
+		return err
+	}
+	a.Nodes = int(min(n, maxNodes))
+	for _, c := range tres {
+		text := f[c]
+		if bytes.IndexByte(text, '=') < 0 {
+			continue
+		}
+		r, err := parseTRES("TRES", text)
+		var odd *collector.LineError
+		if errors.As(err, &odd) && p.options.Notice != nil {
+			p.options.Notice(odd)
+		}
+		a.Memory, a.GPUs, a.GPUType = r.memory, r.gpus, r.gpuType
+		break
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,9 +48,11 @@ func sacctGood() []formattest.Case {
 	before := job.Times{Submit: at(0), Eligible: at(10)}
 	begun, over := before, before
 	begun.Start, over.Start, over.End = at(60), at(60), at(360)
-	// life is the events of a job that ran, up to the last kind.
+	// life is the events of a job that ran, up to the last kind: it asked for 6 processors on a node.
 	life := func(id string, a job.Attributes, last job.Kind) []job.Event {
-		out := []job.Event{event(job.Submit, id, at(0), a, before), event(job.Start, id, at(60), a, begun)}
+		wanted := a
+		wanted.Procs, wanted.Nodes = asked.Procs, asked.Nodes
+		out := []job.Event{event(job.Submit, id, at(0), wanted, before), event(job.Start, id, at(60), a, begun)}
 		switch last {
 		case job.End:
 			out = append(out, event(job.End, id, at(360), a, over))
@@ -63,6 +66,8 @@ func sacctGood() []formattest.Case {
 	recent.QOS = ""
 	barred := a
 	barred.Name = "a|b|c"
+	four := asked
+	four.Tasks = 4
 	never := job.Times{Submit: at(0)}
 	return []formattest.Case{
 		good("ended", submit+"7|7|"+who+"COMPLETED|"+lived+sized, life("7", a, job.End)...),
@@ -89,7 +94,20 @@ func sacctGood() []formattest.Case {
 		good("last task of an array", submit+"9|9_12|"+who+"COMPLETED|"+lived+sized, life("9", a, job.End)...),
 		good("waiting tasks of an array",
 			submit+"11|11_[3-6%2]|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
+			event(job.Submit, "11", at(0), four, before)),
+		good("waiting tasks of an array, their numbers not told",
+			submit+"11|11_*|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
 			event(job.Submit, "11", at(0), asked, before)),
+		good("waiting tasks of an array, every other",
+			submit+"11|11_[1-5:2,9]|"+who+"PENDING|2026-11-20T09:00:10|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh",
+			event(job.Submit, "11", at(0), four, before)),
+		good("tasks of an array that ran, in one row", submit+"11|11_[3,5-6]|"+who+"COMPLETED|"+lived+sized,
+			slices.Concat(life("11_3", a, job.End), life("11_5", a, job.End), life("11_6", a, job.End))...),
+		good("a job of a federation, and its sibling", submit+"67109066|67109066|"+who+"COMPLETED|"+lived+sized,
+			life("67109066", a, job.End)...),
+		good("revoked, because a sibling of the federation started", submit+"67109066|67109066|"+who+
+			"REVOKED|2026-11-20T09:00:10|None|2026-11-20T09:06:00|90|6|0|1|0|None assigned|run.sh",
+			event(job.Submit, "67109066", at(0), asked, before), event(job.Cancel, "67109066", at(360), asked, before)),
 		good("component of a heterogeneous job", submit+"22|21+1|"+who+"COMPLETED|"+lived+sized,
 			life("21+1", a, job.End)...),
 		good("first component", submit+"21|21+0|"+who+"COMPLETED|"+lived+sized, life("21", a, job.End)...),
@@ -125,6 +143,10 @@ func sacctBad() []formattest.BadCase {
 			collector.ReasonProcs, "CPUS"),
 		bad("a limit that is none", submit+"7|7|"+who+"COMPLETED|"+lived+"soon|6|8|1|2|n[03-04]|run.sh",
 			collector.ReasonField, "TimelimitRaw"),
+		bad("a list of tasks that is none", submit+"11|11_[3-1]|"+who+
+			"PENDING|Unknown|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh", collector.ReasonField, "JobId"),
+		bad("a list of tasks without an end", submit+"11|11_[3-6|"+who+
+			"PENDING|Unknown|Unknown|Unknown|90|6|0|1|1|None assigned|run.sh", collector.ReasonField, "JobID"),
 		bad("a state that nobody has documented", submit+"7|7|"+who+"VANISHED|"+lived+sized,
 			collector.ReasonUnknown, "JobState"),
 	}

@@ -40,6 +40,8 @@ type parser struct {
 	record  swf.Record
 	users   map[int64]string
 	queues  map[queueKey]string
+	// mentioned is true once a notice was given of extra columns.
+	mentioned bool
 }
 
 var (
@@ -96,9 +98,11 @@ func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error)
 		return w, false, p.comment(line)
 	}
 	r := &p.record
-	if err := swf.ParseRecord(line, r); err != nil {
+	rest, err := swf.ParseFields(line, r)
+	if err != nil {
 		return w, false, badRecord(err)
 	}
+	p.mentionExtra(rest)
 	if isPart(r.Status) {
 		return w, false, nil
 	}
@@ -110,6 +114,17 @@ func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error)
 	}
 	w.Queue, w.Procs, w.Ran = p.queueName(r), int(r.Procs()), r.Ran()
 	return w, true, nil
+}
+
+// mentionExtra gives notice, once in a file, that lines have more columns than the format has.
+func (p *parser) mentionExtra(rest []byte) {
+	if len(rest) == 0 || p.mentioned || p.options.Notice == nil {
+		return
+	}
+	p.mentioned = true
+	p.options.Notice(collector.Bad(collector.ReasonField, "19",
+		"columns after the %dth are not part of the format and not read, here and in all other lines: %q", swf.Fields,
+		rest[:min(len(rest), 60)]))
 }
 
 // isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a

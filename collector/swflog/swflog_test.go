@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,8 @@ func suite() formattest.Suite {
 			good("ran, wait unknown", "1 5 -1 100 -1 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", noWait...),
 			good("cancelled before its start", "1 5 10 -1 -1 -1 -1 8 600 -1 5 12 -1 -1 3 -1 -1 -1", cancelled...),
 			good("cancelled, nothing known", "1 5 -1 -1 -1 -1 -1 8 -1 -1 5 -1 -1 -1 -1 4 -1 -1", sparse...),
+			good("more columns than the format has",
+				"1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 7 n[1-4]", ran...),
 			good("a burst of a job", "1 -1 10 100 8 -1 -1 8 600 -1 2 12 -1 -1 3 -1 -1 -1"),
 			good("the last burst of a job", "1 -1 10 100 8 -1 -1 8 600 -1 3 12 -1 -1 3 -1 -1 -1"),
 			good("a comment", "; Note: another one"),
@@ -76,8 +79,6 @@ func suite() formattest.Suite {
 		Bad: []formattest.BadCase{
 			bad("words", "hello, world", collector.ReasonFormat, ""),
 			bad("a field too few", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1", collector.ReasonField, "field 18"),
-			bad("a field too many", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 7",
-				collector.ReasonField, "field 18"),
 			bad("a word for a number", "1 5 10 100 8 -1 -1 eight 600 -1 1 12 -1 -1 3 -1 -1 -1",
 				collector.ReasonField, "field 8"),
 			bad("no job number", "-1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", collector.ReasonField,
@@ -101,6 +102,30 @@ func suite() formattest.Suite {
 func TestConformance(t *testing.T) { formattest.Run(t, suite()) }
 
 func FuzzParse(f *testing.F) { formattest.Fuzz(f, suite()) }
+
+// TestExtraColumns proves that columns beyond the 18th are mentioned once, and that job number 0 is a job.
+func TestExtraColumns(t *testing.T) {
+	var notices []string
+	notice := func(e *collector.LineError) { notices = append(notices, e.Error()) }
+	p := swflog.Format().New(collector.Options{Notice: notice})
+	var ids []string
+	for _, line := range []string{
+		"0 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1", "1 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 7 8",
+		"2 5 10 100 8 -1 -1 8 600 -1 1 12 -1 -1 3 -1 -1 -1 9",
+	} {
+		err := p.Parse([]byte(line), func(ev job.Event) {
+			if ev.Kind == job.Submit {
+				ids = append(ids, ev.ID)
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if !slices.Equal(ids, []string{"0", "1", "2"}) || len(notices) != 1 || !strings.Contains(notices[0], `"7 8"`) {
+		t.Errorf("jobs %q, notices %q; want three jobs and a notice of the first line only", ids, notices)
+	}
+}
 
 // TestGolden reads a whole hand-made file, its header in the stream.
 func TestGolden(t *testing.T) {
