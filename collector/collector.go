@@ -5,6 +5,7 @@ package collector
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
@@ -82,6 +83,17 @@ type Format struct {
 	Order Order
 	// New returns a parser for one source.
 	New func(Options) Parser
+	// Records is set for a format whose records are not lines: it takes a file apart, and Parse is called with each
+	// record. Such a file is read once; it cannot be followed.
+	Records func(io.Reader) RecordReader
+}
+
+// RecordReader takes a document apart.
+type RecordReader interface {
+	// Next returns the next record, which is valid until the next call, and the number of the line in which it begins.
+	// It returns io.EOF after the last, and another error, after which nothing follows, for a document that is broken
+	// or cut off.
+	Next() (record []byte, line int64, err error)
 }
 
 // Options are what a parser must know from the configuration.

@@ -165,6 +165,11 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 		return p.wrong
 	}
 	p.split(line)
+	return p.record(emit)
+}
+
+// record emits the events of the row whose fields were found.
+func (p *sacctParser) record(emit func(job.Event)) error {
 	id, list, ok := p.id()
 	if !ok {
 		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q",
