@@ -85,6 +85,9 @@ func collectorOptions(c config.Cluster) (collector.Options, error) {
 	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
 }
 
+// PipelineConfig returns the configuration of the pipeline of a collecting daemon, for programs that replay a journal.
+func PipelineConfig(cfg *config.Config) pipeline.Config { return pipelineConfig(cfg, true) }
+
 func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	out := pipeline.Config{
 		Models: livemodels.Config{

@@ -1,0 +1,155 @@
+package liveload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// PlanOptions define a load. The zero value of a field means its default.
+type PlanOptions struct {
+	// Jobs is the number of submissions, 300 by default.
+	Jobs int `json:"jobs"`
+	// Nodes and CPUs are the nodes of the cluster and the processors of each, 16 and 4 by default.
+	Nodes int `json:"nodes"`
+	CPUs  int `json:"cpus"`
+	// Shortest and Longest bound the runtimes, which are log-uniform, in seconds; 1 and 60 by default.
+	Shortest float64 `json:"shortest_seconds"`
+	Longest  float64 `json:"longest_seconds"`
+	// Load is the mean of the work that comes per unit of time, divided by the processors; 0.9 by default. Because the
+	// arrivals grow, the load of the last tenth is more than one and a half times as high.
+	Load float64 `json:"load"`
+	// FairShareBurst lets one user, who has used nothing, submit a seventh of all jobs within a tenth of the time.
+	FairShareBurst bool `json:"fair_share_burst"`
+}
+
+// The rate of arrivals grows linearly from firstRate to lastRate times its mean, and alternates between busyRate and
+// quietRate times that by the minute.
+const (
+	firstRate, lastRate = 0.35, 1.65
+	busyRate, quietRate = 1.4, 0.6
+)
+
+// The burst of a user with nothing on their account: from burstBegin to burstEnd of the time comes burstShare of the
+// jobs.
+const (
+	burstBegin, burstEnd = 0.6, 0.7
+	burstShare           = 1.0 / 7
+)
+
+// planStream separates the random numbers of plans from those of other programs with the same seed.
+const planStream = 17
+
+func (o *PlanOptions) fill() error {
+	o.Jobs, o.Nodes, o.CPUs = cmp.Or(o.Jobs, 300), cmp.Or(o.Nodes, 16), cmp.Or(o.CPUs, 4)
+	o.Shortest, o.Longest, o.Load = cmp.Or(o.Shortest, 1), cmp.Or(o.Longest, 60), cmp.Or(o.Load, 0.9)
+	switch {
+	case o.Jobs < 1 || o.Nodes < 1 || o.CPUs < 1 || o.Nodes*o.CPUs < 4:
+		return fmt.Errorf("load of %d jobs for %d nodes of %d processors: give at least 1 job and 4 processors",
+			o.Jobs, o.Nodes, o.CPUs)
+	case !(o.Shortest > 0 && o.Shortest <= o.Longest && o.Longest <= 300):
+		return fmt.Errorf("runtimes of %g to %g s: give rising positive numbers up to 300", o.Shortest, o.Longest)
+	case !(o.Load > 0 && o.Load <= 10):
+		return fmt.Errorf("a load of %g: give a number above 0 and up to 10", o.Load)
+	}
+	return nil
+}
+
+// Job is one submission of a load.
+type Job struct {
+	// Number is its place in the load, from 0.
+	Number int `json:"number"`
+	// After is when it is submitted, in seconds after the first.
+	After float64 `json:"after_seconds"`
+	User  string  `json:"user"`
+	Queue string  `json:"queue"`
+	Procs int     `json:"procs"`
+	// Nodes is the number of whole nodes asked for; 0 leaves it to Slurm.
+	Nodes int `json:"nodes,omitempty"`
+	// Minutes is the time limit.
+	Minutes int `json:"limit_minutes"`
+	// Run is how long it runs, in seconds.
+	Run float64 `json:"run_seconds"`
+}
+
+// Limit returns the time limit.
+func (j *Job) Limit() time.Duration { return time.Duration(j.Minutes) * time.Minute }
+
+// Plan draws the load of a seed, in the order of the submissions. The same seed and options give the same load. The
+// time over which the jobs come follows from their work, such that every seed has the wanted mean load.
+func Plan(seed uint64, o PlanOptions) ([]Job, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, planStream))
+	jobs := make([]Job, o.Jobs)
+	work := 0.0
+	for i := range jobs {
+		jobs[i] = o.draw(random)
+		work += float64(jobs[i].Procs) * jobs[i].Run
+	}
+	seconds := work / (o.Load * float64(o.Nodes*o.CPUs))
+	for i := range jobs {
+		if burst := o.FairShareBurst && i < int(float64(o.Jobs)*burstShare); burst {
+			jobs[i].User = "news"
+			jobs[i].After = seconds * (burstBegin + (burstEnd-burstBegin)*random.Float64())
+		} else {
+			jobs[i].After = drawArrival(random, seconds)
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.After, b.After) })
+	first := jobs[0].After
+	for i := range jobs {
+		jobs[i].Number, jobs[i].After = i, math.Round((jobs[i].After-first)*1000)/1000
+	}
+	return jobs, nil
+}
+
+// draw returns a job without its time: runtimes log-uniform, two thirds of the sizes powers of two up to half of the
+// cluster and the others any number up to a quarter, limits 2 to 10 times the runtime in whole minutes.
+func (o *PlanOptions) draw(random *rand.Rand) Job {
+	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian has them
+	if o.FairShareBurst {
+		users = []string{"root", "root", "games", "games", "games", "games", "mail"}
+	}
+	procs := o.Nodes * o.CPUs
+	j := Job{User: users[random.IntN(len(users))], Run: o.Shortest * math.Pow(o.Longest/o.Shortest, random.Float64())}
+	j.Run = math.Round(j.Run*100) / 100
+	j.Minutes = int(j.Run*(2+8*random.Float64())/60) + 1
+	if random.Float64() < 2.0/3 {
+		j.Procs = 1 << random.IntN(1+int(math.Log2(float64(procs)/2)))
+	} else {
+		j.Procs = 1 + random.IntN(procs/4)
+	}
+	if whole := random.Float64() < .5; whole && j.Procs%o.CPUs == 0 {
+		j.Nodes = j.Procs / o.CPUs
+	}
+	switch r := random.Float64(); {
+	case r < .6 && j.Minutes <= 10: // more is not allowed in short
+		j.Queue = "short"
+	case r < .9:
+		j.Queue = "medium"
+	default:
+		j.Queue = "long"
+	}
+	return j
+}
+
+// drawArrival draws an instant in [0, seconds) in proportion to the rate of arrivals.
+func drawArrival(random *rand.Rand, seconds float64) float64 {
+	for {
+		x := random.Float64()
+		rate := firstRate + (lastRate-firstRate)*x
+		if int(x*seconds/60)%2 == 0 {
+			rate *= busyRate
+		} else {
+			rate *= quietRate
+		}
+		if random.Float64()*lastRate*busyRate < rate {
+			return x * seconds
+		}
+	}
+}

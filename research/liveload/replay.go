@@ -1,0 +1,193 @@
+package liveload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api/ask"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/modelstore/sqlite"
+	"github.com/waitcast/waitcast/pipeline"
+)
+
+// Replay takes the journal of a run, recorded in the folder from, into a new pipeline of this program, and asks it
+// before each submission what the daemon was asked then. The folder to becomes that of a run with the new answers, for
+// Report, and with a database that has the new ledger, for Score. Files of an earlier replay are replaced.
+//
+// What is known before a submission are the records that precede the job's own in the journal.
+func Replay(ctx context.Context, from, to string) error {
+	records, err := readLines[Record](filepath.Join(from, recordsFile))
+	if err != nil {
+		return err
+	}
+	entries, err := readJournal(ctx, filepath.Join(from, databaseFile))
+	if err != nil {
+		return err
+	}
+	if err := prepare(from, to); err != nil {
+		return err
+	}
+	r, err := newReplay(ctx, filepath.Join(from, configName), filepath.Join(to, databaseFile))
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	next := 0
+	for i := range records {
+		rec := &records[i]
+		end := next
+		for end < len(entries) && !submits(&entries[end], rec.ID) {
+			end++
+		}
+		if end == len(entries) {
+			return fmt.Errorf("%s: the journal has no submission of job %s", from, rec.ID)
+		}
+		if err := r.take(ctx, entries[next:end]); err != nil {
+			return err
+		}
+		next = end
+		r.now.Store(rec.Answer.Asked.UnixNano())
+		if rec.Answer, err = r.ask(rec); err != nil {
+			return err
+		}
+		if err := appendLine(filepath.Join(to, recordsFile), rec); err != nil {
+			return err
+		}
+	}
+	return r.take(ctx, entries[next:])
+}
+
+func submits(e *modelstore.Entry, id string) bool {
+	return e.Event.Kind == job.Submit && e.Event.ID == id
+}
+
+// readJournal reads the journal of a copy of a database.
+func readJournal(ctx context.Context, path string) ([]modelstore.Entry, error) {
+	store, remove, err := openCopy(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	var out []modelstore.Entry
+	err = store.Replay(ctx, 0, func(e modelstore.Entry) error {
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}
+
+// prepare makes the folder of a replay.
+func prepare(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // research data
+		return err
+	}
+	for _, name := range []string{recordsFile, databaseFile, databaseFile + "-wal", databaseFile + "-shm"} {
+		if err := os.Remove(filepath.Join(to, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	for _, name := range []string{fatesFile, settingsFile, logFile} {
+		data, err := os.ReadFile(filepath.Join(from, name)) //nolint:gosec // whoever runs this names it
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o644) //nolint:gosec // research data
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay is a pipeline that a journal is replayed into, and what asks it.
+type replay struct {
+	pipeline *pipeline.Pipeline
+	service  *ask.Service
+	source   source.Config
+	store    modelstore.Store
+	now      atomic.Int64 // nanoseconds since 1970
+}
+
+func newReplay(ctx context.Context, configuration, database string) (*replay, error) {
+	cfg, err := config.Load(configuration, nil)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.Open(ctx, database, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{store: store, source: source.Config{
+		Name: "journal", Format: collector.Format{Name: "journal"},
+		Options: collector.Options{Cluster: cfg.Clusters[0].Name},
+	}}
+	r.pipeline, err = pipeline.New(daemon.PipelineConfig(cfg), ledgerStore{store}, r.clock, zap.NewNop(),
+		pipeline.NewMetrics(prometheus.NewRegistry()))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	r.pipeline.AddSource(r.source)
+	r.service = ask.New(r.pipeline, ask.Options{StaleAfter: cfg.StaleAfter, Now: r.clock, Log: zap.NewNop()})
+	return r, nil
+}
+
+// ledgerStore is a store that keeps no snapshots, which would be taken before each question.
+type ledgerStore struct{ modelstore.Store }
+
+// Commit implements modelstore.Store.
+func (s ledgerStore) Commit(ctx context.Context, b modelstore.Batch) error {
+	b.Snapshot, b.Models = nil, nil
+	return s.Store.Commit(ctx, b)
+}
+
+func (r *replay) clock() time.Time { return time.Unix(0, r.now.Load()) }
+
+func (r *replay) close() {
+	r.pipeline.Close()
+	_ = r.store.Close() // all is committed
+}
+
+// take passes entries of the journal to the pipeline, which then publishes its newest instant.
+func (r *replay) take(ctx context.Context, entries []modelstore.Entry) error {
+	deliveries := make(chan *source.Delivery, len(entries))
+	for i := range entries {
+		deliveries <- &source.Delivery{
+			Source: &r.source, Events: []job.Event{entries[i].Event}, Lines: 1, CaughtUp: true,
+		}
+		r.now.Store(max(r.now.Load(), entries[i].Event.Time.UnixNano()))
+	}
+	close(deliveries)
+	return r.pipeline.Run(ctx, deliveries)
+}
+
+// ask asks what the daemon was asked for a record.
+func (r *replay) ask(rec *Record) (Answer, error) {
+	a := Answer{Asked: rec.Answer.Asked}
+	begun := time.Now()
+	query, err := r.service.Wait(&ask.WaitRequest{
+		Queue: rec.Queue, Procs: rec.Procs, Nodes: rec.Nodes, User: rec.User, TimeLimit: fmt.Sprint(60 * rec.Minutes),
+	})
+	if err == nil {
+		var answer any
+		if answer, err = query.Answer(nil); err == nil {
+			a.Wait, err = json.Marshal(answer)
+			a.Seconds = time.Since(begun).Seconds()
+			return a, err
+		}
+	}
+	a.Refusal = err.Error()
+	return a, nil
+}

@@ -1,0 +1,304 @@
+package liveload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Settings say how a load is run. They are kept in run.json of every seed.
+type Settings struct {
+	Plan PlanOptions `json:"plan"`
+	// HalfLife is Slurm's PriorityDecayHalfLife, as Slurm writes times; "5", five minutes, by default.
+	HalfLife string `json:"half_life"`
+	// FairShareWeight is Slurm's PriorityWeightFairshare; 0 means that of scripts/slurm-cluster.
+	FairShareWeight int `json:"fair_share_weight"`
+	// Squeue and Facts are how often the daemon asks Slurm, 1 s and 5 s by default.
+	Squeue time.Duration `json:"squeue_interval_ns"`
+	Facts  time.Duration `json:"facts_interval_ns"`
+}
+
+// Options are those of Run.
+type Options struct {
+	Settings
+	// Dir has a folder for each seed.
+	Dir   string
+	Seeds []uint64
+	// Clusters is how many seeds run at a time, 2 by default. A cluster with its load takes a tenth of a core.
+	Clusters int
+	// Port is the first of the ports of the clusters, 100 for each, 27500 by default.
+	Port int
+	// Daemon and ClusterScript are the paths of waitcastd and of scripts/slurm-cluster.
+	Daemon, ClusterScript string
+	// Out gets a line for every step.
+	Out io.Writer
+}
+
+// portsEach is how many ports a cluster gets.
+const portsEach = 100
+
+func (o *Options) fill() error {
+	if o.Clusters == 0 {
+		o.Clusters = 2
+	}
+	if o.Port == 0 {
+		o.Port = 27500
+	}
+	if o.HalfLife == "" {
+		o.HalfLife = "5"
+	}
+	if o.Squeue == 0 {
+		o.Squeue = time.Second
+	}
+	if o.Facts == 0 {
+		o.Facts = 5 * time.Second
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Clusters < 1 || len(o.Seeds) == 0 {
+		return fmt.Errorf("%d seeds on %d clusters: give at least one of each", len(o.Seeds), o.Clusters)
+	}
+	if o.Plan.Nodes+2 > portsEach {
+		return fmt.Errorf("%d nodes: give at most %d, one port for each", o.Plan.Nodes, portsEach-2)
+	}
+	var err error
+	o.Dir, err = filepath.Abs(o.Dir)
+	return errors.Join(err, o.Plan.fill())
+}
+
+// Run runs the loads of all seeds, several at a time. A seed whose folder is done is skipped; one that was interrupted
+// begins from scratch. The errors of all seeds are joined; a failed seed does not stop the others.
+func Run(ctx context.Context, o Options) error {
+	if err := o.fill(); err != nil {
+		return err
+	}
+	seeds := make(chan uint64)
+	var all sync.WaitGroup
+	var starting, mu sync.Mutex // one cluster starts at a time: it needs the processors for itself
+	var failed []error
+	for slot := range o.Clusters {
+		all.Go(func() {
+			for seed := range seeds {
+				r := &run{Options: &o, seed: seed, port: o.Port + slot*portsEach, starting: &starting,
+					dir: filepath.Join(o.Dir, fmt.Sprintf("seed-%d", seed))}
+				if err := r.all(ctx); err != nil {
+					r.say("failed: %v", err)
+					mu.Lock()
+					failed = append(failed, fmt.Errorf("seed %d: %w", seed, err))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, seed := range o.Seeds {
+		if ctx.Err() == nil {
+			seeds <- seed
+		}
+	}
+	close(seeds)
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// run is the run of one seed.
+type run struct {
+	*Options
+	seed     uint64
+	port     int
+	dir      string // of the seed
+	starting *sync.Mutex
+	slurm    Slurm
+}
+
+func (r *run) say(format string, args ...any) {
+	fmt.Fprintf(r.Out, "%s seed %d: %s\n", time.Now().Format(time.TimeOnly), r.seed, fmt.Sprintf(format, args...))
+}
+
+// clusterFile names the cluster of a run, until it is taken down.
+const clusterFile = "cluster"
+
+// all runs the load of the seed, unless that is done.
+func (r *run) all(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(r.dir, doneFile)); err == nil {
+		r.say("done already")
+		return nil
+	}
+	if err := r.clear(ctx); err != nil {
+		return err
+	}
+	jobs, err := Plan(r.seed, r.Plan)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(struct {
+		Seed uint64    `json:"seed"`
+		At   time.Time `json:"at"`
+		Settings
+	}{r.seed, time.Now().UTC(), r.Settings}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, settingsFile), append(text, '\n'), 0o644); err != nil { //nolint:gosec,lll // research data
+		return err
+	}
+	d, err := r.begin(ctx)
+	if err != nil {
+		return errors.Join(err, r.down(ctx))
+	}
+	err = r.load(ctx, d, jobs)
+	err = errors.Join(err, d.stop())
+	err = errors.Join(err, r.keepLogs(), r.down(ctx))
+	if err != nil {
+		return err
+	}
+	r.say("done")
+	return os.WriteFile(filepath.Join(r.dir, doneFile), nil, 0o644) //nolint:gosec // research data
+}
+
+// clear removes what an interrupted run has left.
+func (r *run) clear(ctx context.Context) error {
+	if err := endLeftover(ctx, r.dir); err != nil {
+		return err
+	}
+	if name, err := os.ReadFile(filepath.Join(r.dir, clusterFile)); err == nil {
+		r.slurm.Conf = filepath.Join(string(name), "slurm.conf")
+		if _, err := os.Stat(filepath.Join(string(name), "pids")); err == nil {
+			r.say("taking the cluster of an interrupted run down")
+			if err := r.down(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.RemoveAll(r.dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(r.dir, 0o755) //nolint:gosec // research data
+}
+
+// begin starts the cluster and then the daemon.
+func (r *run) begin(ctx context.Context) (*process, error) {
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	parent, err := os.MkdirTemp("", "liveload-") // short: the name of a socket has 107 bytes
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(parent, 0o755); err != nil { //nolint:gosec // jobs of other users have their scripts there
+		return nil, err
+	}
+	cluster := filepath.Join(parent, "c")
+	r.slurm.Conf = filepath.Join(cluster, "slurm.conf")
+	if err := os.WriteFile(filepath.Join(r.dir, clusterFile), []byte(cluster), 0o600); err != nil {
+		return nil, err
+	}
+	args := []string{
+		"up", cluster, "--nodes", strconv.Itoa(r.Plan.Nodes), "--cpus", strconv.Itoa(r.Plan.CPUs),
+		"--port", strconv.Itoa(r.port), "--fair-share", r.HalfLife,
+	}
+	if r.FairShareWeight > 0 {
+		args = append(args, "--fair-share-weight", strconv.Itoa(r.FairShareWeight))
+	}
+	r.say("starting a cluster in %s, ports from %d", cluster, r.port)
+	if out, err := exec.CommandContext(ctx, r.ClusterScript, args...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("starting the cluster: %w\n%s", err, out)
+	}
+	if err := writeConfig(r.dir, r.slurm, r.Squeue, r.Facts); err != nil {
+		return nil, err
+	}
+	d, err := startDaemon(ctx, r.Daemon, r.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ready(ctx); err != nil {
+		return nil, d.fail(err)
+	}
+	return d, nil
+}
+
+// drainLimit bounds how long the last jobs may take after the last submission.
+const drainLimit = 30 * time.Minute
+
+// load submits the jobs, waits for their ends and writes what became of them.
+func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
+	r.say("%d jobs in %.0f s", len(jobs), jobs[len(jobs)-1].After)
+	submitted := 0
+	s := Submission{Slurm: r.slurm, Seed: r.seed, Jobs: jobs, TestOnly: true, URL: d.url,
+		Record: func(rec *Record) error {
+			if rec.ID != "" {
+				submitted++
+			}
+			return appendLine(filepath.Join(r.dir, recordsFile), rec)
+		}}
+	begun := time.Now()
+	if err := s.Run(ctx); err != nil {
+		return err
+	}
+	r.say("submitted after %.0f s", time.Since(begun).Seconds())
+	err := poll(ctx, drainLimit, "all jobs to end", func() (bool, error) { return r.slurm.empty(ctx) })
+	if err != nil {
+		return err
+	}
+	r.say("all jobs are over after %.0f s", time.Since(begun).Seconds())
+	if err := d.idle(ctx); err != nil {
+		return err
+	}
+	var fates []Fate
+	err = poll(ctx, time.Minute, "sacct to know the end of every job", func() (bool, error) {
+		var err error
+		fates, err = r.slurm.fates(ctx)
+		ended := 0
+		for i := range fates {
+			if !fates[i].End.IsZero() {
+				ended++
+			}
+		}
+		return ended == submitted && len(fates) == submitted, err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range fates {
+		if err := appendLine(filepath.Join(r.dir, fatesFile), &fates[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepLogs copies Slurm's logs into the folder of the seed.
+func (r *run) keepLogs() error {
+	for _, name := range []string{logFile, "jobcomp.log", "slurm.conf"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(r.slurm.Conf), name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(r.dir, name), text, 0o644); err != nil { //nolint:gosec // research data
+			return err
+		}
+	}
+	return nil
+}
+
+// down takes the cluster down, and removes what there is of it.
+func (r *run) down(ctx context.Context) error {
+	if r.slurm.Conf == "" {
+		return nil // there is none yet
+	}
+	cluster := filepath.Dir(r.slurm.Conf)
+	if _, err := os.Stat(filepath.Join(cluster, "pids")); err == nil {
+		if out, err := exec.CommandContext(context.WithoutCancel(ctx), r.ClusterScript, "down",
+			cluster).CombinedOutput(); err != nil { // after an interruption too
+			return fmt.Errorf("taking the cluster down: %w\n%s", err, out)
+		}
+	}
+	return os.RemoveAll(filepath.Dir(cluster))
+}

@@ -1,0 +1,152 @@
+package liveload
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/internal/testports"
+)
+
+// needSlurm skips a test where there is no Slurm, or no root to run it.
+func needSlurm(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real Slurm: not with -short")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("real Slurm: slurmd must be run by root")
+	}
+	for _, name := range []string{
+		"slurmctld", "slurmd", "munged", "squeue", "slurmdbd", "sacct", "mariadbd", "mariadb-install-db", "mariadb",
+	} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
+		}
+	}
+}
+
+// leastShortP95 bounds the coverage of the p95 of TestShortLoad from below. It is loose: of 40 jobs most come before
+// anything could be learnt, many share their fate in one queue, and other tests keep the machine busy. What a load of
+// full size must reach is in research/docs/liveload.md.
+const leastShortP95 = .3
+
+// TestShortLoad runs a short load on a real Slurm with a daemon of its own, as `liveload run` does, and then replays
+// it. It proves the machinery: what an interrupted run has left is removed, every job is asked about, submitted,
+// recorded and known to sacct, a load that is done is skipped, a replay gives the answers again. Of the forecasts it
+// checks that they are no worse than test-only's in the median, and that the p95 is not meaningless.
+func TestShortLoad(t *testing.T) {
+	needSlurm(t)
+	t.Parallel() // it waits for jobs most of the time
+	dir := t.TempDir()
+	program := filepath.Join(dir, "waitcastd")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/daemon").CombinedOutput(); err != nil {
+		t.Fatalf("building waitcastd: %v\n%s", err, out)
+	}
+	const seed, jobs, nodes = 3, 40, 8
+	out := &bytes.Buffer{}
+	o := Options{
+		Settings: Settings{Plan: PlanOptions{Jobs: jobs, Nodes: nodes, Longest: 8, Load: 1}},
+		Dir:      dir, Seeds: []uint64{seed}, Clusters: 1, Port: testports.Take(t, nodes+2),
+		Daemon: program, ClusterScript: "../../scripts/slurm-cluster", Out: out,
+	}
+	run := filepath.Join(dir, "seed-3")
+	if err := os.MkdirAll(run, 0o755); err != nil { //nolint:gosec // as Run does
+		t.Fatal(err)
+	}
+	interrupted := Record{Seed: seed, ID: "of an interrupted run"}
+	if err := appendLine(filepath.Join(run, recordsFile), &interrupted); err != nil {
+		t.Fatal(err)
+	}
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+	l := checkRecorded(t, run, jobs)
+	checkReplay(t, run, l)
+
+	out.Reset()
+	if err := Run(t.Context(), o); err != nil || !bytes.Contains(out.Bytes(), []byte("done already")) {
+		t.Errorf("a load that is done was not skipped: %v\n%s", err, out)
+	}
+	if again, err := readLoad(run); err != nil || !cmp.Equal(l.ids, again.ids) {
+		t.Errorf("it did not stay as it was: %v", err)
+	}
+}
+
+// checkRecorded checks what was recorded of a run, and returns it.
+func checkRecorded(t *testing.T, run string, jobs int) *load {
+	t.Helper()
+	records, fates, err := readRun(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) != jobs || len(fates) != jobs {
+		t.Fatalf("%d records and %d fates, want %d: the interrupted run must have left none", len(records),
+			len(fates), jobs)
+	}
+	for i := range records {
+		r := &records[i]
+		f := fates[r.ID]
+		if r.Trouble != "" || r.Answer.Refusal != "" || r.TestOnly.Start.IsZero() || f.State != "COMPLETED" {
+			t.Errorf("job %q: %s, answer %q, test-only %q, %+v", r.ID, r.Trouble, r.Answer.Refusal, r.TestOnly.Text, f)
+		}
+		// Slurm's clock has whole seconds, and a submission may wait for the controller.
+		if d := f.Submit.Sub(r.Submitted).Seconds(); d < -1 || d > 10 || r.Answer.Asked.After(r.Submitted) {
+			t.Errorf("job %q: asked at %v, submitted at %v and by sacct at %v", r.ID, r.Answer.Asked, r.Submitted,
+				f.Submit)
+		}
+	}
+	l, err := readLoad(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &bytes.Buffer{}
+	report(out, []*load{l})
+	t.Logf("\n%s", out)
+	f := Judge(l.cases)
+	if f.Answered != jobs || f.Compared != jobs {
+		t.Errorf("%d answers and %d of test-only, want %d of both", f.Answered, f.Compared, jobs)
+	}
+	if !(f.UpTo[5] >= leastShortP95) {
+		t.Errorf("p95 covers %.3f, want at least %g", f.UpTo[5], leastShortP95)
+	}
+	if !(f.ErrorThere <= max(f.TestOnly, 2)) {
+		t.Errorf("off by %.1f s in the median, want at most test-only's %.1f s (or 2 s)", f.ErrorThere, f.TestOnly)
+	}
+	return l
+}
+
+// checkReplay replays the journal of a run with the same program, which must give nearly all answers again: an answer
+// may differ where a record came between a question and the submission.
+func checkReplay(t *testing.T, run string, l *load) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "seed-3")
+	if err := Replay(t.Context(), run, to); err != nil {
+		t.Fatal(err)
+	}
+	replayed, err := readLoad(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for i := range l.cases {
+		if cmp.Equal(l.cases[i].Quantiles, replayed.cases[i].Quantiles) {
+			same++
+		}
+	}
+	if same < len(l.cases)*3/4 {
+		t.Errorf("the replay gave %d of %d answers again, want at least three quarters", same, len(l.cases))
+	}
+	out := &bytes.Buffer{}
+	if err := Score(t.Context(), out, "", []string{to}, true); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out.Bytes(), []byte("recent")) || bytes.HasPrefix(out.Bytes(), []byte("ledger: 0 forecasts")) {
+		t.Errorf("the replay's ledger has no forecasts:\n%s", out)
+	}
+}

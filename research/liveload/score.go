@@ -1,0 +1,209 @@
+package liveload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
+
+// Case is one submission of a run: what was forecast, and what came true. Waits and quantiles are in seconds.
+type Case struct {
+	Seed   uint64
+	Number int // its place in the load, from 0
+	Queue  string
+	Submit time.Time
+	// Quantiles are the served ones, of waittime.Levels; nil if there was no answer, and +Inf for never.
+	Quantiles []float64
+	// Recent is the 0.9 quantile of the newest recentWaits waits of the queue that were known; NaN if none was.
+	Recent float64
+	// TestOnly is by how much the start that `sbatch --test-only` said was wrong; NaN if it said none, or there was no
+	// start.
+	TestOnly float64
+	// Wait is how long the job waited by sacct, which knows whole seconds; +Inf if it never started.
+	Wait float64
+	// LogWait is the same by the milliseconds of slurmctld.log; NaN if that does not have both instants.
+	LogWait float64
+}
+
+// recentWaits is how many waits of a queue its recent quantile is of.
+const recentWaits = 50
+
+// cases returns the submissions of a run that Slurm took, in their order. logged are waits by slurmctld.log.
+func cases(records []Record, fates map[string]Fate, logged map[string]float64) ([]Case, error) {
+	var out []Case
+	for i := range records {
+		r := &records[i]
+		if r.ID == "" {
+			continue
+		}
+		f, ok := fates[r.ID]
+		if !ok {
+			return nil, fmt.Errorf("seed %d: nothing is known of the end of job %s", r.Seed, r.ID)
+		}
+		c := Case{
+			Seed: r.Seed, Number: r.Number, Queue: r.Queue, Submit: f.Submit, Wait: math.Inf(1), TestOnly: math.NaN(),
+			LogWait: math.NaN(),
+			Recent:  recentQuantile(records, fates, r.Queue, r.Answer.Asked),
+		}
+		if !f.Start.IsZero() {
+			c.Wait = f.Wait()
+			if !r.TestOnly.Start.IsZero() {
+				c.TestOnly = math.Abs(r.TestOnly.Start.Sub(f.Start).Seconds())
+			}
+		}
+		if wait, ok := logged[r.ID]; ok {
+			c.LogWait = wait
+		}
+		served, err := r.Answer.Quantiles()
+		if err != nil {
+			return nil, fmt.Errorf("seed %d: job %s: %w", r.Seed, r.ID, err)
+		}
+		if served != nil {
+			for _, level := range waittime.Levels() {
+				q, ok := served[level]
+				if !ok {
+					return nil, fmt.Errorf("seed %d: job %s: no quantile of level %g", r.Seed, r.ID, level)
+				}
+				c.Quantiles = append(c.Quantiles, q)
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// recentQuantile returns the 0.9 quantile of the newest waits, by their starts, of a queue that had started by an
+// instant; NaN if there is none. It is the smallest of them that at least nine tenths do not exceed.
+func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
+	var known []Fate
+	for i := range records {
+		f := fates[records[i].ID]
+		if records[i].Queue == queue && !f.Start.IsZero() && !f.Start.After(at) {
+			known = append(known, f)
+		}
+	}
+	if len(known) == 0 {
+		return math.NaN()
+	}
+	slices.SortStableFunc(known, func(a, b Fate) int { return a.Start.Compare(b.Start) })
+	known = known[max(0, len(known)-recentWaits):]
+	slices.SortFunc(known, func(a, b Fate) int { return cmp.Compare(a.Wait(), b.Wait()) })
+	return known[(9*len(known)+9)/10-1].Wait()
+}
+
+// Figures judge the forecasts of some submissions.
+type Figures struct {
+	// Jobs is the number of submissions, Answered those with an answer. All other figures are of the answered ones.
+	Jobs, Answered int
+	// Below and UpTo are P(W < q) and P(W <= q) by level, in the order of waittime.Levels.
+	Below, UpTo []float64
+	// Error is the median absolute error of the median, in seconds.
+	Error float64
+	// TestOnly is the median absolute error of `sbatch --test-only` on the Compared jobs of which it named a start, and
+	// ErrorThere ours on the same.
+	Compared             int
+	TestOnly, ErrorThere float64
+	// Width is the median of the 0.9 quantiles. RecentWidth is that of the recent quantiles, of the RecentJobs that
+	// have one, and RecentUpTo is how many of those waits they cover.
+	Width, RecentWidth, RecentUpTo float64
+	RecentJobs                     int
+	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and the 0.95 quantile on the logarithmic scale of
+	// package waittime.
+	Loss50, Loss95 float64
+}
+
+// Judge returns the figures of some submissions; shares and means of none are NaN.
+func Judge(all []Case) Figures {
+	levels := waittime.Levels()
+	f := Figures{Jobs: len(all), Below: make([]float64, len(levels)), UpTo: make([]float64, len(levels))}
+	var wrong, widths, there, testOnly, recent []float64
+	covered := 0
+	for i := range all {
+		c := &all[i]
+		if c.Quantiles == nil {
+			continue
+		}
+		f.Answered++
+		for l, q := range c.Quantiles {
+			if c.Wait < q {
+				f.Below[l]++
+			}
+			if c.Wait <= q && !math.IsInf(c.Wait, 1) || math.IsInf(q, 1) {
+				f.UpTo[l]++
+			}
+		}
+		off := math.Inf(1)
+		if !math.IsInf(c.Wait, 1) {
+			off = math.Abs(c.Quantiles[waittime.Median] - c.Wait)
+		}
+		wrong, widths = append(wrong, off), append(widths, c.Quantiles[slices.Index(levels, .9)])
+		if !math.IsNaN(c.TestOnly) {
+			there, testOnly = append(there, off), append(testOnly, c.TestOnly)
+		}
+		if !math.IsNaN(c.Recent) {
+			recent = append(recent, c.Recent)
+			if c.Wait <= c.Recent {
+				covered++
+			}
+		}
+		f.Loss50 += logLoss(.5, c.Quantiles[waittime.Median], c.Wait)
+		f.Loss95 += logLoss(.95, c.Quantiles[slices.Index(levels, .95)], c.Wait)
+	}
+	n := float64(f.Answered)
+	for l := range levels {
+		f.Below[l] /= n
+		f.UpTo[l] /= n
+	}
+	f.Loss50, f.Loss95 = f.Loss50/n, f.Loss95/n
+	f.Error, f.Width = median(wrong), median(widths)
+	f.Compared, f.TestOnly, f.ErrorThere = len(testOnly), median(testOnly), median(there)
+	f.RecentJobs, f.RecentWidth, f.RecentUpTo = len(recent), median(recent), float64(covered)/float64(len(recent))
+	return f
+}
+
+// logLoss is the pinball loss on the logarithmic scale; never counts as a year.
+func logLoss(level, q, wait float64) float64 {
+	bounded := func(x float64) float64 {
+		if waittime.IsNever(x) {
+			return waittime.ScoredNever
+		}
+		return x
+	}
+	return waittime.Pinball(level, waittime.Log(bounded(q)), waittime.Log(bounded(wait)))
+}
+
+// median returns the middle value, the mean of the two middle ones of an even number; NaN of none.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Sorted(slices.Values(v))
+	low, high := v[(len(v)-1)/2], v[len(v)/2]
+	if low == high { // +Inf too
+		return low
+	}
+	return (low + high) / 2
+}
+
+// decidedAt is the coverage of a level over the submissions that are decided as of an instant: those whose submission
+// plus quantile is not after it (issue of calibration: each of them has started by its quantile, or not). n is their
+// number.
+func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
+	l := slices.Index(waittime.Levels(), level)
+	hits := 0
+	for i := range all {
+		c := &all[i]
+		if c.Quantiles == nil || c.Quantiles[l] > asOf.Sub(c.Submit).Seconds() {
+			continue
+		}
+		n++
+		if c.Wait <= c.Quantiles[l] {
+			hits++
+		}
+	}
+	return float64(hits) / float64(n), n
+}

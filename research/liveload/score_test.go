@@ -1,0 +1,215 @@
+package liveload
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func at(seconds float64) time.Time {
+	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// handMade are four submissions, whose figures below are worked out by hand. The levels are .1 .25 .5 .75 .9 .95.
+func handMade() []Case {
+	nan, never := math.NaN(), math.Inf(1)
+	return []Case{
+		{Submit: at(0), Quantiles: []float64{0, 0, 0, 0, 0, 0}, Wait: 0, TestOnly: 4, Recent: nan, LogWait: 0.2},
+		{Submit: at(10), Quantiles: []float64{1, 2, 10, 20, 40, 80}, Wait: 40, TestOnly: 100, Recent: 0, LogWait: 40.5},
+		{Submit: at(20), Quantiles: []float64{5, 6, 7, 8, 9, 10}, Wait: 2, TestOnly: 8, Recent: 30, LogWait: nan},
+		{Submit: at(30), Quantiles: []float64{5, 60, 70, 80, 90, never}, Wait: never, TestOnly: nan, Recent: 40},
+		{Submit: at(40), Wait: 5, TestOnly: 1, Recent: 50}, // no answer
+	}
+}
+
+// TestJudge works the figures out by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9, 90.
+func TestJudge(t *testing.T) {
+	got := Judge(handMade())
+	log := func(x float64) float64 { return math.Log(x + 60) }
+	year := 365. * 86400
+	want := Figures{
+		Jobs: 5, Answered: 4,
+		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third; at .95 the second too: never is not before never
+		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // the first too; at .9 the second
+		Error: 17.5,                                   // between 5 and 30
+		// with an answer and a start: 0 of 4, 30 of 100, 5 of 8
+		Compared: 3, TestOnly: 8, ErrorThere: 5,
+		Width: 24.5, RecentWidth: 30, RecentJobs: 3, RecentUpTo: 1. / 3,
+		Loss50: .5 * (log(40) - log(10) + log(7) - log(2) + log(year) - log(70)) / 4,
+		Loss95: .05 * (log(80) - log(40) + log(10) - log(2)) / 4,
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestJudgeNothing: shares of no submissions are no numbers, and nothing fails.
+func TestJudgeNothing(t *testing.T) {
+	if f := Judge(nil); f.Jobs != 0 || !math.IsNaN(f.UpTo[0]) || !math.IsNaN(f.Error) {
+		t.Errorf("of nothing: %+v", f)
+	}
+}
+
+// TestDecidedAt: as of second 50 the p90 of the first three (0, 50 and 29) has passed, and covers two; as of second 119
+// none more, as of second 120 the fourth, which has not started.
+func TestDecidedAt(t *testing.T) {
+	for _, c := range []struct {
+		asOf, covered float64
+		n             int
+	}{{0, 1, 1}, {28.9, 1, 1}, {29, 1, 2}, {49.9, 1, 2}, {50, 1, 3}, {119.9, 1, 3}, {120, .75, 4}} {
+		got, n := decidedAt(handMade(), .9, at(c.asOf))
+		if n != c.n || got != c.covered {
+			t.Errorf("as of %g s: %g of %d, want %g of %d", c.asOf, got, n, c.covered, c.n)
+		}
+	}
+}
+
+// TestRecentQuantile: only starts of the queue that are known by then count, the newest fifty of them, and the smallest
+// wait that nine tenths do not exceed is taken.
+func TestRecentQuantile(t *testing.T) {
+	var records []Record
+	fates := map[string]Fate{}
+	add := func(id, queue string, submit, start float64) {
+		records = append(records, Record{ID: id, Job: Job{Queue: queue}})
+		fates[id] = Fate{ID: id, Submit: at(submit), Start: at(start)}
+	}
+	add("other", "long", 0, 1000)
+	for i := range 60 { // waits 0 to 59, started at seconds 1000 to 1059
+		add(string(rune('A'+i)), "short", 1000, float64(1000+i))
+	}
+	for _, c := range []struct{ at, want float64 }{
+		{999, math.NaN()},
+		{1000, 0},
+		{1009, 8},  // 9 of 10: waits 0 to 8
+		{1010, 9},  // 10 of 11, since 9 are less than nine tenths
+		{1049, 44}, // 45 of 50: 0 to 44
+		{1059, 54}, // the newest fifty are 10 to 59
+		{9999, 54},
+	} {
+		got := recentQuantile(records, fates, "short", at(c.at))
+		if got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("as of %g: %g, want %g", c.at, got, c.want)
+		}
+	}
+}
+
+// TestMedian: the middle value, or the mean of the two middle ones.
+func TestMedian(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		of   []float64
+		want float64
+	}{{[]float64{3}, 3}, {[]float64{4, 1, 2}, 2}, {[]float64{4, 1, 2, 3}, 2.5}, {[]float64{1, inf, inf}, inf},
+		{[]float64{inf, inf}, inf}} {
+		if got := median(c.of); got != c.want {
+			t.Errorf("of %v: %g, want %g", c.of, got, c.want)
+		}
+	}
+}
+
+// TestCases: the wait is sacct's, never's place is taken by +Inf, and what test-only said is compared with the start.
+func TestCases(t *testing.T) {
+	records := []Record{
+		{Job: Job{Number: 0, Queue: "short"}, ID: "1", TestOnly: TestOnly{Start: at(70)}, Answer: Answer{Asked: at(0),
+			Wait: json.RawMessage(`{"queue":"short","wait_seconds":` +
+				`{"p10":0,"p25":1,"p50":2.5,"p75":3,"p90":4,"p95":null}}`)}},
+		{Job: Job{Number: 1, Queue: "short"}, Trouble: "refused"},
+		{Job: Job{Number: 2, Queue: "short"}, ID: "2", TestOnly: TestOnly{Start: at(20)},
+			Answer: Answer{Asked: at(12), Refusal: "422"}},
+	}
+	fates := map[string]Fate{
+		"1": {ID: "1", Submit: at(0), Start: at(11), End: at(12)},
+		"2": {ID: "2", Submit: at(12)},
+	}
+	got, err := cases(records, fates, map[string]float64{"1": 10.9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Case{
+		{Number: 0, Queue: "short", Submit: at(0), Quantiles: []float64{0, 1, 2.5, 3, 4, math.Inf(1)},
+			Recent: math.NaN(), TestOnly: 59, Wait: 11, LogWait: 10.9},
+		{Number: 2, Queue: "short", Submit: at(12), Recent: 11, TestOnly: math.NaN(), Wait: math.Inf(1),
+			LogWait: math.NaN()},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	delete(fates, "2")
+	if _, err := cases(records, fates, nil); err == nil {
+		t.Error("a job of which nothing is known was no error")
+	}
+}
+
+// TestReadSlurm: what Slurm's programs print is read as their manuals say.
+func TestReadSlurm(t *testing.T) {
+	start, err := parseTestOnly("sbatch: Job 49 to start at 1795399502 using 6 processors on nodes n[14-16] in " +
+		"partition short")
+	if err != nil || start.Unix() != 1795399502 {
+		t.Errorf("test-only: %v, %v", start, err)
+	}
+	if start, err = parseTestOnly("allocation failure: Requested node configuration is not available"); err == nil {
+		t.Errorf("no start was read as %v", start)
+	}
+	fates, err := parseFates("2|100|101|112|COMPLETED\n4|102|Unknown|Unknown|PENDING\n6|103|None|104|CANCELLED by 0\n")
+	want := []Fate{
+		{ID: "2", Submit: time.Unix(100, 0).UTC(), Start: time.Unix(101, 0).UTC(), End: time.Unix(112, 0).UTC(),
+			State: "COMPLETED"},
+		{ID: "4", Submit: time.Unix(102, 0).UTC(), State: "PENDING"},
+		{ID: "6", Submit: time.Unix(103, 0).UTC(), End: time.Unix(104, 0).UTC(), State: "CANCELLED by 0"},
+	}
+	if diff := cmp.Diff(want, fates); diff != "" || err != nil {
+		t.Errorf("sacct: %v\n%s", err, diff)
+	}
+	for _, bad := range []string{"2|100", "2|x|101|112|COMPLETED", "2|Unknown|101|112|COMPLETED"} {
+		if _, err := parseFates(bad); err == nil {
+			t.Errorf("sacct: %q was no error", bad)
+		}
+	}
+	waits, err := parseLog([]byte(`
+[2026-11-23T02:04:49.611] _slurm_rpc_submit_batch_job: JobId=20 InitPrio=3062 usec=687
+[2026-11-23T02:04:49.711] _slurm_rpc_submit_batch_job: JobId=21 InitPrio=3062 usec=687
+[2026-11-23T02:04:49.861] sched/backfill: _start_job: Started JobId=20 in short on n[13-14]
+[2026-11-23T02:05:50.711] sched: Allocate JobId=21 NodeList=n01 #CPUs=4 Partition=short
+[2026-11-23T02:05:50.721] _job_complete: JobId=20 done
+`))
+	if diff := cmp.Diff(map[string]float64{"20": .25, "21": 61}, waits); diff != "" || err != nil {
+		t.Errorf("slurmctld.log: %v\n%s", err, diff)
+	}
+}
+
+// TestReportBounds: the bounds of the issue are held against the pooled figures and the worst seed.
+func TestReportBounds(t *testing.T) {
+	var seed []Case
+	for i := range 100 { // p50 right for half, p90 for 90, p95 for 95; test-only is off by 100 s, the median by 5 s
+		q := []float64{0, 0, 10, 10, 10, 10}
+		wait := []float64{5, 15}[i%2]
+		q[3], q[4], q[5] = 20, 20, 20
+		if i < 10 {
+			q[4] = 1
+		}
+		if i < 5 {
+			q[5] = 1
+		}
+		seed = append(seed, Case{Number: i, Queue: "short", Submit: at(float64(i)), Quantiles: q, Wait: wait,
+			TestOnly: 100, Recent: 1, LogWait: wait})
+	}
+	var out bytes.Buffer
+	report(&out, []*load{{dir: "x/seed-1", cases: seed, last: at(99), end: at(200)}})
+	if text := out.String(); strings.Contains(text, "MISS") || strings.Count(text, "\nok ") != 6 {
+		t.Errorf("all bounds hold, but:\n%s", text)
+	}
+	for i := range seed[:20] {
+		seed[i].Quantiles[4] = 1
+	}
+	out.Reset()
+	report(&out, []*load{{dir: "x/seed-1", cases: seed, last: at(99), end: at(200)}})
+	if text := out.String(); strings.Count(text, "MISS") != 2 || strings.Count(text, "\nok ") != 4 {
+		t.Errorf("p90 covers 0.8, pooled and of the only seed, but:\n%s", text)
+	}
+}
