@@ -18,8 +18,8 @@ type accuracyInput struct {
 	Queue   string `query:"queue" doc:"only this queue"`
 	Size    string `query:"size_class" enum:"1,2-8,9-64,65-512,513-4096,4097+" doc:"only this size class"`
 	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened, or after the fact"`
-	Since   string `query:"since" default:"30d" doc:"only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
-	Until   string `query:"until" doc:"and before"`
+	Since   string `query:"since" default:"30d" doc:"coverage: only jobs submitted since; losses: only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
+	Until   string `query:"until" doc:"losses: and before; coverage is as of this instant"`
 	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"at most so many groups"`
 	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"leave out so many groups at the beginning: next_offset of the answer before"`
 
@@ -36,7 +36,8 @@ func (s *Server) registerAccuracy(a huma.API) {
 		OperationID: "get-accuracy", Method: http.MethodGet, Path: "/v1/accuracy",
 		Summary: "Forecasts against facts",
 		Description: "How the forecasts turned out that were made for every job at its submission, beside other " +
-			"methods on the same jobs. The ledger is read for it, by one request at a time.",
+			"methods on the same jobs. Coverage is over all submissions whose quantile has passed, jobs that still " +
+			"wait included. The ledger is read for it, by one request at a time.",
 		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getAccuracy)
 }
@@ -47,6 +48,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 		return nil, err
 	}
 	q := AccuracyQuery{Cluster: v.Cluster, Queue: in.Queue}
+	q.AsOf, q.Seq = s.ask.AsOfInstant(v), v.Seq
 	if q.Since, err = since(in.Since, v.At); err != nil {
 		return nil, ask.Invalid("since", err.Error())
 	}

@@ -11,16 +11,19 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
 // TestAccuracy proves the figures of rows worked out by hand: groups, what is live and what is not, the shares on both
 // sides of a quantile, losses, and other methods on their jobs only.
 func TestAccuracy(t *testing.T) {
 	f := lively(t)
+	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
 	row := func(queue string, procs int, wait, quantile float64, replayed bool, peers ...modelstore.Peer) {
 		r := modelstore.Row{
 			Queue: queue, Procs: procs, Outcome: modelstore.Started, WaitSeconds: wait, Replayed: replayed,
-			Levels: waittime.Levels(), Peers: peers,
+			Levels: waittime.Levels(), Peers: peers, Submit: submit,
+			Start: submit.Add(time.Duration(wait) * time.Second),
 		}
 		for range r.Levels {
 			r.Quantiles = append(r.Quantiles, quantile)
@@ -33,9 +36,10 @@ func TestAccuracy(t *testing.T) {
 	row("work", 5, 60, 59.5, false)                                                      // within the second
 	row("work", 4, 60, 180, true)
 	row("other", 1, 60, 61, false)
-	f.rows = append(f.rows, modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started}, // without a forecast
-		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100,
-			Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 102}})
+	f.rows = append(f.rows,
+		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Started, Start: submit}, // without a forecast
+		modelstore.Row{Queue: "work", Procs: 4, Outcome: modelstore.Cancelled, WaitSeconds: 100, Submit: submit,
+			Levels: waittime.Levels(), Quantiles: []float64{1, 2, 3, 100, 101, 1002}})
 	var got wire.Accuracy
 	f.get("/v1/accuracy", &got)
 	var names []string
@@ -48,12 +52,26 @@ func TestAccuracy(t *testing.T) {
 		t.Fatalf("groups %v\nwant %s", names, want)
 	}
 	work := got.Groups[5]
-	if work.Unforecast != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 || work.KnownMisses["0.75"] != 0 {
+	if work.Unforecast != 1 || work.Cancelled != 1 || work.KnownMisses["0.5"] != 1 || work.KnownMisses["0.75"] != 0 ||
+		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	// 60 is not below 60 or 59, and up to 60 both times
+	// 60 is not below 60 or 59, and up to 60 both times. The third was cancelled: at 100 s it missed 3 s, is censored
+	// for 101 s, and 1002 s have not passed yet.
+	for level, want := range map[string]wire.Outcomes{
+		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
+		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},
+		"0.95": {Decided: 2, UpTo: 2, Early: 1},
+	} {
+		if got := work.Methods[0].Outcomes[level]; got != want {
+			t.Errorf("level %s: %+v, want %+v", level, got, want)
+		}
+	}
 	if c := work.Methods[0].Coverage["0.9"]; c != [2]float64{0, 1} {
 		t.Errorf("coverage %v, want all waits up to the quantile and none below", c)
+	}
+	if c := work.Methods[0].Coverage["0.5"]; math.Abs(c[1]-2./3) > 1e-12 || c != work.Methods[0].Unweighted["0.5"] {
+		t.Errorf("coverage of .5 is %v, want 2 of 3, the cancelled job having missed it", c)
 	}
 	ours, qbets := work.Methods[0], work.Methods[1]
 	if ours.WithinFactor2 != 1 || qbets.Method != "qbets" || qbets.N != 1 || qbets.WithinFactor2 != 1 ||
@@ -102,15 +120,20 @@ func TestAccuracyQuery(t *testing.T) {
 	f := lively(t)
 	newest := f.pipeline.View("main").At
 	var got wire.Accuracy
-	for query, want := range map[string]api.AccuracyQuery{
-		"":                        {Cluster: "main", Since: newest.Add(-30 * 24 * time.Hour)},
-		"?since=1d12h&queue=work": {Cluster: "main", Queue: "work", Since: newest.Add(-36 * time.Hour)},
-		"?since=2026-03-01&until=2026-03-03": {Cluster: "main", Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
-			Until: time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC)},
-		"?since=2026-03-01T13:00:00%2B01:00": {Cluster: "main", Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
+	query := func(queue string, since, until time.Time) api.AccuracyQuery {
+		return api.AccuracyQuery{Cluster: "main", Queue: queue, Bounds: accuracy.Bounds{
+			Since: since, Until: until, AsOf: newest, Seq: f.pipeline.View("main").Seq,
+		}}
+	}
+	day := func(d int) time.Time { return time.Date(2026, 3, d, 0, 0, 0, 0, time.UTC) }
+	for text, want := range map[string]api.AccuracyQuery{
+		"":                                   query("", newest.Add(-30*24*time.Hour), time.Time{}),
+		"?since=1d12h&queue=work":            query("work", newest.Add(-36*time.Hour), time.Time{}),
+		"?since=2026-03-01&until=2026-03-03": query("", day(1), day(3)),
+		"?since=2026-03-01T13:00:00%2B01:00": query("", day(1).Add(12*time.Hour), time.Time{}),
 	} {
-		if f.get("/v1/accuracy"+query, &got); f.asked != want {
-			t.Errorf("%q asks for %+v, want %+v", query, f.asked, want)
+		if f.get("/v1/accuracy"+text, &got); f.asked != want {
+			t.Errorf("%q asks for %+v, want %+v", text, f.asked, want)
 		}
 	}
 	for query, status := range map[string]int{

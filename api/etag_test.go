@@ -101,9 +101,9 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	asked := 0
 	s := api.New(f.pipeline, api.Options{
 		StaleAfter: staleAfter, Now: func() time.Time { return f.now }, Registry: prometheus.NewRegistry(),
-		Log: zap.NewNop(), Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) {
+		Log: zap.NewNop(), Accuracy: func(_ context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
 			asked++
-			return &accuracy.Summary{}, nil
+			return accuracy.NewSummary(q.Bounds), nil
 		},
 	})
 	get := func(have string) *httptest.ResponseRecorder {

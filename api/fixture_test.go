@@ -41,13 +41,13 @@ type fixture struct {
 // ledger is the accuracy of the fixture's rows.
 func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
 	f.asked = q
-	var out accuracy.Summary
+	out := accuracy.NewSummary(q.Bounds)
 	for i := range f.rows {
 		if q.Queue == "" || f.rows[i].Queue == q.Queue {
 			out.Add(&f.rows[i])
 		}
 	}
-	return &out, nil
+	return out, nil
 }
 
 // recent are the fixture's newest rows, as the daemon reads them.

@@ -107,11 +107,11 @@ type LogLevel interface {
 type AccuracyQuery struct {
 	// Cluster and Queue select; an empty queue means any.
 	Cluster, Queue string
-	// Since and Until select by when the wait ended; a zero Until means no bound.
-	Since, Until time.Time
+	// Bounds select, and say as of which instant.
+	accuracy.Bounds
 }
 
-// AccuracyFunc reads the ledger.
+// AccuracyFunc reads the rows of the ledger that were closed at or after Since into a summary.
 type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
 // RecentQuery defines which rows of the ledger are asked for: those of jobs that started, the newest first.

@@ -39,11 +39,12 @@ func lively(t testing.TB) *fixture {
 	f.now = at(begin + 60)
 	f.rows = []modelstore.Row{
 		{
-			Queue: "work", Procs: 4, Submit: at(0), Start: at(90), Outcome: modelstore.Started, WaitSeconds: 90,
-			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60.5, 120, 300, 600},
-			Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
+			Queue: "work", Procs: 4, Submit: at(begin - 3600), Start: at(begin - 3510),
+			Outcome: modelstore.Started, WaitSeconds: 90, Levels: waittime.Levels(),
+			Quantiles: []float64{0, 10, 60.5, 120, 300, 600},
+			Peers:     []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
 		},
-		{Queue: "work", Procs: 2, Submit: at(5), Outcome: modelstore.Cancelled, WaitSeconds: 400,
+		{Queue: "work", Procs: 2, Submit: at(begin - 3595), Outcome: modelstore.Cancelled, WaitSeconds: 400,
 			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
 	}
 	return f

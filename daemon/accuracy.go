@@ -11,8 +11,9 @@ import (
 
 // accuracy reads from the ledger how forecasts turned out.
 func (w *webAPI) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
-	out, view := &accuracy.Summary{}, w.views.View(q.Cluster)
-	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since, Until: q.Until}
+	out, view := accuracy.NewSummary(q.Bounds), w.views.View(q.Cluster)
+	// A wait that ended after Until is needed too: as of Until its job was waiting.
+	rows := modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since}
 	for _, store := range w.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
 			r.Queue = view.LedgerQueue(r.Queue)

@@ -366,4 +366,10 @@ func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Engine = e
 	v.Learning = l.feeder.engine.Stats()
 	v.Scores, v.Recent = l.record.Snapshot()
+	v.OpenForecasts = make([]accuracy.Waiting, 0, len(l.open))
+	for _, o := range l.open {
+		if w, ok := o.Waiting(); ok {
+			v.OpenForecasts = append(v.OpenForecasts, w)
+		}
+	}
 }

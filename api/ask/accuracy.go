@@ -13,21 +13,26 @@ import (
 type AccuracyRequest struct {
 	// Queue, SizeClass and Made select; empty means any.
 	Queue, SizeClass, Made string
-	// Since and Until select by when the wait ended; a zero Until means no bound.
+	// Since and Until are those of accuracy.Bounds.
 	Since, Until time.Time
 	// Limit is the greatest number of groups, Offset how many of the first are left out.
 	Limit, Offset int
 }
 
-// Accuracy reports how the forecasts turned out that were found in the ledger.
+// Accuracy reports how the forecasts turned out that were found in the ledger, and those of the jobs that wait.
 func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
 		out.Until = &in.Until
 	}
 	_, out.AgeSeconds, out.Stale = s.AsOf(v)
+	for i := range v.OpenForecasts {
+		if w := &v.OpenForecasts[i]; in.Queue == "" || w.Queue == in.Queue {
+			found.AddWaiting(w)
+		}
+	}
 	for _, g := range found.Groups() {
-		w := group(&g)
+		w := group(g)
 		if in.SizeClass != "" && w.SizeClass != in.SizeClass || in.Made != "" && w.Made != in.Made ||
 			in.Queue != "" && w.Queue != in.Queue {
 			continue
@@ -42,38 +47,51 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 	return out
 }
 
-// group writes the scores of some jobs.
+// group writes the scores and the coverage of some jobs.
 func group(g *accuracy.Group) wire.AccuracyGroup {
 	w := wire.AccuracyGroup{
 		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored,
-		KnownMisses: map[string]int64{},
-		Methods:     []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures)},
+		Waiting: g.Waits, WaitingPast: map[string]int64{}, KnownMisses: map[string]int64{},
+		Methods: []wire.MethodAccuracy{figures(accuracy.Waitcast, &g.Figures, g.Served)},
 	}
 	if g.Replayed {
 		w.Made = "replayed"
 	}
 	for i, level := range waittime.Levels() {
-		w.KnownMisses[LevelName(level)] = g.Outlived[i]
+		w.WaitingPast[LevelName(level)] = g.Served[i].Waiting
+		w.KnownMisses[LevelName(level)] = g.Served[i].Waiting + g.Served[i].Left
 	}
-	for i := range g.Peers {
-		p := &g.Peers[i]
-		m := figures(p.Method, &p.Figures)
-		m.Waitcast = losses(&p.Served)
+	for i := range g.Submissions.Peers {
+		p := &g.Submissions.Peers[i]
+		scored := g.PeerScore(p.Method)
+		m := figures(p.Method, &scored.Figures, p.Coverage)
+		m.Waitcast = losses(&scored.Served)
 		w.Methods = append(w.Methods, m)
 	}
 	return w
 }
 
-func figures(method string, f *accuracy.Figures) wire.MethodAccuracy {
-	m := wire.MethodAccuracy{Method: method, N: f.N, Coverage: map[string][2]float64{}, LogPinball: losses(f)}
-	if f.N == 0 {
-		return m
+// figures writes how one method did: f of the jobs that started, c of all submissions.
+func figures(method string, f *accuracy.Figures, c accuracy.Coverage) wire.MethodAccuracy {
+	m := wire.MethodAccuracy{
+		Method: method, N: f.N, LogPinball: losses(f), Coverage: map[string][2]float64{},
+		Unweighted: map[string][2]float64{}, Outcomes: map[string]wire.Outcomes{},
 	}
-	n := float64(f.N)
 	for i, level := range waittime.Levels() {
-		m.Coverage[LevelName(level)] = [2]float64{float64(f.Below[i]) / n, float64(f.UpTo[i]) / n}
+		name, counts := LevelName(level), c[i].Counts()
+		m.Outcomes[name] = wire.Outcomes{
+			Decided: counts.Decided(), Below: counts.Below, UpTo: counts.UpTo(), Missed: counts.Missed,
+			Censored: counts.Censored, Undecided: c[i].Undecided, Early: c[i].Early,
+		}
+		if counts.Known() > 0 {
+			weighted, plain := c[i].Interval(), counts.Interval()
+			m.Coverage[name] = [2]float64{weighted.Low, weighted.High}
+			m.Unweighted[name] = [2]float64{plain.Low, plain.High}
+		}
 	}
-	m.WithinFactor2 = float64(f.Within2) / n
+	if f.N > 0 {
+		m.WithinFactor2 = float64(f.Within2) / float64(f.N)
+	}
 	return m
 }
 

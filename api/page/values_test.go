@@ -153,6 +153,14 @@ func accuracyEqual(t *testing.T, s *site, b *tab) {
 			}
 			for level, c := range g.Methods[0].Coverage {
 				e["coverage/"+level] = number(&c[0]) + " " + number(&c[1])
+				o := g.Methods[0].Outcomes[level]
+				for name, n := range map[string]int64{"decided": o.Decided, "missed": o.Missed, "censored": o.Censored,
+					"undecided": o.Undecided, "waiting_past": g.WaitingPast[level]} {
+					e[name+"/"+level] = strconv.FormatInt(n, 10)
+				}
+			}
+			if g.Waiting > 0 {
+				e["past"] = strconv.FormatInt(g.WaitingPast["0.95"], 10)
 			}
 			for _, m := range g.Methods {
 				loss, n := m.LogPinball["0.5"], float64(m.N)

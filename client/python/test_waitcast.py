@@ -73,7 +73,13 @@ class AgainstDaemon(unittest.TestCase):
     def test_accuracy(self) -> None:
         accuracy = self.daemon.accuracy(queue="work", since="7d")
         self.assertEqual(accuracy["cluster"], "main")
-        self.assertTrue(all(m["n"] > 0 for g in accuracy["groups"] for m in g["methods"]))
+        self.assertTrue(any(m["n"] > 0 for g in accuracy["groups"] for m in g["methods"]))
+        for group in accuracy["groups"]:
+            for method in group["methods"]:
+                for level, o in method["outcomes"].items():
+                    self.assertEqual(o["decided"], o["up_to"] + o["missed"] + o["censored"])
+                    self.assertEqual(level in method["coverage"], o["up_to"] + o["missed"] > 0)
+            self.assertLessEqual(group["waiting_past"]["0.95"], group["waiting"])
 
     def test_problems(self) -> None:
         with self.assertRaises(waitcast.ProblemError) as caught:

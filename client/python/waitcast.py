@@ -338,10 +338,22 @@ class Queues(Dated):
     pools: list[dict[str, Any]]
 
 
+class Outcomes(TypedDict):
+    decided: int
+    below: int
+    up_to: int
+    missed: int
+    censored: int
+    undecided: int
+    early: int
+
+
 class _MethodAccuracyMust(TypedDict):
     method: str
     n: int
     coverage: dict[str, list[float]]
+    coverage_unweighted: dict[str, list[float]]
+    outcomes: dict[str, Outcomes]
     log_pinball: dict[str, float]
     within_factor_2: float
 
@@ -356,6 +368,8 @@ class AccuracyGroup(TypedDict):
     made: str
     unforecast: int
     cancelled: int
+    waiting: int
+    waiting_past: dict[str, int]
     known_misses: dict[str, int]
     methods: list[MethodAccuracy]
 
@@ -786,8 +800,14 @@ def _print_other(daemon: Client, options: argparse.Namespace) -> tuple[Any, list
     accuracy = daemon.accuracy(**said)
     scores = [(g, m) for g in accuracy["groups"] for m in g["methods"]]
     return accuracy, [
-        f"{g['queue'] or 'all'}\t{g['size_class'] or 'all'}\t{g['made']}\t{m['method']}\t{m['n']}\t{m['within_factor_2']:.3f}" for g, m in scores
+        f"{g['queue'] or 'all'}\t{g['size_class'] or 'all'}\t{g['made']}\t{m['method']}\t{m['n']}\t{m['within_factor_2']:.3f}"
+        f"\t{_shares(m['coverage'].get('0.95'))} by p95\t{g['waiting_past']['0.95']} of {g['waiting']} waiting past p95"
+        for g, m in scores
     ]
+
+
+def _shares(interval: Optional[list[float]]) -> str:
+    return f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else "-"
 
 
 def _request(file: str) -> SizeRequest:

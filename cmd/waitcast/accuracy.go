@@ -24,7 +24,8 @@ func newAccuracy(a *app) *cobra.Command {
 		Long: "Show how the forecasts turned out that the daemon made for every job at its submission, by queue and " +
 			"size, beside other methods on the same jobs.\n\n" +
 			"A quantile of .90 should be at or above nine tenths of the waits: its two shares are of the waits below " +
-			"it and of those up to it.",
+			"it and of those up to it. They are over all submissions whose quantile has passed, jobs that still wait " +
+			"included.",
 		Example: "  waitcast accuracy -q batch --since 7d\n" +
 			"  waitcast accuracy --made live --json | jq '.groups[0].methods[0].coverage'",
 		Args: cobra.NoArgs,
@@ -35,8 +36,8 @@ func newAccuracy(a *app) *cobra.Command {
 	flags.StringVar(&q.SizeClass, "size", "", "only this class of sizes: 1, 2-8, 9-64, 65-512, 513-4096, 4097+")
 	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
 	flags.StringVar(&q.Since, "since", "",
-		"only waits that ended since: 7d before the newest record, or 2026-03-02; default 30d")
-	flags.StringVar(&q.Until, "until", "", "and before")
+		"only jobs submitted, or for losses started, since: 7d before the newest record, or 2026-03-02; default 30d")
+	flags.StringVar(&q.Until, "until", "", "and before; coverage is as of then")
 	flags.IntVar(&q.Limit, "limit", 0, "at most so many rows of queue and size; default 200")
 	flags.IntVar(&q.Offset, "offset", 0, "leave out so many rows at the beginning")
 	flags.StringVar(&q.Cluster, "cluster", "", "cluster, if the daemon watches several")
@@ -71,7 +72,7 @@ func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
 // accuracyText writes a table for each way of making forecasts.
 func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, waits that ended since %s", console.Printable(answer.Cluster),
+	fmt.Fprintf(&out, "Cluster %s, jobs since %s", console.Printable(answer.Cluster),
 		answer.Since.In(zone).Format("2006-01-02 15:04"))
 	if answer.Until != nil {
 		fmt.Fprintf(&out, " and before %s", answer.Until.In(zone).Format("2006-01-02 15:04"))
@@ -96,27 +97,31 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 			fmt.Fprintf(&out, "\n%d of %d rows of queue and size are shown: --offset %d shows the next ones.\n",
 				len(answer.Groups), answer.Total, *answer.NextOffset)
 		}
-		out.WriteString("\nLoss is the mean pinball loss of ln(wait + 1 min), the lower the better. Known misses are " +
-			"jobs that left the queue unstarted after the quantile had passed.\n")
+		out.WriteString("\nDecided are the submissions whose quantile has passed; \"up to\" is the share of them that" +
+			" had started, below and up to the quantile. For jobs that were cancelled before it, the others stand " +
+			"in; \"plain\" leaves them out. Past .95 are the waiting jobs that have missed it. Loss is the mean pinball " +
+			"loss of ln(wait + 1 min) over the jobs that started, the lower the better.\n")
 	}
 	return out.Bytes()
 }
 
 func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "queue\tsize\tmethod\tjobs\tup to .50\tup to .95\tloss .50\tloss .95\twithin 2x\tknown misses .95\n")
+	fmt.Fprint(t, "queue\tsize\tmethod\tdecided .95\tup to .50\tup to .95\tplain .95\tcancelled .95\tpast .95\t"+
+		"started\tloss .50\tloss .95\twithin 2x\n")
 	for i := range groups {
 		g := &groups[i]
 		for k := range g.Methods {
 			m := &g.Methods[k]
-			queue, size, misses := "", "", ""
+			queue, size, past := "", "", ""
 			if k == 0 {
 				queue, size = orAll(g.Queue), orAll(g.SizeClass)
-				misses = fmt.Sprintf("%d of %d", g.KnownMisses["0.95"], g.Cancelled)
+				past = fmt.Sprintf("%d of %d waiting", g.WaitingPast["0.95"], g.Waiting)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", console.Printable(queue), size,
-				console.Printable(m.Method), m.N, shares(m, "0.5"), shares(m, "0.95"), lossOf(m, "0.5"),
-				lossOf(m, "0.95"), share(m), misses)
+			high := m.Outcomes["0.95"]
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\n", console.Printable(queue), size,
+				console.Printable(m.Method), high.Decided, shares(m.Coverage, "0.5"), shares(m.Coverage, "0.95"),
+				shares(m.Unweighted, "0.95"), high.Censored, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"), share(m))
 		}
 	}
 	_ = t.Flush() // a buffer
@@ -130,8 +135,8 @@ func orAll(name string) string {
 }
 
 // shares writes the two shares of a level.
-func shares(m *wire.MethodAccuracy, level string) string {
-	c, ok := m.Coverage[level]
+func shares(coverage map[string][2]float64, level string) string {
+	c, ok := coverage[level]
 	if !ok {
 		return "-"
 	}

@@ -14,9 +14,11 @@ func cannedAccuracy() wire.Accuracy {
 	return wire.Accuracy{
 		Cluster: "main", Since: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC), Groups: []wire.AccuracyGroup{
-			{Made: "live", Cancelled: 7, KnownMisses: map[string]int64{"0.95": 2}, Methods: []wire.MethodAccuracy{
+			{Made: "live", Waiting: 33, WaitingPast: map[string]int64{"0.95": 7}, Methods: []wire.MethodAccuracy{
 				{Method: "waitcast", N: 900,
 					Coverage:   map[string][2]float64{"0.5": {.25, .625}, "0.95": {.9375, .96875}},
+					Unweighted: map[string][2]float64{"0.95": {.9453125, .9765625}},
+					Outcomes:   map[string]wire.Outcomes{"0.95": {Decided: 876, Censored: 41}},
 					LogPinball: levels(.5), WithinFactor2: .75},
 				{Method: "qbets", N: 800, Coverage: map[string][2]float64{"0.5": {.1, .2}}, LogPinball: levels(1),
 					Waitcast: levels(.625), WithinFactor2: .25},
@@ -31,8 +33,9 @@ func cannedAccuracy() wire.Accuracy {
 func TestAccuracyShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedAccuracy()), "accuracy")
 	for _, want := range []string{
-		"waits that ended since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
-		"0.500", "0.125", "0.75", "2 of 7", "qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
+		"jobs since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
+		"0.500", "0.125", "0.75", "7 of 33 waiting", "876", "41", "0.945-0.977",
+		"qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
 	} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing", want)

@@ -57,6 +57,23 @@ func (f *Forecast) Scored() Answer {
 	return answerFor(f.Answers, f.Job.Procs)
 }
 
+// Waiting returns what is known of the forecast while the job waits. ok is false if there is none yet, or none was
+// possible. Of a job whose size is not known it is the forecast of the largest size: where that has passed, those of
+// all sizes have.
+func (f *Forecast) Waiting() (w Waiting, ok bool) {
+	if !f.Made || !f.Closed.IsZero() {
+		return Waiting{}, false
+	}
+	a := f.Scored()
+	if n := len(f.Answers); n > 1 && f.Job.Procs < 1 {
+		a = f.Answers[n-1]
+	}
+	return Waiting{
+		Queue: f.Job.Queue, Procs: f.Job.Procs, Submit: f.Job.Submit, Quantiles: a.Quantiles, Peers: a.Peers,
+		Replayed: !f.Live || f.After,
+	}, a.Quantiles != nil
+}
+
 // Row returns the ledger row of a job that has started or left the queue. levels are those of all forecasts.
 func (f *Forecast) Row(cluster string, levels []float64) modelstore.Row {
 	a := f.Scored()

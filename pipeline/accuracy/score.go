@@ -98,6 +98,17 @@ func (s *Score) Add(row *modelstore.Row) {
 	}
 }
 
+// PeerScore returns the score of another method; it is empty for one that has no answer for a job that started.
+func (s *Score) PeerScore(method string) *PeerScore {
+	for i := range s.Peers {
+		if s.Peers[i].Method == method {
+			return &s.Peers[i]
+		}
+	}
+	levels := len(s.LogPinball)
+	return &PeerScore{Method: method, Figures: newFigures(levels), Served: newFigures(levels)}
+}
+
 // peer returns the score of another method.
 func (s *Score) peer(method string) *PeerScore {
 	i := slices.IndexFunc(s.Peers, func(p PeerScore) bool { return p.Method == method })

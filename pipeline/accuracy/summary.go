@@ -3,15 +3,43 @@ package accuracy
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Summary reports how forecasts turned out, by groups of ledger rows. The zero value is empty.
-type Summary struct {
-	groups map[GroupKey]*Score
+// Bounds define which forecasts a summary counts, and when.
+type Bounds struct {
+	// Since and Until bound the end of the wait for scores: at or after Since, before Until. A zero Until is no bound.
+	// Coverage is of the submissions at or after Since.
+	Since, Until time.Time
+	// AsOf is the instant up to which everything is known. Coverage is as of Until, if that is earlier.
+	AsOf time.Time
+	// Seq is the number of the newest journal entry that is known: a row with a later one is not counted. 0 is no
+	// bound.
+	Seq int64
 }
+
+// Summary reports how forecasts turned out: scores by groups of ledger rows, and coverage by groups of submissions.
+type Summary struct {
+	bounds Bounds
+	asOf   time.Time // of the coverage
+	groups map[GroupKey]*Group
+}
+
+// NewSummary returns a summary of no forecasts.
+func NewSummary(b Bounds) *Summary {
+	a := &Summary{bounds: b, asOf: b.AsOf, groups: map[GroupKey]*Group{}}
+	if !b.Until.IsZero() && b.Until.Before(b.AsOf) {
+		a.asOf = b.Until
+	}
+	return a
+}
+
+// AsOf returns the instant of the coverage.
+func (a *Summary) AsOf() time.Time { return a.asOf }
 
 // GroupKey names the forecasts of a group.
 type GroupKey struct {
@@ -21,40 +49,79 @@ type GroupKey struct {
 	Replayed bool
 }
 
+// Group is one group with its score and its coverage.
+type Group struct {
+	GroupKey
+	*Score
+	Submissions
+}
+
 // Add counts a row in its own group, in that of its queue, and in that of all.
 func (a *Summary) Add(row *modelstore.Row) {
-	if a.groups == nil {
-		a.groups = map[GroupKey]*Score{}
+	if a.bounds.Seq > 0 && row.Seq > a.bounds.Seq {
+		return
 	}
 	if row.Quantiles != nil && !slices.Equal(row.Levels, waittime.Levels()) {
 		return // of another program
 	}
-	for _, k := range [...]GroupKey{
-		{row.Queue, waittime.SizeClass(row.Procs), row.Replayed}, {row.Queue, "", row.Replayed}, {"", "", row.Replayed},
-	} {
-		s := a.groups[k]
-		if s == nil {
-			s = NewScore(len(waittime.Levels()))
-			a.groups[k] = s
+	closed := row.Closed()
+	scored := !closed.Before(a.bounds.Since) && (a.bounds.Until.IsZero() || closed.Before(a.bounds.Until))
+	covered := row.Quantiles != nil && a.covers(row.Submit)
+	if !scored && !covered {
+		return
+	}
+	for _, g := range a.of(row.Queue, row.Procs, row.Replayed) {
+		if scored {
+			g.Score.Add(row)
 		}
-		s.Add(row)
+		if covered {
+			g.add(submissionOf(row, a.asOf), row.Quantiles, row.Peers)
+		}
 	}
 }
 
-// Group is one group with its score.
-type Group struct {
-	GroupKey
-	*Score
+// AddWaiting counts a job that waits.
+func (a *Summary) AddWaiting(w *Waiting) {
+	if !a.covers(w.Submit) {
+		return
+	}
+	for _, g := range a.of(w.Queue, w.Procs, w.Replayed) {
+		g.add(coverage.StillWaiting(a.asOf.Sub(w.Submit).Seconds()), w.Quantiles, w.Peers)
+	}
+}
+
+// covers reports whether the coverage is also of a submission at the instant.
+func (a *Summary) covers(submit time.Time) bool {
+	return !submit.Before(a.bounds.Since) && !submit.After(a.asOf)
+}
+
+// of returns the groups of a job: its own, that of its queue, and that of all. The jobs of a log without queues are
+// all.
+func (a *Summary) of(queue string, procs int, replayed bool) []*Group {
+	keys := []GroupKey{{queue, waittime.SizeClass(procs), replayed}, {"", "", replayed}}
+	if queue != "" {
+		keys = append(keys, GroupKey{queue, "", replayed})
+	}
+	out := make([]*Group, len(keys))
+	for i, k := range keys {
+		if a.groups[k] == nil {
+			a.groups[k] = &Group{
+				GroupKey: k, Score: NewScore(len(waittime.Levels())), Submissions: Submissions{Served: newCoverage()},
+			}
+		}
+		out[i] = a.groups[k]
+	}
+	return out
 }
 
 // Groups returns the groups: those of all queues together, then each queue and size. In both parts forecasts that were
 // made live come first.
-func (a *Summary) Groups() []Group {
-	out := make([]Group, 0, len(a.groups))
-	for k, s := range a.groups {
-		out = append(out, Group{k, s})
+func (a *Summary) Groups() []*Group {
+	out := make([]*Group, 0, len(a.groups))
+	for _, g := range a.groups {
+		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b Group) int {
+	slices.SortFunc(out, func(a, b *Group) int {
 		return cmp.Or(
 			cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),
 			cmp.Compare(a.Queue, b.Queue), cmp.Compare(SizeRank(a.Size), SizeRank(b.Size)))

@@ -17,6 +17,9 @@ type Submission struct {
 	Started bool
 }
 
+// StillWaiting returns a submission of so many seconds ago whose job waits.
+func StillWaiting(age float64) Submission { return Submission{Age: age, Waited: math.Inf(1)} }
+
 // Waits reports whether the job still waits at the instant.
 func (s Submission) Waits() bool { return !(s.Waited <= s.Age) }
 

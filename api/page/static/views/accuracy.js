@@ -105,9 +105,22 @@ function calibration(group, accuracy) {
   });
   return h("section", { class: "card" },
     h("h2", {}, "Does it keep what it says?"),
-    h("p", { class: "muted" }, `${count(m.n)} forecasts since ${instant(accuracy.since, "1970-01-01")}, made ${group.made === "live" ? "as it happened" : "after the fact, from what could have been known"}. `,
-      `Many waits are exactly 0, so the level of a good forecast (the mark) lies within its bar. ${percent(m.within_factor_2)} of the medians are within a factor 2 of the wait.`),
-    table("Share of waits up to each quantile", ["Level", { name: "share of waits", num: true }, { name: "", class: "bar" }], rows, { caption: false, class: "coverage" }));
+    h("p", { class: "muted" }, `Jobs submitted since ${instant(accuracy.since, "1970-01-01")}, forecast ${group.made === "live" ? "as it happened" : "after the fact, from what could have been known"}, whose quantile has passed, whether they have started or not. `,
+      `Many waits are exactly 0, so the level of a good forecast (the mark) lies within its bar. For jobs cancelled before their quantile the others stand in. ${percent(m.within_factor_2)} of the ${count(m.n)} medians whose jobs started are within a factor 2 of the wait.`),
+    group.waiting ? h("p", { class: group.waiting_past["0.95"] > 0 ? "notice" : "muted" }, h("span", { data: { name: "past", value: group.waiting_past["0.95"] } }, `${count(group.waiting_past["0.95"])} of the ${count(group.waiting)} jobs that wait are past their 95 % quantile`), ": known misses, and counted.") : null,
+    table("Share of waits up to each quantile", ["Level", { name: "share of waits", num: true }, { name: "", class: "bar" }], rows, { caption: false, class: "coverage" }), outcomes(group));
+}
+
+// outcomes has the numbers of submissions behind the shares.
+function outcomes(group) {
+  const m = group.methods[0], num = (name) => ({ name, num: true });
+  const rows = Object.entries(m.outcomes).map(([level, o]) => {
+    const figure = (key, value = o[key]) => ({ text: count(value), value, name: `${key}/${level}` });
+    return [percent(Number(level)), figure("decided"), figure("up_to"), figure("missed"), figure("waiting_past", group.waiting_past[level]), figure("censored"), figure("undecided"),
+      m.coverage_unweighted[level] ? m.coverage_unweighted[level].map(percent).join(" to ") : "–"];
+  });
+  return details("The submissions behind these shares", h("p", { class: "muted" }, "Decided: the quantile has passed. They started by it, missed it (some still wait), or were cancelled before it. The last column leaves those out."),
+    table("The submissions behind these shares", ["Level", num("decided"), num("started by it"), num("missed it"), num("of these waiting"), num("cancelled before"), num("undecided, waiting"), num("cancelled left out")], rows, { caption: false }));
 }
 
 function methods(group) {

@@ -1,0 +1,112 @@
+package accuracy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/predictor/coverage"
+)
+
+// Waiting is a job that waits, with the forecast that was made at its submission.
+type Waiting struct {
+	Queue     string
+	Procs     int
+	Submit    time.Time
+	Quantiles []float64 // as in a row of the ledger
+	Peers     []modelstore.Peer
+	Replayed  bool
+}
+
+// LevelCoverage reports what became of the quantiles of one level as of an instant. The histogram has the submissions
+// whose quantile has passed.
+type LevelCoverage struct {
+	coverage.OutcomeHistogram
+	// Waiting and Left are those of the missed whose jobs still wait, or were cancelled after the quantile.
+	Waiting, Left int64
+	// Undecided are jobs that wait and whose quantile is still to come. Early are those that started or were cancelled
+	// before their quantile, which is still to come: they count once it passes.
+	Undecided, Early int64
+}
+
+// Coverage reports what became of the forecasts of some submissions as of an instant, by level.
+type Coverage []LevelCoverage
+
+func newCoverage() Coverage { return make(Coverage, len(waittime.Levels())) }
+
+// add counts a submission with its quantiles.
+func (c Coverage) add(s coverage.Submission, quantiles []float64) {
+	for i, q := range quantiles {
+		c[i].add(s, finiteQuantile(q))
+	}
+}
+
+func (l *LevelCoverage) add(s coverage.Submission, q float64) {
+	if math.IsNaN(q) {
+		return
+	}
+	o, age := s.Judge(q, resolution)
+	l.Add(o, age)
+	switch {
+	case o == coverage.Undecided && s.Waits():
+		l.Undecided++
+	case o == coverage.Undecided:
+		l.Early++
+	case o == coverage.Missed && s.Waits():
+		l.Waiting++
+	case o == coverage.Missed && !s.Started:
+		l.Left++
+	}
+}
+
+// finiteQuantile returns a quantile of the ledger in seconds: never counts as a year.
+func finiteQuantile(q float64) float64 {
+	if q == waittime.Never {
+		return waittime.ScoredNever
+	}
+	return q
+}
+
+// submissionOf returns what an instant knows of the job of a row.
+func submissionOf(row *modelstore.Row, asOf time.Time) coverage.Submission {
+	return coverage.Submission{
+		Age: asOf.Sub(row.Submit).Seconds(), Waited: row.WaitSeconds, Started: row.Outcome == modelstore.Started,
+	}
+}
+
+// MethodCoverage is the coverage of one method's forecasts.
+type MethodCoverage struct {
+	Method string
+	Coverage
+}
+
+// Submissions reports what became of the forecasts of some submissions: of those that were served, and of other methods
+// where they had an answer.
+type Submissions struct {
+	Served Coverage
+	Peers  []MethodCoverage
+	// Waits is the number of jobs with a forecast that wait.
+	Waits int64
+}
+
+func (b *Submissions) add(s coverage.Submission, quantiles []float64, peers []modelstore.Peer) {
+	if b.Served == nil {
+		b.Served = newCoverage()
+	}
+	b.Served.add(s, quantiles)
+	b.Waits += count(s.Waits())
+	for _, p := range peers {
+		b.peer(p.Method).add(s, p.Quantiles)
+	}
+}
+
+func (b *Submissions) peer(method string) Coverage {
+	i := slices.IndexFunc(b.Peers, func(p MethodCoverage) bool { return p.Method == method })
+	if i < 0 {
+		i = len(b.Peers)
+		b.Peers = append(b.Peers, MethodCoverage{method, newCoverage()})
+	}
+	return b.Peers[i].Coverage
+}

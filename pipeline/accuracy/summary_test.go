@@ -1,0 +1,112 @@
+package accuracy
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+func sec(s int) time.Time { return time.Unix(1_700_000_000+int64(s), 0).UTC() }
+
+// Every kind of submission, worked by hand, as of 100 s. The median is 50 s for all of them.
+func TestSummaryByHand(t *testing.T) {
+	a := NewSummary(Bounds{Since: sec(0), AsOf: sec(100), Seq: 7})
+	row := func(submit, left int, started bool, seq int64) {
+		r := modelstore.Row{Seq: seq, Submit: sec(submit), Outcome: modelstore.Cancelled, Levels: waittime.Levels(),
+			WaitSeconds: float64(left - submit), Quantiles: []float64{1, 2, 50, 60, 70, waittime.Never},
+			Peers: []modelstore.Peer{{Method: "limits", Quantiles: []float64{0, 0, 0, 0, 0, math.NaN()}}}}
+		if started {
+			r.Outcome, r.Start = modelstore.Started, sec(left)
+		}
+		a.Add(&r)
+	}
+	wait := func(submit int, replayed bool) {
+		a.AddWaiting(&Waiting{Submit: sec(submit), Quantiles: []float64{1, 2, 50, 60, 70, 80}, Replayed: replayed})
+	}
+	row(0, 10, true, 1)    // below
+	row(0, 50, true, 1)    // at it
+	row(0, 51, true, 1)    // later
+	row(0, 20, false, 1)   // cancelled before
+	row(0, 70, false, 1)   // cancelled after
+	row(51, 60, true, 1)   // started early, 50 s to come at 101
+	row(51, 60, false, 1)  // cancelled early, to come
+	row(0, 60, true, 8)    // of an event that the picture does not have
+	row(-1, 30, true, 1)   // submitted too early: a loss, no coverage
+	row(101, 101, true, 1) // submitted later: a loss, no coverage
+	wait(50, false)        // passed at this very instant
+	wait(51, false)        // to come
+	wait(10, true)         // of another kind
+	groups := a.Groups()
+	if len(groups) != 4 || groups[0].Replayed || groups[0].Size != "" || !groups[2].Replayed {
+		t.Fatalf("%d groups, want all and one size, live and replayed: there are no queues", len(groups))
+	}
+	live := groups[0]
+	m := live.Served[waittime.Median]
+	got := [...]int64{m.Counts().Below, m.Counts().Tied, m.Counts().Missed, m.Counts().Censored, m.Waiting, m.Left,
+		m.Undecided, m.Early, live.Waits, live.N, live.Censored}
+	if d := cmp.Diff([...]int64{1, 1, 3, 1, 1, 1, 1, 2, 2, 6, 3}, got); d != "" {
+		t.Errorf("below, tied, missed, censored; waiting, left, undecided, early; waits, starts, cancelled "+
+			"(-want +got): %s", d)
+	}
+	if top := live.Served[5]; top.Counts().Decided() != 0 || top.Early != 7 {
+		t.Errorf("a quantile that is never reached counts after a year: %+v", top)
+	}
+	limits := live.Submissions.Peers[0]
+	if limits.Method != "limits" || limits.Coverage[2].Counts().Missed != 7 || limits.Coverage[5].Early != 0 {
+		t.Errorf("another method: %+v", limits)
+	}
+	if replayed := groups[2]; replayed.Waits != 1 || replayed.Served[waittime.Median].Waiting != 1 || replayed.N != 0 {
+		t.Errorf("replayed: %+v", replayed)
+	}
+}
+
+// Of a time in the past, a job that has started since counts as it was then: it waited.
+func TestSummaryAsOfThePast(t *testing.T) {
+	a := NewSummary(Bounds{Since: sec(0), Until: sec(40), AsOf: sec(1000)})
+	six := []float64{5, 10, 20, 30, 40, 50}
+	a.Add(&modelstore.Row{Submit: sec(5), Start: sec(60), Outcome: modelstore.Started, WaitSeconds: 55,
+		Levels: waittime.Levels(), Quantiles: six})
+	g := a.Groups()[0]
+	if g.N != 0 || g.Waits != 1 || g.Served[3].Waiting != 1 || g.Served[4].Undecided != 1 {
+		t.Errorf("%+v", g)
+	}
+	if !a.AsOf().Equal(sec(40)) {
+		t.Errorf("as of %v", a.AsOf())
+	}
+}
+
+// While a job waits whose size is not known, its forecast is that of the largest size; one that has left, has none yet,
+// or can have none, does not count.
+func TestWaitingForecast(t *testing.T) {
+	f := Forecast{Live: true, Made: true, Job: cluster.Job{Submit: sec(3)},
+		Answers: []Answer{{Procs: 1, Quantiles: []float64{1}}, {Procs: 8, Quantiles: []float64{9}}}}
+	f.Job.Attributes = job.Attributes{Queue: "q"}
+	w, ok := f.Waiting()
+	if !ok || w.Queue != "q" || w.Quantiles[0] != 9 || w.Replayed || !w.Submit.Equal(sec(3)) {
+		t.Errorf("size unknown: %+v, %v", w, ok)
+	}
+	f.Job.Procs = 1
+	if w, _ := f.Waiting(); w.Quantiles[0] != 1 {
+		t.Errorf("one processor: %+v", w)
+	}
+	f.After = true
+	if w, _ := f.Waiting(); !w.Replayed {
+		t.Errorf("made afterwards: %+v", w)
+	}
+	for name, change := range map[string]func(*Forecast){
+		"left": func(f *Forecast) { f.Closed = sec(9) }, "not made": func(f *Forecast) { f.Made = false },
+		"impossible": func(f *Forecast) { f.Answers = []Answer{{Reason: ReasonNotFitted}} },
+	} {
+		g := f
+		if change(&g); func() bool { _, ok := g.Waiting(); return ok }() {
+			t.Errorf("%s: it counts", name)
+		}
+	}
+}
