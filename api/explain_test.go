@@ -73,51 +73,110 @@ func (f *fixture) end(id string) {
 	f.now = f.now.Add(time.Minute)
 }
 
+// limitOf returns the option with a shorter limit, nil for none.
+func limitOf(options []wire.Sooner) *wire.Sooner {
+	for i := range options {
+		if options[i].Changes == "time_limit" {
+			return &options[i]
+		}
+	}
+	return nil
+}
+
+// useful proves that what is told beside a wait agrees with it: a probable, material gain, in accord with both medians,
+// and no later quantile.
+func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
+	t.Helper()
+	for _, o := range options {
+		q := &o.WaitSeconds
+		if o.GainSeconds == nil || q.P50 == nil {
+			t.Fatalf("no number: %+v", o)
+		}
+		medians := *beside.P50 - *q.P50
+		if o.Probability < .9 || o.Probability >= 1 || *o.GainSeconds < medians/2-.1 || *o.GainSeconds > 2*medians+.1 ||
+			medians < 60-.1 || medians < .2**beside.P50-.1 || *q.P75 > *beside.P75+.1 || *q.P90 > *beside.P90+.1 {
+			t.Errorf("of no use beside %s: %+v, gain %v", show(beside.P50), o, *o.GainSeconds)
+		}
+	}
+}
+
 // TestSooner proves that a time limit short enough to end before the reservation of the job ahead is found, with its
-// own forecast and gain, and what that takes in words.
+// own forecast and gain, and what that takes in words. It starts at once in every future, so the gain is the median.
 func TestSooner(t *testing.T) {
 	f := blocked(t)
 	w := f.wait("queue=work&procs=4&time_limit=30:00:00")
-	var limit *wire.Sooner
-	for i := range w.Sooner {
-		if w.Sooner[i].Changes == "time_limit" {
-			limit = &w.Sooner[i]
-		}
-	}
+	limit := limitOf(w.Sooner)
 	if limit == nil {
 		t.Fatalf("no shorter limit in %+v beside %s", w.Sooner, show(w.WaitSeconds.P50))
 	}
 	if limit.TimeLimitSeconds > 10*3600 || limit.Procs != 4 || limit.Queue != "work" ||
-		!strings.HasPrefix(limit.If, "if it can end within ") {
+		!strings.HasPrefix(limit.If, "if it can end within ") || limit.Probability != .98 { // 24 of 24: 24.5/25
 		t.Errorf("sooner %+v, want a limit below that of the job that runs", limit)
 	}
 	again := f.wait("queue=work&procs=4&time_limit=" + (time.Duration(limit.TimeLimitSeconds) * time.Second).String())
 	if *again.WaitSeconds.P50 != *limit.WaitSeconds.P50 || *again.WaitSeconds.P90 != *limit.WaitSeconds.P90 {
 		t.Errorf("the option says %+v, asked for it is %+v", limit.WaitSeconds, again.WaitSeconds)
 	}
-	if gain := *w.WaitSeconds.P50 - *limit.WaitSeconds.P50; !near(limit.GainSeconds, gain) || gain < 60 ||
-		gain < .2**w.WaitSeconds.P50 {
-		t.Errorf("gain %v, the medians differ by %v", show(limit.GainSeconds), gain)
-	}
+	useful(t, &w.WaitSeconds, w.Sooner)
 	var got wire.JobAnswer
-	f.get("/v1/jobs/next", &got)
-	for _, s := range append(got.Sooner, w.Sooner...) {
-		if s.GainSeconds == nil || *s.GainSeconds < 60 || s.WaitSeconds.P50 == nil {
-			t.Errorf("of no use: %+v", s)
+	f.get("/v1/jobs/next?keep=0.1", &got)
+	if limitOf(got.Sooner) == nil {
+		t.Errorf("the job that waits has no shorter limit: %+v", got.Sooner)
+	}
+	useful(t, &got.Forecast.Now, got.Sooner)
+}
+
+// TestSoonerGainsNothing proves that no shorter limit is told where it gains nothing: all processors are busy, so that
+// whatever the limit is, nothing starts before the job that runs ends.
+func TestSoonerGainsNothing(t *testing.T) {
+	f := serve(t, main(10))
+	begin := f.history("main", "work")
+	for _, o := range []one{
+		{id: "runs", queue: "work", procs: 10, limit: 10 * time.Hour, submit: begin + 1, start: begin + 1, end: -1},
+		{id: "first", queue: "work", procs: 3, limit: time.Hour, submit: begin + 10, start: -1, end: -1},
+	} {
+		f.feed("main", o.events("main")...)
+	}
+	f.now = at(begin + 40)
+	for _, limit := range []string{"4:00:00", "30:00:00"} {
+		w := f.wait("queue=work&procs=4&keep=0.01&time_limit=" + limit)
+		if *w.WaitSeconds.P50 < 600 {
+			t.Fatalf("the median wait is %s: the machine is not busy", show(w.WaitSeconds.P50))
+		}
+		if o := limitOf(w.Sooner); o != nil {
+			t.Errorf("limit %s: %+v is told", limit, o)
 		}
 	}
 }
 
-// TestExplanationsNameNobody proves that no explanation tells whose a job is.
-func TestExplanationsNameNobody(t *testing.T) {
+// TestKeep proves that an option keeps a quarter of the size and of the limit, or what is asked for.
+func TestKeep(t *testing.T) {
 	f := blocked(t)
-	for _, path := range []string{
-		"/v1/wait?queue=work&procs=5&time_limit=30:00:00&user=" + secret, "/v1/jobs/first", "/v1/jobs/next", "/v1/jobs",
-		"/v1/queues", "/metrics",
-	} {
-		a := f.do(http.MethodGet, path, nil)
-		if a.status != http.StatusOK || strings.Contains(string(a.body), secret) {
-			t.Errorf("GET %s: %d, names a user: %v", path, a.status, strings.Contains(string(a.body), secret))
+	kept := func(query string) (part float64) {
+		part = 2
+		w := f.wait("queue=work&procs=4&time_limit=48:00:00" + query)
+		for _, o := range w.Sooner {
+			part = min(part, float64(o.Procs)/4, o.TimeLimitSeconds/(48*3600))
+		}
+		if o := limitOf(w.Sooner); o != nil {
+			part = min(part, o.TimeLimitSeconds/(48*3600))
+		}
+		return part
+	}
+	// to end before the job that runs, a limit must be shorter than a quarter: 12 h
+	if part := kept(""); part < .25 {
+		t.Errorf("by default an option keeps %v", part)
+	}
+	if part := kept("&keep=0.1"); part >= .25 || part < .1 {
+		t.Errorf("an option keeps %v, want a tenth at least, and less than a quarter", part)
+	}
+	if part := kept("&keep=1"); part < 1 {
+		t.Errorf("everything is kept, but an option keeps %v", part)
+	}
+	for _, path := range []string{"/v1/wait?queue=work&procs=4&keep=0", "/v1/wait?queue=work&procs=4&keep=-1",
+		"/v1/wait?queue=work&procs=4&keep=1.01", "/v1/wait?queue=work&procs=4&keep=NaN", "/v1/jobs/next?keep=2"} {
+		if a := f.do(http.MethodGet, path, nil); a.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d, want 422", path, a.status)
 		}
 	}
 }

@@ -22,9 +22,10 @@ type jobsOutput struct {
 }
 
 type jobInput struct {
-	ID          string `path:"id" doc:"the job's id as the scheduler writes it"`
-	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	ID          string  `path:"id" doc:"the job's id as the scheduler writes it"`
+	Cluster     string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Keep        float64 `query:"keep" default:"0.25" exclusiveMinimum:"0" maximum:"1" doc:"what is told in sooner keeps at least this part of the processors and of the time limit"`
+	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
 type jobOutput struct {
@@ -66,7 +67,7 @@ func (s *Server) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	if err := s.maySeeJobs(who); err != nil {
 		return nil, err
 	}
-	q, err := s.ask.Job(in.Cluster, in.ID, who)
+	q, err := s.ask.Job(in.Cluster, in.ID, in.Keep, who)
 	if err != nil {
 		return nil, err
 	}

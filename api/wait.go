@@ -10,18 +10,19 @@ import (
 )
 
 type waitInput struct {
-	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	Queue       string `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
-	Procs       int    `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
-	Nodes       int    `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
-	GPUs        int    `query:"gpus" minimum:"0" doc:"GPUs asked for, of all nodes together"`
-	Memory      string `query:"memory" doc:"memory asked for, of all nodes together: 4000M, 64G (powers of 1024)"`
-	TimeLimit   string `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
-	User        string `query:"user" doc:"who would submit it"`
-	Account     string `query:"account" doc:"account it would be charged to"`
-	QOS         string `query:"qos" doc:"quality of service"`
-	Explain     bool   `query:"explain" default:"true" doc:"tell waits_for and sooner, which cost more than the forecast"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	Cluster     string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Queue       string  `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
+	Procs       int     `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
+	Nodes       int     `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
+	GPUs        int     `query:"gpus" minimum:"0" doc:"GPUs asked for, of all nodes together"`
+	Memory      string  `query:"memory" doc:"memory asked for, of all nodes together: 4000M, 64G (powers of 1024)"`
+	TimeLimit   string  `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
+	User        string  `query:"user" doc:"who would submit it"`
+	Account     string  `query:"account" doc:"account it would be charged to"`
+	QOS         string  `query:"qos" doc:"quality of service"`
+	Explain     bool    `query:"explain" default:"true" doc:"tell waits_for and sooner, which cost more than the forecast"`
+	Keep        float64 `query:"keep" default:"0.25" exclusiveMinimum:"0" maximum:"1" doc:"what is told in sooner keeps at least this part of the processors and of the time limit"`
+	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
 }
 
 type waitOutput struct {
@@ -45,7 +46,7 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 	q, err := s.ask.Wait(&ask.WaitRequest{
 		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, Memory: in.Memory,
 		TimeLimit: in.TimeLimit,
-		User:      in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain,
+		User:      in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain, Keep: in.Keep,
 	})
 	if err != nil {
 		return nil, err

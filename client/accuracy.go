@@ -72,11 +72,12 @@ func (c *Client) Jobs(ctx context.Context, cluster, queue string, limit int) (*w
 	return &answer, raw, nil
 }
 
-// Job asks for one job that waits, and also returns the answer's JSON.
+// Job asks for one job that waits, and also returns the answer's JSON. keep is as in WaitOptions.
 //
 // Errors are those of WaitJSON.
-func (c *Client) Job(ctx context.Context, cluster, id string) (*wire.JobAnswer, json.RawMessage, error) {
+func (c *Client) Job(ctx context.Context, cluster, id string, keep float64) (*wire.JobAnswer, json.RawMessage, error) {
 	query := url.Values{}
+	setKeep(query, keep)
 	if cluster != "" {
 		query.Set("cluster", cluster)
 	}

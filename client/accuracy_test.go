@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/job"
 )
 
 // TestQueriesOfTheLedger proves what is asked for: what is empty is left out, an id is one part of the path whatever is
@@ -34,7 +35,15 @@ func TestQueriesOfTheLedger(t *testing.T) {
 			_, _, err := c.Jobs(t.Context(), "c", "q", 5)
 			return err
 		},
-		"/v1/jobs/9%2F1%5B2%5D?cluster=c": func() error { _, _, err := c.Job(t.Context(), "c", "9/1[2]"); return err },
+		"/v1/jobs/9%2F1%5B2%5D?cluster=c": func() error {
+			_, _, err := c.Job(t.Context(), "c", "9/1[2]", 0)
+			return err
+		},
+		"/v1/jobs/9?keep=0.5": func() error { _, _, err := c.Job(t.Context(), "", "9", .5); return err },
+		"/v1/wait?keep=0.125&procs=1": func() error {
+			_, _, err := c.WaitJSON(t.Context(), "", job.Request{Procs: 1}, client.WaitOptions{Keep: .125})
+			return err
+		},
 	} {
 		if err := ask(); err != nil || asked != want {
 			t.Errorf("asked for %s, want %s (%v)", asked, want, err)

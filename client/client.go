@@ -57,15 +57,24 @@ func New(address string, httpClient *http.Client) (*Client, error) {
 // URL returns the daemon's address as it may be shown: without a password.
 func (c *Client) URL() string { return c.base.Redacted() }
 
+// WaitOptions are what can be said beside the request; the zero value is the daemon's defaults.
+type WaitOptions struct {
+	// Keep is the part of the processors and of the time limit, up to 1, that what would start sooner keeps at least;
+	// 0 for the daemon's default.
+	Keep float64
+}
+
 // WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that
 // this client does not know. Cluster may be empty where the daemon watches only one.
 //
 // Errors: *ProblemError if the daemon answered that it cannot; *UnreachableError if it did not answer (errors.Is knows
 // the context's errors); *AnswerError if the answer is not from a waitcast daemon.
-func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request) (*wire.Wait,
+func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request, o WaitOptions) (*wire.Wait,
 	json.RawMessage, error) {
 	var wait wire.Wait
-	raw, err := c.get(ctx, "/v1/wait", waitQuery(cluster, request), &wait)
+	query := waitQuery(cluster, request)
+	setKeep(query, o.Keep)
+	raw, err := c.get(ctx, "/v1/wait", query, &wait)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,6 +100,12 @@ func waitQuery(cluster string, r job.Request) url.Values {
 		query.Set("time_limit", strconv.FormatFloat(r.TimeLimit.Seconds(), 'f', -1, 64))
 	}
 	return query
+}
+
+func setKeep(query url.Values, keep float64) {
+	if keep != 0 {
+		query.Set("keep", strconv.FormatFloat(keep, 'f', -1, 64))
+	}
 }
 
 func count(n int) string {

@@ -41,7 +41,7 @@ func ask(t *testing.T, f *fake, path string, r job.Request) (*wire.Wait, []byte,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.WaitJSON(t.Context(), "", r)
+	return c.WaitJSON(t.Context(), "", r, client.WaitOptions{})
 }
 
 const answer = `{"queue": "short", "wait_seconds": {"p50": 60.5, "p90": null}, "later": "unknown members stay"}`
@@ -113,7 +113,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = c.WaitJSON(t.Context(), "", job.Request{})
+	_, _, err = c.WaitJSON(t.Context(), "", job.Request{}, client.WaitOptions{})
 	var u *client.UnreachableError
 	if !errors.As(err, &u) || strings.Contains(err.Error(), "secret") || strings.Count(err.Error(), u.URL) != 1 {
 		t.Errorf("%v", err)
@@ -129,7 +129,7 @@ func TestCanceledContextIsKnown(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := c.WaitJSON(ctx, "", job.Request{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := c.WaitJSON(ctx, "", job.Request{}, client.WaitOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,13 +23,15 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 	return out
 }
 
-// sooner reports what would start sooner than a wait of the given quantiles.
-func sooner(v *readmodel.View, now time.Time, a *job.Attributes, than []float64) []wire.Sooner {
+// sooner reports what would start sooner than a request, whose job waits if there is one.
+func sooner(v *readmodel.View, now time.Time, q readmodel.SoonerQuery) []wire.Sooner {
+	q.Takes = func(a *job.Attributes) bool { return fits(v, a) == nil }
 	var out []wire.Sooner
-	for _, o := range v.Sooner(now, a, than, func(a *job.Attributes) bool { return fits(v, a) == nil }) {
+	for _, o := range v.Sooner(now, &q) {
 		s := wire.Sooner{
 			Changes: o.Changes, Queue: o.Queue, Procs: o.Procs, Nodes: o.Nodes, TimeLimitSeconds: o.TimeLimit.Seconds(),
-			WaitSeconds: quantiles(rising(o.Quantiles)), GainSeconds: span(o.Gain),
+			WaitSeconds: quantiles(rising(o.Quantiles)), Probability: decimals(o.Probability, 3),
+			GainSeconds: span(o.Gain),
 		}
 		switch o.Changes {
 		case readmodel.ChangeLimit:

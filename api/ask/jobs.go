@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -57,7 +58,8 @@ func jobForecast(served *readmodel.Served, waited float64, now time.Time) *wire.
 }
 
 // explainJob adds to a waiting job what it waits for and what would start sooner.
-func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot, out *wire.Job) {
+func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep float64, waits []readmodel.Pivot,
+	out *wire.Job) {
 	if w.Job.Held {
 		return
 	}
@@ -69,7 +71,7 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 	rest := readmodel.NewCurve(served.Levels, served.Quantiles).Rest(out.WaitedSeconds)
 	a := w.Job.Attributes
 	a.Priority = 0 // it is the scheduler's for this job as it is
-	out.Sooner = sooner(v, now, &a, rest)
+	out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: rest, Job: w.Job, Keep: keep})
 }
 
 // moved reports why a job's forecast is another one now.
@@ -146,10 +148,11 @@ type JobQuery struct {
 	service *Service
 	caller  Caller
 	waiting readmodel.Waiting
+	keep    float64 // by an option
 }
 
-// Job finds a waiting job that the caller sees.
-func (s *Service) Job(clusterName, id string, c Caller) (*JobQuery, error) {
+// Job finds a waiting job that the caller sees. keep is as in WaitRequest.
+func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery, error) {
 	v, err := s.View(clusterName)
 	if err != nil {
 		return nil, err
@@ -164,7 +167,8 @@ func (s *Service) Job(clusterName, id string, c Caller) (*JobQuery, error) {
 			NotFound(fmt.Sprintf("no job %q waits in cluster %s: it has started or left, or was never submitted",
 				id, v.Cluster))
 	}
-	return &JobQuery{View: v, service: s, caller: c, waiting: all[i]}, nil
+	return &JobQuery{View: v, service: s, caller: c, waiting: all[i],
+		keep: cmp.Or(keep, readmodel.DefaultKeep)}, nil
 }
 
 // Answer describes the job.
@@ -175,7 +179,7 @@ func (q *JobQuery) Answer() wire.JobAnswer {
 	now, out.AgeSeconds, out.Stale = q.service.AsOf(v)
 	waits := v.PivotsOf(q.waiting.Job)
 	out.Job = waitingJob(v, &q.waiting, now, waits)
-	explainJob(v, &q.waiting, now, waits, &out.Job)
+	explainJob(v, &q.waiting, now, q.keep, waits, &out.Job)
 	redact(q.caller, &out.Job, waits)
 	nameOwner(q.caller, q.waiting.Job, &out.Job)
 	return out

@@ -18,6 +18,9 @@ type WaitRequest struct {
 	User, Account, QOS string
 	// Explain asks for what the job would wait for, and what would start sooner.
 	Explain bool
+	// Keep is the part of the processors and of the time limit that what would start sooner keeps at least; 0 for
+	// readmodel.DefaultKeep.
+	Keep float64
 }
 
 // request reads a question, and refuses what can be refused without a forecast.

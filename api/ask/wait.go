@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type WaitQuery struct {
 	request job.Request
 	queue   string // as it was named
 	explain bool
+	keep    float64 // by an option
 }
 
 // Wait reads a question, and refuses what can be refused without a forecast.
@@ -34,7 +36,8 @@ func (s *Service) Wait(in *WaitRequest) (*WaitQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &WaitQuery{View: v, service: s, request: req, queue: in.Queue, explain: in.Explain}, nil
+	return &WaitQuery{View: v, service: s, request: req, queue: in.Queue, explain: in.Explain,
+		keep: cmp.Or(in.Keep, readmodel.DefaultKeep)}, nil
 }
 
 // Answer forecasts the wait, and explains it to a caller.
@@ -53,7 +56,8 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	}
 	addExperts(&out, learnt)
 	if q.explain {
-		out.WaitsFor, out.Sooner = pivotsFor(c, v.Pivots(&a)), sooner(v, now, &a, forecast.Quantiles)
+		out.WaitsFor = pivotsFor(c, v.Pivots(&a))
+		out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: forecast.Quantiles, Keep: q.keep})
 	}
 	out.Warnings = warnings(v, &a)
 	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension)

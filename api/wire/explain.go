@@ -18,6 +18,7 @@ type Sooner struct {
 	Nodes            int       `json:"nodes,omitempty"`
 	TimeLimitSeconds float64   `json:"time_limit_seconds,omitempty"`
 	WaitSeconds      Quantiles `json:"wait_seconds" doc:"of a job that is submitted now"`
-	GainSeconds      *float64  `json:"gain_seconds" doc:"by how much the median is sooner; null: the job itself never starts"`
+	Probability      float64   `json:"probability" doc:"of a materially sooner start, by a minute and a fifth of the wait at least: the part of the futures in which both were played, at least 0.9"`
+	GainSeconds      *float64  `json:"gain_seconds" doc:"median of the difference of the two waits in the same futures, from half to twice the difference of their medians; null: the job itself never starts"`
 	If               string    `json:"if" doc:"on what condition that is of use, in words: waitcast does not know how long the job runs"`
 }

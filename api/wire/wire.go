@@ -107,7 +107,7 @@ type Wait struct {
 	Warnings         []string     `json:"warnings,omitempty" doc:"what may keep the job from starting and is not certain: bounds known from use only, a queue that is closed now"`
 	NotConsidered    []string     `json:"not_considered,omitempty" enum:"nodes,gpus,memory,limits" doc:"what the job asks for and the forecast does not depend on; limits are those of a QOS or an association on what runs at once"`
 	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"the running jobs whose ends the start hangs on, at most five, the one that matters most first"`
-	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start materially sooner (a fifth and a minute of the median): at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
+	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start materially sooner with a probability of at least 0.9, and by a minute and a fifth in the median: at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
 	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`
 	AgeSeconds       float64      `json:"age_seconds" doc:"how old that is"`
 	Stale            bool         `json:"stale" doc:"older than the configured limit, or the log cannot be read"`

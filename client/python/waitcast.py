@@ -501,12 +501,13 @@ class Client:
 
     def wait(
         self, *, queue: str = "", procs: int = 0, time_limit: str = "", nodes: int = 0, gpus: int = 0, memory: str = "",
-        user: str = "", account: str = "", qos: str = "", cluster: str = "",
+        user: str = "", account: str = "", qos: str = "", cluster: str = "", keep: float = 0.0,
     ) -> Wait:
-        """How long would this job wait? What is empty or 0 is not said. GET /v1/wait."""
+        """How long would this job wait? What is empty or 0 is not said. What is in "sooner" keeps at least a part of the processors and of the time
+        limit, keep. GET /v1/wait."""
         return cast(Wait, self._get("/v1/wait", {
             "queue": queue, "procs": procs, "time_limit": time_limit, "nodes": nodes, "gpus": gpus, "memory": memory,
-            "user": user, "account": account, "qos": qos, "cluster": cluster,
+            "user": user, "account": account, "qos": qos, "cluster": cluster, "keep": keep,
         }))
 
     def what_if(self, request: WaitsRequest) -> Waits:
@@ -525,9 +526,9 @@ class Client:
         """The jobs that wait, with their forecasts. GET /v1/jobs."""
         return cast(Jobs, self._get("/v1/jobs", {"queue": queue, "cluster": cluster, "limit": limit}))
 
-    def job(self, id: str, *, cluster: str = "") -> JobAnswer:
-        """One job that waits; of another the problem is a 404. GET /v1/jobs/{id}."""
-        return cast(JobAnswer, self._get("/v1/jobs/" + urllib.parse.quote(id, safe=""), {"cluster": cluster}))
+    def job(self, id: str, *, cluster: str = "", keep: float = 0.0) -> JobAnswer:
+        """One job that waits; of another the problem is a 404. keep is that of wait. GET /v1/jobs/{id}."""
+        return cast(JobAnswer, self._get("/v1/jobs/" + urllib.parse.quote(id, safe=""), {"cluster": cluster, "keep": keep}))
 
     def queues(self, *, cluster: str = "") -> Queues:
         """The queues and what they hold. GET /v1/queues."""
@@ -575,7 +576,7 @@ class Client:
             time.sleep(min(stream.retry * 2**min(tries, 4), 60.0, max(0.0, lost + patience - time.monotonic())))
             tries += 1
 
-    def _get(self, path: str, query: Mapping[str, Union[str, int]]) -> object:
+    def _get(self, path: str, query: Mapping[str, Union[str, float]]) -> object:
         said = {name: value for name, value in query.items() if value not in ("", 0)}
         return self._ask(path + ("?" + urllib.parse.urlencode(said) if said else ""), None)
 

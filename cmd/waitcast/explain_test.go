@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,12 +20,12 @@ func explained() ([]wire.Pivot, []wire.Sooner) {
 			{ID: "4701\x1b[31m", Procs: 1, AgeSeconds: 60, Share: .125},
 		}, []wire.Sooner{
 			{Changes: "time_limit", Queue: "short", Procs: 16, TimeLimitSeconds: 3600,
-				WaitSeconds: wire.Quantiles{P50: ptr(120.), P90: ptr(900.)}, GainSeconds: ptr(1980.),
+				WaitSeconds: wire.Quantiles{P50: ptr(120.), P90: ptr(900.)}, GainSeconds: ptr(1980.), Probability: .94,
 				If: "if it can end within 1 h"},
-			{Changes: "procs", Queue: "short", Procs: 1, WaitSeconds: wire.Quantiles{P50: ptr(300.)},
+			{Changes: "procs", Queue: "short", Procs: 1, WaitSeconds: wire.Quantiles{P50: ptr(300.)}, Probability: .98,
 				If: "if it can run on 1 processor"},
 			{Changes: "queue", Queue: "night", Procs: 16, WaitSeconds: wire.Quantiles{P50: ptr(600.), P90: ptr(660.)},
-				GainSeconds: ptr(1500.), If: "if it may be submitted to queue night"},
+				GainSeconds: ptr(1500.), Probability: .9, If: "if it may be submitted to queue night"},
 		}
 }
 
@@ -31,11 +35,13 @@ const explainedText = `Waits for       end of job 4700 in 75 % of futures: 64 pr
                 end of job 4701?[31m in 12 % of futures: 1 processor, runs 1
                 min, nobody knows how much longer
 Sooner          time limit 1 h: median wait 2 min, 33 min sooner, 9 of 10 at
-                most 15 min; if it can end within 1 h
-                1 processor: median wait 5 min, 9 of 10 no end in sight; if it
-                can run on 1 processor
+                most 15 min; materially sooner in 94 % of cases, if it can end
+                within 1 h
+                1 processor: median wait 5 min, 9 of 10 no end in sight;
+                materially sooner in 98 % of cases, if it can run on 1 processor
                 queue night: median wait 10 min, 25 min sooner, 9 of 10 at most
-                11 min; if it may be submitted to queue night
+                11 min; materially sooner in 90 % of cases, if it may be
+                submitted to queue night
 `
 
 // TestExplains proves that the answers for one job say line by line what it waits for and what would start sooner,
@@ -57,5 +63,39 @@ func TestExplains(t *testing.T) {
 	if r := runWith(serve(t, 200, one), "jobs", "4711", "--json"); !strings.Contains(r.stdout, `"share":0.75`) ||
 		!strings.Contains(r.stdout, `"gain_seconds":1980`) {
 		t.Errorf("waitcast jobs ID --json: %s", r.stdout)
+	}
+}
+
+// TestKeepFlag proves that --keep goes to the daemon as it was given, is left to the daemon's default otherwise, and is
+// refused where it means nothing.
+func TestKeepFlag(t *testing.T) {
+	var got []string
+	content, err := json.Marshal(canned())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
+		got = r.URL.Query()["keep"]
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct{ args, want []string }{
+		{question, nil},
+		{append(slices.Clone(question), "--keep", "0.125"), []string{"0.125"}},
+		{[]string{"jobs", "4711", "--keep", "1"}, []string{"1"}},
+	} {
+		if r := runWith(server.URL, c.args...); r.code != exitDone || !slices.Equal(got, c.want) {
+			t.Errorf("%v: exit %d, keep=%v, want %v: %s", c.args, r.code, got, c.want, r.stderr)
+		}
+	}
+	for _, args := range [][]string{
+		append(slices.Clone(question), "--keep", "0"), append(slices.Clone(question), "--keep", "1.5"),
+		append(slices.Clone(question), "--keep", "NaN"), {"jobs", "4711", "--keep", "-1"},
+		{"wait", "-q", "short", "-n", "8,16", "-t", "1h", "--keep", "0.5"},
+	} {
+		if r := runWith(server.URL, args...); r.code != exitUsage || !strings.Contains(r.stderr, "--keep") {
+			t.Errorf("%v: exit %d, %q, want %d and --keep", args, r.code, r.stderr, exitUsage)
+		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 type jobsFlags struct {
 	cluster, queue string
 	limit          int
+	keep           float64
 }
 
 func newJobs(a *app) *cobra.Command {
@@ -34,12 +35,19 @@ func newJobs(a *app) *cobra.Command {
 		Example: "  waitcast jobs -q batch\n" +
 			"  waitcast jobs 4711",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.jobs(c.Context(), f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			var err error
+			if f.keep, err = keepOf(c, f.keep); err != nil {
+				return err
+			}
+			return a.jobs(c.Context(), f, args)
+		},
 	}
 	flags := command.Flags()
 	flags.StringVarP(&f.queue, "queue", "q", "", "only this queue")
 	flags.IntVar(&f.limit, "limit", 1000, "at most so many jobs, those submitted first; up to 100000")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the daemon watches several")
+	keepFlag(flags, &f.keep)
 	return command
 }
 
@@ -59,7 +67,7 @@ func (a *app) jobs(ctx context.Context, f jobsFlags, args []string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
 	defer cancel()
 	if len(args) == 1 {
-		one, raw, err := c.Job(ctx, f.cluster, args[0])
+		one, raw, err := c.Job(ctx, f.cluster, args[0], f.keep)
 		if err != nil {
 			return a.refusedAs(err)
 		}

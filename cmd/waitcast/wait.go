@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/client"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
@@ -19,6 +20,7 @@ func newWait(a *app) *cobra.Command {
 	var compare whatIf
 	var memory memsize.Value
 	var script batch
+	var keep float64
 	command := &cobra.Command{
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
@@ -44,11 +46,17 @@ func newWait(a *app) *cobra.Command {
 				return err
 			}
 			request.Memory = int64(memory)
-			if compare.several(request.Queue) {
+			part, err := keepOf(c, keep)
+			switch several := compare.several(request.Queue); {
+			case err != nil:
+				return err
+			case several && part != 0:
+				return console.NewUsageError("--keep is for one queue, one size and one time limit")
+			case several:
 				return a.whatIf(c.Context(), cluster, request, &compare)
 			}
 			request.Procs, request.TimeLimit = compare.procs[0], compare.limits[0]
-			return a.wait(c.Context(), cluster, request)
+			return a.wait(c.Context(), cluster, request, client.WaitOptions{Keep: part})
 		},
 	}
 	flags := command.Flags()
@@ -65,6 +73,7 @@ func newWait(a *app) *cobra.Command {
 	flags.StringVar(&request.QOS, "qos", "", "quality of service")
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
 	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
+	keepFlag(flags, &keep)
 	flags.Lookup("time").DefValue = "" // there is none to show
 	flags.StringVar(&script.scheduler, "scheduler", "",
 		"scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
@@ -72,7 +81,7 @@ func newWait(a *app) *cobra.Command {
 }
 
 // wait requests a forecast, prints the answer, and returns an error if there is none or if it is stale.
-func (a *app) wait(ctx context.Context, cluster string, request job.Request) error {
+func (a *app) wait(ctx context.Context, cluster string, request job.Request, options client.WaitOptions) error {
 	if err := checkWait(request, time.Duration(a.timeout)); err != nil {
 		return err
 	}
@@ -82,7 +91,7 @@ func (a *app) wait(ctx context.Context, cluster string, request job.Request) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
 	defer cancel()
-	answer, raw, err := c.WaitJSON(ctx, cluster, request)
+	answer, raw, err := c.WaitJSON(ctx, cluster, request, options)
 	if err != nil {
 		var problem *client.ProblemError
 		if a.JSON && errors.As(err, &problem) {

@@ -16,13 +16,13 @@ import (
 // and what cannot be scaled is left alone.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
-		for _, o := range smaller(&a) {
+		for _, o := range smaller(&a, 1./16) {
 			out = append(out, [2]int{o.Procs, o.Nodes})
 		}
 		return out
 	}
 	limits := func(limit time.Duration) (out []time.Duration) {
-		for _, o := range shorter(&job.Attributes{TimeLimit: limit}) {
+		for _, o := range shorter(&job.Attributes{TimeLimit: limit}, 1./16) {
 			out = append(out, o.TimeLimit)
 		}
 		return out

@@ -2,12 +2,13 @@ package readmodel
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // Option is a request that differs from another one in one thing and would start materially sooner.
@@ -17,7 +18,10 @@ type Option struct {
 	job.Attributes
 	// Quantiles is the forecast in seconds, at waittime.Levels.
 	Quantiles []float64
-	// Gain is the difference of the medians in seconds; +Inf if the request itself never starts.
+	// Probability is that of a materially sooner start, from LeastProbability up to but not 1.
+	Probability float64
+	// Gain is the median of the difference in seconds; +Inf if the request itself never starts. It is between half and
+	// twice the difference of the medians.
 	Gain float64
 }
 
@@ -28,48 +32,46 @@ const (
 	ChangeQueue = "queue"
 )
 
-// An option must gain leastGain seconds and leastShare of the median, and its quantiles .75 and .9 must not be later.
-// It asks for at least 1/mostCut of the request. At most mostQueues queues are tried.
 const (
-	leastGain  = 60.
-	leastShare = .2
-	mostCut    = 16
-	mostQueues = 8
+	// LeastProbability is the probability of a materially sooner start from which on an option is proposed.
+	LeastProbability = .9
+	// DefaultKeep is the part of a request's size and time limit that an option keeps at least.
+	DefaultKeep = .25
+	// mostQueues is the maximum number of queues that are tried, mostForecasts that of candidates of a kind that are
+	// forecast.
+	mostQueues, mostForecasts = 8, 4
 )
 
-// material reports whether quantiles q are materially sooner than others.
-func material(than, q []float64) bool {
-	before, after := than[waittime.Median], q[waittime.Median]
-	startsAtAll := math.IsInf(before, 1) && !math.IsInf(after, 1)
-	if gain := before - after; !(gain >= leastGain && gain >= leastShare*before) && !startsAtAll {
-		return false
-	}
-	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
-		if q[i] > than[i] {
-			return false
-		}
-	}
-	return true
+// SoonerQuery asks for requests that would start materially sooner than another one.
+type SoonerQuery struct {
+	Request *job.Attributes
+	// Wait is the forecast of the request in seconds, at waittime.Levels.
+	Wait []float64
+	// Job is the request's job if it waits already; an option is submitted in its stead. Nil for none.
+	Job *cluster.Job
+	// Keep is the part of the processors and of the time limit that an option keeps at least, in (0, 1].
+	Keep float64
+	// Takes reports whether a request could ever start.
+	Takes func(*job.Attributes) bool
 }
 
-// Sooner returns requests that would start materially sooner than the given quantiles, at most one of each kind: a
-// smaller one, one with a shorter time limit, one to another queue that takes such jobs. Of those that gain about as
-// much it returns the one that gives up least. Candidates are compared by the simulation, which is cheap; the returned
-// ones are forecast like any request. takes reports whether a request could ever start. Whether the job can do
-// with less is not known here.
-func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64, takes func(*job.Attributes) bool) []Option {
-	if v.Engine == nil || len(than) <= waittime.Median || !(than[waittime.Median] >= leastGain) {
+// Sooner returns requests that would start materially sooner than the given one, at most one of each kind: a smaller
+// one, one with a shorter time limit, one to another queue that takes such jobs. The simulation plays all of them in
+// the same futures, see coupling. Of those that gain about as much it returns the one that gives up least. Whether the
+// job can do with less is not known here.
+func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
+	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
 	}
-	r := v.PrioritizedRequest(a)
-	base := v.Engine.Simulated(&r)
-	if base == nil {
+	c := comparison{View: v, SoonerQuery: q, now: now}
+	if !c.play() {
 		return nil
 	}
 	out := []Option{}
-	for _, candidates := range [][]Option{smaller(a), shorter(a), v.elsewhere(a, takes)} {
-		candidates = slices.DeleteFunc(candidates, func(o Option) bool { return !takes(&o.Attributes) })
-		if o, ok := v.best(now, candidates, base, than); ok {
+	a := q.Request
+	for _, options := range [][]Option{smaller(a, q.Keep), shorter(a, q.Keep), v.elsewhere(a, q.Takes)} {
+		options = slices.DeleteFunc(options, func(o Option) bool { return !q.Takes(&o.Attributes) })
+		if o, ok := c.best(options); ok {
 			out = append(out, o)
 		}
 	}
@@ -77,59 +79,131 @@ func (v *View) Sooner(now time.Time, a *job.Attributes, than []float64, takes fu
 	return out
 }
 
-// best returns one candidate, if its forecast is material. Candidates are ordered from the mildest to the boldest. It
-// is the first whose simulated median gains at least half of the largest gain, or else the one with the largest gain.
-func (v *View) best(now time.Time, all []Option, base, than []float64) (Option, bool) {
-	gains, most, bold := make([]float64, len(all)), 0., -1
-	for i := range all {
-		r := v.PrioritizedRequest(&all[i].Attributes)
-		q := v.Engine.Simulated(&r)
-		if q == nil || !material(base, q) {
+// comparison compares a request with options.
+type comparison struct {
+	*View
+	*SoonerQuery
+	now     time.Time
+	futures *engine.Futures // of the options
+	waits   []float64       // of the request, by future
+}
+
+// play plays the request; false where that is not possible.
+func (c *comparison) play() bool {
+	c.futures = c.Engine.Futures()
+	if c.Job != nil {
+		c.futures, c.waits = c.Engine.FuturesWithout(EngineID(c.Job)), c.Engine.WaitsOfJob(c.Job.Queue, EngineID(c.Job))
+	}
+	if c.waits == nil { // no job, or one in a large pool: as if it were submitted now
+		r := c.PrioritizedRequest(c.Request)
+		c.waits = c.Engine.Futures().Waits(&r)
+	}
+	return c.waits != nil
+}
+
+// candidate is an option that the simulation starts sooner.
+type candidate struct {
+	Option
+	paired bool // it competes for the pool of the request
+	waits  []float64
+	gain   float64 // of the simulated medians
+}
+
+// best returns one of the options, which are ordered from the mildest to the boldest, if its forecast is material. The
+// simulation alone, which is cheap, orders them: first those whose median gains at least half of the largest gain, from
+// the mildest on, then milder ones.
+func (c *comparison) best(options []Option) (Option, bool) {
+	var all []candidate
+	most := 0.
+	for _, o := range options {
+		r := c.PrioritizedRequest(&o.Attributes)
+		one := candidate{Option: o, waits: c.futures.Waits(&r)}
+		one.paired = c.Engine.SamePool(o.Queue, c.Request.Queue) && len(one.waits) == len(c.waits)
+		if !c.promising(&one) {
 			continue
 		}
-		if gains[i] = base[waittime.Median] - q[waittime.Median]; gains[i] > most {
-			most, bold = gains[i], i
-		}
+		one.gain = median(slices.Clone(c.waits)) - median(slices.Clone(one.waits))
+		most = max(most, one.gain)
+		all = append(all, one)
 	}
-	if bold < 0 {
+	mild := slices.IndexFunc(all, func(o candidate) bool { return o.gain >= most/2 })
+	if mild < 0 {
 		return Option{}, false
 	}
-	mild := slices.IndexFunc(gains, func(g float64) bool { return g >= most/2 })
-	for _, i := range slices.Compact([]int{mild, bold}) {
-		o := all[i]
-		r := v.PrioritizedRequest(&o.Attributes)
-		if o.Quantiles = v.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
-			continue
-		}
-		if len(v.Pool(o.Queue).Outages) > 0 {
-			v.Pooled(now, o.Attributes).MoveOut(o.Quantiles)
-		}
-		if material(than, o.Quantiles) {
-			o.Gain = than[waittime.Median] - o.Quantiles[waittime.Median]
-			return o, true
+	slices.Reverse(all[:mild])
+	all = append(all[mild:], all[:mild]...)
+	for i := range all[:min(len(all), mostForecasts)] {
+		if c.forecast(&all[i]) {
+			return all[i].Option, true
 		}
 	}
 	return Option{}, false
 }
 
-// smaller returns smaller sizes: powers of two and simple parts, the largest first. A job of several nodes keeps the
-// processors of each. A job that asks for GPUs or memory keeps its size, since it is not known how they would shrink
-// with it.
-func smaller(a *job.Attributes) []Option {
+// promising reports whether the simulation alone starts an option sooner in so many futures that it may be proposed.
+func (c *comparison) promising(o *candidate) bool {
+	if !o.paired {
+		return o.waits != nil
+	}
+	n := 0
+	for i, w := range o.waits {
+		if w < c.waits[i] {
+			n++
+		}
+	}
+	return jeffreys(n, len(o.waits)) >= LeastProbability
+}
+
+// forecast forecasts a candidate like any request, couples it with the request, and reports whether it is to be
+// proposed.
+func (c *comparison) forecast(o *candidate) bool {
+	r := c.PrioritizedRequest(&o.Attributes)
+	if o.Quantiles = c.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
+		return false
+	}
+	if len(c.Pool(o.Queue).Outages) > 0 {
+		c.Pooled(c.now, o.Attributes).MoveOut(o.Quantiles)
+	}
+	pairs := independent(c.Wait, o.Quantiles)
+	if o.paired {
+		pairs = sameFutures(c.waits, o.waits, c.Wait, o.Quantiles)
+	}
+	o.Probability, o.Gain = pairs.probability(), pairs.gain()
+	return o.Probability >= LeastProbability && material(c.Wait, o.Quantiles) &&
+		agrees(o.Gain, c.Wait[waittime.Median]-o.Quantiles[waittime.Median])
+}
+
+// material reports whether quantiles are materially sooner than others: the median is, and .75 and .9 are not later.
+func material(than, q []float64) bool {
+	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
+		if q[i] > than[i] {
+			return false
+		}
+	}
+	return materially(q[waittime.Median], than[waittime.Median])
+}
+
+// agrees reports whether the median of a difference and the difference of the medians, which is positive, say the same:
+// neither is more than twice the other. Two such numbers may differ, since a wait may gain most where it is long.
+func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
+
+// smaller returns smaller sizes: powers of two and simple parts, the largest first, that keep at least a part of the
+// processors. A job of several nodes keeps the processors of each. A job that asks for GPUs or memory keeps its size,
+// since it is not known how they would shrink with it.
+func smaller(a *job.Attributes, keep float64) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
 	}
 	var sizes []int
-	for _, part := range []int{2, 3, 4, 6, 8, 12, mostCut} {
+	for _, part := range []int{2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64} {
 		if a.Procs%part == 0 {
 			sizes = append(sizes, a.Procs/part)
 		}
 	}
 	for n := 1; n < a.Procs; n *= 2 {
-		if n*mostCut >= a.Procs {
-			sizes = append(sizes, n)
-		}
+		sizes = append(sizes, n)
 	}
+	sizes = slices.DeleteFunc(sizes, func(n int) bool { return float64(n) < keep*float64(a.Procs) })
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	slices.Reverse(sizes)
@@ -147,15 +221,16 @@ func smaller(a *job.Attributes) []Option {
 	return out
 }
 
-// shorter returns shorter time limits that users round to, the longest first.
-func shorter(a *job.Attributes) []Option {
+// shorter returns shorter time limits that users round to, the longest first, that keep at least a part of the limit;
+// of a request without one: from an hour on.
+func shorter(a *job.Attributes, keep float64) []Option {
 	const day = 24 * time.Hour
 	var out []Option
 	for _, limit := range []time.Duration{
 		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour,
 		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
 	} {
-		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit*mostCut < a.TimeLimit) ||
+		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit.Seconds() < keep*a.TimeLimit.Seconds()) ||
 			a.TimeLimit == 0 && limit < time.Hour {
 			continue
 		}

@@ -35,13 +35,35 @@ func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	return v.poolOf(queue).PivotsOfJob(v.Instant, queue, id, &c.Scratch)
 }
 
-// Simulated returns the quantiles of the simulation alone for a request, in seconds at the levels; nil where it is not
-// possible. In a large pool it takes a part of a microsecond, so that many requests can be compared before few are
-// forecast.
-func (v *View) Simulated(r *track.Request) []float64 {
-	clean := r.Clean()
-	return v.poolOf(clean.Queue).SimulatedQuantiles(v.Instant, v.Levels, &clean, v.memo)
+// Futures are what the simulation plays of a view: all requests in the same futures.
+type Futures struct {
+	view   *View
+	played *pools.Futures
 }
+
+// Futures returns the futures of the view.
+func (v *View) Futures() *Futures { return &Futures{v, pools.NewFutures(v.Instant, v.memo)} }
+
+// FuturesWithout returns the same futures after a waiting job, by its id, has left the queue. In large pools it stays.
+func (v *View) FuturesWithout(id uint64) *Futures {
+	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
+}
+
+// Waits returns the waits of a request that is submitted now, in seconds, by future: number i of any two requests of
+// one pool is of the same future. It is nil where the simulation is not possible.
+func (f *Futures) Waits(r *track.Request) []float64 {
+	clean := r.Clean()
+	return f.played.Waits(f.view.poolOf(clean.Queue), &clean)
+}
+
+// WaitsOfJob returns the waits in the same futures of a job that waits, from now on, at its place in the queue. It is
+// nil where the job does not wait there, and in large pools.
+func (v *View) WaitsOfJob(queue string, id uint64) []float64 {
+	return v.poolOf(queue).WaitsOfJob(v.Instant, id)
+}
+
+// SamePool reports whether the jobs of two queues compete for the same processors.
+func (v *View) SamePool(a, b string) bool { return v.poolOf(a) == v.poolOf(b) }
 
 // Policy returns the policy that a queue's pool is played by, and how it is known.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {

@@ -132,6 +132,14 @@ func (s *Surface) check(procs int, limit float64) error {
 // sorted, and returns it. They are exact for every size and limit. The error is a *TooLargeError, a *NeverError or a
 // *FieldError.
 func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, error) {
+	dst, err := s.WaitsByReplica(procs, limit, dst)
+	slices.Sort(dst)
+	return dst, err
+}
+
+// WaitsByReplica is Waits in the order of the replicas, not sorted. Number i is of the same future for every size and
+// limit, and for every surface of the same State with the same seed.
+func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	if err := s.check(procs, limit); err != nil {
 		return dst, err
@@ -144,7 +152,6 @@ func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, err
 		}
 		dst = append(dst, w)
 	}
-	slices.Sort(dst)
 	return dst, nil
 }
 

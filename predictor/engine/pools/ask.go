@@ -76,44 +76,24 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	return f.pivots(roots, at)
 }
 
-// SimulatedQuantiles returns the quantiles of the simulation alone, in seconds at the levels; nil where it is not
-// possible.
-func (f *Facts) SimulatedQuantiles(at float64, levels []float64, r *track.Request, known *Memo) []float64 {
-	if f.Large {
-		if s := f.Surfaces[r.Queue].find(r); s != nil {
-			return s.Quantiles
-		}
-		return nil
-	}
-	s := f.surface(at, f.rankOf(r), known)
-	if s == nil {
-		return nil
-	}
-	waits, err := s.Waits(r.Procs, r.Limit, nil)
-	if err != nil {
-		return nil
-	}
-	out := make([]float64, len(levels))
-	for i, level := range levels {
-		out[i] = QuantileOf(waits, level)
-	}
-	return out
-}
-
 // surface plays a pool that is not large once for every request of a place in the queue; nil where that is not
 // possible.
 func (f *Facts) surface(at float64, rank int, known *Memo) *forward.Surface {
 	return Ask(known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, at)
-		o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Rank: rank,
-			Behind: s.Behind(rank), Plain: true}
-		surface, err := forward.NewSurface(context.Background(), &s, o)
-		if err != nil {
-			return nil
-		}
-		return surface
+		return playAll(&s, rank, s.Behind(rank))
 	})
+}
+
+// playAll plays futures of a state for every request of a place in the queue; nil where that is not possible.
+func playAll(s *forward.State, rank, behind int) *forward.Surface {
+	o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Rank: rank, Behind: behind, Plain: true}
+	surface, err := forward.NewSurface(context.Background(), s, o)
+	if err != nil {
+		return nil
+	}
+	return surface
 }
 
 // PolicyInForce returns the policy that the pool is played by, and how it is known.

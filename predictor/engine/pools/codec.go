@@ -58,7 +58,7 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 	}
 	t := *v
 	s.Finite(&t.At)
-	s.Int(&t.most, &t.levels)
+	s.Int(&t.most, &t.levels, &t.replays)
 	codec.List(s, &t.sizes, func(n *int) { s.Int(n) })
 	last := t.limits // the last one is infinite, and not written
 	if !s.Reading {
@@ -69,8 +69,10 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 		t.limits = append(last, math.Inf(1))
 	}
 	s.Singles(&t.cells)
-	if s.Reading && (t.levels > 64 || !slices.IsSorted(t.sizes) || !slices.IsSorted(t.limits) ||
-		len(t.cells) != len(t.sizes)*len(t.limits)*t.width()) {
+	s.Singles(&t.waits)
+	n := len(t.sizes) * len(t.limits)
+	if s.Reading && (t.levels > 64 || t.replays > replicas || !slices.IsSorted(t.sizes) ||
+		!slices.IsSorted(t.limits) || len(t.cells) != n*t.width() || len(t.waits) != n*t.replays) {
 		s.Fail()
 	}
 }

@@ -44,12 +44,14 @@ func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 // waitSurface is the simulation of a large pool as it was at an instant, for requests of every size and limit. It is
 // immutable.
 type waitSurface struct {
-	At     float64
-	most   int // processors that the pool ever has
-	levels int
-	sizes  []int
-	limits []float64
-	cells  []float32 // by limit, then size: quantiles, hint, plan; NaN where there is no answer
+	At      float64
+	most    int // processors that the pool ever has
+	levels  int
+	replays int // futures that were played
+	sizes   []int
+	limits  []float64
+	cells   []float32 // by limit, then size: quantiles, hint, plan; NaN where there is no answer
+	waits   []float32 // by limit, then size, then future; NaN where there is no answer
 	pivotCounts
 }
 
@@ -77,6 +79,22 @@ func (t *waitSurface) find(r *track.Request) *Simulated {
 	return s
 }
 
+// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit; nil if
+// there is none.
+func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
+	i, ok := t.index(r)
+	if !ok {
+		return nil
+	}
+	out := make([]float64, t.replays)
+	for k, w := range t.waits[i*t.replays:][:t.replays] {
+		if out[k] = float64(w); w != w {
+			return nil
+		}
+	}
+	return out
+}
+
 // index returns the number of the cell of the next larger size and limit; false where there is none.
 func (t *waitSurface) index(r *track.Request) (int, bool) {
 	if t == nil || r.Procs > t.most {
@@ -94,7 +112,7 @@ func (t *waitSurface) index(r *track.Request) (int, bool) {
 // newSurface looks a surface and the plan through.
 func newSurface(at float64, waits, plan *forward.Surface, levels []float64) *waitSurface {
 	const minute, hour, day = 60, 3600, 86400
-	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), limits: []float64{
+	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), replays: waits.Replicas(), limits: []float64{
 		minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 12 * hour, day,
 		2 * day, 4 * day, 7 * day, math.Inf(1),
 	}}
@@ -106,18 +124,22 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) *wai
 	}
 	t.sizes = append(t.sizes, t.most)
 	var one, all []float64
+	none := []float32{float32(math.NaN())}
 	for _, limit := range t.limits {
 		if math.IsInf(limit, 1) {
 			limit = 0
 		}
 		for _, size := range t.sizes {
 			var err error
-			if all, err = waits.Waits(size, limit, all); err != nil {
-				for range t.width() {
-					t.cells = append(t.cells, float32(math.NaN()))
-				}
+			if all, err = waits.WaitsByReplica(size, limit, all); err != nil {
+				t.cells = append(t.cells, slices.Repeat(none, t.width())...)
+				t.waits = append(t.waits, slices.Repeat(none, t.replays)...)
 				continue
 			}
+			for _, w := range all {
+				t.waits = append(t.waits, float32(w))
+			}
+			slices.Sort(all)
 			planned := math.NaN()
 			if plan != nil {
 				if one, err = plan.Waits(size, limit, one); err == nil {

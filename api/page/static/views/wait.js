@@ -137,7 +137,7 @@ function sooner(w, state) {
     const limit = o.time_limit_seconds ? String(o.time_limit_seconds) : "";
     const what = { procs: plural(o.procs, "processor"), time_limit: `a time limit of ${duration(o.time_limit_seconds)}`, queue: `queue ${o.queue}` }[o.changes] ?? o.changes;
     const to = address({ ...state, queue: o.queue, procs: String(o.procs), time_limit: o.changes === "time_limit" ? limit : state.time_limit });
-    return h("li", {}, h("a", { href: to, data: { key: "sooner-" + o.changes, nav: "" } }, what), o.gain_seconds === null ? `: this job never starts, ${o.if} that one does` : `: ${duration(o.gain_seconds)} sooner in the median, ${o.if}`);
+    return h("li", {}, h("a", { href: to, data: { key: "sooner-" + o.changes, nav: "" } }, what), o.gain_seconds === null ? `: this job never starts, ${o.if} that one does` : `: ${duration(o.gain_seconds)} sooner in the median, materially sooner in ${percent(o.probability)} of cases, ${o.if}`);
   })));
 }
 

@@ -1,0 +1,215 @@
+package readmodel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
+
+func near(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance }
+
+// The levels are the ranks, by hand: of equal waits, the one in whose future the other request waits less comes first.
+func TestLevelsByRank(t *testing.T) {
+	for _, c := range []struct{ waits, others, want []float64 }{
+		{[]float64{30, 10, 20, 40}, []float64{0, 0, 0, 0}, []float64{.625, .125, .375, .875}},
+		{[]float64{5, 0, 0, 0}, []float64{1, 9, 7, 8}, []float64{.875, .625, .125, .375}},
+		{[]float64{5, 5}, []float64{3, 3}, []float64{.25, .75}},
+		{[]float64{7}, []float64{3}, []float64{.5}},
+	} {
+		if got := levelsByRank(c.waits, c.others); !slices.Equal(got, c.want) {
+			t.Errorf("%v beside %v: %v, want %v", c.waits, c.others, got, c.want)
+		}
+	}
+}
+
+// A served distribution is read as Curve reads it; above the levels that are reached there is no start.
+func TestReadAt(t *testing.T) {
+	quantiles := []float64{0, 60, 540, 1000, 2000, 4000}
+	got := readAt([]float64{.25, .375, .5, .95}, quantiles)
+	// halfway between .25 and .5 in ln(wait + 60 s): sqrt(120 * 600) - 60
+	if want := []float64{60, math.Sqrt(120*600) - 60, 540, 4000}; !slices.EqualFunc(got, want,
+		func(a, b float64) bool { return near(a, b, 1e-9) }) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	never := math.Inf(1)
+	got = readAt([]float64{.4, .5, .6, .99}, []float64{0, 60, 540, never, never, never})
+	if !near(got[1], 540, 1e-9) || got[2] != never || got[3] != never || !(got[0] > 60 && got[0] < 540) {
+		t.Errorf("reached up to .5 only: %v", got)
+	}
+	if got := readAt([]float64{.01, .99}, []float64{never, never, never, never, never, never}); got[0] != never ||
+		got[1] != never {
+		t.Errorf("never: %v", got)
+	}
+	got = readAt([]float64{.05, .2}, []float64{60, never, never, never, never, never})
+	if !(got[0] > 0 && got[0] < 60) || got[1] != never {
+		t.Errorf("one level: %v", got)
+	}
+}
+
+// A coupling by hand. Of four futures the option starts materially sooner in two, as soon in one, and at the same level
+// in the last: 2.5 of 5 by Jeffreys. The differences are worked out from the served quantiles at the levels .125, .375,
+// .625 and .875.
+func TestCouplingByHand(t *testing.T) {
+	// ln(wait + 60 s) is linear between levels: the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's
+	// half of that from .5 on
+	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
+	c := sameFutures([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 4}, request, option)
+	at := func(low, high float64) float64 { return math.Sqrt(low*high) - 60 } // halfway
+	wantRequest := []float64{60*math.Pow(2, 1./6) - 60, at(120, 600), 540, 540}
+	wantOption := []float64{0, at(60, 300), 240, 240}
+	for i := range 4 {
+		if !near(c.request[i], wantRequest[i], 1e-9) || !near(c.option[i], wantOption[i], 1e-9) {
+			t.Errorf("future %d: %v and %v, want %v and %v", i, c.request[i], c.option[i], wantRequest[i],
+				wantOption[i])
+		}
+	}
+	if want := []bool{false, true, true, false}; !slices.Equal(c.sooner, want) {
+		t.Errorf("sooner in the simulation: %v, want %v", c.sooner, want)
+	}
+	// the differences are 7.3, 134.2, 300 and 300 s; the last one does not count, as the simulation gains nothing there
+	if got := c.probability(); !near(got, 2.5/5, 1e-12) {
+		t.Errorf("probability %v, want .5", got)
+	}
+	if got, want := c.gain(), (at(120, 600)-at(60, 300)+300)/2; !near(got, want, 1e-9) {
+		t.Errorf("gain %v, want %v", got, want)
+	}
+}
+
+// materially: a minute and a fifth, and a start at all.
+func TestMaterially(t *testing.T) {
+	never := math.Inf(1)
+	for _, c := range []struct {
+		than, shorter float64
+		want          bool
+	}{
+		{60, 0, true}, {59, 0, false}, {300, 240, true}, {301, 241, false}, {1000, 800, true}, {1000, 801, false},
+		{never, 1e9, true}, {never, never, false}, {100, never, false}, {0, 0, false},
+	} {
+		if got := materially(c.shorter, c.than); got != c.want {
+			t.Errorf("%v instead of %v: %v, want %v", c.shorter, c.than, got, c.want)
+		}
+	}
+}
+
+// world returns random simulated waits with many ties, in the same futures, and random served quantiles.
+func world(rng *rand.Rand) (request, option, servedRequest, servedOption []float64) {
+	n := 1 + rng.IntN(40)
+	for range n {
+		request = append(request, float64(rng.IntN(6))*rng.ExpFloat64()*1000)
+		option = append(option, math.Max(0, request[len(request)-1]-float64(rng.IntN(3))*rng.ExpFloat64()*1000))
+	}
+	served := func() []float64 {
+		q := make([]float64, len(waittime.Levels()))
+		for i := range q {
+			q[i] = float64(rng.IntN(4)) * rng.ExpFloat64() * 5000
+		}
+		slices.Sort(q)
+		if rng.IntN(10) == 0 {
+			for i := rng.IntN(len(q)); i < len(q); i++ {
+				q[i] = math.Inf(1)
+			}
+		}
+		return q
+	}
+	return request, option, served(), served()
+}
+
+// Laws of the coupling: a probability is one; either start is sooner or neither is; only the order of the simulated
+// waits counts; exchanging the two requests turns the differences round; each served distribution is as it was.
+func TestCouplingLaws(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		a, b, qa, qb := world(rng)
+		c, back := sameFutures(a, b, qa, qb), sameFutures(b, a, qb, qa)
+		p, r := c.probability(), back.probability()
+		n := float64(len(a))
+		if !(p > 0 && p < 1) || p+r > (n+1.001)/(n+1) {
+			t.Fatalf("sooner with %v, later with %v", p, r)
+		}
+		if !slices.Equal(c.request, back.option) || !slices.Equal(c.option, back.request) {
+			t.Fatalf("exchanged: %v and %v, %v and %v", c.request, c.option, back.option, back.request)
+		}
+		if x, y := c.gain(), back.gain(); x != -y && !(math.IsNaN(x) && math.IsNaN(y)) {
+			t.Fatalf("gain %v, exchanged %v", x, y)
+		}
+		other := func(w []float64) (out []float64) {
+			for _, x := range w {
+				out = append(out, math.Expm1(x/1e4)+x)
+			}
+			return out
+		}
+		if m := sameFutures(other(a), other(b), qa, qb); !slices.Equal(m.request, c.request) ||
+			!slices.Equal(m.option, c.option) || m.probability() != p {
+			t.Fatalf("another scale of the same order: %v and %v", m, c)
+		}
+		middles := make([]float64, len(a))
+		for i := range middles {
+			middles[i] = (float64(i) + .5) / n
+		}
+		if got := slices.Sorted(slices.Values(c.option)); !slices.Equal(got, readAt(middles, qb)) {
+			t.Fatalf("the option's waits %v are not its served ones %v", got, readAt(middles, qb))
+		}
+		free := independent(qa, qb)
+		if p := free.probability(); !(p > 0 && p < 1) || len(free.request) != strata*strata {
+			t.Fatalf("independent: %v", p)
+		}
+	}
+}
+
+// Where both waits are in the same order and the difference rises with the wait, its median is the difference of the
+// medians, up to the distance of two levels. Where the option starts at once, it is the request's median.
+func TestGainIsTheDifferenceOfMedians(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		n := 12 + rng.IntN(40)
+		simulated := make([]float64, n)
+		for i := range simulated {
+			simulated[i] = rng.ExpFloat64() * 1e4
+		}
+		request := make([]float64, len(waittime.Levels()))
+		for i := range request {
+			request[i] = rng.ExpFloat64() * 2e4
+		}
+		slices.Sort(request)
+		share := rng.Float64() * .8
+		option, sooner := make([]float64, len(request)), slices.Clone(simulated)
+		for i, q := range request {
+			option[i] = math.Max(0, (q+60)*share-60)
+		}
+		for i := range sooner {
+			sooner[i] *= share
+		}
+		c := sameFutures(simulated, sooner, request, option)
+		slack := readAt([]float64{.5 - .5/float64(n), .5 + .5/float64(n)}, request)
+		if got, want := c.gain(), request[2]-option[2]; !near(got, want, slack[1]-slack[0]+1e-6) {
+			t.Fatalf("%d futures: gain %v, the medians differ by %v; slack %v", n, got, want, slack)
+		}
+	}
+}
+
+// In independent pools the probability is that of two independent draws, here by hand: the option is 0 or 3000 s, the
+// request 1000 s, so half of the pairs are sooner.
+func TestIndependent(t *testing.T) {
+	request, option := []float64{1000, 1000, 1000, 1000, 1000, 1000}, []float64{0, 0, 0, 3000, 3000, 3000}
+	c := independent(request, option)
+	// above the level .5 the option's wait rises from 0 to 3000 s at .75: it is at most 800 s up to
+	// .5 + .25 ln(860/60)/ln(3060/60), and the request's at most that at levels near 0 only
+	want := .5 + .25*math.Log(860./60)/math.Log(3060./60)
+	if got := c.probability(); !near(got, want, .05) {
+		t.Errorf("%v, want about %v", got, want)
+	}
+}
+
+func TestJeffreys(t *testing.T) {
+	for _, c := range []struct {
+		successes, n int
+		want         float64
+	}{{0, 0, .5}, {24, 24, .98}, {22, 24, .9}, {0, 24, .02}, {8, 8, 8.5 / 9}} {
+		if got := jeffreys(c.successes, c.n); !near(got, c.want, 1e-12) {
+			t.Errorf("%d of %d: %v, want %v", c.successes, c.n, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package pools
+
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// Futures plays requests in the same futures of a view, and caches what was played.
+type Futures struct {
+	at      float64
+	without uint64 // the key of a waiting job that has left the queue, 0 for none
+	known   *Memo
+}
+
+// NewFutures returns the futures from an instant on. known caches surfaces; nil is no cache.
+func NewFutures(at float64, known *Memo) *Futures { return &Futures{at: at, known: known} }
+
+// NewFuturesWithout returns the same futures after a waiting job has left the queue. In large pools it stays.
+func NewFuturesWithout(at float64, id uint64) *Futures {
+	return &Futures{at: at, without: id + 1, known: &Memo{}}
+}
+
+// Waits returns the waits of a request in a pool, in seconds, by future: number i of any two requests in one pool is of
+// the same future. It is nil where the simulation is not possible.
+func (c *Futures) Waits(f *Facts, r *track.Request) []float64 {
+	if f.Large {
+		return f.Surfaces[r.Queue].waitsByFuture(r)
+	}
+	return byFuture(c.surface(f, f.rankOf(r)), r.Procs, r.Limit)
+}
+
+func (c *Futures) surface(f *Facts, rank int) *forward.Surface {
+	if c.without == 0 {
+		return f.surface(c.at, rank, c.known)
+	}
+	return Ask(c.known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
+		var s forward.State
+		f.state(&s, c.at)
+		s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == c.without })
+		return playAll(&s, rank, s.Behind(rank))
+	})
+}
+
+func byFuture(s *forward.Surface, procs int, limit float64) []float64 {
+	if s == nil {
+		return nil
+	}
+	waits, err := s.WaitsByReplica(procs, limit, nil)
+	if err != nil {
+		return nil
+	}
+	return waits
+}
+
+// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
+// where the job does not wait there, and in large pools.
+func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
+	i := slices.IndexFunc(f.Waiting, func(w Member) bool { return w.key == id+1 })
+	if i < 0 {
+		return nil
+	}
+	w := &f.Waiting[i]
+	var s forward.State
+	f.state(&s, at)
+	s.Waiting = slices.Delete(s.Waiting, i, i+1)
+	return byFuture(playAll(&s, w.rank, len(s.Waiting)-i), w.Procs, w.Limit)
+}
