@@ -2,9 +2,12 @@ package liveload
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +29,65 @@ func needSlurm(t *testing.T) {
 	} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
+		}
+	}
+}
+
+// TestSlurmLoad: the script slurm-load submits the load of a seed to a cluster of another size that slurm-cluster
+// started, and the cluster orders jobs as it was told to.
+func TestSlurmLoad(t *testing.T) {
+	needSlurm(t)
+	t.Parallel()                                // it waits for jobs most of the time
+	parent, err := os.MkdirTemp("", "liveload") // short: the name of a socket has 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(parent, 0o755); err != nil { //nolint:gosec // jobs of other users have their scripts there
+		t.Fatal(err)
+	}
+	const script = "../../scripts/slurm-cluster"
+	cluster := filepath.Join(parent, "c")
+	t.Cleanup(func() {
+		if out, err := exec.Command(script, "down", cluster).CombinedOutput(); err != nil {
+			t.Errorf("taking Slurm down: %v\n%s", err, out)
+		}
+		_ = os.Remove(parent)
+	})
+	up := exec.Command(script, "up", cluster, "--nodes", "3", "--cpus", "2", "--priorities", "--port",
+		strconv.Itoa(testports.Take(t, 5)))
+	if out, err := up.CombinedOutput(); err != nil {
+		t.Fatalf("starting Slurm: %v\n%s", err, out)
+	}
+	load := exec.Command("../../scripts/slurm-load", cluster, "--seed", "5", "--jobs", "6", "--longest", "2",
+		"--test-only")
+	out, err := load.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	slurm := Slurm{Conf: filepath.Join(cluster, "slurm.conf")}
+	plan := mustPlan(t, 5, PlanOptions{Jobs: 6, Nodes: 3, CPUs: 2, Longest: 2})
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for i := range plan {
+		var r Record
+		if err := decoder.Decode(&r); err != nil {
+			t.Fatalf("line %d: %v\n%s", i+1, err, out)
+		}
+		if r.ID == "" || r.Trouble != "" || r.TestOnly.Start.IsZero() || r.Job != plan[i] {
+			t.Errorf("line %d: %+v, want %+v", i+1, r, plan[i])
+		}
+		got, err := slurm.run(t.Context(), "scontrol", "show", "job", r.ID)
+		if want := "Partition=" + plan[i].Queue; err != nil || !strings.Contains(got, want) {
+			t.Errorf("job %s: no %s in\n%s", r.ID, want, got)
+		}
+	}
+	if decoder.More() {
+		t.Errorf("more than %d lines:\n%s", len(plan), out)
+	}
+	for _, queue := range []string{"short 100", "medium 50", "long 10"} {
+		name, factor, _ := strings.Cut(queue, " ")
+		got, err := slurm.run(t.Context(), "scontrol", "show", "partition", name)
+		if want := "PriorityJobFactor=" + factor; err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: no %s in\n%s", name, want, got)
 		}
 	}
 }

@@ -35,6 +35,25 @@ func (s Slurm) run(ctx context.Context, name string, args ...string) (string, er
 	return strings.TrimSpace(out.String()), nil
 }
 
+// Size returns the nodes of the partition short and the processors of each.
+func (s Slurm) Size(ctx context.Context) (nodes, cpus int, err error) {
+	out, err := s.run(ctx, "sinfo", "-h", "-p", "short", "-o", "%D %c")
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(out) { // one for each state
+		var n, c int
+		if _, err := fmt.Sscan(line, &n, &c); err != nil {
+			return 0, 0, fmt.Errorf("sinfo printed %q: %w", line, err)
+		}
+		if nodes += n; cpus > 0 && c != cpus {
+			return 0, 0, fmt.Errorf("nodes of %d and of %d processors: the load is for equal ones", cpus, c)
+		}
+		cpus = c
+	}
+	return nodes, cpus, nil
+}
+
 // sbatchArgs are the options of sbatch for a job, command included.
 func sbatchArgs(j *Job) []string {
 	args := []string{

@@ -65,8 +65,8 @@ func command(ctx context.Context, args []string) error {
 func planFlags(flags *flag.FlagSet) *liveload.PlanOptions {
 	var o liveload.PlanOptions
 	flags.IntVar(&o.Jobs, "jobs", 300, "submissions")
-	flags.IntVar(&o.Nodes, "nodes", 16, "nodes of the cluster")
-	flags.IntVar(&o.CPUs, "cpus", 4, "processors of a node")
+	flags.IntVar(&o.Nodes, "nodes", 0, "nodes of the cluster; 0: as load finds it, else 16")
+	flags.IntVar(&o.CPUs, "cpus", 0, "processors of a node; 0: as load finds it, else 4")
 	flags.Float64Var(&o.Shortest, "shortest", 1, "shortest runtime, seconds")
 	flags.Float64Var(&o.Longest, "longest", 60, "longest runtime, seconds")
 	flags.Float64Var(&o.Load, "load", 0.9, "mean work that comes, as a part of what the cluster can do; it grows from "+
@@ -112,14 +112,19 @@ func load(ctx context.Context, args []string) error {
 	if *conf == "" {
 		return errors.New("which cluster? Give -conf, or set SLURM_CONF")
 	}
+	s.Slurm = liveload.Slurm{Conf: *conf}
+	if o.Nodes == 0 && o.CPUs == 0 {
+		var err error
+		if o.Nodes, o.CPUs, err = s.Slurm.Size(ctx); err != nil {
+			return err
+		}
+	}
 	var err error
 	if s.Jobs, err = liveload.Plan(*seed, *o); err != nil {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
-	s.Slurm, s.Seed, s.Record = liveload.Slurm{Conf: *conf}, *seed, func(r *liveload.Record) error {
-		return out.Encode(r)
-	}
+	s.Seed, s.Record = *seed, func(r *liveload.Record) error { return out.Encode(r) }
 	return s.Run(ctx)
 }
 
