@@ -295,12 +295,12 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait": {"account", "cluster", "explain", "gpus", "memory", "nodes", "procs", "qos", "queue",
+		"/v1/wait": {"account", "cluster", "explain", "gpus", "keep", "memory", "nodes", "procs", "qos", "queue",
 			"time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/accuracy":       {"cluster", "limit", "made", "offset", "queue", "since", "size_class", "until"},
 		"/v1/jobs":           {"cluster", "limit", "queue"},
-		"/v1/jobs/{id}":      {"cluster", "id"},
+		"/v1/jobs/{id}":      {"cluster", "id", "keep"},
 		"/v1/models/{queue}": {"cluster", "queue"},
 	} {
 		get, ok := doc.Paths[path]["get"]

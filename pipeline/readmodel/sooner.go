@@ -169,8 +169,14 @@ func (c *comparison) forecast(o *candidate) bool {
 		pairs = sameFutures(c.waits, o.waits, c.Wait, o.Quantiles)
 	}
 	o.Probability, o.Gain = pairs.probability(), pairs.gain()
-	return o.Probability >= LeastProbability && material(c.Wait, o.Quantiles) &&
-		agrees(o.Gain, c.Wait[waittime.Median]-o.Quantiles[waittime.Median])
+	return proposed(&o.Option, c.Wait)
+}
+
+// proposed reports whether an option is worth proposing beside the forecast of the request: probable enough, and in
+// accord with both forecasts.
+func proposed(o *Option, than []float64) bool {
+	return o.Probability >= LeastProbability && material(than, o.Quantiles) &&
+		agrees(o.Gain, than[waittime.Median]-o.Quantiles[waittime.Median])
 }
 
 // material reports whether quantiles are materially sooner than others: the median is, and .75 and .9 are not later.
