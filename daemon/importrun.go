@@ -15,6 +15,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
 )
@@ -78,26 +79,26 @@ func (r *importRun) all(ctx context.Context) (*wire.ImportReport, error) {
 
 // read sends the jobs of the log.
 func (r *importRun) read(ctx context.Context) error {
-	text, closeText, err := decompressed(&countingReader{ctx, r.request.Body, &r.bytes})
+	text, closeText, err := history.Decompressed(&countingReader{ctx, r.request.Body, &r.bytes})
 	if err != nil {
 		return r.unreadable(err)
 	}
 	defer closeText()
-	lines := newLines(text, importLineBytes)
+	lines := history.NewLines(text, importLineBytes)
 	for {
-		line, err := lines.next()
-		var long *longLineError
+		line, err := lines.Next()
+		var long *history.LongLineError
 		switch {
 		case errors.Is(err, io.EOF):
 			return r.end(ctx)
 		case errors.As(err, &long):
-			r.refuse(lines.number, line, collector.Bad(collector.ReasonLongLine, "", "%w", err))
+			r.refuse(lines.Number(), line, collector.Bad(collector.ReasonLongLine, "", "%w", err))
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return errors.Join(r.unreadable(err), r.end(ctx))
 		default:
-			r.parse(lines.number, line)
+			r.parse(lines.Number(), line)
 		}
 		r.next.Lines++
 		r.report.Lines++

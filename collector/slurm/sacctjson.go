@@ -251,20 +251,22 @@ func (d *jobDocument) Next() ([]byte, int64, error) {
 	d.from.budget = maxJobDocument
 	for !d.inJobs {
 		if err := d.skipTo(); err != nil {
-			return nil, d.from.lineAt(d.decoder.InputOffset()), err
+			return nil, d.from.lineAt(d.from.read), err
 		}
 	}
 	if !d.decoder.More() {
 		d.inJobs = false
 		if err := expect(d.decoder, ']'); err != nil {
-			return nil, d.from.lineAt(d.decoder.InputOffset()), cutOff(err)
+			return nil, d.from.lineAt(d.from.read), cutOff(err)
 		}
 		return d.Next()
 	}
 	var text json.RawMessage
-	err := d.decoder.Decode(&text)
+	if err := d.decoder.Decode(&text); err != nil {
+		return nil, d.from.lineAt(d.from.read), cutOff(err)
+	}
 	line := d.from.lineAt(d.decoder.InputOffset() - int64(len(text)))
-	return text, line, cutOff(err)
+	return text, line, nil
 }
 
 // skipTo reads up to the next list of jobs. It returns io.EOF at the end of the last document.

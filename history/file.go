@@ -1,0 +1,249 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/tail"
+	"github.com/waitcast/waitcast/job"
+)
+
+// futureTolerance is how far ahead of the clock a record may be: a wrong time zone is up to 26 hours off, of which the
+// half is believable.
+const futureTolerance = 24 * time.Hour
+
+// File is what was found in one file.
+type File struct {
+	// Path is the name under which the file was opened, Format that of its format.
+	Path, Format string
+	// Records is the number of lines, or of records of a document, and Bad how many of them were refused.
+	Records, Bad int64
+	// Events is the number of events that the records tell of.
+	Events int64
+}
+
+// reader reads one file.
+type reader struct {
+	file   File
+	cfg    *Config
+	parser collector.Parser
+	emit   func(ev job.Event, line int64) error
+	line   int64
+	newest time.Time
+	failed error
+}
+
+// readPath reads the file at a path, or what open returns for it.
+func readPath(ctx context.Context, path string, cfg *Config, emit func(job.Event, int64) error) (File, error) {
+	from, err := cfg.open(path)
+	if err != nil {
+		return File{Path: path}, err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	r := &reader{file: File{Path: path}, cfg: cfg, emit: emit}
+	err = r.read(ctx, from)
+	return r.file, err
+}
+
+// read reads the whole file. An error is about the file, not about its records: those are refused one by one.
+func (r *reader) read(ctx context.Context, from io.Reader) error {
+	text, closeText, err := Decompressed(from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.file.Path, err)
+	}
+	defer closeText()
+	var format collector.Format
+	if r.cfg.Format == "" {
+		format, text, err = Recognize(text, r.cfg.Options, r.cfg.Formats)
+	} else {
+		format, err = Named(r.cfg.Formats, r.cfg.Format)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.file.Path, err)
+	}
+	r.file.Format = format.Name
+	options := r.cfg.Options
+	options.Notice = r.notice
+	r.parser = format.New(options)
+	if format.Records != nil {
+		err = r.records(ctx, format.Records(text))
+	} else {
+		err = r.lines(ctx, NewLines(text, tail.DefaultMaxLine))
+	}
+	return errors.Join(err, r.failed)
+}
+
+// lines reads a file of lines.
+func (r *reader) lines(ctx context.Context, lines *Lines) error {
+	for r.failed == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := lines.Next()
+		r.line = lines.Number()
+		var long *LongLineError
+		switch {
+		case errors.Is(err, io.EOF):
+			if flusher, ok := r.parser.(collector.Flusher); ok {
+				if err := flusher.Flush(); err != nil {
+					r.refuse(nil, cutOff(err))
+				}
+			}
+			return nil
+		case errors.As(err, &long):
+			r.file.Records++
+			r.refuse(line, collector.Bad(collector.ReasonLongLine, "", "%w", err))
+		case err != nil:
+			r.broken(err)
+			return nil
+		default:
+			r.whole(line, lines.Open())
+		}
+	}
+	return nil
+}
+
+// whole reads a line that is not too long. open says that its end is missing.
+func (r *reader) whole(line []byte, open bool) {
+	r.file.Records++
+	err := r.parse(line)
+	switch {
+	case err != nil && open:
+		r.refuse(line, cutOff(err))
+	case err != nil:
+		r.refuse(line, err)
+	case open:
+		r.mention(collector.ReasonFormat, errors.New("the last line has no line end: is the file whole?"))
+	}
+}
+
+// records reads a document.
+func (r *reader) records(ctx context.Context, records collector.RecordReader) error {
+	for r.failed == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		record, line, err := records.Next()
+		r.line = line
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			r.broken(err)
+			return nil
+		}
+		r.file.Records++
+		if err := r.parse(record); err != nil {
+			r.refuse(record, inRecord(r.file.Records, err))
+		}
+	}
+	return nil
+}
+
+// inRecord adds the number of a record: a document may be one line.
+func inRecord(number int64, err error) error {
+	var bad *collector.LineError
+	if !errors.As(err, &bad) {
+		return fmt.Errorf("record %d: %w", number, err)
+	}
+	return &collector.LineError{Reason: bad.Reason, Field: bad.Field, Err: fmt.Errorf("record %d: %w", number, bad.Err)}
+}
+
+// parse reads one record. Events of the future, as a wrong time zone makes them, are refused with their record.
+func (r *reader) parse(record []byte) error {
+	if p, ok := r.parser.(collector.Dated); ok {
+		p.After(r.newest)
+	}
+	var late error
+	var events []job.Event
+	err := r.parser.Parse(record, func(ev job.Event) {
+		if at := ev.Latest(); at.Sub(r.cfg.Now) > futureTolerance {
+			late = collector.Bad(collector.ReasonFuture, "time",
+				"%s is later than now: is the time zone right, which is %s?", at.UTC().Format(time.RFC3339),
+				r.cfg.zone())
+			return
+		}
+		events = append(events, ev)
+	})
+	if late != nil {
+		return late
+	}
+	for _, ev := range events {
+		if ev.Time.After(r.newest) {
+			r.newest = ev.Time
+		}
+		ev.Live = false
+		r.file.Events++
+		failed := r.emit(ev, r.line)
+		var refused *collector.LineError
+		switch {
+		case failed == nil:
+		case errors.As(failed, &refused):
+			return failed
+		default:
+			r.failed = failed
+			return nil
+		}
+	}
+	return err
+}
+
+// broken reports that a file cannot be read to its end.
+func (r *reader) broken(err error) {
+	advice := "what stands before was read; is the file whole?"
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		advice = "it is cut off; what stands before was read: copy it again, or wait until it is written"
+	}
+	r.refuse(nil, &collector.LineError{Reason: collector.ReasonFormat,
+		Err: fmt.Errorf("cannot be read further: %w; %s", err, advice)})
+}
+
+// cutOff adds to the error of a last line without a line end that the file seems to be cut off.
+func cutOff(err error) error {
+	var bad *collector.LineError
+	const advice = "the file ends in the middle of a record: copy it again, or wait until it is written"
+	if errors.As(err, &bad) {
+		return &collector.LineError{Reason: bad.Reason, Field: bad.Field, Err: fmt.Errorf("%w; %s", bad.Err, advice)}
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
+func (r *reader) refuse(record []byte, err error) {
+	r.file.Bad++
+	if r.cfg.OnBad != nil {
+		r.cfg.OnBad(source.Refused(r.file.Path, r.line, record, err))
+	}
+}
+
+// notice reports a field that is passed over in a record that counts.
+func (r *reader) notice(odd *collector.LineError) {
+	r.mention(odd.Reason, fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err))
+}
+
+func (r *reader) mention(reason string, err error) {
+	if r.cfg.OnNotice != nil {
+		r.cfg.OnNotice(source.BadLine{Path: r.file.Path, Number: r.line, Reason: reason, Err: err})
+	}
+}
+
+// openFile opens a file on disk.
+func openFile(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, file.Close())
+	case info.IsDir():
+		return nil, errors.Join(fmt.Errorf("%s is a folder: name its files", path), file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,114 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/lsf"
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/collector/sge"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/job"
+)
+
+// Formats returns the formats that recorded logs may have. now is the wall clock: some logs have no year.
+func Formats(now func() time.Time) []collector.Format {
+	return []collector.Format{
+		slurm.Sacct(), slurm.SacctJSON(), slurm.Jobcomp(), slurm.Log(now), pbs.Format(), sge.Accounting(),
+		sge.Reporting(), lsf.Acct(), lsf.Events(), swflog.Format(),
+	}
+}
+
+// Names returns the names of formats, sorted.
+func Names(formats []collector.Format) []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Named returns the format of a name.
+func Named(formats []collector.Format, name string) (collector.Format, error) {
+	at := slices.IndexFunc(formats, func(f collector.Format) bool { return f.Name == name })
+	if at < 0 {
+		return collector.Format{}, fmt.Errorf("unknown format %q; known: %s", name,
+			strings.Join(Names(formats), ", "))
+	}
+	return formats[at], nil
+}
+
+// Bounds of what is looked at to recognize a format. Headers of workload files have up to some 100 lines.
+const (
+	headBytes = 256 << 10
+	headLines = 400
+)
+
+// ErrUnrecognized is the error of a file whose format could not be recognized.
+var ErrUnrecognized = errors.New("no format that is known finds jobs in its first lines")
+
+// Recognize returns the format of a text by its beginning, and a reader of the whole text.
+func Recognize(text io.Reader, o collector.Options, formats []collector.Format) (collector.Format, io.Reader, error) {
+	buffered := bufio.NewReaderSize(text, headBytes)
+	head, err := buffered.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
+		return collector.Format{}, buffered, err
+	}
+	o.Notice = nil
+	f, ok := recognize(head, o, formats)
+	if !ok {
+		return f, buffered, fmt.Errorf("%w; name it: %s", ErrUnrecognized, strings.Join(Names(formats), ", "))
+	}
+	return f, buffered, nil
+}
+
+// recognize finds the format of the beginning of a text. The line that it may be cut off in does not count.
+func recognize(head []byte, o collector.Options, formats []collector.Format) (collector.Format, bool) {
+	var byLine []collector.Format
+	for _, f := range formats {
+		if f.Records == nil {
+			byLine = append(byLine, f)
+			continue
+		}
+		if isDocumentOf(f, head, o) {
+			return f, true
+		}
+	}
+	lines := bytes.Split(head, []byte("\n"))
+	if len(lines) > 1 { // the last one is empty, or cut off
+		lines = lines[:len(lines)-1]
+	}
+	names := source.Recognize(lines[:min(len(lines), headLines)], o, byLine)
+	if len(names) == 0 {
+		return collector.Format{}, false
+	}
+	f, err := Named(formats, names[0])
+	return f, err == nil
+}
+
+// isDocumentOf reports whether the head of a text is a document whose first record is of a format. A document without
+// records is one if it ends as it should.
+func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
+	trimmed := bytes.TrimLeft(head, " \t\r\n")
+	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+		return false
+	}
+	record, _, err := f.Records(bytes.NewReader(head)).Next()
+	if err != nil { // its first record may be longer than the head
+		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	o.MaxProcs = 0 // sizes are not the question
+	var bad *collector.LineError
+	err = f.New(o).Parse(record, func(job.Event) {})
+	return !errors.As(err, &bad) || bad.Reason != collector.ReasonFormat
+}
